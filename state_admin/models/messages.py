@@ -63,8 +63,8 @@ class MessageQuerySet(models.QuerySet["Message"]):
         return self.filter(folds_to__isnull=False, fold_lifted_at=None)
 
     def lines(self) -> Any:
-        """All columns but the bodies, with the beginning of each as `said`."""
-        return self.defer("body").annotate(said=MessageExcerpt(F("body")))
+        """All columns but the bodies, with the beginning of each as `excerpt`."""
+        return self.defer("body").annotate(excerpt=MessageExcerpt(F("body")))
 
     def calls(self) -> Any:
         """`seq` and the names of the called tools, of the messages that call tools."""

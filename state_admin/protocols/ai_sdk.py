@@ -61,10 +61,10 @@ class Reply:
 
     def begin(self, missed: Sequence[FeedRow]) -> bytes:
         thread = threads.find_thread(self.actor, self.thread_id)
-        said = (
+        others = (
             Message.objects.filter(thread=thread).external().exclude(role__in=["assistant", "tool"])
         )
-        self._seq = said.order_by("-seq").values_list("seq", flat=True).first() or 0
+        self._seq = others.order_by("-seq").values_list("seq", flat=True).first() or 0
         return _encode([ui_messages.begin(self._seq, self.run), *self._news(thread)], self.over)
 
     def encode_changes(self, rows: Sequence[FeedRow]) -> bytes:

@@ -95,8 +95,8 @@ class ThreadStream:
                 rows = [row for row in rows if row.position > position]
                 if rows:
                     position, at = rows[-1].position, rows[-1].at
-                    told = functools.partial(self.teller.encode_changes, rows)
-                    await self._send(channel, told, _mark(position, at))
+                    encode = functools.partial(self.teller.encode_changes, rows)
+                    await self._send(channel, encode, _mark(position, at))
                 elif listener.closed:
                     self.close(listener.closed)
                     return
@@ -141,9 +141,9 @@ def answer_stream(
     hub: Hub | None = request.META.get(ENVIRON)
     if hub is None:
         end = feed_sql.read_end(actor.workspace_id)
-        told = teller.begin(missed(actor, FeedFilter(thread=thread_id), after, end.position))
+        beginning = teller.begin(missed(actor, FeedFilter(thread=thread_id), after, end.position))
         last = b"" if teller.over else teller.close("page")
-        response.content = told + events.hello(end.position, end.at) + last
+        response.content = beginning + events.hello(end.position, end.at) + last
     else:
         stream = ThreadStream(hub, actor, thread_id, teller, after)
         listener = Listener(actor, stream)

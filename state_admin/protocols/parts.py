@@ -144,8 +144,8 @@ def _parts(body: dict[str, JSON]) -> Iterator[Part]:
 def _part(block: dict[str, JSON]) -> Part:
     kind = block["type"]
     for name in ("thinking", "reasoning"):
-        if kind == name and isinstance(said := block.get(name, block.get("text")), str):
-            return Reasoning(said)
+        if kind == name and isinstance(text := block.get(name, block.get("text")), str):
+            return Reasoning(text)
     # also input_text and output_text
     if kind.endswith("text") and isinstance(block.get("text"), str):
         return Text(block["text"])
@@ -166,8 +166,8 @@ def _file(block: dict[str, JSON]) -> File | None:
     if not isinstance(url, str) or not url.startswith(("https://", "http://", "data:")):
         return None
     if not isinstance(media_type, str):
-        told = url[5:].split(",")[0].split(";")[0] if url.startswith("data:") else ""
+        declared = url[5:].split(",")[0].split(";")[0] if url.startswith("data:") else ""
         image = "image" in block["type"]
-        media_type = told or ("image/*" if image else "application/octet-stream")
+        media_type = declared or ("image/*" if image else "application/octet-stream")
     name = about.get("filename")
     return File(url, media_type, name if isinstance(name, str) else "")

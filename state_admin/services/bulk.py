@@ -50,7 +50,7 @@ class Skipped(NamedTuple):
 @dataclass(frozen=True)
 class BulkResult:
     done: Sequence[Done]
-    left: Sequence[Skipped]
+    skipped: Sequence[Skipped]
 
 
 def change_entries(

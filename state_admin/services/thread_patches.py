@@ -20,12 +20,12 @@ def patch_thread(
     actor: Actor,
     thread_id: str,
     values: Mapping[str, Raw] | None = None,
-    said: Sequence[Raw] = (),
+    new_messages: Sequence[Raw] = (),
     metadata: Raw | None = None,
     expected_revision: int | None = None,
     reason: str = "",
 ) -> Thread:
-    """Set the named state keys as one new revision, append what was `said`, merge `metadata`: all or
+    """Set the named state keys as one new revision, append `new_messages`, merge `metadata`: all or
     nothing. None and empty: nothing of that.
 
     RevisionConflict: the state is not at `expected_revision`. Raises what exports.import_snapshot,
@@ -35,8 +35,10 @@ def patch_thread(
     with transaction.atomic():
         state_keys.hold_registry(actor)  # before the thread, like everyone who writes its state
         threads.guard(threads.find_thread(actor, thread_id, lock=True), expected_revision)
-        if said:  # first: the new revision counts them in
-            messages.append_messages(actor=actor, thread_id=thread_id, messages=said, reason=reason)
+        if new_messages:  # first: the new revision counts them in
+            messages.append_messages(
+                actor=actor, thread_id=thread_id, messages=new_messages, reason=reason
+            )
         if values:
             exports.import_snapshot(
                 actor=actor,

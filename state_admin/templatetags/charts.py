@@ -24,7 +24,7 @@ class Bar:
 
     label: str
     value: float
-    shown: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -40,21 +40,21 @@ class Chart:
     @property
     def bars_with_text(self) -> list[Bar]:
         """The bars that say something, newest first."""
-        return [bar for bar in reversed(self.bars) if bar.shown]
+        return [bar for bar in reversed(self.bars) if bar.text]
 
     @property
     def highest(self) -> str:
-        return max(self.bars, key=lambda bar: bar.value).shown if self.bars else ""
+        return max(self.bars, key=lambda bar: bar.value).text if self.bars else ""
 
 
 @dataclass(frozen=True)
 class Trend:
-    """A number with the line that led to it; `said`: the line in words."""
+    """A number with the line that led to it; `description`: the line as text."""
 
     label: str
-    shown: str
+    text: str
     values: Sequence[float]
-    said: str
+    description: str
     url: str = ""
 
 
@@ -77,7 +77,7 @@ def bars(chart: Chart) -> SafeString:
             _TALL - height,
             _BAR,
             height,
-            f"{bar.label}: {bar.shown}",
+            f"{bar.label}: {bar.text}",
         )
         for place, bar in enumerate(chart.bars)
         if bar.value > 0 and (height := max(2.0, round(_TALL * bar.value / most, 1)))

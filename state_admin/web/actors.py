@@ -45,13 +45,13 @@ def page(view: View | None = None, *, role: Role = Role.VIEWER) -> View | Callab
     def decorate(view: View) -> View:
         @functools.wraps(view)
         def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-            asked = cast(AnyRequest, request)
+            any_request = cast(AnyRequest, request)
             response: HttpResponseBase
             try:
-                if asked.user.is_authenticated:
-                    response = _as_member(asked, role, view, args, kwargs)
+                if any_request.user.is_authenticated:
+                    response = _as_member(any_request, role, view, args, kwargs)
                 else:
-                    response = _to_login(asked)
+                    response = _to_login(any_request)
                 if isinstance(response, SimpleTemplateResponse):
                     # render inside the `try`, so that a failing query becomes an error page
                     response.render()
@@ -72,9 +72,9 @@ def page(view: View | None = None, *, role: Role = Role.VIEWER) -> View | Callab
 
 
 def _as_member(
-    asked: AnyRequest, role: Role, view: View, args: tuple[Any, ...], kwargs: dict[str, Any]
+    any_request: AnyRequest, role: Role, view: View, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> HttpResponseBase:
-    request = cast(Request, asked)
+    request = cast(Request, any_request)
     if _must_enrol(request):
         return see_other(request, reverse("web:totp"))
     request.actor = member(request)

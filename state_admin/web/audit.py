@@ -20,7 +20,7 @@ from state_admin.services.errors import BadRequest, NotFound
 from . import paging, snippets
 from .actors import page
 from .addresses import entry_url, with_query
-from .changes import SAID, ChangeSentence, describe_change
+from .changes import VERBS, ChangeSentence, describe_change
 from .htmx import Request, render
 from .lists import list_paths
 
@@ -60,7 +60,7 @@ class Act:
     """One row of the audit log. `diff_url` shows what a write changed in its entry."""
 
     row: AuditRow
-    told: ChangeSentence
+    sentence: ChangeSentence
     diff_url: str
     history_url: str
 
@@ -90,10 +90,10 @@ def audit_list(request: Request) -> HttpResponse:
     context = {
         "filters": filters,
         "cards": _cards(rows),
-        "actions": sorted(SAID),
+        "actions": sorted(VERBS),
         "window": WINDOW,
         "root": reverse("web:audit-list"),
-        "here": filters.url(before=None),
+        "current_url": filters.url(before=None),
         "json_url": filters.url("web:audit-list-json"),
         "pager": {"first": filters.url(before=None) if filters.before else "", "next": next_url},
         "curl": snippets.curl("GET", "audit"),

@@ -30,7 +30,7 @@ PAGE = 50
 # How many changes one page searches for changes that match its filters.
 WINDOW = 20_000
 
-SAID = {
+VERBS = {
     "entry.put": "wrote",
     "entry.patch": "patched",
     "entry.delete": "deleted",
@@ -148,45 +148,45 @@ class ChangeSentence:
     """A change as a sentence: who did what to which resource, and the URL of its page."""
 
     who: str
-    said: str
-    place: str
+    verb: str
+    subject: str
     url: str
     version: int
     at: datetime
     kind: str
-    also: list[tuple[str, str, str]] = field(default_factory=list)  # noun, name, URL
+    links: list[tuple[str, str, str]] = field(default_factory=list)  # noun, name, URL
 
 
 def describe_change(row: Happened, kind: str, who: str) -> ChangeSentence:
     noun = kind.partition(".")[0]
-    also = []
+    links = []
     if row.namespace and row.key:
-        place = f"{row.namespace}/{row.key}"
+        subject = f"{row.namespace}/{row.key}"
         url = entry_url(row.namespace, row.key, version=row.version)
     elif row.namespace:
-        place, url = row.namespace, namespace_url(row.namespace)
+        subject, url = row.namespace, namespace_url(row.namespace)
     elif row.run:
-        place, url = row.run, run_url(row.run)
+        subject, url = row.run, run_url(row.run)
     elif row.thread:
-        place, url = row.thread, thread_url(row.thread)
+        subject, url = row.thread, thread_url(row.thread)
     else:
-        place, url = row.key, ""
-    if row.thread and place != row.thread:
-        also.append(("thread", row.thread, thread_url(row.thread)))
-    if row.run and place != row.run:
-        also.append(("run", row.run, run_url(row.run)))
+        subject, url = row.key, ""
+    if row.thread and subject != row.thread:
+        links.append(("thread", row.thread, thread_url(row.thread)))
+    if row.run and subject != row.run:
+        links.append(("run", row.run, run_url(row.run)))
     version = row.version
     if kind == "message.append" and version:  # this version is a number of messages
         last = thread_url(row.thread, message=version)
-        also.append(("message", str(version), f"{last}#m{version}"))
+        links.append(("message", str(version), f"{last}#m{version}"))
         version = 0
     elif row.thread and version and not row.namespace:
         state = thread_url(row.thread, tab="state", at=version)
-        also.append(("revision", str(version), state))
+        links.append(("revision", str(version), state))
     gone = kind.endswith("delete") and noun != "entry"
-    phrase = SAID.get(kind) or kind.replace(".", " ").replace("_", " ")
+    phrase = VERBS.get(kind) or kind.replace(".", " ").replace("_", " ")
     return ChangeSentence(
-        who, phrase, place, "" if gone else url, version, row.at, kind, [] if gone else also
+        who, phrase, subject, "" if gone else url, version, row.at, kind, [] if gone else links
     )
 
 
@@ -253,12 +253,12 @@ def change_list(request: Request) -> HttpResponse:
     context = {
         "filters": filters,
         "rows": [describe_change(row, row.kind, row.actor_name) for row in rows],
-        "nouns": sorted({kind.partition(".")[0] for kind in SAID}),
-        "kinds": sorted(SAID),
+        "nouns": sorted({kind.partition(".")[0] for kind in VERBS}),
+        "kinds": sorted(VERBS),
         "window": WINDOW,
         "days": settings.CHANGE_RETENTION.days,
         "root": reverse("web:change-list"),
-        "here": filters.url(before=""),
+        "current_url": filters.url(before=""),
         "json_url": filters.url("web:change-list-json"),
         "pager": {"first": filters.url(before="") if filters.before else "", "next": next_url},
         "curl": snippets.curl("GET", "changes/stream"),

@@ -54,7 +54,7 @@ def compaction_list(request: Request) -> HttpResponse:
         "filters": filters,
         "filtered": any(filters[name] for name in ("status", "kind", "thread")),
         "root": root,
-        "here": with_query(root, **filters),
+        "current_url": with_query(root, **filters),
         "json_url": with_query(reverse("web:compaction-list-json"), **filters),
         "pager": {
             "first": with_query(root, **{**filters, "before": ""}) if filters["before"] else "",
@@ -69,7 +69,7 @@ def compaction_list(request: Request) -> HttpResponse:
         context["trends"] = _trends(request.actor)
     response = render(request, "compactions/list.html", context, part="compaction-table")
     if (request.htmx.source or "").startswith("form"):
-        response["HX-Replace-Url"] = str(context["here"])
+        response["HX-Replace-Url"] = str(context["current_url"])
     return response
 
 
@@ -126,7 +126,7 @@ def compaction_detail(request: Request, compaction_id: str) -> HttpResponse:
         "later": None if can["can_undo"] else built_upon(job),
         "earlier": replaced_summary(job),
         "policy": values.load(job.policy or "{}"),
-        "here": reverse("web:compaction-detail", args=[compaction_id]),
+        "current_url": reverse("web:compaction-detail", args=[compaction_id]),
         **can,
         **replaced(request, job),
     }

@@ -91,9 +91,9 @@ class Window:
 def show(request: Request, thread: Thread) -> dict[str, Any]:
     """The context of the tab: the newest messages, or those around the message in the query
     string."""
-    asked = {name: paging.whole_number(request, name) for name in ("before", "after", "message")}
+    position = {name: paging.whole_number(request, name) for name in ("before", "after", "message")}
     log = Message.objects.filter(thread=thread)
-    window = read_window(log, thread.message_count, **asked)
+    window = read_window(log, thread.message_count, **position)
     standing = standing_summary(thread)
     items = converse(thread.public_id, window.rows)
     for item in items:
@@ -109,7 +109,7 @@ def show(request: Request, thread: Thread) -> dict[str, Any]:
     url = thread.public_id
     return {
         "items": items,
-        "marked": asked["message"],
+        "marked": position["message"],
         "standing": standing,
         "older_url": thread_url(url, before=window.older) if window.older else "",
         "newer_url": thread_url(url, after=window.newer) if window.newer else "",

@@ -43,13 +43,17 @@ def entry_delete(request: Request, namespace: str, key: str) -> HttpResponse:
                 f"last written by {now.actor}.",
                 "Reads then return the default. The history is kept and can be restored.",
             ],
-            fields=[("seen", now.version)],
+            fields=[("expected_version", now.version)],
         )
         return ask(request, question, part="entry")
-    seen = read_required_number("seen", request.POST.get("seen", ""))
+    expected_version = read_required_number(
+        "expected_version", request.POST.get("expected_version", "")
+    )
     reason = request.POST.get("reason", "").strip()[:500]
     try:
-        written = delete_entry(**address, precondition=Precondition(seen), reason=reason)
+        written = delete_entry(
+            **address, precondition=Precondition(expected_version), reason=reason
+        )
     except VersionConflict:
         toast(request, _CHANGED, kind="failed")
     else:
@@ -81,12 +85,18 @@ def entry_restore(request: Request, namespace: str, key: str) -> HttpResponse:
             ],
             preview=[row.pointer or "(the whole value)" for row in rows[:PREVIEW]],
             more=max(0, len(rows) - PREVIEW),
-            fields=[("version", version), ("seen", now.version)],
+            fields=[("version", version), ("expected_version", now.version)],
         )
         return ask(request, question, part="entry")
-    seen = read_required_number("seen", request.POST.get("seen", ""))
+    expected_version = read_required_number(
+        "expected_version", request.POST.get("expected_version", "")
+    )
     reason = request.POST.get("reason", "").strip()[:500]
-    written: Any = {"version": version, "precondition": Precondition(seen), "reason": reason}
+    written: Any = {
+        "version": version,
+        "precondition": Precondition(expected_version),
+        "reason": reason,
+    }
     kind = config.kind_of(namespace)
     try:
         if kind:
@@ -96,7 +106,7 @@ def entry_restore(request: Request, namespace: str, key: str) -> HttpResponse:
     except VersionConflict:
         toast(request, _CHANGED, kind="failed")
     else:
-        undo = undo_of(namespace, key, written=restored.entry.version, before=seen)
+        undo = undo_of(namespace, key, written=restored.entry.version, before=expected_version)
         toast(request, f"Restored version {version} as {restored.entry.version}", undo=undo)
     return see_other(request, entry_url(namespace, key), part="entry")
 

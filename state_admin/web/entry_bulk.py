@@ -71,8 +71,9 @@ _INPUTS: Final = {
 @dataclass(frozen=True)
 class Order:
     """A bulk action. It changes the selected entries (`chosen`) or, with `all`, those that match
-    `filters` and were written before `seen_at`. `done`, `left` and `more_left` are the results of
-    earlier requests: how many entries were changed, which were skipped, and how many more were."""
+    `filters` and were written before `seen_at`. `done`, `skipped` and `more_skipped`
+    are the results of earlier requests: how many entries were changed, which were skipped, and how
+    many more were."""
 
     action: str
     back: str
@@ -86,8 +87,8 @@ class Order:
     reason: str = ""
     total: int = 0
     done: int = 0
-    left: Sequence[Sequence[str]] = ()
-    more_left: int = 0
+    skipped: Sequence[Sequence[str]] = ()
+    more_skipped: int = 0
 
     @property
     def root(self) -> str:
@@ -156,8 +157,8 @@ def _order(request: Request) -> Order:
         reason=post.get("reason", "").strip()[:500],
         total=read_required_number("total", post.get("total", "0")),
         done=read_required_number("done", post.get("done", "0")),
-        left=_read_skipped(post.get("left", "[]")),
-        more_left=read_required_number("more_left", post.get("more_left", "0")),
+        skipped=_read_skipped(post.get("skipped", "[]")),
+        more_skipped=read_required_number("more_skipped", post.get("more_skipped", "0")),
     )
 
 
@@ -218,23 +219,26 @@ def _run(request: Request, order: Order) -> HttpResponse:
         tag=order.tag,
         reason=order.reason,
     )
-    skipped_entries = [*order.left, *late, *(list(each) for each in result.left)]
+    skipped_entries = [*order.skipped, *late, *(list(each) for each in result.skipped)]
     order = replace(
         order,
         done=order.done + len(result.done),
-        left=skipped_entries[:_MOST_LISTED],
-        more_left=order.more_left + max(0, len(skipped_entries) - _MOST_LISTED),
+        skipped=skipped_entries[:_MOST_LISTED],
+        more_skipped=order.more_skipped + max(0, len(skipped_entries) - _MOST_LISTED),
     )
     context = {
         "order": order,
         "past": _PAST[order.action],
-        "left_json": values.dump(list(order.left)),
+        "skipped_json": values.dump(list(order.skipped)),
     }
     if after:
-        context |= {"after": after, "looked": order.done + len(order.left) + order.more_left}
+        context |= {
+            "after": after,
+            "examined": order.done + len(order.skipped) + order.more_skipped,
+        }
         return render(request, "entries/bulk.html", context, part="entry-bulk")
     text = f"{_PAST[order.action]} {_count(order.done)}"
-    if skipped := len(order.left) + order.more_left:
+    if skipped := len(order.skipped) + order.more_skipped:
         text += f"; skipped {skipped:,}"
     undo = _undo(order, result.done) if 0 < order.done == len(result.done) else None
     toast(request, text, undo=undo, kind="failed" if skipped else "done")

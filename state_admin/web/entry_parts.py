@@ -47,12 +47,17 @@ def entry_tree(request: Request, namespace: str, key: str) -> HttpResponse:
 @require_safe
 @entry_page
 def entry_newer(request: Request, namespace: str, key: str) -> HttpResponse:
-    """Whether the entry was written after version `seen`. The page then shows a notice and keeps
-    its content."""
-    seen = read_whole(request.GET.get("seen", "")) or 0
+    """Whether the entry was written after the version that the page shows, `version`. The page then
+    shows a notice and keeps its content."""
+    version = read_whole(request.GET.get("version", "")) or 0
     now = read_entry(actor=request.actor, namespace=namespace, key=key)
-    changed = now.version > seen or (seen and not now.exists)
-    context = {"entry": now, "seen": seen, "changed": changed, "editing": "editing" in request.GET}
+    changed = now.version > version or (version and not now.exists)
+    context = {
+        "entry": now,
+        "version": version,
+        "changed": changed,
+        "editing": "editing" in request.GET,
+    }
     return render(request, "entries/_newer.html", context)
 
 

@@ -87,7 +87,7 @@ class Health(NamedTuple):
 
     name: str
     state: str
-    shown: str
+    text: str
     detail: str
 
 

@@ -68,7 +68,7 @@ def _url(request: Request, name: str = "web:inbox", **query: int | None) -> str:
 def _context(request: Request) -> dict[str, Any]:
     tickets, next_url = _tickets(request)
     after = paging.whole_number(request, "after")
-    here = _url(request, after=after)
+    current_url = _url(request, after=after)
     ticket = '{"ticket_id": "k1", "tool_call_id": "c1", "tool_name": "refund", "arguments": {}}'
     waiting = f'{{"reason": "tool_permission", "tickets": [{ticket}]}}'
     body = f'{{"status": "waiting", "waiting": {waiting}}}'
@@ -78,12 +78,12 @@ def _context(request: Request) -> dict[str, Any]:
         "agent": paging.text(request, "agent"),
         "root": reverse("web:inbox"),
         "json_url": _url(request, "web:inbox-json"),
-        "here": here,
+        "current_url": current_url,
         "pager": {"first": _url(request) if after else "", "next": next_url},
         "can_act": request.actor.may(Role.EDITOR),
         "poll_url": with_query(
-            here,
-            seen=tickets[-1].pk if tickets else None,
+            current_url,
+            newest=tickets[-1].pk if tickets else None,
             oldest=tickets[0].pk if tickets else None,
             count=len(tickets),
         ),
@@ -95,15 +95,15 @@ def _context(request: Request) -> dict[str, Any]:
 def _news(request: Request) -> dict[str, Any]:
     """The number of tickets that arrived or were decided since the page was loaded. The page shows
     a notice and is not replaced, because a form may be half filled in."""
-    seen, oldest, count = (
-        paging.whole_number(request, n) or 0 for n in ("seen", "oldest", "count")
+    newest, oldest, count = (
+        paging.whole_number(request, n) or 0 for n in ("newest", "oldest", "count")
     )
     rows = _pending(request).order_by()
-    still = rows.filter(pk__gte=oldest, pk__lte=seen)[: PAGE + 1].count() if count else 0
+    still = rows.filter(pk__gte=oldest, pk__lte=newest)[: PAGE + 1].count() if count else 0
     return {
-        "arrived": rows.filter(pk__gt=seen)[: _MOST + 1].count() if count < PAGE else 0,
+        "arrived": rows.filter(pk__gt=newest)[: _MOST + 1].count() if count < PAGE else 0,
         "gone": max(count - still, 0),
-        "here": _url(request, after=paging.whole_number(request, "after")),
+        "current_url": _url(request, after=paging.whole_number(request, "after")),
         "poll_url": request.get_full_path(),
     }
 

@@ -76,7 +76,7 @@ def mailbox(request: Request) -> HttpResponse:
         "may_replay": request.actor.may(Role.EDITOR),
         "may_clear": request.actor.may(Role.ADMIN),
         "root": root,
-        "here": with_query(root, **filters),
+        "current_url": with_query(root, **filters),
         "json_url": with_query(reverse("web:mailbox-json"), **filters),
         "pager": {
             "first": with_query(root, **{**filters, "before": ""}) if filters["before"] else "",
@@ -89,7 +89,7 @@ def mailbox(request: Request) -> HttpResponse:
     }
     response = render(request, "mailbox/list.html", context, part="mailbox")
     if (request.htmx.source or "").startswith("form"):
-        response["HX-Replace-Url"] = str(context["here"])
+        response["HX-Replace-Url"] = str(context["current_url"])
     return response
 
 
@@ -240,9 +240,9 @@ def _confirm_letters(
 
 def _stay(request: Request, row: Dispatch) -> HttpResponse:
     """Redirect to the list with its filters, or without htmx to the thread's mailbox."""
-    here = request.htmx.current_url_abs_path or ""
-    if here.partition("?")[0] == reverse("web:mailbox"):
-        return see_other(request, here, part="mailbox")
+    current_url = request.htmx.current_url_abs_path or ""
+    if current_url.partition("?")[0] == reverse("web:mailbox"):
+        return see_other(request, current_url, part="mailbox")
     return _back(request, thread=row.thread.public_id)
 
 

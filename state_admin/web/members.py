@@ -37,7 +37,7 @@ from .lists import list_paths
 
 PAGE = 100
 _ROLES = [role.value for role in Role]
-_SAID = [
+_ROLE_CHOICES = [
     (Role.VIEWER.value, "viewer: reads"),
     (Role.EDITOR.value, "editor: also writes state, threads, runs and decides"),
     (Role.ADMIN.value, "admin: also registers, deletes and manages"),
@@ -51,7 +51,7 @@ class MemberForm(forms.Form):
         help_text="If the user does not exist, it is created, and you get a one-time login link to pass on.",
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
     )
-    role = forms.ChoiceField(choices=_SAID, initial=Role.VIEWER.value)
+    role = forms.ChoiceField(choices=_ROLE_CHOICES, initial=Role.VIEWER.value)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -131,9 +131,9 @@ def _show(
 def role(request: Request, member_id: int) -> HttpResponse:
     """Change the role of a member. An Undo also sends `was`, the role that it expects."""
     new_role, was = request.POST.get("role", ""), request.POST.get("was", "")
-    for given in (new_role, was) if was else (new_role,):
-        if given not in _ROLES:
-            raise Invalid(f"unknown role: {given}")
+    for name in (new_role, was) if was else (new_role,):
+        if name not in _ROLES:
+            raise Invalid(f"unknown role: {name}")
     root = reverse("web:member-list")
     old = find_member(request.actor, member_id).role
     if was and was != old:

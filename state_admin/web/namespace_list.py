@@ -33,7 +33,7 @@ from .actors import page
 from .addresses import namespace_url, with_query
 from .htmx import Request, render
 from .lists import list_paths
-from .usage import said
+from .usage import describe_sizes
 
 PAGE = 50
 COUNTED = 1000
@@ -144,7 +144,7 @@ def namespace_detail(request: Request, name: str) -> HttpResponse:
         "namespace": namespace,
         "stored": samples[-1].total_bytes if samples else None,
         "sizes": [sample.total_bytes for sample in samples],
-        "sizes_said": said(samples) if samples else "",
+        "sizes_text": describe_sizes(samples) if samples else "",
         "registered": namespace.unregistered_at is None,
         "size": size,
         "held": _format_count(size.entries, COUNTED, estimates.get(namespace.pk, 0)),

@@ -39,7 +39,7 @@ from .addresses import namespace_url, run_url, with_query
 from .changes import describe_change
 from .health import broker_health, database_health, worker_state
 from .htmx import Request, render, target_id
-from .usage import TREND_DAYS, said, saved_trend
+from .usage import TREND_DAYS, describe_sizes, saved_trend
 
 _EACH = 6
 _CHANGES = 20
@@ -74,7 +74,7 @@ class Sum:
     most: int = _MOST  # the count is exact up to this number
 
     @property
-    def shown(self) -> str:
+    def text(self) -> str:
         return f"{self.most:,}+" if self.count > self.most else f"{self.count:,}"
 
 
@@ -84,7 +84,7 @@ class Holding:
 
     name: str
     entries: int
-    shown: str
+    text: str
     url: str
 
 
@@ -94,7 +94,7 @@ class BusyNamespace:
 
     name: str
     writes: int
-    shown: str
+    text: str
     hour: int
     url: str
 
@@ -128,7 +128,7 @@ def overview(request: Request) -> HttpResponse:
         "compactions": f"{_COMPACTIONS:,}",
         "sweeps": sweeps,
         "worker": _worker(sweeps),
-        "house": [database_health(), broker_health()],
+        "components": [database_health(), broker_health()],
         "traffic": _traffic(actor),
         "curl": "",
     }
@@ -154,7 +154,7 @@ def _trends(actor: Actor) -> list[Trend]:
             "Stored",
             ui.size(days[-1].total_bytes if days else None),
             [sample.total_bytes for sample in days],
-            said(days) if days else "",
+            describe_sizes(days) if days else "",
             reverse("web:usage"),
         ),
         saved_trend(days),
@@ -349,12 +349,12 @@ def _runs(actor: Actor) -> list[tuple[str, str, int]]:
     counts: dict[str, int] = {}
     for (status,) in Run.objects.visible_to(actor).active().values_list("status")[:10_000]:
         counts[status] = counts.get(status, 0) + 1
-    shown = (
+    statuses = (
         ("running", RunStatus.RUNNING),
         ("waiting", RunStatus.WAITING),
         ("", RunStatus.CREATED),
     )
-    return [(state, str(status.value), counts.get(status, 0)) for state, status in shown]
+    return [(state, str(status.value), counts.get(status, 0)) for state, status in statuses]
 
 
 def _newest(actor: Actor) -> list[Change]:
@@ -374,7 +374,7 @@ def _saved(actor: Actor) -> int:
 def _worker(sweeps: list[Sweep]) -> dict[str, Any]:
     """When a worker last began a sweep, and the worker's state."""
     last_start = max((sweep.started_at for sweep in sweeps if sweep.started_at), default=None)
-    return {"seen": last_start, "state": worker_state(last_start)}
+    return {"last_sweep": last_start, "state": worker_state(last_start)}
 
 
 urlpatterns = [path("", overview, name="overview")]

@@ -195,7 +195,7 @@ def plugin_install(request: Request) -> HttpResponse:
     text = request.POST.get("document", "").replace("\r\n", "\n")
     reason = request.POST.get("reason", "").strip()[:500]
     digest = sha256(text.encode()).hexdigest()
-    agreed = "install" in request.POST and request.POST.get("seen") == digest
+    agreed = "install" in request.POST and request.POST.get("digest") == digest
     try:
         if len(text) > _LONGEST:
             raise Invalid(f"a plugin must have at most {_LONGEST:,} characters in this form")
@@ -204,7 +204,7 @@ def plugin_install(request: Request) -> HttpResponse:
     except Problem as problem:
         return _form(request, text, reason, problem=problem, status=422)
     if not agreed:
-        return _form(request, text, reason, seen=digest, would=_would(document))
+        return _form(request, text, reason, digest=digest, would=_would(document))
     toast(request, f"Installed {document.name}")
     return see_other(request, reverse("web:state-key-list"))
 
@@ -226,7 +226,7 @@ def _form(
     text: str,
     reason: str = "",
     *,
-    seen: str = "",
+    digest: str = "",
     would: dict[str, Any] | None = None,
     problem: Problem | None = None,
     status: int = 200,
@@ -234,7 +234,7 @@ def _form(
     context: dict[str, Any] = {
         "document": text,
         "reason": reason,
-        "seen": seen,
+        "digest": digest,
         "would": would,
         "url": reverse("web:plugin-install"),
         "back": reverse("web:state-key-list"),

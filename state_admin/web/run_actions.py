@@ -28,7 +28,7 @@ class Act:
     title: str
     verb: str
     line: str
-    said: str
+    message: str
     do: Callable[[Actor, str, str], Run]
     kind: str = "danger"
 
@@ -128,7 +128,7 @@ def run_act(request: Request, run_id: str, action: str) -> HttpResponse:
         resume_run(actor=request.actor, run_id=run_id, revision=revision, reason=reason)
     else:
         act.do(request.actor, run_id, reason)
-    toast(request, act.said)
+    toast(request, act.message)
     return see_other(request, run_url(run_id), part="run")
 
 

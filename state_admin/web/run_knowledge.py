@@ -30,7 +30,7 @@ PAGE = 50
 class VisibleEntry:
     """An entry in the context of the run."""
 
-    known: VisibleVersion
+    entry: VisibleVersion
     value: JSON
     url: str
     tree_url: str
@@ -38,7 +38,7 @@ class VisibleEntry:
 
     @property
     def moved(self) -> bool:
-        return self.known.current != self.known.version
+        return self.entry.current != self.entry.version
 
 
 @require_safe
@@ -88,7 +88,7 @@ def run_knowledge(request: Request, run_id: str) -> HttpResponse:
 
 def _visible_entry(row: VisibleVersion) -> VisibleEntry:
     return VisibleEntry(
-        known=row,
+        entry=row,
         value=values.load(row.value) if row.value is not None and not row.lost else None,
         url=entry_url(row.namespace, row.key, version=row.version),
         tree_url=entry_action_url("tree", row.namespace, row.key, version=row.version),

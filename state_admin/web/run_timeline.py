@@ -61,7 +61,7 @@ class Event:
     at: datetime
     icon: str
     state: str
-    said: str
+    status_label: str
     name: str
     note: str = ""
     url: str = ""

@@ -100,7 +100,7 @@ def run_list(request: Request) -> HttpResponse:
             "filters": filters,
             "stuck_runs": stuck,
             "runs": [run for run in rows if run.pk not in stuck_ids],
-            "here": filters.url(),
+            "current_url": filters.url(),
             "root": reverse("web:run-list"),
             "pager": {
                 "first": filters.url(before=None) if filters.before else "",
@@ -193,7 +193,7 @@ def runs_of_thread(request: Request, thread: Thread) -> dict[str, Any]:
     return {
         "runs": runs,
         "json_url": thread_action_url("runs", f"{thread.public_id}.json"),
-        "here": url(before),
+        "current_url": url(before),
         "pager": {"first": url(None) if before else "", "next": next_url},
     }
 
@@ -238,7 +238,7 @@ def run_context(request: Request, run: Run) -> dict[str, Any]:
         "timeline": timeline,
         "pager": {"first": run_url(run_id) if before else "", "next": older_url},
         "metadata": values.load(run.metadata or "{}"),
-        "here": run_url(run_id, before=before),
+        "current_url": run_url(run_id, before=before),
         "thread_state_url": thread_url(
             run.thread.public_id, tab="state", at=max(run.start_revision - 1, 0)
         ),

@@ -81,7 +81,7 @@ class Queue:
     depth: int
 
     @property
-    def shown(self) -> str:
+    def text(self) -> str:
         return f"{self.depth:,}{'+' if self.depth >= MOST else ''}"
 
 

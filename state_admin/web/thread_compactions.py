@@ -33,7 +33,7 @@ def show(request: Request, thread: Thread) -> dict[str, Any]:
     context: dict[str, Any] = {
         "jobs": [(job, can_do(request, job, summary)) for job in jobs],
         "busy": any(job.status in UNFINISHED for job in jobs),
-        "here": thread_url(thread.public_id, tab="compactions"),
+        "current_url": thread_url(thread.public_id, tab="compactions"),
     }
     if target_id(request) == "thread-jobs":
         return context

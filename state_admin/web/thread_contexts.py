@@ -16,7 +16,7 @@ from .conversations import is_folded
 from .htmx import Request
 
 PAGE = 60
-_MOST_SEEN = 200
+_MOST_LINES = 200
 # How many of the newest messages the tab reads at most.
 _LOOKED_AT = 500
 
@@ -27,7 +27,7 @@ class ContextLine:
 
     seq: int
     role: str
-    said: str
+    text: str
     tokens: int | None = None
     calls: int = 0
     summary_to: int | None = None
@@ -54,8 +54,8 @@ def show(request: Request, thread: Thread) -> dict[str, Any]:
     return {
         "view": outline,
         "limit": limit,
-        "seen": [_seen(thread, row) for row in outline.rows[-_MOST_SEEN:]],
-        "seen_before": max(len(outline.rows) - _MOST_SEEN, 0) + outline.between,
+        "lines": [_context_line(thread, row) for row in outline.rows[-_MOST_LINES:]],
+        "lines_before": max(len(outline.rows) - _MOST_LINES, 0) + outline.between,
         "log": [line_of(thread, row, standing) for row in reversed(messages)],
         "older_url": older_url,
         "newest_url": thread_url(thread.public_id, tab="context") if before else "",
@@ -64,14 +64,14 @@ def show(request: Request, thread: Thread) -> dict[str, Any]:
     }
 
 
-def _seen(thread: Thread, row: Any) -> ContextLine:
+def _context_line(thread: Thread, row: Any) -> ContextLine:
     """A message of the context as one line; None is the placeholder for a missing tool result."""
     if row is None:
         return ContextLine(0, MessageRole.TOOL, INTERRUPTED)
     return ContextLine(
         row.seq,
         row.role,
-        row.said.removeprefix("<conversation-summary>\n"),
+        row.excerpt.removeprefix("<conversation-summary>\n"),
         row.estimated_tokens,
         len(row.opens),
         summary_to=row.folds_to,
@@ -86,7 +86,7 @@ def line_of(thread: Thread, row: Any, standing: Sequence[Message]) -> ContextLin
     return ContextLine(
         row.seq,
         row.role,
-        row.said.removeprefix("<conversation-summary>\n"),
+        row.excerpt.removeprefix("<conversation-summary>\n"),
         row.estimated_tokens,
         len(row.opens),
         summary_to=row.folds_to,

@@ -92,7 +92,7 @@ def thread_list(request: Request) -> HttpResponse:
             **views,
             "filters": filters,
             "rows": rows,
-            "here": filters.url(),
+            "current_url": filters.url(),
             "root": reverse("web:thread-list"),
             "pager": {"first": filters.url(after="") if filters.after else "", "next": next_url},
             "statuses": _STATUSES,
@@ -206,12 +206,12 @@ def thread_detail(request: Request, thread_id: str) -> HttpResponse:
 
 
 def _header(request: Request, thread: Thread, tab: str) -> dict[str, Any]:
-    """The context of the header above the tabs. `seen` is the number of messages that the page
-    shows."""
+    """The context of the header above the tabs. `message_count` in the URL is the number of messages
+    that the page shows."""
     actor = request.actor
-    seen_count = paging.whole_number(request, "seen")
-    seen_count = (
-        thread.message_count if seen_count is None else min(seen_count, thread.message_count)
+    shown_count = paging.whole_number(request, "message_count")
+    shown_count = (
+        thread.message_count if shown_count is None else min(shown_count, thread.message_count)
     )
     children = Thread.objects.visible_to(actor).filter(parent=thread).order_by("-pk")
     children = children.select_related("active_run")
@@ -230,8 +230,8 @@ def _header(request: Request, thread: Thread, tab: str) -> dict[str, Any]:
         "children": list(children[: _CHILDREN + 1]),
         "forks": list(forks[: _CHILDREN + 1]),
         "most_children": _CHILDREN,
-        "poll_url": thread_url(public_id, tab=tab, seen=seen_count),
-        "unseen": thread.message_count - seen_count,
+        "poll_url": thread_url(public_id, tab=tab, message_count=shown_count),
+        "unseen": thread.message_count - shown_count,
         "newest_url": thread_url(public_id),
         "delete_url": thread_action_url("delete", public_id),
         "can_edit": actor.may(Role.EDITOR),

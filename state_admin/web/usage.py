@@ -46,8 +46,8 @@ class UsageLine:
         return [sample.total_bytes for sample in self.level.days]
 
     @property
-    def said(self) -> str:
-        return said(self.level.days)
+    def sizes_text(self) -> str:
+        return describe_sizes(self.level.days)
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Quota:
     label: str
     used: int
     limit: int | None
-    shown: str
+    text: str
 
 
 @require_safe
@@ -76,9 +76,9 @@ def usage(request: Request) -> HttpResponse:
         "threads": _lines(actor, "thread", days),
         "spending_chart": spending and _spending_chart(spending, today, days),
         "spent": spent,
-        "spent_shown": _dollars(spent),
+        "spent_text": _dollars(spent),
         "cap": float(settings.SUMMARY_DAILY_USD),
-        "cap_shown": _dollars(float(settings.SUMMARY_DAILY_USD)),
+        "cap_text": _dollars(float(settings.SUMMARY_DAILY_USD)),
         "quotas": _quotas(usage_now),
         "quotas_at": usage_now.usage.measured_at,
         "curl": snippets.curl("GET", "usage/storage/namespaces/team_context"),
@@ -110,7 +110,7 @@ def growth(level: Level) -> str:
     return ("-" if rounded < 0 else "+") + size(abs(rounded))
 
 
-def said(samples: Sequence[StorageSample]) -> str:
+def describe_sizes(samples: Sequence[StorageSample]) -> str:
     """The text alternative of a sparkline of sizes."""
     first, last = samples[0], samples[-1]
     if first is last:
@@ -156,7 +156,7 @@ def _storage_chart(whole: Level, today: date, days: int) -> Chart:
         sample.day: (sample.total_bytes, size(sample.total_bytes)) for sample in whole.days
     }
     bars = daily(values, last=today, days=days)
-    return Chart("storage", "Bytes stored", f"Stored {said(whole.days)}", "Bytes", bars)
+    return Chart("storage", "Bytes stored", f"Stored {describe_sizes(whole.days)}", "Bytes", bars)
 
 
 def _tokens_chart(whole: Level, today: date, days: int) -> Chart | None:

@@ -51,7 +51,7 @@ def rows_for(request: Request, hook: Webhook) -> dict[str, Any]:
         "statuses": DeliveryStatus.values,
         "status": status,
         "root": root,
-        "here": live,
+        "current_url": live,
         "json_url": with_query(
             reverse("web:webhook-deliveries-json", args=[hook.public_id]), status=status
         ),

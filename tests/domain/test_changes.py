@@ -6,7 +6,7 @@ import pytest
 
 from state_admin.domain.changes import KINDS, kinds_matching
 from state_admin.models import Operation, RunStatus
-from state_admin.web.changes import SAID
+from state_admin.web.changes import VERBS
 
 
 @pytest.mark.parametrize(
@@ -34,4 +34,4 @@ def test_kinds__written_by_hand_made_sql__are_declared() -> None:
 
 
 def test_kinds__each__has_its_words_on_the_page() -> None:
-    assert set(SAID) == KINDS
+    assert set(VERBS) == KINDS

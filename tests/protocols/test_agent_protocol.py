@@ -266,7 +266,7 @@ def test_threads__patch__merges_metadata_sets_values_and_appends(alice) -> None:
 def test_patch_thread__one_part_is_refused__nothing_of_it_happens(alice) -> None:
     make_state_key(alice.actor, "plan", scope="thread")
     make_thread(alice.actor, "t1")
-    for wrong in ({"said": [raw({"role": "nobody"})]}, {"values": {"unknown": raw(1)}}):
+    for wrong in ({"new_messages": [raw({"role": "nobody"})]}, {"values": {"unknown": raw(1)}}):
         parts: Any = {"values": {"plan": raw(1)}, "metadata": raw({"a": 1}), **wrong}
         with pytest.raises(Invalid):
             thread_patches.patch_thread(actor=alice.actor, thread_id="t1", **parts)

@@ -34,7 +34,7 @@ def tags(alice: Person) -> dict[str, list[str]]:
 def test_tag__many__leaves_value_history_audit_and_feed(alice: Person, seen: list[Seen]) -> None:
     changes = Change.objects.count()
     made = bulk.change_entries(actor=alice.actor, action="tag", seen=seen, tag="vip", reason="why")
-    assert made.left == []
+    assert made.skipped == []
     assert made.done == [Done("n", key, 2, None) for key in ("a", "b", "c")]
     assert tags(alice) == {key: ["old", "vip"] for key in ("a", "b", "c")}
     now = read_entry(actor=alice.actor, namespace="n", key="a")
@@ -53,7 +53,7 @@ def test_change__written_since_gone_or_so_already__is_left_and_told(
     asked = [Seen("n", "a", 1), Seen("n", "b", 2), Seen("n", "no", 1), Seen("no", "a", 1)]
     made = bulk.change_entries(actor=alice.actor, action="tag", seen=asked, tag="vip")
     assert made.done == []
-    assert sorted(made.left) == [
+    assert sorted(made.skipped) == [
         Skipped("n", "a", "alice wrote version 2 in the meantime"),
         Skipped("n", "b", "no change needed"),
         Skipped("n", "no", "the entry no longer exists"),
@@ -75,7 +75,7 @@ def test_untag__then_expire__tells_the_expiry_before(alice: Person, seen: list[S
 def test_delete__orphans__go_too_but_are_not_tagged(alice: Person, seen: list[Seen]) -> None:
     unregister_namespace(actor=alice.actor, name="n", entries="retain")
     refused = bulk.change_entries(actor=alice.actor, action="tag", seen=seen[:1], tag="vip")
-    assert refused.left == [Skipped("n", "c", "its namespace is not registered")]
+    assert refused.skipped == [Skipped("n", "c", "its namespace is not registered")]
     made = bulk.change_entries(actor=alice.actor, action="delete", seen=seen)
     assert len(made.done) == 3
     assert entry_page(alice.actor, EntryFilter(), limit=9) == []
@@ -85,7 +85,7 @@ def test_change__config_record__is_never_touched(alice: Person) -> None:
     make_record(alice.actor, "providers", "openai", {"adapter": "openai"})
     asked = [Seen("config.providers", "openai", 1)]
     made = bulk.change_entries(actor=alice.actor, action="delete", seen=asked)
-    assert made.left == [Skipped("config.providers", "openai", "its namespace is reserved")]
+    assert made.skipped == [Skipped("config.providers", "openai", "its namespace is reserved")]
     assert config.read_record(actor=alice.actor, kind=Kind.PROVIDERS, identity="openai").exists
 
 
@@ -95,7 +95,7 @@ def test_change__viewer_and_stranger__change_nothing(
     with pytest.raises(Forbidden):
         bulk.change_entries(actor=bob.actor, action="delete", seen=seen)
     made = bulk.change_entries(actor=mallory.actor, action="delete", seen=seen)
-    assert {each.why for each in made.left} == {"the entry no longer exists"}
+    assert {each.why for each in made.skipped} == {"the entry no longer exists"}
     assert len(tags(alice)) == 3
 
 
@@ -109,7 +109,7 @@ def test_tag__beyond_the_most__is_left(alice: Person) -> None:
     make_namespace(alice.actor, "n")
     put(alice.actor, "n", "a", 1, tags=[str(number) for number in range(bulk.MOST_TAGS)])
     made = bulk.change_entries(actor=alice.actor, action="tag", seen=[Seen("n", "a", 1)], tag="x")
-    assert made.left == [Skipped("n", "a", "the entry already has the maximum of 32 tags")]
+    assert made.skipped == [Skipped("n", "a", "the entry already has the maximum of 32 tags")]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -128,4 +128,6 @@ def test_change__two_at_once_in_other_orders__each_entry_has_one_winner(alice: P
     won = [{each.key for each in outcome.done} for outcome in (tagged, deleted)]
     assert won[0] | won[1] == set(keys)
     assert not won[0] & won[1]
-    assert {len(tagged.done) + len(tagged.left), len(deleted.done) + len(deleted.left)} == {30}
+    assert {len(tagged.done) + len(tagged.skipped), len(deleted.done) + len(deleted.skipped)} == {
+        30
+    }

@@ -175,7 +175,7 @@ WORKS: dict[str, Work] = {
         actor=a,
         thread_id="t1",
         values={"plan": raw(3)},
-        said=[raw(_HI)],
+        new_messages=[raw(_HI)],
         metadata=raw({"a": 1}),
     ),
     "count tokens": lambda a: runs.change_run(

@@ -436,7 +436,7 @@ def test_history__old_version__is_restored_with_the_secret_of_now(
     assert restore in admin.get(past).content.decode()
     assert restore not in editor.get(past).content.decode()
     assert admin.get(f"{restore}?version=1").status_code == 200
-    asked = {"version": 1, "seen": 2}
+    asked = {"version": 1, "expected_version": 2}
     assert editor.post(restore, asked).status_code == 403
     assert admin.post(restore, asked).status_code == 302
     now = stored(registry, Kind.PROVIDERS, "openai")

@@ -356,7 +356,7 @@ def test_undo__restore__brings_back_tags_pin_and_expiry(admin: Client, alice: Pe
     make_namespace(alice.actor, "team")
     put(alice.actor, "team", "global", 1, tags=["old"])
     before = put(alice.actor, "team", "global", 2, ttl_seconds=3600, tags=["new"], pinned=True)
-    admin.post("/entry/restore/team/global", {"version": 1, "seen": 2})
+    admin.post("/entry/restore/team/global", {"version": 1, "expected_version": 2})
     restored = stored(alice)
     assert (restored.value, restored.expires_at) == ("1", before.expires_at)
     admin.post(*undo_fields(admin, "/state/team/global"))
@@ -401,7 +401,7 @@ def test_delete__confirmed__undo_brings_back_value_tags_and_pin(
     question = admin.get("/entry/delete/team/global").content.decode()
     assert "Version 1 of team/global" in question
     assert 'name="reason"' in question
-    admin.post("/entry/delete/team/global", {"seen": 1, "reason": "not needed"})
+    admin.post("/entry/delete/team/global", {"expected_version": 1, "reason": "not needed"})
     assert not stored(alice).exists
     url, fields = undo_fields(admin, "/state/team/global")
     admin.post(url, fields)
@@ -412,7 +412,7 @@ def test_delete__confirmed__undo_brings_back_value_tags_and_pin(
 def test_delete__undo_after_another_wrote__refuses(
     admin: Client, alice: Person, team: EntryView
 ) -> None:
-    admin.post("/entry/delete/team/global", {"seen": 1})
+    admin.post("/entry/delete/team/global", {"expected_version": 1})
     url, fields = undo_fields(admin, "/state/team/global")
     put(alice.actor, "team", "global", {"goal": "new life"})
     delete_entry(actor=alice.actor, namespace="team", key="global")
@@ -424,7 +424,7 @@ def test_delete__changed_since_seen__does_nothing(
     admin: Client, alice: Person, team: EntryView
 ) -> None:
     put(alice.actor, "team", "global", {"goal": "newer"})
-    admin.post("/entry/delete/team/global", {"seen": 1})
+    admin.post("/entry/delete/team/global", {"expected_version": 1})
     assert stored(alice).exists
     assert b"Nothing was done" in admin.get("/state/team/global").content
 
@@ -435,7 +435,7 @@ def test_restore__old_version__writes_it_again(
     put(alice.actor, "team", "global", {"goal": "worse"})
     question = admin.get("/entry/restore/team/global?version=1").content.decode()
     assert "/constraints" in question
-    admin.post("/entry/restore/team/global", {"version": 1, "seen": 2})
+    admin.post("/entry/restore/team/global", {"version": 1, "expected_version": 2})
     assert stored(alice).value == team.value
     assert stored(alice).version == 3
 
@@ -460,7 +460,7 @@ def test_htmx__save__shows_the_entry_in_place(admin: Client, team: EntryView) ->
 def test_write__viewer__is_refused(
     action: str, viewer: Client, alice: Person, team: EntryView
 ) -> None:
-    data = {"value": "1", "base": 1, "seen": 1, "version": 1, "made": 1}
+    data = {"value": "1", "base": 1, "expected_version": 1, "version": 1, "made": 1}
     assert viewer.post(f"/entry/{action}/team/global", data).status_code == 403
     assert stored(alice).version == team.version
 
@@ -469,7 +469,7 @@ def test_write__viewer__is_refused(
 def test_write__other_workspace__looks_absent(
     action: str, stranger: Client, alice: Person, team: EntryView
 ) -> None:
-    data = {"value": "1", "base": 1, "seen": 1, "version": 1, "made": 1}
+    data = {"value": "1", "base": 1, "expected_version": 1, "version": 1, "made": 1}
     assert stranger.post(f"/entry/{action}/team/global", data).status_code == 404
     assert stored(alice).version == team.version
 

@@ -177,7 +177,7 @@ def test_race__run_cancelled_meanwhile__says_so(admin: Client, alice: Person) ->
 def test_poll__news__tells_and_swaps_no_form(admin: Client, alice: Person) -> None:
     ask(alice, refund(), refund(2))
     first, last = Ticket.objects.order_by("pk")
-    at = f"/inbox?seen={last.pk}&oldest={first.pk}&count=2"
+    at = f"/inbox?newest={last.pk}&oldest={first.pk}&count=2"
     assert "show" not in page(admin, at, headers=htmx("inbox-now"))
     admin.post("/ticket/k1", FORM | {"action": "cancel"})
     ask(alice, refund(3), run="r2")

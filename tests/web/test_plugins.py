@@ -134,11 +134,11 @@ def test_install__checked__shows_what_it_would_register_and_stores_nothing(
 
 def test_install__shown_before__is_done_with_its_reason(admin: Client, alice: Person) -> None:
     shown = install(admin, DOCUMENT, check="yes").content.decode()
-    (seen,) = re.findall(r'name="seen" value="([0-9a-f]+)"', shown)
+    (digest,) = re.findall(r'name="digest" value="([0-9a-f]+)"', shown)
     other = {**DOCUMENT, "description": "changed since"}
-    assert install(admin, other, install="yes", seen=seen).status_code == 200
+    assert install(admin, other, install="yes", digest=digest).status_code == 200
     assert not Plugin.objects.exists()
-    done = install(admin, DOCUMENT, install="yes", seen=seen, reason="we plan")
+    done = install(admin, DOCUMENT, install="yes", digest=digest, reason="we plan")
     assert done["Location"] == "/state-keys"
     key, space = StateKey.objects.get(), Namespace.objects.open().get()
     assert (key.name, key.reducer, key.default, key.plugin) == (

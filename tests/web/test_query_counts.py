@@ -25,7 +25,7 @@ PAGES = {
     "dispatch, cancel": "/mailbox/{dispatch}/cancel",
     "dispatch, payload": "/mailbox/{dispatch}/payload",
     "entry, history as JSON": "/entry/history/team/global.json",
-    "entry, newer": "/entry/newer/team/global?seen=1",
+    "entry, newer": "/entry/newer/team/global?version=1",
     "login by link": "/login/once/{link}",
     "login": "/login",
     "member, end sessions": "/members/{member}/sessions",

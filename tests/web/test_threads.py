@@ -279,12 +279,12 @@ def test_message_piece__large_result__comes_in_parts(admin: Client, alice: Perso
 def test_thread__new_messages_since__says_how_many(admin: Client, alice: Person) -> None:
     make_thread(alice.actor, "t1")
     first = page(admin, "/threads/t1")
-    assert "seen=0" in first
+    assert "message_count=0" in first
     append(alice.actor, "t1", {"role": "user", "content": "hello"})
-    now = page(admin, "/threads/t1?tab=conversation&seen=0", headers=htmx("thread-now"))
+    now = page(admin, "/threads/t1?tab=conversation&message_count=0", headers=htmx("thread-now"))
     assert now.lstrip().startswith('<div id="thread-now"')
     assert "1 new message<" in now
-    assert "seen=0" in now
+    assert "message_count=0" in now
 
 
 def test_thread__parent_and_children__link_both_ways(admin: Client, alice: Person) -> None:
@@ -293,7 +293,9 @@ def test_thread__parent_and_children__link_both_ways(admin: Client, alice: Perso
     assert "Refund of order 9921" in page(admin, "/threads/t1-child")
 
 
-@pytest.mark.parametrize("query", ["before=x", "message=-1", "after=" + "9" * 30, "seen=½"])
+@pytest.mark.parametrize(
+    "query", ["before=x", "message=-1", "after=" + "9" * 30, "message_count=½"]
+)
 def test_thread__bad_number__says_so(query: str, admin: Client, alice: Person) -> None:
     make_thread(alice.actor, "t1")
     assert admin.get(f"/threads/t1?{query}").status_code == 400

@@ -101,7 +101,7 @@ def test_config__saved_since__undo_refuses(provider: Person, admin: Client) -> N
 def test_config__restored__undo_goes_back_to_the_newer(provider: Person, admin: Client) -> None:
     save(admin, '{"adapter": "other"}')
     admin.get(RECORD)
-    admin.post("/entry/restore/config.providers/openai", {"version": 1, "seen": 2})
+    admin.post("/entry/restore/config.providers/openai", {"version": 1, "expected_version": 2})
     assert record(provider)["adapter"] == "openai"
     press_undo(admin, "/state/config.providers/openai")
     assert record(provider)["adapter"] == "other"

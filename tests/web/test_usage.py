@@ -176,7 +176,7 @@ def test_worker__just_started__is_not_called_silent(monkeypatch: pytest.MonkeyPa
 def test_daily__days_without_a_value__are_gaps() -> None:
     last = date(2026, 3, 2)
     made = daily({last: (3, "three"), date(2026, 2, 28): (1, "one")}, last=last, days=4)
-    assert [(bar.label, bar.value, bar.shown) for bar in made] == [
+    assert [(bar.label, bar.value, bar.text) for bar in made] == [
         ("27 Feb", 0.0, ""), ("28 Feb", 1, "one"), ("1 Mar", 0.0, ""), ("2 Mar", 3, "three"),
     ]  # fmt: skip
 

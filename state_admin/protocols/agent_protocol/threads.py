@@ -137,7 +137,7 @@ def patch_thread(call: Endpoint, thread_id: str) -> HttpResponse:
         actor=call.actor,
         thread_id=thread_id,
         values=writable(body),
-        said=values.items(body["messages"]) if "messages" in body else (),
+        new_messages=values.items(body["messages"]) if "messages" in body else (),
         metadata=body.get("metadata"),
         expected_revision=states.revision_in(body, "checkpoint"),
     )

@@ -43,12 +43,12 @@ BAD = [
 
 
 @pytest.mark.parametrize(("url", "why"), BAD)
-def test_check_url__could_never_be_called__says_why(url: str, why: str) -> None:
+def test_check_url__invalid__states_the_reason(url: str, why: str) -> None:
     with pytest.raises(egress.Refused, match=why):
         egress.check_url(url, allow_private=False)
 
 
-def test_check_url__any_port_where_private_is_allowed__is_taken() -> None:
+def test_check_url__any_port_if_private_is_allowed__is_valid() -> None:
     egress.check_url("http://intranet:81/", allow_private=True)
 
 
@@ -63,14 +63,14 @@ HIDEOUTS = [
 
 
 @pytest.mark.parametrize("url", HIDEOUTS)
-def test_post__private_address_however_spelled__reaches_nobody(canary: Receiver, url: str) -> None:
+def test_post__private_address_in_any_spelling__is_not_called(canary: Receiver, url: str) -> None:
     with pytest.raises((egress.Refused, egress.Failed)) as caught:
         post(url.format(port=canary.port))
     assert canary.received == []
     assert isinstance(caught.value, egress.Refused) or "name has no address" in str(caught.value)
 
 
-def test_post__private_address_where_allowed__arrives(canary: Receiver) -> None:
+def test_post__private_address_if_allowed__is_called(canary: Receiver) -> None:
     assert post(canary.url, allow_private=True).status == 204
     assert canary.received[0].headers["host"] == f"127.0.0.1:{canary.port}"
     assert canary.received[0].body == b"{}"
@@ -95,7 +95,7 @@ def _resolver(monkeypatch: pytest.MonkeyPatch, answers: list[list[str]]) -> list
     return asked
 
 
-def test_post__name_server_changes_its_answer__only_the_judged_address_is_called(
+def test_post__dns_changes_between_check_and_call__calls_the_checked_address(
     monkeypatch: pytest.MonkeyPatch, canary: Receiver
 ) -> None:
     """DNS rebinding: 127.0.0.2 stands for a public address, 127.0.0.1 for the inside."""
@@ -120,7 +120,9 @@ def test_post__one_private_address_among_public_ones__is_refused(
     assert canary.received == []
 
 
-def test_post__first_address_is_dead__the_next_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_post__first_address_is_unreachable__tries_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with receiving() as receiver:
         _resolver(monkeypatch, [["127.0.0.3", "127.0.0.1"]])
         reply = post(f"http://rebind.test:{receiver.port}/", allow_private=True)
@@ -135,7 +137,7 @@ def test_post__redirect__is_not_followed(canary: Receiver, status: int) -> None:
 
 
 @pytest.mark.parametrize("manners", [hang, drip])
-def test_post__receiver_takes_for_ever__fails_in_time(manners: Any) -> None:
+def test_post__receiver_is_slow__times_out(manners: Any) -> None:
     with receiving(manners) as receiver:
         began = time.monotonic()
         with pytest.raises(egress.Failed, match=r"no answer within 0\.3 s"):
@@ -143,12 +145,12 @@ def test_post__receiver_takes_for_ever__fails_in_time(manners: Any) -> None:
         assert time.monotonic() - began < 10
 
 
-def test_post__answer_without_end__has_a_status_and_is_cut() -> None:
+def test_post__endless_response__has_a_status_and_is_cut() -> None:
     with receiving(flood) as receiver:
         assert post(receiver.url, allow_private=True).status == 200
 
 
-def test_post__nobody_listens__fails() -> None:
+def test_post__no_listener__fails() -> None:
     with pytest.raises(egress.Failed, match="connection refused"):
         post(f"http://127.0.0.1:{free_port()}/", allow_private=True)
 
@@ -172,7 +174,7 @@ def test_post__unknown_name__fails(monkeypatch: pytest.MonkeyPatch) -> None:
         post("https://nowhere.invalid/")
 
 
-def test_post__proxy_in_the_environment__is_not_asked(
+def test_post__proxy_in_the_environment__is_not_used(
     monkeypatch: pytest.MonkeyPatch, canary: Receiver
 ) -> None:
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy"):
@@ -183,6 +185,6 @@ def test_post__proxy_in_the_environment__is_not_asked(
 
 
 @pytest.mark.parametrize("header", ["Retry-After", "retry-after"])
-def test_post__retry_after__is_told(header: str) -> None:
+def test_post__retry_after__is_returned(header: str) -> None:
     with receiving(answer(503, **{header.replace("-", "_"): "7"})) as receiver:
         assert post(receiver.url, allow_private=True) == egress.Reply(503, "7")

@@ -66,7 +66,7 @@ def test_bulk__wrong_ids__is_422(path: str, ids: object, threads: Person) -> Non
     assert threads.api("POST", path, {"ids": ids}).status_code == 422
 
 
-def test_bulk__path_of_a_thing_with_that_id__is_still_its_own(threads: Person) -> None:
+def test_bulk__thread_or_run_with_the_id_of_the_bulk_path__is_addressable(threads: Person) -> None:
     assert threads.api("GET", "/threads/delete").json()["id"] == "delete"
     assert threads.api("GET", "/runs/cancel").json()["id"] == "cancel"
     assert threads.api("DELETE", "/threads/delete").status_code == 204

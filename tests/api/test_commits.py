@@ -46,7 +46,7 @@ UPDATE = {"key": "plan", "update": 1}
         ),
     ],
 )
-def test_commit__updates_in_another_shape__are_refused_saying_what_is_expected(
+def test_commit__updates_in_another_format__are_refused_with_the_expected_format(
     running: Person, body: dict[str, Any], message: str, pointer: str
 ) -> None:
     answer = running.api("POST", "/runs/r1/commits", body)
@@ -56,7 +56,7 @@ def test_commit__updates_in_another_shape__are_refused_saying_what_is_expected(
     assert running.api("GET", "/threads/t1/state").json()["extensions"].get("plan") is None
 
 
-def test_commit__batches_as_lists_or_objects__land(running: Person) -> None:
+def test_commit__batches_as_lists_or_objects__are_stored(running: Person) -> None:
     batches = [[UPDATE], {"updates": [], "base_revision": 1}]
     answer = running.api("POST", "/runs/r1/commits", {"batches": batches})
     assert answer.status_code == 200, answer.content

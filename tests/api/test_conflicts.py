@@ -26,7 +26,9 @@ def write(person: Person, value: Any, **headers: str) -> Any:
     return person.api("PUT", "/state/notes/k", {"value": value}, If_Match='"1"', **headers)
 
 
-def test_conflict__stale_write__carries_base_theirs_yours_and_the_clash(moved: Person) -> None:
+def test_conflict__stale_write__contains_base_theirs_yours_and_the_conflicting_paths(
+    moved: Person,
+) -> None:
     mine = {**BASE, "budget": {"eur": 9, "usd": 2}}
     answer = write(moved, mine)
     assert answer.status_code == 412
@@ -38,12 +40,12 @@ def test_conflict__stale_write__carries_base_theirs_yours_and_the_clash(moved: P
     assert body["mergeable"] is False
 
 
-def test_conflict__other_paths__says_that_a_merge_would_land(moved: Person) -> None:
+def test_conflict__other_paths__reports_that_a_merge_would_succeed(moved: Person) -> None:
     body = write(moved, {**BASE, "goal": "ship soon"}).json()
     assert (body["mergeable"], body["clashes"]) == (True, [])
 
 
-def test_merge__other_paths__lands_both_changes(moved: Person) -> None:
+def test_merge__other_paths__stores_both_changes(moved: Person) -> None:
     answer = write(moved, {**BASE, "goal": "ship soon"}, On_Conflict="merge")
     assert answer.status_code == 200
     assert answer.json()["version"] == 3
@@ -54,13 +56,13 @@ def test_merge__other_paths__lands_both_changes(moved: Person) -> None:
     }
 
 
-def test_merge__same_path__is_refused_and_nothing_lands(moved: Person) -> None:
+def test_merge__same_path__is_refused_and_nothing_is_stored(moved: Person) -> None:
     answer = write(moved, {**BASE, "budget": {"eur": 9, "usd": 2}}, On_Conflict="merge")
     assert answer.status_code == 412
     assert moved.api("GET", "/state/notes/k").json()["version"] == 2
 
 
-def test_merge__unknown_base__is_refused_without_guessing(moved: Person) -> None:
+def test_merge__unknown_base__is_refused(moved: Person) -> None:
     answer = moved.api(
         "PUT", "/state/notes/k", {"value": BASE}, If_Match='"7"', On_Conflict="merge"
     )
@@ -70,7 +72,7 @@ def test_merge__unknown_base__is_refused_without_guessing(moved: Person) -> None
 
 
 @pytest.mark.parametrize("headers", [{}, {"On_Conflict": "merge"}])
-def test_conflict__base_was_removed__carries_the_other_two_sides(
+def test_conflict__base_was_removed__contains_theirs_and_yours(
     moved: Person, headers: dict[str, str]
 ) -> None:
     EntryRevision.objects.filter(version=1).delete()
@@ -110,7 +112,7 @@ def patch(person: Person, operations: Any, *, kind: str = "merge-patch", **heade
     )
 
 
-def test_conflict__stale_patch__carries_what_it_would_have_made_of_the_base(moved: Person) -> None:
+def test_conflict__stale_patch__contains_its_result_on_the_base(moved: Person) -> None:
     add = {"op": "add", "path": "/budget/eur", "value": 2}
     answer = patch(moved, add, kind="vnd.commonhold.update")
     assert (answer.status_code, answer["ETag"]) == (412, '"2"')
@@ -121,7 +123,9 @@ def test_conflict__stale_patch__carries_what_it_would_have_made_of_the_base(move
     assert patch(moved, {"goal": "soon"}).json()["mergeable"] is True
 
 
-def test_conflict__stale_patch_that_fits_no_version__shows_base_and_theirs(moved: Person) -> None:
+def test_conflict__stale_patch_that_applies_to_no_version__contains_base_and_theirs(
+    moved: Person,
+) -> None:
     test = [{"op": "test", "path": "/goal", "value": "none"}]
     answer = patch(moved, test, kind="json-patch")
     assert answer.status_code == 412
@@ -129,7 +133,7 @@ def test_conflict__stale_patch_that_fits_no_version__shows_base_and_theirs(moved
     assert "yours" not in answer.json()
 
 
-def test_merge__patch_of_other_paths__lands_on_top_of_theirs(moved: Person) -> None:
+def test_merge__patch_of_other_paths__is_applied_to_theirs(moved: Person) -> None:
     answer = patch(moved, {"goal": "ship soon", "tags": None}, On_Conflict="merge")
     assert answer.status_code == 200
     assert (answer.json()["version"], answer.json()["value"]) == (
@@ -140,14 +144,14 @@ def test_merge__patch_of_other_paths__lands_on_top_of_theirs(moved: Person) -> N
     assert history[0]["operation"] == "patch"
 
 
-def test_merge__patch_of_the_same_path__is_refused_and_nothing_lands(moved: Person) -> None:
+def test_merge__patch_of_the_same_path__is_refused_and_nothing_is_stored(moved: Person) -> None:
     answer = patch(moved, {"goal": "soon", "budget": {"eur": 9}}, On_Conflict="merge")
     assert answer.status_code == 412
     assert [clash["pointer"] for clash in answer.json()["clashes"]] == ["/budget/eur"]
     assert moved.api("GET", "/state/notes/k").json()["version"] == 2
 
 
-def test_merge__patch_of_a_record__lands_and_shows_no_secret(alice: Person) -> None:
+def test_merge__patch_of_a_record__is_stored_and_shows_no_secret(alice: Person) -> None:
     make_record(alice.actor, "providers", "p", {"adapter": "openai", "api_key": "sk-not-shown"})
     address = "/config/providers/p"
     alice.api("PATCH", address, {"timeout_secs": 7}, content_type=MERGE)
@@ -161,7 +165,7 @@ def test_merge__patch_of_a_record__lands_and_shows_no_secret(alice: Person) -> N
     assert (merged.json()["value"]["timeout_secs"], merged.json()["version"]) == (7, 3)
 
 
-def test_conflict__stale_delete__carries_base_and_theirs(moved: Person) -> None:
+def test_conflict__stale_delete__contains_base_and_theirs(moved: Person) -> None:
     answer = moved.api("DELETE", "/state/notes/k", If_Match='"1"')
     assert answer.status_code == 412
     body = answer.json()
@@ -176,7 +180,7 @@ def test_conflict__stale_delete__carries_base_and_theirs(moved: Person) -> None:
     assert moved.api("GET", "/state/notes/k").json()["exists"]
 
 
-def test_merge__delete_of_a_value_that_is_as_it_was__lands(moved: Person) -> None:
+def test_merge__delete_of_an_unchanged_value__succeeds(moved: Person) -> None:
     put(moved.actor, "notes", "k", BASE)
     stale = moved.api("DELETE", "/state/notes/k", If_Match='"1"')
     assert (stale.status_code, stale.json()["mergeable"]) == (412, True)
@@ -188,7 +192,7 @@ def test_merge__delete_of_a_value_that_is_as_it_was__lands(moved: Person) -> Non
 
 @pytest.mark.parametrize("merge", [{}, {"On_Conflict": "merge"}])
 @pytest.mark.parametrize("value", [{"goal": "mine"}, BASE])
-def test_conflict__deleted_since__shows_the_base_and_never_merges(
+def test_conflict__deleted_since__contains_the_base_and_never_merges(
     moved: Person, merge: dict[str, str], value: Any
 ) -> None:
     moved.api("DELETE", "/state/notes/k")
@@ -216,7 +220,7 @@ def test_merge__result_that_breaks_the_schema__is_refused(alice: Person) -> None
     assert alice.api("GET", "/state/notes/k").json()["version"] == 2
 
 
-def test_conflict__big_integers__are_told_as_they_are(alice: Person) -> None:
+def test_conflict__large_integers__are_returned_exactly(alice: Person) -> None:
     make_namespace(alice.actor)
     put(alice.actor, "notes", "k", 10**30)
     put(alice.actor, "notes", "k", 10**30 + 1)
@@ -237,7 +241,7 @@ def test_blame__two_writers__each_has_the_paths_it_set(moved: Person, bob: Perso
     assert bob.api("GET", "/blame/notes/k").status_code == 200
 
 
-def test_run_id__header__stands_in_history_audit_and_feed(moved: Person) -> None:
+def test_run_id__header__is_in_history_audit_and_feed(moved: Person) -> None:
     moved.api("PUT", "/state/notes/k", {"value": 1}, Run_Id="run-9")
     assert moved.api("GET", "/history/notes/k").json()["items"][0]["run_id"] == "run-9"
     assert moved.api("GET", "/audit?run_id=run-9").json()["items"][0]["key"] == "k"
@@ -263,7 +267,7 @@ MALFORMED = [
     + [("PATCH", *each) for each in MALFORMED]
     + [("DELETE", *each) for each in MALFORMED[:2]],
 )
-def test_precondition__value_it_cannot_have__is_refused_and_nothing_written(
+def test_precondition__invalid_value__is_refused_and_nothing_is_written(
     method: str, headers: dict[str, str], said: str, moved: Person
 ) -> None:
     body = {"PUT": {"value": 1}, "PATCH": {"a": 1}, "DELETE": None}[method]

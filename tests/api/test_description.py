@@ -14,7 +14,7 @@ from state_admin.contract import openapi
 pytestmark = pytest.mark.django_db
 
 
-def test_schema__asked__is_the_committed_document_and_not_generated(
+def test_schema__requested__is_the_committed_document_and_not_generated(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: Any, **__: Any) -> Any:
@@ -27,7 +27,7 @@ def test_schema__asked__is_the_committed_document_and_not_generated(
         assert answer.content == settings.API_DOCUMENT.read_bytes()
 
 
-def test_schema__asked_again_with_its_etag__304(client: Client) -> None:
+def test_schema__requested_with_its_etag__is_304(client: Client) -> None:
     first = client.get("/api/schema")
     assert first["Cache-Control"] == "no-cache"
     for tags in (first["ETag"], f'"other", W/{first["ETag"]}', "*"):
@@ -48,14 +48,14 @@ def test_schema__asked_again_with_its_etag__304(client: Client) -> None:
         ("GET", "?format=json&format=json&x=1", 400),
     ],
 )
-def test_schema__asked_for_what_it_has_not__problem(
+def test_schema__unsupported_method_or_query__is_a_problem(
     client: Client, method: str, query: str, status: int
 ) -> None:
     answer = client.generic(method, f"/api/schema{query}")
     assert (answer.status_code, answer.json()["status"]) == (status, status)
 
 
-def test_docs__anybody__has_the_headers_of_pages_and_no_inline_code(client: Client) -> None:
+def test_docs__anonymous__has_the_headers_of_pages_and_no_inline_code(client: Client) -> None:
     answer, page = client.get("/api/docs"), client.get("/login")
     assert answer.status_code == 200
     for name in (
@@ -71,5 +71,5 @@ def test_docs__anybody__has_the_headers_of_pages_and_no_inline_code(client: Clie
     assert re.findall(r'(?:src|href)="(?!/)', html) == []  # nothing from elsewhere
 
 
-def test_docs__posted_to__405(client: Client) -> None:
+def test_docs__post__is_405(client: Client) -> None:
     assert client.post("/api/docs").status_code == 405

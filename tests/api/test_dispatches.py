@@ -32,7 +32,7 @@ def claim(person: Person, **body: Any) -> list[dict[str, Any]]:
     return items
 
 
-def test_dispatch__from_enqueue_to_ack__has_its_whole_life_on_the_wire(box: Person) -> None:
+def test_dispatch__from_enqueue_to_ack__each_response_has_its_documented_form(box: Person) -> None:
     make_run(box.actor, "t1", "r1", agent_id="planner")
     made = enqueue(box, payload={"n": 1}, run_id="r1", priority=5, dedupe_key="d")
     (got,) = claim(box, consumer="w1", lease_seconds=60)
@@ -66,7 +66,7 @@ def test_enqueue__payload__is_kept_byte_for_byte(box: Person) -> None:
     assert text in box.api("POST", "/dispatches/claim", {}).content.decode()
 
 
-def test_nack__until_it_is_dead__then_replayed_and_cleared(box: Person) -> None:
+def test_nack__until_it_is_a_dead_letter__can_be_replayed_and_cleared(box: Person) -> None:
     made = enqueue(box, max_attempts=1)
     (got,) = claim(box)
     body = {"claim_token": got["claim_token"], "error": "boom", "retry_after": 5}
@@ -87,7 +87,7 @@ def test_nack__until_it_is_dead__then_replayed_and_cleared(box: Person) -> None:
     assert box.api("POST", "/dispatches/clear", {}).json()["deleted"] == 0
 
 
-def test_interrupt__says_who_is_at_work_without_the_token(box: Person) -> None:
+def test_interrupt__response__names_the_active_dispatch_without_its_token(box: Person) -> None:
     enqueue(box), enqueue(box)
     (got,) = claim(box)
     done = box.api("POST", "/threads/t1/interrupt").json()
@@ -137,14 +137,14 @@ def test_unknown_field__anywhere__is_a_400(box: Person, path: str, body: Any) ->
 
 
 @pytest.mark.parametrize("token", [None, 1, "", "x" * 129, "\u0000"])
-def test_ack__token_that_is_none__is_a_422(box: Person, token: Any) -> None:
+def test_ack__malformed_token__is_a_422(box: Person, token: Any) -> None:
     made = enqueue(box)
     answer = box.api("POST", f"/dispatches/{made}/ack", {"claim_token": token})
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["pointer"] == "/claim_token"
 
 
-def test_ack__token_that_no_utf8_can_hold__is_refused(box: Person) -> None:
+def test_ack__token_with_lone_surrogates__is_refused(box: Person) -> None:
     made = enqueue(box)
     answer = box.api("POST", f"/dispatches/{made}/ack", b'{"claim_token": "\\ud800"}')
     assert answer.status_code in (409, 422)
@@ -176,7 +176,7 @@ def test_claim__wait_with_an_idempotency_key__is_refused(box: Person) -> None:
     assert len(box.api("POST", "/dispatches/claim", {}, Idempotency_Key="k2").json()["items"]) == 1
 
 
-def test_list__filters_and_pages__are_bound_to_each_other(box: Person) -> None:
+def test_list__cursor_of_other_filters__is_refused(box: Person) -> None:
     ids = [enqueue(box, thread=t, agent_id=a) for t, a in (("t1", "x"), ("t1", "y"), ("t2", "x"))]
     everything = box.api("GET", "/dispatches").json()["items"]
     assert [row["id"] for row in everything] == ids[::-1]
@@ -195,7 +195,7 @@ def test_list__filters_and_pages__are_bound_to_each_other(box: Person) -> None:
     assert box.api("GET", "/dispatches?colour=red").status_code == 400
 
 
-def test_counts__by_status__leave_none_out(box: Person) -> None:
+def test_counts__by_status__include_zeros(box: Person) -> None:
     enqueue(box), enqueue(box), enqueue(box, thread="t2")
     claim(box, thread_id="t1")
     zero = {"Acked": 0, "Cancelled": 0, "Superseded": 0, "DeadLetter": 0}

@@ -27,7 +27,7 @@ PATHS = [
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_host__foreign__421_problem_on_every_path(path: str, alice: Person) -> None:
+def test_host__not_allowed__is_a_421_problem_on_every_path(path: str, alice: Person) -> None:
     answer = Client(HTTP_HOST="evil.example").get(
         path, headers={"Authorization": f"Bearer {alice.token}"}
     )
@@ -51,14 +51,14 @@ def test_host__allowed__is_served(host: str, settings: Settings) -> None:
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics"])
-def test_host__foreign_at_a_probe__is_served(path: str, settings: Settings) -> None:
+def test_host__not_allowed_at_a_probe__is_served(path: str, settings: Settings) -> None:
     """A load balancer or a monitor asks by address."""
     settings.METRICS_TOKEN = "secret"
     answer = Client(HTTP_HOST="10.0.0.7:8000").get(path, headers={"Authorization": "Bearer secret"})
     assert answer.status_code == 200
 
 
-def test_host__foreign__is_one_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+def test_host__not_allowed__is_one_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
         Client(HTTP_HOST="evil.example" + "x" * 5000).get("/api/v1/me")
     (record,) = caplog.records

@@ -32,7 +32,7 @@ def writes() -> int:
     return EntryRevision.objects.count()
 
 
-def test_repeat__same_request__is_the_first_answer_to_the_byte(notes: Person) -> None:
+def test_repeat__same_request__returns_the_first_response_byte_for_byte(notes: Person) -> None:
     first, second = put(notes), put(notes)
     assert (first.status_code, second.status_code) == (201, 201)
     assert first.content == second.content
@@ -55,7 +55,7 @@ def test_repeat__other_body_path_or_method__is_422(notes: Person) -> None:
     assert writes() == 1
 
 
-def test_repeat__of_a_refusal__is_the_refusal(notes: Person) -> None:
+def test_repeat__of_a_refused_request__returns_the_refusal(notes: Person) -> None:
     stale = {"If_Match": '"5"'}
     first = put(notes, **stale)
     entries.put_entry(actor=notes.actor, namespace="notes", key="k", value=builders.raw(0))
@@ -63,7 +63,7 @@ def test_repeat__of_a_refusal__is_the_refusal(notes: Person) -> None:
     assert writes() == 1
 
 
-def test_keys__of_two_callers__never_meet(notes: Person, mallory: Person) -> None:
+def test_keys__of_two_clients__never_collide(notes: Person, mallory: Person) -> None:
     make_namespace(mallory.actor)
     other, _ = builders.make_token(notes)
     put(notes)
@@ -73,14 +73,16 @@ def test_keys__of_two_callers__never_meet(notes: Person, mallory: Person) -> Non
     assert IdempotencyRecord.objects.count() == 3
 
 
-def test_get__with_a_key__is_never_kept(notes: Person) -> None:
+def test_get__with_a_key__is_not_recorded(notes: Person) -> None:
     notes.api("GET", "/state/notes/k", Idempotency_Key="once")
     assert not IdempotencyRecord.objects.exists()
     assert put(notes).status_code == 201
 
 
 @pytest.mark.parametrize("column", ["revoked_at", "expires_at"])
-def test_repeat__with_a_dead_token__is_401_and_shows_nothing(notes: Person, column: str) -> None:
+def test_repeat__with_a_revoked_token__is_401_without_the_response(
+    notes: Person, column: str
+) -> None:
     """A kept answer must not outlive the token it was given to."""
     row, secret = builders.tokens.create_token(
         actor=notes.actor, name="x", role=builders.Role.EDITOR
@@ -120,7 +122,7 @@ def test_key__empty_or_too_long__is_400(notes: Person, key: str) -> None:
     assert writes() == 0
 
 
-def test_crash__behind_the_effect__leaves_neither_effect_nor_record(
+def test_crash__after_the_write__rolls_back_write_and_record(
     notes: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def crash(*_: Any, **__: Any) -> None:
@@ -135,7 +137,7 @@ def test_crash__behind_the_effect__leaves_neither_effect_nor_record(
     assert writes() == 1
 
 
-def test_failure__of_the_database__is_forgotten_and_may_be_repeated(
+def test_failure__of_the_database__is_not_recorded_and_can_be_retried(
     notes: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def slow(**_: Any) -> None:
@@ -163,7 +165,7 @@ def test_race__repeats_of_one_request__have_one_effect(notes: Person) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_repeat__while_the_first_is_at_work__is_409_in_flight(
+def test_repeat__while_the_first_is_in_progress__is_409(
     notes: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entered, leave = threading.Event(), threading.Event()

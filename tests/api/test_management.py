@@ -53,7 +53,7 @@ def test_token__created_used_rotated_and_revoked(alice: Person) -> None:
     assert audited("token.revoke") == [("alice's token", "acme")]
 
 
-def test_token__repeated_with_one_key__is_created_once_and_its_secret_kept_nowhere(
+def test_token__repeated_with_one_key__is_created_once_and_its_secret_is_not_stored(
     alice: Person,
 ) -> None:
     body = {"name": "planner", "role": "viewer"}
@@ -81,7 +81,7 @@ def test_token__bad_field__is_named(alice: Person, body: Any, pointer: str) -> N
     assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
 
 
-def test_token__wider_than_its_creator__is_refused(alice: Person) -> None:
+def test_token__permissions_beyond_its_creator__is_refused(alice: Person) -> None:
     narrow, _ = make_token(alice, Role.ADMIN, namespaces=["team_*"])
     for namespaces, status in (([], 403), (["other"], 403), (["team_a"], 201)):
         body = {"name": "x", "role": "admin", "namespaces": namespaces}
@@ -107,14 +107,14 @@ def test_member__invited_changed_and_removed(alice: Person) -> None:
     assert alice.api("GET", f"/members/{member['id']}").status_code == 404
 
 
-def test_member__repeated_with_one_key__keeps_no_link(alice: Person) -> None:
+def test_member__repeated_with_one_key__stores_no_link(alice: Person) -> None:
     body = {"username": "carol", "role": "viewer"}
     first = alice.api("POST", "/members", body, Idempotency_Key="k1")
     repeated = alice.api("POST", "/members", body, Idempotency_Key="k1")
     assert repeated.json() == first.json() | {"login_url": None}
 
 
-def test_member__last_admin__stays(alice: Person) -> None:
+def test_member__last_admin__cannot_be_removed(alice: Person) -> None:
     own = Membership.objects.get(workspace=alice.workspace, user__username=alice.actor.name)
     for method, body in (("DELETE", None), ("PATCH", {"role": "viewer"})):
         answer = alice.api(method, f"/members/{own.pk}", body)
@@ -146,7 +146,7 @@ def test_workspace__created_by_an_operator__gets_quotas_and_its_first_token(
     assert call(secret, "GET", "/workspaces/acme").status_code == 404
 
 
-def test_workspace__quota__holds(operator: str) -> None:
+def test_workspace__quota__is_enforced(operator: str) -> None:
     call(operator, "POST", "/workspaces", {"slug": "globex"})
     call(operator, "PATCH", "/workspaces/globex", {"max_threads": 0})
     first = {"name": "app", "role": "admin"}
@@ -155,7 +155,7 @@ def test_workspace__quota__holds(operator: str) -> None:
     assert (refused.status_code, refused.json()["type"]) == (403, "/problems/quota-exceeded")
 
 
-def test_operator_token__is_made_by_operators_only(alice: Person) -> None:
+def test_operator_token__is_created_by_operators_only(alice: Person) -> None:
     answer = alice.api("POST", "/tokens", {"name": "x", "role": "admin", "operator": True})
     assert answer.status_code == 400  # not a field of the API
     row = ApiToken.objects.get(name="x") if ApiToken.objects.filter(name="x") else None

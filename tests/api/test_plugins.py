@@ -25,7 +25,7 @@ def kit(alice: Person) -> Person:
     return alice
 
 
-def test_put__plugin__shows_its_parts_as_the_single_endpoints_do(kit: Person) -> None:
+def test_put__plugin__returns_its_parts_as_their_own_endpoints_do(kit: Person) -> None:
     body = kit.api("GET", "/plugins/kit").json()
     assert (body["name"], body["description"]) == ("kit", "Plans")
     assert [part["key"] for part in body["state_keys"]] == ["kit.facts", "kit.plan"]
@@ -39,7 +39,9 @@ def test_put__plugin__shows_its_parts_as_the_single_endpoints_do(kit: Person) ->
     assert kit.api("GET", "/audit?action=plugin.install").json()["items"][0]["reason"] == "needed"
 
 
-def test_put__installed_already__is_409_and_a_repeat_by_its_key_is_replayed(alice: Person) -> None:
+def test_put__already_installed__is_409_and_a_repeat_with_its_key_is_replayed(
+    alice: Person,
+) -> None:
     first = alice.api("PUT", "/plugins/kit", KIT, Idempotency_Key="once")
     again = alice.api("PUT", "/plugins/kit", KIT, Idempotency_Key="once")
     assert (first.status_code, again.status_code) == (201, 201)
@@ -70,7 +72,7 @@ def test_put__installed_already__is_409_and_a_repeat_by_its_key_is_replayed(alic
         ({"keys": []}, 400, "unknown field: keys", "/keys"),
     ],
 )  # fmt: skip
-def test_put__wrong__names_the_item_by_pointer_and_registers_nothing(
+def test_put__invalid__reports_the_item_by_pointer_and_registers_nothing(
     kit: Person, body: Any, status: int, detail: str, pointer: str
 ) -> None:
     answer = kit.api("PUT", "/plugins/other", body)
@@ -81,7 +83,7 @@ def test_put__wrong__names_the_item_by_pointer_and_registers_nothing(
     assert kit.api("GET", "/state-keys/a").status_code == 404
 
 
-def test_delete__dry_run_then_for_real__does_what_it_said(kit: Person) -> None:
+def test_delete__dry_run_then_delete__has_the_previewed_effect(kit: Person) -> None:
     make_thread(kit.actor, "t1")
     make_run(kit.actor, "t1", "r1")
     commit(kit.actor, "r1", {"kit.plan": 1, "kit.facts": 2})
@@ -106,7 +108,7 @@ def test_delete__dry_run_then_for_real__does_what_it_said(kit: Person) -> None:
     assert "kit.plan" in kit.api("GET", "/threads/t1/state?revision=2").json()["extensions"]
 
 
-def test_delete__state_key__keeps_values_unless_asked_to_clear(alice: Person) -> None:
+def test_delete__state_key__keeps_values_unless_clear_is_requested(alice: Person) -> None:
     make_state_key(alice.actor, "own")
     make_thread(alice.actor, "t1")
     make_run(alice.actor, "t1", "r1")
@@ -122,13 +124,13 @@ def test_delete__state_key__keeps_values_unless_asked_to_clear(alice: Person) ->
     assert "own" not in alice.api("GET", "/threads/t1/state").json()["extensions"]
 
 
-def test_delete__state_key_of_a_plugin__is_left_to_the_plugin(kit: Person) -> None:
+def test_delete__state_key_of_a_plugin__is_refused(kit: Person) -> None:
     answer = kit.api("DELETE", "/state-keys/kit.plan")
     assert answer.status_code == 409
     assert answer.json()["detail"] == "key already registered: kit.plan"
 
 
-def test_put__runtime_key__belongs_to_the_runtime(alice: Person) -> None:
+def test_put__runtime_key__is_refused(alice: Person) -> None:
     answer = alice.api("PUT", "/state-keys/__runtime.tool_call_states", {"reducer": "replace"})
     assert answer.status_code == 409
     assert answer.json()["detail"] == "key already registered: __runtime.tool_call_states"

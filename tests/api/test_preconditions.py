@@ -38,7 +38,7 @@ def all_of_it(person: Person) -> list[Any]:
 
 @pytest.mark.parametrize(("method", "path", "body"), WRITES)
 @pytest.mark.parametrize("stale", ["1", "999"])
-def test_if_match__another_revision__412_and_nothing_lands(
+def test_if_match__another_revision__is_412_and_nothing_is_stored(
     moved: Person, method: str, path: str, body: Any, stale: str
 ) -> None:
     before = all_of_it(moved)
@@ -51,7 +51,7 @@ def test_if_match__another_revision__412_and_nothing_lands(
 
 
 @pytest.mark.parametrize(("method", "path", "body"), WRITES)
-def test_if_match__revision_that_was_read__lands(
+def test_if_match__current_revision__is_stored(
     moved: Person, method: str, path: str, body: Any
 ) -> None:
     read = moved.api("GET", "/runs/r1" if path.startswith("/runs") else "/threads/t1/state")
@@ -59,7 +59,7 @@ def test_if_match__revision_that_was_read__lands(
 
 
 @pytest.mark.parametrize(("method", "path", "body"), WRITES)
-def test_if_match__no_etag_of_ours__is_a_bad_request(
+def test_if_match__malformed_etag__is_a_bad_request(
     moved: Person, method: str, path: str, body: Any
 ) -> None:
     assert moved.api(method, path, body, If_Match="2").status_code == 400
@@ -79,7 +79,7 @@ def test_commit__stale_base_in_the_body_alone__is_409(moved: Person) -> None:
     assert answer.status_code == answer.json()["status"] == 409
 
 
-def test_commit__if_match_and_rebase_over_other_keys__lands(moved: Person) -> None:
+def test_commit__if_match_and_rebase_over_other_keys__is_stored(moved: Person) -> None:
     make_state_key(moved.actor, "other")
     body = {"updates": [{"key": "other", "update": 2}], "on_conflict": "rebase"}
     assert moved.api("POST", "/runs/r1/commits", body, If_Match='"1"').status_code == 200
@@ -103,7 +103,7 @@ def test_run__two_changes_with_one_etag__second_is_412(moved: Person, body: Any)
     assert moved.api("PATCH", "/runs/r1", body, If_Match=tag).status_code == 412
 
 
-def test_state__if_none_match__304_until_there_is_news(moved: Person) -> None:
+def test_state__if_none_match__is_304_until_a_change(moved: Person) -> None:
     tag = moved.api("GET", "/threads/t1/state")["ETag"]
     same = moved.api("GET", "/threads/t1/state", If_None_Match=tag)
     assert (same.status_code, same.content, same["ETag"]) == (304, b"", tag)
@@ -113,7 +113,7 @@ def test_state__if_none_match__304_until_there_is_news(moved: Person) -> None:
     assert old.status_code == 304
 
 
-def test_export__key_registered_since__is_answered_anew(moved: Person) -> None:
+def test_export__key_unregistered_since__changes_the_etag(moved: Person) -> None:
     """What an export leaves out follows the registry, which makes no revision."""
     tag = moved.api("GET", "/threads/t1/state?export=true")["ETag"]
     moved.api("DELETE", "/state-keys/plan")
@@ -122,7 +122,9 @@ def test_export__key_registered_since__is_answered_anew(moved: Person) -> None:
     assert "plan" not in again.json()["extensions"]
 
 
-def test_if_match__where_nothing_has_it__is_refused_and_nothing_happens(moved: Person) -> None:
+def test_if_match__on_an_operation_without_support__is_refused_and_nothing_changes(
+    moved: Person,
+) -> None:
     before = all_of_it(moved)
     answer = moved.api("POST", "/runs/r1/resume", If_Match='"2"')
     assert (answer.status_code, answer.json()["detail"]) == (

@@ -47,7 +47,7 @@ DEEP = b"[" * 3000 + b"]" * 3000
         (b'{"value": [' + b",".join([b"1"] * 10_001) + b"]}", 422),
     ],
 )
-def test_put__json_that_cannot_be_kept__is_a_problem_and_nothing_is_stored(
+def test_put__json_that_cannot_be_stored__is_a_problem_and_nothing_is_stored(
     alice: Person, body: bytes, status: int
 ) -> None:
     make_namespace(alice.actor)
@@ -75,14 +75,14 @@ def test_put__json_that_cannot_be_kept__is_a_problem_and_nothing_is_stored(
         '{ "spaced" : [ 1 , 2 ] }',
     ],
 )
-def test_put__any_json__comes_back_byte_for_byte(alice: Person, text: str) -> None:
+def test_put__any_json__is_returned_byte_for_byte(alice: Person, text: str) -> None:
     make_namespace(alice.actor)
     alice.api("PUT", "/state/notes/k", f'{{"value": {text}}}'.encode())
     read = alice.api("GET", "/state/notes/k")
     assert read.content.decode().endswith(f'"value":{text}}}')
 
 
-def test_put__with_if_match__comes_back_byte_for_byte_too(alice: Person) -> None:
+def test_put__with_if_match__is_returned_byte_for_byte(alice: Person) -> None:
     make_namespace(alice.actor)
     put(alice.actor, "notes", "k", 1)
     text = '{"z":1.10,"a":[1e2, true],"b":123456789012345678901234567890}'
@@ -100,13 +100,13 @@ def test_key__control_character_or_too_long__is_400(alice: Person, key: str) -> 
 
 
 @pytest.mark.parametrize("key", [" a ", "a/b//c", "..", "a%2Fb", "100%", "🙂", "é" * 256])
-def test_key__any_other_text__is_kept(alice: Person, key: str) -> None:
+def test_key__any_other_text__is_valid(alice: Person, key: str) -> None:
     make_namespace(alice.actor)
     assert alice.api("PUT", entry_path("notes", key), {"value": key}).status_code == 201
     assert alice.api("GET", entry_path("notes", key)).json()["key"] == key
 
 
-def test_value__larger_than_the_namespace_takes__is_413(alice: Person) -> None:
+def test_value__beyond_the_limit_of_the_namespace__is_413(alice: Person) -> None:
     make_namespace(alice.actor, max_value_bytes=100)
     answer = alice.api("PUT", "/state/notes/k", {"value": "x" * 100})
     assert answer.status_code == 413
@@ -126,7 +126,7 @@ def test_method__not_offered__is_405_with_allow(alice: Person) -> None:
     assert "PUT" in answer["Allow"]
 
 
-def test_query__unknown_parameter__is_refused_not_ignored(alice: Person) -> None:
+def test_query__unknown_parameter__is_refused(alice: Person) -> None:
     make_namespace(alice.actor)
     answer = alice.api("GET", "/state/notes?prefx=thread")
     assert answer.status_code == 400
@@ -164,7 +164,7 @@ def test_document__data_and_hint__cannot_replace_the_standard_members() -> None:
     }
 
 
-def test_problem__two_occurrences__share_the_title_and_differ_in_the_message(alice: Person) -> None:
+def test_problem__two_occurrences__have_one_title_and_different_details(alice: Person) -> None:
     one, two = (alice.api("GET", f"/state/{name}/global").json() for name in ("n1", "n2"))
     assert (one["type"], one["title"], one["status"]) == (two["type"], two["title"], two["status"])
     assert (one["title"], one["detail"]) == (
@@ -174,7 +174,7 @@ def test_problem__two_occurrences__share_the_title_and_differ_in_the_message(ali
     assert "PUT /api/v1/namespaces/n1," in one["hint"], "the name, not a placeholder"
 
 
-def test_revision_conflict__from_a_header__is_412_in_the_status_and_the_body(alice: Person) -> None:
+def test_revision_conflict__from_a_header__is_412_in_status_and_body(alice: Person) -> None:
     make_thread(alice.actor, "t1")
     answer = alice.api("POST", "/threads/t1/restore", {"revision": 0}, If_Match='"7"')
     assert (answer.status_code, answer["ETag"]) == (412, '"0"')
@@ -199,7 +199,7 @@ def test_database__statement_times_out__is_503_with_retry_after(
     assert "canceling" not in answer.content.decode()
 
 
-def test_crash__anything_unforeseen__is_a_500_problem_without_its_text(
+def test_crash__unexpected_exception__is_a_500_problem_without_its_text(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from state_admin.services import entry_views
@@ -214,7 +214,7 @@ def test_crash__anything_unforeseen__is_a_500_problem_without_its_text(
     assert "secret-canary" not in answer.content.decode()
 
 
-def test_reason__header_in_utf8__is_kept_in_history(alice: Person) -> None:
+def test_reason__header_in_utf8__is_stored_in_the_history(alice: Person) -> None:
     make_namespace(alice.actor)
     reason = "weil es stimmt: für Zoë".encode().decode("latin-1")
     alice.api("PUT", "/state/notes/k", {"value": 1}, Change_Reason=reason)
@@ -263,7 +263,7 @@ def read_only(alice: Person) -> Iterator[Person]:
         ("POST", "/threads", {"id": "t1"}),
     ],
 )
-def test_write__that_the_database_refuses__is_503_and_nothing_is_stored(
+def test_write__refused_by_the_database__is_503_and_nothing_is_stored(
     alice: Person, refused: str, method: str, path: str, body: Any, request: Any
 ) -> None:
     """No audit, no write."""
@@ -291,7 +291,7 @@ def test_not_acceptable__of_a_library__keeps_its_status() -> None:
     assert (document["type"], document["status"]) == ("/problems/not-acceptable", 406)
 
 
-def test_config__id_that_no_record_can_have__is_400_for_every_read(alice: Person) -> None:
+def test_config__invalid_id__is_400_for_every_read(alice: Person) -> None:
     for path in ("", "/history", "/dependents"):
         answer = alice.api("GET", f"/config/providers/%20{path}")
         assert (answer.status_code, answer.json()["type"]) == (400, "/problems/bad-request"), path

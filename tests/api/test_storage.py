@@ -36,7 +36,7 @@ def test_list__without_a_group__is_the_workspace(measured: Person, bob: Person) 
     assert item["exact"] is False
 
 
-def test_list__pages__end_and_repeat_nothing(measured: Person) -> None:
+def test_list__pages__contain_each_row_once(measured: Person) -> None:
     seen: list[str] = []
     first = "/usage/storage?group=namespace&limit=2"
     url: str | None = first
@@ -61,7 +61,7 @@ def test_list__never_measured__is_empty(alice: Person) -> None:
         ("cursor=nonsense", 400, "cursor must be a value that this API returned"),
     ],
 )
-def test_list__wrong_query__is_refused(
+def test_list__invalid_query__is_refused(
     query: str, status: int, detail: str, measured: Person
 ) -> None:
     answer = measured.api("GET", f"/usage/storage?{query}")
@@ -78,7 +78,7 @@ def test_list__forged_cursor__is_refused(measured: Person) -> None:
         assert measured.api("GET", url).status_code == 400, position
 
 
-def test_measure__on_request__is_exact_now(measured: Person) -> None:
+def test_measure__on_request__is_exact(measured: Person) -> None:
     put(measured.actor, "notes", "b", 1)
     found = measured.api("GET", "/usage/storage/namespaces/notes").json()
     assert (found["entries"], found["exact"], found["days"][-1]["bytes"]) == (

@@ -61,14 +61,14 @@ def merge(person: Person, body: Any, **headers: str) -> Any:
         {"compaction_policy": {"min_gain_tokens": 5}},
     ],
 )
-def test_version__each_field_of_a_patch__counts_it(thread: Person, body: Any) -> None:
+def test_version__each_field_of_a_patch__increments_it(thread: Person, body: Any) -> None:
     make_thread(thread.actor, "above")
     before = etag(thread)
     changed = thread.api("PATCH", "/threads/t1", body)
     assert changed["ETag"] == etag(thread) == '"2"' != before
 
 
-def test_version__parent_deleted__counts_it(alice: Person) -> None:
+def test_version__parent_deleted__increments_it(alice: Person) -> None:
     make_thread(alice.actor, "above")
     make_thread(alice.actor, "t1", parent_thread_id="above")
     before = etag(alice)
@@ -76,7 +76,7 @@ def test_version__parent_deleted__counts_it(alice: Person) -> None:
     assert etag(alice) != before
 
 
-def test_version__agent_protocol_and_erasure_of_the_parent__count_it(alice: Person) -> None:
+def test_version__agent_protocol_and_erasure_of_the_parent__increment_it(alice: Person) -> None:
     make_namespace(alice.actor)
     put(alice.actor, "notes", "thread::above", 1)
     make_thread(alice.actor, "above", resource_id="person-1")
@@ -89,7 +89,7 @@ def test_version__agent_protocol_and_erasure_of_the_parent__count_it(alice: Pers
     assert etag(alice) == '"3"'
 
 
-def test_version__commits_messages_and_runs__leave_it(thread: Person) -> None:
+def test_version__commits_messages_and_runs__do_not_change_it(thread: Person) -> None:
     make_state_key(thread.actor, "plan")
     before = etag(thread)
     make_run(thread.actor, "t1", "r1")
@@ -125,7 +125,7 @@ def test_patch__stale_if_match__is_412_with_both_versions_and_changes_nothing(
     assert AuditRow.objects.count() == audited
 
 
-def test_patch__if_match_that_was_read__lands_while_agents_commit(thread: Person) -> None:
+def test_patch__current_if_match__succeeds_while_agents_commit(thread: Person) -> None:
     seen = etag(thread)
     make_run(thread.actor, "t1", "r1")
     assert thread.api("PATCH", "/threads/t1", {"title": "x"}, If_Match=seen).status_code == 200

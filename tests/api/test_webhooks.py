@@ -21,7 +21,7 @@ def hook(alice: Person) -> Any:
     return alice.api("POST", "/webhooks", BODY).json()
 
 
-def test_create__complete__answers_the_webhook_and_its_secret_once(alice: Person) -> None:
+def test_create__valid__returns_the_webhook_and_its_secret_once(alice: Person) -> None:
     answer = alice.api("POST", "/webhooks", BODY)
     made = answer.json()
     assert answer.status_code == 201
@@ -34,7 +34,7 @@ def test_create__complete__answers_the_webhook_and_its_secret_once(alice: Person
     assert shown == {name: value for name, value in made.items() if name != "secret"}
 
 
-def test_create__repeated_with_its_idempotency_key__one_webhook_and_no_stored_secret(
+def test_create__repeated_with_its_idempotency_key__creates_one_webhook_and_stores_no_secret(
     alice: Person,
 ) -> None:
     first = alice.api("POST", "/webhooks", BODY, Idempotency_Key="k1")
@@ -58,13 +58,13 @@ def test_create__repeated_with_its_idempotency_key__one_webhook_and_no_stored_se
         ([], 400),
     ],
 )
-def test_create__wrong_body__is_a_problem(alice: Person, body: Any, status: int) -> None:
+def test_create__invalid_body__is_a_problem(alice: Person, body: Any, status: int) -> None:
     answer = alice.api("POST", "/webhooks", body)
     assert answer.status_code == status
     assert answer["Content-Type"] == "application/problem+json"
 
 
-def test_get__viewer__sees_where_it_goes_but_not_the_path(
+def test_get__viewer__sees_the_host_of_the_url_but_not_its_path(
     alice: Person, bob: Person, hook: Any
 ) -> None:
     shown = bob.api("GET", f"/webhooks/{hook['id']}").json()
@@ -84,7 +84,7 @@ def test_change__filter__is_replaced_as_a_whole(alice: Person, hook: Any) -> Non
     }  # fmt: skip
 
 
-def test_pause_and_resume__with_a_reason__shows_it(alice: Person, hook: Any) -> None:
+def test_pause_and_resume__with_a_reason__return_it(alice: Person, hook: Any) -> None:
     paused = alice.api("POST", f"/webhooks/{hook['id']}/pause", Change_Reason="moving")
     assert (paused.json()["status"], paused.json()["status_reason"]) == ("paused", "moving")
     assert [item["id"] for item in alice.api("GET", "/webhooks?status=paused").json()["items"]]
@@ -102,7 +102,7 @@ def test_rotate__twice__each_secret_is_new(alice: Person, hook: Any) -> None:
     assert alice.api("POST", path, {"overlap_seconds": 10**9}).status_code == 422
 
 
-def test_test__asked_for__is_a_delivery_in_the_list(alice: Person, hook: Any) -> None:
+def test_test_event__requested__is_a_delivery_in_the_list(alice: Person, hook: Any) -> None:
     answer = alice.api("POST", f"/webhooks/{hook['id']}/test")
     assert answer.status_code == 202
     made = answer.json()
@@ -126,12 +126,12 @@ def test_deliveries__pages__newest_first_without_repeats(alice: Person, hook: An
 @pytest.mark.parametrize(
     "body", [{}, {"dead_letters": False}, {"dead_letters": True, "cursor": "x"}]
 )
-def test_replay__neither_or_both__is_refused(alice: Person, hook: Any, body: Any) -> None:
+def test_replay__neither_or_both_arguments__is_refused(alice: Person, hook: Any, body: Any) -> None:
     answer = alice.api("POST", f"/webhooks/{hook['id']}/replay", body)
     assert answer.status_code == 400
 
 
-def test_replay__dead_letters__says_how_many(alice: Person, hook: Any) -> None:
+def test_replay__dead_letters__returns_their_number(alice: Person, hook: Any) -> None:
     from state_admin.models import Webhook
 
     row = Webhook.objects.get()

@@ -52,7 +52,7 @@ def test_compute_ratio__no_base__is_none() -> None:
     ("ratio", "text"),
     [(None, "-"), (0.034, "0.03 x"), (0.5, "0.50 x"), (1.44, "1.4 x"), (12.3, "12 x"), (1234.0, "1,230 x")],
 )  # fmt: skip
-def test_format_ratio__any_size__two_digits_that_matter(ratio: float | None, text: str) -> None:
+def test_format_ratio__any_size__has_two_significant_digits(ratio: float | None, text: str) -> None:
     assert format_ratio(ratio) == text
 
 
@@ -66,7 +66,7 @@ def test_format_table__cells__are_markdown_aligned_to_the_right() -> None:
     )
 
 
-def test_report__rounds_of_two_systems__show_our_rate_divided_by_theirs() -> None:
+def test_report__rounds_of_two_systems__contain_the_ratio_of_rates() -> None:
     ours = System("Commonhold", [READ, WRITE], lambda *_: Measurement(300, 2, 3))
     peer = System("a peer", [READ], lambda *_: Measurement(200, 4, 5))
     run_rounds([ours, peer], 3, 0.1, {})
@@ -76,7 +76,7 @@ def test_report__rounds_of_two_systems__show_our_rate_divided_by_theirs() -> Non
     assert "a peer" not in writes
 
 
-def test_vary__turns_of_connections__differ_and_keep_their_length() -> None:
+def test_vary__turns_of_connections__differ_and_have_the_same_length() -> None:
     request = render_request("PUT", "/k", {"A": "b"}, b'{"value": {"n": 0, "text": "x"}}')
     make_request = vary(request)
     sent = {make_request(connection, turn) for connection in (0, 1) for turn in (0, 1)}

@@ -38,13 +38,13 @@ def commands(page: Path, command: str) -> list[str]:
     return [argument.strip("'\" ") for argument in found]
 
 
-def test_install_page__extras__are_those_of_the_package() -> None:
+def test_install_page__extras__match_the_package() -> None:
     named = re.findall(r"clients/python\[([\w-]+)\]", (GUIDES / "install.md").read_text())
     with_dependencies = {name for name, needs in PYTHON["optional-dependencies"].items() if needs}
     assert sorted(named) == sorted(with_dependencies)
 
 
-def test_install_page__file_names__are_those_of_this_version() -> None:
+def test_install_page__file_names__match_this_version() -> None:
     text = (GUIDES / "install.md").read_text()
     assert PYTHON["version"] == TYPESCRIPT["version"]
     names = set(re.findall(r"commonhold-[\w.-]+?\.(?:whl|tar\.gz|tgz)", text))
@@ -56,7 +56,7 @@ def test_install_page__file_names__are_those_of_this_version() -> None:
     }
 
 
-def test_pages__install_commands__name_no_package_of_an_index() -> None:
+def test_pages__install_commands__use_no_package_index() -> None:
     """Until there is a release, `pip install commonhold` would install somebody else's code."""
     found = {
         (page.name, argument)

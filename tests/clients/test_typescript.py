@@ -43,7 +43,7 @@ def test_types__of_the_committed_document__are_current() -> None:
     assert found.group(1) == hashlib.sha256(document).hexdigest(), "run `make client-types`"
 
 
-def test_problems__every_class_of_the_python_client__is_there() -> None:
+def test_problems__every_class_of_the_python_client__exists_in_typescript() -> None:
     """Both clients know the same problems, by the same slugs."""
     python = (BASE_DIR / "clients" / "python" / "src" / "commonhold" / "problems.py").read_text()
     slugs = dict(re.findall(r'class (\w+)\((?:(?!class ).)*?slug = "([\w-]+)"', python, re.DOTALL))
@@ -55,7 +55,7 @@ def test_problems__every_class_of_the_python_client__is_there() -> None:
 
 
 @pytest.mark.skipif(not NODE, reason="needs Node.js to run what is copied")
-def test_pages__typescript_to_copy__calls_the_client(
+def test_pages__typescript_examples__call_the_client(
     admin: Client, alice: Person, tmp_path: Path
 ) -> None:
     key, thread = 'a/b "quoted" `${x}` </script> ü', "thread 'one'/\\"

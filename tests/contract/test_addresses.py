@@ -81,12 +81,12 @@ def test_route__any_id__is_matched_by_no_other_route(text: str, route: URLPatter
         path = PARAMETER.sub(lambda found, given=given: quote(given[found[2]], safe=""), text)  # type: ignore[misc]
         match = resolve(f"/api/v1/{path}")
         if getattr(match.func, "shadowed", None) is route.callback.cls:  # type: ignore[attr-defined]
-            continue  # the methods are shared out: test_id__every_word_of_a_path__is_addressable
+            continue  # the methods are shared out: test_id__equal_to_a_path_segment__is_addressable
         assert match.url_name == route.name, path
         assert {each: str(value) for each, value in match.kwargs.items()} == given
 
 
-def test_words__of_the_table__are_there() -> None:
+def test_words__of_the_table__occur_in_routes() -> None:
     assert {"batch", "claim", "search", "workspace"} <= set(WORDS)
     assert {"messages", "commits", "decision", "history", "ag-ui/stream"} <= set(TAILS)
 
@@ -168,7 +168,7 @@ def parent(alice: Person) -> Person:
 
 
 @pytest.mark.parametrize("creation", CREATIONS, ids=[each.operation for each in CREATIONS])
-def test_id__every_word_of_a_path__is_addressable(parent: Person, creation: Creation) -> None:
+def test_id__equal_to_a_path_segment__is_addressable(parent: Person, creation: Creation) -> None:
     # Slashes are not legal in names: a few are enough to see that.
     for identity in [*WORDS, *ODD] if creation.names else IDS:
         created = create(parent, creation, identity)
@@ -184,7 +184,7 @@ def test_id__every_word_of_a_path__is_addressable(parent: Person, creation: Crea
     assert parent.api("GET", "/threads/parent").json()["title"] == "of all"
 
 
-def test_creations__of_the_document__are_all_tried() -> None:
+def test_creations__of_the_document__are_all_tested() -> None:
     document = json.loads((BASE_DIR / "docs" / "openapi.json").read_text())
     operations = [each for path in document["paths"].values() for each in path.values()]
     creating = {each["operationId"] for each in operations if "201" in each["responses"]}
@@ -193,7 +193,7 @@ def test_creations__of_the_document__are_all_tried() -> None:
     assert creating - tried - SERVER_IDS - SLUGS - NO_ADDRESS == {"patch_entry"}
 
 
-def test_thread__id_ends_like_a_sub_resource__its_parent_is_never_touched(parent: Person) -> None:
+def test_thread__id_ending_like_a_sub_resource__does_not_affect_its_parent(parent: Person) -> None:
     for child in [f"parent/{tail}" for tail in TAILS]:
         make_thread(parent.actor, child, title="child")
         address = f"/threads/{encoded(child)}"
@@ -206,7 +206,7 @@ def test_thread__id_ends_like_a_sub_resource__its_parent_is_never_touched(parent
     assert (kept["title"], kept["message_count"]) == ("of all", 0)
 
 
-def test_namespace__named_batch__is_listed_cleared_and_still_takes_batches(alice: Person) -> None:
+def test_namespace__named_batch__is_listed_and_cleared_and_accepts_batches(alice: Person) -> None:
     make_namespace(alice.actor, "batch")
     operation = {"op": "put", "namespace": "batch", "key": "k", "value": 1}
     assert alice.api("POST", "/state/batch", {"operations": [operation]}).status_code == 200
@@ -224,7 +224,7 @@ def test_path__slash_of_an_id_not_encoded__is_404_with_a_hint(alice: Person) -> 
     assert "%2F" in answer.content.decode()
 
 
-def test_idempotency_key__of_a_path_with_an_encoded_slash__is_not_answered_for_another(
+def test_idempotency_key__of_a_path_with_an_encoded_slash__is_not_used_for_another(
     alice: Person,
 ) -> None:
     make_thread(alice.actor, "a")

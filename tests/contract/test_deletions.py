@@ -62,13 +62,13 @@ def delete(world: World, row: Row, url: str, **headers: str) -> Any:
     return call(secret, "DELETE", url, body, **headers)
 
 
-def test_rows__every_deletion__has_one() -> None:
+def test_rows__every_deletion__is_listed() -> None:
     deletions = {name for name, each in OPERATIONS.items() if each.method == "DELETE"}
     # Each release of a lease makes a fencing token: it returns the run, which must exist.
     assert deletions == set(DELETIONS) == {*ABSENT, "release_lease"}
 
 
-def test_delete__absent_thing__succeeds_and_changes_no_row(world: World) -> None:
+def test_delete__absent_resource__succeeds_and_changes_no_row(world: World) -> None:
     delete(world, DELETIONS["end_member_sessions"], "/members/MEMBER/sessions")
     before, wrong = fingerprint(), {}
     for name, (url, status, report) in ABSENT.items():
@@ -83,7 +83,7 @@ def test_delete__absent_thing__succeeds_and_changes_no_row(world: World) -> None
     assert (wrong, fingerprint()) == ({}, before)
 
 
-def test_delete__absent_thing_with_if_match__is_412(world: World) -> None:
+def test_delete__absent_resource_with_if_match__is_412(world: World) -> None:
     wrong = {}
     for name, (url, _, _) in ABSENT.items():
         if "If-Match" in OPERATIONS[name].headers:
@@ -110,7 +110,7 @@ def test_delete__absent_container__is_404(world: World) -> None:
 
 
 @pytest.mark.parametrize("path", ["/threads/t1", "/namespaces/notes", "/webhooks/HOOK"])
-def test_delete__thing_of_another_workspace__leaves_it(
+def test_delete__resource_of_another_workspace__keeps_it(
     path: str, world: World, mallory: Person
 ) -> None:
     before = fingerprint()

@@ -48,7 +48,7 @@ def test_interfaces__models_and_querysets__are_never_written(folder: str) -> Non
     assert [found for path in modules(folder) for found in writes_in(path)] == []
 
 
-def test_writes_in__a_view_that_saves__is_found(tmp_path: Path) -> None:
+def test_writes_in__view_with_a_save_call__is_found(tmp_path: Path) -> None:
     view = APP / "api" / "example.py"
     source = "def view(thread):\n    thread.save()\n    Entry.objects.filter(x=1).update(y=2)\n"
     tree = [
@@ -62,7 +62,7 @@ def test_writes_in__a_view_that_saves__is_found(tmp_path: Path) -> None:
     assert not view.exists()
 
 
-def test_services__http_and_celery__are_unknown_to_them() -> None:
+def test_services__imports__exclude_http_and_celery() -> None:
     wrong = [
         f"{path.name}: {line}"
         for path in modules("services", "models", "domain")
@@ -74,7 +74,7 @@ def test_services__http_and_celery__are_unknown_to_them() -> None:
     assert wrong == []
 
 
-def test_imports__of_our_modules_where_they_are_needed__give_the_reason() -> None:
+def test_imports__inside_functions__state_the_reason() -> None:
     """An import that is not at the top of its module has a comment above it."""
     silent = []
     for path in [*(BASE_DIR / "project").rglob("*.py"), *modules(".")]:
@@ -105,7 +105,7 @@ GENERATED = (
 MOST_LINES = 600
 
 
-def test_modules__every_one__has_at_most_600_lines() -> None:
+def test_modules__each__has_at_most_600_lines() -> None:
     """A longer one is split where its subject divides."""
     folders = ("project", "state_admin", "tests", "benchmarks", "clients/python", "compat")
     paths = [path for folder in folders for path in (BASE_DIR / folder).rglob("*.py")]
@@ -124,7 +124,7 @@ def _sources(folder: Path) -> str:
     return "\n".join(path.read_text() for path in folder.rglob("*.py"))
 
 
-def test_services__every_module__is_used_by_a_test() -> None:
+def test_services__each_module__is_imported_by_a_test() -> None:
     """By a test module of its name, in whatever layer, or imported by one."""
     tests = _sources(TESTS)
     untested = [
@@ -140,7 +140,7 @@ def test_services__every_module__is_used_by_a_test() -> None:
     assert untested == []
 
 
-def test_commands__every_one__has_a_test() -> None:
+def test_commands__each__has_a_test() -> None:
     tests = _sources(TESTS)
     commands = [path.stem for path in modules("management/commands")]
     untested = [name for name in commands if not re.search(rf"[\"'\s/]{name}[\"'\s]", tests)]
@@ -148,13 +148,13 @@ def test_commands__every_one__has_a_test() -> None:
     assert untested == []
 
 
-def test_commands__every_one__is_documented() -> None:
+def test_commands__each__is_documented() -> None:
     operations = (BASE_DIR / "docs" / "operations.md").read_text()
     commands = [path.stem for path in modules("management/commands")]
     assert [name for name in commands if f"`{name}" not in operations] == []
 
 
-def test_problems__every_type__is_raised_and_tested() -> None:
+def test_problems__each_type__is_raised_and_tested() -> None:
     app, tests = _sources(APP), _sources(TESTS)
     kinds = [
         name
@@ -192,7 +192,7 @@ def settings_read() -> set[str]:
     return found - INTERNAL
 
 
-def test_settings__every_one_that_is_read__is_documented_and_no_other() -> None:
+def test_settings__read_by_the_code__are_exactly_the_documented_ones() -> None:
     page = (BASE_DIR / "docs" / "operations.md").read_text()
     table = page.split("## Settings")[1].split("\n## ")[0]
     rows = [line for line in table.splitlines() if line.startswith("| `")]

@@ -43,7 +43,7 @@ def items(world: World, row: Row, query: str) -> list[Any]:
     return answer.json()["items"]  # type: ignore[no-any-return]
 
 
-def test_lists__every_one_with_pages__has_a_time_range_and_an_order() -> None:
+def test_lists__each_with_pages__has_a_time_range_and_an_order() -> None:
     assert LISTS.keys() - RANGED.keys() == TIMELESS
     ordered = {name for name in RANGED if "order" in OPERATIONS[name].parameters}
     assert RANGED.keys() - ordered == ONE_WAY
@@ -138,7 +138,7 @@ def seeding(alice: Person) -> Iterator[Seeding]:
         yield made
 
 
-def test_time_range__many_rows__no_table_is_read_or_sorted_whole(
+def test_time_range__many_rows__no_table_is_read_or_sorted_completely(
     alice: Person, seeding: Seeding
 ) -> None:
     with connection.cursor() as cursor:

@@ -89,7 +89,7 @@ def test_document__every_operation__is_in_it() -> None:
     assert set(operations()) == set(OPERATIONS)
 
 
-def test_document__every_operation__says_what_it_does_and_needs_a_token() -> None:
+def test_document__every_operation__has_a_description_and_requires_a_token() -> None:
     for name, (_, _, operation) in operations().items():
         assert {"bearer": []} in operation["security"], name
         assert {"default", "401"} & operation["responses"].keys(), name
@@ -97,7 +97,7 @@ def test_document__every_operation__says_what_it_does_and_needs_a_token() -> Non
     assert described > len(OPERATIONS) * 0.75
 
 
-def test_document__examples__fit_their_schemas() -> None:
+def test_document__examples__are_valid_under_their_schemas() -> None:
     wrong = {}
     components = document()["components"]
     for name, (_, _, operation) in operations().items():
@@ -118,7 +118,7 @@ def test_document__tags__are_described() -> None:
     assert described == {tag for _, _, each in operations().values() for tag in each["tags"]}
 
 
-def test_document__query_parameters__are_those_that_the_operation_allows(world: Person) -> None:
+def test_document__query_parameters__match_the_operation(world: Person) -> None:
     wrong = {}
     for name, (method, path, operation) in operations().items():
         answer = world.api(method, _filled(path) + "?nonsense=1")
@@ -129,7 +129,7 @@ def test_document__query_parameters__are_those_that_the_operation_allows(world: 
     assert wrong == {}
 
 
-def test_document__if_match__is_told_where_it_counts_and_refused_elsewhere(world: Person) -> None:
+def test_document__if_match__is_documented_exactly_where_it_is_supported(world: Person) -> None:
     wrong = []
     for name, (method, path, operation) in operations().items():
         if method == "GET":
@@ -217,7 +217,7 @@ def world(world_of_all: Person, db: None, monkeypatch: pytest.MonkeyPatch) -> Pe
     return world_of_all
 
 
-def test_answers__of_every_read__have_exactly_the_documented_members(world: Person) -> None:
+def test_responses__of_every_read__have_exactly_the_documented_members(world: Person) -> None:
     """A member that is not documented, or no longer there, fails: clients are made from this."""
     found = document()["components"]["schemas"]
     documented = operations()
@@ -386,7 +386,7 @@ def check_answer(case: Any, world: Person) -> None:
 
 @FUZZED.parametrize()
 @FEW
-def test_fuzz__each_operation__keeps_its_document(
+def test_fuzz__each_operation__conforms_to_the_document(
     case: Any, world: Person, one_transaction: None
 ) -> None:
     check_answer(case, world)

@@ -24,7 +24,7 @@ __all__ = ["one_transaction", "world", "world_of_all"]
 @pytest.mark.timeout(1800)
 @FUZZED.parametrize()
 @settings(FEW, max_examples=120)
-def test_fuzz__each_operation_for_long__keeps_its_document(
+def test_fuzz__each_operation_for_long__conforms_to_the_document(
     case: Any, world: Person, one_transaction: None
 ) -> None:
     check_answer(case, world)

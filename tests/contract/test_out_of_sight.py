@@ -206,7 +206,7 @@ def ask(secret: str, names: dict[str, str], row: Row) -> dict[str, Any]:
 
 @pytest.mark.parametrize("by", ["namespaces", "threads"])
 @pytest.mark.django_db(transaction=True)  # the feed shows what is committed
-def test_narrowed_token__what_lies_outside__changes_no_answer(by: str) -> None:
+def test_restricted_token__data_outside_its_permissions__changes_no_response(by: str) -> None:
     plain = make_world("plain", by, hidden=False)
     fuller = make_world("fuller", by, hidden=True)
     told = {}

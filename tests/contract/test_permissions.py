@@ -454,7 +454,7 @@ def _expected(row: Row, caller: str) -> int:
     return (row.narrowed or hidden) if narrows else row.ok
 
 
-def test_permission__every_path_and_caller__has_the_status_of_the_table(world: World) -> None:
+def test_permission__every_path_and_role__has_the_status_of_the_table(world: World) -> None:
     wrong = {}
     for row in TABLE:
         wanted = {caller: _expected(row, caller) for caller in CALLERS} | dict.fromkeys(NOBODY, 401)
@@ -464,7 +464,7 @@ def test_permission__every_path_and_caller__has_the_status_of_the_table(world: W
     assert wrong == {}
 
 
-def test_permission__hidden_thing__answers_like_an_absent_one(world: World) -> None:
+def test_permission__hidden_resource__gets_the_response_of_an_absent_one(world: World) -> None:
     for row in TABLE:
         if row.hides is None:
             continue
@@ -487,7 +487,7 @@ def _shape(answer: Any, absent: str = "") -> tuple[str, dict[str, str]]:
     return text, {name: value for name, value in answer.headers.items() if name not in varying}
 
 
-def test_lists__things_out_of_reach__are_not_in_them(world: World) -> None:
+def test_lists__inaccessible_resources__are_not_included(world: World) -> None:
     for caller in ("foreign", "other namespaces", "other threads"):
         assert _leaks(world, caller) == [], caller
 

@@ -38,7 +38,7 @@ def send(world: World, row: Row, query: str = "", **changes: Any) -> Any:
     return call(world.secrets["admin"], row.method, url, sent.pop("body"), **sent)
 
 
-def test_rows__every_operation__has_one() -> None:
+def test_rows__every_operation__is_listed() -> None:
     assert {operation for operation, _ in ROWS.values()} == set(OPERATIONS)
 
 
@@ -164,7 +164,7 @@ def test_body__of_an_operation_without_one__is_refused_and_changes_no_row(world:
     assert (wrong, fingerprint()) == ({}, before)
 
 
-def test_body__empty_object_for_an_operation_without_one__is_no_body(world: World) -> None:
+def test_body__empty_object_for_an_operation_without_one__is_accepted(world: World) -> None:
     assert call(world.secrets["admin"], "POST", "/runs/r1/cancel", {}).status_code == 200
 
 
@@ -189,7 +189,7 @@ def test_patch__without_a_body__is_400(world: World) -> None:
 
 
 @pytest.mark.parametrize("content_type", [UPDATE, f"{UPDATE}; charset=utf-8", UPDATE.upper()])
-def test_patch__media_type_with_parameters_or_capitals__is_taken(
+def test_patch__media_type_with_parameters_or_capitals__is_accepted(
     content_type: str, world: World
 ) -> None:
     body = {"op": "set", "path": "/a", "value": 9}
@@ -202,7 +202,7 @@ def test_patch__media_type_with_parameters_or_capitals__is_taken(
 # Dry runs ---------------------------------------------------------------------------------------
 
 
-def test_dry_run__destructive_and_bulk_operations__offer_it() -> None:
+def test_dry_run__destructive_and_bulk_operations__support_it() -> None:
     offered = {operation for operation, each in OPERATIONS.items() if each.dry_run}
     deletions = {
         operation
@@ -220,7 +220,7 @@ def test_dry_run__destructive_and_bulk_operations__offer_it() -> None:
     }
 
 
-def test_dry_run__each_operation_that_has_it__says_so_and_changes_no_row(
+def test_dry_run__each_operation_that_supports_it__reports_it_and_changes_no_row(
     world: World, django_capture_on_commit_callbacks: Any
 ) -> None:
     before, wrong = fingerprint(), {}
@@ -235,7 +235,7 @@ def test_dry_run__each_operation_that_has_it__says_so_and_changes_no_row(
     assert (wrong, fingerprint(), callbacks) == ({}, before, [])
 
 
-def test_dry_run__then_the_operation__does_what_the_dry_run_said(world: World) -> None:
+def test_dry_run__followed_by_the_operation__predicts_its_effect(world: World) -> None:
     def entry(method: str, body: Any = None, **sent: Any) -> tuple[Any, Any]:
         url, secret = "/state/notes/k", world.secrets["admin"]
         dry = call(secret, method, f"{url}?dry_run=true", body, **sent).json()
@@ -254,7 +254,7 @@ def test_dry_run__then_the_operation__does_what_the_dry_run_said(world: World) -
     assert entry("DELETE") == ({"dry_run": True, "deleted": 0, "matched": 0}, None)
 
 
-def test_dry_run__what_the_operation_refuses__is_refused_alike(world: World) -> None:
+def test_dry_run__request_that_the_operation_refuses__is_refused_too(world: World) -> None:
     secret = world.secrets["admin"]
     for query in ("", "?dry_run=true"):
         stale = call(secret, "PUT", f"/state/notes/k{query}", {"value": 1}, If_Match='"1"')
@@ -263,12 +263,14 @@ def test_dry_run__what_the_operation_refuses__is_refused_alike(world: World) -> 
         assert (held.status_code, held.json()["count"]) == (409, 1)
 
 
-def test_dry_run__false__is_the_operation(world: World) -> None:
+def test_dry_run__false__performs_the_operation(world: World) -> None:
     answer = call(world.secrets["admin"], "DELETE", "/state/notes/k?dry_run=false")
     assert answer.status_code == 204
 
 
-def test_dry_run__with_an_idempotency_key__keeps_its_answer_and_no_write(world: World) -> None:
+def test_dry_run__with_an_idempotency_key__records_the_response_and_writes_nothing(
+    world: World,
+) -> None:
     secret = world.secrets["admin"]
     answers = [
         call(secret, "PUT", "/state/notes/k?dry_run=true", {"value": 7}, Idempotency_Key="a")
@@ -279,7 +281,7 @@ def test_dry_run__with_an_idempotency_key__keeps_its_answer_and_no_write(world: 
     assert call(secret, "GET", "/state/notes/k").json()["version"] == 2
 
 
-def test_dry_run__of_a_thread_compaction__counts_what_would_go(world: World) -> None:
+def test_dry_run__of_a_thread_compaction__counts_what_would_be_summarized(world: World) -> None:
     def preview(kind: str) -> tuple[Any, Any]:
         secret, url = world.secrets["admin"], "/threads/t2/compactions"
         dry = call(secret, "POST", f"{url}?dry_run=true", {"kind": kind}).json()
@@ -290,7 +292,7 @@ def test_dry_run__of_a_thread_compaction__counts_what_would_go(world: World) -> 
         assert dry == {"dry_run": True, **shown}
 
 
-def test_request_compaction__for_real__notifies_a_worker(
+def test_request_compaction__without_dry_run__notifies_a_worker(
     world: World, django_capture_on_commit_callbacks: Any
 ) -> None:
     """Else the test of dry runs could not fail."""

@@ -103,7 +103,7 @@ def test_page__block_that_fails__is_named(
         ("# 409\ntrue", "a refusal is announced, but nothing was called"),
     ],
 )
-def test_page__call_that_is_refused_unannounced__fails(
+def test_page__unexpected_refusal__fails(
     commands: str, message: str, answering: Server, tmp_path: Path
 ) -> None:
     with pytest.raises(BlockFailed, match=re.escape(message)):
@@ -111,7 +111,7 @@ def test_page__call_that_is_refused_unannounced__fails(
 
 
 @needs_curl
-def test_page__announced_refusal__passes_with_the_address_and_token_filled_in(
+def test_page__announced_refusal__passes_with_address_and_token_inserted(
     answering: Server, tmp_path: Path
 ) -> None:
     commands = """
@@ -125,7 +125,7 @@ curl -sS http://127.0.0.1:8000/204
 @pytest.mark.parametrize(
     ("language", "expected"), [("text", "one"), ("json", '{"a": 1}'), ("json", "[1, 2]")]
 )
-def test_page__output_that_is_not_as_shown__fails(
+def test_page__output_differs__fails(
     language: str, expected: str, nobody: Server, tmp_path: Path
 ) -> None:
     page = block("sh", """echo '{"a": 2}'; echo '[1]'; echo oneself""") + block(language, expected)
@@ -154,7 +154,7 @@ def test_session__shell_python_and_files__carry_over_from_block_to_block(
     assert run(page, nobody, tmp_path) == "world\n"
 
 
-def test_session__file_after_a_change_of_folder__is_saved_where_the_shell_is(
+def test_session__file_after_cd__is_saved_in_the_current_folder(
     nobody: Server, tmp_path: Path
 ) -> None:
     page = (
@@ -166,7 +166,7 @@ def test_session__file_after_a_change_of_folder__is_saved_where_the_shell_is(
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
-def test_session__module_of_node__runs_block_by_block_between_others(
+def test_session__node_module__runs_its_blocks_between_others(
     nobody: Server, tmp_path: Path
 ) -> None:
     page = (
@@ -177,7 +177,7 @@ def test_session__module_of_node__runs_block_by_block_between_others(
     assert run(page, nobody, tmp_path) == "from the shell\n 2\n"
 
 
-def test_session__end__ends_programs_in_the_background(nobody: Server, tmp_path: Path) -> None:
+def test_session__end__stops_programs_in_the_background(nobody: Server, tmp_path: Path) -> None:
     printed = run(block("sh", "sleep 1000 & echo $!"), nobody, tmp_path)
     wait_for(lambda: not is_alive(int(printed)), "the program ends with its page")
 
@@ -237,6 +237,6 @@ def test_text__lines_in_order(expected: str, actual: str, fits: bool) -> None:
     assert shows_text(expected, actual) is fits
 
 
-def test_comments__behind_prints__are_expected_lines() -> None:
+def test_comments__after_prints__are_expected_lines() -> None:
     source = "print(a)  # 1\nx = 2  # no\n  console.log(b); // two words\nprint(c)\n"
     assert printed_in_comments(source) == "1\ntwo words\n"

@@ -54,7 +54,7 @@ def test_promises__each__names_tests_that_exist() -> None:
     assert {row[0]: missing for row in promises if (missing := find_missing(row[2]))} == {}
 
 
-def test_missing__what_is_no_test_of_ours__is_named() -> None:
+def test_missing__unknown_test__is_reported() -> None:
     here = "`tests/docs/test_reliability.py::test_promises__each__names_tests_that_exist`"
     install = "`tests/clients/test_install.py::TestDist::test_python_package__in_an_empty_environment__runs_the_guides_first_block`"
     assert find_missing(f"{here}, {install}") == []

@@ -31,7 +31,7 @@ def pictures(trip: str) -> dict[str, tuple[str, str, str]]:
 
 
 @pytest.mark.timeout(600)
-def test_tutorial__its_pictures__show_what_it_says(
+def test_tutorial__screenshots__show_the_described_data(
     pytestconfig: pytest.Config, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     if not pytestconfig.getoption("--screenshots"):

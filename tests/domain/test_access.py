@@ -26,7 +26,7 @@ def actor(
         (Role.ADMIN, {Role.VIEWER, Role.EDITOR, Role.ADMIN}),
     ],
 )
-def test_role__each__covers_itself_and_those_below(role: Role, covered: set[Role]) -> None:
+def test_role__each__includes_itself_and_those_below(role: Role, covered: set[Role]) -> None:
     assert {other for other in Role if role.covers(other)} == covered
     assert {other for other in Role if actor(role).may(other)} == covered
 
@@ -50,24 +50,24 @@ def test_role__each__covers_itself_and_those_below(role: Role, covered: set[Role
         (("*",), "", True),
     ],
 )
-def test_namespace__with_globs__is_seen_when_one_matches(
+def test_namespace__with_globs__is_visible_if_one_matches(
     globs: tuple[str, ...], name: str, seen: bool
 ) -> None:
     assert actor(namespaces=globs).sees_namespace(name) is seen
 
 
 @given(st.text("ab*", max_size=6), st.text("ab", max_size=8))
-def test_glob__any__matches_as_the_regex_would(glob: str, name: str) -> None:
+def test_glob__any__matches_like_a_regex(glob: str, name: str) -> None:
     expected = re.fullmatch(fnmatch.translate(glob), name) is not None
     assert actor(namespaces=(glob,)).sees_namespace(name) is expected
 
 
-def test_glob__made_to_backtrack__ends() -> None:
+def test_glob__crafted_to_backtrack__terminates() -> None:
     # A backtracking engine would run into the suite's timeout here.
     assert not actor(namespaces=("a*" * 60 + "b",)).sees_namespace("a" * 128)
 
 
-def test_thread__with_prefixes__is_seen_when_one_fits() -> None:
+def test_thread__with_prefixes__is_visible_if_one_matches() -> None:
     assert actor().sees_thread("t1")
     assert actor(threads=("a-", "b-")).sees_thread("b-7")
     assert not actor(threads=("a-",)).sees_thread("b-a-")
@@ -88,14 +88,14 @@ def test_thread__with_prefixes__is_seen_when_one_fits() -> None:
         (Role.ADMIN, [], [], 3),
     ],
 )
-def test_token__asked_to_be_wider_than_its_creator__says_why(
+def test_token__permissions_beyond_its_creator__are_refused_with_reasons(
     role: Role, namespaces: list[str], threads: list[str], reasons: int
 ) -> None:
     creator = actor(Role.EDITOR, ("team.*",), ("a-",))
     assert len(narrower(role, namespaces, threads, creator=creator)) == reasons
 
 
-def test_token__of_an_unlimited_creator__may_have_any_reach() -> None:
+def test_token__of_an_unlimited_creator__may_have_any_permissions() -> None:
     assert narrower(Role.ADMIN, [], ["x"], creator=actor(Role.ADMIN)) == []
 
 
@@ -104,7 +104,7 @@ def test_token__of_an_unlimited_creator__may_have_any_reach() -> None:
     st.text("ab*", min_size=1, max_size=4),
     st.text("ab", max_size=5),
 )
-def test_token__that_is_narrower__never_sees_what_its_creator_does_not(
+def test_token__within_its_creators_permissions__sees_nothing_that_the_creator_does_not(
     limits: list[str], asked: str, name: str
 ) -> None:
     creator = actor(namespaces=tuple(limits))

@@ -24,18 +24,20 @@ from state_admin.summarizers import ADAPTERS as DIALECTS
         (" Anthropic ", "anthropic", "https://api.anthropic.com"),
     ],
 )
-def test_adapter__name_as_people_write_it__is_known(name: str, dialect: str, base_url: str) -> None:
+def test_adapter__any_spelling_of_its_name__is_known(
+    name: str, dialect: str, base_url: str
+) -> None:
     found = find_adapter(name)
     assert found is not None
     assert (found.dialect, found.base_url) == (dialect, base_url)
 
 
 @pytest.mark.parametrize("name", ["", "smoke-signals", "open ai"])
-def test_adapter__another_name__is_none(name: str) -> None:
+def test_adapter__unknown_name__is_none(name: str) -> None:
     assert find_adapter(name) is None
 
 
-def test_adapters__each__speaks_a_dialect_we_have_at_an_address_that_can_be_called() -> None:
+def test_adapters__each__has_a_known_protocol_and_a_valid_url() -> None:
     for adapter in ADAPTERS.values():
         assert adapter.dialect in DIALECTS
         if adapter.base_url:

@@ -38,7 +38,7 @@ def test_blame__nested_change__names_the_deepest_place() -> None:
     assert blame({"a": {"b": [1, 2]}}, {"a": {"b": [1, 3]}}) == {"": 1, "/a/b/1": 2}
 
 
-def test_blame__added_member__is_new_and_so_is_the_set_of_members() -> None:
+def test_blame__added_member__is_attributed_to_its_version_as_is_the_set_of_members() -> None:
     assert blame({"a": 1}, {"a": 1, "b": 2}) == {"": 2, "/a": 1}
 
 
@@ -46,7 +46,7 @@ def test_blame__changed_and_changed_back__belongs_to_the_last_change() -> None:
     assert blame({"a": 1, "b": 0}, {"a": 2, "b": 0}, {"a": 1, "b": 0}) == {"": 1, "/a": 3}
 
 
-def test_blame__deleted_and_written_again__begins_anew() -> None:
+def test_blame__deleted_and_recreated__ignores_versions_before_the_deletion() -> None:
     assert blame({"a": 1}, Gone, {"a": 1}) == {"": 3}
 
 
@@ -54,11 +54,11 @@ def test_blame__deleted_entry__has_no_lines() -> None:
     assert blame({"a": 1}, Gone) == {}
 
 
-def test_blame__other_type__is_wholly_new() -> None:
+def test_blame__changed_type__is_attributed_completely() -> None:
     assert blame({"a": 1}, [1], "x") == {"": 3}
 
 
-def test_blame__everything_settled__reads_no_further_back() -> None:
+def test_blame__everything_attributed__reads_no_older_version() -> None:
     def history() -> Any:
         yield 3, {"a": 2}, True
         yield 2, {"b": 1}, True
@@ -91,7 +91,7 @@ def leaves(value: Any, pointer: str = "") -> list[str]:
 
 
 @given(st.lists(_values, min_size=1, max_size=6))
-def test_blame__every_leaf__was_last_changed_where_it_says(values: list[Any]) -> None:
+def test_blame__every_leaf__was_last_changed_in_its_version(values: list[Any]) -> None:
     lines = blame(*values)
     for leaf in leaves(values[-1]):
         owner = max((p for p in lines if leaf == p or leaf.startswith(f"{p}/")), key=len)

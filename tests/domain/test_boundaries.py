@@ -67,13 +67,13 @@ def folded(script: str, policy: Policy = CHEAP) -> int | None:
         ("S S u a", None),
     ],
 )
-def test_plan__conversation__is_folded_at_the_last_safe_place(
+def test_plan__conversation__is_cut_at_the_last_safe_place(
     script: str, boundary: int | None
 ) -> None:
     assert folded(script) == boundary
 
 
-def test_plan__latest_user_turn__always_stays() -> None:
+def test_plan__latest_user_turn__is_always_retained() -> None:
     made = plan(Lines(talk("u a u a u a+x -x a+y -y a")), CHEAP)
     assert made == Plan(boundary_seq=4, boundary_message_id="m4", tokens_before=400, kept=6)
 
@@ -81,23 +81,23 @@ def test_plan__latest_user_turn__always_stays() -> None:
 LONG_TURN = "u a u a+x -x a+y -y a+z -z a"
 
 
-def test_plan__turn_that_is_itself_long__is_folded_inside_and_carries_its_question() -> None:
+def test_plan__turn_that_is_itself_long__is_cut_inside_and_retains_its_question() -> None:
     short = Policy(min_gain_tokens=0, min_recent_messages=3)
     made = plan(Lines(talk(LONG_TURN)), short)
     assert made == Plan(7, "m7", tokens_before=600, kept=3, carried_seq=3)
 
 
-def test_plan__more_recent_messages_than_any_turn__folds_inside_none() -> None:
+def test_plan__more_recent_messages_than_any_turn__cuts_inside_none() -> None:
     off = Policy(min_gain_tokens=0, min_recent_messages=99)
     assert plan(Lines(talk(LONG_TURN)), off) == Plan(2, "m2", tokens_before=200, kept=8)
 
 
-def test_plan__turn_before_which_enough_can_be_folded__stays_whole() -> None:
+def test_plan__turn_preceded_by_enough_messages__is_retained_completely() -> None:
     short = Policy(min_gain_tokens=0, min_recent_messages=3, min_savings_ratio=0.2)
     assert plan(Lines(talk(LONG_TURN)), short) == Plan(2, "m2", tokens_before=200, kept=8)
 
 
-def test_plan__long_turn_folded_again__never_falls_back_behind_its_summary() -> None:
+def test_plan__long_turn_cut_again__never_moves_the_boundary_back() -> None:
     short = Policy(min_gain_tokens=0, min_recent_messages=2)
     first = talk(LONG_TURN)
     made = plan(Lines(first), short)
@@ -109,7 +109,7 @@ def test_plan__long_turn_folded_again__never_falls_back_behind_its_summary() -> 
     assert isinstance(again, Skip) or again.boundary_seq > made.boundary_seq
 
 
-def test_plan__safe_frontier_mode__keeps_the_recent_messages() -> None:
+def test_plan__safe_frontier_mode__retains_the_recent_messages() -> None:
     script = "u a " * 10
     recent = Policy(min_gain_tokens=0, mode="compact_to_safe_frontier", min_recent_messages=7)
     assert folded(script) == 18
@@ -133,7 +133,7 @@ def test_plan__gain_below_the_minimum__is_skipped_with_the_numbers() -> None:
         ("S S S S", "internal"),
     ],
 )
-def test_plan__without_boundary__says_why(script: str, words: str) -> None:
+def test_plan__without_boundary__states_the_reason(script: str, words: str) -> None:
     made = plan(Lines(talk(script)), CHEAP)
     assert isinstance(made, Skip)
     assert words in made.reason
@@ -156,7 +156,7 @@ def is_safe(lines: list[MessageLine], index: int) -> bool:
 
 
 @given(_words, st.integers(0, 5))
-def test_plan__any_conversation__is_folded_as_the_rule_says(script: str, suffix: int) -> None:
+def test_plan__any_conversation__is_cut_by_the_rule(script: str, suffix: int) -> None:
     lines = talk(script)
     users = [i for i, line in enumerate(lines) if line.role == "user" and line.visibility == "all"]
     end = len(lines) - max(suffix, len(lines) - users[-1] if users else 0)
@@ -176,7 +176,7 @@ def test_plan__any_conversation__is_folded_as_the_rule_says(script: str, suffix:
 
 
 @given(_words, st.integers(0, 4))
-def test_plan__inside_a_turn__is_safe_and_carries_the_last_user_message(
+def test_plan__inside_a_turn__is_safe_and_retains_the_last_user_message(
     script: str, recent: int
 ) -> None:
     lines = talk(script)
@@ -219,7 +219,7 @@ def mark(seq: int, to_seq: int, from_seq: int = 1) -> Mark:
         ([replace(mark(6, 3), carried_seq=2), mark(8, 5)], [8, 7]),  # the outer carries nothing
     ],
 )
-def test_effective__under_marks__shows_each_summary_at_its_interval(
+def test_effective__with_summaries__shows_each_at_its_interval(
     marks: list[Mark], seqs: list[int]
 ) -> None:
     assert shown(8, *marks) == seqs
@@ -227,7 +227,7 @@ def test_effective__under_marks__shows_each_summary_at_its_interval(
 
 
 @given(st.integers(1, 20), st.lists(st.tuples(st.integers(1, 20), st.integers(1, 19)), max_size=5))
-def test_effective__successive_folds__show_one_summary_and_all_that_came_after(
+def test_effective__successive_summaries__shows_one_summary_and_all_later_messages(
     count: int, places: list[tuple[int, int]]
 ) -> None:
     chosen = {seq: to_seq for seq, to_seq in places if to_seq < seq <= count}
@@ -260,14 +260,16 @@ def test_effective__successive_folds__show_one_summary_and_all_that_came_after(
         ("s s", 100, [0, 1]),
     ],
 )
-def test_fit__room_for_some__keeps_system_and_newest(
+def test_fit__room_for_some__includes_system_and_newest_messages(
     script: str, room: int, kept: list[int]
 ) -> None:
     assert fit(talk(script), room) == kept
 
 
 @given(_words, st.integers(0, 1_500))
-def test_fit__any_conversation__never_parts_a_call_from_its_result(script: str, room: int) -> None:
+def test_fit__any_conversation__never_separates_a_call_from_its_result(
+    script: str, room: int
+) -> None:
     lines = talk(script)
     kept = fit(lines, room)
     lead = next((i for i, line in enumerate(lines) if line.role != "system"), len(lines))
@@ -301,7 +303,7 @@ def test_fit__any_conversation__never_parts_a_call_from_its_result(script: str, 
         ("a+y u a+x", [(0, "y"), (2, "x")]),
     ],
 )
-def test_dangling__calls_without_result__are_named_behind_their_round(
+def test_dangling__calls_without_result__are_located_after_their_round(
     script: str, found: list[tuple[int, str]]
 ) -> None:
     assert dangling(talk(script)) == found

@@ -22,16 +22,16 @@ from state_admin.web.changes import VERBS
         ("", ()),
     ],
 )
-def test_kinds_matching__glob__names_those_it_matches(glob: str, kinds: tuple[str, ...]) -> None:
+def test_kinds_matching__glob__returns_those_it_matches(glob: str, kinds: tuple[str, ...]) -> None:
     assert kinds_matching(glob) == kinds
 
 
-def test_kinds__written_by_hand_made_sql__are_declared() -> None:
+def test_kinds__in_hand_written_sql__are_declared() -> None:
     """The others are checked as they are written (services/journal.py)."""
     assert {f"entry.{operation}" for operation in Operation.values} <= KINDS
     assert {f"run.{status}" for status in RunStatus.values} <= KINDS
     assert {"message.append", "mailbox.ready"} <= KINDS
 
 
-def test_kinds__each__has_its_words_on_the_page() -> None:
+def test_kinds__each__has_a_phrase_for_the_page() -> None:
     assert set(VERBS) == KINDS

@@ -47,7 +47,9 @@ def test_schema__every_kind__can_be_registered(kind: Kind) -> None:
         (Kind.AGENTS, {"delegates": ["critic"], "sections": {"compaction": {"on": True}}}),
     ],
 )
-def test_faults__fields_of_the_original__are_taken(kind: Kind, extra: Any) -> None:
+def test_faults__fields_of_the_reference_implementation__are_accepted(
+    kind: Kind, extra: Any
+) -> None:
     base = {Kind.PROVIDERS: PROVIDER, Kind.MODELS: MODEL, Kind.AGENTS: AGENT}[kind]
     assert config.faults(kind, base["id"], base | extra) == []
 
@@ -129,7 +131,7 @@ def test_faults__fields_of_the_original__are_taken(kind: Kind, extra: Any) -> No
         ),
     ],
 )
-def test_faults__what_does_not_fit__is_named_without_its_value(
+def test_faults__invalid_value__is_located_without_quoting_it(
     kind: Kind, value: Any, fault: str
 ) -> None:
     identity = {Kind.PROVIDERS: "openai", Kind.MODELS: "big", Kind.AGENTS: "planner"}[kind]
@@ -138,7 +140,7 @@ def test_faults__what_does_not_fit__is_named_without_its_value(
     assert SECRET not in str(faults)
 
 
-def test_seal__string__becomes_a_marker_with_its_end() -> None:
+def test_seal__string__becomes_a_marker_with_its_last_characters() -> None:
     sealed, (fresh,) = seal({**PROVIDER, "api_key": SECRET})
     assert sealed == {**PROVIDER, "api_key": {"$secret": "s1", "hint": "…cdef"}}
     assert (fresh.plain, fresh.pointer) == (SECRET, "/api_key")
@@ -146,7 +148,7 @@ def test_seal__string__becomes_a_marker_with_its_end() -> None:
     assert config.faults(Kind.PROVIDERS, "openai", sealed) == []
 
 
-def test_seal__short_string__gives_no_hint() -> None:
+def test_seal__short_string__has_no_hint() -> None:
     sealed, _ = seal({**PROVIDER, "api_key": "hunter22"})
     assert sealed["api_key"] == {"$secret": "s1"}
 
@@ -157,7 +159,7 @@ def test_seal__null_or_nothing__clears() -> None:
 
 
 @pytest.mark.parametrize("marker", [HELD["/api_key"], {"$secret": "old"}, {"$secret": 1, "x": 2}])
-def test_seal__any_marker__keeps_what_is_held(marker: Any) -> None:
+def test_seal__any_marker__keeps_the_stored_secret(marker: Any) -> None:
     sealed, fresh = seal({**PROVIDER, "api_key": marker}, HELD)
     assert sealed == {**PROVIDER, "api_key": HELD["/api_key"]}
     assert fresh == []
@@ -175,7 +177,7 @@ def test_seal__any_marker__keeps_what_is_held(marker: Any) -> None:
         {**PROVIDER, "api_key": 'quo"ted-secret', "adapter_options": {"a": 'quo"ted-secret'}},
     ],
 )
-def test_seal__what_is_no_secret__is_refused_without_it(value: Any) -> None:
+def test_seal__invalid_secret__is_refused_without_quoting_it(value: Any) -> None:
     with pytest.raises(BadSecret) as refused:
         seal(value)
     assert [fault.pointer for fault in refused.value.faults] == ["/api_key"]
@@ -193,7 +195,7 @@ def test_seal__what_is_no_secret__is_refused_without_it(value: Any) -> None:
     st.text(st.characters(exclude_categories=["Cs"]), min_size=8, max_size=40),
     st.booleans(),
 )
-def test_seal__any_value__never_keeps_a_secret(other: Any, secret: str, planted: bool) -> None:
+def test_seal__any_value__never_contains_a_secret(other: Any, secret: str, planted: bool) -> None:
     value = {**PROVIDER, "adapter_options": {"x": other}, "api_key": secret}
     if planted:
         value["adapter_options"] = {"x": [other, {f"<{secret}>": f"<{secret}>"}]}
@@ -207,14 +209,14 @@ def test_seal__any_value__never_keeps_a_secret(other: Any, secret: str, planted:
         assert values.dump(secret)[1:-1] not in values.dump(sealed)
 
 
-def test_reseal__old_value__has_the_secrets_of_now() -> None:
+def test_reseal__old_value__has_the_current_secrets() -> None:
     old = {"id": "openai", "api_key": {"$secret": "gone"}, "adapter": "openai"}
     assert config.reseal(Kind.PROVIDERS, old, HELD) == {**PROVIDER, "api_key": HELD["/api_key"]}
     assert config.reseal(Kind.PROVIDERS, old, {}) == PROVIDER
     assert config.reseal(Kind.PROVIDERS, PROVIDER, HELD)["api_key"] == HELD["/api_key"]
 
 
-def test_references__models_and_agents__name_what_they_use() -> None:
+def test_references__models_and_agents__are_found() -> None:
     agent = {**AGENT, "delegates": ["critic", {"$redacted": True}]}
     named = [(each.pointer, each.kind, each.id) for each in config.references(Kind.AGENTS, agent)]
     assert named == [
@@ -234,12 +236,12 @@ def test_check_id__keys_of_scopes_and_paths__are_refused() -> None:
             config.check_id(bad)
 
 
-def test_bad_secret__several_faults__are_all_said() -> None:
+def test_bad_secret__several_faults__are_all_reported() -> None:
     refused = BadSecret([values.Fault("/a", "one"), values.Fault("", "two")])
     assert str(refused) == "/a: one; two"
 
 
-def test_form_schema__of_a_kind__is_all_but_its_id_and_secrets() -> None:
+def test_form_schema__of_a_kind__excludes_id_and_secrets() -> None:
     schema = config.form_schema(Kind.PROVIDERS)
     assert list(schema["properties"]) == ["adapter", "base_url", "timeout_secs", "adapter_options"]
     assert schema["required"] == ["adapter"]
@@ -250,7 +252,7 @@ def test_form_schema__of_a_kind__is_all_but_its_id_and_secrets() -> None:
 
 
 @pytest.mark.parametrize(("length", "taken"), [(7, False), (8, True), (8192, True), (8193, False)])
-def test_seal__secret_of_any_length__is_taken_within_the_limits(length: int, taken: bool) -> None:
+def test_seal__secret_length__is_limited(length: int, taken: bool) -> None:
     value = {**PROVIDER, "api_key": "x" * length}
     if taken:
         assert seal(value)[1][0].plain == "x" * length

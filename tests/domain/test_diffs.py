@@ -42,13 +42,13 @@ def test_json_patch__of_any_two_values__applies_exactly(before: object, after: o
         ([1, 1], [1], [{"op": "remove", "path": "/1"}]),
     ],
 )  # fmt: skip
-def test_json_patch__of_two_values__is_small_and_plain(
+def test_json_patch__of_two_values__is_minimal(
     before: object, after: object, operations: object
 ) -> None:
     assert json_patch(before, after) == operations
 
 
-def test_rows__of_a_change__say_what_was_and_what_is() -> None:
+def test_rows__of_a_change__contain_before_and_after() -> None:
     assert rows({"a": 1, "b": [1, 2], "c": 3}, {"a": 2, "b": [1], "d": 4}) == [
         Difference("/a", "changed", 1, 2),
         Difference("/b/1", "removed", 2, None),
@@ -57,7 +57,7 @@ def test_rows__of_a_change__say_what_was_and_what_is() -> None:
     ]
 
 
-def test_rows__more_than_the_limit__stop_there() -> None:
+def test_rows__more_than_the_limit__are_truncated() -> None:
     assert len(rows(list(range(1000)), [])) == 500
     assert len(rows({}, {str(n): n for n in range(20)}, limit=7)) == 7
 
@@ -70,14 +70,14 @@ def test_three_way__one_side_untouched__is_the_other(base: object, changed: obje
 
 
 @given(strategies.close_values, strategies.close_values)
-def test_three_way__same_change_on_both__is_no_clash(base: object, changed: object) -> None:
+def test_three_way__same_change_on_both__is_not_a_conflict(base: object, changed: object) -> None:
     merged, clashes = three_way(base, changed, copy.deepcopy(changed))
     assert same(merged, changed)
     assert clashes == []
 
 
 @given(strategies.close_values, strategies.close_values, strategies.close_values)
-def test_three_way__any_sides__clash_the_same_way_round(
+def test_three_way__sides_swapped__has_the_same_conflicts(
     base: object, theirs: object, yours: object
 ) -> None:
     _, clashes = three_way(base, theirs, yours)
@@ -103,7 +103,7 @@ def test_three_way__any_sides__clash_the_same_way_round(
         (1, 2, 3, 2, [Clash("", 1, 2, 3)]),
     ],
 )  # fmt: skip
-def test_three_way__changes_of_both__merge_or_clash(
+def test_three_way__changes_of_both__merge_or_conflict(
     base: object, theirs: object, yours: object, merged: object, clashes: object
 ) -> None:
     made, found = three_way(base, theirs, yours)

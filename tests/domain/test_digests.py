@@ -15,7 +15,7 @@ _LISTS = st.dictionaries(_NAMES, st.sampled_from("abc"))
 
 
 @given(_LISTS, _LISTS)
-def test_differences__any_lists__are_what_differs_by_name(
+def test_differences__any_lists__are_those_of_lines_with_the_same_name(
     before: dict[tuple[str, int, int], str], now: dict[tuple[str, int, int], str]
 ) -> None:
     def lines(of: dict[tuple[str, int, int], str]) -> list[DigestLine]:
@@ -32,7 +32,7 @@ def test_differences__any_lists__are_what_differs_by_name(
 
 
 @given(st.lists(st.binary(max_size=3), unique=True), st.lists(st.binary(max_size=3), unique=True))
-def test_sum__of_the_same_set__is_the_same_by_any_way(
+def test_sum__of_the_same_set__is_independent_of_the_order_of_changes(
     stay: list[bytes], pass_by: list[bytes]
 ) -> None:
     one, other = Sum(), Sum()
@@ -48,7 +48,7 @@ def test_sum__of_the_same_set__is_the_same_by_any_way(
     assert one.hex() == other.hex()
 
 
-def test_line__written_and_read__is_itself() -> None:
+def test_line__formatted_and_parsed__round_trips() -> None:
     line = DigestLine("state", 12, 7, "ab")
     assert DigestLine.parse(f"{line}\n") == line
     for text in ("state 1 2", "state x 2 ab", ""):

@@ -107,19 +107,21 @@ INCOMPATIBLE: list[tuple[Any, Any, str]] = [
 
 
 @pytest.mark.parametrize(("one", "other"), COMPATIBLE)
-def test_schemas__optional_fields_apart__are_compatible_both_ways(one: Any, other: Any) -> None:
+def test_schemas__differing_in_optional_fields__are_compatible_both_ways(
+    one: Any, other: Any
+) -> None:
     assert schema_differences(one, other) == schema_differences(other, one) == []
 
 
 @pytest.mark.parametrize(("one", "other", "pointer"), INCOMPATIBLE)
-def test_schemas__other_differences__are_named_both_ways(
+def test_schemas__other_differences__are_reported_both_ways(
     one: Any, other: Any, pointer: str
 ) -> None:
     assert [fault.pointer for fault in schema_differences(one, other)] == [pointer]
     assert [fault.pointer for fault in schema_differences(other, one)] == [pointer]
 
 
-def test_message__says_what_each_side_has() -> None:
+def test_message__of_a_difference__contains_both_sides() -> None:
     (fault,) = schema_differences(TEAM, team(goal={"type": "integer"}))
     assert fault.message == 'registered: "string"; offered: "integer"'
     (fault,) = schema_differences(TEAM, {**TEAM, "minProperties": 1})
@@ -235,7 +237,7 @@ def without(value: Any, name: str) -> Any:
 
 @settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data(), schemas)
-def test_schemas__compatible__accept_what_programs_of_the_other_side_write(
+def test_schemas__compatible__accept_values_written_for_the_other(
     data: st.DataObject, base: Schema
 ) -> None:
     """A program writes no member that its own schema does not know but the other one does."""
@@ -253,7 +255,7 @@ def test_schemas__compatible__accept_what_programs_of_the_other_side_write(
 
 
 @given(schemas)
-def test_schemas__the_same__are_compatible(schema: Schema) -> None:
+def test_schemas__equal__are_compatible(schema: Schema) -> None:
     titled = {"title": "T", **copy.deepcopy(schema), "description": "changed"}
     assert schema_differences(schema, titled) == []
 
@@ -281,7 +283,7 @@ def test_schemas__the_same__are_compatible(schema: Schema) -> None:
         ({"x": 1}, {}, {"$ref": "#/$defs/A", "$defs": {"A": team(x={})}}, TEAM),
     ],
 )
-def test_defaults__fields_of_one_side_apart__are_compatible_both_ways(
+def test_defaults__differing_in_fields_of_one_side__are_compatible_both_ways(
     one: Any, other: Any, schema_of_one: Any, schema_of_other: Any
 ) -> None:
     assert default_differences(one, other, schema_of_one, schema_of_other) == []
@@ -300,7 +302,7 @@ def test_defaults__fields_of_one_side_apart__are_compatible_both_ways(
         ("de", "en", {"type": "string"}, ""),
     ],
 )
-def test_defaults__other_differences__are_named_both_ways(
+def test_defaults__other_differences__are_reported_both_ways(
     one: Any, other: Any, schema: Any, pointer: str
 ) -> None:
     for pair in ((one, other), (other, one)):
@@ -348,17 +350,19 @@ def test_defaults__other_differences__are_named_both_ways(
         ({"type": "array", "items": {}}, {"type": "array", "items": {"type": "null"}}, '/items/type: registered: nothing; offered: "null"'),
     ],
 )  # fmt: skip
-def test_schemas__difference__says_what_each_side_has(one: Any, other: Any, fault: str) -> None:
+def test_schemas__difference__is_described_with_both_sides(
+    one: Any, other: Any, fault: str
+) -> None:
     assert [str(found) for found in schema_differences(one, other)] == [fault]
 
 
 @pytest.mark.parametrize("keyword", ["items", "additionalProperties", "unevaluatedItems"])
 @pytest.mark.parametrize("void", [True, {}])
-def test_schemas__keyword_that_allows_anything__is_as_none(keyword: str, void: Any) -> None:
+def test_schemas__keyword_that_allows_anything__counts_as_absent(keyword: str, void: Any) -> None:
     assert schema_differences({keyword: void, "minimum": 1}, {"minimum": 1}) == []
 
 
-def test_schemas__many_differences__are_the_first_twenty() -> None:
+def test_schemas__many_differences__are_truncated_at_twenty() -> None:
     one: Schema = {"properties": {f"p{n}": {"const": 1} for n in range(30)}}
     other: Schema = {"properties": {f"p{n}": {"const": 2} for n in range(30)}}
     assert len(schema_differences(one, other)) == 20
@@ -401,14 +405,14 @@ def test_schemas__reference_only_schema_in_a_loop__is_compared_once() -> None:
         ),
     ],
 )  # fmt: skip
-def test_defaults__difference__is_looked_for_in_every_subschema_that_applies(
+def test_defaults__difference__is_searched_in_every_subschema_that_applies(
     one: Any, other: Any, schema_of_one: Any, schema_of_other: Any, faults: list[str]
 ) -> None:
     found = default_differences(one, other, schema_of_one, schema_of_other)
     assert [str(fault) for fault in found] == faults
 
 
-def test_defaults__of_two_kinds__differ_as_a_whole() -> None:
+def test_defaults__of_two_types__differ_completely() -> None:
     for one, other in (({"a": 1}, 7), ({"a": 1}, ["a"]), ([1], {"0": 1})):
         (fault,) = default_differences(one, other, {}, {})
         assert fault.pointer == ""
@@ -426,12 +430,12 @@ def test_defaults__under_a_schema_that_refers_to_itself__are_compared_once() -> 
 
 
 @pytest.mark.parametrize("void", [True, {}])
-def test_schemas__unevaluated_parts_that_may_be_anything__leave_the_schema_open(void: Any) -> None:
+def test_schemas__unevaluated_parts_that_may_be_anything__keep_the_schema_open(void: Any) -> None:
     one = {"unevaluatedProperties": void}
     assert schema_differences(one, {**one, "properties": {"a": {}}}) == []
 
 
-def test_schemas__one_restricts_unevaluated_fields__may_not_differ_by_a_field() -> None:
+def test_schemas__restricting_unevaluated_fields__may_not_differ_by_a_field() -> None:
     one = {"properties": {"a": {}}, "unevaluatedProperties": False}
     found = [fault.pointer for fault in schema_differences(one, {"properties": {}})]
     assert sorted(found) == ["/properties/a", "/unevaluatedProperties"]

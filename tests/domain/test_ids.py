@@ -25,7 +25,7 @@ def test_uuid7__time__is_in_its_first_48_bits() -> None:
         assert uuid.UUID(uuid7()).int >> 80 == 4_102_444_800_000
 
 
-def test_uuid7__clock_that_goes_back__still_grows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_uuid7__clock_goes_back__still_increases(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ids, "_last", (0, 0))
     with time_machine.travel("2050-01-01", tick=False):
         first = uuid7()
@@ -33,7 +33,7 @@ def test_uuid7__clock_that_goes_back__still_grows(monkeypatch: pytest.MonkeyPatc
         assert uuid7() > first
 
 
-def test_uuid7__tail_at_its_end__takes_the_next_millisecond(
+def test_uuid7__random_part_at_its_maximum__uses_the_next_millisecond(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with time_machine.travel("2050-01-01", tick=False):
@@ -41,7 +41,7 @@ def test_uuid7__tail_at_its_end__takes_the_next_millisecond(
         assert uuid.UUID(uuid7()).int >> 80 == 2_524_608_000_001
 
 
-def test_uuid7__many_threads__never_make_the_same() -> None:
+def test_uuid7__many_threads__never_create_duplicates() -> None:
     made: list[str] = []
     workers = [
         threading.Thread(target=lambda: made.extend([uuid7() for _ in range(500)]))
@@ -69,7 +69,7 @@ def test_uuid7__forked_child__does_not_repeat_its_parent() -> None:
     assert uuid.UUID(theirs).int >> 34 != uuid.UUID(ours).int >> 34
 
 
-def test_uuid7__random_tail__fills_every_bit_beside_time_version_and_variant(
+def test_uuid7__random_part__fills_every_bit_beside_time_version_and_variant(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(ids, "_last", (0, 0))
@@ -82,7 +82,7 @@ def test_uuid7__random_tail__fills_every_bit_beside_time_version_and_variant(
         assert uuid7() == "024bce5c-f000-7001-8000-000000000002"
 
 
-def test_uuid7__within_a_millisecond__steps_by_1_to_33_bits(
+def test_uuid7__within_a_millisecond__increases_by_up_to_33_bits(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with time_machine.travel("2050-01-01", tick=False):
@@ -92,7 +92,7 @@ def test_uuid7__within_a_millisecond__steps_by_1_to_33_bits(
             assert uuid7().endswith("-" + end)
 
 
-def test_uuid7__after_the_tail_has_ended__starts_in_its_lower_half(
+def test_uuid7__after_the_random_part_overflowed__starts_in_its_lower_half(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[int] = []

@@ -71,7 +71,7 @@ def compiled(schema: object) -> Validator:
         ),
     ],
 )
-def test_validator__work_that_may_be_long__is_isolated_with_the_same_answers(
+def test_validator__expensive_validation__is_isolated_with_the_same_result(
     asked: list[Any], schema: Any, small: Any, large: Any
 ) -> None:
     validator = compiled(schema)
@@ -105,7 +105,7 @@ def test_isolated__more_processor_time_than_allowed__is_stopped_and_refused(
     assert compiled({"pattern": SLOW}).accepts(LONG)
 
 
-def test_isolated__pattern_on_a_text_that_keeps_it_busy__is_stopped_and_others_are_served(
+def test_isolated__expensive_pattern__is_stopped_while_others_are_served(
     child: isolation.Child,
 ) -> None:
     validator, found = compiled({"pattern": SLOW}), list[Any]()
@@ -137,11 +137,11 @@ def test_isolated__more_memory_than_allowed__is_stopped(limited: isolation.Child
 
 
 @pytest.mark.parametrize("limited", [1 << 30], indirect=True)
-def test_isolated__memory_enough__is_answered(limited: isolation.Child) -> None:
+def test_isolated__within_its_memory__returns_the_result(limited: isolation.Child) -> None:
     assert limited.ask(_MANY) is True
 
 
-def test_isolated__child_that_fails__is_an_error_and_no_refusal(
+def test_isolated__child_fails__is_an_error_and_not_a_refusal(
     child: isolation.Child, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(RuntimeError, match="status 1"):
@@ -163,7 +163,7 @@ def test_isolated__child_that_died__is_replaced(child: isolation.Child) -> None:
     assert child.process_id not in (None, first)
 
 
-def test_isolated__child_that_is_busy_for_too_long__is_not_waited_for(
+def test_isolated__child_is_busy__is_not_waited_for(
     child: isolation.Child, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(isolation, "_TURN_SECONDS", 0)
@@ -171,7 +171,7 @@ def test_isolated__child_that_is_busy_for_too_long__is_not_waited_for(
         compiled({"pattern": SLOW}).faults(LONG)
 
 
-def test_isolated__values_and_masks__arrive_as_they_are(asked: list[Any]) -> None:
+def test_isolated__values_and_masks__are_transmitted_unchanged(asked: list[Any]) -> None:
     schema = {
         "additionalProperties": {
             "anyOf": [{"type": "string", "pattern": SLOW}, {"type": "integer"}]
@@ -185,7 +185,7 @@ def test_isolated__values_and_masks__arrive_as_they_are(asked: list[Any]) -> Non
     assert found == [Fault("/é~1~0\n", message), Fault("/f", message)]
 
 
-def test_isolated__fork__leaves_the_child_to_its_parent(child: isolation.Child) -> None:
+def test_isolated__fork__the_child_belongs_to_the_parent(child: isolation.Child) -> None:
     validator = compiled({"pattern": SLOW})
     assert validator.accepts(LONG)
     forked = os.fork()
@@ -208,7 +208,7 @@ os._exit(0)
 
 
 @pytest.mark.parametrize("how", ["ends", "is killed"])
-def test_isolated__parent_gone__ends_too(how: str) -> None:
+def test_isolated__parent_ended__ends_too(how: str) -> None:
     parent = subprocess.Popen(
         [sys.executable, "-c", _PARENT],
         cwd=Path(isolation.__file__).parents[2],

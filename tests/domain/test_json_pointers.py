@@ -44,7 +44,7 @@ _patches = st.builds(
         max_size=15,
     ),
 )
-def test_working_copy__changes_of_every_kind__are_those_of_separate_copies(
+def test_working_copy__changes_of_every_kind__equal_those_of_separate_copies(
     document: list[Any], operations: list[tuple[str, dict[str, Any]]]
 ) -> None:
     before = dump([document, [operation for _, operation in operations]])
@@ -89,7 +89,7 @@ _INDEX = ("update", {"op": "union", "path": "", "value": [9]})
         ),
     ],
 )
-def test_working_copy__array_changed_after_a_union__knows_what_it_holds(
+def test_working_copy__array_changed_after_a_union__has_a_current_index(
     family: str, changes: list[dict[str, Any]]
 ) -> None:
     document = [{"a": 1}, [1], {"a": 1}]
@@ -150,7 +150,7 @@ def _number(verb: str, old: Any, value: Any) -> Any:
         ("union:1 append:1 remove:/1 union:1", [1]),
     ],
 )
-def test_working_copy__items_that_come_and_go__are_counted(verbs: str, result: list[int]) -> None:
+def test_working_copy__items_added_and_removed__are_counted(verbs: str, result: list[int]) -> None:
     copy = WorkingCopy([])
     for verb in verbs.split():
         name, _, what = verb.partition(":")
@@ -161,7 +161,7 @@ def test_working_copy__items_that_come_and_go__are_counted(verbs: str, result: l
     assert copy.document == result
 
 
-def test_budget__items_compared_beyond_it__says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_budget__exceeded__error_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_pointers, "MAX_HASHED", 100)
     with pytest.raises(Mismatch) as refused:
         WorkingCopy([]).extend([], ["a" * 100], verb="union")

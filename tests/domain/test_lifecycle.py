@@ -32,18 +32,18 @@ LEGAL = {
 
 @pytest.mark.parametrize("old", list(RunStatus))
 @pytest.mark.parametrize("new", list(RunStatus))
-def test_move__every_pair__is_as_the_contract_says(old: str, new: str) -> None:
+def test_move__every_pair__is_valid_by_the_contract(old: str, new: str) -> None:
     assert can_move(old, new) is (old == new or (old, new) in LEGAL)
 
 
 @pytest.mark.parametrize(
     "pair", [("running", "flying"), ("flying", "running"), ("flying", "flying")]
 )
-def test_move__unknown_status__is_illegal(pair: tuple[str, str]) -> None:
+def test_move__unknown_status__is_invalid(pair: tuple[str, str]) -> None:
     assert not can_move(*pair)
 
 
-def test_active__statuses__are_all_but_done() -> None:
+def test_active__statuses__are_all_except_done() -> None:
     assert set(RunStatus) - {"done"} == ACTIVE
 
 
@@ -61,7 +61,9 @@ def test_active__statuses__are_all_but_done() -> None:
         ({"type": "stopped", "code": "max_rounds"}, "stopped:max_rounds"),
     ],
 )
-def test_termination__legal_reason__has_the_references_text(reason: object, text: str) -> None:
+def test_termination__valid_reason__has_the_text_of_the_reference_implementation(
+    reason: object, text: str
+) -> None:
     assert check_termination(reason) == []
     assert status_reason("done", reason) == text
 
@@ -92,7 +94,7 @@ def test_termination__legal_reason__has_the_references_text(reason: object, text
         ({"type": "natural_end", "value": "x"}, "/value: must be absent for natural_end"),
     ],
 )
-def test_termination__broken_reason__says_what_is_wrong_where(reason: object, fault: str) -> None:
+def test_termination__invalid_reason__is_located(reason: object, fault: str) -> None:
     assert [str(found) for found in check_termination(reason)] == [fault]
 
 
@@ -106,12 +108,14 @@ def test_termination__broken_reason__says_what_is_wrong_where(reason: object, fa
         )
     ),
 )  # fmt: skip
-def test_waiting__each_reason__has_the_references_text(reason: str, text: str) -> None:
+def test_waiting__each_reason__has_the_text_of_the_reference_implementation(
+    reason: str, text: str
+) -> None:
     assert check_waiting({"reason": reason}) == []
     assert status_reason("waiting", {"reason": reason}) == text
 
 
-def test_waiting__with_tickets__is_legal() -> None:
+def test_waiting__with_tickets__is_valid() -> None:
     ticket = {"ticket_id": "k", "tool_call_id": "c1", "tool_name": "refund", "arguments": {"a": 1}}
     more = {"tool_call_id": "c2", "tool_name": "t", "resume_mode": "pass_decision_to_tool", "on_expiry": "cancel",
             "response_schema": {"type": "object"}, "reason": "money", "expires_at": "2030-01-01T00:00:00Z"}  # fmt: skip
@@ -161,7 +165,7 @@ def test_waiting__with_tickets__is_legal() -> None:
         ),
     ],
 )  # fmt: skip
-def test_waiting__broken_body__says_what_is_wrong_where(waiting: object, faults: list[str]) -> None:
+def test_waiting__invalid_body__is_located(waiting: object, faults: list[str]) -> None:
     assert [str(found) for found in check_waiting(waiting)] == faults
 
 
@@ -185,7 +189,7 @@ def test_status_reason__while_running__is_none() -> None:
         (86400 * 1234, "1,234 days"),
     ],
 )
-def test_duration__of_each_length__is_in_its_largest_unit(seconds: float, text: str) -> None:
+def test_duration__any_length__is_in_its_largest_unit(seconds: float, text: str) -> None:
     assert format_duration(timedelta(seconds=seconds)) == text
 
 
@@ -248,5 +252,5 @@ MINUTE = timedelta(minutes=1)
         ),
     ],
 )
-def test_stuck__each_reason__is_said_in_plain_text(run: dict[str, Any], text: str) -> None:
+def test_stuck__each_reason__has_a_text(run: dict[str, Any], text: str) -> None:
     assert stuck_reason(now=NOW, **run) == text

@@ -19,5 +19,5 @@ def test_pause__any_number_of_failures__never_shrinks_and_stays_below_30_s(failu
     assert pause_after(failures).total_seconds() <= 30
 
 
-def test_exhausted__the_last_attempt__is_the_one_that_kills() -> None:
+def test_exhausted__last_attempt__makes_a_dead_letter() -> None:
     assert [is_exhausted(n, 5) for n in range(1, 7)] == [False] * 4 + [True] * 2

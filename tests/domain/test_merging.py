@@ -27,7 +27,7 @@ def shared(key: str) -> bool:
     return key.startswith("shared")
 
 
-def test_merge__disjoint_keys__join_in_order() -> None:
+def test_merge__disjoint_keys__are_merged_in_order() -> None:
     left, right = batch("a", "a", "b"), batch("c")
     assert merge_batches([left, right], shared).updates == (*left.updates, *right.updates)
 
@@ -39,13 +39,13 @@ def test_merge__exclusive_key_in_two__is_refused_with_its_name() -> None:
     assert error.value.key == "a"
 
 
-def test_merge__clearing__counts_as_a_touch() -> None:
+def test_merge__cleared_key__counts_as_updated() -> None:
     clearing = Batch((Update("a", clear=True),))
     with pytest.raises(ParallelMergeConflict):
         merge_batches([batch("a"), clearing], shared)
 
 
-def test_merge__commutative_key_in_many__joins() -> None:
+def test_merge__commutative_key_in_many__is_merged() -> None:
     merged = merge_batches([batch("shared", "a"), batch("shared"), batch("b", "shared")], shared)
     assert [update.key for update in merged.updates] == ["shared", "a", "shared", "b", "shared"]
 
@@ -65,11 +65,11 @@ def test_merge__nothing_or_empty_batches__is_empty() -> None:
     ("bases", "result"),
     [((None, None), None), ((3, None), 3), ((None, 3), 3), ((3, 3), 3), ((None, 0, None), 0)],
 )
-def test_merge__base_revisions_that_agree__hold_for_all(bases: Any, result: int | None) -> None:
+def test_merge__equal_base_revisions__apply_to_all(bases: Any, result: int | None) -> None:
     assert merge_batches([Batch((), base) for base in bases], shared).base_revision == result
 
 
-def test_merge__base_revisions_that_differ__are_refused_before_the_keys() -> None:
+def test_merge__different_base_revisions__are_refused_before_keys_are_checked() -> None:
     with pytest.raises(BaseRevisionMismatch) as error:
         merge_batches([batch("a", base=3), batch("b"), batch("a", base=5)], shared)
     assert str(error.value) == "patch base revision mismatch: 3 vs 5"
@@ -84,24 +84,24 @@ def test_merge__base_revisions_that_differ__are_refused_before_the_keys() -> Non
         (Batch((), 3), Batch(), batch("a"), batch("b", base=5)),
     ],
 )
-def test_merge__empty_batch_of_another_base__still_disagrees(parts: tuple[Batch, ...]) -> None:
+def test_merge__empty_batch_of_another_base__is_refused(parts: tuple[Batch, ...]) -> None:
     with pytest.raises(BaseRevisionMismatch) as error:
         merge_batches(parts, shared)
     assert str(error.value) == "patch base revision mismatch: 3 vs 5"
 
 
-def test_merge__key_twice_in_one_batch__is_no_conflict() -> None:
+def test_merge__key_twice_in_one_batch__is_not_a_conflict() -> None:
     alone = batch("a", "a", "a")
     assert merge_batches([alone, batch("b")], shared).updates[:3] == alone.updates
 
 
-def test_clashes__several_keys__all_with_the_batches_that_touch_them() -> None:
+def test_clashes__several_keys__list_the_batches_that_update_each() -> None:
     parts = [batch("a", "shared"), batch("b"), batch("shared", "b", "a"), batch("a", "c", "c")]
     assert clashes(parts, shared) == {"a": [0, 2, 3], "b": [1, 2]}
 
 
 @given(st.lists(st.lists(st.integers(-5, 5), max_size=3), max_size=4), st.randoms())
-def test_merge__commutative_updates__give_the_same_in_any_order_of_the_branches(
+def test_merge__commutative_updates__are_independent_of_the_order_of_branches(
     amounts: list[list[int]], random: Any
 ) -> None:
     branches = [Batch(tuple(Update("shared", each) for each in part)) for part in amounts]
@@ -124,7 +124,7 @@ _batches = st.lists(
 
 
 @given(_batches)
-def test_merge__any_batches__join_exactly_when_no_exclusive_key_is_in_two(
+def test_merge__any_batches__succeed_exactly_if_no_exclusive_key_is_in_two(
     keys: list[list[str]],
 ) -> None:
     batches = [batch(*names) for names in keys]

@@ -65,7 +65,7 @@ def test_parse__tool_message__answers_its_call(identity: str) -> None:
         {"role": "assistant", "content": "x", "tool_calls": [{"id": "c" * 256, "name": "f"}]},
     ],
 )
-def test_parse__legal_shapes__are_accepted(message: JSON) -> None:
+def test_parse__valid_formats__are_accepted(message: JSON) -> None:
     assert parse(message).role == message["role"]
 
 
@@ -122,7 +122,7 @@ def test_parse__legal_shapes__are_accepted(message: JSON) -> None:
         ),
     ],
 )  # fmt: skip
-def test_parse__broken_message__names_each_fault(
+def test_parse__invalid_message__reports_each_fault(
     message: JSON, expected: list[tuple[str, str]]
 ) -> None:
     assert faults(message) == expected
@@ -134,12 +134,12 @@ def test_parse__field_of_the_server__is_refused(name: str) -> None:
     assert faults({"role": "user", "content": "x", name: None}) == expected
 
 
-def test_parse__below_a_pointer__names_the_whole_path() -> None:
+def test_parse__below_a_pointer__reports_complete_pointers() -> None:
     assert faults("x", "/messages/3") == [("/messages/3", "a message must be an object")]
     assert faults({}, "/messages/3") == [("/messages/3/role", ROLES)]
 
 
-def test_refused__several_faults__says_the_first() -> None:
+def test_refused__several_faults__text_is_the_first() -> None:
     first, second = Fault("/a", "one"), Fault("/b", "two")
     refused = MessageRefused([first, second])
     assert str(refused) == "one"

@@ -12,13 +12,13 @@ NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 @pytest.mark.parametrize(
     "text", ["2026-01-31T12:00:00Z", "2026-01-31T14:00:00+02:00", "2026-02-01T05:08:00.0+17:08"]
 )
-def test_read__with_an_offset__is_that_moment_in_utc(text: str) -> None:
+def test_read__with_an_offset__is_converted_to_utc(text: str) -> None:
     found = moments.read(text)
     assert found == NOON
     assert found.tzinfo is UTC
 
 
-def test_read__without_an_offset__is_utc_only_where_that_is_meant() -> None:
+def test_read__without_an_offset__is_utc_only_if_assumed() -> None:
     assert moments.read("2026-01-31T12:00") is None
     assert moments.read("2026-01-31T12:00", assume_utc=True) == NOON
 
@@ -26,7 +26,7 @@ def test_read__without_an_offset__is_utc_only_where_that_is_meant() -> None:
 @pytest.mark.parametrize(
     "text", [None, 7, "", "noon", "2026-01-31", "2026-02-30T12:00:00Z", "0001-01-01T00:00:00+10:00"]
 )
-def test_read__what_is_no_time__is_none(text: object) -> None:
+def test_read__not_a_timestamp__is_none(text: object) -> None:
     assert moments.read(text, assume_utc=True) is None
 
 

@@ -37,12 +37,12 @@ def test_is_public__public__yes(address: str) -> None:
 
 
 @pytest.mark.parametrize("word", WORDS)
-def test_is_public__not_an_address_as_resolvers_write_it__no(word: str) -> None:
+def test_is_public__not_a_numeric_address__no(word: str) -> None:
     assert not is_public(word)
 
 
 @given(st.ip_addresses(v=4))
-def test_is_public__v4_wrapped_into_v6__like_the_v4(address: ipaddress.IPv4Address) -> None:
+def test_is_public__v4_embedded_in_v6__as_the_v4(address: ipaddress.IPv4Address) -> None:
     plain = is_public(str(address))
     number = int(address)
     for wrapped in (

@@ -46,7 +46,9 @@ from tests.domain import reference_patches, strategies
         ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
     ],
 )
-def test_merge_patch__cases_of_the_rfc__hold(target: object, patch: object, result: object) -> None:
+def test_merge_patch__examples_of_the_rfc__are_satisfied(
+    target: object, patch: object, result: object
+) -> None:
     before = copy.deepcopy((target, patch))
     assert merge_patch(target, patch) == result
     assert (target, patch) == before
@@ -74,7 +76,7 @@ def test_merge_patch__cases_of_the_rfc__hold(target: object, patch: object, resu
         ({}, [], {}),
     ],
 )
-def test_json_patch__legal_operations__do_what_the_rfc_says(
+def test_json_patch__valid_operations__follow_the_rfc(
     document: object, operations: object, result: object
 ) -> None:
     before = copy.deepcopy((document, operations))
@@ -141,7 +143,7 @@ def test_json_patch__legal_operations__do_what_the_rfc_says(
         ),
     ],
 )
-def test_json_patch__what_does_not_fit__is_refused_where(operation: object, fault: str) -> None:
+def test_json_patch__inapplicable_operation__is_located(operation: object, fault: str) -> None:
     document = {"l": [1, 2], "n": 1, "s": "text", "o": {"p": 1}}
     with pytest.raises(PatchRefused) as error:
         json_patch(document, [operation])
@@ -149,7 +151,7 @@ def test_json_patch__what_does_not_fit__is_refused_where(operation: object, faul
 
 
 @pytest.mark.parametrize("operations", [{}, None, "x", [{}] * (MAX_OPERATIONS + 1)])
-def test_json_patch__that_is_no_list_or_too_long__is_refused(operations: object) -> None:
+def test_json_patch__not_a_list_or_too_long__is_refused(operations: object) -> None:
     with pytest.raises(PatchRefused) as refused:
         json_patch({}, operations)
     assert [fault.pointer for fault in refused.value.faults] == [""]
@@ -160,13 +162,13 @@ def test_json_patch__that_is_no_list_or_too_long__is_refused(operations: object)
     ("path", "value"),
     [("/a", True), ("/a", "1"), ("/x", None), ("/l/0/z", 1), ("/l/7", 1), ("/b", 1)],
 )
-def test_json_patch__test_that_fails__says_where(path: str, value: object) -> None:
+def test_json_patch__failed_test__is_located(path: str, value: object) -> None:
     with pytest.raises(PatchTestFailed) as error:
         json_patch({"a": 1, "b": True, "l": [1]}, [{"op": "test", "path": path, "value": value}])
     assert error.value.pointer == path
 
 
-def test_json_patch__one_operation_refused__names_its_index() -> None:
+def test_json_patch__one_operation_refused__reports_its_index() -> None:
     good = {"op": "add", "path": "/a", "value": 1}
     with pytest.raises(PatchRefused) as error:
         json_patch({}, [good, good, {"op": "remove", "path": "/nope"}])
@@ -177,7 +179,7 @@ def test_json_patch__one_operation_refused__names_its_index() -> None:
     "operation",
     [{"op": "copy", "from": "", "path": "/a"}, {"op": "copy", "from": "/s", "path": "/l/-"}],
 )
-def test_json_patch__copies_that_multiply__are_refused(operation: object) -> None:
+def test_json_patch__repeatedly_doubled_copies__are_refused(operation: object) -> None:
     with pytest.raises(PatchRefused) as refused:
         json_patch({"s": "x" * 100_000, "l": []}, [operation] * 1_000)
     (fault,) = refused.value.faults
@@ -201,7 +203,7 @@ _operations = st.lists(
 
 
 @given(strategies.close_values, _operations)
-def test_json_patch__any_patch__does_what_the_library_does(
+def test_json_patch__any_patch__has_the_result_of_a_library(
     document: object, operations: list[dict[str, object]]
 ) -> None:
     before = json.dumps([document, operations])
@@ -261,7 +263,7 @@ def test_json_patch__any_patch__does_what_the_library_does(
         ({"l": [1]}, {"op": "set", "path": "/l/1", "value": 2}, {"l": [1, 2]}),
     ],
 )
-def test_update__each_verb__does_what_it_says(
+def test_update__each_operation__has_its_documented_result(
     document: object, operation: object, result: object
 ) -> None:
     before = copy.deepcopy((document, operation))
@@ -330,7 +332,7 @@ def test_update__each_verb__does_what_it_says(
         ),
     ],
 )
-def test_update__wrong_type_or_place__is_refused_where(operation: object, fault: str) -> None:
+def test_update__wrong_type_or_place__is_located(operation: object, fault: str) -> None:
     document = {"s": "x", "b": True, "n": 1, "l": [1], "o": {}, "f": 1.7e308, "big": 10**400}
     for written, place in ((operation, fault), ([operation], "/0" + fault)):
         with pytest.raises(PatchRefused) as error:
@@ -338,7 +340,7 @@ def test_update__wrong_type_or_place__is_refused_where(operation: object, fault:
         assert str(error.value) == place
 
 
-def test_update__several_operations__land_all_or_none() -> None:
+def test_update__several_operations__are_applied_all_or_none() -> None:
     document = {"n": 1}
     good = {"op": "add", "path": "/n", "value": 1}
     assert update(document, [good, good]) == {"n": 3}
@@ -348,24 +350,24 @@ def test_update__several_operations__land_all_or_none() -> None:
 
 
 @pytest.mark.parametrize("operations", [None, 1, "x", ["x"], [None]])
-def test_update__that_is_no_operation__is_refused(operations: object) -> None:
+def test_update__not_an_operation__is_refused(operations: object) -> None:
     with pytest.raises(PatchRefused):
         update({}, operations)
 
 
-def test_update__path_at_the_depth_limit__is_made() -> None:
+def test_update__path_at_the_depth_limit__is_created() -> None:
     made = update(None, {"op": "set", "path": "/a" * 64, "value": 1})
     for _ in range(64):
         made = made["a"]
     assert made == 1
 
 
-def test_update__equal_number__keeps_the_spelling_that_is_stored() -> None:
+def test_update__equal_number__keeps_the_stored_spelling() -> None:
     for verb in ("max", "min"):
         assert dump(update(load("[1.0]"), {"op": verb, "path": "/0", "value": 1})) == "[1.0]"
 
 
-def test_update__on_stored_text__leaves_other_spellings_alone() -> None:
+def test_update__of_stored_text__does_not_change_other_spellings() -> None:
     document = load('{"price":1.10,"n":1,"e":1e2}')
     made = update(document, {"op": "add", "path": "/n", "value": 1})
     assert dump(made) == '{"price":1.10,"n":2,"e":1e2}'
@@ -393,7 +395,7 @@ _verbs = st.builds(
 
 
 @given(strategies.close_values, st.lists(_verbs, max_size=6))
-def test_update__any_operations__do_what_the_reference_does(
+def test_update__any_operations__have_the_reference_result(
     document: object, operations: list[dict[str, object]]
 ) -> None:
     _compare(update, reference_patches.update, document, operations)
@@ -402,7 +404,7 @@ def test_update__any_operations__do_what_the_reference_does(
 @given(
     strategies.close_values, st.lists(_operations.filter(bool).map(lambda ops: ops[0]), max_size=12)
 )
-def test_json_patch__many_operations__do_what_the_reference_does(
+def test_json_patch__many_operations__have_the_reference_result(
     document: object, operations: list[dict[str, object]]
 ) -> None:
     _compare(json_patch, reference_patches.json_patch, document, operations)
@@ -446,7 +448,7 @@ def test_update__many_operations_on_a_large_array__hash_each_item_once(
     assert hashed.count({"i": 4_000}) == 1
 
 
-def test_update__operations_whose_items_are_hashed_again__are_refused_beyond_a_bound() -> None:
+def test_update__operations_that_hash_items_again__are_refused_beyond_a_limit() -> None:
     document = [["x" * 8_000] * 100]
     operations = [
         {"op": "append", "path": "/0", "value": 1},
@@ -458,7 +460,7 @@ def test_update__operations_whose_items_are_hashed_again__are_refused_beyond_a_b
     assert 40 < int(fault.pointer[1:]) < 80
 
 
-def test_update__union_on_the_largest_value__is_within_the_bound() -> None:
+def test_update__union_on_the_largest_value__is_within_the_limit() -> None:
     document = [f"{i:05}" + "x" * 800 for i in range(10_000)]
     update(document, [{"op": "union", "path": "", "value": document[:5_000]}])
 
@@ -474,7 +476,7 @@ def test_union__numbers_of_any_spelling__are_equal_by_value() -> None:
     assert document == []
 
 
-def test_json_patch__copied_place_changed__leaves_the_other_alone() -> None:
+def test_json_patch__copied_place_changed__does_not_change_the_original() -> None:
     copies = [
         {"op": "add", "path": "/a/l/0", "value": 0},
         {"op": "copy", "from": "/a", "path": "/b"},

@@ -10,7 +10,7 @@ from state_admin.domain import policies
 from state_admin.domain.policies import FIELDS, BadPolicy, Policy
 
 
-def test_policy__defaults__are_the_contracts() -> None:
+def test_policy__defaults__are_those_of_the_contract() -> None:
     assert Policy.from_json({}) == Policy()
     assert Policy().to_json() == {
         "max_context_tokens": 200_000,
@@ -65,7 +65,7 @@ def test_policy__defaults__are_the_contracts() -> None:
         ({"summarizer": 1}, "/summarizer: must be a non-empty string"),
     ],
 )
-def test_policy__unknown_or_wrong_field__says_what_is_wrong_where(body: object, fault: str) -> None:
+def test_policy__unknown_or_invalid_field__is_located(body: object, fault: str) -> None:
     with pytest.raises(BadPolicy) as error:
         Policy.from_json(body)
     assert [str(found) for found in error.value.faults] == [fault]
@@ -83,7 +83,7 @@ def test_policy__unknown_or_wrong_field__says_what_is_wrong_where(body: object, 
         (5_000, 9_000, 9_000, (1_000, 200, 800)),
     ],
 )
-def test_policy__narrowed_by_a_model__stays_within_it(
+def test_policy__limited_by_a_model__is_within_its_window(
     threshold: int | None, window: int | None, answer: int | None, result: tuple[object, ...]
 ) -> None:
     policy = Policy(1_000, 200, autocompact_threshold=threshold).narrowed(window, answer)
@@ -101,13 +101,13 @@ def test_policy__narrowed_by_a_model__stays_within_it(
         ({"summarizer": "x" * 65}, "/summarizer: must have at most 64 characters"),
     ],
 )
-def test_policy__fields_of_the_summary__are_checked(body: object, fault: str) -> None:
+def test_policy__fields_of_the_summary__are_validated(body: object, fault: str) -> None:
     with pytest.raises(BadPolicy) as error:
         Policy.from_json(body)
     assert [str(found) for found in error.value.faults] == [fault]
 
 
-def test_effective__layers__the_last_that_speaks_wins_and_is_named() -> None:
+def test_effective__layers__last_one_that_sets_a_field_wins_and_is_its_source() -> None:
     found = policies.effective(
         [
             ("workspace", {"autocompact_threshold": 900, "summary_max_tokens": 500}),
@@ -121,7 +121,7 @@ def test_effective__layers__the_last_that_speaks_wins_and_is_named() -> None:
     assert found.sources["mode"] == "default"
 
 
-def test_effective__window_of_a_model__narrows_what_is_larger_and_is_named() -> None:
+def test_effective__window_of_a_model__lowers_larger_values_and_is_their_source() -> None:
     found = policies.effective([("thread", {"autocompact_threshold": 100_000})], 32_000, 4_000)
     assert (found.policy.max_context_tokens, found.policy.autocompact_threshold) == (32_000, 28_000)
     narrowed = [name for name, source in found.sources.items() if source == "model"]
@@ -140,7 +140,7 @@ _layer = st.fixed_dictionaries(
 
 
 @given(st.lists(st.tuples(st.sampled_from(["workspace", "agent", "thread"]), _layer), max_size=3))
-def test_effective__any_layers__each_field_is_what_its_source_says(
+def test_effective__any_layers__each_field_has_the_value_of_its_source(
     layers: list[tuple[str, dict]],
 ) -> None:  # type: ignore[type-arg]
     found = policies.effective(layers)
@@ -154,7 +154,7 @@ def test_effective__any_layers__each_field_is_what_its_source_says(
             assert found.sources[name] == said[-1][0]
 
 
-def test_policy__several_faults__are_all_said() -> None:
+def test_policy__several_faults__are_all_reported() -> None:
     with pytest.raises(BadPolicy) as refused:
         Policy.from_json({"mode": 1, "prompt": ""})
     assert str(refused.value) == (
@@ -174,5 +174,5 @@ def test_policy__several_faults__are_all_said() -> None:
         {"fallback": "extractive"},
     ],
 )
-def test_policy__at_the_limits__is_taken(body: dict[str, object]) -> None:
+def test_policy__at_the_limits__is_valid(body: dict[str, object]) -> None:
     assert Policy.from_json(body).to_json() == Policy().to_json() | body

@@ -34,7 +34,7 @@ _VALUE = {"user": {"name": "ann", "keys": ["s1", "s2"]}, "n": 1}
         (["/nope", "/n"], _VALUE | {"n": TOMBSTONE}, {"/n"}),
     ],
 )
-def test_redact__pointers__leave_tombstones(
+def test_redact__pointers__are_replaced_by_tombstones(
     pointers: list[str], result: object, found: set[str]
 ) -> None:
     before = values.dump(_VALUE)
@@ -49,13 +49,13 @@ def test_redact__again__changes_nothing() -> None:
     assert found == {"/user/name"}
 
 
-def test_redact__no_pointer__is_refused() -> None:
+def test_redact__malformed_pointer__is_refused() -> None:
     with pytest.raises(Mismatch):
         redact(_VALUE, ["user"])
 
 
 @given(strategies.values, st.data())
-def test_redact__whole__leaves_nothing(value: object, data: st.DataObject) -> None:
+def test_redact__whole__replaces_the_value(value: object, data: st.DataObject) -> None:
     made, _ = redact(value, [])
     assert is_tombstone(values.dump(made))
     assert is_tombstone(values.dump(value)) == values.same(value, TOMBSTONE)

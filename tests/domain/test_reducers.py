@@ -59,7 +59,7 @@ TOOL_MOVES = {
         ("json_patch", {"a": 1}, {"op": "remove", "path": "/a"}, {}),
     ],
 )
-def test_apply__each_reducer__does_what_it_says(
+def test_apply__each_reducer__has_its_documented_result(
     reducer: str, value: object, update: object, result: object
 ) -> None:
     before = copy.deepcopy((value, update))
@@ -163,7 +163,7 @@ def test_apply__each_reducer__does_what_it_says(
         ),
     ],
 )
-def test_apply__update_that_does_not_fit__is_refused(
+def test_apply__invalid_update__is_refused(
     reducer: str, value: object, update: object, message: str
 ) -> None:
     with pytest.raises(UpdateRefused) as refused:
@@ -171,7 +171,7 @@ def test_apply__update_that_does_not_fit__is_refused(
     assert str(refused.value) == message
 
 
-def test_apply__json_patch_whose_test_fails__says_so() -> None:
+def test_apply__json_patch_with_failed_test__raises_it() -> None:
     with pytest.raises(PatchTestFailed):
         apply("json_patch", {"a": 1}, [{"op": "test", "path": "/a", "value": 2}])
 
@@ -188,7 +188,7 @@ def test_commutative__reducers__are_the_four_that_the_contract_names() -> None:
     st.integers(),
     st.lists(st.integers(), min_size=1, max_size=4),
 )
-def test_commutative__number_reducers__give_the_same_in_any_order(
+def test_commutative__number_reducers__are_independent_of_order(
     reducer: str, start: int, updates: list[int]
 ) -> None:
     results = set()
@@ -201,7 +201,7 @@ def test_commutative__number_reducers__give_the_same_in_any_order(
 
 
 @given(st.lists(st.lists(strategies.close_values, max_size=3), min_size=1, max_size=3))
-def test_commutative__union__holds_the_same_members_in_any_order(
+def test_commutative__union__has_the_same_members_in_any_order(
     updates: list[list[object]],
 ) -> None:
     results = set()
@@ -213,7 +213,7 @@ def test_commutative__union__holds_the_same_members_in_any_order(
     assert len(results) == 1
 
 
-def test_runtime_keys__marks__are_the_references() -> None:
+def test_runtime_keys__definitions__are_those_of_the_reference_implementation() -> None:
     """The keys of the reference runtime that begin with `__`: merge, scope, all persistent."""
     marks = {name: (key["merge"], key["scope"]) for name, key in RUNTIME_KEYS.items()}
     assert marks == {
@@ -241,7 +241,7 @@ def test_runtime_keys__marks__are_the_references() -> None:
     }
 
 
-def test_lifecycle__a_whole_run__reads_as_the_reference_writes_it() -> None:
+def test_lifecycle__complete_run__has_the_values_of_the_reference_implementation() -> None:
     value: Any = None
     steps = [
         ({"start": {"run_id": "r1", "updated_at": 1}}, ("running", None, 1, 0)),
@@ -265,12 +265,12 @@ def test_lifecycle__a_whole_run__reads_as_the_reference_writes_it() -> None:
         ("created", {"set_waiting": {"updated_at": 9}}),
     ],
 )
-def test_lifecycle__illegal_move__leaves_the_value(status: str, update: object) -> None:
+def test_lifecycle__invalid_transition__keeps_the_value(status: str, update: object) -> None:
     value = {**LIFE, "status": status}
     assert apply("lifecycle", value, update) is value
 
 
-def test_lifecycle__start_after_done__begins_anew() -> None:
+def test_lifecycle__start_after_done__resets_it() -> None:
     done = {
         "run_id": "r1",
         "status": "done",
@@ -305,7 +305,7 @@ def put(status: str, call_id: str = "c1", **more: object) -> dict[str, object]:
 
 @pytest.mark.parametrize("old", STATUSES)
 @pytest.mark.parametrize("new", STATUSES)
-def test_tool_calls__every_transition__is_taken_or_skipped(old: str, new: str) -> None:
+def test_tool_calls__every_transition__is_applied_or_ignored(old: str, new: str) -> None:
     value = {"c1": put(old)["put"]}
     made = apply("tool_calls", value, put(new, updated_at=2))
     taken = new == old or new in TOOL_MOVES[old]
@@ -338,7 +338,7 @@ def test_tool_calls__many__are_independent_and_cleared_together() -> None:
         ("permission_policy", "replace", False),
     ],
 )
-def test_may_commute__of_key_and_reducer__is_as_the_reference_says(
+def test_may_commute__key_and_reducer__follow_the_reference_implementation(
     name: str, reducer: str, allowed: bool
 ) -> None:
     assert may_commute(name, reducer) is allowed
@@ -357,14 +357,14 @@ def test_suspended_calls__of_a_value__are_those_that_wait() -> None:
         ({"c1": {}}, "'status' must be a string"),
     ],
 )
-def test_suspended_calls__value_of_another_shape__is_refused(value: object, message: str) -> None:
+def test_suspended_calls__malformed_value__is_refused(value: object, message: str) -> None:
     with pytest.raises(UpdateRefused) as refused:
         suspended_calls(value)
     assert str(refused.value) == message
 
 
 @pytest.mark.parametrize(("new", "taken"), [("succeeded", True), ("running", False)])
-def test_tool_calls__stored_status_that_nobody_knows__may_only_end(new: str, taken: bool) -> None:
+def test_tool_calls__unknown_stored_status__may_only_end(new: str, taken: bool) -> None:
     value = {"c1": {"status": "of a later release"}}
     made = apply("tool_calls", value, put(new))
     assert (made["c1"]["status"] == new) is taken

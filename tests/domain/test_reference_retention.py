@@ -38,7 +38,7 @@ def test_kept_revisions__of_a_long_thread__are_the_newest_and_the_marked() -> No
     assert kept_revisions(infos) == set(range(1, 41))
 
 
-def test_kept_revisions__nothing_asked__is_still_the_newest() -> None:
+def test_kept_revisions__nothing_requested__include_the_newest() -> None:
     infos = [RevisionInfo(n) for n in (5, 9, 7)]
     assert kept_revisions(infos, keep_last=0) == {9}
     assert kept_revisions([]) == set()
@@ -68,7 +68,7 @@ def test_removable_spans__any__are_those_without_a_kept_revision(
     st.lists(st.lists(st.integers(0, 2), min_size=12, max_size=12), max_size=3),
     st.sets(st.integers(1, 12)),
 )
-def test_removable_spans__removed__leave_every_kept_snapshot_as_it_was(
+def test_removable_spans__removed__do_not_change_any_kept_snapshot(
     writes: list[list[int]], kept: set[int]
 ) -> None:
     """A key's rows: it is written at the revisions where its list has no 0, valid until the next."""
@@ -110,7 +110,7 @@ def test_removable_versions__by_limits__are_the_old_ones(
     assert shuffled == gone
 
 
-def test_removable_versions__pinned__stay() -> None:
+def test_removable_versions__pinned__are_kept() -> None:
     versions = history([500, 400, 300], pinned={1})
     assert removable_versions(versions, keep_last=1, keep_seconds=None, now=NOW) == [2]
 

@@ -80,14 +80,14 @@ def test_measure__small_schema__counts_subschemas_keywords_and_patterns(
         ),
     ],
 )
-def test_measure__references_and_ids__say_whether_a_validation_is_bounded(
+def test_measure__references_and_ids__determine_whether_the_cost_is_bounded(
     schema: Any, recursive: bool, bounded: bool
 ) -> None:
     found = measure(schema)
     assert (found.recursive, found.bounded) == (recursive, bounded)
 
 
-def test_pattern_size__measured_anew__is_above_zero_for_what_needs_an_automaton() -> None:
+def test_pattern_size__pattern_that_needs_an_automaton__is_above_zero() -> None:
     pattern_size.cache_clear()
     assert pattern_size("[ab]{100}") == 8_192
     assert pattern_size("^abc") == 0
@@ -163,5 +163,5 @@ def test_target__of_a_reference__is_found_by_pointer_or_anchor() -> None:
 
 
 @pytest.mark.parametrize("pointer", ["/a/0", "/l/2", "/l/01", "/s/0", "/x/y"])
-def test_find_pointer__that_leads_nowhere__is_none(pointer: str) -> None:
+def test_find_pointer__missing_target__is_none(pointer: str) -> None:
     assert find_pointer({"a": {}, "l": [1, 2], "s": "text"}, pointer) is None

@@ -90,7 +90,7 @@ def walk(schema: Any, value: Any, limit: int = 1_000, steps: int = MAX_STEPS) ->
 
 
 @given(_schemas, _values)
-def test_walk__ordinary_schema__finds_what_the_library_finds(schema: Any, value: Any) -> None:
+def test_walk__ordinary_schema__finds_the_faults_of_the_library(schema: Any, value: Any) -> None:
     schema, value = json.loads(
         json.dumps([schema, value], sort_keys=True)
     )  # as the library writes them
@@ -139,7 +139,7 @@ _NO_TEXT = {"not": {"type": "string"}}
         ({"allOf": [{"$ref": "#/$defs/n"}, {"maximum": 1}], "$defs": {"n": {"maximum": 2}}}, 3, [""]),
     ],
 )  # fmt: skip
-def test_walk__each_keyword__finds_what_the_library_finds(
+def test_walk__each_keyword__finds_the_faults_of_the_library(
     schema: Any, value: Any, pointers: list[str]
 ) -> None:
     expected = _expected(schema, value)
@@ -151,7 +151,7 @@ def test_walk__each_keyword__finds_what_the_library_finds(
     "schema",
     [{"required": ["a" * 500]}, {"not": {"$comment": "a" * 500}}, {"const": ["a"] * 500}],
 )
-def test_walk__long_name_in_a_message__is_cut(schema: Any) -> None:
+def test_walk__long_name_in_a_message__is_truncated(schema: Any) -> None:
     (fault,) = walk(schema, {})
     assert (len(fault.message), fault.message[-1]) == (4 * SHOWN, "…")
 
@@ -162,7 +162,7 @@ def _canonical(message: str) -> str:
     return start + bracket + "".join(sorted(names)) if bracket else message
 
 
-def test_walk__recursive_schema__finds_the_places_far_inside() -> None:
+def test_walk__recursive_schema__finds_deeply_nested_faults() -> None:
     schema = {
         "$defs": {
             "node": {
@@ -211,7 +211,7 @@ def test_walk__masked__shows_no_value() -> None:
     assert "canary" not in str(found)
 
 
-def test_walk__out_of_steps__names_the_place_that_it_reached() -> None:
+def test_walk__out_of_steps__reports_the_place_reached() -> None:
     schema = {"properties": {"a": {"properties": {"b": {"$ref": "#/$defs/large"}}}},
               "$defs": {"large": {"allOf": [{"items": {"enum": list(range(500))}}]}}}  # fmt: skip
     value = {"a": {"b": ["x"] * 1_000}}
@@ -275,6 +275,6 @@ def expression(depth: int) -> tuple[Any, Any]:
     return schema, value
 
 
-def test_shorten__text_at_the_limit__stays() -> None:
+def test_shorten__text_at_the_limit__is_unchanged() -> None:
     assert shorten("x" * SHOWN) == "x" * SHOWN
     assert shorten("x" * (SHOWN + 1)) == "x" * (SHOWN - 1) + "…"

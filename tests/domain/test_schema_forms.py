@@ -46,7 +46,7 @@ def fields() -> Any:
     return found
 
 
-def test_fields__subset__one_for_each_leaf() -> None:
+def test_fields__supported_schema__has_one_per_leaf() -> None:
     assert [(f.name, f.kind, f.required) for f in fields()] == [
         ("/approved", "choice", True),
         ("/amount", "number", True),
@@ -86,11 +86,11 @@ def test_fields__subset__one_for_each_leaf() -> None:
         {"type": "null"},
     ],
 )
-def test_fields__beyond_the_subset__none(schema: Any) -> None:
+def test_fields__unsupported_schema__has_none(schema: Any) -> None:
     assert fields_of(schema) is None
 
 
-def test_compose__filled_in__as_it_was_written() -> None:
+def test_compose__filled_in__keeps_the_typed_spelling() -> None:
     more = {"/rate": "7", "/days": " 3 ", "/on": "2026-01-31", "/tags": "a\r\n\r\n b \r\n"}
     text, faults = compose(fields(), {**GOOD, **more, "/to/note": ' two\r\n"lines" '})
     assert faults == []
@@ -102,7 +102,7 @@ def test_compose__filled_in__as_it_was_written() -> None:
     assert compile_schema(json.dumps(REFUND)).faults(json.loads(text)) == []
 
 
-def test_compose__left_empty__optional_go_and_required_are_named() -> None:
+def test_compose__left_empty__omits_optional_and_reports_required_fields() -> None:
     text, faults = compose(fields(), GOOD)
     assert json.loads(text).keys() == {"approved", "amount", "to"}
     assert faults == []
@@ -125,7 +125,9 @@ def test_compose__left_empty__optional_go_and_required_are_named() -> None:
         ("/on", "20260131", "must be a date such as 2026-01-31"),
     ],
 )
-def test_compose__wrong__is_said_at_the_field(name: str, typed: str, message: str) -> None:
+def test_compose__invalid_text__is_reported_at_the_field(
+    name: str, typed: str, message: str
+) -> None:
     _, faults = compose(fields(), {**GOOD, name: typed})
     assert [(f.pointer, f.message) for f in faults] == [(name, message)]
 
@@ -138,7 +140,9 @@ def test_compose__wrong__is_said_at_the_field(name: str, typed: str, message: st
         ({"type": "array", "items": {"type": "string"}}, "", []),
     ],
 )
-def test_compose__no_object__the_answer_itself(schema: Any, typed: str, answer: Any) -> None:
+def test_compose__schema_without_object__is_the_answer_itself(
+    schema: Any, typed: str, answer: Any
+) -> None:
     found = fields_of(schema)
     assert found is not None
     text, faults = compose(found, {"": typed})
@@ -150,7 +154,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1)
 
 
 @given(st.dictionaries(TEXTS, TEXTS.filter(str.strip), min_size=1, max_size=8))
-def test_compose__any_names_and_texts__come_back(answer: dict[str, str]) -> None:
+def test_compose__any_names_and_texts__round_trip(answer: dict[str, str]) -> None:
     properties: dict[str, Any] = {name: {"type": "string"} for name in answer}
     found = fields_of({"type": "object", "properties": properties})
     assert found is not None
@@ -161,7 +165,7 @@ def test_compose__any_names_and_texts__come_back(answer: dict[str, str]) -> None
     assert json.loads(text) == answer
 
 
-def test_faults__by_field__nearest_one_and_the_rest() -> None:
+def test_faults__by_field__are_at_the_nearest_field_or_in_the_rest() -> None:
     errors = [
         {"pointer": "/tags/1", "message": "too short"},
         {"pointer": "/tags", "message": "too long"},
@@ -202,7 +206,7 @@ def edit(held: Any, **typed: str) -> tuple[Any, list[tuple[str, str]]]:
     return json.loads(text), [(fault.pointer, fault.message) for fault in faults]
 
 
-def test_fields_over__beyond_a_field__is_json_for_that_member_only() -> None:
+def test_fields_over__unsupported_member__is_edited_as_json_alone() -> None:
     by_name = {f.name: f for f in fields_over(RECORD, {})}
     assert {name: f.kind for name, f in by_name.items()} == {
         "/name": "text", "/size": "integer", "/kinds": "several", "/tools": "lines",
@@ -232,7 +236,7 @@ def test_fields_over__beyond_a_field__is_json_for_that_member_only() -> None:
         ("place", "[removed]"),
     ],
 )
-def test_fields_over__what_stands_there_fits_no_field__is_json(name: str, held: Any) -> None:
+def test_fields_over__value_that_no_field_can_show__is_edited_as_json(name: str, held: Any) -> None:
     value = {"name": "x", name: held}
     kinds = {f.name: f.kind for f in fields_over(RECORD, value)}
     assert kinds.get(f"/{name}", kinds.get(f"/{name}/city")) == "json"
@@ -254,11 +258,11 @@ ANYTHING = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from([*RECORD["properties"], "un/known"]), ANYTHING))
-def test_compose__nothing_touched__nothing_changes(held: dict[str, Any]) -> None:
+def test_compose__unchanged_fields__change_nothing(held: dict[str, Any]) -> None:
     assert edit(held)[0] == held
 
 
-def test_compose__over_a_value__changes_what_was_typed_and_no_other_member() -> None:
+def test_compose__over_a_value__changes_only_edited_members() -> None:
     held = {"un/known": [1], "size": None, "name": "x", "place": {"city": "y", "more": 1}}
     assert edit(held, name="z") == (held | {"name": "z"}, [])
     assert edit(held, size="3") == (held | {"size": 3}, [])
@@ -272,7 +276,7 @@ def test_compose__over_a_value__changes_what_was_typed_and_no_other_member() -> 
     assert edit(held, free='{"a": 1}')[0]["free"] == {"a": 1}
 
 
-def test_compose__object_emptied__goes_unless_it_holds_more() -> None:
+def test_compose__emptied_object__is_omitted_unless_it_has_other_members() -> None:
     assert edit({"name": "x", "place": {"city": "y"}}, place__city="") == ({"name": "x"}, [])
     _, faults = edit({"name": "x", "place": {"city": "y", "more": 1}}, place__city="")
     assert faults == [("/place/city", "a value is required")]
@@ -291,7 +295,7 @@ def test_compose__object_emptied__goes_unless_it_holds_more() -> None:
         ({"size": "9" * 2000}, "/size", "must be a number"),
     ],
 )
-def test_compose__over_a_value__wrong_is_said_at_the_field(
+def test_compose__over_a_value__invalid_text_is_reported_at_the_field(
     typed: dict[str, str], pointer: str, message: str
 ) -> None:
     assert (pointer, message) in edit({"name": "x", "place": {"city": "y"}}, **typed)[1]
@@ -323,7 +327,7 @@ def test_compose__over_a_value__wrong_is_said_at_the_field(
         ({"type": "string", "enum": ["a"], "title": "T", "$comment": "c"}, ("", "T", "choice", "", {})),
     ],
 )  # fmt: skip
-def test_fields__of_one_place__are_labelled_typed_and_ruled_as_its_schema_says(
+def test_fields__of_one_place__have_label_type_and_rules_of_its_schema(
     schema: Any, expected: tuple[Any, ...]
 ) -> None:
     (found,) = fields_of(schema) or []
@@ -347,16 +351,16 @@ def test_fields__of_one_place__are_labelled_typed_and_ruled_as_its_schema_says(
         {"type": "object", "properties": {f"p{n}": {"type": "string"} for n in range(41)}},
     ],
 )
-def test_fields__schema_that_says_more__are_none(schema: Any) -> None:
+def test_fields__schema_with_unsupported_rules__has_none(schema: Any) -> None:
     assert fields_of(schema) is None
 
 
-def test_fields__forty_places__are_still_a_form() -> None:
+def test_fields__forty_places__are_supported() -> None:
     schema = {"type": "object", "properties": {f"p{n}": {"type": "string"} for n in range(40)}}
     assert len(fields_of(schema) or []) == 40
 
 
-def test_fields__nested_objects__are_grouped_and_needed_with_them() -> None:
+def test_fields__nested_objects__are_groups() -> None:
     inner = {"type": "object", "required": ["c"], "properties": {"c": {"type": "string"}}}
     middle = {"type": "object", "title": "Mid", "properties": {"b": inner}}
     (found,) = fields_of({"type": "object", "properties": {"a": middle}}) or []
@@ -381,12 +385,12 @@ def test_fields__nested_objects__are_grouped_and_needed_with_them() -> None:
         ("effort", "x", '"x"'),
     ],
 )
-def test_typed__of_a_value__is_what_stands_in_its_field(name: str, held: Any, text: str) -> None:
+def test_typed__of_a_value__is_the_text_of_each_field(name: str, held: Any, text: str) -> None:
     value = {name: held}
     assert typed_of(fields_over(RECORD, value), value)[f"/{name}"] == text
 
 
-def test_fields_over__member_without_a_schema_to_speak_of__is_json_that_may_be_null() -> None:
+def test_fields_over__member_without_a_useful_schema__is_json_that_may_be_null() -> None:
     schema = {
         "type": "object",
         "properties": {"any": True, "maybe": {"type": ["null", "object"], "description": "Why"}},
@@ -410,7 +414,7 @@ def test_fields_over__member_without_a_schema_to_speak_of__is_json_that_may_be_n
         ({"type": "string"}, " ", "{}", ": a value is required"),
     ],
 )
-def test_compose__typed_text__is_read_by_the_kind_of_its_field(
+def test_compose__typed_text__is_parsed_by_the_kind_of_its_field(
     schema: Any, typed: str, text: str, fault: str | None
 ) -> None:
     composed, faults = compose(fields_of(schema) or [], {"": typed})
@@ -435,7 +439,7 @@ def test_compose__typed_text__is_read_by_the_kind_of_its_field(
         ({"type": "array", "items": {"type": "string"}}, [], "lines", ""),
     ],
 )
-def test_fields_over__value_that_is_there__stands_in_the_field_that_can_show_it(
+def test_fields_over__existing_value__is_in_a_field_that_can_show_it(
     schema: Any, held: Any, kind: str, typed: str
 ) -> None:
     value = {"a": held}
@@ -444,7 +448,7 @@ def test_fields_over__value_that_is_there__stands_in_the_field_that_can_show_it(
     assert typed_of([found], value) == {"/a": typed}
 
 
-def test_compose__objects_emptied_from_within__all_go() -> None:
+def test_compose__emptied_nested_objects__are_omitted() -> None:
     schema: Any = {"type": "string"}
     for name in "cba":
         schema = {"type": "object", "properties": {name: schema}}
@@ -455,17 +459,17 @@ def test_compose__objects_emptied_from_within__all_go() -> None:
     assert compose(fields_over(schema, held), {"/a/b/c": ""}, held)[0] == '{"a":{"d":1}}'
 
 
-def test_compose__nothing_sent__is_as_if_it_were_left_empty() -> None:
+def test_compose__missing_field__counts_as_empty() -> None:
     _, faults = compose(fields_of({"type": "string"}) or [], {})
     assert [fault.message for fault in faults] == ["a value is required"]
 
 
-def test_compose__lines__may_hold_spaces() -> None:
+def test_compose__lines__may_contain_spaces() -> None:
     found = fields_of({"type": "array", "items": {"type": "string"}}) or []
     assert compose(found, {"": "two words\nx"})[0] == '["two words","x"]'
 
 
-def test_compose__text_that_is_no_json__says_where() -> None:
+def test_compose__invalid_json__is_located() -> None:
     _, faults = edit({"name": "x"}, free="{")
     ((pointer, message),) = faults
     assert pointer == "/free"

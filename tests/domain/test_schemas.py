@@ -39,25 +39,25 @@ def faults(schema: object) -> list[str]:
     return [fault.pointer for fault in error.value.faults]
 
 
-def test_validator__value_that_fits__has_no_faults() -> None:
+def test_validator__valid_value__has_no_faults() -> None:
     validator = compiled(TEAM)
     assert validator.faults({"goal": "x", "constraints": []}) == []
     assert validator.accepts({"count": 3})
 
 
-def test_validator__value_that_does_not_fit__is_told_where() -> None:
+def test_validator__invalid_value__is_located() -> None:
     found = compiled(TEAM).faults({"goal": 1, "constraints": ["a", 2], "extra": 1})
     assert {fault.pointer for fault in found} == {"/goal", "/constraints/1", ""}
     assert all(fault.message for fault in found)
     assert not compiled(TEAM).accepts({"goal": 1})
 
 
-def test_validator__pointer_to_odd_keys__is_escaped() -> None:
+def test_validator__pointer_to_special_keys__is_escaped() -> None:
     found = compiled({"additionalProperties": {"type": "integer"}}).faults({"a/b~c": "x"})
     assert [fault.pointer for fault in found] == ["/a~1b~0c"]
 
 
-def test_validator__long_value__is_cut_from_the_message() -> None:
+def test_validator__long_value__is_truncated_in_the_message() -> None:
     (fault,) = compiled({"type": "integer"}).faults("x" * 5_000)
     assert len(fault.message) < 150
     assert 'not of type "integer"' in fault.message
@@ -111,7 +111,7 @@ def test_validator__empty_schema__accepts_anything(schema: object) -> None:
         ({"type": "integer"}, "9" * 1000, True),
     ],
 )
-def test_validator__numbers_of_any_spelling__are_judged_exactly(
+def test_validator__numbers_of_any_spelling__are_compared_exactly(
     schema: object, literal: str, fits: bool
 ) -> None:
     value = load(literal)
@@ -139,9 +139,7 @@ def test_validator__numbers_of_any_spelling__are_judged_exactly(
         ({"properties": {"a": {"$schema": "http://x/y"}}}, "/properties/a/$schema"),
     ],
 )
-def test_schema__that_leaves_the_document__is_refused_where_it_does(
-    schema: object, where: str
-) -> None:
+def test_schema__external_reference__is_refused_at_its_place(schema: object, where: str) -> None:
     assert faults(schema) == [where]
 
 
@@ -152,7 +150,7 @@ def test_schema__that_leaves_the_document__is_refused_where_it_does(
         {"$ref": "#/const", "const": {"$ref": "http://127.0.0.1:9/x"}},
     ],
 )
-def test_schema__reference_hidden_as_data__is_never_fetched(schema: object) -> None:
+def test_schema__reference_within_data__is_never_fetched(schema: object) -> None:
     assert faults(schema)
 
 
@@ -172,7 +170,7 @@ def test_schema__reference_hidden_as_data__is_never_fetched(schema: object) -> N
         {"pattern": r"^\p{L}{1,64}$"},
     ],
 )
-def test_schema__that_stays_in_the_document__is_legal(schema: object) -> None:
+def test_schema__internal_references__are_valid(schema: object) -> None:
     compiled(schema)
 
 
@@ -197,12 +195,12 @@ def test_schema__that_stays_in_the_document__is_legal(schema: object) -> None:
         '{"title": "' + "é" * (MAX_SCHEMA_BYTES // 2) + '"}',
     ],
 )
-def test_schema__that_is_none__is_refused(text: str) -> None:
+def test_schema__not_a_schema__is_refused(text: str) -> None:
     with pytest.raises(InvalidSchema):
         compile_schema(text)
 
 
-def test_pattern__made_to_backtrack__is_judged_at_once() -> None:
+def test_pattern__crafted_to_backtrack__is_matched_quickly() -> None:
     assert not compiled({"pattern": "^(a+)+$"}).accepts("a" * 10_000 + "b")
 
 
@@ -210,13 +208,13 @@ def test_schema__too_many_patterns__is_refused() -> None:
     assert faults({"allOf": [{"pattern": f"a{n}"} for n in range(40)]}) == [""]
 
 
-def test_schema__references_that_multiply__are_refused() -> None:
+def test_schema__exponential_references__are_refused() -> None:
     levels = {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n - 1}"}] * 2} for n in range(1, 30)}
     schema = {"$defs": {"a0": {"type": "integer"}, **levels}, "$ref": "#/$defs/a29"}
     assert faults(schema) == [""]
 
 
-def test_schema__references_that_multiply_through_a_list__are_refused() -> None:
+def test_schema__exponential_references_through_a_list__are_refused() -> None:
     steps = [{"allOf": [{"$ref": f"#/anyOf/{n + 1}"}] * 2} for n in range(30)]
     assert faults({"anyOf": [*steps, {"type": "integer"}]}) == [""]
 
@@ -247,7 +245,7 @@ def count_walks(monkeypatch: pytest.MonkeyPatch) -> list[object]:
         {"patternProperties": {"x": {"properties": {"enum": {"$ref": "#/$defs/a29"}}}}},
     ],
 )
-def test_schema__references_that_multiply_in_a_property_named_as_a_keyword__are_refused(
+def test_schema__exponential_references_in_a_property_named_as_a_keyword__are_refused(
     schema: dict[str, object],
 ) -> None:
     levels = {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n - 1}"}] * 2} for n in range(1, 30)}
@@ -260,7 +258,7 @@ def test_schema__patterns_in_a_property_named_as_a_keyword__are_counted() -> Non
     ) == [""]
 
 
-def test_validator__recursive_schema_with_deep_bad_value__answers() -> None:
+def test_validator__recursive_schema_with_deep_invalid_value__returns_faults() -> None:
     twice = {"type": ["object", "integer"], "properties": {"a": {"allOf": [{"$ref": "#"}] * 2}}}
     value: object = "bad"
     for _ in range(60):
@@ -311,7 +309,7 @@ def test_validator__recursive_schema_with_deep_bad_value__answers() -> None:
         ),
     ],
 )
-def test_patterns__larger_than_the_values_allow__are_refused_where_they_are(
+def test_patterns__too_large_for_the_values__are_refused_at_their_place(
     schema: object, max_value_bytes: int, where: list[str]
 ) -> None:
     text = json.dumps(schema)
@@ -331,7 +329,7 @@ def test_patterns__larger_than_the_values_allow__are_refused_where_they_are(
 
 
 @pytest.mark.parametrize("text", ["{", '{"$ref": "http://x"}'])
-def test_check_patterns__no_schema_at_all__is_refused_as_by_the_compilation(text: str) -> None:
+def test_check_patterns__not_a_schema__is_refused_as_by_compiling_it(text: str) -> None:
     with pytest.raises(InvalidSchema) as checking:
         check_patterns(text, 1 << 20)
     with pytest.raises(InvalidSchema) as compiling:
@@ -340,7 +338,7 @@ def test_check_patterns__no_schema_at_all__is_refused_as_by_the_compilation(text
 
 
 @pytest.mark.parametrize("text", ['{"pattern": "(a"}', "true", "5"])
-def test_check_patterns__pattern_or_schema_that_does_not_compile__is_left_to_the_compilation(
+def test_check_patterns__uncompilable_pattern_or_schema__is_not_reported(
     text: str,
 ) -> None:
     check_patterns(text, 1 << 20)
@@ -357,18 +355,20 @@ def test_check_patterns__pattern_or_schema_that_does_not_compile__is_left_to_the
         ("(.{99}){99}", None),
     ],
 )
-def test_pattern_size__is_that_of_the_compiled_program(pattern: str, largest: int | None) -> None:
+def test_pattern_size__any_pattern__is_that_of_the_compiled_program(
+    pattern: str, largest: int | None
+) -> None:
     size = pattern_size(pattern)
     assert (size is None) == (largest is None)
     assert size is None or largest is None or size <= largest
 
 
-def test_schema__many_references_that_leave_the_document__are_named_up_to_twenty() -> None:
+def test_schema__many_external_references__are_reported_up_to_twenty() -> None:
     schema = {"allOf": [{"$ref": f"http://x/{n}"} for n in range(30)]}
     assert len(faults(schema)) == 20
 
 
-def test_schema__several_faults__are_all_said() -> None:
+def test_schema__several_faults__are_all_reported() -> None:
     with pytest.raises(InvalidSchema) as refused:
         compiled({"$ref": "http://x", "$schema": "urn:y"})
     assert str(refused.value) == "; ".join(map(str, refused.value.faults))

@@ -21,7 +21,7 @@ from state_admin.domain.scopes import (
 
 
 @pytest.mark.parametrize("name", ["a", "_", "9", "__runtime.run_lifecycle", "A.b:c-d_1", "x" * 128])
-def test_name__within_the_grammar__is_legal(name: str) -> None:
+def test_name__within_the_grammar__is_valid(name: str) -> None:
     check_name(name)
 
 
@@ -35,7 +35,7 @@ def test_name__outside_the_grammar__is_refused(name: str) -> None:
     "key",
     ["thread::a", "thread__a", "thread//a", "a/b/../c", " pad ", "ключ🙂", "100%25", "x" * 512],
 )
-def test_key__any_text__is_legal(key: str) -> None:
+def test_key__any_text__is_valid(key: str) -> None:
     check_key(key)
 
 
@@ -70,7 +70,7 @@ def test_key__empty_long_or_control__is_refused_with_the_rule(key: str, why: str
         (check_id, "..", "an id cannot be '..': HTTP clients remove it from a path"),
     ],
 )
-def test_text__refused__says_the_rule(check: Any, text: str, message: str) -> None:
+def test_text__refused__reports_the_rule(check: Any, text: str, message: str) -> None:
     with pytest.raises(BadName) as refused:
         check(text)
     assert str(refused.value) == message
@@ -80,7 +80,7 @@ def test_text__refused__says_the_rule(check: Any, text: str, message: str) -> No
     ("name", "shown"),
     [("a b", "'a b'"), ("é" * 80, ascii("é" * 80)), (" " * 81, f"'{' ' * 80}'…")],
 )
-def test_name__refused__is_shown_in_ascii_and_cut(name: str, shown: str) -> None:
+def test_name__refused__is_shown_in_ascii_and_truncated(name: str, shown: str) -> None:
     with pytest.raises(BadName) as refused:
         check_name(name)
     assert str(refused.value) == (
@@ -89,7 +89,7 @@ def test_name__refused__is_shown_in_ascii_and_cut(name: str, shown: str) -> None
     )
 
 
-def test_id__up_to_128_bytes__is_legal() -> None:
+def test_id__up_to_128_bytes__is_valid() -> None:
     check_id("é" * 64)
     with pytest.raises(BadName, match="130 bytes"):
         check_id("é" * 65)
@@ -98,7 +98,7 @@ def test_id__up_to_128_bytes__is_legal() -> None:
 
 
 @pytest.mark.parametrize("dots", [".", ".."])
-def test_id__dot_segment_that_clients_remove__is_refused(dots: str) -> None:
+def test_id__dot_segment__is_refused(dots: str) -> None:
     with pytest.raises(BadName, match="remove it from a path"):
         check_id(dots)
     check_id(f"{dots}/a")
@@ -121,11 +121,11 @@ def test_id__dot_segment_that_clients_remove__is_refused(dots: str) -> None:
         ("free", ScopeKind.CUSTOM),
     ],
 )
-def test_scope_kind__of_a_key__follows_its_shape(key: str, kind: ScopeKind) -> None:
+def test_scope_kind__of_a_key__depends_on_its_form(key: str, kind: ScopeKind) -> None:
     assert scope_kind(key) is kind
 
 
-def test_scope_keys__as_the_reference_builds_them__have_their_kind() -> None:
+def test_scope_keys__of_the_reference_implementation__have_their_kind() -> None:
     assert global_key() == "global"
     assert parent_thread_key("t") == "parent_thread::t"
     assert agent_type_key("a") == "agent_type::a"

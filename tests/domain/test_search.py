@@ -67,7 +67,9 @@ _VALUE = {
         ("true", None),
     ],
 )
-def test_find__text__needs_every_term_in_some_leaf(text: str, pointers: list[str] | None) -> None:
+def test_find__text__requires_every_term_in_some_leaf(
+    text: str, pointers: list[str] | None
+) -> None:
     made = found(_VALUE, text)
     assert (None if made is None else [pointer for pointer, _ in made]) == pointers
 
@@ -90,13 +92,11 @@ def test_find__text__needs_every_term_in_some_leaf(text: str, pointers: list[str
         ("", _VALUE, True),
     ],
 )
-def test_find__condition__is_equality_of_json_values(
-    pointer: str, equals: object, holds: bool
-) -> None:
+def test_find__condition__compares_json_values(pointer: str, equals: object, holds: bool) -> None:
     assert (found(_VALUE, "", (pointer, equals)) is not None) == holds
 
 
-def test_find__long_text__shows_where_as_plain_text() -> None:
+def test_find__long_text__returns_a_plain_text_excerpt() -> None:
     text = "x " * 100 + "<b>needle</b>\n\tin hay " + "y " * 100
     [(pointer, snippet)] = found([text], "needle") or []
     assert pointer == "/0"
@@ -121,14 +121,12 @@ def test_find__long_text__shows_where_as_plain_text() -> None:
         ("", [("/a", 1)] * 17),
     ],
 )
-def test_parse__nothing_to_search_for__is_refused(
-    text: str, where: list[tuple[str, object]]
-) -> None:
+def test_parse__empty_query__is_refused(text: str, where: list[tuple[str, object]]) -> None:
     with pytest.raises(BadQuery):
         parse(text, where)
 
 
-def test_lexemes__more_than_an_index_takes__are_named_by_every_search() -> None:
+def test_lexemes__too_many_for_an_index__are_a_candidate_of_every_search() -> None:
     value = [f"word{number:06}" for number in range(60_000)]
     assert lexemes(value, ["@w1"]) == ["@w1", "~"]
     assert "'~'" in search.tsquery(parse("any", []), "@w1")
@@ -194,11 +192,11 @@ def test_index__any_text_that_matches__is_never_missed(text: str, data: st.DataO
 
 
 @pytest.mark.parametrize("text", ["a", "a*", '"b a"'])
-def test_spellings__part_of_a_word__is_none(text: str) -> None:
+def test_spellings__part_of_a_word__do_not_match(text: str) -> None:
     assert not all(re.search(each, '{"x": "cab bad"}') for each in spellings(parse(text, [])))
 
 
-def test_tsquery__terms_and_conditions__must_all_be_held() -> None:
+def test_tsquery__terms_and_conditions__are_all_required() -> None:
     query = parse('"a b" c d* "e f"', [("/n", 1), ("/m", {"x": [None, 1.5]})])
     made = [lexeme for lexeme, _ in wanted(query)]
     facts = lexemes({"n": 1, "m": {"x": [None, 1.5]}}, [])
@@ -217,7 +215,7 @@ def test_spellings__words_of_all_terms__once_each() -> None:
     assert spellings(parse('"a b" "c d" e* a', [])) == expected
 
 
-def test_find__text_at_the_end__shows_no_more_than_there_is() -> None:
+def test_find__match_at_the_end__excerpt_ends_with_the_text() -> None:
     assert found(["needle at the start"], "needle") == [("/0", "needle at the start")]
     left = "x" * 10 + " " + "y" * 60 + "needle"
     assert found([left], '"' + "y" * 60 + 'needle"') == [("/0", left)]
@@ -235,19 +233,21 @@ def test_find__text_at_the_end__shows_no_more_than_there_is() -> None:
         ("", [("a", 1)], "'path' is not a JSON Pointer"),
     ],
 )
-def test_parse__refused__says_why(text: str, where: list[tuple[str, object]], message: str) -> None:
+def test_parse__refused__states_the_reason(
+    text: str, where: list[tuple[str, object]], message: str
+) -> None:
     with pytest.raises(BadQuery) as refused:
         parse(text, where)
     assert str(refused.value) == message
 
 
-def test_parse__at_the_limits__is_taken() -> None:
+def test_parse__at_the_limits__is_valid() -> None:
     assert len(parse("w " * 32, []).terms) == 32
     assert len(parse("", [("/a", 1)] * 16).where) == 16
     assert parse("x" * 1000, []).terms[0].words == ("x" * 1000,)
 
 
-def test_lexemes__facts__keep_their_names() -> None:
+def test_lexemes__facts__are_stable() -> None:
     """Indexes hold them, so another name for a fact would hide what is stored."""
     assert lexemes({"a": "x"}, ["@w1"]) == ["=DJUwwY3tFdK3", "@w1", "x"]
     assert lexemes([True], []) == ["=vv57ppOjcnm1"]

@@ -16,7 +16,7 @@ def test_counts__added__sum_each_field() -> None:
     assert total.to_json() == {name: 100 + 2 * index for index, name in enumerate(NAMES)}
 
 
-def test_counts__rows_and_bytes__are_those_of_what_is_stored() -> None:
+def test_counts__rows_and_bytes__are_those_stored() -> None:
     counts = Counts(*(10**index for index in range(10)))
     assert counts.rows == 10**0 + 10**2 + 10**5 + 10**7
     assert counts.bytes == 10**1 + 10**3 + 10**6 + 10**8

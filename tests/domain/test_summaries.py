@@ -26,15 +26,17 @@ from state_admin.domain.tokens import estimate_text
         ("\ud800", ""),
     ],
 )
-def test_clean__what_does_not_belong__is_gone_or_harmless(text: str, clean: str) -> None:
+def test_clean__forbidden_characters_and_tags__are_removed_or_replaced(
+    text: str, clean: str
+) -> None:
     assert summaries.clean(text, 100) == clean
 
 
-def test_clean__too_long__is_cut_at_a_word_and_says_so() -> None:
+def test_clean__too_long__is_cut_at_a_word_and_marked() -> None:
     assert summaries.clean("seven bytes " * 9, 5) == "seven bytes seven…"
 
 
-def test_wrap__and_unwrap__are_the_contracts_message() -> None:
+def test_wrap__and_unwrap__match_the_contract() -> None:
     message = summaries.wrap("what was said")
     assert message == {
         "role": "system",
@@ -51,7 +53,7 @@ _hostile = st.lists(_pieces | st.text(max_size=5), max_size=40).map("".join)
 
 @settings(deadline=None)
 @given(_hostile | st.text(), st.integers(1, 60))
-def test_clean__any_text__is_small_printable_and_closes_nothing(text: str, most: int) -> None:
+def test_clean__any_text__is_short_printable_and_closes_no_tag(text: str, most: int) -> None:
     clean = summaries.clean(text, most)
     assert estimate_text(clean) <= most
     assert summaries.clean(clean, most) == clean

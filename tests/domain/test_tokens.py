@@ -27,7 +27,7 @@ from state_admin.domain.tokens import estimate_message, estimate_text, estimate_
         ({"content": "", "tool_calls": None}, 4),
     ],
 )  # fmt: skip
-def test_estimate_message__each_shape__is_exact(message: object, tokens: int) -> None:
+def test_estimate_message__each_format__is_exact(message: object, tokens: int) -> None:
     assert estimate_message(message) == tokens
 
 

@@ -66,13 +66,13 @@ def pointers(error: pytest.ExceptionInfo[RefusedJSON]) -> list[str]:
         b"\xc2\xa01",
     ],
 )
-def test_read__what_is_no_json__is_malformed(body: bytes | str) -> None:
+def test_read__not_json__is_malformed(body: bytes | str) -> None:
     with pytest.raises(MalformedJSON) as error:
         read(body)
     assert str(error.value)
 
 
-def test_read__syntax_error__names_the_position() -> None:
+def test_read__syntax_error__reports_the_position() -> None:
     with pytest.raises(MalformedJSON, match="line 1 column 8"):
         read(b'{"a": [}')
 
@@ -91,7 +91,7 @@ def test_read__syntax_error__names_the_position() -> None:
         ("[" + "9" * 5000 + "]", ["/0"]),
     ],
 )
-def test_read__what_we_do_not_keep__is_refused_with_its_pointer(
+def test_read__json_that_cannot_be_stored__is_refused_with_its_pointer(
     body: str, where: list[str]
 ) -> None:
     with pytest.raises(RefusedJSON) as error:
@@ -112,17 +112,17 @@ def test_read__document_at_the_depth_limit__is_read() -> None:
     assert read("[" * 200 + "]" * 200).value
 
 
-def test_read__duplicates_behind_a_syntax_error__is_malformed() -> None:
+def test_read__duplicates_before_a_syntax_error__is_malformed() -> None:
     with pytest.raises(MalformedJSON):
         read('{"a":1,"a":2} x')
 
 
-def test_read__surrounding_whitespace__is_not_in_the_text() -> None:
+def test_read__surrounding_whitespace__is_removed() -> None:
     assert read(b' \r\n\t{"a" : 1 } \n') == Raw('{"a" : 1 }', {"a": 1})
 
 
 @given(strategies.values)
-def test_read__any_value__means_what_the_standard_library_says(value: object) -> None:
+def test_read__any_value__equals_that_of_the_standard_library(value: object) -> None:
     text = json.dumps(value)
     raw = read(text.encode())
     assert raw == Raw(text, json.loads(text))
@@ -131,7 +131,7 @@ def test_read__any_value__means_what_the_standard_library_says(value: object) ->
 
 @pytest.mark.parametrize("ascii_only", [True, False])
 @given(value=st.dictionaries(strategies.text, strategies.values, max_size=5), pad=st.integers(0, 2))
-def test_members__of_any_object__are_the_exact_slices(
+def test_members__of_any_object__have_the_exact_source_text(
     ascii_only: bool, value: dict[str, object], pad: int
 ) -> None:
     space = " \n"[:pad]
@@ -149,7 +149,7 @@ def test_members__of_any_object__are_the_exact_slices(
 
 
 @given(st.lists(strategies.values, max_size=5))
-def test_items__of_any_array__are_the_exact_slices(value: list[object]) -> None:
+def test_items__of_any_array__have_the_exact_source_text(value: list[object]) -> None:
     written = [json.dumps(item) for item in value]
     found = items(read("[ " + " , ".join(written) + " ]"))
     assert [raw.text for raw in found] == written
@@ -159,7 +159,7 @@ def test_items__of_any_array__are_the_exact_slices(value: list[object]) -> None:
     rows=st.lists(st.dictionaries(st.sampled_from("abc"), strategies.values), max_size=5),
     pad=st.sampled_from(["", " ", "\n\t "]),
 )
-def test_records__of_any_objects__are_the_exact_slices(
+def test_records__of_any_objects__have_the_exact_source_text(
     rows: list[dict[str, object]], pad: str
 ) -> None:
     def written(row: dict[str, object]) -> str:
@@ -198,7 +198,7 @@ def test_members__numbers__keep_their_spelling() -> None:
         ("{" + ",".join(f'"{n}":1' for n in range(10_001)) + "}", "/value"),
     ],
 )
-def test_check__what_no_value_may_hold__is_refused_with_its_pointer(text: str, where: str) -> None:
+def test_check__forbidden_content__is_refused_with_its_pointer(text: str, where: str) -> None:
     with pytest.raises(RefusedJSON) as error:
         check(read(text), "/value")
     assert where in pointers(error)
@@ -225,7 +225,7 @@ def test_check__string_with_lone_surrogate__is_refused() -> None:
 
 
 @pytest.mark.parametrize("number", [float("inf"), float("nan")])
-def test_check__number_that_is_none__is_refused(number: float) -> None:
+def test_check__non_finite_number__is_refused(number: float) -> None:
     with pytest.raises(RefusedJSON, match="range of a double"):
         check(Raw(json.dumps([number]), [number]))
 
@@ -250,11 +250,11 @@ def test_check__number_that_is_none__is_refused(number: float) -> None:
         '"' + "1" * 2_000 + '"',
     ],
 )
-def test_check__values_at_the_limit__are_fine(text: str) -> None:
+def test_check__values_at_the_limit__are_valid(text: str) -> None:
     check(read(text))
 
 
-def test_check__bad_key__gives_a_pointer_and_message_that_can_be_sent() -> None:
+def test_check__invalid_key__pointer_and_message_can_be_encoded() -> None:
     with pytest.raises(RefusedJSON) as error:
         check(read('{"\\ud800\\u0000": {"x": "\\u0000"}}'))
     for fault in error.value.faults:
@@ -263,33 +263,33 @@ def test_check__bad_key__gives_a_pointer_and_message_that_can_be_sent() -> None:
 
 
 @pytest.mark.parametrize("literal", SPELLINGS)
-def test_load__any_spelling__is_dumped_as_it_was(literal: str) -> None:
+def test_load__any_spelling__is_dumped_unchanged(literal: str) -> None:
     text = f'{{"a":[{literal}],"b":{literal}}}'
     assert dump(load(text)) == text
 
 
 @given(strategies.values)
-def test_dump__any_value__is_read_back_the_same(value: object) -> None:
+def test_dump__any_value__round_trips(value: object) -> None:
     assert same(load(dump(value)), value)
     assert dump(value) == json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 @given(strategies.values)
-def test_dump__with_a_spelled_number__differs_in_nothing_else(value: object) -> None:
+def test_dump__with_a_number_of_special_spelling__is_otherwise_unchanged(value: object) -> None:
     assert dump([value, Float("1.10")]) == f"[{dump(value)},1.10]"
 
 
-def test_dump__key_order_and_unicode__stay() -> None:
+def test_dump__key_order_and_unicode__are_kept() -> None:
     assert dump(load('{"b": "ключ🙂", "a": 1.50}')) == '{"b":"ключ🙂","a":1.50}'
 
 
 @pytest.mark.parametrize("number", [float("inf"), float("nan")])
-def test_dump__number_that_is_none__raises(number: float) -> None:
+def test_dump__non_finite_number__raises(number: float) -> None:
     with pytest.raises(ValueError, match="JSON compliant"):
         dump([number, Float("1.10")])
 
 
-def test_float__copied_and_pickled__keeps_its_literal() -> None:
+def test_float__copied_and_pickled__keeps_its_spelling() -> None:
     number = Float("1.10")
     for other in (
         copy.copy(number),
@@ -321,15 +321,13 @@ def test_pointer_of__special_characters__are_escaped() -> None:
         (Float("1.10"), 1.1, True),
     ],
 )
-def test_same__two_values__compares_as_json_does(a: object, b: object, equal: bool) -> None:
+def test_same__two_values__are_compared_as_json(a: object, b: object, equal: bool) -> None:
     assert same(a, b) is equal
     assert same(b, a) is equal
 
 
 @given(strategies.close_values, strategies.close_values)
-def test_identity__of_two_values__is_equal_exactly_when_they_are_the_same(
-    a: object, b: object
-) -> None:
+def test_identity__of_two_values__is_equal_exactly_if_they_are_same(a: object, b: object) -> None:
     assert (identity(a) == identity(b)) == same(a, b)
 
 
@@ -342,13 +340,13 @@ def test_identity__of_two_values__is_equal_exactly_when_they_are_the_same(
         [[-1 - (n >> bit & 1) for bit in range(10)] for n in range(1000)],
     ],
 )
-def test_identity__of_values_made_to_collide__has_as_many_hashes(
+def test_identity__values_crafted_to_collide__have_different_hashes(
     crafted: list[values.JSON],
 ) -> None:
     assert len({hash(identity(value)) for value in crafted}) == len(crafted)
 
 
-def test_identity__of_a_list_that_spells_a_boolean__is_its_own() -> None:
+def test_identity__of_a_list_that_resembles_a_boolean__is_different() -> None:
     assert identity(["bool", 1]) != identity(True)
 
 
@@ -356,7 +354,7 @@ def test_strings__of_a_value__are_its_leaves_in_order() -> None:
     assert list(strings({"k": ["a", {"x": "b"}], "l": 1, "m": "c"})) == ["a", "b", "c"]
 
 
-def test_fault__in_words__leads_with_its_place() -> None:
+def test_fault__as_text__begins_with_its_place() -> None:
     assert str(Fault("/a", "bad")) == "/a: bad"
     assert str(values.Fault("", "bad")) == "bad"
 
@@ -377,7 +375,7 @@ def test_fault__in_words__leads_with_its_place() -> None:
         ("-" + "9" * 1001, True),
     ],
 )
-def test_read__odd_number__is_refused_beyond_the_range(text: str, refused: bool) -> None:
+def test_read__unusual_number__is_refused_beyond_the_range(text: str, refused: bool) -> None:
     if refused:
         with pytest.raises(RefusedJSON):
             check(read(f"[{text}]"))
@@ -385,7 +383,7 @@ def test_read__odd_number__is_refused_beyond_the_range(text: str, refused: bool)
         check(read(f"[{text}]"))
 
 
-def test_read__many_faults__are_the_first_twenty_with_their_texts() -> None:
+def test_read__many_faults__are_truncated_at_twenty() -> None:
     with pytest.raises(RefusedJSON) as error:
         read("[" + ",".join(['{"a": 1, "a": 2}'] * 30) + "]")
     assert len(error.value.faults) == 20
@@ -398,13 +396,13 @@ def test_read__many_faults__are_the_first_twenty_with_their_texts() -> None:
     assert error.value.faults[0].message.startswith("the key 'k\\ud800' holds ")
 
 
-def test_identity__whole_numbers_within__are_one_however_they_are_spelled() -> None:
+def test_identity__whole_numbers__are_equal_in_any_spelling() -> None:
     assert identity([1.0, {"a": 2.0}]) == identity([1, {"a": 2}])
     assert identity(2.0**70) == identity(2**70)
     assert identity([True]) != identity([1])
 
 
-def test_read__byte_order_mark_or_nothing__says_so() -> None:
+def test_read__byte_order_mark_or_empty__is_reported() -> None:
     for text, message in (
         ("\ufeff1", "a byte order mark is not JSON"),
         (" ", "the document is empty"),
@@ -414,6 +412,6 @@ def test_read__byte_order_mark_or_nothing__says_so() -> None:
         assert str(refused.value) == message
 
 
-def test_refused__several_faults__are_all_said() -> None:
+def test_refused__several_faults__are_all_reported() -> None:
     refused = RefusedJSON([Fault("/a", "one"), Fault("", "two")])
     assert str(refused) == "/a: one; two"

@@ -25,13 +25,13 @@ from state_admin.domain.webhooks import Choice
         (Choice(kinds=("entry.*",), namespaces=("other",)), False),
     ],
 )
-def test_choice__change_of_an_entry__is_taken_by_kind_and_namespace(
+def test_choice__change_of_an_entry__is_matched_by_kind_and_namespace(
     choice: Choice, takes: bool
 ) -> None:
     assert choice.takes("entry.put", "team_context") is takes
 
 
-def test_choice__namespaces_and_a_change_without_one__is_not_taken() -> None:
+def test_choice__namespaces_and_a_change_without_one__does_not_match() -> None:
     assert not Choice(namespaces=("*",)).takes("run.start", "")
 
 
@@ -45,13 +45,13 @@ def test_choice__namespaces_and_a_change_without_one__is_not_taken() -> None:
         (("", "token", "", ""), ""),
     ],
 )
-def test_subject__each_place__is_its_path_in_the_api(
+def test_subject__each_resource__is_its_path_in_the_api(
     place: tuple[str, str, str, str], subject: str
 ) -> None:
     assert webhooks.subject_of(*place) == subject
 
 
-def test_cloud_event__without_subject__has_only_what_it_knows() -> None:
+def test_cloud_event__without_subject__omits_it() -> None:
     event = webhooks.cloud_event(
         event_id="chg_1", source="/w", kind="commonhold.x", at=datetime(2026, 1, 2, tzinfo=UTC),
         data={},
@@ -75,12 +75,12 @@ def test_sign__example_of_the_standard__has_its_signature() -> None:
     assert signed == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
-def test_sign__several_secrets__one_signature_each_in_order() -> None:
+def test_sign__several_secrets__has_one_signature_each_in_order() -> None:
     both = signatures.sign([b"new", b"old"], "m", 1, b"{}")
     assert both.split(" ") == [signatures.sign([key], "m", 1, b"{}") for key in (b"new", b"old")]
 
 
-def test_spell__a_secret__is_base64_with_the_prefix_of_the_standard() -> None:
+def test_spell__secret__is_base64_with_the_prefix_of_the_standard() -> None:
     assert signatures.spell(b"\x00\xff") == "whsec_AP8="
 
 

@@ -34,7 +34,7 @@ def plan(alice: Person) -> object:
 
 
 @pytest.mark.usefixtures("story")
-def test_stuck_run__keyboard_only__unblocked(page: Page) -> None:
+def test_stuck_run__keyboard_only__can_be_resumed(page: Page) -> None:
     page.goto("/")
     press(page, "g", "r")
     expect(page.locator("#run-table")).to_contain_text("Silent for 14 min: no commit or heartbeat")
@@ -56,7 +56,7 @@ def test_stuck_run__keyboard_only__unblocked(page: Page) -> None:
 
 
 @pytest.mark.usefixtures("story")
-def test_waiting_run__answered__goes_on(page: Page) -> None:
+def test_waiting_run__answered__continues(page: Page) -> None:
     page.goto("/runs/r1")
     form = page.locator("[data-ticket]")
     form.get_by_role("button", name="Approve").click()
@@ -109,7 +109,7 @@ def test_thread__slider_then_restore_then_undo(page: Page, alice: Person) -> Non
 
 
 @pytest.mark.usefixtures("story")
-def test_token__made_copied_used_revoked(page: Page) -> None:
+def test_token__created_and_copied__is_used_and_revoked(page: Page) -> None:
     page.goto("/tokens")
     page.get_by_label("Name", exact=True).fill("ci")
     page.get_by_role("button", name="Create token").click()
@@ -129,7 +129,9 @@ def test_token__made_copied_used_revoked(page: Page) -> None:
 
 
 @pytest.mark.usefixtures("story")
-def test_conversation__someone_writes__says_so_without_jumping(page: Page, alice: Person) -> None:
+def test_conversation__new_message__shows_a_notice_without_scrolling(
+    page: Page, alice: Person
+) -> None:
     page.goto("/threads/t1")
     append(alice.actor, "t1", {"role": "user", "content": "one more thing"})
     more = page.get_by_role("link", name="1 new message")

@@ -10,7 +10,7 @@ from tests.builders import Person
 from .conftest import Watched
 
 
-def test_api_docs__call_with_a_token__is_answered_and_nothing_is_blocked(
+def test_api_docs__call_with_a_token__succeeds_and_no_script_is_blocked(
     browser: Browser, server: LiveServer, alice: Person
 ) -> None:
     context = browser.new_context(base_url=server.url)

@@ -30,7 +30,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "site"
 
 
-def test_documentation__built__searches_and_changes_its_theme_without_other_servers(
+def test_documentation__built__has_search_and_themes_without_other_servers(
     browser: Browser, server: LiveServer, settings: Settings, site: Path
 ) -> None:
     settings.DOCUMENTATION_ROOT = site
@@ -70,7 +70,7 @@ def test_documentation__built__searches_and_changes_its_theme_without_other_serv
         ("create login link", "Operations"),
     ],
 )
-def test_search__words_of_a_task__the_page_of_the_task_is_first(
+def test_search__words_of_a_task__first_result_is_its_page(
     browser: Browser, server: LiveServer, settings: Settings, site: Path, query: str, first: str
 ) -> None:
     settings.DOCUMENTATION_ROOT = site

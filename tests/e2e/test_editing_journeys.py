@@ -45,7 +45,7 @@ def violations(page: Page) -> list[str]:
 
 
 @pytest.mark.usefixtures("team")
-def test_journey__wrong_value__is_found_shown_in_place_and_fixed(
+def test_journey__invalid_value__is_shown_at_its_place_and_fixed(
     watched: Watched, alice: Person
 ) -> None:
     watched.expected.add(422)
@@ -70,7 +70,7 @@ def test_journey__wrong_value__is_found_shown_in_place_and_fixed(
 
 
 @pytest.mark.usefixtures("team")
-def test_editor__typed_over_lines__replaces_them_without_csp_report(page: Page) -> None:
+def test_editor__typing_over_lines__replaces_them_without_csp_report(page: Page) -> None:
     page.goto("/entry/edit/team/thread::t1")
     editor(page).click()
     for _ in range(3):
@@ -81,7 +81,7 @@ def test_editor__typed_over_lines__replaces_them_without_csp_report(page: Page) 
 
 
 @pytest.mark.usefixtures("team")
-def test_editor__large_value__arrives_behind_its_page(watched: Watched, alice: Person) -> None:
+def test_editor__large_value__is_fetched_after_the_page(watched: Watched, alice: Person) -> None:
     put(alice.actor, "team", "long", {"goal": "word " * 30_000})
     page = watched.page
     page.goto("/state/team/long")
@@ -96,7 +96,7 @@ def test_editor__large_value__arrives_behind_its_page(watched: Watched, alice: P
 
 
 @pytest.mark.usefixtures("team")
-def test_editor__escape__leaves_but_asks_when_something_was_typed(
+def test_editor__escape__leaves_after_a_question_if_text_was_typed(
     page: Page, alice: Person
 ) -> None:
     page.goto("/entry/edit/team/thread::t1")
@@ -113,7 +113,7 @@ def test_editor__escape__leaves_but_asks_when_something_was_typed(
 
 
 @pytest.mark.usefixtures("team")
-def test_editor__login_ended_meanwhile__asks_before_the_text_is_left(watched: Watched) -> None:
+def test_editor__session_expired__asks_before_the_text_is_lost(watched: Watched) -> None:
     watched.expected.add(401)  # the change stream, if it comes again
     page = watched.page
     page.goto("/entry/edit/team/thread::t1")
@@ -188,7 +188,7 @@ def test_journey__no_javascript__edits_and_merges(
 
 
 @pytest.mark.usefixtures("team")
-def test_editor__large_value__stays_a_textarea_and_says_why(page: Page, alice: Person) -> None:
+def test_editor__very_large_value__is_a_textarea_with_a_reason(page: Page, alice: Person) -> None:
     make_namespace(alice.actor, "big", max_value_bytes=8_000_000)
     put(alice.actor, "big", "global", {"text": "x" * 5_000_000})
     page.goto("/entry/edit/big/global")
@@ -200,7 +200,7 @@ def test_editor__large_value__stays_a_textarea_and_says_why(page: Page, alice: P
 
 
 @pytest.mark.usefixtures("team")
-def test_editor__two_people__see_each_other(
+def test_editor__two_users__see_each_other(
     page: Page, browser: Browser, server: LiveServer
 ) -> None:
     page.goto("/entry/edit/team/thread::t1")
@@ -213,7 +213,7 @@ def test_editor__two_people__see_each_other(
     erin.close()
 
 
-def test_config__form__leads_to_the_mistake_and_saves(watched: Watched, alice: Person) -> None:
+def test_config__form__focuses_the_mistake_and_saves(watched: Watched, alice: Person) -> None:
     watched.expected.add(422)
     make_record(alice.actor, "providers", "openai", {"adapter": "openai"})
     page = watched.page
@@ -232,7 +232,9 @@ def test_config__form__leads_to_the_mistake_and_saves(watched: Watched, alice: P
     expect(page.locator(".tree")).to_contain_text("image")
 
 
-def test_config__conflict__shows_both_without_secrets(watched: Watched, alice: Person) -> None:
+def test_config__conflict__shows_both_sides_without_secrets(
+    watched: Watched, alice: Person
+) -> None:
     watched.expected.add(409)
     make_record(alice.actor, "providers", "openai", {"adapter": "openai", "api_key": "canary-1"})
     page = watched.page
@@ -272,7 +274,7 @@ def test_journey__bulk_tag__by_filter_with_preview_and_undo(
 
 
 @pytest.mark.usefixtures("team")
-def test_journey__bulk__tells_what_was_left_and_exports(watched: Watched, alice: Person) -> None:
+def test_journey__bulk__lists_skipped_entries_and_exports(watched: Watched, alice: Person) -> None:
     page = watched.page
     page.goto("/state?namespace=team")
     page.get_by_label("Select all").check()
@@ -293,7 +295,7 @@ def test_journey__bulk__tells_what_was_left_and_exports(watched: Watched, alice:
 
 
 @pytest.mark.usefixtures("team")
-def test_journey__saved_view__of_filters_swapped_in_opens_the_list(page: Page) -> None:
+def test_journey__saved_view__with_filters_applied_by_htmx_opens_the_list(page: Page) -> None:
     page.goto("/threads")
     page.get_by_label("Agent").fill("courier")
     expect(page).to_have_url(re.compile(r"/threads\?agent=courier$"))

@@ -93,7 +93,7 @@ def test_journey__keyboard_only__find_edit_undo_decide(
 
 
 @pytest.mark.usefixtures("team")
-def test_focus__after_each_swap__stays_where_a_person_was(page: Page, alice: Person) -> None:
+def test_focus__after_each_swap__is_kept(page: Page, alice: Person) -> None:
     for number in range(3, 6):
         put(alice.actor, "team", f"thread::t{number}", {"goal": "rest"})
     page.goto("/state?namespace=team")
@@ -116,7 +116,7 @@ def test_focus__after_each_swap__stays_where_a_person_was(page: Page, alice: Per
 
 
 @pytest.mark.usefixtures("team")
-def test_focus__of_a_tab_that_is_swapped__stays_on_it(page: Page) -> None:
+def test_focus__on_a_swapped_tab__is_kept(page: Page) -> None:
     page.goto("/state/team/thread::t1")
     page.get_by_role("link", name="History", exact=True).press("Enter")
     expect(page.get_by_role("region", name="Versions")).to_be_visible()
@@ -124,7 +124,7 @@ def test_focus__of_a_tab_that_is_swapped__stays_on_it(page: Page) -> None:
 
 
 @pytest.mark.usefixtures("team")
-def test_filter__left_by_escape__stays(page: Page) -> None:
+def test_filter__left_with_escape__is_kept(page: Page) -> None:
     page.goto("/state?namespace=team")
     press(page, "/")
     page.keyboard.type("thread::t2")
@@ -137,7 +137,7 @@ def test_filter__left_by_escape__stays(page: Page) -> None:
 
 
 @pytest.mark.usefixtures("team")
-def test_x__reaches_the_actions_of_the_page(page: Page) -> None:
+def test_shortcut_x__pressed__opens_the_actions_of_the_page(page: Page) -> None:
     page.goto("/state/team/thread::t1")
     press(page, "x")
     expect(page.get_by_role("link", name="Delete…")).to_be_focused()
@@ -146,7 +146,7 @@ def test_x__reaches_the_actions_of_the_page(page: Page) -> None:
 
 
 @pytest.mark.usefixtures("team")
-def test_toast__delivered_by_two_answers__is_shown_once(page: Page) -> None:
+def test_toast__delivered_by_two_responses__is_shown_once(page: Page) -> None:
     page.goto("/state/team/thread::t1")
     once = [{"id": "1", "text": "Run resumed", "kind": "done", "undo": None}]
     for said in (once, once, [once[0] | {"id": "2"}]):
@@ -157,7 +157,7 @@ def test_toast__delivered_by_two_answers__is_shown_once(page: Page) -> None:
 
 
 @pytest.mark.usefixtures("team")
-def test_edit__invalid__keeps_the_text_and_points(watched: Watched, alice: Person) -> None:
+def test_edit__invalid__keeps_the_text_and_marks_the_place(watched: Watched, alice: Person) -> None:
     watched.expected.add(422)
     page = watched.page
     page.goto("/entry/edit/team/thread::t1")
@@ -169,7 +169,7 @@ def test_edit__invalid__keeps_the_text_and_points(watched: Watched, alice: Perso
 
 
 @pytest.mark.usefixtures("team")
-def test_edit__someone_wrote__merges_in_place(watched: Watched, alice: Person) -> None:
+def test_edit__concurrent_write__shows_the_merge_in_place(watched: Watched, alice: Person) -> None:
     watched.expected.add(409)
     page = watched.page
     page.goto("/entry/edit/team/thread::t1")
@@ -185,7 +185,7 @@ def test_edit__someone_wrote__merges_in_place(watched: Watched, alice: Person) -
 
 @pytest.mark.usefixtures("team")
 @pytest.mark.parametrize("address", ["/state/team/thread::t1", "/entry/edit/team/thread::t1"])
-def test_entry__someone_writes__says_so_and_moves_nothing(
+def test_entry__concurrent_write__shows_a_notice_without_moving_content(
     address: str, page: Page, alice: Person
 ) -> None:
     page.goto(address)
@@ -195,7 +195,7 @@ def test_entry__someone_writes__says_so_and_moves_nothing(
 
 
 @pytest.mark.usefixtures("team")
-def test_palette__escape__closes_at_once(page: Page) -> None:
+def test_palette__escape__closes_immediately(page: Page) -> None:
     page.goto("/")
     press(page, "Control+k")
     page.keyboard.type("team")
@@ -205,7 +205,7 @@ def test_palette__escape__closes_at_once(page: Page) -> None:
 
 
 @pytest.mark.usefixtures("team")
-def test_undo__someone_wrote_since__refuses(page: Page, alice: Person) -> None:
+def test_undo__entry_changed_since__refuses(page: Page, alice: Person) -> None:
     page.goto("/entry/edit/team/thread::t1")
     page.locator(".cm-content").fill('{"goal": "oops"}')
     page.get_by_role("button", name="Save").click()
@@ -217,7 +217,7 @@ def test_undo__someone_wrote_since__refuses(page: Page, alice: Person) -> None:
 
 
 @pytest.mark.usefixtures("team")
-def test_delete__dialog__asks_first_and_undo_brings_back(page: Page, alice: Person) -> None:
+def test_delete__confirmed__is_restored_by_undo(page: Page, alice: Person) -> None:
     page.goto("/state/team/thread::t1")
     page.get_by_role("link", name="Delete…").click()
     dialog = page.get_by_role("dialog", name="Delete thread::t1?")
@@ -236,7 +236,7 @@ def test_delete__dialog__asks_first_and_undo_brings_back(page: Page, alice: Pers
 
 
 @pytest.mark.usefixtures("team")
-def test_list__delete_ticked__asks_deletes_and_undoes(page: Page, alice: Person) -> None:
+def test_list__delete_selected__is_confirmed_and_undone(page: Page, alice: Person) -> None:
     page.goto("/state?namespace=team")
     expect(page.get_by_role("button", name="selected…")).to_be_hidden()
     page.get_by_label("Select all").check()
@@ -251,7 +251,7 @@ def test_list__delete_ticked__asks_deletes_and_undoes(page: Page, alice: Person)
 
 
 @pytest.mark.usefixtures("team")
-def test_list__typing_a_filter__keeps_focus_and_address(page: Page) -> None:
+def test_list__typing_a_filter__keeps_focus_and_updates_the_url(page: Page) -> None:
     page.goto("/state")
     press(page, "/")
     page.keyboard.type("thread::t2")
@@ -282,7 +282,7 @@ def test_history__two_versions__compare_and_restore(page: Page, alice: Person) -
 
 
 @pytest.mark.usefixtures("team")
-def test_tree__large__opens_pieces_on_demand(page: Page, alice: Person) -> None:
+def test_tree__large__loads_nodes_on_demand(page: Page, alice: Person) -> None:
     put(alice.actor, "team", "big", BIG)
     page.goto("/state/team/big")
     expect(page.locator(".tree")).not_to_contain_text("199")
@@ -292,7 +292,7 @@ def test_tree__large__opens_pieces_on_demand(page: Page, alice: Person) -> None:
     expect(page.locator(".tree")).to_contain_text("399")
 
 
-def test_theme__chosen__stays(page: Page) -> None:
+def test_theme__selected__is_kept(page: Page) -> None:
     page.goto("/namespaces")
     page.get_by_role("button", name="Account and appearance").click()
     page.get_by_role("button", name="Dark").click()
@@ -306,7 +306,7 @@ def test_theme__chosen__stays(page: Page) -> None:
 
 
 @pytest.mark.usefixtures("team")
-def test_code__copied__lands_in_the_clipboard(page: Page) -> None:
+def test_code__copied__is_in_the_clipboard(page: Page) -> None:
     page.goto("/state/team/thread::t1?tab=code")
     page.get_by_role("button", name="Copy Read with curl").click()
     expect(page.locator("[data-toast]")).to_contain_text("Copied")
@@ -314,7 +314,7 @@ def test_code__copied__lands_in_the_clipboard(page: Page) -> None:
 
 
 @pytest.mark.usefixtures("team")
-def test_narrow__menu__opens_and_leads_on(
+def test_narrow_window__menu__opens_and_navigates(
     browser: Browser, server: LiveServer, alice: Person
 ) -> None:
     context = open_context(browser, server, alice, viewport={"width": 360, "height": 740})

@@ -121,7 +121,7 @@ def visit(page: Page, path: str) -> None:
     expect(page.locator("#live")).to_have_text("live")
 
 
-def test_pill__server_killed_and_started_again__nothing_is_missed(
+def test_pill__server_killed_and_restarted__misses_no_change(
     page: Page, mortal: Served, erin: Person
 ) -> None:
     visit(page, "/changes")
@@ -134,7 +134,7 @@ def test_pill__server_killed_and_started_again__nothing_is_missed(
     expect(page.locator("#news")).to_have_text("1 new change — show")
 
 
-def test_pill__session_over__says_ended_and_leads_to_the_login(page: Page, erin: Person) -> None:
+def test_pill__session_ended__says_so_and_links_to_the_login(page: Page, erin: Person) -> None:
     visit(page, "/changes")
     UserSession.objects.all().delete()
     pill = page.locator("#live")
@@ -143,7 +143,7 @@ def test_pill__session_over__says_ended_and_leads_to_the_login(page: Page, erin:
     expect(page).to_have_url(re.compile("/login"))
 
 
-def test_pill__session_over_while_the_server_was_away__says_ended(
+def test_pill__session_ended_while_the_server_was_down__says_ended(
     page: Page, mortal: Served, erin: Person
 ) -> None:
     visit(page, "/changes")
@@ -153,7 +153,7 @@ def test_pill__session_over_while_the_server_was_away__says_ended(
     expect(page.locator("#live")).to_have_text("ended")
 
 
-def test_news__somebody_writes__waits_until_asked_for(page: Page, erin: Person) -> None:
+def test_new_changes__written__are_loaded_on_request(page: Page, erin: Person) -> None:
     visit(page, "/changes")
     first = page.locator("#change-table li").first
     before, place = first.inner_text(), first.bounding_box()
@@ -172,7 +172,7 @@ def test_news__somebody_writes__waits_until_asked_for(page: Page, erin: Person) 
     expect(first).to_contain_text("team/new-3")
 
 
-def test_news__change_that_does_not_fit_the_filters__is_none(page: Page, erin: Person) -> None:
+def test_new_changes__outside_the_filters__are_not_announced(page: Page, erin: Person) -> None:
     visit(page, "/changes?namespace=team&prefix=wanted&kind=entry&actor=erin")
     make_thread(erin.actor, "other")
     put(erin.actor, "team", "unwanted", 1)
@@ -184,7 +184,7 @@ def test_news__change_that_does_not_fit_the_filters__is_none(page: Page, erin: P
     expect(page.locator("#change-table")).not_to_contain_text("unwanted")
 
 
-def test_pause__p__nothing_comes_until_resumed(page: Page, erin: Person) -> None:
+def test_pause__key_p__stops_updates_until_resumed(page: Page, erin: Person) -> None:
     visit(page, "/changes")
     press(page, "p")
     pill = page.locator("#live")
@@ -200,7 +200,7 @@ def test_pause__p__nothing_comes_until_resumed(page: Page, erin: Person) -> None
     expect(page.locator("#news")).to_have_text("1 new change — show")
 
 
-def test_hidden_tab__holds_no_connection__goes_on_when_looked_at(page: Page, erin: Person) -> None:
+def test_hidden_tab__visible_again__reconnects(page: Page, erin: Person) -> None:
     visit(page, "/changes")
     show = "hidden => { Object.defineProperty(document, 'hidden', {value: hidden, configurable: true});"
     show += " document.dispatchEvent(new Event('visibilitychange')) }"
@@ -211,7 +211,7 @@ def test_hidden_tab__holds_no_connection__goes_on_when_looked_at(page: Page, eri
     expect(page.locator("#news")).to_have_text("1 new change — show")
 
 
-def test_numbers__thread_grows__change_where_they_stand(page: Page, erin: Person) -> None:
+def test_numbers__thread_grows__are_updated_in_place(page: Page, erin: Person) -> None:
     make_thread(erin.actor, "t1", title="Where is my parcel?")
     append(erin.actor, "t1", {"role": "user", "content": "hello"})
     visit(page, "/threads/t1")
@@ -220,7 +220,7 @@ def test_numbers__thread_grows__change_where_they_stand(page: Page, erin: Person
     expect(page.locator("main")).not_to_contain_text("anybody there?")
 
 
-def test_inbox__agent_asks__is_told_and_swaps_nobodys_form_away(page: Page, erin: Person) -> None:
+def test_inbox__new_ticket__shows_a_notice_and_keeps_forms(page: Page, erin: Person) -> None:
     make_thread(erin.actor, "t1")
     make_run(erin.actor, "t1", "r1")
     asked = {"ticket_id": "k1", "tool_call_id": "c1", "tool_name": "refund", "arguments": {}}
@@ -237,7 +237,7 @@ def test_inbox__agent_asks__is_told_and_swaps_nobodys_form_away(page: Page, erin
     expect(reason).to_have_value("half a sente")
 
 
-def test_pill__polled_page__says_how_often(page: Page, erin: Person) -> None:
+def test_pill__polled_page__shows_the_interval(page: Page, erin: Person) -> None:
     page.goto("/system")
     pill = page.locator("#live")
     expect(pill).to_have_text("live, every 10 s")
@@ -245,7 +245,9 @@ def test_pill__polled_page__says_how_often(page: Page, erin: Person) -> None:
     expect(pill).to_have_text("paused")
 
 
-def test_navigation__run_starts__counts_it_over_one_connection(page: Page, erin: Person) -> None:
+def test_navigation__run_starts__updates_counts_over_one_connection(
+    page: Page, erin: Person
+) -> None:
     streams: list[str] = []
     page.on("request", lambda asked: streams.append(asked.url) if "/stream" in asked.url else None)
     visit(page, "/namespaces")
@@ -257,7 +259,7 @@ def test_navigation__run_starts__counts_it_over_one_connection(page: Page, erin:
     assert len(streams) == 1
 
 
-def test_own_write__in_this_tab__shows_without_asking(page: Page, erin: Person) -> None:
+def test_own_write__in_this_tab__is_shown_immediately(page: Page, erin: Person) -> None:
     make_thread(erin.actor, "t1")
     enqueue_dispatch(actor=erin.actor, thread_id="t1", payload=raw({}))
     visit(page, "/mailbox")
@@ -270,7 +272,7 @@ def test_own_write__in_this_tab__shows_without_asking(page: Page, erin: Person) 
     expect(page.locator("#news")).to_be_hidden()
 
 
-def test_own_write__slow__is_no_news_to_its_author(page: Page, erin: Person) -> None:
+def test_own_write__slow__is_not_announced_to_its_author(page: Page, erin: Person) -> None:
     make_thread(erin.actor, "t1")
     enqueue_dispatch(actor=erin.actor, thread_id="t1", payload=raw({}))
     page.clock.install()
@@ -299,7 +301,7 @@ def test_own_write__slow__is_no_news_to_its_author(page: Page, erin: Person) -> 
     assert news == [False]
 
 
-def test_without_script__a_link_loads_the_page_again(
+def test_without_script__reload_link__works(
     browser: Browser, served: Served, alice: Person, erin: Person
 ) -> None:
     context = open_context(browser, served, alice, java_script_enabled=False)
@@ -313,7 +315,9 @@ def test_without_script__a_link_loads_the_page_again(
     context.close()
 
 
-def test_audit__one_request_one_card__difference_opens_in_place(page: Page, erin: Person) -> None:
+def test_audit__one_request__is_one_card_with_a_difference_in_place(
+    page: Page, erin: Person
+) -> None:
     batch = replace(erin.actor, request_id="one-request")
     put(batch, "team", "first", {"goal": "new"})
     put(batch, "team", "second", 2)
@@ -327,7 +331,7 @@ def test_audit__one_request_one_card__difference_opens_in_place(page: Page, erin
     expect(page).to_have_url(re.compile("request=one-request"))
 
 
-def test_palette__action_by_keyboard__is_done(page: Page, erin: Person) -> None:
+def test_palette__action_by_keyboard__is_performed(page: Page, erin: Person) -> None:
     visit(page, "/changes")
 
     def do(words: str, chosen: str) -> None:
@@ -353,7 +357,7 @@ def test_palette__action_by_keyboard__is_done(page: Page, erin: Person) -> None:
     expect(page).to_have_url(re.compile("/login"))
 
 
-def test_csv__downloaded__is_the_list_as_filtered(page: Page, erin: Person) -> None:
+def test_csv__downloaded__contains_the_filtered_list(page: Page, erin: Person) -> None:
     put(erin.actor, "team", "=cmd()", 1)
     visit(page, "/changes?namespace=team&kind=entry")
     with page.expect_download() as download:

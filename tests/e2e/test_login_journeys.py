@@ -83,7 +83,7 @@ def log_out(page: Page, check: Check) -> None:
     check(page, "Sign in to Commonhold")
 
 
-def test_authenticator__enrolled__asks_at_the_next_login(
+def test_authenticator__enrolled__is_required_at_the_next_login(
     context: BrowserContext, check: Check, alice: Person
 ) -> None:
     set_password(user=alice.user, password=GOOD)
@@ -122,7 +122,7 @@ def test_authenticator__enrolled__asks_at_the_next_login(
     expect(page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
 
 
-def test_single_sign_on__there_and_back(
+def test_single_sign_on__cancelled_then_accepted__signs_in(
     context: BrowserContext, check: Check, provider: Provider, alice: Person
 ) -> None:
     type(alice.user).objects.filter(pk=alice.user.pk).update(email="alice@acme.example")
@@ -139,7 +139,7 @@ def test_single_sign_on__there_and_back(
     expect(page.locator("main")).to_contain_text("with Acme SSO")
 
 
-def test_single_sign_on__linked_by_hand__lets_in(
+def test_single_sign_on__linked_in_the_account__can_sign_in(
     context: BrowserContext, check: Check, provider: Provider, alice: Person
 ) -> None:
     set_password(user=alice.user, password=GOOD)

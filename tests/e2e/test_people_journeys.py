@@ -27,7 +27,7 @@ def asked(server: LiveServer, alice: Person) -> None:
 
 
 @pytest.mark.usefixtures("asked")
-def test_inbox__generated_form__mistake_then_approval(watched: Watched) -> None:
+def test_inbox__generated_form__shows_a_mistake_then_approves(watched: Watched) -> None:
     watched.expected.add(422)
     page = watched.page
     page.goto("/")
@@ -52,7 +52,7 @@ def test_inbox__generated_form__mistake_then_approval(watched: Watched) -> None:
 
 
 @pytest.mark.usefixtures("asked")
-def test_inbox__keyboard_only__approve_needs_answers_and_refuse_does_not(page: Page) -> None:
+def test_inbox__keyboard_only__approving_requires_answers_and_refusing_does_not(page: Page) -> None:
     page.goto("/inbox")
     expect(page.locator("[data-ticket]")).to_have_count(2)
     press(page, "a")  # no ticket is chosen yet
@@ -68,7 +68,7 @@ def test_inbox__keyboard_only__approve_needs_answers_and_refuse_does_not(page: P
 
 
 @pytest.mark.usefixtures("asked")
-def test_inbox__somebody_was_first__is_told_who_decided_what(watched: Watched) -> None:
+def test_inbox__already_decided__shows_who_decided(watched: Watched) -> None:
     watched.expected.add(409)
     page = watched.page
     erin = make_person("erin", "acme", Role.EDITOR)
@@ -83,7 +83,7 @@ def test_inbox__somebody_was_first__is_told_who_decided_what(watched: Watched) -
 
 
 @pytest.mark.usefixtures("asked")
-def test_inbox__without_javascript__decides(
+def test_inbox__without_javascript__can_decide(
     browser: Browser, server: LiveServer, alice: Person
 ) -> None:
     context = open_context(browser, server, alice, java_script_enabled=False)
@@ -102,7 +102,7 @@ def test_inbox__without_javascript__decides(
     context.close()
 
 
-def test_stuck_run__seen_on_the_overview__resumed(page: Page, alice: Person) -> None:
+def test_stuck_run__opened_from_the_overview__is_resumed(page: Page, alice: Person) -> None:
     make_thread(alice.actor, "t2")
     make_run(alice.actor, "t2", "r2")
     silent_since = timezone.now() - timedelta(minutes=13)
@@ -121,7 +121,7 @@ def test_stuck_run__seen_on_the_overview__resumed(page: Page, alice: Person) -> 
     assert not Run.objects.all().stuck().exists()
 
 
-def test_thread__labelled_pinned_and_forked__stands_in_the_tree(page: Page, alice: Person) -> None:
+def test_thread__labelled_pinned_and_forked__is_in_the_tree(page: Page, alice: Person) -> None:
     tell(alice.actor)
     page.goto("/threads/t1?tab=state&at=3")
     page.get_by_label("Label", exact=True).fill("before the refund")
@@ -139,7 +139,7 @@ def test_thread__labelled_pinned_and_forked__stands_in_the_tree(page: Page, alic
     expect(lineage).to_contain_text("t1-child child")
 
 
-def test_token__made_rotated_revoked(page: Page, alice: Person) -> None:
+def test_token__created_and_rotated__is_revoked(page: Page, alice: Person) -> None:
     page.goto("/tokens")
     page.get_by_label("Name", exact=True).fill("nightly")
     page.get_by_role("button", name="Create token").click()
@@ -163,7 +163,7 @@ def test_token__made_rotated_revoked(page: Page, alice: Person) -> None:
     assert actor_of_token(second) is None
 
 
-def test_member__added_comes_in_by_link_and_is_signed_out(
+def test_member__added__signs_in_by_link_and_is_signed_out(
     browser: Browser, server: LiveServer, page: Page
 ) -> None:
     page.goto("/members")

@@ -305,7 +305,7 @@ def visitors(
 
 
 @pytest.mark.timeout(900)
-def test_screenshots__demo__every_page_and_state(
+def test_screenshots__demo__of_every_page_and_state(
     browser: Browser, server: LiveServer, ines: Person
 ) -> None:
     load_demo()
@@ -330,7 +330,7 @@ def test_screenshots__demo__every_page_and_state(
             take(page, f"{name}-{end}")
 
 
-def test_screenshots__empty_workspace__every_first_page(
+def test_screenshots__empty_workspace__of_every_page(
     browser: Browser, server: LiveServer, ines: Person
 ) -> None:
     for page, end in visitors(browser, server, ines, ("light",)):

@@ -83,7 +83,7 @@ def inspect(page: Page, look: Look) -> list[str]:
 
 
 @pytest.mark.parametrize("part", [0, 1], ids=["even", "odd"])  # one for each worker
-def test_pages__full__are_clean(
+def test_pages__with_data__have_no_errors(
     part: int, browser: Browser, server: LiveServer, alice: Person
 ) -> None:
     fill(alice)
@@ -92,13 +92,15 @@ def test_pages__full__are_clean(
     context.close()
 
 
-def test_pages__empty__are_clean(browser: Browser, server: LiveServer, alice: Person) -> None:
+def test_pages__without_data__have_no_errors(
+    browser: Browser, server: LiveServer, alice: Person
+) -> None:
     context = open_context(browser, server, alice)
     assert sweep(context, EMPTY_PAGES, LOOKS[:1]) == []
     context.close()
 
 
-def test_pages__anonymous__are_clean(browser: Browser, server: LiveServer) -> None:
+def test_pages__anonymous__have_no_errors(browser: Browser, server: LiveServer) -> None:
     context = browser.new_context(base_url=server.url)
     assert sweep(context, ANONYMOUS_PAGES) == []
     context.close()

@@ -16,7 +16,7 @@ from tests.receiving import answer, is_signed, receiving
 from .conftest import Watched
 
 
-def test_journey__webhook__made_tested_replayed_rotated_deleted(
+def test_journey__webhook__is_created_tested_replayed_rotated_deleted(
     page: Page, watched: Watched, server: LiveServer, alice: Person, settings: Settings
 ) -> None:
     settings.WEBHOOK_ALLOW_PRIVATE = True

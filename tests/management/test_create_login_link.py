@@ -46,7 +46,7 @@ def test_create_login_link__member_of_two_workspaces__leaves_an_audit_row_in_eac
     }
 
 
-def test_create_login_link__nobody_who_could_use_it__is_an_error() -> None:
+def test_create_login_link__user_cannot_sign_in__is_an_error() -> None:
     User.objects.create(username="stranger")
     ensure_first_run()
     User.objects.filter(username="admin").update(is_active=False)

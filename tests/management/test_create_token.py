@@ -21,7 +21,7 @@ def create(*arguments: str) -> str:
     return out.getvalue().strip()
 
 
-def test_create_token__new_workspace__is_made_and_the_token_works() -> None:
+def test_create_token__new_workspace__is_created_and_the_token_works() -> None:
     secret = create("--workspace", "fresh", "--role", "editor", "--name", "bot")
     assert secret.startswith("ch_")
     assert "\n" not in secret
@@ -35,7 +35,7 @@ def test_create_token__secret__is_stored_only_as_a_digest() -> None:
     assert secret.rpartition("_")[2] not in str(vars(token))
 
 
-def test_create_token__limits__narrow_the_actor() -> None:
+def test_create_token__limits__restrict_the_actor() -> None:
     secret = create(
         *("--role", "editor", "--name", "bot", "--namespace", "team_*"),
         *("--thread-prefix", "a-", "--expires-in-days", "1"),
@@ -48,7 +48,7 @@ def test_create_token__limits__narrow_the_actor() -> None:
     assert not actor.sees_thread("b-1")
 
 
-def test_create_token__bad_workspace_name__is_one_sentence_and_nothing_is_made() -> None:
+def test_create_token__invalid_workspace_name__is_one_sentence_and_nothing_is_created() -> None:
     with pytest.raises(CommandError, match="invalid workspace name"):
         create("--workspace", "a b", "--role", "viewer", "--name", "bot")
     assert not Workspace.objects.exists()

@@ -40,7 +40,7 @@ def run(file: Path) -> tuple[str, str]:
     return out.getvalue(), err.getvalue()
 
 
-def test_import__conversation__comes_back_byte_for_byte(tmp_path: Path) -> None:
+def test_import__conversation__is_stored_byte_for_byte(tmp_path: Path) -> None:
     log = conversation(3, rounds=2)
     log[1]["content"] = "Zoë said: 1.10 🙂"
     out, _ = run(write(tmp_path, ("one", log)))
@@ -61,7 +61,7 @@ def test_import__each_turn__is_a_finished_run_with_a_commit_per_step(tmp_path: P
     assert thread.active_run is None
 
 
-def test_import__tool_calls__are_running_until_their_result_is_there(tmp_path: Path) -> None:
+def test_import__tool_calls__are_running_until_their_result(tmp_path: Path) -> None:
     run(write(tmp_path, ("one", conversation(1, rounds=1))))
     workspace, _ = ensure_workspace("tr")
     actor = system_actor(workspace.pk, "test")
@@ -111,7 +111,7 @@ def check_every_revision(actor: Actor, episode: str, log: list[Any]) -> int:
     return len(rows)
 
 
-def test_import__every_revision__holds_what_the_conversation_says(tmp_path: Path) -> None:
+def test_import__every_revision__matches_the_conversation(tmp_path: Path) -> None:
     logs = {"one": conversation(5, rounds=3), "two": conversation(1, rounds=0)}
     run(write(tmp_path, *logs.items()))
     workspace, _ = ensure_workspace("tr")
@@ -124,7 +124,7 @@ def test_import__every_revision__holds_what_the_conversation_says(tmp_path: Path
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.skipif("TRANSCRIPTS" not in os.environ, reason="TRANSCRIPTS=FILE names recorded chats")
-def test_import__recorded_conversations__every_revision_of_each_is_true() -> None:
+def test_import__recorded_conversations__match_at_every_revision() -> None:
     file = Path(os.environ["TRANSCRIPTS"])
     logs = {}
     for line in file.read_bytes().splitlines():
@@ -153,7 +153,7 @@ def test_import__again__changes_nothing(tmp_path: Path) -> None:
     assert Thread.objects.get().revision == revision
 
 
-def test_import__after_it_was_cut_off__goes_on_where_it_stopped(tmp_path: Path) -> None:
+def test_import__interrupted__continues_where_it_stopped(tmp_path: Path) -> None:
     log = conversation(3)
     whole = write(tmp_path, ("one", log))
     _, raws = transcripts.read_line(whole.read_bytes().splitlines()[0])
@@ -190,7 +190,7 @@ def test_import__other_conversation_under_the_same_name__is_refused(tmp_path: Pa
         ('{"episode": "a\\u0000", "messages": [{"role": "user", "content": ""}]}', "line 2"),
     ],
 )
-def test_import__broken_line__is_named_and_the_others_land(
+def test_import__invalid_line__is_reported_and_the_others_are_imported(
     tmp_path: Path, line: str, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = write(tmp_path, ("one", conversation(1)), ("two", conversation(1)))
@@ -203,6 +203,6 @@ def test_import__broken_line__is_named_and_the_others_land(
     assert set(Thread.objects.values_list("public_id", flat=True)) == {"one", "two"}
 
 
-def test_import__file_that_is_not_there__is_one_sentence() -> None:
+def test_import__missing_file__is_one_sentence() -> None:
     with pytest.raises(CommandError, match="cannot read"):
         call_command("import_transcripts", "/nonexistent/x.jsonl")

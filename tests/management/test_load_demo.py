@@ -36,7 +36,7 @@ def load() -> str:
     return out.getvalue()
 
 
-def test_load_demo__first_time__shows_every_kind_of_thing() -> None:
+def test_load_demo__first_time__creates_every_kind_of_resource() -> None:
     assert "is ready" in load()
     assert Entry.objects.get(key="parent_thread::trip-lisbon").version == 3
     assert Compaction.objects.get().status == CompactionStatus.DONE
@@ -67,7 +67,7 @@ def test_load_demo__secret__is_not_readable() -> None:
     assert ConfigSecret.objects.count() == 1
 
 
-def test_load_demo__admin_of_default__is_a_member_with_views() -> None:
+def test_load_demo__admin_of_default__becomes_a_member_with_views() -> None:
     make_person("ines", "default", Role.ADMIN)
     load()
     assert set(SavedView.objects.values_list("name", flat=True)) == {

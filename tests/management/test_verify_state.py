@@ -60,11 +60,11 @@ def world(thread: Person) -> Person:
     return thread
 
 
-def test_verify__sound_state__says_how_much_it_looked_at(world: Person) -> None:
+def test_verify__consistent_state__reports_how_much_was_checked(world: Person) -> None:
     assert run() == ("18 snapshots and versions", "")
 
 
-def test_verify__compacted_after_the_digests__what_is_kept_reads_the_same(
+def test_verify__compacted_after_the_digests__retained_data_is_unchanged(
     world: Person, tmp_path: Path
 ) -> None:
     file = str(tmp_path / "digests")
@@ -82,7 +82,7 @@ def test_verify__compacted_after_the_digests__what_is_kept_reads_the_same(
     max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(UPDATES, st.integers(1, 4), st.none() | st.integers(1, 4))
-def test_verify__any_history_before_and_after_compaction__holds(
+def test_verify__any_history_before_and_after_compaction__succeeds(
     db: None, steps: list[tuple[set[str], str]], last: int, every: int | None
 ) -> None:
     with transaction.atomic():
@@ -139,7 +139,7 @@ _CORRUPTIONS: dict[str, str] = {
 
 
 @pytest.mark.parametrize("fault", _CORRUPTIONS)
-def test_verify__one_row_corrupted__fails_and_names_it(
+def test_verify__one_row_corrupted__fails_and_reports_it(
     world: Person, tmp_path: Path, fault: str
 ) -> None:
     file = str(tmp_path / "digests")
@@ -152,7 +152,7 @@ def test_verify__one_row_corrupted__fails_and_names_it(
         call_command("verify_state", "--check", file, stdout=io.StringIO(), stderr=io.StringIO())
 
 
-def test_verify__audit_of_a_deleted_thread__does_not_speak_for_the_next_of_its_name(
+def test_verify__audit_of_a_deleted_thread__does_not_count_for_its_successor(
     world: Person,
 ) -> None:
     threads.delete_thread(actor=world.actor, thread_id="t1")
@@ -184,7 +184,7 @@ def scans(node: dict[str, Any], table: str) -> Iterator[int]:
         ("a version is not in the change feed", "changes"),
     ],
 )
-def test_verify__some_thousand_rows__reads_each_trail_once(
+def test_verify__thousands_of_rows__reads_each_log_once(
     world: Person, rule: str, table: str
 ) -> None:
     parameters = {"workspace": world.workspace.pk, "changes_kept": limits.CHANGE_RETENTION}
@@ -227,7 +227,7 @@ def test_verify__every_rule__has_a_corruption() -> None:
     assert told >= set(CHECKS)
 
 
-def test_verify__dropped_snapshot_comes_back__fails(world: Person, tmp_path: Path) -> None:
+def test_verify__dropped_snapshot_reappears__fails(world: Person, tmp_path: Path) -> None:
     keep(world, 2)
     compact(world)
     file = str(tmp_path / "digests")
@@ -237,7 +237,7 @@ def test_verify__dropped_snapshot_comes_back__fails(world: Person, tmp_path: Pat
     assert "it was removed by compaction and exists again: acme/t1 @4" in run("--check", file)[1]
 
 
-def test_verify__legal_ways_to_lose_something__are_counted_and_no_fault(
+def test_verify__permitted_removals__are_counted_and_not_faults(
     world: Person, tmp_path: Path
 ) -> None:
     a = world.actor
@@ -253,7 +253,7 @@ def test_verify__legal_ways_to_lose_something__are_counted_and_no_fault(
     assert said == "7 snapshots and versions, 4 compacted since, 13 deleted since"
 
 
-def test_verify__file_of_something_else__is_one_sentence(world: Person, tmp_path: Path) -> None:
+def test_verify__wrong_file__is_one_sentence(world: Person, tmp_path: Path) -> None:
     file = tmp_path / "other"
     file.write_text("not a line of ours, surely")
     with pytest.raises(CommandError, match="is not a file that --write wrote"):
@@ -263,7 +263,7 @@ def test_verify__file_of_something_else__is_one_sentence(world: Person, tmp_path
 
 
 @pytest.mark.django_db(transaction=True)
-def test_verify__outside_of_a_transaction__sees_one_moment(world: Person) -> None:
+def test_verify__without_a_transaction__reads_one_snapshot(world: Person) -> None:
     lines = verification.read_digests()
     first = next(lines)
     race([lambda: put(world.actor, "notes", "k", "later")])

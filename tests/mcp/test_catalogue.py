@@ -10,7 +10,7 @@ from state_admin.mcp.tools import TOOLS, Tool
 
 
 @pytest.mark.parametrize("tool", TOOLS.values(), ids=TOOLS)
-def test_tool__each__offers_what_the_operation_requires(tool: Tool) -> None:
+def test_tool__each__accepts_what_the_operation_requires(tool: Tool) -> None:
     assert set(tool.takes["required"]) <= set(tool.takes["properties"])
     assert all("description" in json.dumps(each) for each in tool.takes["properties"].values())
 

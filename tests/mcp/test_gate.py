@@ -22,7 +22,7 @@ LIST = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
 
 
 @pytest.mark.parametrize("kind", ["none", "garbage", "expired", "revoked", "basic"])
-def test_token__not_alive__401_that_says_how(mcp: MCP, alice: Person, kind: str) -> None:
+def test_token__invalid__is_401_with_a_hint(mcp: MCP, alice: Person, kind: str) -> None:
     secret, actor = make_token(alice)
     if kind == "expired":
         ApiToken.objects.filter(pk=actor.id).update(expires_at=Now() - timedelta(seconds=1))
@@ -38,7 +38,7 @@ def test_token__not_alive__401_that_says_how(mcp: MCP, alice: Person, kind: str)
     assert json.loads(body)["type"] == "/problems/unauthenticated"
 
 
-def test_token__used_then_revoked__refused_at_the_next_request(mcp: MCP, alice: Person) -> None:
+def test_token__revoked_after_use__is_refused_at_the_next_request(mcp: MCP, alice: Person) -> None:
     secret, actor = make_token(alice)
     assert mcp.post(LIST, secret)[0] == 200
 
@@ -49,9 +49,7 @@ def test_token__used_then_revoked__refused_at_the_next_request(mcp: MCP, alice: 
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_rate_limit__beyond__an_error_that_the_model_can_read(
-    mcp: MCP, alice: Person, era: str
-) -> None:
+def test_rate_limit__exceeded__is_an_error_for_the_model(mcp: MCP, alice: Person, era: str) -> None:
     """the same limit as the API's: a tool call is one call"""
     make_namespace(alice.actor, "notes")
     _, secret = create_token(actor=alice.actor, name="slow", role=Role.VIEWER, rate_per_minute=3)
@@ -84,7 +82,7 @@ def test_origin_and_host__dns_rebinding__refused(
     assert mcp.post(LIST, alice.token, **headers)[0] == status
 
 
-def test_origin__own_page__welcome(mcp: MCP, alice: Person) -> None:
+def test_origin__own_page__is_accepted(mcp: MCP, alice: Person) -> None:
     own = f"http://127.0.0.1:{mcp.port}"
     assert mcp.post(LIST, alice.token, Origin=own)[0] == 200
 
@@ -123,7 +121,7 @@ def test_method__not_post__405(mcp: MCP, alice: Person, method: str) -> None:
 @pytest.mark.parametrize(
     "body", [b"", b"{", b"[]", b"null", b'{"id":1}', b"[" * 50_000, b"\xff", LIST[:-1]]
 )
-def test_body__not_a_message__4xx_and_the_server_lives(
+def test_body__not_a_message__is_4xx_and_the_server_continues(
     mcp: MCP, alice: Person, body: bytes
 ) -> None:
     for headers in ({}, {"MCP-Protocol-Version": "2026-07-28"}):
@@ -131,6 +129,6 @@ def test_body__not_a_message__4xx_and_the_server_lives(
     assert mcp.post(LIST, alice.token)[0] == 200
 
 
-def test_request_id__harmless__comes_back(mcp: MCP, alice: Person) -> None:
+def test_request_id__valid__is_returned(mcp: MCP, alice: Person) -> None:
     assert mcp.post(LIST, alice.token, X_Request_ID="abc-1")[1]["x-request-id"] == "abc-1"
     assert mcp.post(LIST, alice.token, X_Request_ID="a b")[1]["x-request-id"] != "a b"

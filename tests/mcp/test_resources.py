@@ -32,7 +32,7 @@ def notes(alice: Person) -> None:
 
 
 @pytest.mark.parametrize("key", ["global", "thread::a/b", "100%", "é 🙂", "a//..//b", "?#"])
-def test_uri__any_key__comes_back(key: str) -> None:
+def test_uri__any_key__round_trips(key: str) -> None:
     assert address_in(uri_of("notes", key)) == ("notes", key)
 
 
@@ -48,12 +48,14 @@ def test_uri__any_key__comes_back(key: str) -> None:
         "",
     ],
 )
-def test_uri__not_an_entry__none(uri: str) -> None:
+def test_uri__not_an_entry__is_none(uri: str) -> None:
     assert address_in(uri) is None
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_list__more_than_a_page__every_entry_once(mcp: MCP, alice: Person, era: str) -> None:
+def test_list__more_than_a_page__contains_every_entry_once(
+    mcp: MCP, alice: Person, era: str
+) -> None:
     keys = {f"k{number}" for number in range(resources._PAGE + 3)}
     for key in keys:
         put(alice.actor, "notes", key, 1)
@@ -72,13 +74,13 @@ def test_list__more_than_a_page__every_entry_once(mcp: MCP, alice: Person, era: 
     assert sorted(found) == sorted(uri_of("notes", key) for key in keys)
 
 
-def test_list__foreign_cursor__refused(mcp: MCP, alice: Person) -> None:
+def test_list__cursor_of_another_list__is_refused(mcp: MCP, alice: Person) -> None:
     with pytest.raises(MCPError, match="Invalid cursor"):
         mcp.do(alice.token, lambda client: client.list_resources(cursor="no!"))
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_read__value__exactly_as_stored(mcp: MCP, alice: Person, era: str) -> None:
+def test_read__value__is_exactly_as_stored(mcp: MCP, alice: Person, era: str) -> None:
     alice.api("PUT", "/state/notes/k", b'{"value":{"a":1.10}}')
 
     (held,) = mcp.do(alice.token, lambda c: c.read_resource(uri_of("notes", "k")), era).contents
@@ -90,7 +92,7 @@ def test_read__value__exactly_as_stored(mcp: MCP, alice: Person, era: str) -> No
     assert nothing.meta["commonhold/entry"]["exists"] is False
 
 
-def test_resources__outside_the_grant__neither_listed_nor_read(
+def test_resources__outside_the_permissions__are_neither_listed_nor_read(
     mcp: MCP, alice: Person, mallory: Person
 ) -> None:
     put(alice.actor, "notes", "k", 1)
@@ -132,7 +134,9 @@ def test_subscription__change_by_the_api__arrives(mcp: MCP, alice: Person) -> No
     assert run(go()) == uris
 
 
-def test_subscription__two_at_once__each_hears_its_own(mcp: MCP, alice: Person) -> None:
+def test_subscription__two_at_once__each_gets_its_own_notifications(
+    mcp: MCP, alice: Person
+) -> None:
     one, two = uri_of("notes", "one"), uri_of("notes", "two")
 
     async def go() -> Any:
@@ -148,7 +152,7 @@ def test_subscription__two_at_once__each_hears_its_own(mcp: MCP, alice: Person) 
     assert run(go()) == (one, two)
 
 
-def test_subscription__what_the_token_may_not_see__is_silent(
+def test_subscription__entry_outside_the_permissions__gets_no_notification(
     mcp: MCP, alice: Person, mallory: Person
 ) -> None:
     """a subscription to something hidden is as one to something absent"""
@@ -204,7 +208,7 @@ def test_subscription__too_many_resources__refused(mcp: MCP, alice: Person) -> N
     assert "At most 256 resources" in _texts(refused.value)
 
 
-def test_subscription__left_again_and_again__gives_its_place_back(mcp: MCP, alice: Person) -> None:
+def test_subscription__repeatedly_closed__releases_its_slot(mcp: MCP, alice: Person) -> None:
     """unsubscribed on close: more streams than both processes allow at once, one by one"""
 
     async def go() -> int:
@@ -218,7 +222,7 @@ def test_subscription__left_again_and_again__gives_its_place_back(mcp: MCP, alic
     assert run(go(), 110) == 2 * listening.MOST_OF_ONE + 5
 
 
-def test_subscription__server_ends__is_told_so(
+def test_subscription__server_ends__is_closed_with_a_result(
     alice: Person, start: Callable[..., Running]
 ) -> None:
     web = web_on_this_database(start, WEB_WORKERS="1")

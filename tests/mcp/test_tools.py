@@ -73,13 +73,13 @@ def world(alice: Person) -> None:
     assert done.status_code == 200, done.content
 
 
-def test_calls__cover_every_tool() -> None:
+def test_calls__of_this_module__cover_every_tool() -> None:
     assert set(CALLS) == set(TOOLS)
 
 
 @pytest.mark.usefixtures("world")
 @pytest.mark.parametrize("era", ERAS)
-def test_tools__each__answers_what_its_schema_promises(mcp: MCP, alice: Person, era: str) -> None:
+def test_tools__each__result_matches_its_schema(mcp: MCP, alice: Person, era: str) -> None:
     async def everything(client: Any) -> dict[str, Any]:
         await client.list_tools()  # now the client holds every answer against its schema
         return await call_all(client)
@@ -94,7 +94,7 @@ def test_tools__each__answers_what_its_schema_promises(mcp: MCP, alice: Person, 
 
 
 @pytest.mark.usefixtures("world")
-def test_tools__viewer__reads_but_writes_nothing(mcp: MCP, bob: Person) -> None:
+def test_tools__viewer__can_read_but_not_write(mcp: MCP, bob: Person) -> None:
     """deny unless granted"""
 
     async def everything(client: Any) -> Any:
@@ -112,7 +112,7 @@ def test_tools__viewer__reads_but_writes_nothing(mcp: MCP, bob: Person) -> None:
 
 @pytest.mark.usefixtures("world")
 @pytest.mark.parametrize("who", ["foreign", "other namespaces", "other threads"])
-def test_tools__outside_the_grant__as_if_absent(
+def test_tools__outside_the_permissions__appear_absent(
     mcp: MCP, alice: Person, mallory: Person, who: str
 ) -> None:
     """nothing of another workspace, nor outside a token's narrowing"""
@@ -135,7 +135,7 @@ def test_tools__outside_the_grant__as_if_absent(
             assert (items == []) == (lost in hidden), name
 
 
-def test_put_state__by_mcp__is_what_the_api_would_have_written(mcp: MCP, alice: Person) -> None:
+def test_put_state__by_mcp__writes_what_the_api_would_write(mcp: MCP, alice: Person) -> None:
     """same actor, reason, request id and audit row as REST"""
     make_namespace(alice.actor, "notes")
     told = mcp.raw(
@@ -155,9 +155,7 @@ def test_put_state__by_mcp__is_what_the_api_would_have_written(mcp: MCP, alice: 
 
 
 @pytest.mark.usefixtures("world")
-def test_expected_version__behind__conflict_in_the_words_of_the_api(
-    mcp: MCP, alice: Person
-) -> None:
+def test_expected_version__stale__returns_the_conflict_of_the_api(mcp: MCP, alice: Person) -> None:
     problem = problem_of(mcp.call(alice.token, "put_state", **PLACE, value=1, expected_version=7))
 
     assert problem["detail"] == "version conflict: expected 7, actual 1"
@@ -197,7 +195,9 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.usefixtures("world")
-def test_tools__bad_arguments__name_the_field_and_what_to_do(mcp: MCP, alice: Person) -> None:
+def test_tools__invalid_arguments__error_names_the_field_and_the_remedy(
+    mcp: MCP, alice: Person
+) -> None:
     async def everything(client: Any) -> Any:
         return [await client.call_tool(name, arguments) for name, arguments, _ in BAD]
 
@@ -210,9 +210,7 @@ def test_tools__bad_arguments__name_the_field_and_what_to_do(mcp: MCP, alice: Pe
         assert problem["hint"].startswith("Allowed arguments: "), name
 
 
-def test_tools__value_that_the_schema_refuses__points_into_the_value(
-    mcp: MCP, alice: Person
-) -> None:
+def test_tools__invalid_value__error_points_into_the_value(mcp: MCP, alice: Person) -> None:
     make_namespace(alice.actor, "typed", {"properties": {"count": {"type": "integer"}}}, default={})
 
     wrong = mcp.call(alice.token, "put_state", namespace="typed", key="k", value={"count": "x"})
@@ -227,20 +225,22 @@ def test_tools__value_that_the_schema_refuses__points_into_the_value(
         ('{"namespace":"notes","key":"k","value":1e999}', "outside the range of a double"),
     ],
 )
-def test_tools__json_that_is_never_stored__refused_as_by_the_api(
+def test_tools__json_that_cannot_be_stored__is_refused_as_by_the_api(
     mcp: MCP, alice: Person, arguments: str, said: str
 ) -> None:
     assert said in json.dumps(mcp.raw(alice.token, "put_state", arguments))
 
 
-def test_tools__deeply_nested_and_hostile_names__stay_data(mcp: MCP, alice: Person) -> None:
+def test_tools__deeply_nested_and_hostile_names__are_treated_as_data(
+    mcp: MCP, alice: Person
+) -> None:
     make_namespace(alice.actor, "notes")
     for key in ("../../config", "a?b#c", "%2F", "batch", "k' OR 1=1 --", "a//b", "é🙂"):
         made = mcp.call(alice.token, "put_state", namespace="notes", key=key, value=key)
         assert made.structured_content["key"] == key
 
 
-def test_tools__answer_too_large_to_read__says_how_to_ask_for_less(mcp: MCP, alice: Person) -> None:
+def test_tools__result_too_large__error_says_how_to_request_less(mcp: MCP, alice: Person) -> None:
     make_namespace(alice.actor, "notes")
     for number in range(6):
         put(alice.actor, "notes", str(number), "x" * (MOST_BYTES // 5))
@@ -252,12 +252,12 @@ def test_tools__answer_too_large_to_read__says_how_to_ask_for_less(mcp: MCP, ali
     assert len(some.structured_content["items"]) == 2
 
 
-def test_tools__unknown__protocol_error(mcp: MCP, alice: Person) -> None:
+def test_tools__unknown__is_a_protocol_error(mcp: MCP, alice: Person) -> None:
     with pytest.raises(MCPError, match="Unknown tool"):
         mcp.call(alice.token, "drop_tables")
 
 
-def test_config_registry__by_tools__stays_behind_its_own_door(mcp: MCP, alice: Person) -> None:
+def test_config_registry__by_tools__is_not_accessible(mcp: MCP, alice: Person) -> None:
     problem = problem_of(
         mcp.call(alice.token, "put_state", namespace="config.providers", key="p", value={})
     )
@@ -265,7 +265,7 @@ def test_config_registry__by_tools__stays_behind_its_own_door(mcp: MCP, alice: P
 
 
 @pytest.mark.usefixtures("world")
-def test_run_id__of_the_request__stands_in_the_history(mcp: MCP, alice: Person) -> None:
+def test_run_id__of_the_request__is_in_the_history(mcp: MCP, alice: Person) -> None:
     commit(alice.actor, "r1", None)
     mcp.raw(alice.token, "put_state", '{"namespace":"notes","key":"r","value":1}', Run_Id="r1")
 

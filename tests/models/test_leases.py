@@ -72,7 +72,7 @@ def rows(request: pytest.FixtureRequest, alice: Person) -> LeasedQuerySet:
     return request.param(alice)
 
 
-def test_claimable__all_states__are_waiting_and_due_or_abandoned(rows: LeasedQuerySet) -> None:
+def test_claimable__all_states__are_due_or_have_an_expired_lease(rows: LeasedQuerySet) -> None:
     now = rows.annotate(now=Now()).values_list("now", flat=True)[0]
     expected = {
         row.pk

@@ -79,7 +79,7 @@ def wait_for_bodies(server: Running, count: int) -> None:
 
 
 @pytest.mark.parametrize("sent", [b"", b"z"])
-def test_announced_bodies__hundreds_do_not_arrive__cost_nothing(
+def test_announced_bodies__hundreds_do_not_arrive__use_no_memory(
     patient: Running, sent: bytes
 ) -> None:
     before = resident_megabytes(patient)
@@ -133,7 +133,7 @@ def test_ledger__many_addresses__leave_half_to_tokens() -> None:
     assert (ledger.held, ledger.held_anonymously) == (70, 30)
 
 
-def test_ledger__body_larger_than_a_quarter__one_fits() -> None:
+def test_ledger__body_larger_than_a_quarter__one_is_accepted() -> None:
     ledger = Ledger(Limits(one=100, total=80))
     ledger.charge(Client("10.0.0.1", has_token=False), 100)
     with pytest.raises(Unavailable):
@@ -197,12 +197,12 @@ def test_body__large__counts_against_the_owner_of_the_token_or_the_address(
 
 
 @pytest.mark.parametrize("parts", [[b"12", b"345"], [b"12345"]])
-def test_body__more_than_the_limit__too_large(parts: list[bytes]) -> None:
+def test_body__more_than_the_limit__is_413(parts: list[bytes]) -> None:
     refused, _ = receive(*parts, limits=Limits(one=4))
     assert isinstance(refused, TooLarge)
 
 
-def test_body__larger_chunks_than_it_has_parts_for__is_taken() -> None:
+def test_body__few_large_chunks__are_accepted() -> None:
     content, _ = receive(*[b"z" * 64] * 10_000, limits=Limits(one=MIB))
     assert content == b"z" * 640_000
 
@@ -228,7 +228,7 @@ def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     "sent",
     [announced(9), announced(9) + b"z", chunked(), chunked() + chunk(5000), chunked() + b"5\r\nz"],
 )
-def test_body__no_byte_for_long__408(impatient: Running, sent: bytes) -> None:
+def test_body__no_byte_for_long__is_408(impatient: Running, sent: bytes) -> None:
     connection = Connection(impatient)
     connection.send(sent)
     assert connection.read_problem()["type"] == "/problems/request-timeout"
@@ -236,7 +236,7 @@ def test_body__no_byte_for_long__408(impatient: Running, sent: bytes) -> None:
     assert ledger(impatient)["held"] == 0
 
 
-def test_body__drop_by_drop__408(impatient: Running) -> None:
+def test_body__byte_by_byte__is_408(impatient: Running) -> None:
     """Never half a second without a byte, and far below the least rate."""
     connection = Connection(impatient)
     connection.socket.settimeout(0.05)
@@ -262,13 +262,15 @@ def test_body__drop_by_drop__408(impatient: Running) -> None:
     ],
     ids=["nothing", "a letter", "half a head", "an HTTP/2 preface", "one request"],
 )
-def test_connection__next_head_does_not_arrive__is_closed(impatient: Running, sent: bytes) -> None:
+def test_connection__next_request_head_does_not_arrive__is_closed(
+    impatient: Running, sent: bytes
+) -> None:
     connection = Connection(impatient)
     connection.send(sent)
     connection.read()  # fails when the server does not close
 
 
-def test_sigterm__body_still_arriving__503(start: Start) -> None:
+def test_sigterm__body_still_arriving__is_503(start: Start) -> None:
     server = begin(start)
     connection = Connection(server)
     connection.send(announced(9), b"half")
@@ -292,26 +294,26 @@ def test_sigterm__body_still_arriving__503(start: Start) -> None:
     ],
     ids=["no size", "too long", "negative", "overflow", "endless extension"],
 )
-def test_chunks__malformed__400(patient: Running, body: bytes) -> None:
+def test_chunks__malformed__is_400(patient: Running, body: bytes) -> None:
     connection = Connection(patient)
     connection.send(chunked(), body)
     assert connection.read_problem()["type"] == "/problems/bad-request"
 
 
-def test_body__ends_early__400(patient: Running) -> None:
+def test_body__ends_early__is_400(patient: Running) -> None:
     connection = Connection(patient)
     connection.send(announced(9), b"half")
     connection.socket.shutdown(1)
     assert connection.read_problem()["type"] == "/problems/bad-request"
 
 
-def test_chunks__too_many_small_ones__400(patient: Running) -> None:
+def test_chunks__too_many_small_ones__is_400(patient: Running) -> None:
     connection = Connection(patient)
     connection.send(chunked(), chunk(1) * 10_000)
     assert connection.read_problem()["detail"] == "the request body has too many small chunks"
 
 
-def test_coding__not_known__400(patient: Running) -> None:
+def test_transfer_coding__unknown__is_400(patient: Running) -> None:
     connection = Connection(patient)
     connection.send(
         b"POST /x HTTP/1.1\r\n" + HEAD + b"Transfer-Encoding: gzip, chunked\r\n\r\n" + chunk(3)
@@ -323,7 +325,7 @@ def test_coding__not_known__400(patient: Running) -> None:
     "lengths",
     [["Content-Length: 3", "Content-Length: 4"], ["Content-Length: -3"], ["Content-Length: 3x"]],
 )
-def test_length__ambiguous__400_and_the_connection_ends(
+def test_length__ambiguous__is_400_and_the_connection_is_closed(
     patient: Running, lengths: list[str]
 ) -> None:
     connection = Connection(patient)
@@ -348,7 +350,7 @@ SMUGGLED = b"GET /smuggled HTTP/1.1\r\n" + HEAD + b"\r\n"
     ],
     ids=["too large", "bad chunk", "small chunks", "unknown coding", "bad path"],
 )
-def test_refused__body_not_read__is_not_taken_for_the_next_request(
+def test_refused__unread_body__is_not_parsed_as_the_next_request(
     patient: Running, sent: bytes
 ) -> None:
     connection = Connection(patient)
@@ -356,7 +358,9 @@ def test_refused__body_not_read__is_not_taken_for_the_next_request(
     connection.read_problem()  # asserts that there is only one answer
 
 
-def test_length_and_chunks__both__chunks_count_and_the_connection_ends(patient: Running) -> None:
+def test_length_and_chunks__both__chunks_are_used_and_the_connection_is_closed(
+    patient: Running,
+) -> None:
     connection = Connection(patient)
     both = (
         b"POST /x HTTP/1.1\r\n" + HEAD + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -377,7 +381,7 @@ def test_requests__pipelined__are_answered_in_order(patient: Running) -> None:
     assert (b'"/second"' in second, b'"de"' in second) == (True, True)
 
 
-def test_expect__body_is_welcome__100_then_200(patient: Running) -> None:
+def test_expect__acceptable_body__is_100_then_200(patient: Running) -> None:
     connection = Connection(patient)
     connection.send(announced(3, "/x", "Expect: 100-continue", "Connection: close"))
     assert connection.socket.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -385,7 +389,7 @@ def test_expect__body_is_welcome__100_then_200(patient: Running) -> None:
     assert connection.read().startswith(b"HTTP/1.1 200 ")
 
 
-def test_expect__body_too_large__413_without_100(patient: Running) -> None:
+def test_expect__body_too_large__is_413_without_100(patient: Running) -> None:
     connection = Connection(patient)
     connection.send(announced(2 * MIB, "/x", "Expect: 100-continue"))
     assert connection.read_problem()["status"] == 413
@@ -396,13 +400,13 @@ def test_expect__body_too_large__413_without_100(patient: Running) -> None:
     [b"X: " + b"a" * 200_000 + b"\r\n", b"".join(b"X-%d: 1\r\n" % n for n in range(200))],
     ids=["large", "many"],
 )
-def test_headers__too_large_or_too_many__431(patient: Running, lines: bytes) -> None:
+def test_headers__too_large_or_too_many__is_431(patient: Running, lines: bytes) -> None:
     connection = Connection(patient)
     connection.send(b"GET /x HTTP/1.1\r\n" + HEAD + lines + b"\r\n")
     assert connection.read().startswith(b"HTTP/1.1 431 ")
 
 
-def test_path__as_long_as_any_key__is_served(patient: Running) -> None:
+def test_path__with_the_longest_key__is_served(patient: Running) -> None:
     connection = Connection(patient)
     connection.send(
         b"GET /" + b"%F0%9F%99%82" * 2000 + b" HTTP/1.1\r\n" + HEAD + b"Connection: close\r\n\r\n"
@@ -410,7 +414,7 @@ def test_path__as_long_as_any_key__is_served(patient: Running) -> None:
     assert connection.read().startswith(b"HTTP/1.1 200 ")
 
 
-def test_connections__as_many_as_files_may_be_open__the_database_is_still_reached(
+def test_connections__at_the_limit_of_open_files__the_database_is_still_reachable(
     start: Start, folder: Path
 ) -> None:
     limited = (

@@ -115,7 +115,7 @@ def flood(server: Running, path: str, *headers: str, address: str = "127.0.0.1")
 
 
 @pytest.mark.parametrize("lane", LANES)
-def test_bodies__of_strangers__leave_memory_for_who_has_a_token(
+def test_bodies__without_token__leave_memory_for_clients_with_one(
     server: Running, alice: Person, lane: str
 ) -> None:
     """All from one address: the token counts, not where it comes from."""
@@ -129,7 +129,7 @@ def test_bodies__of_strangers__leave_memory_for_who_has_a_token(
 
 
 @pytest.mark.parametrize("lane", LANES)
-def test_bodies__announced_and_not_sent__cost_nothing(
+def test_bodies__announced_and_not_sent__use_no_memory(
     server: Running, alice: Person, lane: str
 ) -> None:
     make_namespace(alice.actor, "notes")

@@ -63,7 +63,7 @@ def ring(start: Callable[..., Running], cluster: Cluster):
     return begin
 
 
-def test_notify_worker__worker_runs__job_is_done(worker, ring, folder):
+def test_notify_worker__worker_runs__job_is_executed(worker, ring, folder):
     worker()
     ring("hello")
 
@@ -71,14 +71,14 @@ def test_notify_worker__worker_runs__job_is_done(worker, ring, folder):
     assert [line.rpartition(" by")[0] for line in notes(folder)] == ["hello started", "hello ended"]
 
 
-def test_notify_worker__worker_starts_later__job_is_done(worker, ring, folder):
+def test_notify_worker__worker_starts_later__job_is_executed(worker, ring, folder):
     ring("early")
     worker()
 
     wait_for(lambda: len(notes(folder)) == 2, "the job ran")
 
 
-def test_worker__killed_in_the_middle__job_runs_again(worker, ring, folder):
+def test_worker__killed_during_a_job__job_runs_again(worker, ring, folder):
     flag = folder / "flag"
     first = worker(BROKER_VISIBILITY_SECONDS="2")
     ring("unlucky", str(flag))
@@ -185,7 +185,7 @@ def test_worker__nothing_to_do__polls_once(consumer):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_worker__waits__is_woken_by_the_notification(consumer):
+def test_worker__idle__is_woken_by_the_notification(consumer):
     client, polls, received = consumer
     drain(client, 1)
 
@@ -197,7 +197,7 @@ def test_worker__waits__is_woken_by_the_notification(consumer):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_notify_worker__in_a_transaction__rings_after_the_commit_only(ears, monkeypatch):
+def test_notify_worker__in_a_transaction__is_sent_after_the_commit_only(ears, monkeypatch):
     notified: list[str] = []
     monkeypatch.setattr(job_notifications, "_send", lambda task, args: notified.append(task))
 
@@ -213,7 +213,7 @@ def test_notify_worker__in_a_transaction__rings_after_the_commit_only(ears, monk
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("scheme", ["redis", "amqp"])
-def test_notify_worker__broker_is_down__warns_once_and_lets_the_caller_go(ears, scheme):
+def test_notify_worker__broker_is_down__warns_once_and_returns(ears, scheme):
     with (
         override_settings(BROKER_URL=f"{scheme}://127.0.0.1:{free_port()}"),
         capture_logs() as logs,
@@ -226,7 +226,7 @@ def test_notify_worker__broker_is_down__warns_once_and_lets_the_caller_go(ears, 
 
 
 @pytest.mark.django_db(transaction=True)
-def test_notify_worker__setting_is_wrong__warns_and_lets_the_caller_go(ears):
+def test_notify_worker__invalid_setting__warns_and_returns(ears):
     with override_settings(BROKER_URL="nonsense"), capture_logs() as logs:
         job_notifications.notify_worker("tests.note", "a")
 
@@ -236,7 +236,7 @@ def test_notify_worker__setting_is_wrong__warns_and_lets_the_caller_go(ears):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_notify_worker__broker_is_down__leaves_the_pool_of_the_process_open(ears):
+def test_notify_worker__broker_is_down__keeps_the_pool_of_the_process_open(ears):
     """A worker starts the delivery of webhooks through it, until it ends."""
     pool = app.producer_pool
     with override_settings(BROKER_URL=f"redis://127.0.0.1:{free_port()}"):
@@ -264,7 +264,7 @@ def test_notify_worker__queue_is_gone__warns_once_and_creates_it_again(ears):
 
 
 @pytest.mark.parametrize("url", ["http://x", "nonsense", "sqs://x", "pgmq://elsewhere/db"])
-def test_url__not_a_broker__one_sentence(url):
+def test_url__not_a_broker__is_one_sentence(url):
     with override_settings(BROKER_URL=url), pytest.raises(BadSetting, match="must start with"):
         broker.url()
 
@@ -294,7 +294,7 @@ def test_schedule__every_entry__names_a_job_that_exists():
     assert set(CONDITIONS) <= set(BEAT_SCHEDULE)
 
 
-def test_beat__condition_does_not_hold__starts_nothing(beat, monkeypatch):
+def test_beat__condition_is_false__starts_nothing(beat, monkeypatch):
     started: list[str] = []
     monkeypatch.setattr(
         Scheduler, "apply_async", lambda self, entry, **_: started.append(entry.name)
@@ -311,7 +311,7 @@ def test_beat__condition_does_not_hold__starts_nothing(beat, monkeypatch):
     assert started == ["daily"]
 
 
-def test_beat__nothing_due__sleeps_until_the_next_entry_is(beat, monkeypatch):
+def test_beat__nothing_due__sleeps_until_the_next_entry(beat, monkeypatch):
     """Celery's own scheduler returns 0 for the last 10 ms before an entry is due: it spins."""
     monkeypatch.setattr(Scheduler, "producer", None)
     clock = [1_900_000_000.0]
@@ -330,7 +330,7 @@ def test_beat__nothing_due__sleeps_until_the_next_entry_is(beat, monkeypatch):
         assert ticks < 20, "it spins"
 
 
-def test_beat__database_cannot_be_asked__leaves_it_to_the_job(beat, monkeypatch):
+def test_beat__database_unavailable__starts_the_job(beat, monkeypatch):
     started: list[str] = []
     monkeypatch.setattr(
         Scheduler, "apply_async", lambda self, entry, **_: started.append(entry.name)
@@ -364,7 +364,7 @@ def test_beat__restarted__remembers_when_a_job_ran(beat):
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"daily": "soon"}', '{"daily": 1}', "\0"])
-def test_beat__file_is_broken__starts_fresh(beat, tmp_path, content):
+def test_beat__file_is_malformed__starts_with_an_empty_one(beat, tmp_path, content):
     (tmp_path / "beat.json").write_text(content)
 
     scheduler = beat()

@@ -76,7 +76,7 @@ def test_cluster__fresh_folder__starts_and_the_last_user_stops_it(cluster):
     assert not is_alive(pid)
 
 
-def test_cluster__two_users__stays_until_the_second_leaves(cluster):
+def test_cluster__two_users__runs_until_the_second_leaves(cluster):
     cluster.acquire()
     pid = running_pid(cluster)
     other = another_user(cluster.folder)
@@ -107,7 +107,7 @@ def test_cluster__ten_processes_on_an_empty_folder__share_one_server(cluster):
     assert cluster.postmaster() is None
 
 
-def test_cluster__all_users_killed__next_one_adopts_the_server(cluster):
+def test_cluster__all_users_killed__next_one_uses_the_server(cluster):
     user = another_user(cluster.folder)
     pid = running_pid(cluster)
     user.kill()
@@ -136,7 +136,7 @@ def test_cluster__server_killed__acquire_starts_it_with_its_data(cluster):
 
 
 @pytest.mark.parametrize("whose", ["ours", "init", "nobody", "no number"])
-def test_cluster__pidfile_names_someone_else__starts(cluster, whose):
+def test_cluster__pidfile_of_another_process__starts(cluster, whose):
     cluster.acquire()
     cluster.release()
     pid = {"ours": os.getpid(), "init": 1, "nobody": 4194304, "no number": "x"}[whose]
@@ -155,7 +155,7 @@ def test_cluster__initdb_was_interrupted__starts_over(cluster):
     assert ask(cluster, "SELECT 1") == "1"
 
 
-def test_cluster__socket_swept_away__restarts(cluster):
+def test_cluster__socket_deleted__restarts(cluster):
     cluster.acquire()
     (cluster.socket_folder / f".s.PGSQL.{PORT}").unlink()
 
@@ -176,7 +176,7 @@ def test_cluster__path_too_long_for_a_socket__uses_a_short_private_folder(folder
         cluster.socket_folder.rmdir()
 
 
-def test_cluster__socket_folder_of_someone_else__is_refused(folder):
+def test_cluster__socket_folder_of_another_user__is_refused(folder):
     cluster = Cluster(folder / ("long" * 30))
     cluster.socket_folder.symlink_to(folder)
     try:
@@ -186,7 +186,7 @@ def test_cluster__socket_folder_of_someone_else__is_refused(folder):
         cluster.socket_folder.unlink()
 
 
-def test_cluster__made_by_another_version__says_so(cluster):
+def test_cluster__created_by_another_version__error_says_so(cluster):
     cluster.acquire()
     cluster.release()
     (cluster.data / "PG_VERSION").write_text("14\n")
@@ -195,7 +195,7 @@ def test_cluster__made_by_another_version__says_so(cluster):
         cluster.acquire()
 
 
-def test_cluster__broken_setting__error_names_it(cluster):
+def test_cluster__invalid_setting__error_names_it(cluster):
     cluster.acquire()
     cluster.release()
     with (cluster.data / "postgresql.conf").open("a") as conf:
@@ -206,7 +206,7 @@ def test_cluster__broken_setting__error_names_it(cluster):
 
 
 @pytest.mark.parametrize("setting", ["fsync", "synchronous_commit", "full_page_writes"])
-def test_cluster__durability_switched_off_in_its_files__stays_on(cluster, setting):
+def test_cluster__durability_disabled_in_its_files__remains_on(cluster, setting):
     cluster.acquire()
     cluster.release()
     with (cluster.data / "postgresql.conf").open("a") as conf:
@@ -234,7 +234,7 @@ def test_cluster__statements_logged_by_its_files__are_not(cluster):
     assert cluster.log.stat().st_mode & 0o777 == 0o600
 
 
-def test_cluster__own_tuning_after_the_include__wins(cluster):
+def test_cluster__own_settings_after_the_include__have_priority(cluster):
     cluster.acquire()
     cluster.release()
     with (cluster.data / "postgresql.conf").open("a") as conf:
@@ -265,7 +265,7 @@ def test_cluster__wrong_bin_folder__says_so(cluster, monkeypatch):
         cluster.acquire()
 
 
-def test_process__ends_without_goodbye__server_is_stopped_by_the_next_last_user(
+def test_process__killed__server_is_stopped_by_the_next_last_user(
     folder: Path, start: Callable[..., Running]
 ):
     killed = start("-c", USER, str(folder / "c"))

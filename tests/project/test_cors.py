@@ -33,9 +33,7 @@ def allowed(answer: http.client.HTTPResponse) -> str | None:
     return answer.headers["Access-Control-Allow-Origin"]
 
 
-def test_cors__no_setting__no_origin_is_let_in(
-    start: Callable[..., Running], alice: Person
-) -> None:
+def test_cors__no_setting__allows_no_origin(start: Callable[..., Running], alice: Person) -> None:
     web = web_on_this_database(start, WEB_WORKERS="1")
     assert allowed(preflight(web, "/api/v1/state/notes/k")) is None
     answer = ask(web, "GET", "/api/v1/me", Origin=ORIGIN, Authorization=f"Bearer {alice.token}")
@@ -43,7 +41,7 @@ def test_cors__no_setting__no_origin_is_let_in(
     assert allowed(answer) is None
 
 
-def test_cors__origins_named__those_may_call_the_api_with_a_token(
+def test_cors__configured_origins__may_call_the_api_with_a_token(
     start: Callable[..., Running], alice: Person
 ) -> None:
     web = web_on_this_database(start, WEB_WORKERS="1", CORS_ORIGINS=f"{ORIGIN},http://b.example")

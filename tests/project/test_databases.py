@@ -48,7 +48,7 @@ def terminate(wrapper) -> None:
         "",
     ],
 )
-def test_from_url__not_a_postgresql_url__one_sentence_without_the_password(url):
+def test_from_url__not_a_postgresql_url__is_one_sentence_without_the_password(url):
     with pytest.raises(BadSetting) as caught:
         databases.from_url(url)
 
@@ -99,7 +99,7 @@ def test_connection__ended_by_the_server__is_dropped_before_its_next_use(other):
         cursor.execute("SELECT 1")
 
 
-def test_connection__ended_in_a_transaction__is_left_to_the_transaction(other):
+def test_connection__ended_in_a_transaction__is_kept_until_its_end(other):
     other.set_autocommit(False)
     other.in_atomic_block = True
     terminate(other)
@@ -111,7 +111,7 @@ def test_connection__ended_in_a_transaction__is_left_to_the_transaction(other):
 
 
 @embedded_only
-def test_embedded__database_missing__is_made(other):
+def test_embedded__database_missing__is_created(other):
     name = f"made_{uuid.uuid4().hex}"
     other.close()
     other.settings_dict = {**other.settings_dict, "NAME": name}
@@ -126,7 +126,7 @@ def test_embedded__database_missing__is_made(other):
 
 
 @embedded_only
-def test_embedded__test_database_missing__is_left_to_the_runner(other):
+def test_embedded__test_database_missing__is_not_created(other):
     other.close()
     other.settings_dict = {**other.settings_dict, "NAME": f"test_{uuid.uuid4().hex}"}
 

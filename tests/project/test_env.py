@@ -26,21 +26,21 @@ def test_data_dir__missing__is_created_for_its_owner(configured: Path) -> None:
 
 
 @pytest.mark.parametrize("before", [0o755, 0o750, 0o777, 0o722])
-def test_data_dir__open_to_others__is_closed(before: int, configured: Path) -> None:
+def test_data_dir__readable_by_others__is_restricted(before: int, configured: Path) -> None:
     configured.mkdir(parents=True)
     configured.chmod(before)
     data_dir()
     assert mode(configured) == 0o700
 
 
-def test_data_dir__passable_for_the_user_of_postgresql__stays_so(configured: Path) -> None:
+def test_data_dir__traversable_for_the_user_of_postgresql__keeps_its_mode(configured: Path) -> None:
     configured.mkdir(parents=True)
     configured.chmod(0o711)
     data_dir()
     assert mode(configured) == 0o711
 
 
-def test_data_dir__shared_by_everybody__is_refused(configured: Path) -> None:
+def test_data_dir__shared_by_all_users__is_refused(configured: Path) -> None:
     configured.mkdir(parents=True)
     configured.chmod(0o1777)
     with pytest.raises(BadSetting, match="is shared by all users; set COMMONHOLD_DATA_DIR"):
@@ -48,7 +48,7 @@ def test_data_dir__shared_by_everybody__is_refused(configured: Path) -> None:
     assert mode(configured) == 0o1777
 
 
-def test_data_dir__of_somebody_else__is_refused(
+def test_data_dir__of_another_user__is_refused(
     configured: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     configured.mkdir(parents=True)
@@ -94,7 +94,7 @@ def test_read_environment__empty_variable__is_the_default(monkeypatch: pytest.Mo
     assert (read_environment().port, read_environment().database_url) == (8000, None)
 
 
-def test_read_environment__secret_in_a_file__wins(
+def test_read_environment__secret_in_a_file__has_priority(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "token"

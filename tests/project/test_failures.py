@@ -45,7 +45,7 @@ def test_describe__text_of_the_server_about_itself__is_kept(db: None) -> None:
         (OperationalError(CANARY), "OperationalError"),
     ],
 )
-def test_describe__other_errors__are_named(error: BaseException, described: str) -> None:
+def test_describe__other_errors__contain_their_class(error: BaseException, described: str) -> None:
     assert describe_error(error) == described
 
 
@@ -62,7 +62,7 @@ def chain() -> BaseException:
             return group
 
 
-def test_traceback__causes_contexts_and_groups__say_where_and_what_kind() -> None:
+def test_traceback__causes_contexts_and_groups__contain_places_and_classes() -> None:
     text = format_traceback(chain())
     for line in (
         "int(CANARY)",

@@ -83,7 +83,7 @@ def test_queue__full__newest_of_the_same_rank_is_refused(jobs: Jobs) -> None:
     assert jobs.done == ["0", "1", "2"]
 
 
-def test_queue__full__lower_rank_takes_the_place_of_the_last(jobs: Jobs) -> None:
+def test_queue__full__lower_rank_displaces_the_last(jobs: Jobs) -> None:
     asked = [jobs.submit(str(rank), rank) for rank in (2, 7, 5)]
     first = jobs.submit("0", 0)
     with pytest.raises(Busy):
@@ -107,7 +107,7 @@ def test_queue__job_fails__its_caller_gets_the_error_and_the_next_one_is_done(jo
     assert after.result() == "after"
 
 
-def test_hasher__every_hash_and_check__passes_through_the_queue(
+def test_hasher__every_hash_and_check__uses_the_queue(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ranks: list[int] = []
@@ -125,12 +125,12 @@ def test_hasher__every_hash_and_check__passes_through_the_queue(
     assert MOST_WAITING > 0
 
 
-def test_hasher__of_the_deployment__is_queued_and_as_costly_as_djangos() -> None:
+def test_hasher__configured__is_queued_with_djangos_cost() -> None:
     assert deployment.PASSWORD_HASHERS == ["project.hashing.QueuedPasswordHasher"]
     assert QueuedPasswordHasher.iterations == PBKDF2PasswordHasher.iterations >= 1_000_000
 
 
-def test_hasher__thread__leaves_the_processor_to_others() -> None:
+def test_hasher__thread__has_low_priority() -> None:
     import os
     import sys
 

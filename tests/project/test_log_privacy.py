@@ -246,7 +246,7 @@ def run_beside(at: Deployment, start: Start) -> list[Running]:
     return [failures]
 
 
-def test_logs__everything_that_can_fail__hold_no_value(
+def test_logs__of_every_kind_of_failure__contain_no_value(
     deployment: Deployment, start: Start
 ) -> None:
     at = deployment
@@ -270,7 +270,9 @@ def test_logs__everything_that_can_fail__hold_no_value(
         assert [line for line in lines if any(each in line for each in forbidden)] == [], path
 
 
-def test_log_files__of_the_data_folder__are_for_their_owner_only(deployment: Deployment) -> None:
+def test_log_files__of_the_data_folder__are_readable_by_their_owner_only(
+    deployment: Deployment,
+) -> None:
     data = deployment.folder / "data"
     assert data.stat().st_mode & 0o777 == 0o700
     assert (data / "postgres").stat().st_mode & 0o777 == 0o700

@@ -51,7 +51,7 @@ print(sorted({name.partition(".")[0] for name in sys.modules} & {"allauth", "fid
 """
 
 
-def test_nothing_configured__allauth_is_not_imported_and_no_address_is_there(
+def test_nothing_configured__allauth__is_not_imported_and_has_no_urls(
     folder: Path,
 ) -> None:
     done = manage(folder, "-c", _LOOK)
@@ -60,12 +60,12 @@ def test_nothing_configured__allauth_is_not_imported_and_no_address_is_there(
     ], done.stderr  # fmt: skip
 
 
-def test_all_configured__addresses_are_there(folder: Path) -> None:
+def test_all_configured__urls__exist(folder: Path) -> None:
     done = manage(folder, "-c", _LOOK, **ON)
     assert done.stdout.split("\n")[:3] == ["/login/oidc", "/sign-in/totp", "/login/code"]
 
 
-def test_configured_but_not_installed__one_sentence(folder: Path) -> None:
+def test_configured_but_not_installed__error__is_one_sentence(folder: Path) -> None:
     without = (
         "import sys; sys.modules['allauth'] = None; sys.argv = ['manage.py', 'check'];"
         "import runpy; runpy.run_path('manage.py', run_name='__main__')"
@@ -81,7 +81,7 @@ def test_configured_but_not_installed__one_sentence(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("env", [{}, SSO, {"LOGIN_TOTP": "optional"}, ON], ids=str)
-def test_migrations__none_is_missing(env: dict[str, str], folder: Path) -> None:
+def test_migrations__of_optional_apps__are_complete(env: dict[str, str], folder: Path) -> None:
     done = manage(folder, "manage.py", "makemigrations", "--check", "--dry-run", **env)
     assert "No changes detected" in done.stdout, done.stdout + done.stderr
     assert manage(folder, "manage.py", "check", "--fail-level", "WARNING", **env).returncode == 0
@@ -98,7 +98,7 @@ def test_migrations__none_is_missing(env: dict[str, str], folder: Path) -> None:
     ],
     ids=str,
 )
-def test_single_sign_on__half_or_unsafe__one_sentence(
+def test_single_sign_on__incomplete_or_unsafe__is_one_sentence(
     env: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in env.items():

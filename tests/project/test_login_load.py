@@ -40,7 +40,7 @@ def sign_in(server: Running, name: str, password: str, address: str) -> int:
         client.close()
 
 
-def test_login__hashes_stand_still__api_answers_and_a_person_gets_in(
+def test_login__hashing_blocked__api_responds_and_a_user_signs_in(
     alice: Person, start: Start, folder: Path
 ) -> None:
     set_password(user=alice.user, password=GOOD)

@@ -58,7 +58,7 @@ def serve_through(proxy: Proxy, start: Start) -> Running:
     return web_on_this_database(start, where, WEB_WORKERS="1", WEB_THREADS="1")
 
 
-def test_commit__its_reply_is_lost__a_repeat_with_the_key_finds_the_effect_once(
+def test_commit__response_lost__repeat_with_the_key_finds_one_effect(
     alice: Person, start: Start
 ) -> None:
     make_namespace(alice.actor)
@@ -80,7 +80,7 @@ def test_commit__its_reply_is_lost__a_repeat_with_the_key_finds_the_effect_once(
     assert EntryRevision.objects.count() == 1
 
 
-def test_step__its_reply_is_lost__a_repeat_with_the_key_makes_no_second_revision(
+def test_step__response_lost__repeat_with_the_key_makes_no_second_revision(
     alice: Person, start: Start
 ) -> None:
     make_thread(alice.actor, "t")
@@ -102,7 +102,7 @@ def test_step__its_reply_is_lost__a_repeat_with_the_key_makes_no_second_revision
     assert (state["revision"], state["extensions"]["count"]) == (2, 1)
 
 
-def test_write__reply_of_its_one_statement_is_lost__503_and_the_version_tells(
+def test_write__response_of_its_statement_lost__is_503_and_the_version_shows_the_outcome(
     alice: Person, start: Start
 ) -> None:
     """Without a key the client cannot know; `If-Match` keeps its repeat from doing it twice."""
@@ -120,7 +120,7 @@ def test_write__reply_of_its_one_statement_is_lost__503_and_the_version_tells(
     assert EntryRevision.objects.filter(entry__key="k").count() == 1
 
 
-def test_answer__lost_on_its_way_to_the_client__a_repeat_with_the_key_hears_it(
+def test_response__lost_on_its_way_to_the_client__is_returned_to_a_repeat_with_the_key(
     alice: Person, start: Start
 ) -> None:
     make_namespace(alice.actor)

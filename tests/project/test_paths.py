@@ -19,23 +19,25 @@ from project.paths import RAW_PATH, SegmentConverter, encode_path
         ("/api%2Fv1/threads", "/api%2Fv1/threads"),
     ],
 )
-def test_path__of_the_api__is_resolved_encoded_in_one_way(sent: str, resolved: str) -> None:
+def test_path__of_the_api__is_resolved_encoded_in_a_canonical_form(
+    sent: str, resolved: str
+) -> None:
     request = RequestFactory().get(sent, **{RAW_PATH: sent})  # type: ignore[arg-type]
     encode_path(request)
     assert request.path_info == resolved
 
 
-def test_path__from_a_server_that_decodes__every_slash_separates() -> None:
+def test_path__from_a_server_that_decodes__every_slash_is_a_separator() -> None:
     request = RequestFactory().get("/api/v1/threads/a%2Fb%2525")
     encode_path(request)
     assert request.path_info == "/api/v1/threads/a/b%2525"
 
 
-def test_path__of_a_page__stays_decoded() -> None:
+def test_path__of_a_page__is_decoded() -> None:
     request = RequestFactory().get("/threads/a%2Fb", **{RAW_PATH: "/threads/a%2Fb"})  # type: ignore[arg-type]
     encode_path(request)
     assert request.path_info == "/threads/a/b"
 
 
-def test_segment__decoded_once() -> None:
+def test_segment__encoded__is_decoded_once() -> None:
     assert SegmentConverter().to_python("a%252Fb%20c") == "a%2Fb c"

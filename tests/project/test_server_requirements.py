@@ -117,7 +117,7 @@ ROLES = {
 }
 
 
-def test_roles__server_without_fsync__none_starts(server: Server, start: Start) -> None:
+def test_processes__server_without_fsync__none_starts(server: Server, start: Start) -> None:
     with server.configured(fsync="off"):
         for role, arguments in ROLES.items():
             process = start(*arguments, DATABASE_URL=server.url(), PORT=str(free_port()))
@@ -127,7 +127,7 @@ def test_roles__server_without_fsync__none_starts(server: Server, start: Start) 
             assert "Traceback" not in process.output(), (role, process.output())
 
 
-def test_connection__server_changed_since_the_start__is_not_opened(
+def test_connection__server_changed_since_the_start__is_refused(
     server: Server, connect: Connect
 ) -> None:
     with connect(server.url()) as wrapper:
@@ -149,7 +149,7 @@ def test_connection__server_changed_since_the_start__is_not_opened(
         ("standard_conforming_strings", "read as escapes"),
     ],
 )
-def test_server__setting_that_is_not_safe__is_refused_by_name(
+def test_server__unsafe_setting__is_refused_by_name(
     setting: str, effect: str, server: Server, connect: Connect
 ) -> None:
     with server.configured(**{setting: "off"}):
@@ -159,7 +159,7 @@ def test_server__setting_that_is_not_safe__is_refused_by_name(
     assert f"set {setting} = on in postgresql.conf and reload" in message
 
 
-def test_server__commit_waits_for_the_disk__is_accepted(server: Server, connect: Connect) -> None:
+def test_server__synchronous_commit__is_accepted(server: Server, connect: Connect) -> None:
     for value in ("on", "local", "remote_write", "remote_apply"):
         url = server.url(options=f"-csynchronous_commit%3D{value}")
         with connect(url) as wrapper, wrapper.cursor() as cursor:
@@ -234,7 +234,7 @@ def provoke(wrapper: DatabaseWrapper, canary: str) -> None:
                 cursor.execute("SELECT %s::text::int", [canary])
 
 
-def test_log__server_logs_everything_and_role_may_change_it__holds_no_value(
+def test_log__server_logs_everything_and_role_may_change_it__contains_no_value(
     server: Server, connect: Connect
 ) -> None:
     privilege = f"GRANT SET ON PARAMETER {', '.join(PRIVATE_LOG)} TO granted"
@@ -277,7 +277,7 @@ def test_check__unsafe_server__is_an_error(server: Server, start: Start) -> None
     assert "commonhold.E001" in checked.output()
 
 
-def test_check__role_hides_what_it_writes__says_nothing(server: Server, start: Start) -> None:
+def test_check__role_hides_its_values__reports_nothing(server: Server, start: Start) -> None:
     checked = start("manage.py", "check", "--database", "default", DATABASE_URL=server.url())
     assert checked.wait() == 0, checked.output()
     assert "no issues" in checked.output()

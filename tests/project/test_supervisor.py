@@ -108,7 +108,7 @@ def test_serve__first_start__prints_token_once_and_keeps_the_data(ready):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_serve__told_to_stop__leaves_nothing_running(ready, folder, number):
+def test_serve__sigterm__stops_every_process(ready, folder, number):
     running = ready()
     all_roles(running)
     family = children(running.pid)
@@ -136,7 +136,7 @@ def test_serve__ctrl_c_to_the_whole_group__stops_in_order(ready, folder):
 
 
 @pytest.mark.slow
-def test_serve__ctrl_c_while_starting__leaves_nothing_running(serve, folder):
+def test_serve__ctrl_c_during_the_start__stops_every_process(serve, folder):
     running = serve()
     wait_for(lambda: (folder / "data/serve.lock").exists(), "it has begun")
     running.signal(signal.SIGINT)
@@ -163,7 +163,7 @@ def test_serve__second_ctrl_c__does_not_wait_for_a_request(ready):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("role", ROLES)
-def test_child__killed__is_started_again(ready, role):
+def test_child__killed__is_restarted(ready, role):
     running = ready()
     victim = all_roles(running)[role]
     orphans = children(victim)
@@ -177,7 +177,7 @@ def test_child__killed__is_started_again(ready, role):
 
 
 @pytest.mark.slow
-def test_postgresql__killed__is_started_again(ready, folder):
+def test_postgresql__killed__is_restarted(ready, folder):
     running = ready()
     victim = postmaster(folder)
     assert victim is not None
@@ -188,7 +188,7 @@ def test_postgresql__killed__is_started_again(ready, folder):
     wait_for(lambda: running.answers("/readyz"), "/readyz is green again")
 
 
-def test_supervisor__killed__children_follow_and_the_next_start_recovers(ready, folder):
+def test_supervisor__killed__children_end_and_the_next_start_recovers(ready, folder):
     first = ready()
     all_roles(first)
     family = [pid for role in role_pids(first).values() for pid in [role, *children(role)]]
@@ -205,7 +205,7 @@ def test_supervisor__killed__children_follow_and_the_next_start_recovers(ready, 
     assert postmaster(folder) is None
 
 
-def test_serve__second_copy__names_process_and_folder(ready, serve, folder):
+def test_serve__second_instance__error_names_process_and_folder(ready, serve, folder):
     first = ready()
 
     line = refusal(serve())
@@ -214,7 +214,7 @@ def test_serve__second_copy__names_process_and_folder(ready, serve, folder):
     assert str(folder / "data") in line
 
 
-def test_serve__port_taken__says_which_and_how_to_change_it(serve):
+def test_serve__port_in_use__error_names_it_and_the_setting(serve):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         line = refusal(serve(PORT=str(port)))
@@ -234,14 +234,14 @@ def test_serve__port_taken__says_which_and_how_to_change_it(serve):
         ({"COMMONHOLD_DATA_DIR": "/proc/nowhere"}, "COMMONHOLD_DATA_DIR"),
     ],
 )
-def test_serve__setting_nobody_can_start_with__one_sentence_without_secrets(serve, env, says):
+def test_serve__invalid_setting__is_one_sentence_without_secrets(serve, env, says):
     line = refusal(serve(**env))
 
     assert says in line
     assert "hunter2" not in line
 
 
-def test_manage__malformed_database_url__one_sentence_for_every_command(start):
+def test_manage__malformed_database_url__is_one_sentence_for_every_command(start):
     line = refusal(start("manage.py", "check", DATABASE_URL="mysql://me:hunter2@localhost/db"))
 
     assert "not a PostgreSQL URL" in line

@@ -73,7 +73,7 @@ def types(events: list[Any]) -> list[str]:
 # Looking on ----------------------------------------------------------------------------------
 
 
-def test_onlooker__connect__state_first_then_messages(open_stream, alice) -> None:
+def test_onlooker__connected__gets_the_state_then_messages(open_stream, alice) -> None:
     append(alice.actor, "t1", HI)
     make_run(alice.actor, "t1", "r1")
     commit(alice.actor, "r1", {"sum": 2, "secret": 1})
@@ -90,7 +90,7 @@ def test_onlooker__connect__state_first_then_messages(open_stream, alice) -> Non
     assert reader.answer.headers["Content-Type"] == "text/event-stream; charset=utf-8"
 
 
-def test_onlooker__live_run__events_between_its_beginning_and_its_end(open_stream, alice) -> None:
+def test_onlooker__live_run__gets_events_between_start_and_finish(open_stream, alice) -> None:
     reader = open_stream(alice.token, PATH)
     reader.take(2)
     reader.settle()
@@ -109,7 +109,7 @@ def test_onlooker__live_run__events_between_its_beginning_and_its_end(open_strea
     assert follow({"revision": 0, "extensions": {}}, seen) == state_of(alice)
 
 
-def test_onlooker__last_event_id__state_again_and_the_runs_missed(open_stream, alice) -> None:
+def test_onlooker__last_event_id__gets_the_state_and_missed_runs(open_stream, alice) -> None:
     first = open_stream(alice.token, PATH)
     first.take(2)
     last_id = first.settle()
@@ -128,7 +128,7 @@ def test_onlooker__last_event_id__state_again_and_the_runs_missed(open_stream, a
     assert (seen[2]["runId"], seen[4]["runId"]) == ("r1", "r2")
 
 
-def test_onlooker__run_that_asks_a_person__ends_with_an_interrupt_and_begins_again(
+def test_onlooker__run_waits_for_a_decision__ends_with_an_interrupt_and_starts_again(
     open_stream, alice
 ) -> None:
     make_run(alice.actor, "t1", "r1")
@@ -147,13 +147,13 @@ def test_onlooker__run_that_asks_a_person__ends_with_an_interrupt_and_begins_aga
     assert until(reader, "RUN_STARTED")[-1]["runId"] == "r1"
 
 
-def test_onlooker__internal_message__is_not_told(open_stream, alice) -> None:
+def test_onlooker__internal_message__is_not_sent(open_stream, alice) -> None:
     append(alice.actor, "t1", {"role": "system", "content": "quiet", "visibility": "internal"})
     reader = open_stream(alice.token, PATH)
     assert reader.take(2)[1]["messages"] == []
 
 
-def test_onlooker__thread_deleted__is_told_and_ends(open_stream, alice) -> None:
+def test_onlooker__thread_deleted__is_closed_with_the_reason(open_stream, alice) -> None:
     reader = open_stream(alice.token, PATH)
     reader.take(2)
     threads.delete_thread(actor=alice.actor, thread_id="t1")
@@ -162,7 +162,7 @@ def test_onlooker__thread_deleted__is_told_and_ends(open_stream, alice) -> None:
     assert last["value"]["type"] == "/problems/not-found"
 
 
-def test_onlooker__token_revoked__ends(open_stream, alice) -> None:
+def test_onlooker__token_revoked__is_closed(open_stream, alice) -> None:
     token, actor = make_token(alice, Role.VIEWER)
     reader = open_stream(token, PATH)
     reader.take(2)
@@ -170,7 +170,7 @@ def test_onlooker__token_revoked__ends(open_stream, alice) -> None:
     assert list(reader)[-1]["value"]["type"] == "/problems/unauthenticated"
 
 
-def test_onlooker__other_thread_changes__nothing_of_it(open_stream, alice) -> None:
+def test_onlooker__other_thread_changes__gets_nothing(open_stream, alice) -> None:
     make_thread(alice.actor, "t2")
     reader = open_stream(alice.token, PATH)
     reader.take(2)
@@ -180,7 +180,7 @@ def test_onlooker__other_thread_changes__nothing_of_it(open_stream, alice) -> No
     assert reader.take(3)[1]["delta"] == "hi"
 
 
-def test_onlooker__many_commits_while_it_does_not_read__holds_the_last_state(
+def test_onlooker__many_commits_while_it_does_not_read__gets_the_last_state(
     open_stream, alice
 ) -> None:
     make_run(alice.actor, "t1", "r1")
@@ -198,11 +198,11 @@ def test_onlooker__many_commits_while_it_does_not_read__holds_the_last_state(
 @pytest.mark.parametrize(
     ("cursor", "status"), [("nonsense", 400), ("WzEsMSwxXQ", 410)], ids=["foreign", "expired"]
 )
-def test_onlooker__bad_last_event_id__is_refused(open_stream, alice, cursor, status) -> None:
+def test_onlooker__malformed_last_event_id__is_refused(open_stream, alice, cursor, status) -> None:
     assert open_stream(alice.token, PATH, last_event_id=cursor).status == status
 
 
-def test_stream__server_that_cannot_stream__tells_how_it_is_and_ends(alice) -> None:
+def test_stream__server_cannot_stream__sends_the_current_state_and_ends(alice) -> None:
     answer = alice.api("GET", PATH)
     lines = answer.content.decode().split("\n")
     assert sum(line.startswith("data: ") for line in lines) == 3
@@ -212,7 +212,7 @@ def test_stream__server_that_cannot_stream__tells_how_it_is_and_ends(alice) -> N
 # Taking part ---------------------------------------------------------------------------------
 
 
-def test_participant__run_going_on__until_it_ends(open_stream, alice) -> None:
+def test_participant__active_run__is_streamed_until_it_ends(open_stream, alice) -> None:
     make_run(alice.actor, "t1", "r1")
     reader = open_stream(alice.token, PATH, INPUT | {"runId": "of-the-client"})
     first = reader.take(3)
@@ -228,13 +228,13 @@ def test_participant__run_going_on__until_it_ends(open_stream, alice) -> None:
     assert follow(None, seen) == state_of(alice)
 
 
-def test_participant__no_run__the_thread_as_it_is(open_stream, alice) -> None:
+def test_participant__no_run__gets_the_current_thread(open_stream, alice) -> None:
     seen = list(open_stream(alice.token, PATH, INPUT))
     assert types(seen) == ["RUN_STARTED", "STATE_SNAPSHOT", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
     assert seen[0]["runId"] == seen[-1]["runId"] == "r1"
 
 
-def test_participant__cancelled_run__says_so(open_stream, alice) -> None:
+def test_participant__cancelled_run__gets_an_error(open_stream, alice) -> None:
     make_run(alice.actor, "t1", "r1")
     runs.cancel_run(actor=alice.actor, run_id="r1")
     assert list(open_stream(alice.token, PATH, INPUT))[-1]["outcome"] == {"type": "cancelled"}
@@ -265,13 +265,13 @@ def test_participant__what_the_client_sends__is_not_stored(open_stream, alice) -
         ({"threadId": "t1", "runId": "a\0b"}, 422),
     ],
 )
-def test_participant__bad_input__is_refused_by_its_place(alice, body, status) -> None:
+def test_participant__invalid_input__is_refused_with_its_place(alice, body, status) -> None:
     answer = alice.api("POST", PATH, body)
     assert answer.status_code == status, answer.content
     assert answer.headers["Content-Type"] == "application/problem+json"
 
 
-def test_stream__idempotency_key__is_refused_and_not_ignored(alice) -> None:
+def test_stream__idempotency_key__is_refused(alice) -> None:
     answer = alice.api("POST", PATH, INPUT, Idempotency_Key="k")
     assert answer.status_code == 400
 

@@ -28,7 +28,7 @@ def said(body: dict[str, Any], seq: int = 1) -> parts.ThreadMessage:
 
 @settings(suppress_health_check=[HealthCheck.too_slow])  # a busy machine
 @given(strategies.close_values, strategies.close_values)
-def test_state_change__any_two_states__is_a_patch_that_gives_the_second_or_a_snapshot(
+def test_state_change__any_two_states__is_a_valid_patch_or_a_snapshot(
     before: Any, after: Any
 ) -> None:
     before, after = ({"revision": n, "extensions": s} for n, s in ((1, before), (2, after)))
@@ -51,13 +51,13 @@ def test_state_change__small_change_of_a_large_state__is_sent_as_a_delta() -> No
 
 
 @pytest.mark.parametrize("name", ["__proto__", "constructor", "prototype"])
-def test_state_change__name_that_clients_refuse_in_a_path__is_sent_as_a_snapshot(name) -> None:
+def test_state_change__name_refused_by_clients__is_sent_as_a_snapshot(name) -> None:
     before = {"revision": 1, "extensions": {"a": {"x": "y" * 500}}}
     after = {"revision": 2, "extensions": {"a": {"x": "y" * 500, name: {"polluted": True}}}}
     assert ag_ui_events.state_change(before, after)[0]["type"] == "STATE_SNAPSHOT"
 
 
-def test_state_change__library_that_computes_a_wrong_patch__is_sent_as_a_snapshot(
+def test_state_change__incorrect_patch__is_sent_as_a_snapshot(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     wrong = [{"op": "replace", "path": "/revision", "value": 3}]
@@ -69,7 +69,7 @@ def test_state_change__library_that_computes_a_wrong_patch__is_sent_as_a_snapsho
 CALL = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"a": 1}'}}
 
 
-def test_show__every_role__as_clients_keep_it() -> None:
+def test_show__every_role__has_the_format_of_clients() -> None:
     log = [
         {"role": "system", "content": "Be exact."},
         {"role": "user", "name": "ann", "content": [{"type": "text", "text": "hi"}]},
@@ -88,7 +88,7 @@ def test_show__every_role__as_clients_keep_it() -> None:
     ]
 
 
-def test_show__files__as_parts_with_a_source() -> None:
+def test_show__files__are_parts_with_a_source() -> None:
     content = [
         {"type": "text", "text": "look"},
         {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
@@ -109,13 +109,13 @@ def test_show__files__as_parts_with_a_source() -> None:
     ]
 
 
-def test_show__url_of_another_scheme__stays_a_block_of_json() -> None:
+def test_show__url_of_another_scheme__is_a_json_block() -> None:
     block = {"type": "image_url", "image_url": {"url": "javascript:alert(1)"}}
     (shown,) = ag_ui_events.show(said({"role": "user", "content": [block]}))
     assert shown["content"] == [{"type": "text", "text": values.dump(block)}]
 
 
-def test_message_events__call_and_result__in_the_order_of_the_protocol() -> None:
+def test_message_events__call_and_result__are_in_the_order_of_the_protocol() -> None:
     log = [
         said({"role": "assistant", "content": "Let me see.", "tool_calls": [CALL]}, 1),
         said({"role": "tool", "tool_call_id": "c1", "content": "7"}, 2),
@@ -129,5 +129,5 @@ def test_message_events__call_and_result__in_the_order_of_the_protocol() -> None
     assert events[4]["delta"] == '{"a": 1}'
 
 
-def test_message_events__what_events_cannot_say__needs_a_snapshot() -> None:
+def test_message_events__inexpressible_content__requires_a_snapshot() -> None:
     assert ag_ui_events.message_events([said({"role": "user", "content": [{"type": "x"}]})]) is None

@@ -49,7 +49,7 @@ def search(person: Person, prefix: list[str], **body: Any) -> list[str]:
 # The store -----------------------------------------------------------------------------------
 
 
-def test_store__put_get_delete__as_langgraph_answers(alice) -> None:
+def test_store__put_get_delete__responses_are_those_of_langgraph(alice) -> None:
     assert get(alice, "users.ann", "k") is None
     assert put(alice, "users.ann", "k", {"a": 1}).status_code == 204
     item = get(alice, "users.ann", "k")
@@ -69,7 +69,7 @@ def test_store__item__is_an_entry_with_history_and_feed(alice) -> None:
 
 
 @given(st.lists(st.text("ab/: é", min_size=1), min_size=1, max_size=4), st.text("ab./", min_size=1))
-def test_path_of__any_labels_and_key__is_the_key_of_no_other_item(labels, key) -> None:
+def test_path_of__different_items__have_different_keys(labels, key) -> None:
     path = store.path_of(labels, key)
     home, _, rest = path.partition("..")
     assert (home.split("."), rest) == (labels, key)
@@ -96,14 +96,14 @@ def test_path_of__any_labels_and_key__is_the_key_of_no_other_item(labels, key) -
         (b"{", 400),
     ],
 )
-def test_store__bad_item__is_refused_with_a_detail(alice, body, status) -> None:
+def test_store__invalid_item__is_refused_with_a_detail(alice, body, status) -> None:
     answer = alice.api("PUT", ITEMS, body)
     assert answer.status_code == status, answer.content
     assert isinstance(answer.json()["detail"], str)
     assert answer.headers["Content-Type"] == "application/json"
 
 
-def test_store__if_match__refuses_what_is_no_longer_there(alice) -> None:
+def test_store__stale_if_match__is_refused(alice) -> None:
     assert put(alice, "a", "k", {"n": 1}, If_None_Match="*").status_code == 204
     assert put(alice, "a", "k", {"n": 2}, If_None_Match="*").status_code == 412
     assert put(alice, "a", "k", {"n": 2}, If_Match='"1"').status_code == 204
@@ -116,7 +116,7 @@ def test_store__if_match__refuses_what_is_no_longer_there(alice) -> None:
     assert get(alice, "a", "k")["value"] == {"n": 2}
 
 
-def test_search__prefix_and_filter__numbers_compare_as_numbers(alice) -> None:
+def test_search__prefix_and_filter__compares_numbers_as_numbers(alice) -> None:
     for n in (8, 9, 10):
         put(alice, "m.x", f"k{n}", {"n": n, "tag": "t"})
     put(alice, "m.xy", "far", {"n": 10})
@@ -132,7 +132,7 @@ def test_search__prefix_and_filter__numbers_compare_as_numbers(alice) -> None:
     assert search(alice, ["m"], filter={"x": 1}) == []
 
 
-def test_search__words__found_in_the_values(alice) -> None:
+def test_search__words__are_found_in_values(alice) -> None:
     put(alice, "m", "a", {"text": "the quick fox"})
     put(alice, "m", "b", {"text": "a slow snail"})
     assert search(alice, ["m"], query="fox") == ["a"]
@@ -152,11 +152,11 @@ def test_search__words__found_in_the_values(alice) -> None:
         {"refresh_ttl": True},
     ],
 )
-def test_search__what_it_cannot_do__is_said(alice, body) -> None:
+def test_search__unsupported_option__is_refused(alice, body) -> None:
     assert alice.api("POST", f"{ITEMS}/search", body).status_code == 422
 
 
-def test_search__too_many_items_for_a_filter__asks_to_narrow(alice, monkeypatch) -> None:
+def test_search__too_many_items_for_a_filter__requires_a_longer_prefix(alice, monkeypatch) -> None:
     monkeypatch.setattr(store, "MOST_SEEN", 2)
     monkeypatch.setattr(store, "_SLICE", 1)
     for n in range(4):
@@ -165,7 +165,7 @@ def test_search__too_many_items_for_a_filter__asks_to_narrow(alice, monkeypatch)
     assert (answer.status_code, "longer namespace_prefix" in answer.json()["detail"]) == (422, True)
 
 
-def test_namespaces__prefix_suffix_and_depth(alice) -> None:
+def test_namespaces__prefix_suffix_and_depth__are_applied(alice) -> None:
     for home in ("a.b.c", "a.x.c", "a.b", "d"):
         put(alice, home, "k", {})
 
@@ -180,7 +180,7 @@ def test_namespaces__prefix_suffix_and_depth(alice) -> None:
     assert listed(limit=1, offset=1) == ["a.b.c"]
 
 
-def test_store__other_workspace_and_narrowed_token__see_nothing(alice, mallory) -> None:
+def test_store__other_workspace_and_restricted_token__see_nothing(alice, mallory) -> None:
     put(alice, "a", "k", {"secret": 1})
     narrow, _ = make_token(alice, Role.ADMIN, namespaces=["else"])
     for token in (mallory.token, narrow):
@@ -191,7 +191,7 @@ def test_store__other_workspace_and_narrowed_token__see_nothing(alice, mallory) 
     assert call(narrow, "PUT", ITEMS, body).status_code == 404
 
 
-def test_store__editor_before_an_admin_has_registered__is_told(alice) -> None:
+def test_store__editor_before_an_admin_has_registered__gets_a_hint(alice) -> None:
     token, _ = make_token(alice, Role.EDITOR)
     body = {"namespace": ["a"], "key": "k", "value": {}}
     assert call(token, "PUT", ITEMS, body).json()["detail"] == (
@@ -211,7 +211,7 @@ def test_store__ttl__is_in_minutes(alice) -> None:
 # Access --------------------------------------------------------------------------------------
 
 
-def test_access__x_api_key__is_a_token_of_ours(alice, bob) -> None:
+def test_access__x_api_key__is_accepted_as_a_token(alice, bob) -> None:
     assert call(None, "POST", f"{BASE}/threads/count", {}, X_Api_Key=alice.token).json() == 0
     refused = call(None, "POST", f"{BASE}/threads", {}, X_Api_Key=bob.token)
     assert (refused.status_code, "editor" in refused.json()["detail"]) == (403, True)
@@ -220,14 +220,14 @@ def test_access__x_api_key__is_a_token_of_ours(alice, bob) -> None:
     assert call(None, "GET", "/me", X_Api_Key=alice.token).status_code == 401
 
 
-def test_access__idempotency_key__is_refused_and_not_ignored(alice) -> None:
+def test_access__idempotency_key__is_refused(alice) -> None:
     assert alice.api("POST", f"{BASE}/threads", {}, Idempotency_Key="k").status_code == 400
 
 
 # Threads -------------------------------------------------------------------------------------
 
 
-def test_threads__create__twice_is_a_conflict_unless_asked(alice) -> None:
+def test_threads__created_twice__is_a_conflict_unless_permitted(alice) -> None:
     made = alice.api("POST", f"{BASE}/threads", {"thread_id": "t1", "metadata": {"a": 1}})
     assert (made.status_code, made.json()["status"]) == (200, "idle")
     assert alice.api("POST", f"{BASE}/threads", {"thread_id": "t1"}).status_code == 409
@@ -263,7 +263,7 @@ def test_threads__patch__merges_metadata_sets_values_and_appends(alice) -> None:
     assert "c" not in alice.api("GET", f"{BASE}/threads/t1").json()["metadata"]
 
 
-def test_patch_thread__one_part_is_refused__nothing_of_it_happens(alice) -> None:
+def test_patch_thread__one_part_is_refused__nothing_is_changed(alice) -> None:
     make_state_key(alice.actor, "plan", scope="thread")
     make_thread(alice.actor, "t1")
     for wrong in ({"new_messages": [raw({"role": "nobody"})]}, {"values": {"unknown": raw(1)}}):
@@ -278,7 +278,7 @@ def test_patch_thread__one_part_is_refused__nothing_of_it_happens(alice) -> None
     assert (thread["revision"], thread["metadata"], thread["message_count"]) == (0, {}, 0)
 
 
-def test_state__update_and_history__revisions_are_checkpoints(alice) -> None:
+def test_state__update_and_history__use_revisions_as_checkpoints(alice) -> None:
     make_state_key(alice.actor, "plan", scope="thread")
     make_thread(alice.actor, "t1")
     path = f"{BASE}/threads/t1"
@@ -327,12 +327,12 @@ def test_state__numbers__keep_their_spelling(alice) -> None:
         {"values": [1]},
     ],
 )
-def test_state__bad_update__is_refused(alice, body) -> None:
+def test_state__invalid_update__is_refused(alice, body) -> None:
     make_thread(alice.actor, "t1")
     assert alice.api("POST", f"{BASE}/threads/t1/state", body).status_code == 422
 
 
-def test_search_threads__by_all_that_it_takes(alice) -> None:
+def test_search_threads__by_each_condition__returns_matches(alice) -> None:
     make_state_key(alice.actor, "plan", scope="thread")
     for name, about in (("t1", {"team": "x", "n": 1}), ("t2", {"team": "x"}), ("t3", {})):
         make_thread(alice.actor, name, metadata=raw(about))
@@ -373,7 +373,7 @@ def test_search_threads__by_all_that_it_takes(alice) -> None:
         assert alice.api("POST", f"{BASE}/threads/search", wrong).status_code == 422
 
 
-def test_search_threads__narrowed_token__sees_its_own(alice, mallory) -> None:
+def test_search_threads__restricted_token__sees_permitted_threads(alice, mallory) -> None:
     make_thread(alice.actor, "t1")
     make_thread(alice.actor, "else-1")
     token, _ = make_token(alice, Role.ADMIN, thread_prefixes=["else-"])
@@ -382,7 +382,7 @@ def test_search_threads__narrowed_token__sees_its_own(alice, mallory) -> None:
     assert mallory.api("POST", f"{BASE}/threads/search", {}).json() == []
 
 
-def test_copy_and_delete__threads(alice) -> None:
+def test_copy_and_delete__thread__work(alice) -> None:
     make_state_key(alice.actor, "plan", scope="thread")
     make_thread(alice.actor, "t1")
     append(alice.actor, "t1", {"role": "user", "content": "hi"})

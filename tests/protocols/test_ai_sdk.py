@@ -38,7 +38,7 @@ def types(chunks: list[Any]) -> list[str]:
     return [chunk if chunk == "[DONE]" else chunk["type"] for chunk in chunks]
 
 
-def test_stream__live_reply__from_start_to_done(open_stream, alice) -> None:
+def test_stream__live_reply__is_sent_from_start_to_done(open_stream, alice) -> None:
     reader = open_stream(alice.token, PATH)
     begun = reader.take(2)
     say(alice, {"role": "assistant", "content": None, "tool_calls": [CALL]})
@@ -60,7 +60,7 @@ def test_stream__live_reply__from_start_to_done(open_stream, alice) -> None:
     assert alice.api("GET", MESSAGES).json()[1]["id"] == "reply-1"
 
 
-def test_stream__joined_late__tells_the_reply_from_its_beginning(open_stream, alice) -> None:
+def test_stream__joined_late__sends_the_reply_from_its_beginning(open_stream, alice) -> None:
     say(alice, {"role": "assistant", "content": "One."})
     first = open_stream(alice.token, PATH)
     first.take(6)
@@ -73,13 +73,13 @@ def test_stream__joined_late__tells_the_reply_from_its_beginning(open_stream, al
     assert texts == ["One.", "Two.", "Three."]
 
 
-def test_stream__no_active_run__204(open_stream, alice) -> None:
+def test_stream__no_active_run__is_204(open_stream, alice) -> None:
     finish(alice)
     reader = open_stream(alice.token, PATH)
     assert (reader.status, reader.answer.read()) == (204, b"")
 
 
-def test_stream__run_that_asks_a_person__ends_with_the_request(open_stream, alice) -> None:
+def test_stream__run_that_waits_for_a_decision__ends_with_the_request(open_stream, alice) -> None:
     reader = open_stream(alice.token, PATH)
     reader.take(2)
     ticket = {"ticket_id": "k1", "tool_call_id": "c1", "tool_name": "refund", "arguments": {"n": 1}}
@@ -114,21 +114,21 @@ def test_stream__next_question_in_the_same_run__ends_the_reply(open_stream, alic
         ({"type": "cancelled"}, ["abort", "[DONE]"]),
     ],
 )
-def test_stream__run_that_ends_badly__says_so(open_stream, alice, termination, last) -> None:
+def test_stream__run_that_fails__ends_with_an_error(open_stream, alice, termination, last) -> None:
     reader = open_stream(alice.token, PATH)
     reader.take(2)
     finish(alice, **termination)
     assert types(list(reader))[-len(last) :] == last
 
 
-def test_messages__internal_and_empty__are_not_there(alice) -> None:
+def test_messages__internal_and_empty__are_left_out(alice) -> None:
     append(alice.actor, "t1", {"role": "system", "content": "quiet", "visibility": "internal"})
     assert [each["role"] for each in alice.api("GET", MESSAGES).json()] == ["user"]
     make_thread(alice.actor, "t2")
     assert alice.api("GET", "/threads/t2/ui-messages").json() == []
 
 
-def test_messages__long_log__the_newest_from_a_question_on(alice, monkeypatch) -> None:
+def test_messages__many__are_the_newest_beginning_with_a_question(alice, monkeypatch) -> None:
     monkeypatch.setattr("state_admin.protocols.ai_sdk.MOST_MESSAGES", 4)
     turn = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
     append(alice.actor, "t1", *turn, *turn, {"role": "assistant", "content": "b"})

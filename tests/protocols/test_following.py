@@ -90,7 +90,7 @@ def follow(hub: Hub, channel: Channel, teller: Any, after: Position | None = Non
     run(stream.run(channel))  # type: ignore[arg-type]
 
 
-def test_stream__reader_that_is_too_slow__is_dropped_and_told() -> None:
+def test_stream__slow_client__is_disconnected_with_the_reason() -> None:
     hub = Hub(room=3)
     channel = Channel(lambda part: hub.listener.offer([row(n) for n in range(1, 5)]))
     teller = Teller()
@@ -99,7 +99,7 @@ def test_stream__reader_that_is_too_slow__is_dropped_and_told() -> None:
     assert (channel.finished, teller.seen) == (True, [])
 
 
-def test_stream__changes_while_it_sends__are_told_together() -> None:
+def test_stream__changes_during_a_send__are_encoded_together() -> None:
     hub = Hub(room=9)
     batches = iter([[row(1)], [row(2), row(3)]])
     channel = Channel(lambda part: hub.listener.offer(next(batches, [])))
@@ -110,7 +110,7 @@ def test_stream__changes_while_it_sends__are_told_together() -> None:
     assert not any(part.startswith(b"closed") for part in channel.parts)
 
 
-def test_stream__ids__stand_behind_what_they_stand_for() -> None:
+def test_stream__ids__follow_the_events_they_cover() -> None:
     hub = Hub()
     channel = Channel(lambda part: hub.listener.offer([row(1)]))
     follow(hub, channel, Teller(told_before_over=1))
@@ -119,7 +119,7 @@ def test_stream__ids__stand_behind_what_they_stand_for() -> None:
     assert second.startswith(b"news\nid: ")
 
 
-def test_stream__change_that_the_client_has_seen__is_not_told_again() -> None:
+def test_stream__change_before_the_position__is_not_sent_again() -> None:
     hub = Hub()
     rows = iter([[row(5)], [row(6)]])
     channel = Channel(lambda part: hub.listener.offer(next(rows, [])))
@@ -131,7 +131,7 @@ def test_stream__change_that_the_client_has_seen__is_not_told_again() -> None:
     assert teller.seen == [[6]]
 
 
-def test_stream__silence__a_heartbeat_with_an_id(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stream__silence__sends_a_heartbeat_with_an_id(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "HEARTBEAT", 0.01)
     hub = Hub()
 
@@ -146,13 +146,13 @@ def test_stream__silence__a_heartbeat_with_an_id(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("why", ["draining", "unauthenticated"])
-def test_stream__ended_from_outside__is_told_why(why: str) -> None:
+def test_stream__closed_by_the_server__sends_the_reason(why: str) -> None:
     channel = Channel(lambda part: channel.end(why))
     follow(Hub(), channel, Teller())
     assert channel.parts[-1] == f"closed: {why}\n".encode()
 
 
-def test_stream__thread_gone_before_anything_was_sent__raises() -> None:
+def test_stream__thread_deleted_before_the_first_event__raises() -> None:
     def gone(missed: Any) -> bytes:
         raise NotFound("thread not found: t1")
 
@@ -161,6 +161,6 @@ def test_stream__thread_gone_before_anything_was_sent__raises() -> None:
         follow(Hub(), Channel(), teller)
 
 
-def test_stream__database_that_does_not_answer__raises_while_nothing_was_sent() -> None:
+def test_stream__database_unavailable_before_the_first_event__raises() -> None:
     with pytest.raises(Unready):
         follow(Hub(missing=True), Channel(), Teller())

@@ -18,7 +18,7 @@ def parts_of(*log, **tickets):
     return [part for each in ui_messages.show(log, tickets) for part in each["parts"]]
 
 
-def test_show__turn_with_a_tool__is_one_message_of_the_assistant() -> None:
+def test_show__turn_with_a_tool__is_one_assistant_message() -> None:
     user, reply = ui_messages.show([ASKED, CALLS, FOUND, TOLD], {})
     assert (user["id"], user["role"], user["parts"][0]["text"]) == ("m1", "user", "find")
     assert (reply["id"], reply["role"]) == ("reply-1", "assistant")
@@ -32,7 +32,7 @@ def test_show__turn_with_a_tool__is_one_message_of_the_assistant() -> None:
     ]
 
 
-def test_show__tool_states__follow_tickets_and_results() -> None:
+def test_show__tool_states__depend_on_tickets_and_results() -> None:
     def state(*more, status=None):
         ticket = Ticket(public_id="k1", tool_call_id="c1", status=status)
         return parts_of(CALLS, *more, **({"c1": ticket} if status else {}))[2]
@@ -48,7 +48,7 @@ def test_show__tool_states__follow_tickets_and_results() -> None:
     assert state(failed)["errorText"] == "no"
 
 
-def test_show__blocks__files_and_what_is_not_understood_as_data() -> None:
+def test_show__blocks__are_files_or_data() -> None:
     content = [
         {"type": "file", "file": {"file_data": "data:text/plain,x", "filename": "a.txt"}},
         {"type": "map", "lat": 1.10},
@@ -66,15 +66,15 @@ def test_show__numbers__keep_their_spelling() -> None:
     assert '"output":{"price":1.10}' in values.dump(ui_messages.show([CALLS, result], {}))
 
 
-def test_show__empty_text__still_is_a_part() -> None:
+def test_show__empty_text__is_a_part() -> None:
     assert parts_of(said({"role": "user", "content": ""})) == [{"type": "text", "text": ""}]
 
 
-def test_show__result_of_a_call_that_is_not_there__is_left_out() -> None:
+def test_show__result_without_its_call__is_left_out() -> None:
     assert parts_of(FOUND) == []
 
 
-def test_step__chunks__begin_and_end_what_they_bring() -> None:
+def test_step__chunks__open_and_close_each_part() -> None:
     assert [chunk["type"] for chunk in [*ui_messages.step(TOLD), *ui_messages.step(CALLS)]] == [
         *("start-step", "reasoning-start", "reasoning-delta", "reasoning-end"),
         *("text-start", "text-delta", "text-end", "finish-step"),

@@ -15,21 +15,21 @@ def newest() -> int:
     return ApiToken.objects.latest("id").pk
 
 
-def test_explain__narrow_token_inside_its_grant__may_write(alice: Person) -> None:
+def test_explain__restricted_token_inside_its_permissions__may_write(alice: Person) -> None:
     make_token(alice, Role.EDITOR, namespaces=["team_*"])
     found = alice.api("GET", f"/access/explain?token_id={newest()}&namespace=team_a").json()
     assert (found["may_read"], found["may_write"], found["may_administer"]) == (True, True, False)
     assert "team_a is within its grant: team_*" in found["reasons"]
 
 
-def test_explain__narrow_token_outside_its_grant__may_nothing(alice: Person) -> None:
+def test_explain__restricted_token_outside_its_permissions__may_do_nothing(alice: Person) -> None:
     make_token(alice, Role.EDITOR, namespaces=["team_*"])
     found = alice.api("GET", f"/access/explain?token_id={newest()}&namespace=other").json()
     assert (found["may_read"], found["may_write"]) == (False, False)
     assert "other is outside its grant: team_*" in found["reasons"]
 
 
-def test_explain__revoked_token__says_so(alice: Person) -> None:
+def test_explain__revoked_token__reports_it(alice: Person) -> None:
     make_token(alice, Role.VIEWER)
     tokens.revoke_token(actor=alice.actor, token_id=newest())
     found = alice.api("GET", f"/access/explain?token_id={newest()}").json()
@@ -37,7 +37,7 @@ def test_explain__revoked_token__says_so(alice: Person) -> None:
     assert found["reasons"][0] == "the token was revoked"
 
 
-def test_explain__member_and_stranger__are_told_apart(
+def test_explain__member_and_non_member__are_distinguished(
     alice: Person, bob: Person, mallory: Person
 ) -> None:
     found = alice.api("GET", "/access/explain?username=bob").json()
@@ -51,12 +51,12 @@ def test_explain__token_of_another_workspace__is_not_found(alice: Person, mallor
     assert alice.api("GET", f"/access/explain?token_id={newest()}").status_code == 404
 
 
-def test_explain__both_or_neither__is_refused(alice: Person) -> None:
+def test_explain__both_or_neither_subject__is_refused(alice: Person) -> None:
     assert alice.api("GET", "/access/explain").status_code == 422
     assert alice.api("GET", "/access/explain?token_id=1&username=bob").status_code == 422
 
 
-def test_who_reaches__namespace__members_by_role_and_tokens_whose_grant_covers_it(
+def test_who_reaches__namespace__lists_members_by_role_and_permitted_tokens(
     alice: Person, bob: Person, mallory: Person
 ) -> None:
     ApiToken.objects.filter(workspace=alice.workspace).delete()
@@ -72,7 +72,7 @@ def test_who_reaches__namespace__members_by_role_and_tokens_whose_grant_covers_i
         access.who_reaches(actor=bob.actor, namespace="team_a")
 
 
-def test_who_reaches__more_than_it_looks_at__says_so(
+def test_who_reaches__more_than_the_limit__reports_it(
     alice: Person, bob: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(access, "MOST", 1)

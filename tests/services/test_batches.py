@@ -49,7 +49,7 @@ def notes(alice: Person) -> Person:
     return alice
 
 
-def test_atomic__several_kinds__answer_in_the_order_asked(notes: Person) -> None:
+def test_atomic__several_kinds__have_results_in_the_requested_order(notes: Person) -> None:
     outcomes = run(
         notes,
         op("put", "z", 1),
@@ -80,7 +80,7 @@ def test_atomic__operations_on_one_key__keep_their_order(notes: Person) -> None:
 
 
 @pytest.mark.parametrize("atomic", [True, False])
-def test_failure__one_stale_precondition__undoes_all_or_only_itself(
+def test_failure__one_stale_precondition__rolls_back_all_or_only_itself(
     notes: Person, atomic: bool
 ) -> None:
     operations = [op("put", "c", 1), op("put", "a", 2, if_version=9), op("delete", "b")]
@@ -101,7 +101,7 @@ def test_failure__one_stale_precondition__undoes_all_or_only_itself(
     assert held() == {"a": '"a"', "c": "1"}
 
 
-def test_failure__of_two__names_the_first_of_the_request(notes: Person) -> None:
+def test_failure__of_two__reports_the_first_of_the_request(notes: Person) -> None:
     """Work is done in key order; whoever reads the answer counts in the order asked."""
     with pytest.raises(VersionConflict) as refused:
         run(notes, op("get", "a"), op("put", "b", 1, if_version=7), op("put", "a", 1, if_version=9))
@@ -111,7 +111,9 @@ def test_failure__of_two__names_the_first_of_the_request(notes: Person) -> None:
 
 
 @pytest.mark.parametrize("verb", ["get", "put", "patch", "delete"])
-def test_failure__unregistered_namespace__is_named_with_its_index(notes: Person, verb: str) -> None:
+def test_failure__unregistered_namespace__is_reported_with_its_index(
+    notes: Person, verb: str
+) -> None:
     with pytest.raises(NotRegistered) as refused:
         run(notes, op("put", "c", 1), op(verb, "k", 1, "nobody"))
     assert refused.value.detail == "profile key not registered: nobody"
@@ -129,18 +131,18 @@ def test_failure__value_breaks_the_schema__has_its_index(notes: Person) -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1001])
-def test_size__none_or_too_many__is_refused(notes: Person, count: int) -> None:
+def test_size__empty_or_too_large__is_refused(notes: Person, count: int) -> None:
     with pytest.raises(Invalid):
         run(notes, *[op("get", "a")] * count)
 
 
-def test_size__a_thousand_puts__land(notes: Person) -> None:
+def test_size__thousand_puts__are_stored(notes: Person) -> None:
     outcomes = run(notes, *[op("put", f"k{n:04d}", n) for n in range(1000)])
     assert [outcome.entry.value for outcome in outcomes] == [str(n) for n in range(1000)]
     assert AuditRow.objects.filter(action="entry.put", key__startswith="k").count() == 1000
 
 
-def test_many_puts__ttl_tags_and_deleted_keys__as_single_puts(notes: Person) -> None:
+def test_many_puts__with_ttl_tags_and_deleted_keys__equal_single_puts(notes: Person) -> None:
     make_namespace(notes.actor, "short", ttl_seconds=60)
     entries.delete_entry(actor=notes.actor, namespace="notes", key="a")
     put(notes.actor, "notes", "b", 1, tags=["x"], pinned=True)
@@ -158,13 +160,13 @@ def test_many_puts__ttl_tags_and_deleted_keys__as_single_puts(notes: Person) -> 
     assert outcomes[2].entry.expires_at is None
 
 
-def test_rights__viewer_reads_but_never_writes(notes: Person, bob: Person) -> None:
+def test_rights__viewer__may_read_but_not_write(notes: Person, bob: Person) -> None:
     assert run(bob, op("get", "a"))[0].entry.value == '"a"'
     with pytest.raises(Forbidden):
         run(bob, op("get", "a"), op("put", "c", 1))
 
 
-def test_rights__narrowed_token__reaches_nothing_else(notes: Person) -> None:
+def test_rights__restricted_token__has_no_access_to_other_data(notes: Person) -> None:
     _, narrow = make_token(notes, Role.EDITOR, namespaces=["else.*"])
     for verb in ("get", "put", "patch", "delete"):
         with pytest.raises(NotRegistered):
@@ -223,7 +225,7 @@ def test_race__batch_against_clear_and_expiry__never_deadlocks(notes: Person) ->
 
 
 @pytest.mark.django_db(transaction=True)
-def test_race__reader_of_a_batch__sees_one_moment(notes: Person) -> None:
+def test_race__reader_of_a_batch__sees_one_snapshot(notes: Person) -> None:
     """A writer moves both keys together; a batch of gets never sees one without the other."""
     stop = threading.Event()
 
@@ -251,7 +253,7 @@ def test_race__reader_of_a_batch__sees_one_moment(notes: Person) -> None:
     assert min(outcomes[1:]) > 0
 
 
-def test_patches__that_write_too_much_in_all__are_refused_beyond_the_bound(
+def test_patches__that_copy_too_much_in_total__are_refused(
     notes: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(batches, "MAX_PATCHED_BYTES", 200)
@@ -296,7 +298,7 @@ def test_batch__put_with_attributes__keeps_them(notes: Person, atomic: bool) -> 
     assert done.entry.expires_at is not None
 
 
-def test_each__outcome__names_its_operation(notes: Person) -> None:
+def test_each__result__names_its_operation(notes: Person) -> None:
     outcomes = run(
         notes,
         op("get", "a"),
@@ -313,7 +315,7 @@ def test_each__outcome__names_its_operation(notes: Person) -> None:
     assert reasons == {"a": "new", "b": "old"}
 
 
-def test_atomic__get_after_a_delete__sees_the_entry_gone(notes: Person) -> None:
+def test_atomic__get_after_a_delete__returns_the_default(notes: Person) -> None:
     before, _, after = run(notes, op("get", "a"), op("delete", "a"), op("get", "a"))
     assert (before.entry.value, before.entry.exists) == ('"a"', True)
     assert (after.entry.value, after.entry.exists, after.entry.version) == ("null", False, 0)

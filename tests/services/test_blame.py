@@ -17,7 +17,7 @@ def blamed(person: Person) -> dict[str, tuple[int, str]]:
     return {line.pointer: (line.version, line.actor) for line in lines}
 
 
-def test_blame__each_path__names_the_version_that_set_it(alice: Person) -> None:
+def test_blame__each_path__has_the_version_that_set_it(alice: Person) -> None:
     make_namespace(alice.actor)
     put(alice.actor, "notes", "k", {"a": 1, "b": {"c": 1, "d": 1}})
     put(alice.actor, "notes", "k", {"a": 1, "b": {"c": 2, "d": 1}})
@@ -32,7 +32,7 @@ def test_blame__each_path__names_the_version_that_set_it(alice: Person) -> None:
     assert found["/b/c"] == (2, "alice")
 
 
-def test_blame__nothing_there__is_empty(alice: Person) -> None:
+def test_blame__no_entry__is_empty(alice: Person) -> None:
     make_namespace(alice.actor)
     assert blamed(alice) == {}
     put(alice.actor, "notes", "k", 1)
@@ -40,7 +40,7 @@ def test_blame__nothing_there__is_empty(alice: Person) -> None:
     assert blamed(alice) == {}
 
 
-def test_blame__unregistered_behind_the_cache__is_refused(alice: Person) -> None:
+def test_blame__unregistered_after_caching__is_refused(alice: Person) -> None:
     make_namespace(alice.actor)
     put(alice.actor, "notes", "k", 1)
     Namespace.objects.update(unregistered_at=Now())

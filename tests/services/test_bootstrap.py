@@ -13,7 +13,7 @@ from state_admin.services.bootstrap import ensure_first_run
 from tests.services.racing import race
 
 
-def test_first_run__empty_database__makes_what_a_person_needs(db: None) -> None:
+def test_first_run__empty_database__creates_user_workspace_and_token(db: None) -> None:
     first = ensure_first_run()
     assert first.token is not None
     assert first.login_url is not None
@@ -24,7 +24,7 @@ def test_first_run__empty_database__makes_what_a_person_needs(db: None) -> None:
     assert Membership.objects.get().role == "admin"
 
 
-def test_first_run__again__shows_no_token_but_a_link_until_somebody_logged_in(db: None) -> None:
+def test_first_run__again__shows_no_token_but_a_link_until_the_first_login(db: None) -> None:
     first, second = ensure_first_run(), ensure_first_run()
     assert second.token is None
     assert second.login_url not in (None, first.login_url)

@@ -31,7 +31,9 @@ def tags(alice: Person) -> dict[str, list[str]]:
     return {line.key: list(line.tags) for line in entry_page(alice.actor, EntryFilter(), limit=9)}
 
 
-def test_tag__many__leaves_value_history_audit_and_feed(alice: Person, seen: list[Seen]) -> None:
+def test_tag__many__keeps_values_and_writes_history_audit_and_feed(
+    alice: Person, seen: list[Seen]
+) -> None:
     changes = Change.objects.count()
     made = bulk.change_entries(actor=alice.actor, action="tag", seen=seen, tag="vip", reason="why")
     assert made.skipped == []
@@ -45,7 +47,7 @@ def test_tag__many__leaves_value_history_audit_and_feed(alice: Person, seen: lis
     assert Change.objects.count() == changes + 3
 
 
-def test_change__written_since_gone_or_so_already__is_left_and_told(
+def test_change__written_since_deleted_or_unchanged__is_skipped_with_the_reason(
     alice: Person, seen: list[Seen]
 ) -> None:
     put(alice.actor, "n", "a", "newer")
@@ -61,7 +63,7 @@ def test_change__written_since_gone_or_so_already__is_left_and_told(
     ]
 
 
-def test_untag__then_expire__tells_the_expiry_before(alice: Person, seen: list[Seen]) -> None:
+def test_untag__then_expire__returns_the_previous_expiry(alice: Person, seen: list[Seen]) -> None:
     bulk.change_entries(actor=alice.actor, action="untag", seen=seen, tag="old")
     assert tags(alice)["b"] == []
     until = datetime.now(UTC) + timedelta(hours=1)
@@ -72,7 +74,7 @@ def test_untag__then_expire__tells_the_expiry_before(alice: Person, seen: list[S
     assert read_entry(actor=alice.actor, namespace="n", key="b").expires_at is None
 
 
-def test_delete__orphans__go_too_but_are_not_tagged(alice: Person, seen: list[Seen]) -> None:
+def test_delete__orphans__are_deleted_but_not_tagged(alice: Person, seen: list[Seen]) -> None:
     unregister_namespace(actor=alice.actor, name="n", entries="retain")
     refused = bulk.change_entries(actor=alice.actor, action="tag", seen=seen[:1], tag="vip")
     assert refused.skipped == [Skipped("n", "c", "its namespace is not registered")]
@@ -81,7 +83,7 @@ def test_delete__orphans__go_too_but_are_not_tagged(alice: Person, seen: list[Se
     assert entry_page(alice.actor, EntryFilter(), limit=9) == []
 
 
-def test_change__config_record__is_never_touched(alice: Person) -> None:
+def test_change__config_record__is_skipped(alice: Person) -> None:
     make_record(alice.actor, "providers", "openai", {"adapter": "openai"})
     asked = [Seen("config.providers", "openai", 1)]
     made = bulk.change_entries(actor=alice.actor, action="delete", seen=asked)
@@ -89,7 +91,7 @@ def test_change__config_record__is_never_touched(alice: Person) -> None:
     assert config.read_record(actor=alice.actor, kind=Kind.PROVIDERS, identity="openai").exists
 
 
-def test_change__viewer_and_stranger__change_nothing(
+def test_change__viewer_and_non_member__change_nothing(
     alice: Person, bob: Person, mallory: Person, seen: list[Seen]
 ) -> None:
     with pytest.raises(Forbidden):
@@ -100,12 +102,12 @@ def test_change__viewer_and_stranger__change_nothing(
 
 
 @pytest.mark.parametrize("tag", ["", "x" * 65, "a\0"])
-def test_tag__that_is_none__is_refused(tag: str, alice: Person, seen: list[Seen]) -> None:
+def test_tag__invalid__is_refused(tag: str, alice: Person, seen: list[Seen]) -> None:
     with pytest.raises(Invalid, match="1 to 64"):
         bulk.change_entries(actor=alice.actor, action="tag", seen=seen, tag=tag)
 
 
-def test_tag__beyond_the_most__is_left(alice: Person) -> None:
+def test_tag__beyond_the_limit__is_skipped(alice: Person) -> None:
     make_namespace(alice.actor, "n")
     put(alice.actor, "n", "a", 1, tags=[str(number) for number in range(bulk.MOST_TAGS)])
     made = bulk.change_entries(actor=alice.actor, action="tag", seen=[Seen("n", "a", 1)], tag="x")
@@ -113,7 +115,9 @@ def test_tag__beyond_the_most__is_left(alice: Person) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_change__two_at_once_in_other_orders__each_entry_has_one_winner(alice: Person) -> None:
+def test_change__two_concurrent_in_different_order__each_entry_has_one_winner(
+    alice: Person,
+) -> None:
     make_namespace(alice.actor, "n")
     keys = [f"k{number}" for number in range(30)]
     for key in keys:

@@ -48,7 +48,7 @@ def live(namespace: str = "a") -> list[str]:
         ({"scope_kind": ScopeKind.CUSTOM, "prefix": "t"}, {"thread::"}),
     ],
 )
-def test_clear__by_filters__deletes_exactly_those(
+def test_clear__by_filters__deletes_exactly_matching_entries(
     filled: Person, filters: dict[str, object], gone: set[str]
 ) -> None:
     def clear(dry_run: bool) -> int:
@@ -67,7 +67,7 @@ def test_clear__by_filters__deletes_exactly_those(
     assert clear(False) == 0
 
 
-def test_clear__over_all_namespaces__takes_orphans_and_only_what_the_token_sees(
+def test_clear__over_all_namespaces__includes_orphans_and_only_permitted_entries(
     filled: Person,
 ) -> None:
     namespaces.unregister_namespace(actor=filled.actor, name="b", entries="retain")
@@ -77,7 +77,7 @@ def test_clear__over_all_namespaces__takes_orphans_and_only_what_the_token_sees(
     assert live("b") == sorted(set(KEYS) - {"global"})
 
 
-def test_clear__nothing_given__is_refused(filled: Person, bob: Person) -> None:
+def test_clear__no_filter__is_refused(filled: Person, bob: Person) -> None:
     with pytest.raises(BadRequest):
         clearing.clear_matching(actor=filled.actor)
     with pytest.raises(NotRegistered):
@@ -86,7 +86,7 @@ def test_clear__nothing_given__is_refused(filled: Person, bob: Person) -> None:
         clearing.clear_matching(actor=bob.actor, namespace="a")
 
 
-def test_clear__more_than_one_statement_holds__clears_all_with_the_trail_of_each(
+def test_clear__more_than_one_batch__deletes_all_with_history_audit_and_feed(
     alice: Person,
 ) -> None:
     make_namespace(alice.actor)
@@ -114,7 +114,7 @@ def test_clear__more_than_one_statement_holds__clears_all_with_the_trail_of_each
     assert set(changes.values_list("namespace", flat=True)) == {"notes"}
 
 
-def test_clear__more_than_the_most__is_refused_whole(
+def test_clear__more_than_the_limit__deletes_nothing(
     filled: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clearing, "MOST", len(KEYS) - 1)
@@ -189,7 +189,7 @@ def test_clear__by_key__counts_then_deletes_orphans_too(alice: Person) -> None:
     assert Entry.objects.live().count() == 3
 
 
-def test_clear__narrowed_token__clears_only_what_it_sees(alice: Person) -> None:
+def test_clear__restricted_token__deletes_only_permitted_entries(alice: Person) -> None:
     for name in ("a.x", "b.x"):
         make_namespace(alice.actor, name)
         put(alice.actor, name, "k", 1)
@@ -198,7 +198,7 @@ def test_clear__narrowed_token__clears_only_what_it_sees(alice: Person) -> None:
     assert read(alice, namespace="b.x").exists
 
 
-def test_orphans__registered_again__are_back(alice: Person) -> None:
+def test_orphans__registered_again__are_available_again(alice: Person) -> None:
     make_namespace(alice.actor)
     put(alice.actor, "notes", "k", 1)
     with pytest.raises(Conflict):

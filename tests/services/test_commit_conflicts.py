@@ -35,7 +35,7 @@ def updates(**given: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("mode", ["fail", "rebase"])
-def test_conflict__stale_base__tells_of_each_key_that_moved(run: Person, mode: str) -> None:
+def test_conflict__stale_base__reports_each_changed_key(run: Person, mode: str) -> None:
     commit(run.actor, "r1", {"plan": "b"})
     commit(run.actor, "r1", {"plan": "c", "count": 5})
     answer = post(
@@ -57,7 +57,7 @@ def test_conflict__stale_base__tells_of_each_key_that_moved(run: Person, mode: s
     assert [moved["revision"] for moved in count["revisions"]] == [4]
 
 
-def test_conflict__other_keys_moved__says_that_a_rebase_would_land(run: Person) -> None:
+def test_conflict__other_keys_changed__reports_that_a_rebase_would_succeed(run: Person) -> None:
     commit(run.actor, "r1", {"plan": "b"})
     body = post(run, base_revision=2, updates=updates(count=1)).json()
     assert (body["keys"], body["conflicts"]) == ([], [])
@@ -65,7 +65,7 @@ def test_conflict__other_keys_moved__says_that_a_rebase_would_land(run: Person) 
     assert done.status_code == 200
 
 
-def test_conflict__base_of_the_future__has_nothing_to_tell(run: Person) -> None:
+def test_conflict__future_base__has_no_details(run: Person) -> None:
     body = post(run, base_revision=9, updates=updates(plan=1)).json()
     assert body["detail"] == "revision conflict: expected 9, actual 2"
     assert "conflicts" not in body
@@ -89,7 +89,7 @@ def test_conflict__absent_side__is_left_out(run: Person) -> None:
     assert plan["revisions"][0]["revision"] == 4
 
 
-def test_conflict__update_that_does_not_fit_the_base__is_told_instead(run: Person) -> None:
+def test_conflict__update_invalid_on_the_base__returns_the_update_itself(run: Person) -> None:
     commit(run.actor, "r1", {"doc": [{"op": "add", "path": "/a", "value": 1}]})
     patch = [{"op": "replace", "path": "/missing", "value": 2}]
     (doc,) = post(run, base_revision=2, updates=updates(doc=patch)).json()["conflicts"]
@@ -98,7 +98,7 @@ def test_conflict__update_that_does_not_fit_the_base__is_told_instead(run: Perso
     assert doc["theirs"] == {"a": 1}
 
 
-def test_conflict__base_compacted_away__tells_theirs_and_the_update(run: Person) -> None:
+def test_conflict__base_compacted__returns_theirs_and_the_update(run: Person) -> None:
     commit(run.actor, "r1", {"plan": "b"})
     commit(run.actor, "r1", {"plan": "c"})
     Revision.objects.filter(number__in=(2, 3)).update(dropped=True)
@@ -112,7 +112,7 @@ def test_conflict__base_compacted_away__tells_theirs_and_the_update(run: Person)
     }  # fmt: skip
 
 
-def test_conflict__values_of_many_bytes__are_told_as_far_as_they_fit(
+def test_conflict__large_values__are_returned_within_a_limit(
     run: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(commit_conflicts, "MAX_SHOWN", 300)
@@ -123,14 +123,14 @@ def test_conflict__values_of_many_bytes__are_told_as_far_as_they_fit(
     assert conflicts[1].keys() == {"key", "revisions"}
 
 
-def test_conflict__only_keys_of_the_commit__are_told(run: Person) -> None:
+def test_conflict__other_keys__are_not_returned(run: Person) -> None:
     commit(run.actor, "r1", {"plan": "secret", "count": 5})
     answer = post(run, base_revision=2, updates=updates(count=1))
     assert b"secret" not in answer.content
     assert [each["key"] for each in answer.json()["conflicts"]] == ["count"]
 
 
-def test_conflict__parallel_branches__tells_what_each_makes_of_the_value(run: Person) -> None:
+def test_conflict__parallel_branches__returns_the_result_of_each(run: Person) -> None:
     make_state_key(run.actor, "other")
     clash = post(
         run,
@@ -152,7 +152,7 @@ def test_conflict__parallel_branches__tells_what_each_makes_of_the_value(run: Pe
     }  # fmt: skip
 
 
-def test_conflict__unknown_key_in_two_branches__tells_the_updates(run: Person) -> None:
+def test_conflict__unknown_key_in_two_branches__returns_the_updates(run: Person) -> None:
     body = post(run, batches=[updates(nobody=1), updates(nobody=2)]).json()
     assert body["detail"] == "parallel merge conflict on exclusive key: nobody"
     (nobody,) = body["conflicts"]
@@ -160,14 +160,14 @@ def test_conflict__unknown_key_in_two_branches__tells_the_updates(run: Person) -
     assert "base" not in nobody
 
 
-def test_conflict__big_and_exact_numbers__come_as_they_are(run: Person) -> None:
+def test_conflict__large_and_exact_numbers__are_returned_exactly(run: Person) -> None:
     update = Update("plan", commits.values.read("[1.10, 123456789012345678901234567890]"))
     commits.commit(actor=run.actor, run_id="r1", step=commits.Step((Batch((update,)),)))
     answer = post(run, base_revision=2, updates=updates(plan=raw(1).value))
     assert b'"theirs":[1.10,123456789012345678901234567890]' in answer.content
 
 
-def test_conflict__moved_by_a_restore__has_no_run(run: Person) -> None:
+def test_conflict__changed_by_a_restore__has_no_run(run: Person) -> None:
     commit(run.actor, "r1", {"plan": "b"})
     snapshots.restore_snapshot(actor=run.actor, thread_id="t1", revision=2)
     (plan,) = post(run, base_revision=3, updates=updates(plan="mine")).json()["conflicts"]
@@ -176,7 +176,7 @@ def test_conflict__moved_by_a_restore__has_no_run(run: Person) -> None:
     ]
 
 
-def test_conflict__clear_on_an_unknown_base__is_told_as_asked(run: Person) -> None:
+def test_conflict__clear_on_an_unknown_base__returns_the_request(run: Person) -> None:
     commit(run.actor, "r1", {"plan": "b"})
     commit(run.actor, "r1", {"plan": "c"})
     Revision.objects.filter(number__in=(2, 3)).update(dropped=True)

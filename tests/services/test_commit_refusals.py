@@ -24,7 +24,7 @@ from tests.services.test_commits import USER, do, refused, revision, run, state
 __all__ = ["run"]
 
 
-def test_commit__stale_base__says_both_revisions(run: Person) -> None:
+def test_commit__stale_base__reports_both_revisions(run: Person) -> None:
     do(run, {"counter": 1})
     problem = refused(run, RevisionConflict, {"plan": 1}, base_revision=1)
     assert problem.detail == "revision conflict: expected 1, actual 2"
@@ -34,20 +34,20 @@ def test_commit__stale_base__says_both_revisions(run: Person) -> None:
     assert problem.hint == "Read the state again and retry, or send on_conflict: rebase."
 
 
-def test_commit__base_zero__is_a_base_like_any_other(run: Person) -> None:
+def test_commit__base_zero__is_an_ordinary_base(run: Person) -> None:
     problem = refused(run, RevisionConflict, {"plan": 1}, base_revision=0)
     assert problem.detail == "revision conflict: expected 0, actual 1"
     problem = refused(run, RevisionConflict, {"plan": 1}, {"counter": 1}, bases=(0, None))
     assert problem.detail == "revision conflict: expected 0, actual 1"
 
 
-def test_commit__without_a_base__lands_whatever_happened_since(run: Person) -> None:
+def test_commit__without_a_base__is_stored_after_any_change(run: Person) -> None:
     for number in range(3):
         do(run, {"plan": number})
     assert do(run, {"plan": "last"}).revision == 5
 
 
-def test_commit__unknown_key__is_named(run: Person) -> None:
+def test_commit__unknown_key__is_reported(run: Person) -> None:
     problem = refused(run, Invalid, {"counter": 1, "nobody.knows": 1})
     assert problem.hint == "Register it with PUT /state-keys."
     assert problem.detail == "unknown key: nobody.knows"
@@ -64,7 +64,9 @@ def test_commit__unknown_key__is_named(run: Person) -> None:
          "parallel merge conflict on exclusive key: plan"),
     ],
 )  # fmt: skip
-def test_commit__batches_clash__fails_as_a_whole(run: Person, parts: Any, detail: str) -> None:
+def test_commit__conflicting_batches__are_refused_completely(
+    run: Person, parts: Any, detail: str
+) -> None:
     problem = refused(run, Conflict, *parts)
     assert (problem.detail, problem.hint) == (detail, "No part of the commit was applied.")
 
@@ -81,39 +83,39 @@ def test_commit__step_and_batch_of_different_bases__are_refused(run: Person) -> 
     assert do(run, {"counter": 1}, {"plan": 1}, bases=(1, 1), base_revision=1).revision == 2
 
 
-def test_commit__branch_of_another_base__is_told_before_a_clash_of_keys(run: Person) -> None:
+def test_commit__branch_of_another_base__is_reported_before_a_conflict_of_keys(run: Person) -> None:
     problem = refused(run, Conflict, {"plan": 1}, {"plan": 2}, bases=(1, 2))
     assert problem.detail == "patch base revision mismatch: 1 vs 2"
 
 
-def test_commit__four_branches__join_or_fail_together(run: Person) -> None:
+def test_commit__four_branches__are_merged_or_refused_completely(run: Person) -> None:
     four = ({"counter": 1}, {"counter": 2, "plan": "p"}, {}, {"counter": 3, "notes": ["n"]})
     refused(run, Conflict, *four, {"notes": ["m"]})
     assert do(run, *four, bases=(None, 1, None, 1)).revision == 2
     assert state(run) == {"counter": 6, "plan": "p", "notes": ["n"]}
 
 
-def test_commit__one_batch_states_a_base__it_holds_for_all(run: Person) -> None:
+def test_commit__one_batch_has_a_base__it_applies_to_all(run: Person) -> None:
     do(run, {"counter": 1})
     problem = refused(run, RevisionConflict, {"counter": 1}, {"counter": 2}, bases=(None, 1))
     assert problem.detail == "revision conflict: expected 1, actual 2"
     assert do(run, {"counter": 1}, {"counter": 2}, bases=(2, None)).revision == 3
 
 
-def test_commit__disjoint_and_commutative_batches__join_in_order(run: Person) -> None:
+def test_commit__disjoint_and_commutative_batches__are_merged_in_order(run: Person) -> None:
     do(run, {"counter": 1}, {"counter": 2, "plan": "b"}, {"notes": ["c"]}, {"counter": 4})
     assert state(run) == {"counter": 7, "plan": "b", "notes": ["c"]}
     assert revision() == 2
 
 
-def test_commit__update_that_does_not_fit__changes_nothing(run: Person) -> None:
+def test_commit__invalid_update__changes_nothing(run: Person) -> None:
     problem = refused(run, Invalid, {"plan": 1, "counter": "many"})
     assert problem.detail == "the update of counter cannot be applied"
     problem = refused(run, Invalid, {"plan": 1, "counter": 1.5})
     assert problem.detail == "the value of counter would not satisfy its schema"
 
 
-def test_commit__value_of_another_reducer__is_refused_not_replaced(run: Person) -> None:
+def test_commit__value_unsuited_to_the_reducer__is_refused(run: Person) -> None:
     do(run, {"plan": "text"})
     make_state_key(run.actor, "plan", reducer="add")
     problem = refused(run, Invalid, {"plan": 1})
@@ -134,13 +136,13 @@ def test_commit__value_grows_beyond_the_limits__is_refused(run: Person) -> None:
     refused(run, TooLarge, {"texts": ["x" * (5 << 20)]})
 
 
-def test_commit__illegal_transition__changes_nothing(run: Person) -> None:
+def test_commit__invalid_transition__changes_nothing(run: Person) -> None:
     problem = refused(run, Conflict, {"plan": 1}, run=RunChange(status="created"))
     assert problem.detail == "invalid run transition: running -> created"
 
 
 @pytest.mark.parametrize("expected", [0, 2, 3])
-def test_commit__message_guard__says_both_counts(run: Person, expected: int) -> None:
+def test_commit__message_count_differs__reports_both_counts(run: Person, expected: int) -> None:
     builders.append(run.actor, "t1", USER)
     problem = refused(
         run, VersionConflict, {"plan": 1}, messages=[raw(USER)], expected_message_count=expected
@@ -148,7 +150,7 @@ def test_commit__message_guard__says_both_counts(run: Person, expected: int) -> 
     assert problem.detail == f"version conflict: expected {expected}, actual 1"
 
 
-def test_commit__message_id_of_before__changes_nothing(run: Person) -> None:
+def test_commit__message_id_in_use__changes_nothing(run: Person) -> None:
     builders.append(run.actor, "t1", {**USER, "id": "m1"})
     fields = {"messages": [raw(USER), raw({**USER, "id": "m1"})]}
     assert refused(run, Conflict, {"plan": 1}, **fields).detail == "message already committed: m1"
@@ -164,14 +166,16 @@ def test_commit__done_run__is_refused(run: Person) -> None:
     assert (problem.detail, problem.hint) == ("run is done: r1", "Start a new run on the thread.")
 
 
-def test_commit__viewer_or_stranger__is_refused(run: Person, bob: Person, mallory: Person) -> None:
+def test_commit__viewer_or_non_member__is_refused(
+    run: Person, bob: Person, mallory: Person
+) -> None:
     with pytest.raises(Forbidden):
         commits.commit(actor=bob.actor, run_id="r1", step=step({"plan": 1}))
     with pytest.raises(NotFound):
         commits.commit(actor=mallory.actor, run_id="r1", step=step({"plan": 1}))
 
 
-def test_commit__several_reasons_to_refuse__the_first_of_the_contract_is_told(
+def test_commit__several_reasons_to_refuse__reports_the_first_of_the_contract(
     run: Person,
 ) -> None:
     """Merge, base, known keys, updates and schemas, run transition, message guard."""

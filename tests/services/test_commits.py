@@ -126,7 +126,7 @@ def test_commit__many_updates_of_one_key__serialize_its_value_once(
     assert state(run)["facts"] == [{"i": i} for i in range(150)]
 
 
-def test_commit__updates_that_compare_too_much__are_refused_where_they_exceed_the_bound(
+def test_commit__updates_that_compare_too_much__are_refused_at_the_limit(
     run: Person,
 ) -> None:
     for name in ("facts", "more"):
@@ -150,7 +150,7 @@ def test_commit__too_many_updates__are_refused(run: Person, parts: int) -> None:
 
 
 @pytest.mark.parametrize("fields", [{}, {"base_revision": 99}, {"expected_message_count": 5}])
-def test_commit__nothing_at_all__answers_the_revision_even_with_a_stale_base(
+def test_commit__empty__returns_the_revision_even_with_a_stale_base(
     run: Person, fields: dict[str, Any]
 ) -> None:
     done = do(run, **fields)
@@ -160,18 +160,18 @@ def test_commit__nothing_at_all__answers_the_revision_even_with_a_stale_base(
     assert do(run, {}, {}, **fields).revision == 1
 
 
-def test_commit__empty_batches_of_different_bases__are_nothing_at_all(run: Person) -> None:
+def test_commit__empty_batches_of_different_bases__count_as_empty(run: Person) -> None:
     """Emptiness is looked at first, before bases are compared."""
     assert do(run, {}, {}, bases=(1, 2)).revision == 1
 
 
-def test_thread__new__is_at_revision_zero_and_holds_nothing(alice: Person) -> None:
+def test_thread__new__is_at_revision_zero_and_empty(alice: Person) -> None:
     make_thread(alice.actor, "t1")
     assert revision() == 0
     assert state(alice) == {}
 
 
-def test_commit__one_after_another__adds_up_overwrites_and_keeps_order(run: Person) -> None:
+def test_commit__successive_updates__accumulate_in_order(run: Person) -> None:
     for number in range(1, 4):
         do(run, {"counter": number, "plan": number, "notes": [number]})
     assert state(run) == {"counter": 6, "plan": 3, "notes": [1, 2, 3]}
@@ -184,13 +184,13 @@ def test_commit__zero_update_and_same_value__are_revisions(run: Person) -> None:
     assert do(run, {"plan": 1}).revision == 4
 
 
-def test_state__before_the_first_write__is_absent(run: Person) -> None:
+def test_state__never_written__is_absent(run: Person) -> None:
     assert state(run) == {}
     do(run, {"counter": 1})
     assert state(run) == {"counter": 1}
 
 
-def test_commit__clear__removes_the_value_from_then_on(run: Person) -> None:
+def test_commit__clear__removes_the_value_from_that_revision_on(run: Person) -> None:
     do(run, {"plan": 1, "counter": 5})
     clear = Batch((Update("counter", clear=True), Update("plan", clear=True)))
     commits.commit(actor=run.actor, run_id="r1", step=commits.Step((clear,)))
@@ -200,7 +200,7 @@ def test_commit__clear__removes_the_value_from_then_on(run: Person) -> None:
     assert state(run) == {"counter": 1}
 
 
-def test_commit__clear_of_what_is_absent__is_a_revision(run: Person) -> None:
+def test_commit__clear_of_an_absent_value__is_a_revision(run: Person) -> None:
     clear = Batch((Update("plan", clear=True),))
     done = commits.commit(actor=run.actor, run_id="r1", step=commits.Step((clear,)))
     assert (done.revision, done.touched) == (2, ("plan",))
@@ -216,7 +216,7 @@ def test_commit__clear_of_an_unknown_key__is_refused_like_an_update(run: Person)
     assert (revision(), state(run)) == (1, {})
 
 
-def test_commit__clear_in_a_branch__touches_the_key(run: Person) -> None:
+def test_commit__clear_in_a_branch__counts_as_an_update(run: Person) -> None:
     """Exclusive: refused. Commutative: joined in the order of the branches, as trusted."""
     do(run, {"counter": 5, "plan": 1})
 
@@ -234,7 +234,7 @@ def test_commit__clear_in_a_branch__touches_the_key(run: Person) -> None:
     assert "counter" not in state(run)
 
 
-def test_commit__touched_twice_in_one_batch__is_no_conflict_and_told_once(run: Person) -> None:
+def test_commit__key_updated_twice_in_one_batch__is_reported_once(run: Person) -> None:
     twice = Batch((Update("plan", raw(1)), Update("counter", raw(1)), Update("plan", raw(2))))
     done = commits.commit(actor=run.actor, run_id="r1", step=commits.Step((twice, Batch())))
     assert done.touched == ("counter", "plan")
@@ -249,7 +249,7 @@ def test_commit__clear_then_update__starts_from_the_default(run: Person) -> None
     assert state(run) == {"counter": 1}
 
 
-def test_commit__everything_at_once__lands_together(run: Person) -> None:
+def test_commit__updates_messages_and_transition__are_stored_together(run: Person) -> None:
     done = do(
         run,
         {"counter": 1},
@@ -268,7 +268,7 @@ def test_commit__everything_at_once__lands_together(run: Person) -> None:
     assert Message.objects.filter(run=stored).count() == 2
 
 
-def test_commit__trail__is_one_revision_one_audit_one_change(run: Person) -> None:
+def test_commit__any__writes_one_revision_one_audit_row_one_change(run: Person) -> None:
     AuditRow.objects.all().delete()
     Change.objects.all().delete()
     do(run, {"counter": 1, "plan": 2}, messages=[raw(USER)])
@@ -281,13 +281,13 @@ def test_commit__trail__is_one_revision_one_audit_one_change(run: Person) -> Non
 # Rebase --------------------------------------------------------------------------------------
 
 
-def test_rebase__touched_keys_unchanged_since__lands(run: Person) -> None:
+def test_rebase__updated_keys_unchanged_since__is_stored(run: Person) -> None:
     do(run, {"counter": 1})
     assert do(run, {"plan": 1}, base_revision=1, rebase=True).revision == 3
 
 
 @pytest.mark.parametrize("how", ["written", "cleared", "created and cleared"])
-def test_rebase__touched_key_changed_since__is_refused(run: Person, how: str) -> None:
+def test_rebase__updated_key_changed_since__is_refused(run: Person, how: str) -> None:
     clear = commits.Step((Batch((Update("plan", clear=True),)),))
     if how == "cleared":
         do(run, {"plan": 0})
@@ -304,14 +304,14 @@ def test_rebase__touched_key_changed_since__is_refused(run: Person, how: str) ->
     assert problem.data["keys"] == ["counter", "plan"]
 
 
-def test_rebase__base_of_the_future__is_refused(run: Person) -> None:
+def test_rebase__future_base__is_refused(run: Person) -> None:
     refused(run, RevisionConflict, {"plan": 1}, base_revision=5, rebase=True)
 
 
 # Scopes over runs ----------------------------------------------------------------------------
 
 
-def test_run_scope__next_run__starts_clean_and_the_last_stays_readable(run: Person) -> None:
+def test_run_scope__next_run__starts_empty_and_the_previous_remains_readable(run: Person) -> None:
     do(run, {"counter": 1, "notes": ["kept"]})
     do(run, run=RunChange(status="done"))
     last = revision()
@@ -325,7 +325,7 @@ def test_run_scope__next_run__starts_clean_and_the_last_stays_readable(run: Pers
     }
 
 
-def test_transient_key__run_ends__is_gone_with_its_last_step(run: Person) -> None:
+def test_transient_key__run_ends__is_removed_with_its_last_step(run: Person) -> None:
     for name, scope in (("grants", "run"), ("visible", "thread")):
         make_state_key(run.actor, name, persistent=False, scope=scope)
     do(run, {"grants": 1, "visible": 2, "plan": 3})
@@ -337,7 +337,7 @@ def test_transient_key__run_ends__is_gone_with_its_last_step(run: Person) -> Non
 
 @pytest.mark.parametrize("status", ["created", "running", "waiting"])
 @pytest.mark.parametrize("how", ["commit", "change", "cancel"])
-def test_transient_key__any_end_of_its_run__is_gone_at_once(
+def test_transient_key__run_ends_in_any_way__is_removed_at_once(
     alice: Person, how: str, status: str
 ) -> None:
     """`persistent: false` keys live only until their run ends."""
@@ -365,7 +365,9 @@ def test_transient_key__any_end_of_its_run__is_gone_at_once(
     assert not StateValue.objects.current().filter(persistent=False).exists()
 
 
-def test_runtime_keys__unregistered__keep_the_marks_of_the_reference(run: Person) -> None:
+def test_runtime_keys__unregistered__have_the_definition_of_the_reference_implementation(
+    run: Person,
+) -> None:
     """Parallel branches join on the commutative ones, and clash on the others."""
     messages, throttle = "__runtime.context_message_store", "__runtime.context_throttle"
     do(run, {messages: {"a": 1}}, {messages: {"b": 2}}, {throttle: {"x": 1}})
@@ -375,7 +377,9 @@ def test_runtime_keys__unregistered__keep_the_marks_of_the_reference(run: Person
     assert problem.detail == f"parallel merge conflict on exclusive key: {throttle}"
 
 
-def test_extension_keys__registered_commutative__join_as_in_the_reference(run: Person) -> None:
+def test_extension_keys__registered_commutative__are_merged_as_in_the_reference_implementation(
+    run: Person,
+) -> None:
     """Their members are independent."""
     for name in sorted(EXTENSION_KEYS):
         marks = {"merge": "commutative", "reducer": "merge", "default": {}}
@@ -389,7 +393,7 @@ def test_extension_keys__registered_commutative__join_as_in_the_reference(run: P
     assert mine.status_code == 422
 
 
-def test_lifecycle__mirror__follows_the_run(run: Person) -> None:
+def test_lifecycle__key_in_the_state__follows_the_run(run: Person) -> None:
     def mirror() -> tuple[Any, ...]:
         life = snapshots.read_snapshot(actor=run.actor, thread_id="t1").parsed()[
             "__runtime.run_lifecycle"
@@ -421,7 +425,7 @@ def test_lifecycle__mirror__follows_the_run(run: Person) -> None:
 # Snapshots -----------------------------------------------------------------------------------
 
 
-def test_snapshot__each_revision__stays_what_it_was(run: Person) -> None:
+def test_snapshot__each_revision__never_changes(run: Person) -> None:
     seen = {1: {}}
     for number in range(1, 8):
         done = do(run, {"counter": 1, "notes": [number]} if number % 2 else {"plan": number})
@@ -430,7 +434,7 @@ def test_snapshot__each_revision__stays_what_it_was(run: Person) -> None:
     assert state(run, 0) == {}
 
 
-def test_read__commit_in_between__is_labelled_with_what_it_holds(
+def test_read__concurrent_commit__has_the_revision_of_its_values(
     run: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The thread is read first, its values after: a commit between the two must not show."""
@@ -459,14 +463,14 @@ def test_restore__old_revision__is_a_new_one(run: Person) -> None:
         snapshots.restore_snapshot(actor=run.actor, thread_id="t1", revision=99)
 
 
-def test_restore__same_state__is_a_revision_that_touches_nothing(run: Person) -> None:
+def test_restore__same_state__is_a_revision_without_changes(run: Person) -> None:
     do(run, {"plan": "a"})
     snapshots.restore_snapshot(actor=run.actor, thread_id="t1", revision=2)
     assert (revision(), state(run)) == (3, {"plan": "a"})
     assert Revision.objects.get(number=3).touched == []
 
 
-def test_restore__stale_expectation__changes_nothing(run: Person) -> None:
+def test_restore__stale_expected_revision__changes_nothing(run: Person) -> None:
     do(run, {"plan": "a"})
     with pytest.raises(RevisionConflict) as refusal:
         snapshots.restore_snapshot(actor=run.actor, thread_id="t1", revision=1, expected_revision=1)
@@ -474,7 +478,7 @@ def test_restore__stale_expectation__changes_nothing(run: Person) -> None:
     assert state(run) == {"plan": "a"}
 
 
-def test_values__any_json__are_kept_to_the_byte(run: Person) -> None:
+def test_values__any_json__are_stored_byte_for_byte(run: Person) -> None:
     texts = ['{"b": 1.10, "a": [1e2, -0.0]}', "123456789012345678901234567890", '"\\u00e9"', "null"]
     for text in texts:
         update = Update("plan", commits.values.read(text))
@@ -483,7 +487,7 @@ def test_values__any_json__are_kept_to_the_byte(run: Person) -> None:
         assert f'"plan":{text}' in body
 
 
-def test_diff__two_revisions__turns_one_into_the_other(run: Person) -> None:
+def test_diff__two_revisions__transforms_one_into_the_other(run: Person) -> None:
     from state_admin.domain.patches import json_patch
 
     do(run, {"plan": {"a": [1, 2]}, "counter": 1})
@@ -522,7 +526,7 @@ def test_race__8_commits_on_one_base__exactly_one_lands(run: Person) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_race__8_appends_with_one_guard__exactly_one_lands(run: Person) -> None:
+def test_race__8_appends_with_one_expected_count__exactly_one_is_stored(run: Person) -> None:
     one = partial(commit, run.actor, "r1", {}, messages=[USER], expected_message_count=0)
     won, lost = split(race([one] * 8))
     assert (len(won), len(lost)) == (1, 7)
@@ -530,7 +534,7 @@ def test_race__8_appends_with_one_guard__exactly_one_lands(run: Person) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_race__commits_and_appends_and_restores__revisions_and_seqs_stay_dense(
+def test_race__commits_appends_and_restores__revisions_and_seqs_are_consecutive(
     run: Person,
 ) -> None:
     commit(run.actor, "r1", {"plan": 1})

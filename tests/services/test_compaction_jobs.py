@@ -60,7 +60,7 @@ def talk(person: Person, thread_id: str = "t1", **policy: Any) -> str:
 # Whose turn it is -----------------------------------------------------------------------------
 
 
-def test_claim__thousand_jobs_of_one_workspace__hold_up_no_other(
+def test_claim__thousand_jobs_of_one_workspace__do_not_delay_others(
     alice: Person, mallory: Person
 ) -> None:
     queue(alice, 1_000)
@@ -73,7 +73,7 @@ def test_claim__thousand_jobs_of_one_workspace__hold_up_no_other(
     assert sorted(served[:2]) == sorted(served[2:4]) == sorted(served[4:]) == ["acme", "rival"]
 
 
-def test_claim__workers_at_work__who_has_the_fewest_comes_next(
+def test_claim__running_jobs__workspace_with_the_fewest_is_next(
     alice: Person, mallory: Person
 ) -> None:
     queue(alice, 10)
@@ -83,14 +83,14 @@ def test_claim__workers_at_work__who_has_the_fewest_comes_next(
     assert [str(claim_next(LEASE)).split("-")[0] for _ in range(4)] == ["rival"] * 3 + ["acme"]
 
 
-def test_claim__within_a_workspace__the_longest_waiting_comes_first(alice: Person) -> None:
+def test_claim__within_a_workspace__is_in_order_of_waiting(alice: Person) -> None:
     queue(alice, 3)
     Compaction.objects.filter(public_id="acme-q2").update(available_at=Now() - timedelta(seconds=9))
     Compaction.objects.filter(public_id="acme-q0").update(available_at=Now() + timedelta(seconds=9))
     assert [claim_next(LEASE) for _ in range(3)] == ["acme-q2", "acme-q1", None]
 
 
-def test_claim__worker_died__its_job_comes_again_and_its_lease_blocks_nobody(
+def test_claim__worker_died__its_job_is_claimed_again_and_others_are_not_blocked(
     alice: Person, mallory: Person
 ) -> None:
     queue(alice, 1)
@@ -109,7 +109,7 @@ def test_claim__jobs_of_other_kinds__are_not_touched(alice: Person) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_race__claims__each_job_once_and_none_left(alice: Person, mallory: Person) -> None:
+def test_race__claims__each_job_is_claimed_once(alice: Person, mallory: Person) -> None:
     queue(alice, 12)
     queue(mallory, 4)
     claimed = race([lambda: claim_next(LEASE)] * 16)
@@ -118,7 +118,7 @@ def test_race__claims__each_job_once_and_none_left(alice: Person, mallory: Perso
 
 
 @pytest.mark.django_db(transaction=True)
-def test_race__many_threads_by_many_workers__each_is_folded_once(alice: Person, fake: Fake) -> None:
+def test_race__many_threads_and_workers__each_is_summarized_once(alice: Person, fake: Fake) -> None:
     for number in range(8):
         talk(alice, f"t{number}")
     assert race([compaction_jobs.run_next] * 8) == ["done"] * 8
@@ -129,7 +129,7 @@ def test_race__many_threads_by_many_workers__each_is_folded_once(alice: Person, 
 # The broker and the worker's threads ----------------------------------------------------------
 
 
-def test_sweep__broker_lost_everything__counts_what_waits(alice: Person, fake: Fake) -> None:
+def test_sweep__broker_lost_everything__counts_waiting_jobs(alice: Person, fake: Fake) -> None:
     talk(alice)
     assert maintenance.find_lost_compactions() == {"compactions": 1}
     task.run()
@@ -137,7 +137,7 @@ def test_sweep__broker_lost_everything__counts_what_waits(alice: Person, fake: F
     assert maintenance.find_lost_compactions() == {"compactions": 0}
 
 
-def test_ring__job_done__rings_for_the_next(
+def test_notification__job_done__notifies_for_the_next(
     alice: Person, fake: Fake, rings: list[tuple[str, ...]]
 ) -> None:
     talk(alice)
@@ -153,7 +153,7 @@ def one_slot(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(task, "_slots", threading.BoundedSemaphore(1))
 
 
-def test_ring__every_slot_is_taken_by_slow_models__leaves_the_thread_to_other_work(
+def test_notification__all_slots_used_by_slow_models__leaves_threads_for_other_jobs(
     alice: Person, fake: Fake, one_slot: None, rings: list[Any]
 ) -> None:
     assert 1 <= task.SLOTS < 4, "with 4 threads, the default"
@@ -167,7 +167,7 @@ def test_ring__every_slot_is_taken_by_slow_models__leaves_the_thread_to_other_wo
     assert set(Compaction.objects.values_list("status", flat=True)) == {"done"}
 
 
-def test_ring__job_crashes__gives_its_slot_back(
+def test_notification__job_crashes__releases_its_slot(
     alice: Person, fake: Fake, one_slot: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     talk(alice)
@@ -184,7 +184,7 @@ def test_ring__job_crashes__gives_its_slot_back(
     assert Compaction.objects.get().status == "done"
 
 
-def test_ring__summarizer_crashes__the_job_fails_and_names_no_more_than_the_kind(
+def test_notification__summarizer_crashes__job_fails_with_the_class_of_the_error_only(
     alice: Person, fake: Fake
 ) -> None:
     talk(alice)
@@ -202,7 +202,7 @@ def test_ring__summarizer_crashes__the_job_fails_and_names_no_more_than_the_kind
 # Where a job is -------------------------------------------------------------------------------
 
 
-def test_phases__of_a_job__are_shown_one_after_the_other(
+def test_phases__of_a_job__are_shown_in_order(
     alice: Person, fake: Fake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = talk(alice)
@@ -238,7 +238,7 @@ def test_phases__of_a_job__are_shown_one_after_the_other(
     assert alice.api("GET", f"/compactions/{asked}").json()["phase"] is None
 
 
-def test_cancel__before_the_model_is_asked__costs_nothing(
+def test_cancel__before_the_model_is_called__costs_nothing(
     alice: Person, fake: Fake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = talk(alice)
@@ -255,7 +255,7 @@ def test_cancel__before_the_model_is_asked__costs_nothing(
 
 
 @pytest.mark.parametrize("failures", [0, 1])
-def test_lost_claim__whatever_comes_of_the_old_one__changes_nothing(
+def test_lost_claim__any_late_result__changes_nothing(
     alice: Person, fake: Fake, failures: int
 ) -> None:
     asked = talk(alice)
@@ -287,7 +287,7 @@ def scheduled() -> list[str]:
     return list(made.values_list("thread__public_id", flat=True))
 
 
-def test_schedule__every_hours__asks_again_after_so_many_if_something_came(
+def test_schedule__every_hours__requests_again_after_new_messages(
     alice: Person, rings: list[Any]
 ) -> None:
     make_thread(alice.actor, "t1", policy=raw({"every_hours": 24}))
@@ -311,7 +311,9 @@ def test_schedule__every_hours__asks_again_after_so_many_if_something_came(
     assert scheduled() == []
 
 
-def test_schedule__who_says_every_hours__the_nearest_wins(alice: Person, mallory: Person) -> None:
+def test_schedule__every_hours_in_several_layers__nearest_wins(
+    alice: Person, mallory: Person
+) -> None:
     policies.put_policy(actor=alice.actor, scope="workspace", body=raw({"every_hours": 1}))
     policies.put_policy(
         actor=alice.actor, scope="agent", name="planner", body=raw({"every_hours": 48})
@@ -334,7 +336,7 @@ def test_schedule__who_says_every_hours__the_nearest_wins(alice: Person, mallory
     assert scheduled() == ["by-agent"]
 
 
-def test_schedule__too_short_to_fold__makes_no_job(alice: Person) -> None:
+def test_schedule__too_short_to_summarize__creates_no_job(alice: Person) -> None:
     make_thread(alice.actor, "t1", policy=raw({"every_hours": 1, "min_gain_tokens": 100}))
     append(alice.actor, "t1", {"role": "user", "content": "x" * 380})
     age(2)
@@ -343,7 +345,7 @@ def test_schedule__too_short_to_fold__makes_no_job(alice: Person) -> None:
     assert scheduled() == ["t1"]
 
 
-def test_schedule__more_than_one_batch__asks_for_all(
+def test_schedule__more_than_one_batch__requests_all(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compactions, "_BATCH", 2)

@@ -22,7 +22,7 @@ __all__ = ["fake", "thread"]
 
 @pytest.mark.parametrize(("threshold", "asked"), [(None, 0), (13, 1), (12, 1), (14, 0)])
 @pytest.mark.parametrize("how", ["append", "commit"])
-def test_trigger__threshold_reached__asks_once(
+def test_trigger__threshold_reached__requests_once(
     alice: Person, rings: list[Any], threshold: int | None, asked: int, how: str
 ) -> None:
     make_thread(alice.actor, "t1", policy=raw({"autocompact_threshold": threshold}))
@@ -59,7 +59,7 @@ def newest() -> str:
     return Compaction.objects.latest("pk").public_id
 
 
-def test_trigger__nothing_can_be_folded__asks_again_when_it_grew_worth_it(
+def test_trigger__nothing_to_summarize__requests_again_after_enough_growth(
     alice: Person, fake: Fake
 ) -> None:
     long_talk(alice, words(200))
@@ -76,7 +76,7 @@ def test_trigger__nothing_can_be_folded__asks_again_when_it_grew_worth_it(
     assert asked_by_size() == 2, "it is below the threshold"
 
 
-def test_trigger__model_fails_or_saves_too_little__no_paid_round_for_each_message(
+def test_trigger__model_fails_or_saves_too_little__does_not_call_it_for_each_message(
     alice: Person, fake: Fake
 ) -> None:
     fake.text = "blah " * 20_000
@@ -96,7 +96,7 @@ def test_trigger__model_fails_or_saves_too_little__no_paid_round_for_each_messag
 
 
 @pytest.mark.parametrize("folds", [1, 2])
-def test_trigger__after_undo__waits_until_so_much_more_came(
+def test_trigger__after_undo__waits_for_as_many_new_messages(
     alice: Person, fake: Fake, folds: int
 ) -> None:
     long_talk(alice)
@@ -131,7 +131,7 @@ def test_trigger__undone_while_another_runs__waits_too(alice: Person, fake: Fake
 
 
 @pytest.mark.parametrize("over", [False, True])
-def test_trigger__asks_the_database__once_over_the_threshold_and_not_below(
+def test_trigger__below_the_threshold__executes_no_statement(
     alice: Person, django_assert_num_queries: Any, over: bool
 ) -> None:
     long_talk(alice, words(200))
@@ -141,7 +141,7 @@ def test_trigger__asks_the_database__once_over_the_threshold_and_not_below(
         compactions.request_when_due(alice.actor, thread, 200 if over else 149)
 
 
-def test_trigger__refused_commit__asks_nothing(alice: Person) -> None:
+def test_trigger__refused_commit__requests_nothing(alice: Person) -> None:
     make_thread(alice.actor, "t1", policy=raw({"autocompact_threshold": 1}))
     builders.make_run(alice.actor, "t1", "r1")
     with pytest.raises(Exception, match="version conflict"):

@@ -93,7 +93,7 @@ def context_is_right(thread_id: str = "t1") -> bool:
 # Doing it ------------------------------------------------------------------------------------
 
 
-def test_run__long_thread__folds_the_beginning_into_a_summary(thread: Person, fake: Fake) -> None:
+def test_run__long_thread__summarizes_the_beginning(thread: Person, fake: Fake) -> None:
     log = Thread.objects.get().message_count
     asked = ask(thread)
     assert run(asked) == "done"
@@ -134,7 +134,7 @@ def test_run__second_pass__updates_the_previous_summary(thread: Person, fake: Fa
     assert context_is_right()
 
 
-def test_run__short_thread__is_skipped_with_words(alice: Person) -> None:
+def test_run__short_thread__is_skipped_with_a_reason(alice: Person) -> None:
     make_thread(alice.actor, "t1")
     append(alice.actor, "t1", {"role": "user", "content": "hi"})
     asked = ask(alice)
@@ -154,7 +154,7 @@ def test_run__summary_saves_too_little__is_skipped(thread: Person, fake: Fake) -
     assert view() == before
 
 
-def test_run__unknown_summarizer__fails_with_words(alice: Person) -> None:
+def test_run__unknown_summarizer__fails_with_a_message(alice: Person) -> None:
     make_thread(alice.actor, "t1", policy=raw({"summarizer": "nobody"}))
     append(alice.actor, "t1", *conversation(6, rounds=2))
     asked = ask(alice)
@@ -162,7 +162,7 @@ def test_run__unknown_summarizer__fails_with_words(alice: Person) -> None:
     assert "nobody" in job(asked).detail
 
 
-def test_run__model_fails__is_tried_again_later_then_given_up(thread: Person, fake: Fake) -> None:
+def test_run__model_fails__is_retried_later_then_given_up(thread: Person, fake: Fake) -> None:
     fake.failures = 9
     asked = ask(thread)
     for attempt in range(1, compaction_jobs.MAX_ATTEMPTS):
@@ -190,21 +190,23 @@ def test_run__crash_in_the_summarizer__does_not_block_the_thread(
     assert run(ask(thread)) == "done"
 
 
-def test_run__messages_appended_meanwhile__stay(thread: Person, fake: Fake) -> None:
+def test_run__messages_appended_meanwhile__are_retained(thread: Person, fake: Fake) -> None:
     fake.during = lambda: append(thread.actor, "t1", {"role": "user", "content": "meanwhile"})
     assert run(ask(thread)) == "done"
     assert "meanwhile" in view()[-1].body
     assert context_is_right()
 
 
-def test_run__thread_deleted_meanwhile__ends_quietly(thread: Person, fake: Fake) -> None:
+def test_run__thread_deleted_meanwhile__ends_without_error(thread: Person, fake: Fake) -> None:
     fake.during = lambda: threads.delete_thread(actor=thread.actor, thread_id="t1")
     assert run(ask(thread)) == "superseded"
     assert not Thread.objects.exists()
     assert not Message.objects.exists()
 
 
-def test_run__another_fold_got_further_meanwhile__is_superseded(thread: Person, fake: Fake) -> None:
+def test_run__another_compaction_reached_further_meanwhile__is_superseded(
+    thread: Person, fake: Fake
+) -> None:
     late = ask(thread)
 
     def overtake() -> None:
@@ -223,9 +225,7 @@ def test_run__another_fold_got_further_meanwhile__is_superseded(thread: Person, 
 # One at a time -------------------------------------------------------------------------------
 
 
-def test_request__one_in_flight__is_the_answer(
-    thread: Person, rings: list[tuple[str, ...]]
-) -> None:
+def test_request__one_in_progress__returns_it(thread: Person, rings: list[tuple[str, ...]]) -> None:
     first = ask(thread)
     assert ask(thread) == first
     assert rings == [(compactions.RUN,)]
@@ -233,7 +233,7 @@ def test_request__one_in_flight__is_the_answer(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_race__askers__get_one_job(thread: Person) -> None:
+def test_race__requests__create_one_job(thread: Person) -> None:
     won, lost = split(race([partial(ask, thread)] * 8))
     assert lost == []
     assert len(set(won)) == 1
@@ -242,7 +242,7 @@ def test_race__askers__get_one_job(thread: Person) -> None:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("module", [compactions, retention])
-def test_race__request_against_deletion__the_one_after_the_other(
+def test_race__request_and_deletion__are_serialized(
     thread: Person, module: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     request = getattr(module, "request_compaction", None) or module.request_snapshots
@@ -271,7 +271,7 @@ def test_race__request_against_deletion__the_one_after_the_other(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_race__workers_of_one_job__one_does_it(thread: Person, fake: Fake) -> None:
+def test_race__workers_of_one_job__one_runs_it(thread: Person, fake: Fake) -> None:
     asked = ask(thread)
     assert sorted(map(str, race([partial(run, asked)] * 8))) == ["None"] * 7 + ["done"]
     assert len(fake.asked) == 1
@@ -280,9 +280,7 @@ def test_race__workers_of_one_job__one_does_it(thread: Person, fake: Fake) -> No
 
 
 @pytest.mark.django_db(transaction=True)
-def test_race__worker_against_writers__context_tokens_stay_right(
-    thread: Person, fake: Fake
-) -> None:
+def test_race__worker_and_writers__context_tokens_are_correct(thread: Person, fake: Fake) -> None:
     asked = ask(thread)
     writes = [
         partial(append, thread.actor, "t1", {"role": "user", "content": f"n{n}"}) for n in range(6)
@@ -292,7 +290,7 @@ def test_race__worker_against_writers__context_tokens_stay_right(
     assert context_is_right()
 
 
-def test_dead_worker__its_job__is_taken_over_after_its_lease(thread: Person, fake: Fake) -> None:
+def test_dead_worker__its_job__is_claimed_after_its_lease(thread: Person, fake: Fake) -> None:
     asked = ask(thread)
     Compaction.objects.update(
         status="running", claim=1, lease_expires_at=Now() + compaction_jobs.LEASE
@@ -304,7 +302,7 @@ def test_dead_worker__its_job__is_taken_over_after_its_lease(thread: Person, fak
     assert run(asked) == "done"
 
 
-def test_slow_worker__whose_job_was_taken_over__applies_nothing(thread: Person, fake: Fake) -> None:
+def test_slow_worker__lost_its_lease__applies_nothing(thread: Person, fake: Fake) -> None:
     asked = ask(thread)
 
     def lose_the_lease() -> None:
@@ -324,7 +322,7 @@ def stood_for(person: Person, asked: str, query: str = "") -> list[int]:
     return [message["seq"] for message in body["items"]]
 
 
-def test_coverage__of_a_summary__is_every_message_it_stands_for(
+def test_coverage__of_a_summary__contains_every_message_it_replaces(
     thread: Person, fake: Fake, bob: Person
 ) -> None:
     first = ask(thread)
@@ -347,7 +345,7 @@ def test_coverage__of_a_summary__is_every_message_it_stands_for(
     assert stood_for(bob, first) == list(range(1, upto + 1))
 
 
-def test_coverage__turn_folded_inside__leaves_the_carried_question_out(
+def test_coverage__turn_cut_inside__excludes_the_retained_question(
     alice: Person, fake: Fake
 ) -> None:
     policy = {"summarizer": "fake", "min_recent_messages": 2, "min_savings_ratio": 0.9}
@@ -368,7 +366,7 @@ def test_coverage__turn_folded_inside__leaves_the_carried_question_out(
 # Undo, cancel, retry -------------------------------------------------------------------------
 
 
-def test_undo__lifts_the_fold_and_deletes_nothing(thread: Person, fake: Fake) -> None:
+def test_undo__any__restores_the_messages_and_deletes_nothing(thread: Person, fake: Fake) -> None:
     before = [message.seq for message in view()]
     tokens = Thread.objects.get().context_tokens
     asked = ask(thread)
@@ -403,7 +401,7 @@ def test_undo__inner_of_two__is_refused_until_the_outer_is_undone(
     assert context_is_right()
 
 
-def test_undo__while_a_later_one_is_written__that_one_is_not_built_on_it(
+def test_undo__while_a_later_one_runs__that_one_does_not_build_on_it(
     thread: Person, fake: Fake
 ) -> None:
     before = [message.seq for message in view()]
@@ -441,7 +439,7 @@ def test_cancel__queued_or_running__applies_nothing(thread: Person, fake: Fake) 
     assert refused.value.detail == "the compaction is already cancelled"
 
 
-def test_retry__of_what_did_not_happen__is_a_new_job(thread: Person, fake: Fake) -> None:
+def test_retry__of_a_failed_job__is_a_new_job(thread: Person, fake: Fake) -> None:
     asked = ask(thread)
     with pytest.raises(Conflict):
         compactions.retry_compaction(actor=thread.actor, compaction_id=asked)
@@ -453,7 +451,7 @@ def test_retry__of_what_did_not_happen__is_a_new_job(thread: Person, fake: Fake)
         compactions.retry_compaction(actor=thread.actor, compaction_id=again.public_id)
 
 
-def test_viewer__any_verb__is_forbidden(thread: Person, bob: Person) -> None:
+def test_viewer__any_action__is_forbidden(thread: Person, bob: Person) -> None:
     asked = ask(thread)
     for verb in (
         lambda: ask(bob),
@@ -468,7 +466,7 @@ def test_viewer__any_verb__is_forbidden(thread: Person, bob: Person) -> None:
 # The view ------------------------------------------------------------------------------------
 
 
-def test_context__folded_and_cut__parts_no_call_from_its_results(
+def test_context__summarized_and_cut__separates_no_call_from_its_results(
     thread: Person, fake: Fake
 ) -> None:
     run(ask(thread))
@@ -484,7 +482,7 @@ def test_context__folded_and_cut__parts_no_call_from_its_results(
         assert len(bodies) + shown.left_out == len(whole.messages)
 
 
-def test_context__dangling_call__gets_a_stand_in(alice: Person) -> None:
+def test_context__call_without_result__gets_a_placeholder(alice: Person) -> None:
     make_thread(alice.actor, "t1")
     append(alice.actor, "t1", *conversation(1, rounds=1)[:3], {"role": "user", "content": "well?"})
     bodies = [
@@ -495,7 +493,7 @@ def test_context__dangling_call__gets_a_stand_in(alice: Person) -> None:
     assert bodies[3]["content"] == "[Tool execution was interrupted]"
 
 
-def test_context__within_max_tokens__counts_the_stand_ins_too(alice: Person) -> None:
+def test_context__within_max_tokens__counts_placeholders(alice: Person) -> None:
     make_thread(alice.actor, "t1")
     calls = [{"id": f"c{n}", "name": "f", "arguments": {}} for n in range(5)]
     user = {"role": "user", "content": "hi"}
@@ -535,7 +533,7 @@ STEP = st.one_of(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-def test_context_tokens__whatever_happens__are_the_sum_over_the_view(
+def test_context_tokens__after_any_operation__is_the_sum_over_the_view(
     alice: Person, fake: Fake, steps: list[Any]
 ) -> None:
     policy = {"summarizer": "fake", "min_gain_tokens": 0, "min_savings_ratio": 0}

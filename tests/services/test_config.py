@@ -146,9 +146,7 @@ def _raw_writes(actor: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", _raw_writes(None))
-def test_raw_write__reserved_namespace__is_refused_and_points_to_config(
-    registry: Person, name: str
-) -> None:
+def test_raw_write__reserved_namespace__is_refused_with_a_hint(registry: Person, name: str) -> None:
     before = read(registry)
     with pytest.raises(Forbidden) as refused:
         _raw_writes(registry.actor)[name]()
@@ -156,7 +154,7 @@ def test_raw_write__reserved_namespace__is_refused_and_points_to_config(
     assert read(registry) == before
 
 
-def test_bulk__by_key_prefix_and_scope__leaves_the_registry_alone(registry: Person) -> None:
+def test_bulk__by_key_prefix_and_scope__skips_the_registry(registry: Person) -> None:
     actor = registry.actor
     write(registry, Kind.PROVIDERS, "global", {"adapter": "x"})
     make_namespace(actor)
@@ -170,7 +168,7 @@ def test_bulk__by_key_prefix_and_scope__leaves_the_registry_alone(registry: Pers
     assert secret_of(registry) == SECRET
 
 
-def test_raw_read__reserved_namespace__is_an_entry_like_any_other(registry: Person) -> None:
+def test_raw_read__reserved_namespace__is_an_ordinary_entry(registry: Person) -> None:
     patch(registry, Kind.PROVIDERS, "openai", {"timeout_secs": 5})
     raw_answer = registry.api("GET", "/state/config.providers/openai")
     assert (
@@ -204,7 +202,7 @@ def test_put__new_record__has_its_id_and_a_marker(alice: Person) -> None:
     assert secret_of(alice) == SECRET
 
 
-def test_put__marker_that_was_read__keeps_the_secret(registry: Person) -> None:
+def test_put__marker_from_a_read__keeps_the_secret(registry: Person) -> None:
     shown = read(registry)
     write(registry, Kind.PROVIDERS, "openai", shown | {"timeout_secs": 9})
     assert secret_of(registry) == SECRET
@@ -218,14 +216,14 @@ def test_put__null_or_nothing__clears_the_secret(registry: Person, cleared: Any)
     assert not ConfigSecret.objects.exists()
 
 
-def test_put__marker_where_none_is_set__is_refused(registry: Person) -> None:
+def test_put__marker_without_a_secret__is_refused(registry: Person) -> None:
     marker = read(registry)["api_key"]
     with pytest.raises(Invalid) as refused:
         write(registry, Kind.PROVIDERS, "other", {"adapter": "x", "api_key": marker})
     assert refused.value.data["errors"][0]["pointer"] == "/api_key"
 
 
-def test_put__precondition__is_kept_and_explained_with_markers(registry: Person) -> None:
+def test_put__stale_precondition__is_a_conflict_with_markers(registry: Person) -> None:
     shown = read(registry)
     patch(registry, Kind.PROVIDERS, "openai", {"api_key": NEWER, "timeout_secs": 5})
     with pytest.raises(VersionConflict) as refused:
@@ -248,7 +246,7 @@ def test_put__precondition__is_kept_and_explained_with_markers(registry: Person)
     )
 
 
-def test_put__on_conflict_merge__joins_and_keeps_their_secret(registry: Person) -> None:
+def test_put__on_conflict_merge__merges_and_keeps_their_secret(registry: Person) -> None:
     shown = read(registry)
     patch(registry, Kind.PROVIDERS, "openai", {"api_key": NEWER})
     made = registry.api(
@@ -268,7 +266,7 @@ def test_put__on_conflict_merge__joins_and_keeps_their_secret(registry: Person) 
     assert secret_of(registry) == NEWER
 
 
-def test_put__secret_alone_changed_meanwhile__is_joined(registry: Person) -> None:
+def test_put__only_the_secret_changed_meanwhile__is_merged(registry: Person) -> None:
     shown = read(registry)
     patch(registry, Kind.PROVIDERS, "openai", {"timeout_secs": 6})
     made = registry.api(
@@ -295,7 +293,7 @@ def test_put__secret_alone_changed_meanwhile__is_joined(registry: Person) -> Non
         ("update", {"op": "add", "path": "/timeout_secs", "value": 5}, SECRET),
     ],
 )
-def test_patch__every_kind__sets_keeps_or_clears(
+def test_patch__any_kind__can_set_keep_or_clear_secrets(
     registry: Person, kind: Any, operations: Any, expected: str | None
 ) -> None:
     shown = patch(registry, Kind.PROVIDERS, "openai", operations, patch=kind)
@@ -315,7 +313,7 @@ def test_patch__every_kind__sets_keeps_or_clears(
         ("update", {"op": "max", "path": "/api_key", "value": 1}),
     ],
 )
-def test_patch__that_looks_at_a_secret__meets_the_marker(
+def test_patch__test_of_a_secret__compares_the_marker(
     registry: Person, kind: Any, operations: Any
 ) -> None:
     with pytest.raises((Conflict, Invalid)) as refused:
@@ -329,7 +327,7 @@ def test_patch__absent_record__is_not_found(alice: Person) -> None:
         patch(alice, Kind.PROVIDERS, "nobody", {"adapter": "x"})
 
 
-def test_restore__old_version__keeps_the_secret_of_now(registry: Person) -> None:
+def test_restore__old_version__keeps_the_current_secret(registry: Person) -> None:
     patch(registry, Kind.PROVIDERS, "openai", {"api_key": NEWER, "timeout_secs": 5})
     at: dict[str, Any] = {"actor": registry.actor, "kind": Kind.PROVIDERS, "identity": "openai"}
     with pytest.raises(VersionConflict):
@@ -345,7 +343,7 @@ def test_restore__old_version__keeps_the_secret_of_now(registry: Person) -> None
     assert answer.status_code == 404
 
 
-def test_delete__then_restore__comes_back_without_its_secret(registry: Person) -> None:
+def test_delete__then_restore__has_no_secret(registry: Person) -> None:
     delete(registry, Kind.PROVIDERS, "openai", force=True)
     assert not ConfigSecret.objects.exists()
     with pytest.raises(NotFound):
@@ -358,14 +356,12 @@ def test_delete__then_restore__comes_back_without_its_secret(registry: Person) -
 
 
 @pytest.mark.parametrize("identity", ["thread::t1", "a b", "-x", "x" * 129])
-def test_put__id_of_another_grammar__is_refused(alice: Person, identity: str) -> None:
+def test_put__invalid_id__is_refused(alice: Person, identity: str) -> None:
     with pytest.raises(BadRequest, match="invalid id"):
         write(alice, Kind.PROVIDERS, identity, PROVIDER)
 
 
-def test_put__value_that_is_no_record__is_told_by_pointer_and_without_values(
-    alice: Person, caplog: Any
-) -> None:
+def test_put__invalid_record__is_located_without_quoting_values(alice: Person, caplog: Any) -> None:
     caplog.set_level(logging.DEBUG)
     for value, pointer in (
         ({"adapter": SECRET, "timeout_secs": SECRET}, "/timeout_secs"),
@@ -391,7 +387,7 @@ def test_put__value_that_is_no_record__is_told_by_pointer_and_without_values(
 # References and dependents -----------------------------------------------------------------------
 
 
-def test_put__reference_that_leads_nowhere__is_named(registry: Person) -> None:
+def test_put__broken_reference__is_reported(registry: Person) -> None:
     with pytest.raises(Invalid) as refused:
         write(registry, Kind.MODELS, "small", MODEL | {"provider_id": "nobody"})
     assert refused.value.data["errors"] == [
@@ -404,7 +400,7 @@ def test_put__reference_that_leads_nowhere__is_named(registry: Person) -> None:
     assert [each["pointer"] for each in errors] == ["/model_id", "/delegates/1"]
 
 
-def test_put__reference_outside_of_the_narrowing__looks_absent(registry: Person) -> None:
+def test_put__reference_outside_the_permissions__appears_broken(registry: Person) -> None:
     _, narrow = make_token(registry, Role.ADMIN, namespaces=["config.models"])
     with pytest.raises(Invalid):
         write(narrow, Kind.MODELS, "small", MODEL)
@@ -436,7 +432,7 @@ def test_delete__with_dependents__is_refused_unless_forced(registry: Person) -> 
     assert registry.api("GET", "/config/agents/planner").status_code == 200
 
 
-def test_delete__dependents_outside_of_the_narrowing__are_counted_and_not_named(
+def test_delete__dependents_outside_the_permissions__are_counted_but_not_named(
     registry: Person,
 ) -> None:
     secret, _ = make_token(registry, Role.ADMIN, namespaces=["config.providers"])
@@ -456,7 +452,7 @@ def test_delete__if_match__is_honoured(registry: Person) -> None:
     assert delete(registry, Kind.AGENTS, "planner", precondition=Precondition(1)).version == 2
 
 
-def test_find_model__known__tells_what_callers_need(registry: Person) -> None:
+def test_find_model__configured__returns_the_connection(registry: Person) -> None:
     patch(registry, Kind.MODELS, "big", {"input_token_price_per_million_usd": 2.5})
     found = config.find_model(workspace_id=registry.workspace.pk, model_id="big")
     assert (found.provider_id, found.upstream_model, found.context_window) == (
@@ -470,7 +466,7 @@ def test_find_model__known__tells_what_callers_need(registry: Person) -> None:
 # Who may -----------------------------------------------------------------------------------------
 
 
-def test_roles__viewer_and_editor__read_and_do_not_write(registry: Person, bob: Person) -> None:
+def test_roles__viewer_and_editor__may_read_but_not_write(registry: Person, bob: Person) -> None:
     erin = make_person("erin", "acme", Role.EDITOR)
     for person in (bob, erin):
         assert read(person)["api_key"]["$secret"]
@@ -487,7 +483,7 @@ def test_roles__viewer_and_editor__read_and_do_not_write(registry: Person, bob: 
     assert secret_of(registry) == SECRET
 
 
-def test_workspace__other__has_a_registry_of_its_own(registry: Person, mallory: Person) -> None:
+def test_workspace__other__has_its_own_registry(registry: Person, mallory: Person) -> None:
     with pytest.raises(NotFound):
         read(mallory)
     write(mallory, Kind.PROVIDERS, "openai", {"adapter": "x", "api_key": NEWER})
@@ -498,7 +494,7 @@ def test_workspace__other__has_a_registry_of_its_own(registry: Person, mallory: 
 
 
 @pytest.mark.django_db(transaction=True)
-def test_race__delete_against_new_dependents__leaves_nothing_dangling(alice: Person) -> None:
+def test_race__delete_and_new_dependents__leave_no_broken_reference(alice: Person) -> None:
     for number in range(5):
         provider = f"p{number}"
         write(alice, Kind.PROVIDERS, provider, {"adapter": "x"})
@@ -523,7 +519,7 @@ def test_race__delete_against_new_dependents__leaves_nothing_dangling(alice: Per
 
 
 @pytest.mark.django_db(transaction=True)
-def test_race__new_secrets_and_redaction__keep_what_the_value_names(alice: Person) -> None:
+def test_race__new_secrets_and_redaction__keep_referenced_secrets(alice: Person) -> None:
     write(alice, Kind.PROVIDERS, "openai", PROVIDER)
     for number in range(4):
         race(

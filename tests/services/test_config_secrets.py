@@ -42,7 +42,7 @@ from tests.services.test_config import (
 __all__ = ["registry"]
 
 
-def test_canary__everything_we_do__leaves_no_secret_anywhere(
+def test_secret__any_operation__appears_in_no_response_table_or_log(
     registry: Person, bob: Person, caplog: Any
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -116,7 +116,7 @@ def test_canary__everything_we_do__leaves_no_secret_anywhere(
     assert secret_of(registry) == SECRET
 
 
-def test_stored_value__raw_secret__would_not_even_fit_the_schema(registry: Person) -> None:
+def test_stored_value__plain_secret__is_invalid_under_the_schema(registry: Person) -> None:
     known = namespaces.find_definition(registry.actor, "config.providers", fresh=True)
     assert known.validator.faults({"id": "x", "adapter": "x", "api_key": SECRET})
 
@@ -127,7 +127,9 @@ def test_ciphertext__same_secret_twice__differs(registry: Person) -> None:
     assert bytes(ConfigSecret.objects.get().ciphertext) != first
 
 
-def test_ciphertext__moved_or_altered__does_not_open(registry: Person, mallory: Person) -> None:
+def test_ciphertext__moved_or_altered__cannot_be_decrypted(
+    registry: Person, mallory: Person
+) -> None:
     write(registry, Kind.PROVIDERS, "other", {"adapter": "x", "api_key": NEWER})
     write(mallory, Kind.PROVIDERS, "openai", {"adapter": "x", "api_key": NEWER})
     stolen = ConfigSecret.objects.get(entry__key="other").ciphertext
@@ -144,14 +146,14 @@ def test_ciphertext__moved_or_altered__does_not_open(registry: Person, mallory: 
         secret_of(registry, "other")
 
 
-def test_secret__of_nobody__is_not_found(registry: Person) -> None:
+def test_secret__without_a_record__is_not_found(registry: Person) -> None:
     write(registry, Kind.PROVIDERS, "local", {"adapter": "ollama"})
     assert secret_of(registry, "local") is None
     with pytest.raises(NotFound):
         secret_of(registry, "nobody")
 
 
-def test_rotate__new_key__opens_what_the_old_one_sealed(registry: Person, settings: Any) -> None:
+def test_rotate__new_key__can_decrypt_old_secrets(registry: Person, settings: Any) -> None:
     settings.CONFIG_SECRET_KEYS = ["first of its kind"]
     assert secret_of(registry) == SECRET  # by the SECRET_KEY, still
     settings.CONFIG_SECRET_KEYS = ["second", "first of its kind"]
@@ -164,7 +166,7 @@ def test_rotate__new_key__opens_what_the_old_one_sealed(registry: Person, settin
     assert Entry.objects.aggregate(newest=Max("version"))["newest"] == 1
 
 
-def test_rotate__key_that_is_gone__is_said_and_changes_nothing(
+def test_rotate__key_missing__is_reported_and_changes_nothing(
     registry: Person, settings: Any
 ) -> None:
     before = bytes(ConfigSecret.objects.get().ciphertext)
@@ -181,7 +183,7 @@ def test_rotate__key_that_is_gone__is_said_and_changes_nothing(
 
 
 @pytest.mark.parametrize("pointers", [[], ["/api_key"], ["/api_key/$secret"]])
-def test_redact__the_secret__destroys_it(registry: Person, pointers: list[str]) -> None:
+def test_redact__secret__deletes_it(registry: Person, pointers: list[str]) -> None:
     redactions.redact_entry(
         actor=registry.actor,
         namespace="config.providers",
@@ -206,7 +208,7 @@ def test_redact__another_place__keeps_the_secret(registry: Person) -> None:
     assert secret_of(registry) == SECRET
 
 
-def test_erase__key__destroys_the_secret(registry: Person) -> None:
+def test_erase__key__deletes_the_secret(registry: Person) -> None:
     done = erasures.erase(actor=registry.actor, key="openai", reason="asked to")
     assert done.counts["config_secrets"] == 1
     assert not ConfigSecret.objects.exists()

@@ -38,7 +38,7 @@ def box(alice: Person) -> Person:
     return alice
 
 
-def test_replay__dead_letter__is_in_line_again_with_all_its_attempts(box: Person) -> None:
+def test_replay__dead_letter__is_requeued_with_all_its_attempts(box: Person) -> None:
     letter = bury(box)
     dispatches.interrupt_thread(actor=box.actor, thread_id="t1")
     row = dead_letters.replay_dispatch(actor=box.actor, dispatch_id=letter, reason="fixed")
@@ -50,7 +50,7 @@ def test_replay__dead_letter__is_in_line_again_with_all_its_attempts(box: Person
     assert ack(box, *take(box)) == "Acked"
 
 
-def test_replay__what_is_no_dead_letter__is_a_conflict(box: Person) -> None:
+def test_replay__not_a_dead_letter__is_a_conflict(box: Person) -> None:
     made = enqueue(box)
     with pytest.raises(Conflict) as refused:
         dead_letters.replay_dispatch(actor=box.actor, dispatch_id=made)
@@ -59,7 +59,7 @@ def test_replay__what_is_no_dead_letter__is_a_conflict(box: Person) -> None:
         dead_letters.replay_dispatch(actor=box.actor, dispatch_id="nope")
 
 
-def test_replay__while_its_dedupe_key_is_open__is_a_conflict(box: Person) -> None:
+def test_replay__dedupe_key_in_use__is_a_conflict(box: Person) -> None:
     letter = bury(box, dedupe_key="nightly")
     enqueue(box, dedupe_key="nightly")
     with pytest.raises(Conflict) as refused:
@@ -69,7 +69,7 @@ def test_replay__while_its_dedupe_key_is_open__is_a_conflict(box: Person) -> Non
     assert replay_all(box) == 0
 
 
-def test_replay_all__letters_with_one_dedupe_key__brings_the_newest_back(box: Person) -> None:
+def test_replay_all__several_with_one_dedupe_key__requeues_the_newest(box: Person) -> None:
     old, new, plain = (
         bury(box, dedupe_key="nightly"),
         bury(box, dedupe_key="nightly"),
@@ -85,7 +85,7 @@ def test_replay_all__letters_with_one_dedupe_key__brings_the_newest_back(box: Pe
     assert sorted(claimed(box, limit=10)) == sorted([new, plain])
 
 
-def test_replay_all__of_a_thread_or_an_agent__leaves_the_others(box: Person) -> None:
+def test_replay_all__of_a_thread_or_an_agent__keeps_the_others(box: Person) -> None:
     first, second = bury(box, agent_id="planner"), bury(box, thread="t2", agent_id="writer")
     assert replay_all(box, thread_id="t1", agent_id="writer") == 0
     assert replay_all(box, agent_id="writer") == 1
@@ -95,7 +95,7 @@ def test_replay_all__of_a_thread_or_an_agent__leaves_the_others(box: Person) -> 
         replay_all(box, thread_id="nope")
 
 
-def test_clear__counts_first_and_then_deletes_for_good(box: Person) -> None:
+def test_clear__dry_run_then_clear__counts_then_deletes_permanently(box: Person) -> None:
     letter, other = bury(box), bury(box, thread="t2")
     queued = enqueue(box)
     clear = partial(dead_letters.clear_dead_letters, actor=box.actor, thread_id="t1")
@@ -108,9 +108,7 @@ def test_clear__counts_first_and_then_deletes_for_good(box: Person) -> None:
     assert (trace.thread, trace.detail, trace.reason) == ("t1", {"dispatches": 1}, "old news")
 
 
-def test_clear__needs_an_admin_and_stays_within_a_narrowed_token(
-    box: Person, mallory: Person
-) -> None:
+def test_clear__by_editor_or_restricted_token__is_limited(box: Person, mallory: Person) -> None:
     mine, other = bury(box), bury(box, thread="t2")
     with pytest.raises(Forbidden):
         dead_letters.clear_dead_letters(actor=make_token(box, Role.EDITOR)[1])
@@ -122,7 +120,7 @@ def test_clear__needs_an_admin_and_stays_within_a_narrowed_token(
     assert status(other) == "DeadLetter"
 
 
-def test_purge__what_is_past_its_retention__goes_and_dead_letters_stay_longer(
+def test_purge__past_the_retention__deletes_and_keeps_dead_letters_longer(
     box: Person,
 ) -> None:
     acked = enqueue(box)
@@ -144,7 +142,7 @@ def test_purge__what_is_past_its_retention__goes_and_dead_letters_stay_longer(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_race__replays_and_clears_of_many_threads__each_letter_has_one_fate(box: Person) -> None:
+def test_race__replays_and_clears_of_many_threads__each_has_one_result(box: Person) -> None:
     for number in range(6):
         make_thread(box.actor, f"many-{number}")
         bury(box, thread=f"many-{number}")

@@ -130,7 +130,7 @@ def test_deliver__secret_rotated__signed_with_both_until_the_overlap_ends(
     assert [is_signed(new_only, secret) for secret in (first, second)] == [False, True]
 
 
-def test_deliver__secret_key_is_gone__sends_nothing_unsigned_and_says_so(
+def test_deliver__secret_key_missing__sends_nothing_unsigned_and_reports_it(
     alice: Person, receiver: Receiver
 ) -> None:
     hook, _ = make(alice, receiver)
@@ -183,9 +183,7 @@ def test_drain__several_workers_and_failures_between__accepted_in_feed_order(
     assert {row.status for row in rows_of(hook)} == {"delivered"}
 
 
-def test_deliver__one_that_is_not_the_first__is_not_taken(
-    alice: Person, receiver: Receiver
-) -> None:
+def test_deliver__not_the_first__is_not_claimed(alice: Person, receiver: Receiver) -> None:
     hook, _ = make(alice, receiver)
     write(alice, "a", "b")
     pump(hook)
@@ -197,7 +195,9 @@ def test_deliver__one_that_is_not_the_first__is_not_taken(
     assert receiver.keys == ["a", "b"]
 
 
-def test_deliver__two_workers_take_the_same__one_request(alice: Person, receiver: Receiver) -> None:
+def test_deliver__two_workers_claim_the_same__sends_one_request(
+    alice: Person, receiver: Receiver
+) -> None:
     hook, _ = make(alice, receiver)
     write(alice, "a")
     pump(hook)
@@ -207,7 +207,7 @@ def test_deliver__two_workers_take_the_same__one_request(alice: Person, receiver
     assert receiver.keys == ["a"]
 
 
-def test_deliver__replayed_one_and_the_next_at_the_same_moment__one_in_flight(
+def test_deliver__replayed_and_next_at_the_same_moment__one_is_in_progress(
     alice: Person,
 ) -> None:
     """The first is queued again while the second is under way: the index keeps them apart."""
@@ -243,7 +243,7 @@ def test_deliver__replayed_one_and_the_next_at_the_same_moment__one_in_flight(
 # Failures ------------------------------------------------------------------------------------
 
 
-def test_deliver__receiver_fails_twice__arrives_at_the_third_attempt(alice: Person) -> None:
+def test_deliver__receiver_fails_twice__succeeds_at_the_third_attempt(alice: Person) -> None:
     with receiving(by_attempt(500, 503)) as receiver:
         hook, _ = make(alice, receiver)
         write(alice, "a")
@@ -263,7 +263,7 @@ def test_deliver__receiver_fails_twice__arrives_at_the_third_attempt(alice: Pers
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 429, 500, 302])
-def test_deliver__attempts_used_up__dead_letter_and_the_next_goes_on(
+def test_deliver__attempts_exhausted__is_a_dead_letter_and_the_next_is_delivered(
     alice: Person, status: int
 ) -> None:
     with receiving(by_attempt(status, status, status)) as receiver:
@@ -278,7 +278,7 @@ def test_deliver__attempts_used_up__dead_letter_and_the_next_goes_on(
     assert f"the receiver returned {status}" in row.error
 
 
-def test_deliver__failed__waits_longer_each_time(
+def test_deliver__failed__pauses_increase(
     alice: Person, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.WEBHOOK_RETRY_SECONDS = 100
@@ -308,9 +308,7 @@ def test_deliver__retry_after__is_honoured(alice: Person) -> None:
     assert late.count() == 1
 
 
-def test_deliver__receiver_hangs__fails_in_time_and_is_tried_again(
-    alice: Person, settings: Any
-) -> None:
+def test_deliver__receiver_hangs__times_out_and_is_retried(alice: Person, settings: Any) -> None:
     settings.WEBHOOK_TIMEOUT_SECONDS = 0.2
     with receiving(hang) as receiver:
         hook, _ = make(alice, receiver)
@@ -321,21 +319,21 @@ def test_deliver__receiver_hangs__fails_in_time_and_is_tried_again(
     assert row.response_status is None
 
 
-def test_deliver__answer_without_end__counts_by_its_status(alice: Person) -> None:
+def test_deliver__endless_response__counts_by_its_status(alice: Person) -> None:
     with receiving(flood) as receiver:
         hook, _ = make(alice, receiver)
         write(alice, "a")
         assert work(hook) == [("a", "delivered")]
 
 
-def test_deliver__nobody_listens__says_so(alice: Person) -> None:
+def test_deliver__no_listener__reports_it(alice: Person) -> None:
     hook, _ = make(alice, f"http://127.0.0.1:{free_port()}/")
     write(alice, "a")
     assert work(hook) == [("a", "failed")]
     assert rows_of(hook)[0].error == "connection refused"
 
 
-def test_deliver__redirect_to_the_inside__is_not_followed(
+def test_deliver__redirect_to_a_private_address__is_not_followed(
     alice: Person, receiver: Receiver
 ) -> None:
     with receiving(answer(307, Location=receiver.url)) as outside:
@@ -373,7 +371,7 @@ def _two_dead(alice: Person, receiver: Receiver) -> Webhook:
     return hook
 
 
-def test_replay_dead_letters__all_of_them__arrive_first_and_in_order(
+def test_replay_dead_letters__all__are_delivered_first_and_in_order(
     alice: Person, receiver: Receiver
 ) -> None:
     hook = _two_dead(alice, receiver)
@@ -383,7 +381,7 @@ def test_replay_dead_letters__all_of_them__arrive_first_and_in_order(
     assert webhook_flow.replay_dead_letters(actor=alice.actor, webhook_id=hook.public_id) == 0
 
 
-def test_replay_delivery__delivered_one__the_same_event_once_more(
+def test_replay_delivery__delivered__sends_the_same_event_again(
     alice: Person, receiver: Receiver
 ) -> None:
     hook, secret = make(alice, receiver)
@@ -399,7 +397,7 @@ def test_replay_delivery__delivered_one__the_same_event_once_more(
     assert rows_of(hook)[0].replays == 1
 
 
-def test_replay_delivery__failed_one__is_tried_now(alice: Person, settings: Any) -> None:
+def test_replay_delivery__failed__is_attempted_now(alice: Person, settings: Any) -> None:
     settings.WEBHOOK_RETRY_SECONDS = 3000
     with receiving(by_attempt(500)) as receiver:
         hook, _ = make(alice, receiver)
@@ -412,7 +410,7 @@ def test_replay_delivery__failed_one__is_tried_now(alice: Person, settings: Any)
 # Switching off -------------------------------------------------------------------------------
 
 
-def test_deliver__nothing_arrived_for_a_day__is_disabled_with_the_reason(alice: Person) -> None:
+def test_deliver__all_failed_for_a_day__webhook_is_disabled_with_the_reason(alice: Person) -> None:
     with receiving(by_attempt(500, 500)) as receiver:
         hook, _ = make(alice, receiver)
         write(alice, "a", "b")
@@ -431,7 +429,7 @@ def test_deliver__nothing_arrived_for_a_day__is_disabled_with_the_reason(alice: 
         assert work(hook) == [("a", "delivered"), ("b", "delivered")]
 
 
-def test_deliver__receiver_is_gone__is_disabled_at_once(alice: Person) -> None:
+def test_deliver__receiver_returns_gone__webhook_is_disabled_at_once(alice: Person) -> None:
     with receiving(answer(410)) as receiver:
         hook, _ = make(alice, receiver)
         write(alice, "a")
@@ -443,7 +441,7 @@ def test_deliver__receiver_is_gone__is_disabled_at_once(alice: Person) -> None:
 # Tests ---------------------------------------------------------------------------------------
 
 
-def test_send_test__paused_webhook_with_a_queue__goes_at_once_and_once(alice: Person) -> None:
+def test_send_test__paused_webhook_with_a_queue__is_sent_at_once_and_once(alice: Person) -> None:
     with receiving(answer(500)) as receiver:
         hook, secret = make(alice, receiver)
         write(alice, "a")
@@ -473,9 +471,7 @@ def _abandon(hook: Webhook, attempts: int = 1) -> WebhookDelivery:
     return row
 
 
-def test_tick__worker_died__its_delivery_is_found_and_made(
-    alice: Person, receiver: Receiver
-) -> None:
+def test_tick__worker_died__its_delivery_is_repeated(alice: Person, receiver: Receiver) -> None:
     hook, _ = make(alice, receiver)
     write(alice, "a")
     _abandon(hook)
@@ -498,7 +494,7 @@ def test_tick__worker_died_in_the_last_attempt__is_a_dead_letter(
     assert work(hook) == [("a", "dead"), ("b", "delivered")]
 
 
-def test_settle__claim_was_taken_over__records_nothing(alice: Person, receiver: Receiver) -> None:
+def test_settle__claim_was_taken_over__writes_nothing(alice: Person, receiver: Receiver) -> None:
     hook, _ = make(alice, receiver)
     write(alice, "a")
     pump(hook)
@@ -513,7 +509,7 @@ def test_settle__claim_was_taken_over__records_nothing(alice: Person, receiver: 
     assert hook.failing_since is None
 
 
-def test_deliver__webhook_deleted_meanwhile__ends_quietly(alice: Person) -> None:
+def test_deliver__webhook_deleted_meanwhile__ends_without_error(alice: Person) -> None:
     def delete(handler: Handler, number: int) -> None:
         race([lambda: Webhook.objects.all().delete()])
         answer(204)(handler, number)
@@ -528,7 +524,7 @@ def test_deliver__webhook_deleted_meanwhile__ends_quietly(alice: Person) -> None
 # Sweeps --------------------------------------------------------------------------------------
 
 
-def test_anything_to_do__without_webhooks__no(alice: Person, receiver: Receiver) -> None:
+def test_anything_to_do__without_webhooks__is_false(alice: Person, receiver: Receiver) -> None:
     assert not deliveries.anything_to_do()
     hook, _ = make(alice, receiver)
     assert deliveries.anything_to_do()
@@ -538,7 +534,9 @@ def test_anything_to_do__without_webhooks__no(alice: Person, receiver: Receiver)
     assert deliveries.anything_to_do()
 
 
-def test_purge__finished_deliveries__by_status_and_age(alice: Person, receiver: Receiver) -> None:
+def test_purge__finished_deliveries__are_deleted_by_status_and_age(
+    alice: Person, receiver: Receiver
+) -> None:
     hook, _ = make(alice, receiver)
     write(alice, *"abcdef")
     pump(hook)

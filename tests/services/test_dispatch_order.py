@@ -49,7 +49,7 @@ def test_claim__of_several_threads__takes_the_first_of_each_in_order(box: Person
     assert claimed(box, limit=10) == []
 
 
-def test_claim__thread_with_a_claimed_one__is_passed_by_whatever_the_limit(box: Person) -> None:
+def test_claim__thread_with_a_claimed_one__is_skipped_regardless_of_the_limit(box: Person) -> None:
     first, second = enqueue(box), enqueue(box)
     got = claim(box, limit=100)
     assert [row.public_id for row in got.dispatches] == [first]
@@ -64,7 +64,7 @@ def test_database__second_claimed_of_a_thread__is_refused_by_the_index(box: Pers
         Dispatch.objects.update(status="Claimed")
 
 
-def test_claim__not_yet_available__is_left_and_comes_when_its_time_has_come(box: Person) -> None:
+def test_claim__not_yet_available__is_skipped_until_its_time(box: Person) -> None:
     soon = datetime.now(UTC) + timedelta(hours=1)
     later = enqueue(box, priority=0, available_at=soon)
     now = enqueue(box, priority=255)
@@ -74,14 +74,14 @@ def test_claim__not_yet_available__is_left_and_comes_when_its_time_has_come(box:
     assert dispatches.cancel_dispatch(actor=box.actor, dispatch_id=later).status == "Cancelled"
 
 
-def test_claim__delayed_one_that_is_due__overtakes_by_its_priority(box: Person) -> None:
+def test_claim__delayed_one_that_is_due__is_ordered_by_its_priority(box: Person) -> None:
     later = enqueue(box, priority=0, available_at=datetime.now(UTC) + timedelta(hours=1))
     enqueue(box, priority=255)
     shift(later, 3601)
     assert claimed(box) == [later]
 
 
-def test_claim__for_an_agent__is_of_threads_where_it_is_its_turn(box: Person) -> None:
+def test_claim__for_an_agent__is_from_threads_whose_next_dispatch_is_its(box: Person) -> None:
     make_run(box.actor, "t2", "r2", agent_id="writer")
     enqueue(box, thread="t1", agent_id="planner")
     mine = enqueue(box, thread="t1", agent_id="writer", priority=200)
@@ -92,7 +92,7 @@ def test_claim__for_an_agent__is_of_threads_where_it_is_its_turn(box: Person) ->
     assert claimed(box, agent_id="writer", limit=10) == [mine]
 
 
-def test_claim__narrowed_token__sees_its_threads_only(box: Person) -> None:
+def test_claim__restricted_token__gets_permitted_threads_only(box: Person) -> None:
     enqueue(box, thread="t1")
     mine = enqueue(box, thread="t2", priority=255)
     _, narrow = make_token(box, thread_prefixes=["t2"])
@@ -102,7 +102,7 @@ def test_claim__narrowed_token__sees_its_threads_only(box: Person) -> None:
         dispatches.claim_dispatches(actor=narrow, thread_id="t1")
 
 
-def test_claim__stranger__gets_nothing_and_viewer_is_refused(
+def test_claim__non_member__gets_nothing_and_viewer_is_refused(
     box: Person, bob: Person, mallory: Person
 ) -> None:
     made = enqueue(box)
@@ -115,7 +115,7 @@ def test_claim__stranger__gets_nothing_and_viewer_is_refused(
 
 
 @pytest.mark.parametrize("agent", ["", "planner"])
-def test_claim__ten_thousand_queued__walks_an_index(box: Person, agent: str) -> None:
+def test_claim__ten_thousand_queued__uses_an_index(box: Person, agent: str) -> None:
     fill(box, threads=5000, each=2)
     parameters = {
         "workspace": box.actor.workspace_id,
@@ -136,7 +136,7 @@ def test_claim__ten_thousand_queued__walks_an_index(box: Person, agent: str) -> 
         assert costly not in plan, plan
 
 
-def test_claim__thousands_behind_a_claimed_one__are_never_met(box: Person) -> None:
+def test_claim__thousands_after_a_claimed_one__are_not_read(box: Person) -> None:
     """Head-of-line blocking: what a claim reads does not grow with what waits in a busy thread."""
     fill(box, threads=1, each=3000, prefix="busy-", priority=0)
     held = claimed(box)

@@ -80,7 +80,7 @@ def box(alice: Person) -> Person:
 # Claims and leases ---------------------------------------------------------------------------
 
 
-def test_ack__with_its_token__is_delivered_and_free_of_the_claim(box: Person) -> None:
+def test_ack__with_its_token__finishes_and_removes_the_claim(box: Person) -> None:
     made, token = enqueue(box, {"n": 1}), ""
     got = claim(box, lease_seconds=60)
     row, token = got.dispatches[0], got.token
@@ -96,7 +96,7 @@ def test_ack__with_its_token__is_delivered_and_free_of_the_claim(box: Person) ->
     assert row.finished_at
 
 
-def test_verbs__wrong_or_old_token__are_conflicts_and_change_nothing(box: Person) -> None:
+def test_actions__wrong_or_old_token__are_conflicts_and_change_nothing(box: Person) -> None:
     made = enqueue(box)
     old = claim(box).token
     nack(box, made, old, retry_after=0)
@@ -117,7 +117,7 @@ def test_verbs__wrong_or_old_token__are_conflicts_and_change_nothing(box: Person
     assert Dispatch.objects.values().get() == before
 
 
-def test_ack__of_a_queued_or_finished_one__is_a_conflict(box: Person) -> None:
+def test_ack__of_a_queued_or_finished_dispatch__is_a_conflict(box: Person) -> None:
     made = enqueue(box)
     with pytest.raises(Conflict):
         ack(box, made, "")
@@ -127,7 +127,7 @@ def test_ack__of_a_queued_or_finished_one__is_a_conflict(box: Person) -> None:
         ack(box, made, token)
 
 
-def test_extend__moves_the_end_of_the_lease(box: Person) -> None:
+def test_extend__claimed__postpones_the_end_of_the_lease(box: Person) -> None:
     made = enqueue(box)
     token = claim(box, lease_seconds=1).token
     row = dispatches.extend_dispatch(
@@ -140,7 +140,7 @@ def test_extend__moves_the_end_of_the_lease(box: Person) -> None:
     assert status(made) == "Claimed"
 
 
-def test_nack__rests_longer_each_time_and_is_dead_at_the_last_attempt(box: Person) -> None:
+def test_nack__repeated__pauses_increase_until_it_is_a_dead_letter(box: Person) -> None:
     made = enqueue(box, max_attempts=4)
     rests = []
     for number in range(1, 5):
@@ -157,7 +157,7 @@ def test_nack__rests_longer_each_time_and_is_dead_at_the_last_attempt(box: Perso
     assert claimed(box) == []
 
 
-def test_nack__with_retry_after__rests_as_long_as_asked(box: Person) -> None:
+def test_nack__with_retry_after__pauses_as_requested(box: Person) -> None:
     made, token = (enqueue(box), take(box)[1])
     row = nack(box, made, token, retry_after=90)
     assert row.available_at - row.updated_at == timedelta(seconds=90)
@@ -166,7 +166,7 @@ def test_nack__with_retry_after__rests_as_long_as_asked(box: Person) -> None:
     assert claimed(box) == [made]
 
 
-def test_lease__that_ended__goes_back_at_the_next_claim_without_any_sweep(box: Person) -> None:
+def test_lease__expired__is_requeued_at_the_next_claim_without_a_sweep(box: Person) -> None:
     made = enqueue(box)
     old = take(box, lease_seconds=30)[1]
     shift(made, 31)
@@ -178,7 +178,7 @@ def test_lease__that_ended__goes_back_at_the_next_claim_without_any_sweep(box: P
         ack(box, made, old)
 
 
-def test_lease__that_ended_at_the_last_attempt__is_a_dead_letter_with_its_reason(
+def test_lease__expired_at_the_last_attempt__is_a_dead_letter_with_its_reason(
     box: Person,
 ) -> None:
     made = enqueue(box, max_attempts=1)
@@ -190,14 +190,14 @@ def test_lease__that_ended_at_the_last_attempt__is_a_dead_letter_with_its_reason
     assert "w1" in row.last_error
 
 
-def test_lease__that_ended_but_was_not_taken_back__can_still_be_acked(box: Person) -> None:
+def test_lease__expired_but_not_requeued__can_still_be_acked(box: Person) -> None:
     made = enqueue(box)
     _, token = take(box)
     shift(made, 31)
     assert ack(box, made, token) == "Acked"
 
 
-def test_sweep__ended_leases_and_due_ones__are_settled_once(box: Person) -> None:
+def test_sweep__expired_leases_and_due_dispatches__are_settled_once(box: Person) -> None:
     made = enqueue(box)
     later = enqueue(box, thread="t2", available_at=datetime.now(UTC) + timedelta(hours=1))
     take(box)
@@ -228,7 +228,7 @@ def test_sweep__of_several_workspaces__counts_them_all(box: Person, mallory: Per
 # Cancel and interrupt ------------------------------------------------------------------------
 
 
-def test_cancel__only_what_is_queued(box: Person) -> None:
+def test_cancel__not_queued__is_refused(box: Person) -> None:
     first, second = enqueue(box), enqueue(box)
     _, token = take(box)
     cancelled = dispatches.cancel_dispatch(actor=box.actor, dispatch_id=second)
@@ -243,7 +243,9 @@ def test_cancel__only_what_is_queued(box: Person) -> None:
     assert claimed(box) == []
 
 
-def test_interrupt__supersedes_the_queued_and_names_the_active(box: Person) -> None:
+def test_interrupt__any__supersedes_queued_dispatches_and_returns_the_active_one(
+    box: Person,
+) -> None:
     active, queued = enqueue(box), enqueue(box)
     elsewhere = enqueue(box, thread="t2")
     _, token = take(box, thread_id="t1")
@@ -280,7 +282,7 @@ def test_interrupt__supersedes_the_queued_and_names_the_active(box: Person) -> N
     assert claimed(box, thread_id="t1") == [fresh]
 
 
-def test_interrupt__lease_of_the_superseded_ends__frees_the_thread(box: Person) -> None:
+def test_interrupt__lease_of_the_superseded_expires__frees_the_thread(box: Person) -> None:
     active = enqueue(box)
     take(box)
     dispatches.interrupt_thread(actor=box.actor, thread_id="t1")
@@ -290,7 +292,7 @@ def test_interrupt__lease_of_the_superseded_ends__frees_the_thread(box: Person) 
     assert status(active) == "Superseded"
 
 
-def test_interrupt__thread_without_a_mailbox__begins_its_second_epoch(box: Person) -> None:
+def test_interrupt__thread_without_a_mailbox__is_at_its_second_epoch(box: Person) -> None:
     done = dispatches.interrupt_thread(actor=box.actor, thread_id="t1")
     assert (done.epoch, done.superseded, done.active) == (1, 0, None)
     assert dispatches.interrupt_thread(actor=box.actor, thread_id="t1").epoch == 2
@@ -301,7 +303,7 @@ def test_interrupt__thread_without_a_mailbox__begins_its_second_epoch(box: Perso
 # What is enqueued ----------------------------------------------------------------------------
 
 
-def test_enqueue__dedupe_key_of_an_open_one__is_a_conflict_that_names_it(box: Person) -> None:
+def test_enqueue__dedupe_key_in_use__is_a_conflict_that_names_the_dispatch(box: Person) -> None:
     first = enqueue(box, dedupe_key="nightly")
     elsewhere = enqueue(box, thread="t2", dedupe_key="nightly")
     enqueue(box), enqueue(box)  # "" is no key
@@ -319,7 +321,7 @@ def refuse_a_second(person: Person, first: str) -> None:
     assert refused.value.data["dispatch_id"] == first
 
 
-def test_enqueue__run_of_another_thread__is_named(box: Person) -> None:
+def test_enqueue__run_of_another_thread__is_refused(box: Person) -> None:
     make_run(box.actor, "t2", "r2")
     with pytest.raises(Invalid) as refused:
         enqueue(box, run_id="r2")
@@ -329,7 +331,7 @@ def test_enqueue__run_of_another_thread__is_named(box: Person) -> None:
     ]
 
 
-def test_thread__deleted__takes_its_mailbox_along(box: Person) -> None:
+def test_thread__deleted__deletes_its_mailbox(box: Person) -> None:
     enqueue(box)
     take(box)
     threads.delete_thread(actor=box.actor, thread_id="t1")
@@ -340,7 +342,7 @@ def test_thread__deleted__takes_its_mailbox_along(box: Person) -> None:
 # The trail -----------------------------------------------------------------------------------
 
 
-def test_verbs__each__leaves_an_audit_row_and_a_change(box: Person) -> None:
+def test_actions__each__write_an_audit_row_and_a_change(box: Person) -> None:
     made = enqueue(box)
     token = take(box)[1]
     dispatches.extend_dispatch(actor=box.actor, dispatch_id=made, claim_token=token)
@@ -362,7 +364,7 @@ def test_verbs__each__leaves_an_audit_row_and_a_change(box: Person) -> None:
     assert {row.run for row in audited} == {""}
 
 
-def test_verbs__of_a_run__name_it_and_its_agent(box: Person) -> None:
+def test_actions__of_a_run__record_it_and_its_agent(box: Person) -> None:
     make_run(box.actor, "t1", "r1", agent_id="planner")
     enqueue(box, run_id="r1")
     enqueue(box, thread="t2", agent_id="critic")
@@ -372,20 +374,20 @@ def test_verbs__of_a_run__name_it_and_its_agent(box: Person) -> None:
     assert [row.agent_id for row in claim(box, limit=2).dispatches] == ["planner", "critic"]
 
 
-def test_find__unknown_dispatch__is_named(box: Person) -> None:
+def test_find__unknown_dispatch__is_not_found(box: Person) -> None:
     with pytest.raises(NotFound) as refused:
         dispatches.find_dispatch(box.actor, "nope")
     assert refused.value.detail == "dispatch not found: nope"
 
 
-def test_claim__nothing_due__leaves_the_feed_clock_alone(
+def test_claim__nothing_due__does_not_advance_the_feed_clock(
     box: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dispatches.journal, "align_feed_clock", None)
     assert claimed(box) == []
 
 
-def test_claim__mailboxes_that_are_due__are_brought_up_to_date_in_bounded_numbers(
+def test_claim__due_mailboxes__are_refreshed_in_bounded_numbers(
     box: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dispatches, "_DUE_AT_ONCE", 1)
@@ -400,7 +402,7 @@ def test_claim__mailboxes_that_are_due__are_brought_up_to_date_in_bounded_number
     assert AuditRow.objects.filter(action="dispatch.expire").count() == 2
 
 
-def test_ready__each_time_another_one_is_first__is_told_once(box: Person) -> None:
+def test_ready__first_dispatch_changes__is_one_change(box: Person) -> None:
     first = enqueue(box)
     second = enqueue(box)
     ack(box, *take(box))
@@ -424,7 +426,7 @@ def decide(person: Person, ticket_id: str) -> None:
     )
 
 
-def test_decide__last_ticket_of_a_run_that_waits_by_dispatch__enqueues_one(box: Person) -> None:
+def test_decide__last_ticket_of_a_run_with_wake_dispatch__enqueues_one(box: Person) -> None:
     wait_for_two(box, wake="dispatch")
     decide(box, "k1")
     assert not Dispatch.objects.exists()
@@ -435,20 +437,20 @@ def test_decide__last_ticket_of_a_run_that_waits_by_dispatch__enqueues_one(box: 
     assert row.payload == '{"kind":"hitl_resume","run_id":"r1"}'
 
 
-def test_decide__run_that_waits_otherwise__enqueues_nothing(box: Person) -> None:
+def test_decide__run_without_wake__enqueues_nothing(box: Person) -> None:
     wait_for_two(box)
     decide(box, "k1")
     decide(box, "k2")
     assert not Dispatch.objects.exists()
 
 
-def test_wait__unknown_way_to_wake__is_refused(box: Person) -> None:
+def test_wait__unknown_wake__is_refused(box: Person) -> None:
     with pytest.raises(Invalid) as refused:
         wait_for_two(box, wake="pigeon")
     assert refused.value.data["errors"][0]["pointer"] == "/wake"
 
 
-def test_cancel_run__that_waits_by_dispatch__enqueues_nothing(box: Person) -> None:
+def test_cancel_run__with_wake_dispatch__enqueues_nothing(box: Person) -> None:
     wait_for_two(box, wake="dispatch")
     runs.cancel_run(actor=box.actor, run_id="r1")
     assert not Dispatch.objects.exists()
@@ -467,7 +469,7 @@ def test_race__claimers_of_one__exactly_one_gets_it(box: Person) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_race__ack_against_a_claim_that_takes_it_back__has_one_winner(box: Person) -> None:
+def test_race__ack_and_requeue_by_a_claim__has_one_winner(box: Person) -> None:
     for _ in range(5):
         made = enqueue(box)
         _, token = take(box)
@@ -485,7 +487,7 @@ def test_race__ack_against_a_claim_that_takes_it_back__has_one_winner(box: Perso
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("where", [{}, {"thread_id": "t1"}])
-def test_race__claim_of_a_lapsed_one__against_deletion_of_its_thread__is_no_deadlock(
+def test_race__claim_of_an_expired_one_and_deletion_of_its_thread__do_not_deadlock(
     box: Person, where: dict[str, str]
 ) -> None:
     """At the end of the claim PostgreSQL looks at the thread of what it changed twice."""
@@ -502,7 +504,7 @@ def take_again(person: Person) -> list[str]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_race__interrupt_against_enqueues__leaves_nothing_old_in_line(box: Person) -> None:
+def test_race__interrupt_and_enqueues__leave_no_superseded_dispatch_queued(box: Person) -> None:
     enqueue(box)
     works: list[Any] = [partial(enqueue, box) for _ in range(6)]
     works += [partial(dispatches.interrupt_thread, actor=box.actor, thread_id="t1")] * 2
@@ -547,21 +549,21 @@ def check_ten_claimers(person: Person, *, threads: int, each: int) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_race__10_claimers__nothing_twice_nothing_lost_one_per_thread(box: Person) -> None:
+def test_race__10_claimers__each_dispatch_once_and_one_per_thread(box: Person) -> None:
     check_ten_claimers(box, threads=30, each=10)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.django_db(transaction=True)
-def test_race__10_claimers_of_10_000__nothing_twice_nothing_lost_one_per_thread(
+def test_race__10_claimers_of_10_000__each_dispatch_once_and_one_per_thread(
     box: Person,
 ) -> None:
     check_ten_claimers(box, threads=500, each=20)
 
 
 @pytest.mark.django_db(transaction=True)
-def test_claim__mailbox_held_by_another__is_passed_by_not_waited_for(box: Person) -> None:
+def test_claim__locked_mailbox__is_skipped_without_waiting(box: Person) -> None:
     enqueue(box, thread="t1", priority=0)
     free = enqueue(box, thread="t2")
     with transaction.atomic():
@@ -569,12 +571,12 @@ def test_claim__mailbox_held_by_another__is_passed_by_not_waited_for(box: Person
         assert race([partial(claimed, box, limit=10)]) == [[free]]
 
 
-def test_times__are_the_databases(box: Person) -> None:
+def test_times__of_dispatches__are_the_databases(box: Person) -> None:
     made = enqueue(box)
     assert Dispatch.objects.filter(public_id=made, available_at__lte=Now()).exists()
 
 
-def test_role__editor__may_all_but_clear(box: Person) -> None:
+def test_role__editor__may_do_all_except_clear(box: Person) -> None:
     _, editor = make_token(box, Role.EDITOR)
     dispatches.enqueue_dispatch(actor=editor, thread_id="t1", payload=raw(1))
     got = dispatches.claim_dispatches(actor=editor)

@@ -14,7 +14,7 @@ from tests.builders import Person, make_namespace, make_thread, put
 from tests.services.faults import fingerprint
 
 
-def test_discard_writes__rows_notifications_and_usage__are_taken_back(
+def test_discard_writes__rows_notifications_and_usage__are_rolled_back(
     alice: Person, django_capture_on_commit_callbacks: Any
 ) -> None:
     make_namespace(alice.actor)
@@ -31,7 +31,7 @@ def test_discard_writes__rows_notifications_and_usage__are_taken_back(
     assert quotas.room(alice.actor, "threads") == 5
 
 
-def test_discard_writes__the_work_fails__takes_back_what_was_done_and_raises(alice: Person) -> None:
+def test_discard_writes__work_fails__rolls_back_and_raises(alice: Person) -> None:
     quotas.forget_accounts()
     quotas.set_quota(actor=alice.actor, entries=None, bytes=None, threads=5)
     before = fingerprint()
@@ -46,7 +46,7 @@ def test_discard_writes__the_work_fails__takes_back_what_was_done_and_raises(ali
     assert (fingerprint(), quotas.room(alice.actor, "threads")) == (before, 5)
 
 
-def test_discard_writes__within_another_transaction__takes_back_only_its_own(alice: Person) -> None:
+def test_discard_writes__within_another_transaction__rolls_back_only_its_own(alice: Person) -> None:
     with transaction.atomic():
         make_thread(alice.actor, "kept")
         before = fingerprint()

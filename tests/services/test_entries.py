@@ -64,7 +64,7 @@ def now() -> Any:
 @pytest.mark.parametrize(
     ("expected", "lands"), [(None, True), (2, True), (1, False), (3, False), (0, False)]
 )
-def test_put__if_version__lands_only_on_that_version(
+def test_put__if_version__is_stored_only_on_that_version(
     alice: Person, expected: int | None, lands: bool
 ) -> None:
     make_namespace(alice.actor)
@@ -94,7 +94,7 @@ def test_put__same_value__is_a_new_version(alice: Person) -> None:
 
 
 @pytest.mark.parametrize("precondition", [Precondition(None, True), Precondition(1, True)])
-def test_put__if_changed_and_equal__answers_the_old_version(
+def test_put__if_changed_and_equal__returns_the_old_version(
     alice: Person, precondition: Precondition
 ) -> None:
     make_namespace(alice.actor)
@@ -115,7 +115,7 @@ def test_put__if_changed_and_equal__answers_the_old_version(
 @pytest.mark.parametrize(
     "rest", [{"tags": ["b"]}, {"tags": []}, {"pinned": False}, {"ttl_seconds": 60}]
 )
-def test_put__if_changed_and_only_the_rest_differs__lands(
+def test_put__if_changed_and_only_metadata_differs__is_stored(
     alice: Person, version: int | None, rest: Any
 ) -> None:
     make_namespace(alice.actor)
@@ -134,7 +134,7 @@ def test_put__if_changed_and_only_the_rest_differs__lands(
     assert (now.expires_at is not None) == ("ttl_seconds" in rest)
 
 
-def test_put__after_a_delete__goes_on_counting_and_is_created(alice: Person) -> None:
+def test_put__after_a_delete__continues_the_version_and_is_created(alice: Person) -> None:
     make_namespace(alice.actor)
     put(alice.actor, "notes", "k", 1, tags=["old"], pinned=True)
     assert delete(alice) == 2
@@ -159,14 +159,14 @@ def test_delete__other_version__is_refused(alice: Person, expected: int, actual:
     assert read(alice).exists
 
 
-def test_delete__reason__is_kept_with_the_version(alice: Person) -> None:
+def test_delete__reason__is_stored_with_the_version(alice: Person) -> None:
     make_namespace(alice.actor)
     put(alice.actor, "notes", "k", 1)
     delete(alice, reason="no longer used")
     assert EntryRevision.objects.get(version=2).reason == "no longer used"
 
 
-def test_delete__entry_that_changes_at_every_attempt__is_a_conflict(
+def test_delete__entry_changes_at_every_attempt__is_a_conflict(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_namespace(alice.actor)
@@ -179,7 +179,7 @@ def test_delete__entry_that_changes_at_every_attempt__is_a_conflict(
     assert len(attempts) == 4
 
 
-def test_put__namespace_that_changes_at_every_attempt__is_a_conflict(
+def test_put__namespace_changes_at_every_attempt__is_a_conflict(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_namespace(alice.actor)
@@ -191,16 +191,14 @@ def test_put__namespace_that_changes_at_every_attempt__is_a_conflict(
     assert len(attempts) == 4
 
 
-def test_address__illegal__is_named(alice: Person) -> None:
+def test_address__invalid__is_refused(alice: Person) -> None:
     with pytest.raises(BadRequest) as refused:
         entries.check_address("no spaces", "k")
     assert refused.value.detail.startswith("invalid address: ")
     entries.check_address("notes", "k")
 
 
-def test_check_entry__value_that_would_be_refused__is_refused_without_a_write(
-    alice: Person, bob: Person
-) -> None:
+def test_check_entry__invalid_value__is_refused_without_a_write(alice: Person, bob: Person) -> None:
     make_namespace(alice.actor, schema=TEAM_SCHEMA, default={})
     entries.check_entry(actor=alice.actor, namespace="notes", value=raw({"goal": "x"}))
     with pytest.raises(Invalid):
@@ -212,7 +210,7 @@ def test_check_entry__value_that_would_be_refused__is_refused_without_a_write(
     assert not Entry.objects.exists()
 
 
-def test_tags_and_pin__not_given__stay(alice: Person) -> None:
+def test_tags_and_pin__not_given__are_kept(alice: Person) -> None:
     make_namespace(alice.actor)
     put(alice.actor, "notes", "k", 1, tags=["a"], pinned=True)
     put(alice.actor, "notes", "k", 2)
@@ -235,7 +233,7 @@ def test_entry__metadata__counts_bytes_and_tokens(alice: Person) -> None:
 # Values --------------------------------------------------------------------------------------
 
 
-def test_put__breaks_the_schema__names_the_place_and_stores_nothing(alice: Person) -> None:
+def test_put__invalid_value__is_located_and_not_stored(alice: Person) -> None:
     make_namespace(alice.actor, schema=TEAM_SCHEMA, default={})
     with pytest.raises(Invalid) as refused:
         put(alice.actor, "notes", "k", {"constraints": ["a", 2]})
@@ -243,7 +241,7 @@ def test_put__breaks_the_schema__names_the_place_and_stores_nothing(alice: Perso
     assert not Entry.objects.exists()
 
 
-def test_patch__result_breaks_the_schema__changes_nothing(alice: Person) -> None:
+def test_patch__invalid_result__changes_nothing(alice: Person) -> None:
     make_namespace(alice.actor, schema=TEAM_SCHEMA, default={})
     put(alice.actor, "notes", "k", {"count": 1})
     with pytest.raises(Invalid):
@@ -277,7 +275,7 @@ def test_patch__missing_entry__starts_from_the_default(
     assert operations_of() == [(1, "patch")]
 
 
-def test_patch__too_many_items_to_compare__is_refused_where_it_exceeds_the_bound(
+def test_patch__too_many_items_to_compare__is_refused_at_the_limit(
     alice: Person,
 ) -> None:
     make_namespace(alice.actor)
@@ -317,7 +315,7 @@ def test_patch__if_version_stale__is_refused(alice: Person) -> None:
     assert refused.value.data == {"expected": 5, "actual": 1, **sides}
 
 
-def test_patch__if_missing_and_there_is_one__is_compared_with_the_default(alice: Person) -> None:
+def test_patch__if_missing_and_existing__is_compared_with_the_default(alice: Person) -> None:
     make_namespace(alice.actor, default={"d": 0})
     put(alice.actor, "notes", "k", {"a": 1})
     with pytest.raises(VersionConflict) as refused:
@@ -327,7 +325,9 @@ def test_patch__if_missing_and_there_is_one__is_compared_with_the_default(alice:
     assert refused.value.data["yours"] == {"d": 0, "b": 2}
 
 
-def test_patch__deleted_entry__starts_from_the_default_and_goes_on_counting(alice: Person) -> None:
+def test_patch__deleted_entry__starts_from_the_default_and_continues_the_version(
+    alice: Person,
+) -> None:
     make_namespace(alice.actor, default={"n": 0})
     put(alice.actor, "notes", "k", {"n": 7})
     delete(alice)
@@ -338,7 +338,7 @@ def test_patch__deleted_entry__starts_from_the_default_and_goes_on_counting(alic
 # Schema changes ------------------------------------------------------------------------------
 
 
-def test_write__schema_changed_behind_the_cache__is_validated_against_the_new_one(
+def test_write__schema_changed_after_caching__is_validated_against_the_new_one(
     alice: Person,
 ) -> None:
     """Another process changed the schema; this one still has the old definition."""
@@ -359,7 +359,7 @@ def test_write__schema_changed_behind_the_cache__is_validated_against_the_new_on
     ],
 )
 @pytest.mark.parametrize("verb", ["put", "puts", "patch"])
-def test_write__definition_widened_behind_the_cache__lands(
+def test_write__definition_widened_after_caching__is_stored(
     alice: Person, narrow: Any, value: str, verb: str
 ) -> None:
     """Another process widened the namespace; this one still has the narrow definition."""
@@ -378,7 +378,7 @@ def test_write__definition_widened_behind_the_cache__lands(
 
 
 @pytest.mark.parametrize("verb", ["put", "puts", "patch"])
-def test_write__refused_by_the_cache_and_unregistered_behind_it__is_not_registered(
+def test_write__refused_by_the_cache_and_unregistered__is_not_registered(
     alice: Person, verb: str
 ) -> None:
     make_namespace(alice.actor, schema={"type": "integer"}, default=0)
@@ -393,7 +393,7 @@ def test_write__refused_by_the_cache_and_unregistered_behind_it__is_not_register
         verbs[verb]()
 
 
-def test_write__accepted_by_the_cached_definition__asks_once(alice: Person) -> None:
+def test_write__accepted_by_the_cached_definition__uses_one_statement(alice: Person) -> None:
     make_namespace(alice.actor, schema={"type": "integer"}, default=0)
     put(alice.actor, "notes", "k", 1)
     with CaptureQueriesContext(connection) as asked:
@@ -401,7 +401,7 @@ def test_write__accepted_by_the_cached_definition__asks_once(alice: Person) -> N
     assert not [query for query in asked if '"namespaces"' in query["sql"]]
 
 
-def test_read__schema_changed_behind_the_cache__says_invalid_and_keeps_the_value(
+def test_read__schema_changed_after_caching__reports_invalid_and_returns_the_value(
     alice: Person,
 ) -> None:
     make_namespace(alice.actor)
@@ -415,7 +415,7 @@ def test_read__schema_changed_behind_the_cache__says_invalid_and_keeps_the_value
     assert [entry_views.is_valid(rows[key], known) for key in ("k", "n")] == [False, True]
 
 
-def test_restore__version_that_held_no_value__is_named(alice: Person) -> None:
+def test_restore__version_without_value__is_refused(alice: Person) -> None:
     make_namespace(alice.actor)
     put(alice.actor, "notes", "k", 1)
     delete(alice)
@@ -449,7 +449,7 @@ def test_patch__entry_with_a_ttl__keeps_its_expiry(alice: Person) -> None:
     assert patch(alice, 2).entry.expires_at == before.expires_at
 
 
-def test_expired__unswept__reads_as_missing_everywhere(alice: Person) -> None:
+def test_expired__before_the_sweep__appears_absent_everywhere(alice: Person) -> None:
     make_namespace(alice.actor, default="none")
     put(alice.actor, "notes", "k", 1, ttl_seconds=60)
     let_expire()
@@ -463,7 +463,7 @@ def test_expired__unswept__reads_as_missing_everywhere(alice: Person) -> None:
     assert (done.created, done.entry.version) == (True, 2)
 
 
-def test_expiry_sweep__expired_entry__leaves_one_expire_version(alice: Person) -> None:
+def test_expiry_sweep__expired_entry__writes_one_expire_version(alice: Person) -> None:
     make_namespace(alice.actor)
     put(alice.actor, "notes", "k", 1, ttl_seconds=60)
     put(alice.actor, "notes", "stays", 1, ttl_seconds=60)
@@ -477,7 +477,7 @@ def test_expiry_sweep__expired_entry__leaves_one_expire_version(alice: Person) -
     assert (row.actor_kind, row.namespace, row.key) == ("system", "notes", "k")
 
 
-def test_expiry_sweep__written_again_meanwhile__leaves_it_alone(alice: Person) -> None:
+def test_expiry_sweep__written_again_meanwhile__skips_it(alice: Person) -> None:
     make_namespace(alice.actor)
     put(alice.actor, "notes", "k", 1, ttl_seconds=60)
     due = list(Entry.objects.all().values_list("namespace_id", "namespace__name", "key"))
@@ -489,7 +489,7 @@ def test_expiry_sweep__written_again_meanwhile__leaves_it_alone(alice: Person) -
 # Trail ---------------------------------------------------------------------------------------
 
 
-def test_write__every_kind__leaves_one_audit_and_one_change_row(alice: Person) -> None:
+def test_write__any_kind__writes_one_audit_row_and_one_change(alice: Person) -> None:
     make_namespace(alice.actor)
     AuditRow.objects.all().delete()
     Change.objects.all().delete()
@@ -528,7 +528,7 @@ def test_viewer__any_write__is_forbidden_by_the_service_too(alice: Person, bob: 
             write()
 
 
-def test_other_workspace__same_names__are_apart(alice: Person, mallory: Person) -> None:
+def test_other_workspace__same_names__are_separate(alice: Person, mallory: Person) -> None:
     for person, value in ((alice, "ours"), (mallory, "theirs")):
         make_namespace(person.actor)
         put(person.actor, "notes", "k", value)
@@ -538,7 +538,9 @@ def test_other_workspace__same_names__are_apart(alice: Person, mallory: Person) 
     assert read(alice).exists
 
 
-def test_token__narrowed_to_other_namespaces__cannot_tell(alice: Person) -> None:
+def test_token__restricted_to_other_namespaces__sees_the_same_as_for_an_absent_one(
+    alice: Person,
+) -> None:
     make_namespace(alice.actor)
     _, narrow = make_token(alice, Role.EDITOR, namespaces=["else*"])
     with pytest.raises(NotRegistered):
@@ -550,7 +552,7 @@ def test_token__narrowed_to_other_namespaces__cannot_tell(alice: Person) -> None
 # What a refusal says -------------------------------------------------------------------------
 
 
-def test_put__merged_with_what_others_wrote__satisfies_the_schema(alice: Person) -> None:
+def test_put__merged_with_concurrent_writes__is_valid_under_the_schema(alice: Person) -> None:
     make_namespace(alice.actor, schema=TEAM_SCHEMA, default={})
     put(alice.actor, "notes", "k", {"goal": "a"})
     put(alice.actor, "notes", "k", {"goal": "a", "count": 1})
@@ -560,7 +562,7 @@ def test_put__merged_with_what_others_wrote__satisfies_the_schema(alice: Person)
     assert done.actor == "alice"
 
 
-def test_check_value__refused__says_why_and_by_which_limit(alice: Person) -> None:
+def test_check_value__refused__states_the_reason_and_the_limit(alice: Person) -> None:
     make_namespace(alice.actor, schema=TEAM_SCHEMA, default={}, max_value_bytes=100)
     with pytest.raises(TooLarge) as large:
         put(alice.actor, "notes", "k", "x" * 99)

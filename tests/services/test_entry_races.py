@@ -55,7 +55,7 @@ def test_race__creators_of_one_key__exactly_one_wins(alice: Person, past: str) -
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("held", [True, False])
-def test_race__adders__none_is_lost(alice: Person, held: bool) -> None:
+def test_race__additions__none_is_lost(alice: Person, held: bool) -> None:
     make_namespace(alice.actor, default={"n": 0})
     if held:
         put(alice.actor, "notes", "k", {"n": 0})
@@ -69,7 +69,7 @@ def test_race__adders__none_is_lost(alice: Person, held: bool) -> None:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("held", [True, False])
-def test_patch__written_by_others_while_it_is_computed__waits_for_nobody_and_loses_nothing(
+def test_patch__concurrent_writes_while_it_is_computed__blocks_nobody_and_loses_nothing(
     alice: Person, held: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_namespace(alice.actor, default={"n": 0})
@@ -100,7 +100,7 @@ def test_race__deleters_of_one_version__exactly_one_deletes(alice: Person) -> No
 
 
 @pytest.mark.django_db(transaction=True)
-def test_race__everything_at_once__versions_are_dense_and_each_written_once(
+def test_race__all_operations__versions_are_consecutive_and_written_once(
     alice: Person,
 ) -> None:
     make_namespace(alice.actor, default=0)
@@ -116,7 +116,7 @@ def test_race__everything_at_once__versions_are_dense_and_each_written_once(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_race__schema_change_against_writers__no_value_claims_a_schema_it_breaks(
+def test_race__schema_change_and_writers__every_value_is_valid_under_its_schema_version(
     alice: Person,
 ) -> None:
     make_namespace(alice.actor)

@@ -41,7 +41,7 @@ def test_hot_statements__used_again__are_planned_once_by_the_server(alice: Perso
         assert max(found, default=0) > 0, name
 
 
-def test_read__missing__is_the_default_and_stores_nothing(alice: Person) -> None:
+def test_read__missing__returns_the_default_and_stores_nothing(alice: Person) -> None:
     make_namespace(alice.actor, default={"goal": ""})
     view = read(alice)
     assert (view.exists, view.value, view.version, view.valid) == (False, '{"goal": ""}', 0, True)
@@ -49,7 +49,9 @@ def test_read__missing__is_the_default_and_stores_nothing(alice: Person) -> None
 
 
 @pytest.mark.parametrize("verb", ["read", "put", "patch", "delete", "restore", "past"])
-def test_any_verb__unregistered_namespace__is_the_exact_message(alice: Person, verb: str) -> None:
+def test_any_operation__unregistered_namespace__has_the_exact_message(
+    alice: Person, verb: str
+) -> None:
     address = {"actor": alice.actor, "namespace": "nobody", "key": "k"}
     verbs = {
         "read": lambda: entry_views.read_entry(**address),
@@ -66,7 +68,7 @@ def test_any_verb__unregistered_namespace__is_the_exact_message(alice: Person, v
 
 
 @pytest.mark.parametrize("verb", ["read", "put", "patch", "delete", "restore", "past"])
-def test_any_verb__unregistered_behind_the_cache__leaves_the_orphan_alone(
+def test_any_operation__unregistered_after_caching__keeps_the_orphan(
     alice: Person, verb: str
 ) -> None:
     """Another process unregistered the namespace; this one still has its definition."""
@@ -91,7 +93,7 @@ def test_any_verb__unregistered_behind_the_cache__leaves_the_orphan_alone(
 # The past ------------------------------------------------------------------------------------
 
 
-def test_past__each_version__is_what_was_written(alice: Person) -> None:
+def test_past__each_version__has_its_written_value(alice: Person) -> None:
     make_namespace(alice.actor, default="d")
     put(alice.actor, "notes", "k", 1)
     patch(alice, 2)
@@ -114,7 +116,7 @@ def test_past__each_version__is_what_was_written(alice: Person) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_past__at_a_time__is_what_stood_then(alice: Person) -> None:
+def test_past__at_a_time__is_the_version_of_that_time(alice: Person) -> None:
     make_namespace(alice.actor, default="d")
     moments = [now()]
     for value in (1, 2):
@@ -138,7 +140,7 @@ def test_past__at_a_time__is_what_stood_then(alice: Person) -> None:
     ]
 
 
-def test_past__expired_by_then__reads_as_missing(alice: Person) -> None:
+def test_past__expired_at_that_time__appears_absent(alice: Person) -> None:
     make_namespace(alice.actor, default="d")
     view = put(alice.actor, "notes", "k", 1, ttl_seconds=60)
     later = view.expires_at + timedelta(seconds=1)
@@ -148,7 +150,7 @@ def test_past__expired_by_then__reads_as_missing(alice: Person) -> None:
     assert (then.exists, then.expires_at) == (True, view.expires_at)
 
 
-def test_past__compacted_version__is_gone_not_absent(alice: Person) -> None:
+def test_past__compacted_version__is_gone_and_not_absent(alice: Person) -> None:
     make_namespace(alice.actor, history_keep_last=1)
     for value in (1, 2, 3):
         put(alice.actor, "notes", "k", value)
@@ -184,7 +186,7 @@ def test_restore__old_version__is_a_new_version(alice: Person) -> None:
     assert operations_of()[2:] == [(3, "restore"), (4, "delete"), (5, "restore")]
 
 
-def test_restore__entry_of_now__keeps_its_expiry_tags_and_pin(alice: Person) -> None:
+def test_restore__existing_entry__keeps_its_expiry_tags_and_pin(alice: Person) -> None:
     make_namespace(alice.actor)
     put(alice.actor, "notes", "k", 1, tags=["old"])
     now = put(alice.actor, "notes", "k", 2, ttl_seconds=3600, tags=["new"], pinned=True)
@@ -206,13 +208,13 @@ def test_restore__deleted_entry__gets_the_expiry_of_its_namespace(alice: Person)
     assert (made.expires_at - made.updated_at).total_seconds() == pytest.approx(600, abs=30)
 
 
-def test_put__lifetime_of_zero__never_expires(alice: Person) -> None:
+def test_put__ttl_zero__never_expires(alice: Person) -> None:
     make_namespace(alice.actor, ttl_seconds=600)
     assert put(alice.actor, "notes", "k", 1).expires_at
     assert put(alice.actor, "notes", "k", 2, ttl_seconds=0).expires_at is None
 
 
-def test_restore__value_the_schema_no_longer_takes__is_refused(alice: Person) -> None:
+def test_restore__value_invalid_under_the_current_schema__is_refused(alice: Person) -> None:
     make_namespace(alice.actor)
     put(alice.actor, "notes", "k", "text")
     make_namespace(alice.actor, schema={"type": "integer"}, default=0)

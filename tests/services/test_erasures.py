@@ -126,7 +126,7 @@ _FULL = {
 }  # fmt: skip
 
 
-def test_erase__resource__is_in_no_table_any_more(world: Person) -> None:
+def test_erase__resource__is_in_no_table(world: Person) -> None:
     assert tables_with(SECRET) == _FULL
     told = erase(world, resource_id=RESOURCE, dry_run=True)
     assert tables_with(SECRET) == _FULL
@@ -142,7 +142,7 @@ def test_erase__resource__is_in_no_table_any_more(world: Person) -> None:
     assert tables_with(SECRET) == set()
 
 
-def test_erase__resource__leaves_the_others_whole(world: Person, mallory: Person) -> None:
+def test_erase__resource__keeps_others_unchanged(world: Person, mallory: Person) -> None:
     make_thread(mallory.actor, "theirs", resource_id=RESOURCE)
     erase(world, resource_id=RESOURCE)
     child = Thread.objects.get(public_id="child")
@@ -155,7 +155,7 @@ def test_erase__resource__leaves_the_others_whole(world: Person, mallory: Person
     assert builders.commit(world.actor, "kept-run", {"plan": 1}).revision > 0
 
 
-def test_erase__trail__says_that_it_happened_and_not_to_whom(world: Person) -> None:
+def test_erase__audit__has_the_erasure_without_names(world: Person) -> None:
     before = AuditRow.objects.count()
     actions = sorted(AuditRow.objects.values_list("action", flat=True))
     done = erase(world, resource_id=RESOURCE, reason="asked by mail")
@@ -172,7 +172,7 @@ def test_erase__trail__says_that_it_happened_and_not_to_whom(world: Person) -> N
 
 
 @pytest.mark.django_db(transaction=True)
-def test_erase__follower_of_the_feed__is_told_once(alice: Person) -> None:
+def test_erase__feed__has_one_change(alice: Person) -> None:
     make_namespace(alice.actor)
     put(alice.actor, "notes", "k", 1)
     before = read_end(alice.workspace.pk).position
@@ -184,7 +184,7 @@ def test_erase__follower_of_the_feed__is_told_once(alice: Person) -> None:
     assert "k" not in {row.key for row in rows}
 
 
-def test_erase__key__goes_from_every_namespace_with_its_history(world: Person) -> None:
+def test_erase__key__is_deleted_in_every_namespace_with_its_history(world: Person) -> None:
     key = f"mail::{SECRET}"
     for name in ("notes", "other"):
         for value in (1, 2):
@@ -200,7 +200,7 @@ def test_erase__key__goes_from_every_namespace_with_its_history(world: Person) -
     assert erase(world, key="nothing here").counts["entries"] == 0
 
 
-def test_erase__key__leaves_the_trail_of_others_with_that_name(alice: Person) -> None:
+def test_erase__key__keeps_audit_rows_of_others_with_that_name(alice: Person) -> None:
     """A token, a plugin and a state key may be called as an entry is."""
     tokens.create_token(actor=alice.actor, name="prod", role=builders.Role.VIEWER, reason="for CI")
     builders.make_state_key(alice.actor, "prod")
@@ -224,7 +224,7 @@ def test_erase__key__leaves_the_trail_of_others_with_that_name(alice: Person) ->
     assert WebhookDelivery.objects.filter(webhook=hook).count() == 2
 
 
-def test_erase__resource__reaches_threads_and_no_key_that_a_framework_made_up(
+def test_erase__resource__includes_threads_and_no_keys_of_frameworks(
     world: Person,
 ) -> None:
     """What the guides of the frameworks say: such entries are erased by their keys."""
@@ -237,7 +237,7 @@ def test_erase__resource__reaches_threads_and_no_key_that_a_framework_made_up(
     assert tables_with(SECRET) == set()
 
 
-def test_erase__who_and_how__is_checked(world: Person, bob: Person) -> None:
+def test_erase__role_and_arguments__are_checked(world: Person, bob: Person) -> None:
     for narrowing in ({"namespaces": ["*"]}, {"thread_prefixes": ["t"]}):
         _, narrow = make_token(world, builders.Role.ADMIN, **narrowing)
         with pytest.raises(Forbidden):
@@ -255,7 +255,7 @@ def test_erase__who_and_how__is_checked(world: Person, bob: Person) -> None:
     assert world.api("POST", "/erase", {"key": "k"}).status_code == 422
 
 
-def test_erasure__every_table_that_belongs_to_what_is_erased__is_named() -> None:
+def test_erasure__tables_with_references__are_all_listed() -> None:
     roots = {"Thread", "Run", "Message", "Entry", "Revision"}
     missing = {
         model._meta.db_table

@@ -56,7 +56,7 @@ def state(person: Person, thread_id: str, revision: int | None = None) -> dict[s
 # Export --------------------------------------------------------------------------------------
 
 
-def test_export__keys__are_registered_and_persistent_and_hold_a_value(run: Person) -> None:
+def test_export__keys__are_registered_persistent_and_set(run: Person) -> None:
     make_state_key(run.actor, "empty")
     assert export(run).keys() == {"plan", "notes", "count", LIFE}
     StateKey.objects.filter(name="plan").delete()
@@ -66,7 +66,7 @@ def test_export__keys__are_registered_and_persistent_and_hold_a_value(run: Perso
     assert export(run).keys() == {"count", LIFE}
 
 
-def test_export__scope_and_revision__narrow_it(run: Person) -> None:
+def test_export__scope_and_revision__filter_it(run: Person) -> None:
     assert export(run, scope="thread") == {"notes": ["n"]}
     assert export(run, scope="run").keys() == {"plan", "count", LIFE}
     assert export(run, revision=1).keys() == {LIFE}
@@ -78,7 +78,7 @@ def test_export__scope_and_revision__narrow_it(run: Person) -> None:
         export(run, revision=1)
 
 
-def test_export__wire_form__is_the_references(run: Person, bob: Person) -> None:
+def test_export__format__is_that_of_the_reference_implementation(run: Person, bob: Person) -> None:
     answer = bob.api("GET", "/threads/t1/state?export=true&scope=thread")
     assert answer.content == b'{"revision":2,"extensions":{"notes":["n"]}}'
     assert answer["ETag"] == '"2"'
@@ -92,7 +92,7 @@ def test_export__wire_form__is_the_references(run: Person, bob: Person) -> None:
 # There and back ------------------------------------------------------------------------------
 
 
-def test_import__of_an_export__is_the_same_to_the_byte(run: Person) -> None:
+def test_import__of_an_export__equals_it_byte_for_byte(run: Person) -> None:
     texts = {
         "plan": '{"b": 1.10, "a": [1e2, -0.0, 12345678901234567890123], "é\\u00e9": "\\ud83d\\ude42"}',
         "notes": '[ 1.0,\t2 ]',
@@ -111,7 +111,7 @@ def test_import__of_an_export__is_the_same_to_the_byte(run: Person) -> None:
     assert run.api("GET", "/threads/t3/state?export=true").content == exported
 
 
-def test_import__export_of_a_thread_that_ran__keeps_the_runs_mirror_in_a_fresh_one(
+def test_import__export_of_a_thread_with_runs__keeps_their_lifecycle_in_a_new_thread(
     run: Person,
 ) -> None:
     make_thread(run.actor, "t2")
@@ -124,7 +124,7 @@ def test_import__export_of_a_thread_that_ran__keeps_the_runs_mirror_in_a_fresh_o
     assert now[LIFE]["run_id"] == "r2"
 
 
-def test_import__thread_with_runs__its_own_mirror_stays(run: Person) -> None:
+def test_import__into_a_thread_with_runs__keeps_its_own_lifecycle(run: Person) -> None:
     mine = state(run, "t1")[LIFE]
     take(run, {LIFE: {"run_id": "theirs", "status": "done"}, "plan": 1}, "t1")
     assert state(run, "t1") == {LIFE: mine, "plan": 1}
@@ -135,7 +135,7 @@ def test_import__thread_with_runs__its_own_mirror_stays(run: Person) -> None:
 # What an import does -------------------------------------------------------------------------
 
 
-def test_import__replace__is_exactly_the_snapshot_as_one_revision(run: Person) -> None:
+def test_import__replace__equals_the_snapshot_as_one_revision(run: Person) -> None:
     done = take(run, {"plan": {"goal": "x"}, "count": 5}, "t1")
     assert done.snapshot.revision == 3
     assert state(run, "t1").keys() == {"plan", "count", LIFE}
@@ -147,7 +147,7 @@ def test_import__replace__is_exactly_the_snapshot_as_one_revision(run: Person) -
     assert state(run, "t1", 2)["notes"] == ["n"]
 
 
-def test_import__merge__leaves_other_keys_alone(run: Person) -> None:
+def test_import__merge__keeps_other_keys(run: Person) -> None:
     take(run, {"count": 5}, "t1", mode="merge")
     now = state(run, "t1")
     assert (now["count"], now["notes"], now["grant"]) == (5, ["n"], 1)
@@ -155,20 +155,20 @@ def test_import__merge__leaves_other_keys_alone(run: Person) -> None:
 
 
 @pytest.mark.parametrize("revision", [0, 1, 2, 10**9])
-def test_import__revision_of_the_snapshot__never_moves_the_threads_own(
+def test_import__revision_of_the_snapshot__does_not_change_the_threads_own(
     run: Person, revision: int
 ) -> None:
     assert take(run, {"count": 1}, "t1", revision=revision).snapshot.revision == 3
     assert Thread.objects.get(public_id="t1").revision == 3
 
 
-def test_import__same_again__is_a_revision_that_touches_nothing(run: Person) -> None:
+def test_import__same_again__is_a_revision_without_changes(run: Person) -> None:
     take(run, {"count": 5}, "t1")
     assert take(run, {"count": 5}, "t1").snapshot.revision == 4
     assert Revision.objects.get(number=4).touched == []
 
 
-def test_import__trail__is_one_revision_one_audit_one_change(run: Person) -> None:
+def test_import__any__writes_one_revision_one_audit_row_one_change(run: Person) -> None:
     AuditRow.objects.all().delete()
     Change.objects.all().delete()
     take(run, {"count": 1}, "t1", reason="moved")
@@ -198,7 +198,7 @@ def test_import__unknown_key__is_an_error_or_skipped(run: Person) -> None:
     assert state(run, "t1").keys() == {"count", LIFE}
 
 
-def test_import__values_that_do_not_fit__are_all_named(run: Person) -> None:
+def test_import__invalid_values__are_all_reported(run: Person) -> None:
     make_state_key(run.actor, "list", schema={"items": {"type": "integer"}})
     problem = refused(run, {"count": 1.5, "list": [1, "x"], "plan": 1})
     pointers = [fault["pointer"] for fault in problem.data["errors"]]
@@ -218,7 +218,7 @@ def test_import__values_that_do_not_fit__are_all_named(run: Person) -> None:
         ('{"plan": 1, "plan": 2}', ""),
     ],
 )
-def test_import__what_nothing_may_hold__is_422_by_its_place(
+def test_import__forbidden_content__is_422_with_its_place(
     run: Person, text: str, pointer: str
 ) -> None:
     for policy in ("error", "skip"):
@@ -245,11 +245,11 @@ def test_import__what_nothing_may_hold__is_422_by_its_place(
         ({"snapshot": []}, 400),
     ],
 )
-def test_import__broken_request__is_refused(run: Person, body: Any, status: int) -> None:
+def test_import__malformed_request__is_refused(run: Person, body: Any, status: int) -> None:
     assert run.api("POST", "/threads/t1/import", body).status_code == status
 
 
-def test_import__if_match__refuses_to_clobber(run: Person) -> None:
+def test_import__stale_if_match__is_refused(run: Person) -> None:
     body = {"snapshot": {"revision": 1, "extensions": {}}}
     answer = run.api("POST", "/threads/t1/import", body, If_Match='"1"')
     assert answer.status_code == 412
@@ -258,7 +258,9 @@ def test_import__if_match__refuses_to_clobber(run: Person) -> None:
     assert (done.status_code, done["ETag"]) == (200, '"3"')
 
 
-def test_import__viewer_or_stranger__is_refused(run: Person, bob: Person, mallory: Person) -> None:
+def test_import__viewer_or_non_member__is_refused(
+    run: Person, bob: Person, mallory: Person
+) -> None:
     with pytest.raises(Forbidden):
         take(bob, {}, "t1")
     for verb in (partial(take, mallory, {}, "t1"), partial(export, mallory)):
@@ -266,7 +268,7 @@ def test_import__viewer_or_stranger__is_refused(run: Person, bob: Person, mallor
             verb()
 
 
-def test_import__transient_key__ends_with_the_run(run: Person) -> None:
+def test_import__transient_key__is_removed_at_the_end_of_the_run(run: Person) -> None:
     take(run, {"grant": 5}, "t1", mode="merge")
     assert state(run, "t1")["grant"] == 5
     commit(run.actor, "r1", run=builders.runs.RunChange(status="done"))
@@ -282,7 +284,7 @@ def test_race__8_imports_on_one_revision__exactly_one_lands(run: Person) -> None
     assert all(isinstance(problem, RevisionConflict) for problem in lost)
 
 
-def test_restore__transient_key__comes_back_only_into_its_run(run: Person) -> None:
+def test_restore__transient_key__is_restored_only_into_its_run(run: Person) -> None:
     a = run.actor
     commit(a, "r1", {"grant": 2})
     snapshots.restore_snapshot(actor=a, thread_id="t1", revision=2)
@@ -298,7 +300,7 @@ def test_restore__transient_key__comes_back_only_into_its_run(run: Person) -> No
 # Marks ---------------------------------------------------------------------------------------
 
 
-def test_mark__label_and_pin__are_set_kept_apart_and_taken_off(run: Person) -> None:
+def test_mark__label_and_pin__are_set_and_removed_independently(run: Person) -> None:
     def mark(**body: Any) -> Any:
         answer = run.api("PATCH", "/threads/t1/snapshots/2", body)
         assert answer.status_code == 200
@@ -315,10 +317,10 @@ def test_mark__label_and_pin__are_set_kept_apart_and_taken_off(run: Person) -> N
 
 
 @pytest.mark.parametrize("body", [{}, {"label": "x"}])
-def test_mark__the_empty_beginning__is_no_revision(run: Person, body: Any) -> None:
+def test_mark__revision_zero__is_refused(run: Person, body: Any) -> None:
     assert run.api("PATCH", "/threads/t1/snapshots/0", body).status_code == 404
 
 
-def test_values__json_of_export__parses_to_the_same(run: Person) -> None:
+def test_values__json_of_export__is_equal_when_parsed(run: Person) -> None:
     text = run.api("GET", "/threads/t1/state?export=true").content.decode()
     assert values.load(text)["extensions"] == json.loads(text)["extensions"] == export(run)

@@ -364,13 +364,13 @@ def explained(name: str) -> Iterator[None]:
 
 # The world takes as long to make as several works to fail: a test has many of them.
 @pytest.mark.parametrize("part", range(6))
-def test_verb__failure_at_any_statement__leaves_nothing(world: Person, part: int) -> None:
+def test_operation__failure_at_any_statement__leaves_nothing(world: Person, part: int) -> None:
     for name in sorted(WORKS)[part::6]:
         with explained(name):
             assert fail_everywhere(partial(WORKS[name], world.actor)) >= 1
 
 
-def test_verb__others_write_between_its_statements__is_in_the_feed_at_one_moment(
+def test_operation__concurrent_writes_between_its_statements__is_at_one_position_in_the_feed(
     world: Person,
 ) -> None:
     before = Change.objects.latest("pk").pk
@@ -386,7 +386,7 @@ def test_verb__others_write_between_its_statements__is_in_the_feed_at_one_moment
     assert torn == {}
 
 
-def test_compaction_run__failure_at_any_statement__can_be_run_again_with_one_effect(
+def test_compaction_run__failure_at_any_statement__can_be_repeated_with_one_effect(
     world: Person,
 ) -> None:
     """A job is more than one transaction: what must hold is that a later worker finishes it."""
@@ -422,7 +422,7 @@ def test_compaction_run__failure_at_any_statement__can_be_run_again_with_one_eff
     assert number > 8
 
 
-def test_works__every_verb_of_the_services__is_here() -> None:
+def test_operations__of_the_services__are_all_listed() -> None:
     """A verb that is added without a row here fails."""
     verbs = {
         f"{module.__name__.rpartition('.')[2]}.{name}"
@@ -511,7 +511,7 @@ def _source(thing: Any) -> str:
 
 
 @pytest.mark.parametrize("kind", ["snapshot", "history"])
-def test_retention_run__failure_at_any_statement__can_be_run_again_with_one_effect(
+def test_retention_run__failure_at_any_statement__can_be_repeated_with_one_effect(
     world: Person, kind: str
 ) -> None:
     from django.db import OperationalError

@@ -81,7 +81,7 @@ def view(thread: Thread) -> LogView:
 @settings(
     max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-def test_plan__any_log_under_any_fold__is_the_same_in_the_database_as_over_a_list(
+def test_plan__any_messages_and_summary__is_the_same_in_the_database_as_over_a_list(
     alice: Person, script: list[str], fold: Any, suffix: int, recent: int, ratio: float
 ) -> None:
     thread = make(alice, script, fold)
@@ -140,7 +140,7 @@ def fetched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counts
 
 
-def test_plan__of_100_000_messages__brings_over_a_handful_of_rows(
+def test_plan__of_100_000_messages__fetches_few_rows(
     alice: Person, long_thread: Thread, fetched: list[int]
 ) -> None:
     with CaptureQueriesContext(
@@ -156,7 +156,7 @@ def test_plan__of_100_000_messages__brings_over_a_handful_of_rows(
     assert all("folds_to" in sql and "LIMIT 1" in sql for sql in logs), "the summary alone"
 
 
-def test_plan__long_log_that_is_folded__looks_at_what_came_after_only(
+def test_plan__many_summarized_messages__reads_only_later_ones(
     alice: Person, long_thread: Thread
 ) -> None:
     make_thread(alice.actor, "other")
@@ -178,7 +178,7 @@ def test_plan__long_log_that_is_folded__looks_at_what_came_after_only(
 # A call that never gets a result ----------------------------------------------------------------
 
 
-def test_unanswered_call__blocks_every_later_fold__and_the_preview_and_the_job_say_which(
+def test_unanswered_call__before_new_messages__blocks_compaction_and_is_reported(
     alice: Person,
 ) -> None:
     make_thread(alice.actor, "t1", policy=raw({"min_gain_tokens": 5}))
@@ -194,7 +194,7 @@ def test_unanswered_call__blocks_every_later_fold__and_the_preview_and_the_job_s
     assert compactions.preview_compaction(actor=alice.actor, thread_id="t1").plan is not None
 
 
-def test_unanswered_call__behind_a_fold__is_told_with_what_little_could_be_folded(
+def test_unanswered_call__after_a_summary__is_reported_with_the_possible_saving(
     alice: Person,
 ) -> None:
     make_thread(alice.actor, "t1", policy=raw({"min_gain_tokens": 500}))
@@ -205,7 +205,7 @@ def test_unanswered_call__behind_a_fold__is_told_with_what_little_could_be_folde
     )
 
 
-def test_unanswered_call__only_among_those_that_stay__is_no_reason(alice: Person) -> None:
+def test_unanswered_call__among_retained_messages__is_not_reported(alice: Person) -> None:
     thread = make(alice, ["u", "a", "u", "a+x"], None)
     made = plan(view(thread), Policy(min_gain_tokens=10_000))
     assert isinstance(made, Skip)

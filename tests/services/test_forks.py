@@ -109,7 +109,7 @@ def test_fork__as_of_a_revision__has_its_state_and_messages(
     assert (row.number, row.kind, row.message_count) == (1, "fork", count)
 
 
-def test_fork__what_it_takes_and_what_not(source: Person) -> None:
+def test_fork__any__copies_the_documented_parts(source: Person) -> None:
     threads.change_thread(
         actor=source.actor, thread_id="t1", policy=raw({"autocompact_threshold": 5})
     )
@@ -125,7 +125,7 @@ def test_fork__what_it_takes_and_what_not(source: Person) -> None:
     assert (other.title, other.metadata) == ("", "{}")
 
 
-def test_fork__and_source__go_their_own_ways(source: Person) -> None:
+def test_fork__and_source__change_independently(source: Person) -> None:
     fork(source)
     before = (state(source, "t1"), log(Thread.objects.get(public_id="t1")))
     make_run(source.actor, "f1", "r2")
@@ -142,14 +142,14 @@ def test_fork__and_source__go_their_own_ways(source: Person) -> None:
     }
 
 
-def test_fork__of_a_fork__names_the_nearest(source: Person) -> None:
+def test_fork__of_a_fork__refers_to_its_source(source: Person) -> None:
     fork(source, revision=2)
     made = fork(source, "f2", thread_id="f1")
     assert made.forked_from == {"thread_id": "f1", "revision": 1, "message_count": 2}
     assert state(source, "f2") == state(source, "f1")
 
 
-def test_fork__folds_that_lie_within__come_along_and_can_be_undone(alice: Person) -> None:
+def test_fork__summaries_within_it__are_copied_and_can_be_undone(alice: Person) -> None:
     a = alice.actor
     make_thread(a, "t1")
     append(a, "t1", *builders.conversation(8, rounds=1))
@@ -175,7 +175,7 @@ def test_fork__folds_that_lie_within__come_along_and_can_be_undone(alice: Person
     assert Compaction.objects.get(public_id=job).status == "done"
 
 
-def test_fork__fold_that_was_undone__does_not_keep_the_fork_from_folding(alice: Person) -> None:
+def test_fork__undone_summary__does_not_block_compaction_of_the_fork(alice: Person) -> None:
     a = alice.actor
     make_thread(a, "t1", policy=raw({"autocompact_threshold": 200}))
     append(a, "t1", *builders.conversation(8, rounds=2))
@@ -188,7 +188,7 @@ def test_fork__fold_that_was_undone__does_not_keep_the_fork_from_folding(alice: 
     assert Compaction.objects.filter(thread__public_id="f1", trigger="threshold").count() == 2
 
 
-def test_fork__trail__is_one_audit_one_change(source: Person) -> None:
+def test_fork__any__writes_one_audit_row_one_change(source: Person) -> None:
     AuditRow.objects.all().delete()
     Change.objects.all().delete()
     fork(source, reason="what if")
@@ -199,7 +199,7 @@ def test_fork__trail__is_one_audit_one_change(source: Person) -> None:
     ]
 
 
-def test_fork__same_id_and_content__is_the_stored_one_whatever_happened_since(
+def test_fork__same_id_and_content__returns_the_stored_fork(
     source: Person,
 ) -> None:
     body = {"id": "f1", "revision": 2}
@@ -215,7 +215,7 @@ def test_fork__same_id_and_content__is_the_stored_one_whatever_happened_since(
     assert Thread.objects.count() == 2
 
 
-def test_fork__of_what_is_not_there__is_refused(source: Person, mallory: Person) -> None:
+def test_fork__missing_revision__is_refused(source: Person, mallory: Person) -> None:
     for revision in (5, 99):
         with pytest.raises(NotFound):
             fork(source, revision=revision)
@@ -238,7 +238,7 @@ def test_fork__of_what_is_not_there__is_refused(source: Person, mallory: Person)
     assert source.api("POST", "/threads/t1/fork", body).status_code == 400
 
 
-def test_fork__viewer_or_narrow_token__is_refused(source: Person, bob: Person) -> None:
+def test_fork__viewer_or_restricted_token__is_refused(source: Person, bob: Person) -> None:
     with pytest.raises(Forbidden):
         fork(bob)
     _, narrow = builders.make_token(source, thread_prefixes=["t"])
@@ -247,7 +247,7 @@ def test_fork__viewer_or_narrow_token__is_refused(source: Person, bob: Person) -
     assert forks.fork_thread(actor=narrow, thread_id="t1", fork_id="t-fork")[1]
 
 
-def test_fork__quota__counts_it(source: Person) -> None:
+def test_fork__quota__includes_it(source: Person) -> None:
     quotas.set_quota(actor=source.actor, entries=None, bytes=None, threads=2)
     fork(source)
     with pytest.raises(QuotaExceeded):
@@ -258,7 +258,7 @@ def test_fork__quota__counts_it(source: Person) -> None:
     quotas.forget_accounts()
 
 
-def test_fork__long_log__costs_the_same_statements_as_a_short_one(source: Person) -> None:
+def test_fork__many_messages__uses_as_many_statements_as_few(source: Person) -> None:
     def statements(fork_id: str) -> int:
         seen = []
         by_hand = hot.fetch_all
@@ -278,7 +278,7 @@ def test_fork__long_log__costs_the_same_statements_as_a_short_one(source: Person
     ) == list(range(1, 3006))
 
 
-def test_lineage__of_forks_and_families__is_told(source: Person, bob: Person) -> None:
+def test_lineage__of_forks_and_families__is_returned(source: Person, bob: Person) -> None:
     a = source.actor
     make_thread(a, "child", parent_thread_id="t1")
     make_thread(a, "grandchild", parent_thread_id="child")
@@ -306,7 +306,7 @@ def test_lineage__of_forks_and_families__is_told(source: Person, bob: Person) ->
     assert (hidden["child_count"], hidden["fork_count"]) == (0, 0)
 
 
-def test_origin__outside_the_tokens_prefixes__does_not_exist_for_it(source: Person) -> None:
+def test_origin__outside_the_tokens_prefixes__appears_absent(source: Person) -> None:
     fork(source)
     secret, _ = builders.make_token(source, thread_prefixes=["f"])
     ask = partial(builders.call, secret)
@@ -316,7 +316,7 @@ def test_origin__outside_the_tokens_prefixes__does_not_exist_for_it(source: Pers
     assert source.api("GET", "/threads/f1").json()["forked_from"]["thread_id"] == "t1"
 
 
-def test_forks_of_a_thread__among_many__are_found_by_their_index(source: Person) -> None:
+def test_forks_of_a_thread__among_many__are_found_by_an_index(source: Person) -> None:
     fork(source)
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
@@ -324,7 +324,7 @@ def test_forks_of_a_thread__among_many__are_found_by_their_index(source: Person)
         assert "threads_forks" in found.explain()
 
 
-def test_erasure__of_the_source__leaves_no_name_of_it_in_forks(source: Person) -> None:
+def test_erasure__of_the_source__removes_its_name_from_forks(source: Person) -> None:
     make_thread(source.actor, "secret-source", resource_id="zoe")
     fork(source, thread_id="secret-source", reason="x")
     Thread.objects.filter(public_id="f1").update(resource_id="")
@@ -334,7 +334,7 @@ def test_erasure__of_the_source__leaves_no_name_of_it_in_forks(source: Person) -
 
 
 @pytest.mark.django_db(transaction=True)
-def test_race__forks_under_one_id__one_is_made(source: Person) -> None:
+def test_race__forks_with_one_id__one_is_created(source: Person) -> None:
     one = partial(forks.fork_thread, actor=source.actor, thread_id="t1", fork_id="f1", revision=2)
     won, lost = split(race([one] * 8))
     assert lost == []
@@ -343,7 +343,7 @@ def test_race__forks_under_one_id__one_is_made(source: Person) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_race__forks_amid_commits__each_is_a_state_that_was(source: Person) -> None:
+def test_race__forks_and_commits__each_fork_equals_a_past_state(source: Person) -> None:
     commit(source.actor, "r1", run=builders.runs.RunChange(status="running"))
     works = [partial(commit, source.actor, "r1", {"plan": n}, messages=[USER]) for n in range(6)]
     works += [partial(fork, source, f"f{n}") for n in range(6)]

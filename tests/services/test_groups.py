@@ -11,7 +11,7 @@ from state_admin.services.groups import take_turns
 
 
 @given(st.lists(st.sampled_from("abc")))
-def test_take_turns__any_addresses__are_taken_once_a_turn_and_in_their_order(
+def test_take_turns__any_addresses__occur_once_per_turn_in_order(
     addresses: list[str],
 ) -> None:
     turns = take_turns(addresses)

@@ -72,7 +72,7 @@ def test_history__keep_last__keeps_the_newest_of_every_key(alice: Person) -> Non
         ({"history_keep_seconds": 1}, [5]),
     ],
 )
-def test_history__keep_seconds__keeps_the_young_and_the_newest(
+def test_history__keep_seconds__keeps_recent_versions_and_the_newest(
     alice: Person, policy: dict[str, int], kept: list[int]
 ) -> None:
     make_namespace(alice.actor, **policy)
@@ -85,7 +85,7 @@ def test_history__keep_seconds__keeps_the_young_and_the_newest(
     assert [v for v, _ in operations_of("a")] == kept
 
 
-def test_history__many_versions_of_many_keys__go_in_pieces(
+def test_history__many_versions_of_many_keys__are_removed_in_batches(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retention, "BATCH", 2)
@@ -103,7 +103,7 @@ def test_history__many_versions_of_many_keys__go_in_pieces(
     assert retention.preview_history(actor=alice.actor, namespace="notes").rows_removed == 0
 
 
-def test_history__nothing_said__keeps_all_and_says_so(alice: Person) -> None:
+def test_history__no_limits__keeps_all_and_reports_it(alice: Person) -> None:
     make_namespace(alice.actor)
     for number in range(3):
         put(alice.actor, "notes", "k", number)
@@ -114,7 +114,7 @@ def test_history__nothing_said__keeps_all_and_says_so(alice: Person) -> None:
     assert len(operations_of("k")) == 3
 
 
-def test_history__as_of_a_compacted_past__is_gone(alice: Person) -> None:
+def test_history__read_at_a_compacted_time__is_gone(alice: Person) -> None:
     make_namespace(alice.actor, history_keep_last=1)
     for number in range(3):
         put(alice.actor, "notes", "k", number)
@@ -130,7 +130,7 @@ def test_history__as_of_a_compacted_past__is_gone(alice: Person) -> None:
     assert alice.api("GET", "/state/notes/k?at_version=2").status_code == 410
 
 
-def test_pin__version__stays_until_it_is_let_go(alice: Person) -> None:
+def test_pin__version__is_kept_until_it_is_unpinned(alice: Person) -> None:
     make_namespace(alice.actor, history_keep_last=1)
     for number in range(3):
         put(alice.actor, "notes", "k", number)
@@ -145,7 +145,7 @@ def test_pin__version__stays_until_it_is_let_go(alice: Person) -> None:
     assert compact_histories() == 1
 
 
-def test_pin__version_that_is_not_there__says_which_way(alice: Person) -> None:
+def test_pin__missing_version__reports_why(alice: Person) -> None:
     make_namespace(alice.actor, history_keep_last=1)
     for number in range(3):
         put(alice.actor, "notes", "k", number)

@@ -19,7 +19,7 @@ UNAUDITED = {"heartbeat", "index"}
 
 
 @pytest.mark.parametrize("table", ["audit", "changes"])
-def test_write__trail_takes_nothing__does_not_happen(world: Person, table: str) -> None:
+def test_write__audit_or_feed_insert_fails__is_rolled_back(world: Person, table: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         cursor.execute(f"ALTER TABLE {table} ADD CONSTRAINT nothing CHECK (false) NOT VALID")
@@ -40,14 +40,14 @@ def test_write__trail_takes_nothing__does_not_happen(world: Person, table: str) 
 
 
 @pytest.mark.parametrize("kind", ["entry.puts", "entry", ""])
-def test_record__kind_that_no_filter_can_name__is_refused(alice: Person, kind: str) -> None:
+def test_record__undeclared_kind__is_refused(alice: Person, kind: str) -> None:
     before = fingerprint()
     with pytest.raises(ValueError, match=f"undeclared kind of change: {kind}"):
         journal.record(alice.actor, [journal.Trace(kind)])
     assert fingerprint() == before
 
 
-def test_api__trail_takes_nothing__is_a_problem_and_nothing_is_stored(alice: Person) -> None:
+def test_api__audit_or_feed_insert_fails__is_a_problem_and_nothing_is_stored(alice: Person) -> None:
     alice.api("PUT", "/namespaces/notes", {})
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
@@ -60,7 +60,7 @@ def test_api__trail_takes_nothing__is_a_problem_and_nothing_is_stored(alice: Per
     assert alice.api("GET", "/state/notes/k").json()["exists"] is False
 
 
-def test_record__several_traces__are_a_row_each_with_the_actors_stamp(alice: Person) -> None:
+def test_record__several_traces__are_a_row_each_with_the_actor(alice: Person) -> None:
     AuditRow.objects.all().delete()
     Change.objects.all().delete()
     traces = [

@@ -60,7 +60,7 @@ transactional = pytest.mark.django_db(transaction=True)
 
 
 @transactional
-def test_knowledge__later_writes__leave_a_step_as_it_was(run: Person) -> None:
+def test_knowledge__later_writes__do_not_change_a_step(run: Person) -> None:
     put(run.actor, "notes", "global", "one")
     put(run.actor, "team", "thread::t1", "mine")
     first = commit(run)
@@ -82,7 +82,7 @@ def test_knowledge__later_writes__leave_a_step_as_it_was(run: Person) -> None:
 
 
 @transactional
-def test_knowledge__scopes__are_those_of_the_run_and_no_others(run: Person) -> None:
+def test_knowledge__scopes__are_those_of_the_run(run: Person) -> None:
     for key in (*KEYS, "thread::t0", "agent_type::other", "custom", "system"):
         put(run.actor, "notes", key, key)
     commit(run)
@@ -104,7 +104,7 @@ def test_knowledge__state__is_the_snapshot_of_that_revision(run: Person) -> None
 
 
 @transactional
-def test_knowledge__write_begun_before_but_committed_after__was_not_known(run: Person) -> None:
+def test_knowledge__write_committed_after_the_step__was_not_visible(run: Person) -> None:
     """By the clock of its transaction it came before the step; nobody could see it."""
     put(run.actor, "notes", "global", "old")
     begun, go_on = threading.Event(), threading.Event()
@@ -132,7 +132,7 @@ def test_knowledge__write_begun_before_but_committed_after__was_not_known(run: P
 
 
 @transactional
-def test_knowledge__write_committed_while_the_step_waited__was_known(run: Person) -> None:
+def test_knowledge__write_committed_while_the_step_waited__was_visible(run: Person) -> None:
     """By the clock of its transaction the step came before; it could see it all the same."""
     put(run.actor, "notes", "global", "old")
     with transaction.atomic():
@@ -156,7 +156,7 @@ def _put_and_close(person: Person, value: Any) -> None:
 
 
 @transactional
-def test_race__writers_and_steps__history_agrees_with_what_the_step_itself_saw(
+def test_race__writers_and_steps__equals_what_the_step_itself_read(
     run: Person,
 ) -> None:
     """Each step notes, in its own snapshot, the version that stands at each key (`held`). What is
@@ -190,7 +190,7 @@ def test_race__writers_and_steps__history_agrees_with_what_the_step_itself_saw(
 
 
 @transactional
-def test_knowledge__expired_at_the_step__was_missing(run: Person) -> None:
+def test_knowledge__expired_at_the_step__was_absent(run: Person) -> None:
     put(run.actor, "notes", "global", 1, ttl_seconds=3600)
     commit(run)
     EntryRevision.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
@@ -198,7 +198,7 @@ def test_knowledge__expired_at_the_step__was_missing(run: Person) -> None:
 
 
 @transactional
-def test_knowledge__history_compacted__says_that_it_is_lost(run: Person) -> None:
+def test_knowledge__history_compacted__is_reported_as_lost(run: Person) -> None:
     make_namespace(run.actor, "short", history_keep_last=1)
     put(run.actor, "short", "global", 1)
     commit(run)
@@ -211,7 +211,7 @@ def test_knowledge__history_compacted__says_that_it_is_lost(run: Person) -> None
 
 
 @transactional
-def test_knowledge__revision_of_an_older_server__goes_by_the_clock_and_says_so(
+def test_knowledge__revision_without_a_snapshot__uses_the_time_and_reports_it(
     run: Person,
 ) -> None:
     put(run.actor, "notes", "global", 1)
@@ -224,7 +224,9 @@ def test_knowledge__revision_of_an_older_server__goes_by_the_clock_and_says_so(
 
 
 @transactional
-def test_knowledge__narrowed_token__sees_its_namespaces_only(run: Person, mallory: Person) -> None:
+def test_knowledge__restricted_token__sees_permitted_namespaces_only(
+    run: Person, mallory: Person
+) -> None:
     for namespace in ("notes", "team"):
         put(run.actor, namespace, "global", namespace)
     commit(run, ("notes", "global", 1), ("team", "global", 1))
@@ -238,7 +240,7 @@ def test_knowledge__narrowed_token__sees_its_namespaces_only(run: Person, mallor
             knew(stranger)
 
 
-def test_knowledge__no_such_step__is_not_found(run: Person) -> None:
+def test_knowledge__unknown_step__is_not_found(run: Person) -> None:
     for asked, detail in (({"step": 9}, "run r1 has no step 9"),
                          ({"revision": 9}, "run r1 has no revision 9")):  # fmt: skip
         with pytest.raises(NotFound) as refused:
@@ -250,7 +252,7 @@ def test_knowledge__no_such_step__is_not_found(run: Person) -> None:
     suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None
 )
 @given(newest=st.integers(1, 40), kept=st.sets(st.integers(1, 39)), seen=st.integers(0, 41))
-def test_search__any_holes__finds_the_newest_visible_version(
+def test_search__any_gaps__finds_the_newest_visible_version(
     run: Person, newest: int, kept: set[int], seen: int
 ) -> None:
     """The halving against the definition; transaction n wrote version n."""
@@ -278,7 +280,7 @@ def test_search__any_holes__finds_the_newest_visible_version(
 # Reads ---------------------------------------------------------------------------------------
 
 
-def test_reads__reported__say_what_stood_there_and_go_stale(run: Person) -> None:
+def test_reads__reported__contain_the_current_version_and_become_stale(run: Person) -> None:
     put(run.actor, "notes", "global", 1)
     put(run.actor, "notes", "global", 2)
     commit(run, ("notes", "global", 1), ("notes", "thread::t1", 0), ("team", "global", 0))
@@ -291,7 +293,7 @@ def test_reads__reported__say_what_stood_there_and_go_stale(run: Person) -> None
     assert knowledge.reads_of_run(run.actor, Run.objects.get()).count() == 3
 
 
-def test_readers__of_a_bad_value__are_found_and_narrowed(run: Person, mallory: Person) -> None:
+def test_readers__of_a_bad_value__are_found_and_filtered(run: Person, mallory: Person) -> None:
     make_thread(run.actor, "t2")
     make_run(run.actor, "t2", "r2")
     put(run.actor, "notes", "global", "bad")
@@ -318,7 +320,7 @@ def test_readers__of_a_bad_value__are_found_and_narrowed(run: Person, mallory: P
         (("nowhere", "global", 0), NotRegistered),
     ],
 )
-def test_reads__that_cannot_have_been__are_refused_and_nothing_lands(
+def test_reads__of_impossible_versions__are_refused_and_nothing_is_stored(
     run: Person, read: tuple[str, str, int], error: type[Exception]
 ) -> None:
     with pytest.raises(error):
@@ -327,7 +329,7 @@ def test_reads__that_cannot_have_been__are_refused_and_nothing_lands(
     assert Revision.objects.filter(thread__public_id="t1").count() == 1
 
 
-def test_reads__namespace_out_of_reach__looks_like_an_absent_one(run: Person) -> None:
+def test_reads__inaccessible_namespace__appears_absent(run: Person) -> None:
     put(run.actor, "notes", "global", 1)
     _, narrow = make_token(run, namespaces=["team"])
     details = []
@@ -339,7 +341,7 @@ def test_reads__namespace_out_of_reach__looks_like_an_absent_one(run: Person) ->
     assert not RunRead.objects.exists()
 
 
-def test_reads__thread_deleted__go_with_it(run: Person) -> None:
+def test_reads__thread_deleted__are_deleted_with_it(run: Person) -> None:
     commit(run, ("notes", "global", 0))
     threads.delete_thread(actor=run.actor, thread_id="t1")
     assert not RunRead.objects.exists()
@@ -396,7 +398,7 @@ def test_api__knowledge_reads_and_readers__are_paged(run: Person) -> None:
         ([{"namespace": "notes", "key": "k", "version": 0}] * 201, "/reads", 422),
     ],
 )
-def test_api__reads__wrong_ones_are_named(
+def test_api__invalid_reads__are_located(
     run: Person, reads: Any, pointer: str, status: int
 ) -> None:
     answer = run.api("POST", "/runs/r1/commits", {"reads": reads})
@@ -407,11 +409,11 @@ def test_api__reads__wrong_ones_are_named(
 @pytest.mark.parametrize(
     "query", ["step=0", "step=1&revision=1", "step=x", "cursor=abc", "when=1", "limit=0"]
 )
-def test_api__knowledge__wrong_queries_are_refused(run: Person, query: str) -> None:
+def test_api__knowledge__invalid_queries_are_refused(run: Person, query: str) -> None:
     assert run.api("GET", f"/runs/r1/knowledge?{query}").status_code == 400
 
 
-def test_shared__thread__sees_its_scopes_in_every_namespace_page_by_page(run: Person) -> None:
+def test_shared__thread__contains_its_scopes_in_every_namespace_page_by_page(run: Person) -> None:
     for key in (*KEYS, "thread::t0", "agent_type::other", "custom"):
         put(run.actor, "notes", key, key)
     put(run.actor, "team", "global", 1)
@@ -428,7 +430,7 @@ def test_shared__thread__sees_its_scopes_in_every_namespace_page_by_page(run: Pe
     ]
 
 
-def test_shared__narrow_token_and_other_workspace__see_theirs_only(
+def test_shared__restricted_token_and_other_workspace__see_permitted_entries_only(
     run: Person, mallory: Person
 ) -> None:
     for name in ("notes", "team"):

@@ -76,12 +76,12 @@ def test_token__superseded__is_refused_with_the_exact_text_and_nothing_changes(
     WORKS[work](run, 2)
 
 
-def test_token__none_shown__is_not_checked(run: Person) -> None:
+def test_token__absent__is_not_checked(run: Person) -> None:
     take(run)
     assert commit(run, None).revision == 2
 
 
-def test_take__any__is_a_new_lease_with_a_trail_and_no_revision(run: Person) -> None:
+def test_take__any__is_a_new_lease_with_audit_and_feed_and_no_revision(run: Person) -> None:
     Run.objects.update(lease_expires_at=Now() - timedelta(seconds=1), flagged_at=Now())
     taken = take(run, reason="the worker is gone")
     assert (taken.fencing_token, taken.flagged_at) == (2, None)
@@ -92,7 +92,7 @@ def test_take__any__is_a_new_lease_with_a_trail_and_no_revision(run: Person) -> 
     assert Change.objects.filter(kind="run.lease", run="r1", thread="t1").count() == 1
 
 
-def test_take__only_if_free__leaves_a_live_lease_alone(run: Person) -> None:
+def test_take__only_if_free__keeps_an_active_lease(run: Person) -> None:
     with pytest.raises(Conflict) as refused:
         take(run, only_if_free=True)
     assert refused.value.detail.startswith("lease is held until ")
@@ -101,13 +101,13 @@ def test_take__only_if_free__leaves_a_live_lease_alone(run: Person) -> None:
     assert take(run, only_if_free=True).fencing_token == 2
 
 
-def test_take__only_if_free_over_the_api__is_409_with_the_moment(run: Person) -> None:
+def test_take__only_if_free_over_the_api__is_409_with_the_expiry(run: Person) -> None:
     held = run.api("GET", "/runs/r1").json()["lease_expires_at"]
     answer = run.api("POST", "/runs/r1/lease", {"only_if_free": True})
     assert (answer.status_code, answer.json()["until"]) == (409, held)
 
 
-def test_release__running__is_stuck_in_words_until_somebody_takes_it(run: Person) -> None:
+def test_release__running__is_stuck_until_it_is_taken_over(run: Person) -> None:
     released = release(run)
     assert (released.status, released.lease_expires_at) == ("running", None)
     assert "its lease was released" in released.stuck_reason(released.lease_released_at)  # type: ignore[arg-type]
@@ -119,7 +119,7 @@ def test_release__running__is_stuck_in_words_until_somebody_takes_it(run: Person
     assert not Run.objects.stuck().exists()
 
 
-def test_stuck_reason__lease_released_but_commit_since__is_silent(run: Person) -> None:
+def test_stuck_reason__lease_released_but_commit_since__is_empty(run: Person) -> None:
     release(run)
     commit(run, None)
     held = Run.objects.get()
@@ -128,14 +128,14 @@ def test_stuck_reason__lease_released_but_commit_since__is_silent(run: Person) -
     assert stuck_reason(status="waiting", now=held.updated_at, lease_released_at=Now()) == ""  # type: ignore[arg-type]
 
 
-def test_lease__waiting__gives_a_token_and_stays_without_end(run: Person) -> None:
+def test_lease__waiting__has_a_token_and_does_not_expire(run: Person) -> None:
     runs.change_run(actor=run.actor, run_id="r1", change=RunChange(status="waiting"))
     assert take(run).lease_expires_at is None
     assert release(run).fencing_token == 3
     assert not Run.objects.stuck().exists()
 
 
-def test_lease__done_or_out_of_reach__is_refused(run: Person, bob: Person, mallory: Person) -> None:
+def test_lease__done_or_inaccessible__is_refused(run: Person, bob: Person, mallory: Person) -> None:
     for verb in (take, release):
         with pytest.raises(Forbidden):
             verb(bob)
@@ -148,7 +148,7 @@ def test_lease__done_or_out_of_reach__is_refused(run: Person, bob: Person, mallo
         assert refused.value.detail == "run is done: r1"
 
 
-def test_api__token__comes_with_every_answer_and_goes_in_the_body(run: Person) -> None:
+def test_api__token__is_in_every_response_and_accepted_in_the_body(run: Person) -> None:
     make_thread(run.actor, "t2")
     started = run.api("POST", "/threads/t2/runs", {"id": "r2"}).json()
     assert started["fencing_token"] == 1
@@ -179,14 +179,14 @@ def test_api__token__comes_with_every_answer_and_goes_in_the_body(run: Person) -
 
 
 @pytest.mark.django_db(transaction=True)
-def test_race__takers_of_one_token__exactly_one_gets_the_run(run: Person) -> None:
+def test_race__takeovers_with_one_token__exactly_one_succeeds(run: Person) -> None:
     won, lost = split(race([partial(take, run, fencing_token=1)] * 8))
     assert [taken.fencing_token for taken in won] == [2]
     assert {p.detail for p in lost} == {"fencing token superseded: 1, current 2"}
 
 
 @pytest.mark.django_db(transaction=True)
-def test_race__commits_of_the_old_worker__none_lands_after_the_new_token(run: Person) -> None:
+def test_race__commits_of_the_old_worker__none_is_stored_after_the_new_token(run: Person) -> None:
     won, lost = split(race([partial(commit, run, 1)] * 6 + [partial(take, run)]))
     taken = next(each for each in won if isinstance(each, Run))
     assert {p.detail for p in lost} <= {"fencing token superseded: 1, current 2"}
@@ -210,7 +210,7 @@ def test_race__commits_of_the_old_worker__none_lands_after_the_new_token(run: Pe
         max_size=12,
     )
 )
-def test_tokens__any_sequence__only_grow_and_only_the_newest_counts(
+def test_tokens__any_sequence__increase_and_only_the_newest_is_accepted(
     run: Person, steps: list[tuple[str, int | None]]
 ) -> None:
     for verb, back in steps:

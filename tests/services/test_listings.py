@@ -50,7 +50,9 @@ def house(alice: Person) -> Person:
 
 
 @pytest.mark.parametrize("limit", [1, 2, 200])
-def test_list__of_all_namespaces__comes_by_namespace_and_key(house: Person, limit: int) -> None:
+def test_list__of_all_namespaces__is_ordered_by_namespace_and_key(
+    house: Person, limit: int
+) -> None:
     everywhere = [("a", "k"), ("a", "z/1"), ("a.b", "k"), ("gone", "k")]
     assert listed(house, "/state", limit) == everywhere
     items = house.api("GET", "/state?include=value").json()["items"]
@@ -72,13 +74,13 @@ def test_list__of_all_namespaces__comes_by_namespace_and_key(house: Person, limi
         ("valid=true&prefix=k", [("a", "k"), ("a.b", "k"), ("gone", "k")]),
     ],
 )
-def test_list__of_all_namespaces__takes_the_filters(
+def test_list__of_all_namespaces__supports_the_filters(
     house: Person, query: str, found: list[Address]
 ) -> None:
     assert listed(house, f"/state?{query}") == found
 
 
-def test_list__of_all_namespaces__shows_what_the_caller_may_see(
+def test_list__of_all_namespaces__contains_permitted_entries_only(
     house: Person, mallory: Person
 ) -> None:
     assert listed(mallory, "/state") == []
@@ -87,7 +89,7 @@ def test_list__of_all_namespaces__shows_what_the_caller_may_see(
     assert [(item["namespace"], item["key"]) for item in seen] == [("a.b", "k")]
 
 
-def test_list__of_all_namespaces__looks_at_so_many_entries(
+def test_list__of_all_namespaces__reads_a_bounded_number_of_entries(
     house: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The dead count too: a page comes short, and the cursor goes on."""
@@ -103,7 +105,7 @@ def test_list__of_all_namespaces__looks_at_so_many_entries(
 
 
 @pytest.mark.parametrize("path", ["/state/notes", "/state"])
-def test_list__tags__are_those_that_hold_all_of_them(alice: Person, path: str) -> None:
+def test_list__tags__are_all_required(alice: Person, path: str) -> None:
     make_namespace(alice.actor)
     for key, tags in {"1": ["a"], "2": ["b", "a"], "3": ["a", "b", "c"], "4": ["a,b"]}.items():
         put(alice.actor, "notes", key, 1, tags=tags)
@@ -143,7 +145,7 @@ INVALID = [("notes", f"k{number}") for number in (15, 25, 35)]
 
 @pytest.mark.parametrize("path", ["/state/notes", "/state"])
 @pytest.mark.parametrize("limit", [1, 2, 3, 200])
-def test_list__by_validity__is_divided(doubtful: Person, path: str, limit: int) -> None:
+def test_list__by_validity__partitions_the_entries(doubtful: Person, path: str, limit: int) -> None:
     refused = listed(doubtful, f"{path}?valid=false", limit)
     accepted = listed(doubtful, f"{path}?valid=true", limit)
     assert refused == INVALID
@@ -154,13 +156,13 @@ def test_list__by_validity__is_divided(doubtful: Person, path: str, limit: int) 
         assert {item["valid"] for item in items} == {valid == "true"}
 
 
-def test_list__invalid_from_the_last__runs_back(doubtful: Person) -> None:
+def test_list__invalid_in_descending_order__is_reversed(doubtful: Person) -> None:
     assert listed(doubtful, "/state/notes?valid=false&order=desc", 1) == INVALID[::-1]
     assert listed(doubtful, "/state/notes?valid=false&before=k30", 1) == INVALID[:2]
 
 
 @pytest.mark.parametrize("path", ["/state/notes", "/state"])
-def test_list__redacted_value_that_met_no_schema__is_among_the_invalid(
+def test_list__redacted_value_that_was_not_validated__is_among_the_invalid(
     alice: Person, path: str
 ) -> None:
     """Its namespace has never changed its schema."""
@@ -172,7 +174,7 @@ def test_list__redacted_value_that_met_no_schema__is_among_the_invalid(
 
 
 @pytest.mark.parametrize("path", ["/state/notes", "/state"])
-def test_list__few_invalid_among_many__opens_so_many_and_goes_on(
+def test_list__few_invalid_among_many__reads_a_bounded_number_and_has_a_cursor(
     doubtful: Person, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     monkeypatch.setattr(listings, "MOST_OPENED", 10)
@@ -194,7 +196,7 @@ def test_list__few_invalid_among_many__opens_so_many_and_goes_on(
 
 @pytest.mark.parametrize("path", ["/state/notes", "/state"])
 @pytest.mark.parametrize("name", ["tag", "tags", "prefix", "plugin", "before"])
-def test_list__strange_text__is_no_crash(alice: Person, path: str, name: str) -> None:
+def test_list__unusual_text__is_no_server_error(alice: Person, path: str, name: str) -> None:
     make_namespace(alice.actor)
     for text in ("\0", "%", "\\", "😀", '"{}"'):
         assert alice.api("GET", f"{path}?{name}={quote(text)}").status_code in (200, 400, 422)

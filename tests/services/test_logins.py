@@ -62,7 +62,7 @@ def test_address__too_many_failures_with_any_names__is_refused(
     assert attempt(password=GOOD) == known
 
 
-def test_address__refused_attempts__are_not_stored(
+def test_address__refused_attempts__are_not_counted(
     known: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(logins, "MOST_FAILURES_OF_ADDRESS", 3)
@@ -82,7 +82,7 @@ def test_address__success_of_one_name__keeps_the_failures_of_others(known: User)
 
 
 @pytest.mark.django_db(transaction=True)
-def test_address__attempts_at_once__no_more_are_hashed_than_allowed(
+def test_address__concurrent_attempts__are_hashed_up_to_the_limit(
     known: User, monkeypatch: pytest.MonkeyPatch, hashes: list[int]
 ) -> None:
     monkeypatch.setattr(logins, "MOST_FAILURES_OF_ADDRESS", 4)
@@ -102,7 +102,7 @@ def make_passwordless(user: User) -> None:
 
 
 @pytest.mark.parametrize("prepare", [lambda user: None, make_inactive, make_passwordless])
-def test_name__nobody_has_it__costs_what_a_wrong_password_costs(
+def test_name__unknown__costs_as_much_as_a_wrong_password(
     prepare: Callable[[User], None],
     known: User,
     hashes: list[int],

@@ -31,7 +31,9 @@ from tests.services.racing import race
 from tests.services.test_entries import let_expire, operations_of
 
 
-def test_expiry__several_workspaces__each_has_its_own_trail(alice: Person, mallory: Person) -> None:
+def test_expiry__several_workspaces__each_has_its_own_audit_and_feed(
+    alice: Person, mallory: Person
+) -> None:
     for person in (alice, mallory):
         make_namespace(person.actor)
         put(person.actor, "notes", "k", 1, ttl_seconds=60)
@@ -57,7 +59,7 @@ def test_race__two_expiry_sweeps_and_writers__expire_each_once(alice: Person) ->
         assert view.value == "2", "a value written behind the expiry is never swept"
 
 
-def test_purge__leftovers__removes_what_outlived_its_promise_only(alice: Person) -> None:
+def test_purge__old_rows__are_deleted_after_their_retention_only(alice: Person) -> None:
     make_namespace(alice.actor)
     for number in range(4):
         put(alice.actor, "notes", f"k{number}", 1)
@@ -91,7 +93,7 @@ def test_purge__leftovers__removes_what_outlived_its_promise_only(alice: Person)
     assert not Change.objects.filter(key="k0").exists()
 
 
-def test_sweeps__more_than_one_batch__go_on_to_the_end(
+def test_sweeps__more_than_one_batch__process_all(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("BATCH", "PURGE_BATCH"):
@@ -109,7 +111,7 @@ def test_sweeps__more_than_one_batch__go_on_to_the_end(
     assert not Change.objects.filter(kind="entry.put").exists()
 
 
-def test_sweeps__patience_is_over__leave_the_rest_to_the_next(
+def test_sweeps__out_of_time__continue_next_time(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(maintenance, "PURGE_BATCH", 2)
@@ -124,7 +126,7 @@ def test_sweeps__patience_is_over__leave_the_rest_to_the_next(
 # On record -----------------------------------------------------------------------------------
 
 
-def test_sweep__with_effect__is_on_record(db: None) -> None:
+def test_sweep__with_effect__is_recorded(db: None) -> None:
     assert maintenance.run_sweep("x", lambda: {"done": 3}) == {"done": 3}
     assert maintenance.run_sweep("x", lambda: {"done": 0}) == {"done": 0}
     row = Sweep.objects.get(name="x")
@@ -132,7 +134,7 @@ def test_sweep__with_effect__is_on_record(db: None) -> None:
     assert row.last_effect_at < row.finished_at
 
 
-def test_sweep__that_fails__is_on_record_and_raised(db: None) -> None:
+def test_sweep__that_fails__is_recorded_and_raises(db: None) -> None:
     def fail() -> Any:
         raise RuntimeError("broken")
 
@@ -144,7 +146,7 @@ def test_sweep__that_fails__is_on_record_and_raised(db: None) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_race__two_of_one_sweep__one_steps_aside(db: None) -> None:
+def test_race__two_of_one_sweep__one_ends_at_once(db: None) -> None:
     entered, leave = threading.Event(), threading.Event()
 
     def slow() -> dict[str, int]:
@@ -167,7 +169,7 @@ def test_race__two_of_one_sweep__one_steps_aside(db: None) -> None:
 # The tasks -----------------------------------------------------------------------------------
 
 
-def test_schedule__every_sweep__runs_and_is_on_record(alice: Person) -> None:
+def test_schedule__every_sweep__runs_and_is_recorded(alice: Person) -> None:
     make_namespace(alice.actor, history_keep_last=1)
     put(alice.actor, "notes", "k", 1, ttl_seconds=60)
     let_expire()

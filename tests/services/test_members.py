@@ -21,7 +21,7 @@ def membership(person: Person) -> Membership:
     return Membership.objects.get(user=person.user, workspace=person.workspace)
 
 
-def test_add__new_user__is_made_and_comes_in_by_a_link_that_works_once(alice: Person) -> None:
+def test_add__new_user__is_created_and_signs_in_once_by_link(alice: Person) -> None:
     added = members.add_member(actor=alice.actor, username=" carol ", role=Role.EDITOR, reason="hi")
     user = users.use_login_link(added.link)
     assert user is not None
@@ -43,7 +43,7 @@ def test_add__known_user__gets_no_link(alice: Person, mallory: Person) -> None:
     assert membership(mallory).role == "admin"
 
 
-def test_add__member_already__is_refused_and_keeps_the_role(alice: Person, bob: Person) -> None:
+def test_add__existing_member__is_refused_and_keeps_the_role(alice: Person, bob: Person) -> None:
     with pytest.raises(Conflict, match="already a member: bob"):
         members.add_member(actor=alice.actor, username="bob", role=Role.ADMIN)
     assert membership(bob).role == "viewer"
@@ -56,7 +56,7 @@ def test_add__no_name__is_refused(name: str, alice: Person) -> None:
     assert User.objects.count() == 1
 
 
-def test_role__changed__counts_from_the_next_request(alice: Person, bob: Person) -> None:
+def test_role__changed__applies_from_the_next_request(alice: Person, bob: Person) -> None:
     members.change_role(actor=alice.actor, member_id=membership(bob).pk, role=Role.EDITOR)
     actor = actor_of_user(bob.user)
     assert actor is not None
@@ -67,18 +67,18 @@ def test_role__changed__counts_from_the_next_request(alice: Person, bob: Person)
     }
 
 
-def test_role__the_same__leaves_no_trace(alice: Person) -> None:
+def test_role__unchanged__writes_nothing(alice: Person) -> None:
     members.change_role(actor=alice.actor, member_id=membership(alice).pk, role=Role.ADMIN)
     assert not AuditRow.objects.filter(action="member.role").exists()
 
 
-def test_remove__member__is_out_at_once(alice: Person, bob: Person) -> None:
+def test_remove__member__loses_access_at_once(alice: Person, bob: Person) -> None:
     members.remove_member(actor=alice.actor, member_id=membership(bob).pk, reason="left")
     assert actor_of_user(bob.user) is None
     assert AuditRow.objects.get(action="member.remove").reason == "left"
 
 
-def test_last_admin__neither_removed_nor_demoted(alice: Person, bob: Person) -> None:
+def test_last_admin__removed_or_demoted__is_refused(alice: Person, bob: Person) -> None:
     mine = membership(alice).pk
     for attempt in (
         partial(members.remove_member, actor=alice.actor, member_id=mine),
@@ -112,7 +112,7 @@ def test_last_admins__each_removes_the_other_at_once__one_stays(alice: Person) -
     assert Membership.objects.filter(workspace=alice.workspace, role="admin").count() == 1
 
 
-def test_members__viewer_or_editor__may_nothing(alice: Person, bob: Person) -> None:
+def test_members__viewer_or_editor__may_do_nothing(alice: Person, bob: Person) -> None:
     erin = make_person("erin", "acme", Role.EDITOR)
     mine = membership(alice).pk
     for actor in (bob.actor, erin.actor):
@@ -145,9 +145,7 @@ def test_link__member_of_this_workspace_only__gets_a_new_one(alice: Person, bob:
     assert secret not in str(AuditRow.objects.values_list("detail"))
 
 
-def test_link__member_elsewhere_too__would_open_that_as_well(
-    alice: Person, mallory: Person
-) -> None:
+def test_link__member_of_another_workspace_too__is_refused(alice: Person, mallory: Person) -> None:
     added = members.add_member(actor=alice.actor, username="mallory", role=Role.VIEWER)
     with pytest.raises(Forbidden, match="other workspaces too"):
         members.renew_link(actor=alice.actor, member_id=added.membership.pk)
@@ -174,19 +172,19 @@ def test_sessions__of_a_member__end_with_unused_links(alice: Person, bob: Person
     assert AuditRow.objects.get(action="session.end").detail == {"ended": 2}
 
 
-def test_sessions__own_one__the_others_stay(bob: Person) -> None:
+def test_sessions__own_one__keeps_the_others(bob: Person) -> None:
     here, there = sign_in(bob), sign_in(bob)
     assert members.end_own_sessions(actor=bob.actor, key_digest=digest(there)) == 1
     assert (is_in(here), is_in(there)) == (True, False)
 
 
-def test_sessions__key_of_somebody_else__ends_nothing(alice: Person, bob: Person) -> None:
+def test_sessions__key_of_another_user__ends_nothing(alice: Person, bob: Person) -> None:
     theirs = sign_in(alice)
     assert members.end_own_sessions(actor=bob.actor, key_digest=digest(theirs)) == 0
     assert is_in(theirs)
 
 
-def test_sessions__of_a_program__there_are_none(alice: Person) -> None:
+def test_sessions__of_a_token__do_not_exist(alice: Person) -> None:
     _, token = make_token(alice, Role.ADMIN)
     with pytest.raises(Forbidden, match="only users have sessions"):
         members.end_own_sessions(actor=token)

@@ -30,7 +30,9 @@ from tests.services.racing import race, split
 from tests.services.test_threads import USER
 
 
-def test_append__messages__are_dense_and_guarded(alice: Person) -> None:
+def test_append__messages__are_consecutive_and_checked_against_the_expected_count(
+    alice: Person,
+) -> None:
     make_thread(alice.actor, "t1")
     append(alice.actor, "t1", USER)
     append(alice.actor, "t1", USER, USER)
@@ -63,7 +65,7 @@ def test_append__repeated_id__is_refused_and_nothing_lands(alice: Person) -> Non
     ("version", "identity", "refusal"),
     [(None, "m1", None), (7, "m1", VersionConflict), (None, "m0", Conflict)],
 )
-def test_append__operations_on_entries__land_with_the_messages_or_not_at_all(
+def test_append__operations_on_entries__are_stored_with_the_messages_or_not_at_all(
     alice: Person, version: int | None, identity: str, refusal: type[Exception] | None
 ) -> None:
     make_thread(alice.actor, "t1")
@@ -88,7 +90,7 @@ def test_append__operations_on_entries__land_with_the_messages_or_not_at_all(
     assert Change.objects.filter(kind="entry.put").count() == 2 * landed
 
 
-def test_append__operations_out_of_a_tokens_sight__are_refused_with_all(alice: Person) -> None:
+def test_append__inaccessible_operations__are_refused_with_all(alice: Person) -> None:
     make_thread(alice.actor, "t1")
     builders.make_namespace(alice.actor, "notes")
     _, narrow = make_token(alice, namespaces=["other.*"])
@@ -102,7 +104,7 @@ def test_append__operations_out_of_a_tokens_sight__are_refused_with_all(alice: P
     assert Thread.objects.get().message_count == 0
 
 
-def test_append__same_id_in_another_thread__is_fine(alice: Person) -> None:
+def test_append__same_id_in_another_thread__is_valid(alice: Person) -> None:
     for name in ("t1", "t2"):
         make_thread(alice.actor, name)
         append(alice.actor, name, {**USER, "id": "m1"})
@@ -130,7 +132,7 @@ def test_append__same_id_in_another_thread__is_fine(alice: Person) -> None:
         ({"role": "user", "content": "x", "id": 5}, "/id"),
     ],
 )
-def test_append__broken_shape__names_the_place(
+def test_append__invalid_message__is_located(
     alice: Person, message: dict[str, Any], pointer: str
 ) -> None:
     make_thread(alice.actor, "t1")
@@ -140,7 +142,7 @@ def test_append__broken_shape__names_the_place(
     assert Message.objects.count() == 0
 
 
-def test_messages__openai_shapes__come_back_losslessly(alice: Person) -> None:
+def test_messages__openai_format__is_returned_unchanged(alice: Person) -> None:
     make_thread(alice.actor, "t1")
     sent = builders.conversation(2, rounds=2)
     sent[1]["x_provider"] = {"sig": 1.10, "big": 10**25}
@@ -195,7 +197,7 @@ def test_threads__filters__are_exact(alice: Person) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_race__appenders__all_land_densely(alice: Person) -> None:
+def test_race__appends__are_stored_consecutively(alice: Person) -> None:
     make_thread(alice.actor, "t1")
     _, lost = split(race([partial(append, alice.actor, "t1", USER, USER)] * 12))
     assert lost == []

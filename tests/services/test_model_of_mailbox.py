@@ -286,11 +286,11 @@ class MailboxMachine(InTransaction):
 
 
 @pytest.mark.django_db
-def test_mailbox__any_history__agrees_with_the_model() -> None:
+def test_mailbox__any_history__equals_the_model() -> None:
     run_state_machine_as_test(MailboxMachine, settings=USUAL)  # type: ignore[no-untyped-call]
 
 
 @pytest.mark.slow
 @pytest.mark.django_db
-def test_mailbox__long_histories__agree_with_the_model() -> None:
+def test_mailbox__long_histories__equal_the_model() -> None:
     run_state_machine_as_test(MailboxMachine, settings=LONG)  # type: ignore[no-untyped-call]

@@ -42,7 +42,7 @@ def problem(person: Person, name: str = "small") -> str:
     return str(failed.value)
 
 
-def test_find_model__configured__has_address_key_patience_and_prices(alice: Person) -> None:
+def test_find_model__configured__has_url_key_timeout_and_prices(alice: Person) -> None:
     provider(alice, adapter="Gemini", timeout_secs=7)
     model(alice, context_window=9_000, max_output_tokens=80, input_token_price_per_million_usd=0.1)
     found, which = summaries.find_model(alice.workspace.pk, "small")
@@ -57,7 +57,7 @@ def test_find_model__configured__has_address_key_patience_and_prices(alice: Pers
     assert (str(which.input_price), which.output_price) == ("0.1", None)
 
 
-def test_find_model__provider_says_nothing_else__waits_as_long_as_the_registry_promises(
+def test_find_model__provider_without_timeout__uses_the_documented_default(
     alice: Person,
 ) -> None:
     provider(alice, base_url="http://gpu:8000/v1", api_key=None, adapter="vllm")
@@ -67,7 +67,7 @@ def test_find_model__provider_says_nothing_else__waits_as_long_as_the_registry_p
     assert found.timeout.total == found.timeout.read == 300.0
 
 
-def test_find_model__something_missing__is_said_in_words(alice: Person, mallory: Person) -> None:
+def test_find_model__missing_record__is_reported(alice: Person, mallory: Person) -> None:
     assert problem(alice) == "provider not configured: small"
     provider(mallory)
     model(mallory)
@@ -84,9 +84,7 @@ def test_find_model__something_missing__is_said_in_words(alice: Person, mallory:
     assert problem(alice) == "provider not configured: acme"
 
 
-def test_find_model__key_that_no_secret_opens__is_said_in_words(
-    alice: Person, settings: Any
-) -> None:
+def test_find_model__undecryptable_key__is_reported(alice: Person, settings: Any) -> None:
     provider(alice)
     model(alice)
     settings.CONFIG_SECRET_KEYS, settings.SECRET_KEY = ["k" * 50], "another" * 9
@@ -96,7 +94,7 @@ def test_find_model__key_that_no_secret_opens__is_said_in_words(
     )
 
 
-def test_job__nothing_configured__fails_with_words_and_crashes_nothing(alice: Person) -> None:
+def test_job__nothing_configured__fails_with_a_message(alice: Person) -> None:
     make_thread(alice.actor, "t1", policy=raw({"summarizer": "model"}))
     append(alice.actor, "t1", *conversation(6, rounds=2))
     asked = compactions.request_compaction(actor=alice.actor, thread_id="t1")
@@ -135,7 +133,7 @@ def test_job__model_of_the_registry__writes_the_summary(
     [({}, True), ({"input": 1.5}, True), ({"input": 1.5, "output": 6}, False),
      ({"input": 0, "output": 0}, False)],
 )  # fmt: skip
-def test_preview__model_without_a_price__warns_that_no_cap_can_hold(
+def test_preview__model_without_a_price__warns_that_no_cap_applies(
     alice: Person, settings: Any, prices: dict[str, float], warned: bool
 ) -> None:
     settings.SUMMARY_DAILY_USD = Decimal(7)
@@ -152,7 +150,7 @@ def test_preview__model_without_a_price__warns_that_no_cap_can_hold(
     )
 
 
-def test_preview__no_model_is_asked__warns_of_nothing(alice: Person) -> None:
+def test_preview__without_a_model__has_no_warning(alice: Person) -> None:
     make_thread(alice.actor, "t1")
     append(alice.actor, "t1", *conversation(6, rounds=2))
     assert alice.api("GET", "/threads/t1/compactions").json()["warning"] is None
@@ -161,7 +159,7 @@ def test_preview__no_model_is_asked__warns_of_nothing(alice: Person) -> None:
 # The window of the agent's model --------------------------------------------------------------
 
 
-def test_policy__agents_model_has_a_window__narrows_it_and_says_so(
+def test_policy__agents_model_has_a_window__is_limited_by_it(
     alice: Person, mallory: Person
 ) -> None:
     make_thread(alice.actor, "t1", policy=raw({"autocompact_threshold": 100_000}))
@@ -182,7 +180,7 @@ def test_policy__agents_model_has_a_window__narrows_it_and_says_so(
     assert seen["sources"]["autocompact_threshold"] == "model"
 
 
-def test_policy__model_leaves_no_room__drops_the_threshold(alice: Person) -> None:
+def test_policy__model_leaves_no_room__removes_the_threshold(alice: Person) -> None:
     make_thread(alice.actor, "t1", policy=raw({"autocompact_threshold": 10}))
     make_run(alice.actor, "t1", "r1", agent_id="planner")
     provider(alice)
@@ -193,7 +191,7 @@ def test_policy__model_leaves_no_room__drops_the_threshold(alice: Person) -> Non
     assert not Compaction.objects.exists()
 
 
-def test_trigger__window_of_the_model__is_what_counts(alice: Person) -> None:
+def test_trigger__window_of_the_model__is_used(alice: Person) -> None:
     make_thread(alice.actor, "t1", policy=raw({"autocompact_threshold": 100_000}))
     make_run(alice.actor, "t1", "r1", agent_id="planner")
     provider(alice)
@@ -205,7 +203,7 @@ def test_trigger__window_of_the_model__is_what_counts(alice: Person) -> None:
     assert Compaction.objects.get().trigger == "threshold"
 
 
-def test_append__policy_without_threshold__looks_for_no_model(
+def test_append__policy_without_threshold__reads_no_model(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_thread(alice.actor, "t1")

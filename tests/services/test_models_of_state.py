@@ -292,7 +292,7 @@ class Entries(InTransaction):
 
 
 @pytest.mark.django_db
-def test_entries__random_history__agrees_with_a_dict() -> None:
+def test_entries__random_history__equals_a_dict() -> None:
     run_state_machine_as_test(Entries, settings=SETTINGS)
 
 
@@ -483,12 +483,12 @@ class Threads(InTransaction):
 
 
 @pytest.mark.django_db
-def test_threads__random_history__agrees_with_a_list_of_states() -> None:
+def test_threads__random_history__equals_a_list_of_states() -> None:
     run_state_machine_as_test(Threads, settings=SETTINGS)
 
 
 @pytest.mark.django_db
-def test_threads__deleted_in_the_end__leave_nothing() -> None:
+def test_threads__deleted_at_the_end__leave_no_rows() -> None:
     class Deleted(Threads):
         def check_at_the_end(self) -> None:
             threads.delete_thread(actor=self.actor, thread_id="t1")
@@ -502,5 +502,5 @@ def test_threads__deleted_in_the_end__leave_nothing() -> None:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("machine", [Entries, Threads])
 @pytest.mark.django_db
-def test_random_history__for_long__agrees(machine: type[InTransaction]) -> None:
+def test_random_history__for_long__equals_the_model(machine: type[InTransaction]) -> None:
     run_state_machine_as_test(machine, settings=LONG)

@@ -363,12 +363,12 @@ class Forest(InTransaction):
 
 
 @pytest.mark.django_db
-def test_forest__random_history__agrees_with_dicts() -> None:
+def test_forest__random_history__equals_the_dicts() -> None:
     run_state_machine_as_test(Forest, settings=settings(SETTINGS, max_examples=12))
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.django_db
-def test_forest__for_long__agrees() -> None:
+def test_forest__for_long__equals_the_model() -> None:
     run_state_machine_as_test(Forest, settings=LONG)

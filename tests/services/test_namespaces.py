@@ -39,7 +39,7 @@ def test_register__same_content_again__changes_nothing(alice: Person) -> None:
     assert AuditRow.objects.filter(namespace="notes").count() == 1
 
 
-def test_register__other_content__is_a_new_schema_version_and_rewrites_no_entry(
+def test_register__other_content__is_a_new_schema_version_and_changes_no_entry(
     alice: Person,
 ) -> None:
     register(alice, OBJECT, {})
@@ -51,20 +51,22 @@ def test_register__other_content__is_a_new_schema_version_and_rewrites_no_entry(
     assert (read.schema_version, read.default) == (2, '""')
 
 
-def test_register__default_that_breaks_its_schema__is_refused(alice: Person) -> None:
+def test_register__invalid_default__is_refused(alice: Person) -> None:
     with pytest.raises(Invalid, match="default does not satisfy"):
         register(alice, TEXT, 1)
     assert not Namespace.objects.open().exists()
 
 
-def test_register__of_another_plugin__is_the_exact_message(alice: Person) -> None:
+def test_register__of_another_plugin__has_the_exact_message(alice: Person) -> None:
     register(alice, plugin="kit")
     with pytest.raises(Conflict) as refused:
         register(alice, plugin="other")
     assert refused.value.detail == "key already registered: notes"
 
 
-def test_dry_run__tells_what_would_break_and_stores_and_locks_nothing(alice: Person) -> None:
+def test_dry_run__breaking_change__reports_entries_and_changes_and_locks_nothing(
+    alice: Person,
+) -> None:
     register(alice, {}, None)
     for key, value in (("a", {}), ("b", "text"), ("c", 1)):
         put(alice.actor, "notes", key, value)
@@ -85,7 +87,7 @@ def test_dry_run__of_a_new_namespace__registers_nothing(alice: Person) -> None:
     assert not Namespace.objects.open().exists()
 
 
-def test_expected_version__not_the_present_one__is_refused(alice: Person) -> None:
+def test_expected_version__stale__is_refused(alice: Person) -> None:
     with pytest.raises(VersionConflict):
         register(alice, expected_version=1)
     assert not Namespace.objects.open().exists()
@@ -129,7 +131,7 @@ def ensure(person: Person, **body: Any) -> Any:
     return person.api("PUT", "/namespaces/notes?if_exists=accept", body)
 
 
-def test_accept__absent__creates(alice: Person) -> None:
+def test_accept__absent__is_registered(alice: Person) -> None:
     made = ensure(alice, schema=GOAL, default={}, ttl_seconds=60)
     assert (made.status_code, made.json()["ttl_seconds"]) == (201, 60)
 
@@ -141,7 +143,7 @@ def test_accept__absent__creates(alice: Person) -> None:
     {"default": {"mine": 1}},
     {},
 ])  # fmt: skip
-def test_accept__compatible__returns_what_is_registered_and_changes_nothing(
+def test_accept__compatible__returns_the_registered_one_unchanged(
     alice: Person, body: dict[str, Any]
 ) -> None:
     registered = ensure(alice, schema=GOAL, default={}).json()
@@ -157,7 +159,7 @@ def test_accept__compatible__returns_what_is_registered_and_changes_nothing(
     ({"schema": TEXT, "default": ""}, "/schema/type"),
     ({"default": {"goal": 5}}, "/default/goal"),
 ])  # fmt: skip
-def test_accept__incompatible__is_409_with_the_differences_and_changes_nothing(
+def test_accept__incompatible__is_409_with_the_differences(
     alice: Person, body: dict[str, Any], pointer: str
 ) -> None:
     ensure(alice, schema=GOAL, default={})
@@ -175,7 +177,7 @@ def test_accept__incompatible__is_409_with_the_differences_and_changes_nothing(
     assert Namespace.objects.get(name="notes").schema_version == 1
 
 
-def test_accept__definition_that_cannot_be_registered__is_refused(alice: Person) -> None:
+def test_accept__invalid_definition__is_refused(alice: Person) -> None:
     ensure(alice, schema=GOAL, default={})
     assert ensure(alice, schema={"type": "nonsense"}).status_code == 422
     assert ensure(alice, schema=TEXT, default=1).status_code == 422
@@ -197,7 +199,7 @@ def test_accept__with_a_precondition__compares_the_version(alice: Person) -> Non
 
 
 @pytest.mark.django_db(transaction=True)
-def test_accept__workers_start_at_once__one_definition_is_registered_and_all_go_on(
+def test_accept__workers_start_at_once__one_definition_is_registered_and_all_succeed(
     alice: Person,
 ) -> None:
     schemas = [{**GOAL, "properties": {"goal": TEXT, f"new{n}": {}}} for n in range(8)]
@@ -245,7 +247,7 @@ def is_unregistered() -> bool:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("entries", ["delete", ""])
-def test_unregister__write_under_way_that_commits_behind_it__counts_as_there_before(
+def test_unregister__concurrent_write_commits_after_it__counts_as_before_it(
     alice: Person, monkeypatch: pytest.MonkeyPatch, entries: str
 ) -> None:
     register(alice)
@@ -274,9 +276,7 @@ def test_unregister__write_under_way_that_commits_behind_it__counts_as_there_bef
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("verb", ["unregister", "uninstall"])
-def test_race__batch_that_ends__against_those_who_clear_its_namespace__both_land(
-    alice: Person, verb: str
-) -> None:
+def test_race__batch_and_deletion_of_its_namespace__both_succeed(alice: Person, verb: str) -> None:
     """At its end PostgreSQL looks at the namespace of what the batch inserted."""
     actor, note = alice.actor, {"name": "notes", "schema": raw({}), "default": raw(None)}
     plugins.install_plugin(actor=actor, name="kit", namespaces=[note])
@@ -293,7 +293,7 @@ def test_race__batch_that_ends__against_those_who_clear_its_namespace__both_land
 
 
 @pytest.mark.django_db(transaction=True)
-def test_unregister__somebody_stays_open__ends_all_the_same(
+def test_unregister__open_transaction_elsewhere__ends_anyway(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     register(alice)
@@ -304,7 +304,7 @@ def test_unregister__somebody_stays_open__ends_all_the_same(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_unregister__in_a_transaction_of_the_caller__looks_again_behind_its_commit(
+def test_unregister__in_a_transaction_of_the_caller__checks_again_after_its_commit(
     alice: Person,
 ) -> None:
     register(alice)
@@ -316,7 +316,7 @@ def test_unregister__in_a_transaction_of_the_caller__looks_again_behind_its_comm
 
 
 @pytest.mark.django_db(transaction=True)
-def test_uninstall__write_under_way_that_commits_behind_it__is_deleted_too(alice: Person) -> None:
+def test_uninstall__concurrent_write_commits_after_it__is_deleted_too(alice: Person) -> None:
     notes = {"name": "notes", "schema": raw({}), "default": raw(None)}
     plugins.install_plugin(actor=alice.actor, name="kit", namespaces=[notes])
     with write_under_way(alice) as commit:

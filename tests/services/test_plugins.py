@@ -100,7 +100,7 @@ def used(alice: Person) -> Person:
 # Install -------------------------------------------------------------------------------------
 
 
-def test_install__whole_plugin__is_registered_and_on_record(alice: Person) -> None:
+def test_install__complete_plugin__is_registered_with_audit_and_feed(alice: Person) -> None:
     make_thread(alice.actor, "t1")
     install(alice, description="Plans", reason="needed")
     assert set(StateKey.objects.values_list("name", "plugin")) == {
@@ -115,7 +115,7 @@ def test_install__whole_plugin__is_registered_and_on_record(alice: Person) -> No
     assert Change.objects.filter(kind="plugin.install", key="kit").exists()
 
 
-def test_install__dry_run__tries_everything_and_keeps_nothing(alice: Person) -> None:
+def test_install__dry_run__validates_everything_and_stores_nothing(alice: Person) -> None:
     before = (StateKey.objects.count(), Namespace.objects.open().count(), AuditRow.objects.count())
     made = install(alice, dry_run=True)
     assert made.name == "kit"
@@ -137,7 +137,7 @@ def test_install__twice__is_refused_by_its_name(alice: Person) -> None:
     assert refused.value.detail == "plugin already installed: kit"
 
 
-def test_install__nothing_in_it__is_installed(alice: Person) -> None:
+def test_install__empty_plugin__is_installed(alice: Person) -> None:
     install(alice, keys=[], spaces=[])
     assert uninstall(alice).threads == 0
     with pytest.raises(NotFound):
@@ -156,7 +156,7 @@ def test_install__nothing_in_it__is_installed(alice: Person) -> None:
          "/state_keys/0"),
     ],
 )  # fmt: skip
-def test_install__key_that_is_taken__registers_nothing_and_names_the_item(
+def test_install__key_in_use__registers_nothing_and_reports_the_item(
     alice: Person, keys: list[str], spaces: list[str], detail: str, pointer: str
 ) -> None:
     install(alice, "other")
@@ -185,7 +185,7 @@ def test_install__key_that_is_taken__registers_nothing_and_names_the_item(
         ([key("a"), key("no spaces")], [], []),
     ],
 )  # fmt: skip
-def test_install__item_that_is_not_acceptable__registers_nothing_and_points_at_it(
+def test_install__invalid_item__registers_nothing_and_reports_its_place(
     alice: Person, keys: Any, spaces: Any, pointers: list[str]
 ) -> None:
     with pytest.raises(Invalid) as refused:
@@ -197,13 +197,13 @@ def test_install__item_that_is_not_acceptable__registers_nothing_and_points_at_i
     assert [kind.objects.count() for kind in (StateKey, Plugin)] == [0, 0]
 
 
-def test_install__key_that_names_the_plugin_already__is_taken_over(alice: Person) -> None:
+def test_install__key_registered_for_the_plugin__is_adopted(alice: Person) -> None:
     make_state_key(alice.actor, "kit.plan", plugin="kit", reducer="merge")
     install(alice)
     assert StateKey.objects.get(name="kit.plan").reducer == "replace"
 
 
-def test_install__other_workspace_has_one_of_that_name__is_another(
+def test_install__same_name_in_another_workspace__is_independent(
     alice: Person, mallory: Person
 ) -> None:
     install(alice)
@@ -213,7 +213,7 @@ def test_install__other_workspace_has_one_of_that_name__is_another(
     assert not StateKey.objects.filter(workspace=mallory.workspace).exists()
 
 
-def test_plugin__key_of_it__is_changed_only_by_it(used: Person) -> None:
+def test_plugin__its_key__is_changed_only_by_it(used: Person) -> None:
     for plugin in ("", "other"):
         with pytest.raises(Conflict) as refused:
             make_state_key(used.actor, "kit.plan", plugin=plugin, reducer="merge")
@@ -228,13 +228,13 @@ def test_plugin__key_of_it__is_changed_only_by_it(used: Person) -> None:
 # Uninstall -----------------------------------------------------------------------------------
 
 
-def test_uninstall__never_installed__is_told_by_its_name(alice: Person) -> None:
+def test_uninstall__not_installed__is_not_found(alice: Person) -> None:
     with pytest.raises(NotFound) as refused:
         uninstall(alice)
     assert refused.value.detail == "plugin not installed: kit"
 
 
-def test_uninstall__values_held__one_revision_for_each_thread_that_holds_one(used: Person) -> None:
+def test_uninstall__with_values__creates_one_revision_per_thread(used: Person) -> None:
     before = revisions()
     removal = uninstall(used, reason="unused")
     assert asdict(removal) == {
@@ -253,7 +253,7 @@ def test_uninstall__values_held__one_revision_for_each_thread_that_holds_one(use
     assert AuditRow.objects.filter(action="plugin.uninstall", key="kit").count() == 1
 
 
-def test_uninstall__all_keys_retained__makes_no_revision(alice: Person) -> None:
+def test_uninstall__all_keys_retained__creates_no_revision(alice: Person) -> None:
     install(alice, keys=[key("kit.facts", retain_on_uninstall=True)])
     make_thread(alice.actor, "t1")
     make_run(alice.actor, "t1", "r1")
@@ -276,7 +276,7 @@ def test_uninstall__several_keys_in_a_thread__are_one_revision(alice: Person) ->
     assert len(state(alice, "t1", before)) == 5
 
 
-def test_uninstall__retained_value__stays_readable_and_is_not_committable(used: Person) -> None:
+def test_uninstall__retained_value__is_readable_and_cannot_be_committed(used: Person) -> None:
     last = revisions()["t1"]
     uninstall(used)
     assert state(used, "t1") == {"kit.facts": 1}
@@ -288,7 +288,7 @@ def test_uninstall__retained_value__stays_readable_and_is_not_committable(used: 
     assert state(used, "t4") == {"own": 4}
 
 
-def test_reinstall__after_uninstall__retained_values_are_back_and_the_others_absent(
+def test_reinstall__after_uninstall__has_retained_values_and_no_others(
     used: Person,
 ) -> None:
     uninstall(used, entries="retain")
@@ -298,7 +298,7 @@ def test_reinstall__after_uninstall__retained_values_are_back_and_the_others_abs
     assert state(used, "t1") == {"kit.plan": 5, "kit.facts": 6}
 
 
-def test_uninstall__dry_run__tells_what_would_go_and_nothing_goes(used: Person) -> None:
+def test_uninstall__dry_run__reports_removals_and_removes_nothing(used: Person) -> None:
     put(used.actor, "kit.notes", "k", 1)
     before = (revisions(), StateKey.objects.count(), AuditRow.objects.count())
     would = uninstall(used, dry_run=True)
@@ -309,7 +309,7 @@ def test_uninstall__dry_run__tells_what_would_go_and_nothing_goes(used: Person) 
     assert uninstall(used, entries="delete") == would
 
 
-def test_uninstall__live_entries__need_a_choice(used: Person) -> None:
+def test_uninstall__existing_entries__require_a_choice(used: Person) -> None:
     put(used.actor, "kit.notes", "k", 1)
     before = revisions()
     with pytest.raises(Conflict) as refused:
@@ -326,7 +326,7 @@ def test_uninstall__live_entries__need_a_choice(used: Person) -> None:
     assert not Entry.objects.live().exists()
 
 
-def test_uninstall__more_threads_than_fit_a_chunk__clears_all(
+def test_uninstall__more_threads_than_a_batch__clears_all(
     used: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(state_removals, "_CHUNK", 2)
@@ -338,7 +338,7 @@ def test_uninstall__more_threads_than_fit_a_chunk__clears_all(
     assert not StateValue.objects.current().filter(key="kit.plan").exists()
 
 
-def test_plugin__viewer_or_narrowed_or_stranger__cannot_touch_it(
+def test_plugin__viewer_restricted_token_or_non_member__is_refused(
     used: Person, bob: Person, mallory: Person
 ) -> None:
     for how in ({"namespaces": ["kit.*"]}, {"thread_prefixes": ["t"]}):
@@ -370,7 +370,7 @@ def test_plugin__viewer_or_narrowed_or_stranger__cannot_touch_it(
 # One state key -------------------------------------------------------------------------------
 
 
-def test_unregister__state_key__keeps_its_values_unless_told_to_clear(used: Person) -> None:
+def test_unregister__state_key__keeps_its_values_unless_clear_is_requested(used: Person) -> None:
     before = revisions()["t4"]
     held = state_removals.unregister_state_key(actor=used.actor, name="own")
     assert (held.threads, held.values) == (1, 1)
@@ -395,7 +395,9 @@ def test_unregister__state_key__keeps_its_values_unless_told_to_clear(used: Pers
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("_", range(3))
-def test_race__commits_and_uninstall__each_is_cleared_or_refused(used: Person, _: int) -> None:
+def test_race__commits_and_uninstall__each_value_is_cleared_or_refused(
+    used: Person, _: int
+) -> None:
     works = [
         partial(commit, used.actor, f"r{number}", {"kit.plan": 7, "own": 7})
         for number in (1, 2, 3, 4)
@@ -419,7 +421,7 @@ def test_race__commits_and_uninstall__each_is_cleared_or_refused(used: Person, _
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("writer", ["commit", "restore", "append"])
-def test_registry__closed__writers_of_state_wait_before_they_lock_a_thread(
+def test_registry__locked__writers_wait_before_they_lock_a_thread(
     used: Person, writer: str
 ) -> None:
     """Else an uninstallation that walks the threads and a writer would wait for each other."""
@@ -463,7 +465,7 @@ def test_race__8_installs_of_one_plugin__exactly_one_lands(alice: Person) -> Non
 
 
 @pytest.mark.django_db(transaction=True)
-def test_race__plugins_with_the_same_keys_in_another_order__one_has_them_all(
+def test_race__plugins_with_the_same_keys_in_another_order__one_registers_all(
     alice: Person,
 ) -> None:
     names = [f"k{number}" for number in range(8)]

@@ -36,7 +36,7 @@ def held(thread_id: str = "t1") -> dict[str, tuple[Any, str]]:
     return {name: (policy[name], said) for name, said in found.sources.items() if said != "default"}
 
 
-def test_effective__workspace_agent_thread__the_nearest_wins_field_by_field(alice: Person) -> None:
+def test_effective__workspace_agent_thread__nearest_wins_per_field(alice: Person) -> None:
     make_thread(alice.actor, "t1", policy=raw({"raw_suffix_messages": 3}))
     put(alice, "workspace", raw_suffix_messages=9, min_gain_tokens=5, autocompact_threshold=900)
     put(alice, "agent", "planner", min_gain_tokens=7, raw_suffix_messages=8)
@@ -54,14 +54,14 @@ def test_effective__workspace_agent_thread__the_nearest_wins_field_by_field(alic
     assert held()["min_gain_tokens"] == (5, "workspace"), "it is the newest run's agent"
 
 
-def test_effective__of_another_workspace__says_nothing_here(alice: Person, mallory: Person) -> None:
+def test_effective__of_another_workspace__has_no_effect(alice: Person, mallory: Person) -> None:
     make_thread(alice.actor, "t1")
     put(mallory, "workspace", autocompact_threshold=1)
     assert held() == {}
     assert policies.list_policies(alice.actor)[0].body == "{}"
 
 
-def test_effective__model_of_the_agent__narrows_it(
+def test_effective__model_of_the_agent__limits_it(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_thread(alice.actor, "t1")
@@ -75,7 +75,7 @@ def test_effective__model_of_the_agent__narrows_it(
     )
 
 
-def test_trigger__policy_of_the_workspace__reaches_every_thread(alice: Person) -> None:
+def test_trigger__policy_of_the_workspace__applies_to_every_thread(alice: Person) -> None:
     make_thread(alice.actor, "t1")
     put(alice, "workspace", autocompact_threshold=50)
     append(alice.actor, "t1", {"role": "user", "content": "x" * 400})
@@ -86,7 +86,7 @@ def test_trigger__policy_of_the_workspace__reaches_every_thread(alice: Person) -
     assert '"autocompact_threshold": 50' in job.policy.replace('":50', '": 50'), "as it was asked"
 
 
-def test_put__each_scope__is_on_record_and_counts_on(alice: Person) -> None:
+def test_put__each_scope__is_recorded_and_increments_the_version(alice: Person) -> None:
     assert put(alice, "workspace", min_gain_tokens=5).version == 1
     again = put(alice, "workspace", min_gain_tokens=6)
     assert (again.version, again.updated_by, again.body) == (2, "alice", '{"min_gain_tokens": 6}')
@@ -99,7 +99,7 @@ def test_put__each_scope__is_on_record_and_counts_on(alice: Person) -> None:
     assert [view.name for view in policies.list_policies(alice.actor)] == [""]
 
 
-def test_put__wrong_fields__all_are_named_and_nothing_changes(alice: Person) -> None:
+def test_put__invalid_fields__are_all_reported_and_nothing_changes(alice: Person) -> None:
     with pytest.raises(Invalid) as refused:
         put(alice, "agent", "planner", min_savings_ratio=2, mode="all", nope=1)
     pointers = [error["pointer"] for error in refused.value.data["errors"]]
@@ -109,7 +109,9 @@ def test_put__wrong_fields__all_are_named_and_nothing_changes(alice: Person) -> 
         put(alice, "agent", "", min_gain_tokens=1)
 
 
-def test_put__who_may__is_an_admin_of_all_threads(alice: Person, bob: Person) -> None:
+def test_put__by_editors_and_restricted_admins__is_permitted_for_threads_only(
+    alice: Person, bob: Person
+) -> None:
     make_thread(alice.actor, "t1")
     _, editor = make_token(alice)
     _, narrow = make_token(alice, builders.Role.ADMIN, thread_prefixes=["t"])
@@ -126,7 +128,7 @@ def test_put__who_may__is_an_admin_of_all_threads(alice: Person, bob: Person) ->
     assert held() == {"min_gain_tokens": (1, "thread")}
 
 
-def test_read__thread_out_of_reach__is_absent(alice: Person, mallory: Person) -> None:
+def test_read__inaccessible_thread__appears_absent(alice: Person, mallory: Person) -> None:
     make_thread(alice.actor, "t1")
     with pytest.raises(NotFound):
         policies.read_policy(actor=mallory.actor, scope="thread", name="t1")
@@ -134,7 +136,7 @@ def test_read__thread_out_of_reach__is_absent(alice: Person, mallory: Person) ->
         put(mallory, "thread", "t1")
 
 
-def test_put__expected_version__decides(alice: Person) -> None:
+def test_put__expected_version__is_checked(alice: Person) -> None:
     write = partial(policies.put_policy, actor=alice.actor, scope="workspace", body=raw({}))
     with pytest.raises(VersionConflict, match="version conflict: expected 3, actual 0"):
         write(expected_version=3)
@@ -172,7 +174,7 @@ def test_put__more_agents_than_allowed__is_refused(
 # The preview ----------------------------------------------------------------------------------
 
 
-def test_preview__long_thread__says_what_and_why_and_does_nothing(alice: Person) -> None:
+def test_preview__long_thread__reports_the_plan_and_changes_nothing(alice: Person) -> None:
     make_thread(alice.actor, "t1", policy=raw({"summary_max_tokens": 300}))
     append(alice.actor, "t1", *conversation(6, rounds=2))
     seen = preview_compaction(actor=alice.actor, thread_id="t1")
@@ -194,7 +196,7 @@ def test_preview__long_thread__says_what_and_why_and_does_nothing(alice: Person)
     assert 1 - job.tokens_after / seen.plan.tokens_before >= seen.savings_ratio
 
 
-def test_preview__over_the_api__tells_the_same(alice: Person, bob: Person) -> None:
+def test_preview__over_the_api__has_the_same_result(alice: Person, bob: Person) -> None:
     make_thread(alice.actor, "t1", policy=raw({"summarizer": "model", "summary_model": "gpt-7"}))
     short = bob.api("GET", "/threads/t1/compactions").json()
     assert (short["would_fold"], short["tokens_after"], short["savings_ratio"]) == (None,) * 3
@@ -210,7 +212,7 @@ def test_preview__over_the_api__tells_the_same(alice: Person, bob: Person) -> No
 # The API --------------------------------------------------------------------------------------
 
 
-def test_api__policies__are_put_read_and_taken_back(alice: Person) -> None:
+def test_api__policies__can_be_stored_read_and_deleted(alice: Person) -> None:
     path = "/compaction-policies/agents/team%2Fplanner"
     made = alice.api("PUT", path, {"autocompact_threshold": 9_000, "prompt": "Only prices."})
     assert made.status_code == 200
@@ -254,7 +256,7 @@ def test_api__thread_policy__is_the_threads_own(alice: Person) -> None:
         ([], 400, None),
     ],
 )
-def test_api__bad_policy__is_told_where(
+def test_api__invalid_policy__is_located(
     alice: Person, body: Any, status: int, pointer: str | None
 ) -> None:
     answer = alice.api("PUT", "/compaction-policies/workspace", body)
@@ -268,7 +270,7 @@ def test_api__fields__are_those_of_a_policy() -> None:
 
 
 @pytest.mark.parametrize("hours", [1, 8_760, None])
-def test_api__every_hours__is_said_in_each_scope(alice: Person, hours: int | None) -> None:
+def test_api__every_hours__can_be_set_in_each_scope(alice: Person, hours: int | None) -> None:
     make_thread(alice.actor, "t1")
     for scope in ("workspace", "agents/a1", "threads/t1"):
         made = alice.api("PUT", f"/compaction-policies/{scope}", {"every_hours": hours})
@@ -282,7 +284,7 @@ def test_api__every_hours__is_said_in_each_scope(alice: Person, hours: int | Non
 @pytest.mark.parametrize(
     ("field", "wrong"), [("every_hours", 0), ("every_hours", 8_761), ("prompt", "x" * 8_001)]
 )
-def test_api__policy_in_a_thread__is_held_to_the_same_rules(
+def test_api__policy_in_a_thread__is_validated_by_the_same_rules(
     alice: Person, method: str, field: str, wrong: Any
 ) -> None:
     make_thread(alice.actor, "t1")
@@ -294,7 +296,7 @@ def test_api__policy_in_a_thread__is_held_to_the_same_rules(
     ]
 
 
-def test_api__policy_of_a_new_thread__is_told_where_below_its_field(alice: Person) -> None:
+def test_api__policy_of_a_new_thread__is_located_below_its_field(alice: Person) -> None:
     answer = alice.api("POST", "/threads", {"compaction_policy": {"mode": "x", "nope": 1}})
     assert answer.status_code == 422
     assert [error["pointer"] for error in answer.json()["errors"]] == [

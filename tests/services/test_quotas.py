@@ -25,7 +25,7 @@ def set_quota(person: Person, **limits: int) -> None:
     quotas.set_quota(actor=person.actor, **given)  # type: ignore[arg-type]
 
 
-def test_entries__quota_reached__refuses_new_ones_and_keeps_the_rest_alive(alice: Person) -> None:
+def test_entries__quota_reached__refuses_new_ones_and_permits_updates(alice: Person) -> None:
     make_namespace(alice.actor)
     set_quota(alice, entries=2)
     put(alice.actor, "notes", "a", 1)
@@ -38,7 +38,7 @@ def test_entries__quota_reached__refuses_new_ones_and_keeps_the_rest_alive(alice
     assert alice.api("GET", "/state/notes/c").json()["exists"] is False
 
 
-def test_entries__dry_run__uses_no_quota_and_refuses_beyond_it(alice: Person) -> None:
+def test_entries__dry_run__uses_no_quota_and_is_refused_beyond_it(alice: Person) -> None:
     make_namespace(alice.actor)
     set_quota(alice, entries=1, bytes=1000)
     for key in ("a", "b"):
@@ -48,7 +48,7 @@ def test_entries__dry_run__uses_no_quota_and_refuses_beyond_it(alice: Person) ->
     assert alice.api("PUT", "/state/notes/b?dry_run=true", {"value": 1}).status_code == 403
 
 
-def test_bytes__quota_reached__refuses_what_grows(alice: Person) -> None:
+def test_bytes__quota_reached__refuses_growth(alice: Person) -> None:
     make_namespace(alice.actor)
     put(alice.actor, "notes", "a", "x" * 100)
     maintenance.measure_usage()
@@ -71,7 +71,7 @@ def test_bytes__one_entry_written_again__counts_the_difference(alice: Person) ->
     assert (refused.status_code, refused.json()["used"]) == (403, 200)
 
 
-def test_threads__quota_reached__refuses_new_ones_but_not_the_same_again(alice: Person) -> None:
+def test_threads__quota_reached__refuses_new_ones_but_not_repeats(alice: Person) -> None:
     set_quota(alice, threads=1)
     make_thread(alice.actor, "t1")
     make_thread(alice.actor, "t1")
@@ -79,7 +79,7 @@ def test_threads__quota_reached__refuses_new_ones_but_not_the_same_again(alice: 
         make_thread(alice.actor, "t2")
 
 
-def test_batch__beyond_the_quota__lands_nothing(alice: Person) -> None:
+def test_batch__beyond_the_quota__stores_nothing(alice: Person) -> None:
     make_namespace(alice.actor)
     set_quota(alice, entries=2)
     operations = [{"op": "put", "namespace": "notes", "key": k, "value": 1} for k in "abc"]
@@ -87,7 +87,7 @@ def test_batch__beyond_the_quota__lands_nothing(alice: Person) -> None:
     assert alice.api("GET", "/state/notes").json()["items"] == []
 
 
-def test_measurement__after_deletes__makes_room(alice: Person) -> None:
+def test_measurement__after_deletes__frees_quota(alice: Person) -> None:
     make_namespace(alice.actor)
     set_quota(alice, entries=1)
     put(alice.actor, "notes", "a", 1)
@@ -97,13 +97,13 @@ def test_measurement__after_deletes__makes_room(alice: Person) -> None:
     put(alice.actor, "notes", "b", 1)
 
 
-def test_quota__other_workspace__is_not_touched(alice: Person, mallory: Person) -> None:
+def test_quota__other_workspace__is_not_affected(alice: Person, mallory: Person) -> None:
     set_quota(alice, entries=0)
     make_namespace(mallory.actor)
     put(mallory.actor, "notes", "a", 1)
 
 
-def test_usage__page__tells_what_is_used_and_allowed(alice: Person, bob: Person) -> None:
+def test_usage__page__shows_use_and_limits(alice: Person, bob: Person) -> None:
     make_namespace(alice.actor)
     put(alice.actor, "notes", "a", 1)
     make_thread(alice.actor)
@@ -114,7 +114,7 @@ def test_usage__page__tells_what_is_used_and_allowed(alice: Person, bob: Person)
     assert usage["limits"] == {"entries": 10, "bytes": None, "threads": None}
 
 
-def test_set_quota__command__sets_and_lifts(alice: Person) -> None:
+def test_set_quota__command__sets_and_removes(alice: Person) -> None:
     call_command("set_quota", "--workspace", "acme", "--entries", "5", stdout=io.StringIO())
     assert Workspace.objects.get(slug="acme").max_entries == 5
     call_command("set_quota", "--workspace", "acme", stdout=io.StringIO())

@@ -59,7 +59,7 @@ def test_resume__from_a_revision__is_the_same_run_with_that_state_in_one_revisio
     assert Ticket.objects.get().status == "void"
 
 
-def test_resume__without_a_revision__goes_on_where_it_stands(stuck: Person) -> None:
+def test_resume__without_a_revision__continues_from_the_current_state(stuck: Person) -> None:
     run = resume(stuck)
     assert (run.status, run.fencing_token) == ("running", 2)
     now = state(stuck)
@@ -69,13 +69,15 @@ def test_resume__without_a_revision__goes_on_where_it_stands(stuck: Person) -> N
     assert resume(stuck).fencing_token == 3
 
 
-def test_resume__thread_moved_on__is_refused(stuck: Person) -> None:
+def test_resume__thread_changed__is_refused(stuck: Person) -> None:
     with pytest.raises(RevisionConflict):
         resume(stuck, revision=3, expected_revision=4)
     assert resume(stuck, revision=3, expected_revision=5).last_revision == 6
 
 
-def test_resume__no_such_revision_or_done__is_refused_and_nothing_changes(stuck: Person) -> None:
+def test_resume__unknown_revision_or_done_run__is_refused_and_nothing_changes(
+    stuck: Person,
+) -> None:
     with pytest.raises(NotFound):
         resume(stuck, revision=99)
     assert Ticket.objects.get().status == "pending"
@@ -85,7 +87,7 @@ def test_resume__no_such_revision_or_done__is_refused_and_nothing_changes(stuck:
     assert refused.value.detail == "invalid run transition: done -> running"
 
 
-def test_fail__any__ends_with_the_words_and_frees_the_thread(stuck: Person, bob: Person) -> None:
+def test_fail__any__ends_with_the_reason_and_frees_the_thread(stuck: Person, bob: Person) -> None:
     with pytest.raises(Forbidden):
         recoveries.fail_run(actor=bob.actor, run_id="r1")
     run = recoveries.fail_run(actor=stuck.actor, run_id="r1", message="boom")
@@ -95,7 +97,7 @@ def test_fail__any__ends_with_the_words_and_frees_the_thread(stuck: Person, bob:
     assert state(stuck)["__runtime.tool_call_states"]["c1"]["status"] == "cancelled"
 
 
-def test_api__fail_and_resume__are_verbs(stuck: Person) -> None:
+def test_api__fail_and_resume__are_operations(stuck: Person) -> None:
     resumed = stuck.api("POST", "/runs/r1/resume", {"revision": 2}).json()
     assert (resumed["status"], resumed["fencing_token"]) == ("running", 2)
     failed = stuck.api("POST", "/runs/r1/fail", Change_Reason="no use").json()

@@ -51,7 +51,7 @@ def redact(person: Person, *pointers: str, **options: object) -> redactions.Reda
 
 
 @pytest.mark.parametrize("pointers", [(), ("/token",)])
-def test_redact__secret__is_in_no_table_any_more(leaked: Person, pointers: tuple[str, ...]) -> None:
+def test_redact__secret__is_in_no_table(leaked: Person, pointers: tuple[str, ...]) -> None:
     done = redact(leaked, *pointers)
     assert tables_with(SECRET) == set()
     assert (done.version, done.rewritten) == (5, 3 if pointers else 4)
@@ -63,7 +63,7 @@ def test_redact__secret__is_in_no_table_any_more(leaked: Person, pointers: tuple
     assert tables_with(SECRET) == set()
 
 
-def test_redact__every_version__says_so_and_keeps_the_rest(leaked: Person) -> None:
+def test_redact__every_version__is_marked_and_keeps_the_rest(leaked: Person) -> None:
     redact(leaked, "/token")
     told = leaked.api("GET", "/state/notes/k").json()
     assert (told["value"], told["version"]) == ({"token": TOMBSTONE, "n": 4}, 5)
@@ -100,7 +100,7 @@ def test_redact__again__changes_nothing(leaked: Person) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_redact__again__is_still_found_by_what_is_left(leaked: Person) -> None:
+def test_redact__again__is_found_by_the_remaining_words(leaked: Person) -> None:
     put(leaked.actor, "notes", "k", {"token": SECRET, "kind": "invoice"})
     for rewritten in (4, 0):
         assert redact(leaked, "/token").rewritten == rewritten
@@ -110,7 +110,7 @@ def test_redact__again__is_still_found_by_what_is_left(leaked: Person) -> None:
         assert [hit.entry.key for hit in found.hits] == ["k"]
 
 
-def test_redact__pointer_that_leads_nowhere__redacts_nothing(leaked: Person) -> None:
+def test_redact__missing_pointer__redacts_nothing(leaked: Person) -> None:
     before = list(EntryRevision.objects.values())
     with pytest.raises(Invalid) as error:
         redact(leaked, "/token", "/tokn")
@@ -124,7 +124,7 @@ def test_redact__pointer_that_leads_nowhere__redacts_nothing(leaked: Person) -> 
     assert leaked.api("POST", "/redact/notes/k", {}).status_code == 422
 
 
-def test_redact__deleted_or_orphan__is_cleaned_too(leaked: Person) -> None:
+def test_redact__deleted_or_orphan__is_redacted_too(leaked: Person) -> None:
     entries.delete_entry(actor=leaked.actor, namespace="notes", key="k")
     namespaces.unregister_namespace(actor=leaked.actor, name="notes", entries="retain")
     assert redact(leaked).version == 6
@@ -133,7 +133,7 @@ def test_redact__deleted_or_orphan__is_cleaned_too(leaked: Person) -> None:
     assert (entry.deleted, entry.value, entry.version) == (True, None, 6)
 
 
-def test_redact__editor_or_stranger__may_not(leaked: Person, mallory: Person) -> None:
+def test_redact__editor_or_non_member__is_refused(leaked: Person, mallory: Person) -> None:
     from state_admin.domain.access import Role
 
     with pytest.raises(NotFound):
@@ -146,7 +146,7 @@ def test_redact__editor_or_stranger__may_not(leaked: Person, mallory: Person) ->
     assert tables_with(SECRET) != set()
 
 
-def test_redact__repeat_of_a_request_with_its_answer_gone__is_told_so(
+def test_redact__repeated_request_with_a_redacted_response__reports_it(
     leaked: Person, mallory: Person
 ) -> None:
     make_namespace(mallory.actor)
@@ -163,7 +163,7 @@ def test_redact__repeat_of_a_request_with_its_answer_gone__is_told_so(
     assert IdempotencyRecord.objects.filter(workspace=None).count() == 0
 
 
-def test_redact__stale_writer_who_asks_to_merge__does_not_bring_it_back(leaked: Person) -> None:
+def test_redact__stale_write_with_merge__does_not_restore_the_data(leaked: Person) -> None:
     redact(leaked, "/token")
     with pytest.raises(VersionConflict):
         entries.put_entry(
@@ -177,7 +177,7 @@ def test_redact__stale_writer_who_asks_to_merge__does_not_bring_it_back(leaked: 
 
 
 @pytest.mark.django_db(transaction=True)
-def test_redact__against_patches_and_the_follower__nothing_comes_back(leaked: Person) -> None:
+def test_redact__concurrent_patches_and_indexing__do_not_restore_the_data(leaked: Person) -> None:
     def patch(number: int) -> object:
         return entries.patch_entry(
             actor=leaked.actor,

@@ -53,7 +53,7 @@ def moment(alice: Person) -> datetime:
     return at
 
 
-def test_restore__namespace_to_a_moment__previews_then_makes_versions(
+def test_restore__namespace_to_a_time__has_a_preview_and_creates_versions(
     alice: Person, moment: datetime
 ) -> None:
     before = state()
@@ -77,7 +77,7 @@ def test_restore__namespace_to_a_moment__previews_then_makes_versions(
     assert again == Restored()
 
 
-def test_restore__and_back_again__is_as_before(alice: Person, moment: datetime) -> None:
+def test_restore__and_back_again__is_unchanged(alice: Person, moment: datetime) -> None:
     before, then = state(), now()
     restore_entries(actor=alice.actor, at=moment, namespace="notes")
     assert state() != before
@@ -95,14 +95,14 @@ def test_restore__and_back_again__is_as_before(alice: Person, moment: datetime) 
         ({"scope_kind": ScopeKind.THREAD}, []),
     ],
 )
-def test_restore__filters__choose(
+def test_restore__filters__are_applied(
     alice: Person, moment: datetime, filters: dict[str, Any], touched: list[str]
 ) -> None:
     report = restore_entries(actor=alice.actor, at=moment, dry_run=True, **filters)
     assert [step.key for step in report.first] == touched
 
 
-def test_restore__time_that_ran_out__counts_then_and_now(alice: Person) -> None:
+def test_restore__expired_entries__count_as_absent_then_and_now(alice: Person) -> None:
     make_namespace(alice.actor)
     put(alice.actor, "notes", "ran out", 1, ttl_seconds=3600)
     at = now()
@@ -117,9 +117,7 @@ def test_restore__time_that_ran_out__counts_then_and_now(alice: Person) -> None:
     ]
 
 
-def test_restore__what_fits_no_more__is_reported_and_left_alone(
-    alice: Person, moment: datetime
-) -> None:
+def test_restore__invalid_values__are_reported_and_skipped(alice: Person, moment: datetime) -> None:
     put(alice.actor, "notes", "changed", {"v": "now text"})
     put(alice.actor, "notes", "gone", {"v": "now text"})
     make_namespace(alice.actor, schema={"properties": {"v": {"type": "string"}}}, default={})
@@ -133,9 +131,7 @@ def test_restore__what_fits_no_more__is_reported_and_left_alone(
     assert state() == {key: value for key, value in before.items() if key != "made"}
 
 
-def test_restore__schema_widened_behind_the_cache__restores(
-    alice: Person, moment: datetime
-) -> None:
+def test_restore__schema_widened_after_caching__restores(alice: Person, moment: datetime) -> None:
     """Another process widened the namespace; this one still has the narrow definition."""
     narrow = {"properties": {"v": {"type": "string"}}}
     make_namespace(alice.actor, schema=narrow, default={})
@@ -146,7 +142,7 @@ def test_restore__schema_widened_behind_the_cache__restores(
     assert Entry.objects.get(key="changed").schema_version == 3
 
 
-def test_restore__narrowed_or_unregistered__is_out_of_reach(
+def test_restore__inaccessible_or_unregistered__restores_nothing(
     alice: Person, bob: Person, moment: datetime
 ) -> None:
     _, narrow = make_token(alice, namespaces=["else.*"])
@@ -163,7 +159,7 @@ def test_restore__narrowed_or_unregistered__is_out_of_reach(
     assert restore_entries(actor=alice.actor, at=moment, prefix="m").first == []
 
 
-def test_restore__too_many__says_to_narrow(
+def test_restore__too_many__requires_filters(
     alice: Person, moment: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(restores, "MOST", 3)
@@ -172,7 +168,9 @@ def test_restore__too_many__says_to_narrow(
     assert "filter by namespace" in error.value.hint
 
 
-def test_restore__against_writers__makes_each_version_once(alice: Person, moment: datetime) -> None:
+def test_restore__concurrent_writers__creates_each_version_once(
+    alice: Person, moment: datetime
+) -> None:
     outcomes = race(
         [
             lambda: restore_entries(actor=alice.actor, at=moment, namespace="notes"),
@@ -187,7 +185,7 @@ def test_restore__against_writers__makes_each_version_once(alice: Person, moment
     assert EntryRevision.objects.filter(entry__key="changed", operation="restore").count() == 1
 
 
-def test_api__restore_to_a_moment__tells_what_it_did(alice: Person, moment: datetime) -> None:
+def test_api__restore_to_a_time__reports_its_effect(alice: Person, moment: datetime) -> None:
     body = {"namespace": "notes", "at": moment.isoformat()}
     told = alice.api("POST", "/restore?dry_run=true", body).json()
     assert (told["changed"], told["created"], told["deleted"], told["refused"]) == (1, 1, 1, 0)

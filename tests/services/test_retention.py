@@ -127,7 +127,7 @@ def test_snapshots__keep_every__keeps_the_multiples(thread: Person) -> None:
     assert readable() == [5, 6, 10, 12]
 
 
-def test_snapshots__kept_ones__read_as_before_and_the_others_are_gone(thread: Person) -> None:
+def test_snapshots__kept_ones__are_unchanged_and_the_others_are_gone(thread: Person) -> None:
     keep(thread, 2)
 
     def read(number: int) -> Any:
@@ -146,7 +146,7 @@ def test_snapshots__kept_ones__read_as_before_and_the_others_are_gone(thread: Pe
     )  # fmt: skip
 
 
-def test_api__preview_ask_and_follow__tells_rows_and_bytes(thread: Person) -> None:
+def test_api__preview_and_request__report_rows_and_bytes(thread: Person) -> None:
     keep(thread, 2)
     preview = thread.api("GET", "/threads/t1/compactions?kind=snapshot").json()
     counts = {name: preview[name] for name in ("keep_last", "snapshots", "snapshots_removed")}
@@ -181,7 +181,7 @@ def test_snapshots__dropped__cannot_be_marked_restored_or_forked(thread: Person)
     assert not Thread.objects.filter(forked_from__isnull=False).exists()
 
 
-def test_snapshots__fork_of_what_was_dropped_later__stays_whole(thread: Person) -> None:
+def test_snapshots__fork_of_a_later_dropped_one__is_complete(thread: Person) -> None:
     keep(thread, 2)
     forks.fork_thread(actor=thread.actor, thread_id="t1", revision=4, fork_id="f1")
     compact(thread)
@@ -193,7 +193,7 @@ def test_snapshots__fork_of_what_was_dropped_later__stays_whole(thread: Person) 
     assert not created
 
 
-def test_snapshots__what_a_run_knew__is_still_told(thread: Person) -> None:
+def test_snapshots__context_of_a_run__is_still_available(thread: Person) -> None:
     keep(thread, 2)
     make_namespace(thread.actor)
     compact(thread)
@@ -202,7 +202,7 @@ def test_snapshots__what_a_run_knew__is_still_told(thread: Person) -> None:
     assert answer.json()["exact"] is True
 
 
-def test_snapshots__stale_base__conflicts_though_the_moves_are_compacted_away(
+def test_snapshots__stale_base__conflicts_although_the_changes_are_compacted(
     thread: Person,
 ) -> None:
     commit(thread.actor, "r2", {"once": "y"})  # 13
@@ -220,7 +220,7 @@ def test_snapshots__stale_base__conflicts_though_the_moves_are_compacted_away(
     assert refused.value.data["keys"] == ["once"]
 
 
-def test_snapshots__compacted_again__removes_what_was_let_go_meanwhile(thread: Person) -> None:
+def test_snapshots__compacted_again__removes_those_unmarked_meanwhile(thread: Person) -> None:
     keep(thread, 2)
     snapshots.mark_revision(actor=thread.actor, thread_id="t1", revision=3, pinned=True)
     compact(thread)
@@ -245,7 +245,7 @@ UPDATES = st.lists(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(UPDATES, st.integers(1, 5), st.none() | st.integers(1, 4))
-def test_snapshots__any_history__go_exactly_by_the_rule(
+def test_snapshots__any_history__are_removed_by_the_rule(
     db: None, steps: list[tuple[set[str], str]], last: int, every: int | None
 ) -> None:
     """The statements agree with tests/domain/reference_retention.py, in pieces of two rows."""
@@ -304,7 +304,7 @@ def run_history(person: Person, steps: list[tuple[set[str], str]]) -> None:
 # The job -----------------------------------------------------------------------------------------
 
 
-def test_job__pieces__are_bounded_and_each_leaves_its_trail(
+def test_job__batches__are_bounded_and_recorded(
     thread: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retention, "BATCH", 3)
@@ -329,7 +329,7 @@ def test_job__pieces__are_bounded_and_each_leaves_its_trail(
 
 
 @pytest.mark.parametrize("pieces", range(6))
-def test_job__worker_killed_after_any_piece__another_goes_on_there(
+def test_job__worker_killed_after_any_batch__another_continues(
     thread: Person, pieces: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retention, "BATCH", 4)
@@ -361,7 +361,7 @@ def test_job__worker_killed_after_any_piece__another_goes_on_there(
     assert readable() == [6, 11, 12]
 
 
-def test_job__cancelled_or_taken_over__stops_at_the_next_piece(
+def test_job__cancelled_or_taken_over__stops_at_the_next_batch(
     thread: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retention, "BATCH", 4)
@@ -382,14 +382,14 @@ def test_job__cancelled_or_taken_over__stops_at_the_next_piece(
     assert readable() == [6, 11, 12]
 
 
-def test_job__that_fails_again_and_again__is_given_up(thread: Person) -> None:
+def test_job__failing_repeatedly__is_given_up(thread: Person) -> None:
     job = retention.request_snapshots(actor=thread.actor, thread_id="t1")
     Compaction.objects.update(attempts=retention.MAX_ATTEMPTS)
     assert retention.run_retention(job.public_id) == "failed"
     assert Compaction.objects.get().detail == "failed after 5 attempts"
 
 
-def test_job__asked_twice__is_one(thread: Person) -> None:
+def test_job__requested_twice__is_one(thread: Person) -> None:
     first = retention.request_snapshots(actor=thread.actor, thread_id="t1")
     assert retention.request_snapshots(actor=thread.actor, thread_id="t1").pk == first.pk
     make_namespace(thread.actor)
@@ -400,7 +400,7 @@ def test_job__asked_twice__is_one(thread: Person) -> None:
     assert compaction_jobs.run_compaction(other.public_id) is None, "it is not of its kind"
 
 
-def test_job__done__cannot_be_undone_or_asked_again(thread: Person) -> None:
+def test_job__done__cannot_be_undone_or_requested_again(thread: Person) -> None:
     job = compact(thread)
     with pytest.raises(Conflict, match="compaction cannot be undone"):
         compactions.undo_compaction(actor=thread.actor, compaction_id=job.public_id)
@@ -408,7 +408,7 @@ def test_job__done__cannot_be_undone_or_asked_again(thread: Person) -> None:
         compactions.retry_compaction(actor=thread.actor, compaction_id=job.public_id)
 
 
-def test_request__editor__is_refused_and_so_is_saying_what_stays(thread: Person) -> None:
+def test_request__editor__is_refused(thread: Person) -> None:
     """What these remove does not come back: an admin's to say."""
     editor = make_person("erin", "acme", Role.EDITOR).actor
     with pytest.raises(Forbidden):
@@ -426,7 +426,7 @@ def test_request__editor__is_refused_and_so_is_saying_what_stays(thread: Person)
         policies.put_policy(actor=editor, scope="thread", name="t1", body=raw({}))
 
 
-def test_request__thread_or_namespace_out_of_reach__is_absent(
+def test_request__inaccessible_thread_or_namespace__appears_absent(
     thread: Person, mallory: Person
 ) -> None:
     make_namespace(thread.actor)
@@ -445,12 +445,12 @@ def test_request__thread_or_namespace_out_of_reach__is_absent(
 # By schedule -------------------------------------------------------------------------------------
 
 
-def test_schedule__nothing_said__nothing_ever_goes(thread: Person) -> None:
+def test_schedule__no_limits__removes_nothing(thread: Person) -> None:
     assert retention.queue_snapshots() == {"threads": 0}
 
 
 @pytest.mark.parametrize("scope", ["workspace", "agent", "thread"])
-def test_schedule__any_layer_says_keep_last__the_thread_is_due(alice: Person, scope: Any) -> None:
+def test_schedule__keep_last_in_any_layer__thread_is_due(alice: Person, scope: Any) -> None:
     make_state_key(alice.actor, "plan")
     make_thread(alice.actor)
     make_run(alice.actor, agent_id="planner")
@@ -471,7 +471,7 @@ def test_schedule__any_layer_says_keep_last__the_thread_is_due(alice: Person, sc
     assert retention.queue_snapshots() == {"threads": 0}
 
 
-def test_schedule__thread_deleted_meanwhile__the_others_are_asked_for(
+def test_schedule__thread_deleted_meanwhile__requests_the_others(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_state_key(alice.actor, "plan")
@@ -493,7 +493,7 @@ def test_schedule__thread_deleted_meanwhile__the_others_are_asked_for(
     assert list(asked) == ["t1", "t3"]
 
 
-def test_schedule__thread_takes_it_back__keeps_all(thread: Person) -> None:
+def test_schedule__thread_resets_the_limit__keeps_all(thread: Person) -> None:
     keep(thread, 1)
     body = raw({"snapshot_keep_last": None})
     policies.put_policy(actor=thread.actor, scope="thread", name="t1", body=body)
@@ -555,7 +555,7 @@ def test_race__readers_markers_and_writers__never_see_a_wrong_state(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_race__thread_deleted_meanwhile__the_job_stops(
+def test_race__thread_deleted_meanwhile__job_stops(
     thread: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retention, "BATCH", 1)

@@ -68,7 +68,7 @@ def plan_of(statement: str, parameters: dict[str, Any]) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", ["_DROP", "_REMOVE_VALUES"])
-def test_piece__of_snapshots_in_a_big_table__reads_it_by_index(alice: Person, name: str) -> None:
+def test_batch__of_snapshots_in_a_large_table__uses_an_index(alice: Person, name: str) -> None:
     make_thread(alice.actor, "big")
     thread_id = Thread.objects.get(public_id="big").pk
     fill(thread_id, 20_000)
@@ -83,7 +83,7 @@ def test_piece__of_snapshots_in_a_big_table__reads_it_by_index(alice: Person, na
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["_REMOVE_VERSIONS", "_ANY_OLD_VERSION"])
-def test_piece__of_histories_in_a_big_table__reads_it_by_index(alice: Person, name: str) -> None:
+def test_batch__of_histories_in_a_large_table__uses_an_index(alice: Person, name: str) -> None:
     make_namespace(alice.actor, history_keep_last=1)
     put(alice.actor, "notes", "k", 1)
     with connection.cursor() as cursor:
@@ -116,7 +116,7 @@ def test_piece__of_histories_in_a_big_table__reads_it_by_index(alice: Person, na
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.django_db(transaction=True)
-def test_snapshots__a_million_rows__in_bounded_pieces_beside_a_writer(
+def test_snapshots__million_rows__are_removed_in_bounded_batches_beside_a_writer(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a = alice.actor

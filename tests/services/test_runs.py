@@ -53,7 +53,7 @@ def change(person: Person, **fields: Any) -> Run:
 
 
 @pytest.mark.parametrize(("old", "new"), MOVES)
-def test_move__each_pair__is_legal_a_no_op_or_refused(thread: Person, old: str, new: str) -> None:
+def test_move__each_pair__is_valid_a_no_op_or_refused(thread: Person, old: str, new: str) -> None:
     run_in(thread, old)
     before = Revision.objects.count()
     if old == new:
@@ -80,7 +80,7 @@ def by_commit(person: Person, new: str) -> Any:
 
 @pytest.mark.parametrize("way", [by_patch, by_commit])
 @pytest.mark.parametrize(("old", "new"), MOVES)
-def test_move__over_the_api__is_the_same_table(
+def test_move__over_the_api__follows_the_same_table(
     thread: Person, way: Any, old: str, new: str
 ) -> None:
     run_in(thread, old)
@@ -96,9 +96,7 @@ def test_move__over_the_api__is_the_same_table(
 
 @pytest.mark.parametrize("old", STATUSES)
 @pytest.mark.parametrize("verb", ["cancel", "fail", "resume"])
-def test_move__by_a_verb__is_legal_where_the_table_says(
-    thread: Person, verb: str, old: str
-) -> None:
+def test_move__by_an_operation__follows_the_table(thread: Person, verb: str, old: str) -> None:
     run_in(thread, old)
     answer = thread.api("POST", f"/runs/r1/{verb}")
     if verb == "resume":
@@ -113,7 +111,7 @@ def test_move__by_a_verb__is_legal_where_the_table_says(
 
 @pytest.mark.parametrize("old", ["running", "waiting", "done"])
 @pytest.mark.parametrize("action", ["resume", "cancel"])
-def test_move__by_a_decision__wakes_only_a_waiting_run(
+def test_move__by_a_decision__resumes_only_a_waiting_run(
     thread: Person, action: str, old: str
 ) -> None:
     run_in(thread, "running")
@@ -126,7 +124,7 @@ def test_move__by_a_decision__wakes_only_a_waiting_run(
     assert Run.objects.get().status == ("done" if old == "done" else "running")
 
 
-def test_lineage__given_or_of_the_thread__is_kept_and_shown(thread: Person) -> None:
+def test_lineage__given_or_of_the_thread__is_stored_and_returned(thread: Person) -> None:
     make_thread(thread.actor, "t2", parent_thread_id="t1")
     child = {"id": "c1", "parent_run_id": "r0", "agent_id": "sub", "origin": "subagent"}
     shown = thread.api("POST", "/threads/t2/runs", child).json()
@@ -140,7 +138,7 @@ def test_lineage__given_or_of_the_thread__is_kept_and_shown(thread: Person) -> N
     assert thread.api("POST", "/threads/t1/runs", {}).json()["parent_thread_id"] is None
 
 
-def test_mirror__lifecycle__follows_each_move(thread: Person) -> None:
+def test_mirror__lifecycle__follows_each_transition(thread: Person) -> None:
     make_run(thread.actor, "t1", "r1", status="created")
     moves: list[tuple[dict[str, Any], str, str | None, int]] = [
         ({"status": "running"}, "running", None, 0),
@@ -164,7 +162,7 @@ def test_mirror__lifecycle__follows_each_move(thread: Person) -> None:
         }
 
 
-def test_move__waiting_again_without_words__keeps_reason_and_tickets(thread: Person) -> None:
+def test_move__waiting_again_without_a_body__keeps_reason_and_tickets(thread: Person) -> None:
     run_in(thread, "running")
     ticket = {"ticket_id": "k1", "tool_call_id": "c", "tool_name": "t"}
     change(thread, status="waiting", waiting={"reason": "user_input", "tickets": [ticket]})
@@ -190,7 +188,7 @@ def test_move__waiting_again_without_words__keeps_reason_and_tickets(thread: Per
          "/tickets/0/response_schema/type"),
     ],
 )  # fmt: skip
-def test_move__wrong_words__are_refused_with_the_place(
+def test_move__invalid_body__is_refused_with_its_place(
     thread: Person, fields: dict[str, Any], pointer: str
 ) -> None:
     run_in(thread, "running")
@@ -220,7 +218,7 @@ def test_move__wrong_words__are_refused_with_the_place(
         ("waiting", {"waiting": {}}, "/reason"),
     ],
 )  # fmt: skip
-def test_change__words_that_nothing_comes_of__are_refused_with_the_place(
+def test_change__unused_body__is_refused_with_its_place(
     thread: Person, way: str, old: str, sent: dict[str, Any], pointer: str
 ) -> None:
     run_in(thread, old)
@@ -232,7 +230,7 @@ def test_change__words_that_nothing_comes_of__are_refused_with_the_place(
     assert (Run.objects.get().status, Revision.objects.count()) == (old, before)
 
 
-def test_change__done_run_said_to_have_ended_otherwise__is_refused(thread: Person) -> None:
+def test_change__done_run_with_another_reason__is_refused(thread: Person) -> None:
     run_in(thread, "done")
     for words in ({"termination_reason": {"type": "cancelled"}}, {"waiting": {"reason": "x"}}):
         assert thread.api("PATCH", "/runs/r1", words).status_code == 422
@@ -241,7 +239,7 @@ def test_change__done_run_said_to_have_ended_otherwise__is_refused(thread: Perso
     assert Run.objects.get().termination_reason == {"type": "natural_end"}
 
 
-def test_waiting__new_words_while_it_waits__are_kept_and_mirrored(thread: Person) -> None:
+def test_waiting__new_body_while_it_waits__is_stored(thread: Person) -> None:
     run_in(thread, "waiting")
     answer = thread.api("PATCH", "/runs/r1", {"waiting": {"reason": "rate_limit"}})
     assert (answer.status_code, answer.json()["waiting"]) == (200, {"reason": "rate_limit"})
@@ -249,7 +247,7 @@ def test_waiting__new_words_while_it_waits__are_kept_and_mirrored(thread: Person
     assert extensions["__runtime.run_lifecycle"]["status_reason"] == "rate_limit"
 
 
-def test_done__carries_its_reason_and_frees_the_thread(thread: Person) -> None:
+def test_done__any__has_its_reason_and_frees_the_thread(thread: Person) -> None:
     run_in(thread, "running")
     done = change(thread, status="done", termination_reason={"type": "error", "value": "boom"})
     assert (done.termination_reason, done.lease_expires_at) == (
@@ -262,7 +260,7 @@ def test_done__carries_its_reason_and_frees_the_thread(thread: Person) -> None:
     assert Revision.objects.latest("number").kind == "end"
 
 
-def test_done_run__usage_may_be_corrected_but_not_its_steps(thread: Person) -> None:
+def test_done_run__usage__may_be_corrected_but_not_its_steps(thread: Person) -> None:
     """The mirror in state may be the next run's by then."""
     run_in(thread, "done")
     make_run(thread.actor, "t1", "r2")
@@ -281,7 +279,9 @@ def test_start__second_active_run__is_refused_with_the_exact_text(thread: Person
     assert Run.objects.count() == 1
 
 
-def test_start__same_id__is_the_stored_run_and_other_content_a_conflict(thread: Person) -> None:
+def test_start__same_id__returns_the_stored_run_and_other_content_is_a_conflict(
+    thread: Person,
+) -> None:
     first = make_run(thread.actor, "t1", "r1", agent_id="a")
     again, created = runs.start_run(actor=thread.actor, thread_id="t1", run_id="r1", agent_id="a")
     assert (again, created) == (first, False)
@@ -301,7 +301,7 @@ def test_start__same_id_other_status_or_lease__is_a_conflict(
 
 
 @pytest.mark.parametrize("active", ["created", "running", "waiting"])
-def test_start__same_id_as_an_active_run__is_that_run(thread: Person, active: str) -> None:
+def test_start__same_id_as_an_active_run__returns_that_run(thread: Person, active: str) -> None:
     first = {"id": "r1", "status": "created"}
     assert thread.api("POST", "/threads/t1/runs", first).status_code == 201
     if active != "created":
@@ -323,7 +323,7 @@ def test_start__same_id_as_a_finished_run__is_a_conflict_that_starts_nothing(
     assert thread.api("GET", "/threads/t1").json()["active_run_id"] is None
 
 
-def test_start_and_end__thread_holds_much__no_value_is_read(
+def test_start_and_end__thread_with_many_values__reads_no_value(
     thread: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     builders.make_state_key(thread.actor, "plan")
@@ -339,7 +339,7 @@ def test_start_and_end__thread_holds_much__no_value_is_read(
     assert sorted(extensions) == ["__runtime.run_lifecycle", "memory"]
 
 
-def test_lock__every_column__is_as_the_orm_reads_it(thread: Person) -> None:
+def test_lock__every_column__equals_that_of_the_orm(thread: Person) -> None:
     make_thread(thread.actor, "t2", parent_thread_id="t1", metadata=raw({"n": 1.0}), title="ü")
     make_run(
         thread.actor, "t2", "r2", metadata=raw({"z": 1.0, "a": 2}), timeout_seconds=5, max_rounds=3
@@ -371,7 +371,7 @@ def test_lock__every_column__is_as_the_orm_reads_it(thread: Person) -> None:
     ("prefixes", "seen"),
     [(["t"], True), (["x", "t1"], True), (["t1x"], False), (["T"], False), (["_"], False)],
 )
-def test_lock__token_with_thread_prefixes__finds_only_what_they_fit(
+def test_lock__token_with_thread_prefixes__finds_only_matching_runs(
     thread: Person, prefixes: list[str], seen: bool
 ) -> None:
     make_run(thread.actor, "t1", "r1")
@@ -386,13 +386,15 @@ def test_lock__other_workspace__is_not_found(thread: Person, mallory: Person) ->
         runs.lock_run(mallory.actor, "r1")
 
 
-def test_start__unknown_or_foreign_thread__is_not_found(thread: Person, mallory: Person) -> None:
+def test_start__unknown_or_inaccessible_thread__is_not_found(
+    thread: Person, mallory: Person
+) -> None:
     with pytest.raises(NotFound):
         make_run(mallory.actor, "t1", "r9")
 
 
 @pytest.mark.django_db(transaction=True)
-def test_race__starters__exactly_one_run_starts(thread: Person) -> None:
+def test_race__starts__exactly_one_run_starts(thread: Person) -> None:
     works = [partial(make_run, thread.actor, "t1", f"r{n}") for n in range(8)]
     won, lost = split(race(works))
     assert (len(won), len(lost)) == (1, 7)
@@ -401,7 +403,7 @@ def test_race__starters__exactly_one_run_starts(thread: Person) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_race__one_run_id_on_two_threads__one_wins_and_the_other_learns_why(
+def test_race__one_run_id_on_two_threads__one_succeeds_and_the_other_gets_the_reason(
     thread: Person,
 ) -> None:
     make_thread(thread.actor, "t2")
@@ -423,7 +425,7 @@ def test_race__cancel_and_finish__ends_once(thread: Person) -> None:
     assert len(reasons) == 1
 
 
-def test_answer__each_write__is_the_run_as_it_is_stored(thread: Person) -> None:
+def test_response__each_write__is_the_stored_run(thread: Person) -> None:
     ticket = {
         "ticket_id": "k1",
         "tool_call_id": "c",
@@ -505,7 +507,7 @@ def test_commit__any__renews_the_lease_and_clears_the_flag(thread: Person) -> No
                   "step_count": F("step_count") + 1}, False),
     ],
 )  # fmt: skip
-def test_stuck__each_sign__is_flagged_once_and_nothing_is_ended(
+def test_stuck__each_condition__is_flagged_once_and_nothing_is_ended(
     thread: Person, status: str, columns: dict[str, Any], stuck: bool
 ) -> None:
     run_in(thread, status)

@@ -27,7 +27,7 @@ def names(person: Person) -> list[str]:
     return [view.name for view in list_views(person.actor, STATE)]
 
 
-def test_save__private__is_only_its_owners_and_leaves_no_trail(
+def test_save__private__is_only_its_owners_and_writes_no_audit_row(
     alice: Person, bob: Person, mallory: Person
 ) -> None:
     save_view(actor=bob.actor, page=STATE, name="  my   own ", query="scope=thread")
@@ -38,7 +38,7 @@ def test_save__private__is_only_its_owners_and_leaves_no_trail(
     assert AuditRow.objects.filter(action="saved_view.put").count() == 1
 
 
-def test_save__same_name__replaces_ones_own(alice: Person) -> None:
+def test_save__same_name__replaces_the_users_own(alice: Person) -> None:
     for query in ("tag=x", "tag=y"):
         save_view(actor=alice.actor, page=STATE, name="v", query=query)
     assert [view.query for view in list_views(alice.actor, STATE)] == ["tag=y"]
@@ -52,12 +52,12 @@ def test_save__shared_by_a_viewer__is_refused(bob: Person) -> None:
 @pytest.mark.parametrize(
     "given", [{"name": " "}, {"name": "a\0"}, {"name": "x" * 65}, {"query": "x" * 2001}]
 )
-def test_save__nothing_or_too_much__is_refused(given: dict[str, str], alice: Person) -> None:
+def test_save__empty_or_too_long__is_refused(given: dict[str, str], alice: Person) -> None:
     with pytest.raises(Invalid):
         save_view(actor=alice.actor, page=STATE, **({"name": "v", "query": ""} | given))
 
 
-def test_save__beyond_the_most__is_refused(alice: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_save__beyond_the_limit__is_refused(alice: Person, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(saved_views, "MOST", 1)
     save_view(actor=alice.actor, page=STATE, name="a", query="")
     save_view(actor=alice.actor, page=STATE, name="a", query="tag=x")
@@ -78,7 +78,7 @@ def test_delete__of_others__only_shared_and_only_by_an_admin(alice: Person, bob:
     assert list(SavedView.objects.all()) == [private]
 
 
-def test_default__is_a_persons_own_and_goes_when_the_view_is_no_longer_shared(
+def test_default__of_a_user__is_removed_when_the_view_is_no_longer_shared(
     alice: Person, bob: Person
 ) -> None:
     row = save_view(actor=alice.actor, page=STATE, name="v", query="", shared=True)
@@ -92,7 +92,7 @@ def test_default__is_a_persons_own_and_goes_when_the_view_is_no_longer_shared(
     assert not DefaultView.objects.exists()
 
 
-def test_default__view_one_does_not_see__looks_absent(alice: Person, mallory: Person) -> None:
+def test_default__inaccessible_view__appears_absent(alice: Person, mallory: Person) -> None:
     row = save_view(actor=alice.actor, page=STATE, name="v", query="", shared=True)
     with pytest.raises(NotFound):
         choose_default(actor=mallory.actor, view_id=row.pk)
@@ -102,7 +102,7 @@ def announce(person: Person, key: str = "k") -> list[str]:
     return [each.name for each in announce_editing(actor=person.actor, namespace="n", key=key)]
 
 
-def test_presence__others_at_the_same_entry__are_told_for_a_minute(
+def test_presence__other_editors_of_the_entry__are_returned_for_a_minute(
     alice: Person, mallory: Person
 ) -> None:
     erin = make_person("erin", "acme", Role.EDITOR)
@@ -122,7 +122,7 @@ def test_presence__others_at_the_same_entry__are_told_for_a_minute(
     assert not AuditRow.objects.filter(key="k").exists()
 
 
-def test_presence__viewer_and_foreign_namespace__are_refused(
+def test_presence__viewer_and_inaccessible_namespace__are_refused(
     alice: Person, bob: Person, mallory: Person
 ) -> None:
     make_namespace(alice.actor, "n")

@@ -55,7 +55,9 @@ def test_search__text_and_conditions__finds_exactly_what_matches(indexed: Person
     assert keys(indexed, "before") == keys(indexed, "", ("/n", -1)) == []
 
 
-def test_search__what_is_gone_or_hidden__is_never_shown(indexed: Person, mallory: Person) -> None:
+def test_search__deleted_or_inaccessible__is_never_returned(
+    indexed: Person, mallory: Person
+) -> None:
     actor = indexed.actor
     make_namespace(actor, "other")
     put(actor, "other", "orphan", "report")
@@ -74,7 +76,7 @@ def test_search__what_is_gone_or_hidden__is_never_shown(indexed: Person, mallory
     assert keys(indexed, "report") == ["orphan", "k2", "k1"]
 
 
-def test_search__filters__narrow_it(indexed: Person) -> None:
+def test_search__filters__are_applied(indexed: Person) -> None:
     make_namespace(indexed.actor, "more")
     put(indexed.actor, "more", "thread::t1", "report")
     assert keys(indexed, "report", namespace="more") == ["thread::t1"]
@@ -88,7 +90,7 @@ def test_search__filters__narrow_it(indexed: Person) -> None:
 
 
 @pytest.mark.parametrize("most", [2000, 4, 1])
-def test_search__pages__meet_every_hit_once(
+def test_search__pages__contain_every_hit_once(
     indexed: Person, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(search, "MOST_OPENED", most)
@@ -102,7 +104,7 @@ def test_search__pages__meet_every_hit_once(
     assert seen == ["later", "k4", "k3", "k2", "k1"]
 
 
-def test_search__short_page__says_that_there_is_more(
+def test_search__short_page__has_a_cursor_if_there_is_more(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Candidates that do not match (here: the words in another order) are bounded per call."""
@@ -123,7 +125,7 @@ def test_search__short_page__says_that_there_is_more(
     assert [hit.entry.key for hit in found.hits] == ["hit"]
 
 
-def test_search__huge_and_odd_values__are_found(alice: Person) -> None:
+def test_search__large_and_unusual_values__are_found(alice: Person) -> None:
     make_namespace(alice.actor)
     many = " ".join(f"word{number:06}" for number in range(70_000))
     put(alice.actor, "notes", "huge", {"text": many})
@@ -151,7 +153,7 @@ def test_search__huge_and_odd_values__are_found(alice: Person) -> None:
         ('"日本語の本"', "本語"),
     ],
 )
-def test_search__word_however_spelled__is_found(alice: Person, spelled: str, word: str) -> None:
+def test_search__word_in_any_spelling__is_found(alice: Person, spelled: str, word: str) -> None:
     make_namespace(alice.actor)
     put(alice.actor, "notes", "other", "nothing of it: caf elvin two a port mile")
     entries.put_entry(actor=alice.actor, namespace="notes", key="k", value=values.read(spelled))
@@ -165,7 +167,7 @@ def test_search__word_however_spelled__is_found(alice: Person, spelled: str, wor
 
 # The feed shows only what is committed.
 @pytest.mark.django_db(transaction=True)
-def test_index__deleted_entry__leaves_it(alice: Person) -> None:
+def test_index__deleted_entry__is_removed(alice: Person) -> None:
     make_namespace(alice.actor)
     put(alice.actor, "notes", "k", "word")
     assert indexing.anything_to_index()
@@ -179,7 +181,7 @@ def test_index__deleted_entry__leaves_it(alice: Person) -> None:
 
 # The feed shows only what is committed.
 @pytest.mark.django_db(transaction=True)
-def test_index__more_than_a_step__goes_on_where_it_was(
+def test_index__more_than_a_batch__continues_at_its_position(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(indexing, "_CHUNK", 2)
@@ -197,7 +199,7 @@ def test_index__more_than_a_step__goes_on_where_it_was(
         assert len(keys(alice, "again")) == 3
 
 
-def test_index__behind_for_longer_than_changes_are_kept__is_built_again(alice: Person) -> None:
+def test_index__behind_the_retention_of_changes__is_rebuilt(alice: Person) -> None:
     make_namespace(alice.actor)
     put(alice.actor, "notes", "k", "old")
     indexing.index_entries()
@@ -230,7 +232,7 @@ def test_index__plan__uses_it_and_the_hot_table_has_none(alice: Person) -> None:
 # API -----------------------------------------------------------------------------------------
 
 
-def test_api__search__shows_where_it_matched(alice: Person, bob: Person) -> None:
+def test_api__search__returns_the_places_of_matches(alice: Person, bob: Person) -> None:
     make_namespace(alice.actor)
     for number in range(3):
         put(alice.actor, "notes", f"k{number}", {"text": f"<i>Plan</i> {number}", "n": number})
@@ -269,5 +271,5 @@ def test_api__search__shows_where_it_matched(alice: Person, bob: Person) -> None
         ({"text": "a", "namespace": "nope"}, 404),
     ],
 )
-def test_api__search_that_is_none__is_refused(alice: Person, body: Any, status: int) -> None:
+def test_api__invalid_search__is_refused(alice: Person, body: Any, status: int) -> None:
     assert alice.api("POST", "/search", body).status_code == status

@@ -43,7 +43,7 @@ def restore(person: Person, revision: int, **options: Any) -> dict[str, Any]:
     ).parsed()
 
 
-def test_mark__label_and_pin__are_set_apart_and_recorded(thread: Person) -> None:
+def test_mark__label_and_pin__are_set_independently_and_recorded(thread: Person) -> None:
     assert find(thread, 2) == ("", False)
     assert mark(thread, 2, label="good", reason="works").label == "good"
     assert find(thread, 2) == ("good", False)
@@ -56,7 +56,7 @@ def test_mark__label_and_pin__are_set_apart_and_recorded(thread: Person) -> None
     assert row.detail == {"label": "good"}
 
 
-def test_mark__nothing_given__answers_the_revision(thread: Person) -> None:
+def test_mark__no_change__returns_the_revision(thread: Person) -> None:
     assert mark(thread, 2).number == 2
     with pytest.raises(NotFound):
         mark(thread, 99)
@@ -73,7 +73,7 @@ def test_mark__changed_in_the_meantime__is_a_conflict(thread: Person) -> None:
     assert find(thread, 2) == ("theirs", False)
 
 
-def test_mark__revision_that_is_not_kept__says_why(thread: Person) -> None:
+def test_mark__removed_revision__reports_why(thread: Person) -> None:
     Revision.objects.filter(number=2).update(dropped=True)
     for call in (lambda: find(thread, 2), lambda: mark(thread, 2, pinned=True)):
         with pytest.raises(Gone) as gone:
@@ -98,7 +98,7 @@ def test_mark__viewer__is_forbidden(thread: Person, bob: Person) -> None:
         restore(bob, 2)
 
 
-def test_restore__run_of_then_still_active__brings_back_what_lives_until_it_ends(
+def test_restore__run_still_active__restores_its_transient_values(
     thread: Person,
 ) -> None:
     commit(thread.actor, "r1", {"once": 2})
@@ -107,7 +107,7 @@ def test_restore__run_of_then_still_active__brings_back_what_lives_until_it_ends
     assert "own" not in state
 
 
-def test_restore__after_the_run__leaves_its_lifecycle_and_what_ended_with_it(
+def test_restore__after_the_run__keeps_its_lifecycle_and_no_transient_values(
     thread: Person,
 ) -> None:
     done = RunChange(status="done", termination_reason={"type": "natural_end"})
@@ -128,7 +128,7 @@ def test_restore__default_reason__names_the_revision(thread: Person) -> None:
     assert AuditRow.objects.filter(action="thread.restore").count() == 2
 
 
-def test_restore__while_others_may_commit__holds_the_thread(thread: Person) -> None:
+def test_restore__concurrent_commits__locks_the_thread(thread: Person) -> None:
     with CaptureQueriesContext(
         connection,
     ) as captured:
@@ -153,7 +153,7 @@ def test_diff__of_two_revisions__is_of_their_values(thread: Person) -> None:
     assert "own" not in before
 
 
-def test_changes_to__a_target__are_those_that_differ(thread: Person) -> None:
+def test_changes_to__target__contain_differing_keys(thread: Person) -> None:
     row = Revision.objects.get(number=3).thread
     target = {"plan": NewValue('"b"', "thread", True), "once": NewValue("7", "thread", False)}
     joined = snapshots.changes_to(row, target, merge=True)
@@ -163,14 +163,14 @@ def test_changes_to__a_target__are_those_that_differ(thread: Person) -> None:
     assert sorted(whole) == [snapshots.LIFECYCLE, "once", "own"]
 
 
-def test_clears__of_a_scope_or_persistence__name_the_keys_that_have_it(thread: Person) -> None:
+def test_clears__of_a_scope_or_persistence__contain_matching_keys(thread: Person) -> None:
     row = Revision.objects.get(number=3).thread
     assert list(snapshots.clears(row, scope="run")) == [snapshots.LIFECYCLE, "own"]
     assert snapshots.clears(row, persistent=False) == {"once": NewValue(None, "thread", False)}
     assert len(snapshots.clears(row)) == 4
 
 
-def test_mark__revision_of_another_thread__stays_as_it_is(thread: Person) -> None:
+def test_mark__same_number_in_another_thread__is_unchanged(thread: Person) -> None:
     make_thread(thread.actor, "t2")
     make_run(thread.actor, "t2", "r2")
     commit(thread.actor, "r2", {"plan": "x"})

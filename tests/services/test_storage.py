@@ -74,7 +74,7 @@ def of_workspace(person: Person, **of: Any) -> StorageSample:
     return sample(workspace=person.workspace, namespace=None, thread=None, **of)
 
 
-def test_sweep__workspace__counts_what_is_there(filled: Person) -> None:
+def test_sweep__workspace__counts_its_rows(filled: Person) -> None:
     storage.measure_storage()
     found = of_workspace(filled)
     live = Entry.objects.filter(deleted=False)
@@ -99,7 +99,7 @@ def test_sweep__workspace__counts_what_is_there(filled: Person) -> None:
     )
 
 
-def test_sweep__parts__add_up_to_the_whole(filled: Person) -> None:
+def test_sweep__parts__add_up_to_the_total(filled: Person) -> None:
     storage.measure_storage()
     whole = of_workspace(filled)
     parts = StorageSample.objects.exclude(namespace=None, thread=None)
@@ -110,7 +110,7 @@ def test_sweep__parts__add_up_to_the_whole(filled: Person) -> None:
 
 
 @pytest.mark.parametrize("batch", [1, 2, 3])
-def test_sweep__batches_that_end_anywhere__count_the_same(
+def test_sweep__any_batch_size__has_the_same_result(
     batch: int, filled: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     storage.measure_storage()
@@ -142,7 +142,7 @@ def test_sweep__batches__are_statements_of_bounded_size(
     assert all("LIMIT 2" in text for text in walks)
 
 
-def test_sweep__same_day_again__replaces_and_forgets_what_is_empty(filled: Person) -> None:
+def test_sweep__same_day_again__replaces_and_deletes_empty_samples(filled: Person) -> None:
     storage.measure_storage()
     first = of_workspace(filled)
     put(filled.actor, "plans", "b", "more")
@@ -166,7 +166,7 @@ def test_sweep__only_the_largest_threads__get_a_sample(
     assert of_workspace(filled).threads == 2
 
 
-def test_sweep__other_workspace__is_counted_apart(filled: Person, mallory: Person) -> None:
+def test_sweep__other_workspace__is_counted_separately(filled: Person, mallory: Person) -> None:
     make_namespace(mallory.actor, "notes")
     put(mallory.actor, "notes", "a", 1)
     storage.measure_storage()
@@ -177,7 +177,7 @@ def test_sweep__other_workspace__is_counted_apart(filled: Person, mallory: Perso
         assert names == (["notes"] if group == "namespace" else [])
 
 
-def test_sweep__old_samples__are_forgotten(filled: Person, settings: Any) -> None:
+def test_sweep__old_samples__are_deleted(filled: Person, settings: Any) -> None:
     settings.STORAGE_RETENTION = timedelta(days=10)
     storage.measure_storage()
     for days in (9, 11):
@@ -198,7 +198,7 @@ def age(person: Person, days: int, **changes: Any) -> None:
         row.save(force_insert=True)
 
 
-def test_sweep__that_took_long__rests(filled: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sweep__slow__pauses(filled: Person, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([1000.0, 1002.0, 1060.0, 1063.0, 1070.0])
     monkeypatch.setattr(storage, "monotonic", lambda: next(clock))
     monkeypatch.setattr(storage, "_rests_until", 0.0)
@@ -222,7 +222,7 @@ def removed(person: Person, rows: int, **fields: Any) -> Compaction:
     )
 
 
-def test_savings__of_the_day__are_told_by_subject(filled: Person) -> None:
+def test_savings__of_the_day__are_stored_by_namespace_and_thread(filled: Person) -> None:
     append(filled.actor, "t1", *conversation(12))
     job = compact(filled.actor, "t1")
     assert job.status == CompactionStatus.DONE
@@ -255,7 +255,7 @@ def test_savings__of_a_forked_thread__count_once(filled: Person) -> None:
     assert of_workspace(filled).tokens_saved == saved, "what the fork folds itself"
 
 
-def test_savings__undone__are_none(filled: Person) -> None:
+def test_savings__undone__do_not_count(filled: Person) -> None:
     job = removed(filled, 7)
     storage.measure_storage()
     assert of_workspace(filled).rows_removed == 7
@@ -281,7 +281,7 @@ def levels(person: Person, group: Any, **page: Any) -> list[storage.Level]:
     return storage.list_levels(person.actor, group=group, days=30, **{"limit": 50, **page})
 
 
-def test_levels__grown__tell_the_days_and_the_growth(filled: Person) -> None:
+def test_levels__grown__contain_the_days_and_the_growth(filled: Person) -> None:
     storage.measure_storage()
     age(filled, 10, total_bytes=100)
     age(filled, 40, total_bytes=1)
@@ -291,12 +291,12 @@ def test_levels__grown__tell_the_days_and_the_growth(filled: Person) -> None:
     assert level.growth == (level.newest.total_bytes - 100) / 10
 
 
-def test_levels__one_day__say_nothing_of_growth(filled: Person) -> None:
+def test_levels__one_day__have_no_growth(filled: Person) -> None:
     storage.measure_storage()
     assert [level.growth for level in levels(filled, "thread")] == [None, None]
 
 
-def test_levels__pages__are_biggest_first_without_repeats(filled: Person) -> None:
+def test_levels__pages__are_largest_first_without_repeats(filled: Person) -> None:
     storage.measure_storage()
     StorageSample.objects.exclude(thread=None).update(total_bytes=7)
     first, second = levels(filled, "thread")
@@ -305,7 +305,7 @@ def test_levels__pages__are_biggest_first_without_repeats(filled: Person) -> Non
     assert levels(filled, "thread", after=(7, second.newest.pk)) == []
 
 
-def test_levels__thread_deleted_amid_the_sweep__is_not_there(filled: Person) -> None:
+def test_levels__thread_deleted_during_the_sweep__is_absent(filled: Person) -> None:
     storage.measure_storage()
     newest = of_workspace(filled)
     StorageSample.objects.create(
@@ -319,12 +319,12 @@ def test_levels__thread_deleted_amid_the_sweep__is_not_there(filled: Person) -> 
     assert not StorageSample.objects.filter(thread_id=10**9).exists()
 
 
-def test_levels__never_measured__are_none(alice: Person) -> None:
+def test_levels__never_measured__are_empty(alice: Person) -> None:
     assert levels(alice, "namespace") == []
     assert storage.read_workspace(alice.actor, days=30) is None
 
 
-def test_measure__namespace_and_thread__are_exact_at_once(filled: Person) -> None:
+def test_measure__namespace_and_thread__are_exact(filled: Person) -> None:
     storage.measure_storage()
     put(filled.actor, "notes", "new", "x" * 100)
     append(filled.actor, "t2", {"role": "user", "content": "one more"})
@@ -344,9 +344,7 @@ def measured(person: Person, namespace: str = "", thread: str = "") -> storage.L
 
 
 @pytest.mark.parametrize("subject", [{"namespace": "notes"}, {"thread": "t2"}])
-def test_measure__on_request__agrees_with_the_sweep(
-    subject: dict[str, str], filled: Person
-) -> None:
+def test_measure__on_request__equals_the_sweep(subject: dict[str, str], filled: Person) -> None:
     storage.measure_storage()
     (name,) = subject.values()
     of = {"namespace__name": name} if "namespace" in subject else {"thread__public_id": name}
@@ -355,7 +353,7 @@ def test_measure__on_request__agrees_with_the_sweep(
         assert getattr(now, field) == getattr(swept, field), field
 
 
-def test_measure__beyond_the_bound__tells_the_sweep_s(
+def test_measure__beyond_the_limit__returns_the_sample_of_the_sweep(
     filled: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(storage_sql, "MOST", 1)
@@ -366,7 +364,7 @@ def test_measure__beyond_the_bound__tells_the_sweep_s(
     assert (found.exact, found.newest) == (False, sample(namespace__name="notes"))
 
 
-def test_measure__of_another_workspace_or_reserved__looks_absent(
+def test_measure__of_another_workspace_or_reserved__appears_absent(
     filled: Person, mallory: Person
 ) -> None:
     with pytest.raises(NotFound, match="not registered: notes"):
@@ -377,7 +375,7 @@ def test_measure__of_another_workspace_or_reserved__looks_absent(
         measured(filled, namespace="config.agents")
 
 
-def test_levels__narrowed_token__sees_its_part(filled: Person) -> None:
+def test_levels__restricted_token__contain_permitted_ones(filled: Person) -> None:
     storage.measure_storage()
     _, narrow = make_token(filled, namespaces=["pl*"], thread_prefixes=["t2"])
     for group, name in (("namespace", "plans"), ("thread", "t2")):
@@ -385,7 +383,7 @@ def test_levels__narrowed_token__sees_its_part(filled: Person) -> None:
         assert [level.name for level in found] == [name]
 
 
-def test_levels__any_number__cost_the_same_queries(filled: Person) -> None:
+def test_levels__any_number__use_the_same_number_of_queries(filled: Person) -> None:
     storage.measure_storage()
     with CaptureQueriesContext(connection) as few:
         levels(filled, "thread", limit=1)
@@ -394,7 +392,7 @@ def test_levels__any_number__cost_the_same_queries(filled: Person) -> None:
     assert len(few) == len(many)
 
 
-def test_erase__resource__takes_its_samples(filled: Person) -> None:
+def test_erase__resource__deletes_its_samples(filled: Person) -> None:
     storage.measure_storage()
     erased = erase(actor=filled.actor, resource_id="of-t1", reason="asked")
     assert erased.counts["storage_samples"] == 1

@@ -87,9 +87,7 @@ def spent() -> Decimal:
 # By a model -----------------------------------------------------------------------------------
 
 
-def test_run__by_a_model__is_on_record_with_tokens_and_cost(
-    thread: Person, model: Receiver
-) -> None:
+def test_run__by_a_model__stores_tokens_and_cost(thread: Person, model: Receiver) -> None:
     ask(thread)
     task()
     job = Compaction.objects.get()
@@ -105,7 +103,7 @@ def test_run__by_a_model__is_on_record_with_tokens_and_cost(
     assert "T0005" not in told[1]["content"], "the last turn stays raw"
 
 
-def test_run__again__tells_the_model_its_last_summary_and_only_what_is_new(
+def test_run__again__sends_the_last_summary_and_only_new_messages(
     thread: Person, model: Receiver
 ) -> None:
     assert run(thread).status == "done"
@@ -116,14 +114,14 @@ def test_run__again__tells_the_model_its_last_summary_and_only_what_is_new(
     assert "You book trips" not in user
 
 
-def test_run__prompt_of_the_policy__is_told_and_on_record(alice: Person, model: Receiver) -> None:
+def test_run__prompt_of_the_policy__is_sent_and_stored(alice: Person, model: Receiver) -> None:
     talk(alice, "t1", prompt="Only the prices.")
     job = run(alice)
     assert model.received[0].event["messages"][0]["content"] == job.instructions
     assert job.instructions.startswith("Only the prices.\n\nEverything between")
 
 
-def test_run__model_answers_with_orders__they_are_text_in_a_summary(
+def test_run__model_response_with_instructions__is_text_in_a_summary(
     thread: Person, model: Receiver
 ) -> None:
     make_namespace(thread.actor, "team")
@@ -140,7 +138,7 @@ def test_run__model_answers_with_orders__they_are_text_in_a_summary(
     assert listed[-1]["compaction"], "marked as what it is"
 
 
-def test_run__model_that_nobody_configured__fails_and_says_which(alice: Person) -> None:
+def test_run__unconfigured_model__fails_and_names_it(alice: Person) -> None:
     talk(alice, "t1", summary_model="gpt-7")
     job = run(alice)
     assert (job.status, job.detail) == ("failed", "provider not configured: gpt-7")
@@ -149,9 +147,7 @@ def test_run__model_that_nobody_configured__fails_and_says_which(alice: Person) 
 # Retries --------------------------------------------------------------------------------------
 
 
-def test_run__provider_stumbles__the_job_is_tried_again_later(
-    thread: Person, model: Receiver
-) -> None:
+def test_run__provider_error__job_is_retried_later(thread: Person, model: Receiver) -> None:
     model.manners = in_turn(replies(error("oops"), 500), hang_up, FINE)
     first = run(thread)
     assert (first.status, first.detail) == ("queued", "provider acme returned 500: oops")
@@ -162,9 +158,7 @@ def test_run__provider_stumbles__the_job_is_tried_again_later(
     assert ModelCircuit.objects.get().failures == 0
 
 
-def test_run__too_many_requests__waits_as_long_as_it_was_asked_to(
-    thread: Person, model: Receiver
-) -> None:
+def test_run__too_many_requests__waits_as_requested(thread: Person, model: Receiver) -> None:
     model.manners = replies(error("slow down"), 429, Retry_After="1800")
     job = run(thread)
     assert job.status == "queued"
@@ -182,7 +176,7 @@ def test_run__provider_never_recovers__fails_after_its_attempts(
 @pytest.mark.parametrize(
     "manners", [replies(error("bad key"), 401), replies(b"<html>", kind="text/html")]
 )
-def test_run__no_attempt_can_help__fails_at_once(
+def test_run__permanent_error__fails_at_once(
     thread: Person, model: Receiver, manners: Manners
 ) -> None:
     model.manners = manners
@@ -190,7 +184,7 @@ def test_run__no_attempt_can_help__fails_at_once(
     assert len(model.received) == 1
 
 
-def test_run__asking_takes_long__the_lease_lasts_longer(
+def test_run__slow_model__has_a_longer_lease(
     thread: Person, model: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     provider = Provider(
@@ -221,7 +215,7 @@ class Broken:
         raise RuntimeError(f"cannot read the answer to {self._key}: {request.messages}")
 
 
-def test_run__adapter_crashes__fails_in_words_and_leaves_neither_money_nor_circuit_open(
+def test_run__adapter_crashes__fails_with_a_message_and_releases_budget_and_circuit(
     thread: Person, model: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     break_it(thread, model)
@@ -239,7 +233,7 @@ def test_run__adapter_crashes__fails_in_words_and_leaves_neither_money_nor_circu
     assert spent() > 0, "the model may have answered"
 
 
-def test_fallback__adapter_crashes__writes_instead(
+def test_fallback__adapter_crashes__is_used(
     alice: Person, model: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(ADAPTERS, "openai_compatible", Broken)
@@ -259,7 +253,7 @@ def break_it(person: Person, model: Receiver) -> None:
         assert run(person, f"broken{number}").status == "queued"
 
 
-def test_circuit__failures_in_a_row__nobody_asks_for_a_while(
+def test_circuit__failures_in_a_row__stop_calls_for_a_while(
     thread: Person, model: Receiver
 ) -> None:
     break_it(thread, model)
@@ -273,7 +267,7 @@ def test_circuit__failures_in_a_row__nobody_asks_for_a_while(
     assert job.available_at == ModelCircuit.objects.get().open_until
 
 
-def test_circuit__pause_is_over__one_tries_and_what_comes_of_it_counts(
+def test_circuit__pause_is_over__one_call_is_tried_and_decides(
     thread: Person, model: Receiver
 ) -> None:
     break_it(thread, model)
@@ -297,7 +291,7 @@ def test_circuit__trial_fails__opens_for_longer(thread: Person, model: Receiver)
     assert again.open_until - timezone.now() > timedelta(seconds=100) > first - timezone.now()
 
 
-def test_circuit__request_that_only_this_conversation_breaks__stays_closed(
+def test_circuit__error_of_one_conversation__does_not_open_it(
     thread: Person, model: Receiver
 ) -> None:
     model.manners = replies(error("too long"), 400)
@@ -305,7 +299,7 @@ def test_circuit__request_that_only_this_conversation_breaks__stays_closed(
     assert ModelCircuit.objects.get().failures == 0
 
 
-def test_circuit__of_another_workspace_or_model__is_another(
+def test_circuit__of_another_workspace_or_model__is_independent(
     thread: Person, mallory: Person, model: Receiver
 ) -> None:
     break_it(thread, model)
@@ -315,7 +309,7 @@ def test_circuit__of_another_workspace_or_model__is_another(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_race__after_the_pause__one_is_let_through(alice: Person) -> None:
+def test_race__after_the_pause__one_call_is_permitted(alice: Person) -> None:
     circuit = Circuit(alice.workspace.pk, "acme", "small-1")
     ModelCircuit.objects.create(
         **circuit._asdict(), failures=FAILURES_TO_OPEN, open_until=timezone.now()
@@ -344,7 +338,7 @@ def test_cap__spent_for_today__waits_for_tomorrow(
     assert run(thread).status == "done", "a new day"
 
 
-def test_cap__one_call_alone_is_too_dear__is_skipped(
+def test_cap__one_call_exceeds_it__is_skipped(
     thread: Person, model: Receiver, settings: Any
 ) -> None:
     settings.SUMMARY_DAILY_USD = Decimal("0.000001")
@@ -354,14 +348,14 @@ def test_cap__one_call_alone_is_too_dear__is_skipped(
     assert not ModelSpending.objects.exists()
 
 
-def test_cap__circuit_is_open__nothing_is_set_aside(thread: Person, model: Receiver) -> None:
+def test_cap__circuit_is_open__reserves_nothing(thread: Person, model: Receiver) -> None:
     break_it(thread, model)
     before = spent()
     run(thread)
     assert spent() == before == 0, "an answer of 500 costs nothing"
 
 
-def test_cost__useless_answer_then_a_good_one__the_job_has_both(
+def test_cost__useless_response_then_a_good_one__job_has_the_sum(
     thread: Person, model: Receiver
 ) -> None:
     model.manners = replies(completion(""))
@@ -375,9 +369,7 @@ def test_cost__useless_answer_then_a_good_one__the_job_has_both(
     assert (job.input_tokens, job.output_tokens) == (2_000, 100)
 
 
-def test_cost__answer_nobody_can_read__is_all_that_was_set_aside(
-    thread: Person, model: Receiver
-) -> None:
+def test_cost__unreadable_response__is_the_reservation(thread: Person, model: Receiver) -> None:
     model.manners = replies({"choices": []})
     job = run(thread)
     assert job.status == "failed"
@@ -391,7 +383,7 @@ def test_cost__summary_saves_too_little__is_on_the_job(alice: Person, model: Rec
     assert Compaction.objects.get().cost_usd == spent() == Decimal("0.0011")
 
 
-def test_cost__fallback_stands_in__the_refusal_is_on_the_job(
+def test_cost__fallback_after_a_refusal__includes_the_refusal(
     alice: Person, model: Receiver
 ) -> None:
     talk(alice, "t1", fallback="extractive")
@@ -402,7 +394,7 @@ def test_cost__fallback_stands_in__the_refusal_is_on_the_job(
     assert job.input_tokens > 1_000, "what the model read, and then the extractive one"
 
 
-def test_cost__cancelled_while_the_model_answers__is_on_the_job(
+def test_cost__cancelled_during_the_call__is_on_the_job(
     thread: Person, model: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = ask(thread)
@@ -421,7 +413,7 @@ def test_cost__cancelled_while_the_model_answers__is_on_the_job(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_race__spenders__never_get_more_than_the_cap(alice: Person) -> None:
+def test_race__concurrent_calls__never_exceed_the_cap(alice: Person) -> None:
     spend = partial(reserve, workspace_id=alice.workspace.pk, cost=Decimal(1), cap=Decimal(3))
     assert sum(made is not None for made in race([spend] * 8)) == 3
     assert spent() == 3
@@ -430,7 +422,7 @@ def test_race__spenders__never_get_more_than_the_cap(alice: Person) -> None:
 @pytest.mark.django_db
 @limits(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 100)), max_size=8))
-def test_cap__any_calls__what_is_set_aside_fits_and_what_was_spent_adds_up(
+def test_cap__any_calls__reservations_are_within_it_and_costs_add_up(
     calls: list[tuple[int, int]],
 ) -> None:
     """Each call costs a share of what was set aside for it."""
@@ -452,7 +444,7 @@ def test_cap__any_calls__what_is_set_aside_fits_and_what_was_spent_adds_up(
 # The fallback ---------------------------------------------------------------------------------
 
 
-def test_fallback__without_one__no_summary_is_written(thread: Person, model: Receiver) -> None:
+def test_fallback__none__writes_no_summary(thread: Person, model: Receiver) -> None:
     model.manners = replies(error("bad key"), 401)
     assert run(thread).status == "failed"
     assert not Message.objects.filter(folds_to__isnull=False).exists()
@@ -465,7 +457,7 @@ def test_fallback__without_one__no_summary_is_written(thread: Person, model: Rec
         (replies(completion("x", refusal="no")), "the model refused to summarise this"),
     ],
 )
-def test_fallback__model_cannot_be_had__the_extractive_one_writes_and_says_why(
+def test_fallback__model_unavailable__extractive_summary_states_the_reason(
     alice: Person, model: Receiver, manners: Manners, why: str
 ) -> None:
     talk(alice, "t1", fallback="extractive")
@@ -476,9 +468,7 @@ def test_fallback__model_cannot_be_had__the_extractive_one_writes_and_says_why(
     assert job.summary_text.startswith("Extractive summary, no model")
 
 
-def test_fallback__another_attempt_may_help__is_not_used_yet(
-    alice: Person, model: Receiver
-) -> None:
+def test_fallback__retry_possible__is_not_used_yet(alice: Person, model: Receiver) -> None:
     talk(alice, "t1", fallback="extractive")
     model.manners = replies(error("oops"), 500)
     assert [run(alice).status for _ in range(MAX_ATTEMPTS)] == ["queued", "queued", "done"]
@@ -496,6 +486,6 @@ def test_fallback__circuit_open_or_cap_reached__does_not_wait(
     assert "as a fallback: cost cap" in run(alice, "t2").detail
 
 
-def test_fallback__nothing_configured__writes_too(alice: Person) -> None:
+def test_fallback__nothing_configured__is_used(alice: Person) -> None:
     talk(alice, "t1", summary_model="gpt-7", fallback="extractive")
     assert "as a fallback: provider not configured: gpt-7" in run(alice).detail

@@ -70,7 +70,7 @@ def test_create__same_id_and_content__is_the_stored_thread(alice: Person) -> Non
 
 
 @pytest.mark.parametrize("bad", ["", "x" * 129, "é" * 65, "a\nb", "a\0"])
-def test_create__illegal_id__is_refused(alice: Person, bad: str) -> None:
+def test_create__invalid_id__is_refused(alice: Person, bad: str) -> None:
     with pytest.raises(Invalid):
         make_thread(alice.actor, bad)
 
@@ -110,7 +110,7 @@ def test_lineage__parent_of_another_workspace__is_not_found(alice: Person, mallo
 
 
 @pytest.mark.django_db(transaction=True)
-def test_race__two_reparents_that_make_a_cycle__only_one_wins(alice: Person) -> None:
+def test_race__two_reparents_that_form_a_cycle__only_one_succeeds(alice: Person) -> None:
     for _ in range(3):
         for name in ("a", "b"):
             threads.create_thread(actor=alice.actor, thread_id=name)
@@ -120,7 +120,7 @@ def test_race__two_reparents_that_make_a_cycle__only_one_wins(alice: Person) -> 
 
 
 @pytest.mark.django_db(transaction=True)
-def test_race__creators_of_one_id__one_thread_is_made(alice: Person) -> None:
+def test_race__creators_of_one_id__one_thread_is_created(alice: Person) -> None:
     works = [partial(threads.create_thread, actor=alice.actor, thread_id="t1", title="a")] * 8
     won, lost = split(race(works))
     assert lost == []
@@ -155,7 +155,7 @@ def left() -> list[str]:
     return list(Thread.objects.order_by("public_id").values_list("public_id", flat=True))
 
 
-def test_delete__detach__leaves_children_as_roots_and_others_alone(family: Person) -> None:
+def test_delete__detach__makes_children_roots_and_keeps_others(family: Person) -> None:
     report = delete(family, children="detach")
     assert report == threads.ThreadDeletion(1, 1, 1, 2, 1)
     assert left() == ["child", "grandchild", "stranger"]
@@ -165,7 +165,7 @@ def test_delete__detach__leaves_children_as_roots_and_others_alone(family: Perso
     assert {row.public_id for row in Run.objects.all()} == {"run-grandchild", "run-stranger"}
 
 
-def test_delete__reject__needs_no_children(family: Person) -> None:
+def test_delete__reject__requires_no_children(family: Person) -> None:
     with pytest.raises(Conflict) as refused:
         delete(family, children="reject")
     assert refused.value.detail == ("thread 'root' has child threads; choose 'detach' or 'cascade'")
@@ -173,7 +173,7 @@ def test_delete__reject__needs_no_children(family: Person) -> None:
     assert left() == ["child", "grandchild", "root"]
 
 
-def test_delete__cascade__takes_all_descendants(family: Person) -> None:
+def test_delete__cascade__deletes_all_descendants(family: Person) -> None:
     dry = delete(family, children="cascade", dry_run=True)
     assert len(left()) == 4
     assert delete(family, children="cascade") == dry == threads.ThreadDeletion(3, 2, 2, 4, 2)
@@ -185,7 +185,7 @@ def test_delete__cascade__takes_all_descendants(family: Person) -> None:
         delete(family)
 
 
-def test_parent__outside_the_tokens_prefixes__does_not_exist_for_it(family: Person) -> None:
+def test_parent__outside_the_tokens_prefixes__appears_absent(family: Person) -> None:
     secret, _ = make_token(family, Role.ADMIN, thread_prefixes=["child"])
     ask = partial(call, secret)
     shown = ask("GET", "/threads/child")
@@ -224,7 +224,7 @@ def test_delete__entries_outside_the_tokens_namespaces__is_forbidden(
     assert read_entry(actor=family.actor, namespace="open", key=f"thread::{under}").exists
 
 
-def test_delete__all_entries_within_the_tokens_namespaces__takes_them(family: Person) -> None:
+def test_delete__all_entries_within_the_tokens_namespaces__deletes_them(family: Person) -> None:
     make_namespace(family.actor, "open", default={})
     _, narrow = make_token(family, Role.ADMIN, namespaces=["open", "notes"])
     put(family.actor, "open", "thread::stranger", 1)
@@ -233,7 +233,7 @@ def test_delete__all_entries_within_the_tokens_namespaces__takes_them(family: Pe
     assert read_entry(actor=family.actor, namespace="open", key="thread::root").exists
 
 
-def test_delete__then_created_again__starts_afresh(family: Person) -> None:
+def test_delete__then_created_again__is_empty(family: Person) -> None:
     delete(family)
     assert make_thread(family.actor, "root").revision == 0
 
@@ -269,7 +269,7 @@ def plant(person: Person, root: str, deep: int, wide: int) -> None:
         )
 
 
-def test_delete__deep_and_wide_tree__takes_the_statements_of_a_small_one(alice: Person) -> None:
+def test_delete__deep_and_wide_tree__uses_as_many_statements_as_a_small_one(alice: Person) -> None:
     for root, deep, wide in (("small", 2, 1), ("large", 30, 970)):
         plant(alice, root, deep, wide)
     small = statements(lambda: delete(alice, "small", children="cascade"))
@@ -282,7 +282,7 @@ def test_delete__deep_and_wide_tree__takes_the_statements_of_a_small_one(alice: 
     assert AuditRow.objects.filter(action="thread.delete").count() == 1001 + 4
 
 
-def test_lineage__long_chain__refuses_its_cycle_and_tells_all_above(alice: Person) -> None:
+def test_lineage__long_chain__refuses_a_cycle_and_returns_all_ancestors(alice: Person) -> None:
     plant(alice, "root", 40, 1)
     last = "root-d39-w1"
     lineage = threads.read_lineage(actor=alice.actor, thread_id=last)
@@ -293,7 +293,7 @@ def test_lineage__long_chain__refuses_its_cycle_and_tells_all_above(alice: Perso
     assert refused.value.detail == "thread hierarchy cycle detected at 'root'"
 
 
-def test_ancestor__that_is_missing__cannot_be(family: Person) -> None:
+def test_ancestor__missing__is_not_included(family: Person) -> None:
     """The reference checks for it at each save; here the database does not let it happen."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
@@ -302,7 +302,9 @@ def test_ancestor__that_is_missing__cannot_be(family: Person) -> None:
         transaction.set_rollback(True)
 
 
-def test_create__again_after_its_parent_is_gone__is_the_stored_thread(alice: Person) -> None:
+def test_create__again_after_its_parent_was_deleted__returns_the_stored_thread(
+    alice: Person,
+) -> None:
     make_thread(alice.actor, "above")
     body = {"id": "t1", "parent_thread_id": "above"}
     assert alice.api("POST", "/threads", body).status_code == 201
@@ -311,7 +313,7 @@ def test_create__again_after_its_parent_is_gone__is_the_stored_thread(alice: Per
     assert (again.status_code, again.json()["parent_thread_id"]) == (200, None)
 
 
-def test_delete__everything_in_it__is_nowhere_but_in_the_history_of_entries(alice: Person) -> None:
+def test_delete__any_content__remains_only_in_the_history_of_entries(alice: Person) -> None:
     """Deleted entries keep their history; nothing else of a thread stays."""
     a, secret = alice.actor, "canary-7fd1"
     builders.make_namespace(a, "notes")
@@ -337,7 +339,7 @@ def test_delete__everything_in_it__is_nowhere_but_in_the_history_of_entries(alic
     assert not Compaction.objects.exists()
 
 
-def test_read__thread_deleted_behind_it__can_still_be_shown(family: Person) -> None:
+def test_read__thread_deleted_meanwhile__can_still_be_shown(family: Person) -> None:
     a = family.actor
     make_thread(a, "leaf", parent_thread_id="root")
     builders.make_run(a, "leaf", "run-leaf")
@@ -353,7 +355,7 @@ def test_read__thread_deleted_behind_it__can_still_be_shown(family: Person) -> N
 
 
 @pytest.mark.django_db(transaction=True)
-def test_race__delete_amid_commits_and_children__is_never_an_error(family: Person) -> None:
+def test_race__delete_commits_and_children__is_never_an_error(family: Person) -> None:
     a = family.actor
     works: list[Any] = [
         partial(builders.commit, a, "run-grandchild", {"plan": n}) for n in range(5)
@@ -368,7 +370,7 @@ def test_race__delete_amid_commits_and_children__is_never_an_error(family: Perso
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("verb", ["detach", "cascade", "erase", "clear"])
-def test_race__work_on_a_child__against_those_who_lock_it_with_its_parent__both_land(
+def test_race__work_on_a_child_and_locks_of_its_parent__both_succeed(
     family: Person, verb: str
 ) -> None:
     """At the end of work PostgreSQL looks at the parent of a thread that it changed twice."""

@@ -42,7 +42,7 @@ def test_call__beyond_the_limit__is_429_with_retry_after(alice: Person) -> None:
     assert left[3][2] == answers[3]["Retry-After"]
 
 
-def test_call__token_without_limit__is_never_counted(alice: Person) -> None:
+def test_call__token_without_limit__is_not_counted(alice: Person) -> None:
     for _ in range(5):
         answer = alice.api("GET", "/me")
         assert answer.status_code == 200
@@ -50,7 +50,7 @@ def test_call__token_without_limit__is_never_counted(alice: Person) -> None:
     assert not RateBucket.objects.exists()
 
 
-def test_bucket__time_passes__fills_evenly(alice: Person) -> None:
+def test_bucket__time_passes__refills_evenly(alice: Person) -> None:
     _, token_id = limited(alice, 60)
     for _ in range(60):
         throttles.spend(token_id, 60)
@@ -83,7 +83,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return asked
 
 
-def test_bucket__busy_token__costs_few_statements(
+def test_bucket__busy_token__uses_few_statements(
     alice: Person, taken: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(throttles, "_LEASE", 60.0)
@@ -106,7 +106,7 @@ def count_until_refused(token_id: int, rate: int) -> int:
         return allowed
 
 
-def test_bucket__slow_caller_of_many_processes__is_counted_call_by_call(
+def test_bucket__slow_client_of_many_processes__is_counted_per_call(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, token_id = limited(alice, 600)
@@ -119,7 +119,7 @@ def test_bucket__slow_caller_of_many_processes__is_counted_call_by_call(
     assert RateBucket.objects.get().level >= 0.5
 
 
-def test_bucket__what_was_not_spent_in_time__goes_back(
+def test_bucket__unused_lease__is_returned(
     alice: Person, taken: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(throttles, "_LEASE", 60.0)
@@ -133,7 +133,7 @@ def test_bucket__what_was_not_spent_in_time__goes_back(
     assert RateBucket.objects.get().level <= 600, "no more than a minute's worth"
 
 
-def test_bucket__last_calls__are_there_for_a_busy_process(
+def test_bucket__last_calls__are_available_to_a_busy_process(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Fewer than it would take at once are still given out one by one."""

@@ -53,7 +53,7 @@ def status() -> str:
     return Run.objects.get().status
 
 
-def test_decide__each_ticket__makes_one_revision_and_the_last_wakes_the_run(
+def test_decide__each_ticket__creates_one_revision_and_the_last_resumes_the_run(
     waiting: Person,
 ) -> None:
     before = Revision.objects.count()
@@ -78,7 +78,7 @@ def test_decide__twice__is_refused_with_the_exact_text(waiting: Person) -> None:
     assert Ticket.objects.get(public_id="k1").status == "resumed"
 
 
-def test_decide__payload_against_the_schema__is_refused_and_stays_open(waiting: Person) -> None:
+def test_decide__invalid_payload__is_refused_and_the_ticket_remains_open(waiting: Person) -> None:
     with pytest.raises(Invalid):
         decide(waiting, "k1", payload={"ok": 1})
     with pytest.raises(Invalid):
@@ -95,7 +95,7 @@ def test_decide__run_has_ended__its_tickets_are_void(waiting: Person) -> None:
     assert status() == "done"
 
 
-def test_decide__run_was_moved_on_by_hand__stays_running(waiting: Person) -> None:
+def test_decide__run_resumed_manually__remains_running(waiting: Person) -> None:
     runs.change_run(actor=waiting.actor, run_id="r1", change=RunChange(status="running"))
     before = Revision.objects.count()
     decide(waiting, "k1")
@@ -103,7 +103,7 @@ def test_decide__run_was_moved_on_by_hand__stays_running(waiting: Person) -> Non
     assert (status(), Revision.objects.count()) == ("running", before + 2)
 
 
-def test_open__id_in_use__is_refused_and_nothing_lands(waiting: Person) -> None:
+def test_open__id_in_use__is_refused_and_nothing_is_stored(waiting: Person) -> None:
     make_thread(waiting.actor, "t2")
     make_run(waiting.actor, "t2", "r2")
     wait = {"reason": "tool_permission", "tickets": [ticket(3), ticket(1)]}
@@ -113,7 +113,7 @@ def test_open__id_in_use__is_refused_and_nothing_lands(waiting: Person) -> None:
     assert Run.objects.get(public_id="r2").status == "running"
 
 
-def test_arguments__any_json__are_kept(waiting: Person) -> None:
+def test_arguments__any_json__are_stored(waiting: Person) -> None:
     shown = waiting.api("GET", "/tickets/k1").json()
     assert shown["arguments"] == {"amount": 1.10}
     assert shown["response_schema"] == SCHEMA
@@ -127,7 +127,7 @@ def test_arguments__any_json__are_kept(waiting: Person) -> None:
     ]
 
 
-def test_list_of_run__more_than_a_page__goes_on_in_the_order_they_were_opened(
+def test_list_of_run__more_than_a_page__is_in_the_order_of_opening(
     waiting: Person,
 ) -> None:
     wait = {"reason": "user_input", "tickets": [ticket(number) for number in range(3, 6)]}
@@ -144,7 +144,7 @@ def test_list_of_run__more_than_a_page__goes_on_in_the_order_they_were_opened(
     assert waiting.api("GET", "/runs/r1/tickets?status=pending").status_code == 400
 
 
-def test_decide__viewer_or_stranger__is_refused(
+def test_decide__viewer_or_non_member__is_refused(
     waiting: Person, bob: Person, mallory: Person
 ) -> None:
     with pytest.raises(Forbidden):
@@ -154,7 +154,7 @@ def test_decide__viewer_or_stranger__is_refused(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_race__deciders_of_two_tickets__each_is_decided_once_and_the_run_wakes_once(
+def test_race__decisions_of_two_tickets__each_is_decided_once_and_the_run_resumes_once(
     waiting: Person,
 ) -> None:
     works = [
@@ -186,13 +186,13 @@ def wait_for_two(person: Person, **second: Any) -> None:
     builders.commit(person.actor, "r1", run=RunChange(status="waiting", waiting=wait))
 
 
-def test_decide__in_time__lands(alice: Person) -> None:
+def test_decide__in_time__is_stored(alice: Person) -> None:
     wait_for_two(alice, expires_at=FUTURE, on_expiry="cancel")
     assert maintenance.expire_tickets() == {"expired": 0}
     assert decide(alice, "k2").status == "resumed"
 
 
-def test_decide__too_late_and_kept__is_refused_and_the_run_is_stuck_in_words(
+def test_decide__too_late_and_kept__is_refused_and_the_run_is_stuck(
     alice: Person,
 ) -> None:
     wait_for_two(alice, expires_at=PAST)
@@ -212,7 +212,7 @@ def test_decide__too_late_and_kept__is_refused_and_the_run_is_stuck_in_words(
     assert not Run.objects.stuck().exists()
 
 
-def test_due__several_kept__is_the_first_of_those_still_open(alice: Person) -> None:
+def test_due__several_kept__is_the_first_open_one(alice: Person) -> None:
     make_thread(alice.actor, "t1")
     make_run(alice.actor, "t1", "r1")
     opened = [
@@ -232,7 +232,7 @@ def expire(ticket_id: str) -> None:
     Ticket.objects.filter(public_id=ticket_id).update(expires_at=Now())
 
 
-def test_due__ticket_left_from_an_earlier_wait__counts_in_the_next(alice: Person) -> None:
+def test_due__ticket_of_an_earlier_wait__counts(alice: Person) -> None:
     """Or its run would wait for ever for an answer that nobody can give any more."""
     make_thread(alice.actor, "t1")
     make_run(alice.actor, "t1", "r1")
@@ -252,7 +252,7 @@ def test_due__ticket_left_from_an_earlier_wait__counts_in_the_next(alice: Person
     assert said.startswith("a ticket expired undecided at ")
 
 
-def test_due__wait_without_tickets_of_its_own__is_that_of_those_left(alice: Person) -> None:
+def test_due__wait_without_tickets__is_that_of_earlier_ones(alice: Person) -> None:
     wait_for_two(alice, expires_at=PAST)
     for status in ("running", "waiting"):
         runs.change_run(actor=alice.actor, run_id="r1", change=RunChange(status=status))
@@ -281,7 +281,7 @@ def test_expiry__cancel__is_a_decision_by_system_with_or_without_the_sweep(
     assert refused.value.detail == "ticket already decided: k2"
 
 
-def test_expiry__run_deleted_meanwhile__is_nothing_to_do(alice: Person) -> None:
+def test_expiry__run_deleted_meanwhile__does_nothing(alice: Person) -> None:
     wait_for_two(alice, expires_at=PAST, on_expiry="cancel")
     late = Ticket.objects.select_related("run").get(public_id="k2")
     threads.delete_thread(actor=alice.actor, thread_id="t1")
@@ -289,14 +289,14 @@ def test_expiry__run_deleted_meanwhile__is_nothing_to_do(alice: Person) -> None:
 
 
 @pytest.mark.parametrize("on_expiry", ["explode", 1])
-def test_open__unknown_on_expiry__is_refused_with_the_place(alice: Person, on_expiry: Any) -> None:
+def test_open__unknown_on_expiry__is_refused_with_its_place(alice: Person, on_expiry: Any) -> None:
     with pytest.raises(Invalid) as refused:
         wait_for_two(alice, on_expiry=on_expiry)
     assert refused.value.data["errors"][0]["pointer"] == "/tickets/1/on_expiry"
 
 
 @pytest.mark.django_db(transaction=True)
-def test_race__deciders_and_the_sweep_at_the_deadline__one_decision_stands(alice: Person) -> None:
+def test_race__decisions_and_the_sweep_at_the_deadline__one_is_stored(alice: Person) -> None:
     """The deadline passes while they run: whoever is first, the others are refused."""
     wait_for_two(alice, expires_at=FUTURE, on_expiry="cancel")
     decide(alice, "k1")
@@ -323,7 +323,7 @@ def calls(person: Person) -> dict[str, Any]:
     return found
 
 
-def test_mirror__opened_and_decided__follows_the_reference(waiting: Person) -> None:
+def test_mirror__opened_and_decided__follows_the_reference_implementation(waiting: Person) -> None:
     suspended = calls(waiting)
     assert {call["status"] for call in suspended.values()} == {"suspended"}
     assert suspended["c1"] == {
@@ -350,7 +350,7 @@ def test_mirror__opened_and_decided__follows_the_reference(waiting: Person) -> N
     }
 
 
-def test_mirror__call_has_ended_already__stays_as_the_agent_left_it(waiting: Person) -> None:
+def test_mirror__call_has_ended__keeps_the_agents_value(waiting: Person) -> None:
     """A move that the reference forbids is skipped in state; the decision stands."""
     put = {"call_id": "c1", "tool_name": "refund", "status": "cancelled", "updated_at": 5}
     builders.commit(waiting.actor, "r1", {"__runtime.tool_call_states": {"put": put}})
@@ -358,7 +358,7 @@ def test_mirror__call_has_ended_already__stays_as_the_agent_left_it(waiting: Per
     assert calls(waiting)["c1"]["status"] == "cancelled"
 
 
-def test_mirror__the_agent_writes_the_key_in_the_same_step__both_are_kept(alice: Person) -> None:
+def test_mirror__agent_writes_the_key_in_the_same_step__both_are_kept(alice: Person) -> None:
     make_thread(alice.actor, "t1")
     make_run(alice.actor, "t1", "r1")
     put = {"call_id": "c9", "tool_name": "look", "status": "running", "updated_at": 5}
@@ -376,7 +376,7 @@ def test_mirror__the_agent_writes_the_key_in_the_same_step__both_are_kept(alice:
     assert Revision.objects.count() == 2
 
 
-def test_mirror__value_of_another_shape__is_left_alone(alice: Person) -> None:
+def test_mirror__malformed_value__is_unchanged(alice: Person) -> None:
     make_thread(alice.actor, "t1")
     make_run(alice.actor, "t1", "r1")
     wait = {"reason": "tool_permission", "tickets": [ticket(1)]}
@@ -387,7 +387,7 @@ def test_mirror__value_of_another_shape__is_left_alone(alice: Person) -> None:
     assert (status(), calls(alice)) == ("running", ["mine"])
 
 
-def test_feed__tickets__are_opened_and_decided_in_it(waiting: Person) -> None:
+def test_feed__tickets__contains_opening_and_decision(waiting: Person) -> None:
     decide(waiting, "k1")
     decide(waiting, "k2", "cancel")
     rows = Change.objects.filter(kind__startswith="ticket.").order_by("id")
@@ -401,7 +401,7 @@ def test_feed__tickets__are_opened_and_decided_in_it(waiting: Person) -> None:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("path", ["/tickets/k1?wait=20", "/runs/r1?wait=20&since=2"])
-def test_poll__decided_meanwhile__answers(waiting: Person, path: str) -> None:
+def test_poll__decided_meanwhile__returns(waiting: Person, path: str) -> None:
     assert waiting.api("GET", "/runs/r1").json()["last_revision"] == 2
     decider = threading.Timer(0.2, _decide_and_close, (waiting,))
     decider.start()
@@ -411,7 +411,7 @@ def test_poll__decided_meanwhile__answers(waiting: Person, path: str) -> None:
     assert shown.get("status") == ("resumed" if shown["id"] == "k1" else "waiting")
 
 
-def test_poll__decided_before__answers_at_once(waiting: Person) -> None:
+def test_poll__decided_before__returns_at_once(waiting: Person) -> None:
     decide(waiting, "k1")
     assert waiting.api("GET", "/tickets/k1?wait=30").json()["status"] == "resumed"
     assert waiting.api("GET", "/runs/r1?wait=30&since=0").json()["last_revision"] == 3

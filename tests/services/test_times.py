@@ -84,7 +84,7 @@ def times() -> list[datetime]:
 
 
 @pytest.mark.parametrize("name", WRITES)
-def test_times__transaction_open_before_others_wrote__follow_the_versions(
+def test_times__transaction_open_before_other_writes__are_in_the_order_of_versions(
     alice: Person, name: str
 ) -> None:
     make_namespace(alice.actor, default={})
@@ -101,7 +101,7 @@ def test_times__transaction_open_before_others_wrote__follow_the_versions(
 
 
 @pytest.mark.parametrize("name", ["put", "puts"])
-def test_times__made_again_in_a_transaction_open_before__begin_after_the_deletion(
+def test_times__recreated_in_a_transaction_open_before__begin_after_the_deletion(
     alice: Person, name: str
 ) -> None:
     make_namespace(alice.actor, default={})
@@ -115,7 +115,7 @@ def test_times__made_again_in_a_transaction_open_before__begin_after_the_deletio
 
 
 @pytest.mark.parametrize("name", BLIND)
-def test_times__statement_that_waited_for_the_lock__follow_the_versions(
+def test_times__statement_that_waited_for_the_lock__are_in_the_order_of_versions(
     alice: Person, name: str
 ) -> None:
     """The lock is held before the other's version is made: the time is taken behind the lock."""
@@ -148,7 +148,7 @@ def test_times__statement_that_waited_for_the_lock__follow_the_versions(
     assert found == sorted(set(found))
 
 
-def test_times__restore_to_a_moment_within_a_long_transaction__is_what_stood_then(
+def test_times__restore_to_a_time_within_a_long_transaction__is_the_state_of_that_time(
     alice: Person,
 ) -> None:
     make_namespace(alice.actor)

@@ -31,7 +31,7 @@ def remembers(cache: TokenCache, person: Person) -> bool:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_cache__second_call__does_not_ask_the_database(
+def test_cache__second_call__queries_nothing(
     alice: Person, cache: TokenCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     call(alice.token, "GET", "/me")
@@ -45,7 +45,7 @@ def test_cache__second_call__does_not_ask_the_database(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_cache__token_revoked_elsewhere__is_forgotten_by_notification(
+def test_cache__token_revoked_elsewhere__is_removed_by_notification(
     alice: Person, cache: TokenCache
 ) -> None:
     wait_for(lambda: remembers(cache, alice), "it is remembered")
@@ -56,7 +56,7 @@ def test_cache__token_revoked_elsewhere__is_forgotten_by_notification(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_cache__listener_loses_its_connection__remembers_nothing_until_it_is_back(
+def test_cache__listener_loses_its_connection__caches_nothing_until_it_reconnects(
     alice: Person, cache: TokenCache
 ) -> None:
     wait_for(lambda: remembers(cache, alice), "it is remembered")

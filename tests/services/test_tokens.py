@@ -31,7 +31,7 @@ def make(alice: Person, **options: object) -> tuple[ApiToken, str]:
     )
 
 
-def test_rotate__overlap__both_secrets_do_the_same(alice: Person) -> None:
+def test_rotate__overlap__both_secrets_work(alice: Person) -> None:
     old, old_secret = make(alice)
     new, new_secret = tokens.rotate_token(actor=alice.actor, token_id=old.pk, overlap=DAY)
     before, after = actor_of_token(old_secret), actor_of_token(new_secret)
@@ -47,7 +47,7 @@ def test_rotate__overlap__both_secrets_do_the_same(alice: Person) -> None:
     assert row.detail == {"from": old.lookup, "to": new.lookup, "overlap": 86400.0}
 
 
-def test_rotate__overlap_over__only_the_new_one(alice: Person) -> None:
+def test_rotate__overlap_over__only_the_new_one_works(alice: Person) -> None:
     old, old_secret = make(alice)
     _, new_secret = tokens.rotate_token(actor=alice.actor, token_id=old.pk, overlap=DAY)
     ApiToken.objects.filter(pk=old.pk).update(expires_at=Now() - DAY)
@@ -62,7 +62,7 @@ def test_rotate__no_overlap__ends_the_old_one(alice: Person) -> None:
     assert old.expires_at == old.rotated_at
 
 
-def test_rotate__sooner_end__is_not_put_off_and_the_new_one_lives_as_long(alice: Person) -> None:
+def test_rotate__earlier_expiry__is_kept_and_the_new_one_expires_as_late(alice: Person) -> None:
     old, _ = make(alice, expires_in_seconds=3600)
     new, _ = tokens.rotate_token(actor=alice.actor, token_id=old.pk, overlap=DAY)
     ends = old.expires_at
@@ -73,7 +73,7 @@ def test_rotate__sooner_end__is_not_put_off_and_the_new_one_lives_as_long(alice:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_rotate__two_at_once__one_successor(alice: Person) -> None:
+def test_rotate__two_at_once__creates_one_successor(alice: Person) -> None:
     old, _ = make(alice)
     before = ApiToken.objects.count()
     work = partial(tokens.rotate_token, actor=alice.actor, token_id=old.pk, overlap=DAY)
@@ -83,7 +83,7 @@ def test_rotate__two_at_once__one_successor(alice: Person) -> None:
     assert ApiToken.objects.count() == before + 1
 
 
-def test_rotate__ended__is_refused(alice: Person) -> None:
+def test_rotate__expired__is_refused(alice: Person) -> None:
     old, _ = make(alice)
     tokens.revoke_token(actor=alice.actor, token_id=old.pk)
     with pytest.raises(Conflict, match="no longer active"):
@@ -97,7 +97,7 @@ def test_rotate__overlap_out_of_bounds__is_refused(overlap: timedelta, alice: Pe
         tokens.rotate_token(actor=alice.actor, token_id=old.pk, overlap=overlap)
 
 
-def test_rotate__stranger_editor_or_narrower_admin__may_not(
+def test_rotate__non_member_editor_or_restricted_admin__is_refused(
     alice: Person, bob: Person, mallory: Person
 ) -> None:
     old, _ = make(alice)

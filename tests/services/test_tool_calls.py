@@ -50,7 +50,7 @@ def next_run(person: Person) -> Run:
     return make_run(person.actor, "t1", "r2")
 
 
-def test_start__calls_of_runs_before__only_those_that_can_go_on_are_left(run: Person) -> None:
+def test_start__calls_of_previous_runs__only_resumable_ones_are_kept(run: Person) -> None:
     for status in ("new", "running", "resuming", "succeeded", "failed", "cancelled"):
         put(run, status, status)
     put(run, "mine", "suspended")
@@ -85,7 +85,7 @@ def test_start__suspended_call_of_a_closed_ticket__is_dropped(run: Person) -> No
     assert calls(run) is None
 
 
-def test_start__nothing_to_drop__does_not_touch_the_key(run: Person) -> None:
+def test_start__nothing_to_drop__does_not_change_the_key(run: Person) -> None:
     put(run, "mine", "suspended")
     started = next_run(run)
     assert TOOL_CALLS not in Revision.objects.get(number=started.start_revision).touched
@@ -93,14 +93,14 @@ def test_start__nothing_to_drop__does_not_touch_the_key(run: Person) -> None:
 
 
 @pytest.mark.parametrize("held", ['["mine"]', '{"c": 1}', '{"c": {"status": 5}}', "null", "0"])
-def test_start__value_of_another_shape__is_left_alone(run: Person, held: str) -> None:
+def test_start__malformed_value__is_unchanged(run: Person, held: str) -> None:
     put(run, "c1", "running")
     StateValue.objects.filter(key=TOOL_CALLS).current().update(value=held)
     next_run(run)
     assert StateValue.objects.filter(key=TOOL_CALLS).current().get().value == held
 
 
-def test_open__calls_grow_beyond_a_value__is_refused_and_nothing_lands(run: Person) -> None:
+def test_open__calls_exceed_a_value__is_refused_and_nothing_is_stored(run: Person) -> None:
     wait(run, "k1", arguments="x" * (5 * MIB))
     with pytest.raises(TooLarge) as refused:
         wait(run, "k2", arguments="x" * (4 * MIB))
@@ -117,7 +117,7 @@ def test_open__calls_nested_too_deep__is_refused(run: Person) -> None:
     assert (Ticket.objects.count(), Run.objects.get().status) == (0, "running")
 
 
-def test_decide__answer_grows_beyond_a_value__is_refused_and_the_ticket_stays_open(
+def test_decide__answer_exceeds_a_value__is_refused_and_the_ticket_remains_open(
     run: Person,
 ) -> None:
     wait(run, "k1", arguments="x" * (5 * MIB))

@@ -43,7 +43,7 @@ def counted(counter: Counter, person: Person) -> tuple[int, int, int]:
     return tuple(map(sum, zip(*found, strict=True))) or (0, 0, 0)  # type: ignore[return-value]
 
 
-def test_counting__by_outcome__tells_reads_writes_and_conflicts(
+def test_counting__by_result__distinguishes_reads_writes_and_conflicts(
     alice: Person, counter: Counter
 ) -> None:
     make_namespace(alice.actor)
@@ -74,7 +74,7 @@ def test_counting__calls_of_a_protocol__count_too(alice: Person, counter: Counte
     assert counted(counter, alice) == (1, 1, 0)
 
 
-def test_counting__live_page__is_no_call(alice: Person, counter: Counter) -> None:
+def test_counting__admin_page__is_not_a_call(alice: Person, counter: Counter) -> None:
     own = {"Sec-Fetch-Site": "same-origin"}
     assert alice.browser().get("/api/v1/changes/stream", headers=own).status_code == 200
     assert counted(counter, alice) == (0, 0, 0)
@@ -82,14 +82,14 @@ def test_counting__live_page__is_no_call(alice: Person, counter: Counter) -> Non
     assert counted(counter, alice) == (1, 0, 0)
 
 
-def test_counting__refused_calls__count_nowhere(alice: Person, counter: Counter) -> None:
+def test_counting__refused_calls__are_not_counted(alice: Person, counter: Counter) -> None:
     assert call("ch_no_token", "GET", "/me").status_code == 401
     assert alice.api("GET", "/nowhere").status_code == 404
     assert alice.api("PUT", "/state/never/k", b"{").status_code == 400
     assert counted(counter, alice) == (0, 0, 0)
 
 
-def test_counting__repeat_of_a_kept_answer__is_no_second_write(
+def test_counting__repeat_with_a_stored_response__is_not_a_second_write(
     alice: Person, counter: Counter
 ) -> None:
     make_namespace(alice.actor)
@@ -98,7 +98,7 @@ def test_counting__repeat_of_a_kept_answer__is_no_second_write(
     assert counted(counter, alice) == (0, 1, 0)
 
 
-def test_counting__parked_poll_that_looks_again__is_one_read(
+def test_counting__long_poll_that_checks_again__is_one_read(
     alice: Person, counter: Counter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alice.api("GET", "/changes")
@@ -107,7 +107,7 @@ def test_counting__parked_poll_that_looks_again__is_one_read(
     assert counted(counter, alice) == (1, 0, 0)
 
 
-def test_counting__between_flushes__costs_no_statement(
+def test_counting__between_flushes__uses_no_statement(
     alice: Person, counter: Counter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: Any) -> None:
@@ -148,7 +148,7 @@ def test_flush__that_fails__keeps_the_counts_and_does_not_raise(
     assert counted(counter, alice) == (2, 0, 0)
 
 
-def test_flush__workspace_that_is_gone__is_left_out(alice: Person, counter: Counter) -> None:
+def test_flush__deleted_workspace__is_skipped(alice: Person, counter: Counter) -> None:
     counter.count(alice.workspace.pk, CallKind.READ)
     counter.count(0, CallKind.READ)
     assert counted(counter, alice) == (1, 0, 0)
@@ -164,7 +164,7 @@ def test_hour__another_workspace__sees_nothing(
     assert not any(map(any, read_hour(mallory.actor)))
 
 
-def test_hour__minutes__stand_in_order_and_end_now(alice: Person) -> None:
+def test_hour__minutes__are_in_order_and_end_now(alice: Person) -> None:
     now = timezone.now().replace(second=0, microsecond=0)
     for ago, reads, queued in ((70, 9, 9), (50, 5, 4), (10, 1, None), (5, 2, 0)):
         Traffic.objects.create(
@@ -198,9 +198,7 @@ def test_sweep__queues__are_measured_for_each_workspace(alice: Person, mallory: 
     assert read_hour(alice.actor).queued[-1] == 4
 
 
-def test_sweep__emptied_queue__is_measured_until_an_hour_later(
-    alice: Person, counter: Counter
-) -> None:
+def test_sweep__emptied_queue__is_measured_for_an_hour(alice: Person, counter: Counter) -> None:
     def age(**by: float) -> None:
         for row in Traffic.objects.timed().order_by("minute"):
             Traffic.objects.filter(pk=row.pk).update(minute=row.minute - timedelta(**by))
@@ -228,7 +226,7 @@ def test_sweep__measurement_and_calls_of_one_minute__share_a_row(
     assert {queued for _, queued in found} == {1}
 
 
-def test_purge__traffic__goes_after_48_hours(alice: Person) -> None:
+def test_purge__traffic__is_deleted_after_48_hours(alice: Person) -> None:
     for hours in (47, 49):
         Traffic.objects.create(
             workspace=alice.workspace, minute=Now() - timedelta(hours=hours), reads=hours
@@ -237,7 +235,7 @@ def test_purge__traffic__goes_after_48_hours(alice: Person) -> None:
     assert Traffic.objects.timed().get().reads == 47
 
 
-def test_counting__write_of_a_service__is_no_call(alice: Person, counter: Counter) -> None:
+def test_counting__write_of_a_service__is_not_a_call(alice: Person, counter: Counter) -> None:
     make_namespace(alice.actor)
     put(alice.actor, "notes", "k", 1)
     assert counted(counter, alice) == (0, 0, 0)

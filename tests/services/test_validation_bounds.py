@@ -107,7 +107,7 @@ def test_refusal__deep_in_a_recursive_schema__takes_few_steps(
     assert max(walks) < 100_000
 
 
-def test_dry_run__many_entries_that_do_not_fit__explains_only_those_it_shows(
+def test_dry_run__many_invalid_entries__explains_only_those_it_returns(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_namespace(alice.actor)
@@ -142,7 +142,7 @@ def _register(alice: Person, **fields: Any) -> Any:
 
 
 @pytest.mark.parametrize("fields", [{}, {"dry_run": True}, {"max_value_bytes": 1 << 20}])
-def test_namespace__pattern_too_large_for_its_values__is_refused_where_it_is(
+def test_namespace__pattern_too_large_for_its_values__is_refused_at_its_place(
     alice: Person, fields: dict[str, Any]
 ) -> None:
     with pytest.raises(Invalid) as refused:
@@ -153,7 +153,7 @@ def test_namespace__pattern_too_large_for_its_values__is_refused_where_it_is(
     assert _register(alice, max_value_bytes=64 << 10).created
 
 
-def test_namespace__registered_before_its_patterns_were_too_large__stays_as_it_is(
+def test_namespace__registered_before_the_limit__remains_valid(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as before:
@@ -167,7 +167,7 @@ def test_namespace__registered_before_its_patterns_were_too_large__stays_as_it_i
             _register(alice, **fields)
 
 
-def test_state_key_and_ticket__pattern_too_large__is_refused_where_it_is(alice: Person) -> None:
+def test_state_key_and_ticket__pattern_too_large__is_refused_at_its_place(alice: Person) -> None:
     with pytest.raises(Invalid) as refused:
         make_state_key(alice.actor, "plan", schema=LARGE)
     assert [error["pointer"] for error in refused.value.data["errors"]] == [POINTER]
@@ -181,7 +181,7 @@ def test_state_key_and_ticket__pattern_too_large__is_refused_where_it_is(alice: 
     assert error["pointer"].endswith("/tickets/0/response_schema" + POINTER)
 
 
-def test_api__validations_keep_the_server_busy__answers_503(
+def test_api__validations_keep_the_server_busy__is_503(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_namespace(alice.actor, schema={"pattern": SLOW}, max_value_bytes=1_000)

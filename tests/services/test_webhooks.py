@@ -96,7 +96,7 @@ def cursor_of_now(person: Person) -> str:
         ({"filters": Filter(thread="a\0")}, "/filter/thread"),
     ],
 )
-def test_create__field_is_wrong__points_at_it(alice: Person, fields: Any, pointer: str) -> None:
+def test_create__invalid_field__is_located(alice: Person, fields: Any, pointer: str) -> None:
     with pytest.raises(Invalid) as caught:
         make(alice.actor, **fields)
     assert [error["pointer"] for error in caught.value.data["errors"]] == [pointer]
@@ -109,7 +109,7 @@ def test_create__editor__is_refused(alice: Person) -> None:
         make(editor)
 
 
-def test_create__a_hundred_and_one__is_over_the_quota(
+def test_create__hundred_and_first__is_over_the_quota(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(webhooks, "MOST_PER_WORKSPACE", 1)
@@ -144,7 +144,7 @@ def test_pump__new_webhook__begins_with_the_next_change(alice: Person) -> None:
 
 
 @pytest.mark.usefixtures("notes")
-def test_pump__webhook_with_a_cursor__begins_behind_it(alice: Person) -> None:
+def test_pump__webhook_with_a_cursor__begins_after_it(alice: Person) -> None:
     cursor = cursor_of_now(alice)
     put(alice.actor, "notes", "between", 1)
     hook = make(alice.actor, filters=Filter(kinds=("entry.*",)), cursor=cursor)
@@ -164,7 +164,7 @@ def test_pump__webhook_with_a_cursor__begins_behind_it(alice: Person) -> None:
     ],
 )
 @pytest.mark.usefixtures("notes")
-def test_pump__filter__takes_only_what_fits(
+def test_pump__filter__matching_changes_only(
     alice: Person, filters: Filter, expected: list[str]
 ) -> None:
     hook = make(alice.actor, filters=filters)
@@ -179,7 +179,7 @@ def test_pump__filter__takes_only_what_fits(
 
 
 @pytest.mark.usefixtures("notes")
-def test_pump__narrowed_creator__sees_no_more_than_they_did_even_when_the_token_is_gone(
+def test_pump__restricted_creator__keeps_the_permissions_of_its_creation(
     alice: Person,
 ) -> None:
     _, narrow = make_token(alice, Role.ADMIN, namespaces=["team_*"], thread_prefixes=["mine-"])
@@ -198,7 +198,7 @@ def test_pump__narrowed_creator__sees_no_more_than_they_did_even_when_the_token_
 
 
 @pytest.mark.usefixtures("notes")
-def test_pump__filter_wider_than_the_grant__changes_nothing_of_the_grant(alice: Person) -> None:
+def test_pump__filter_beyond_the_permissions__does_not_extend_them(alice: Person) -> None:
     _, narrow = make_token(alice, Role.ADMIN, namespaces=["team_*"])
     hook = make(narrow)
     webhooks.change_webhook(
@@ -208,7 +208,7 @@ def test_pump__filter_wider_than_the_grant__changes_nothing_of_the_grant(alice: 
     assert told(hook) == []
 
 
-def test_pump__other_workspace__is_never_told(alice: Person, mallory: Person) -> None:
+def test_pump__other_workspace__gets_nothing(alice: Person, mallory: Person) -> None:
     hook = make(mallory.actor, filters=Filter(kinds=("entry.*",)))
     make_namespace(alice.actor, "notes")
     put(alice.actor, "notes", "k", 1)
@@ -216,7 +216,7 @@ def test_pump__other_workspace__is_never_told(alice: Person, mallory: Person) ->
 
 
 @pytest.mark.usefixtures("notes")
-def test_pump__many_runs_at_once__one_delivery_per_change_in_order(
+def test_pump__many_concurrent__create_one_delivery_per_change_in_order(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(webhook_pump, "PAGE", 3)
@@ -231,7 +231,7 @@ def test_pump__many_runs_at_once__one_delivery_per_change_in_order(
 
 
 @pytest.mark.usefixtures("notes")
-def test_pump__a_transaction_commits_late__is_neither_missed_nor_overtaken(alice: Person) -> None:
+def test_pump__transaction_commits_late__is_neither_missed_nor_out_of_order(alice: Person) -> None:
     hook = make(alice.actor, filters=Filter(kinds=("entry.*",)))
     seen_meanwhile: list[int] = []
 
@@ -247,7 +247,7 @@ def test_pump__a_transaction_commits_late__is_neither_missed_nor_overtaken(alice
 
 
 @pytest.mark.usefixtures("notes")
-def test_pump__receiver_is_far_behind__leaves_the_rest_in_the_feed(
+def test_pump__receiver_is_far_behind__queues_a_bounded_number(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(webhook_pump, "MOST_WAITING", 3)
@@ -260,7 +260,7 @@ def test_pump__receiver_is_far_behind__leaves_the_rest_in_the_feed(
 
 
 @pytest.mark.usefixtures("notes")
-def test_pump__failure_at_any_statement__all_or_nothing(alice: Person) -> None:
+def test_pump__failure_at_any_statement__stores_all_or_nothing(alice: Person) -> None:
     hook = make(alice.actor, filters=Filter(kinds=("entry.*",)))
     put(alice.actor, "notes", "k", 1)
     wait_for_feed(alice.workspace.pk)
@@ -268,7 +268,7 @@ def test_pump__failure_at_any_statement__all_or_nothing(alice: Person) -> None:
 
 
 @pytest.mark.usefixtures("notes")
-def test_pump__place_older_than_the_feed__is_disabled_with_the_reason(alice: Person) -> None:
+def test_pump__position_older_than_the_feed__disables_it_with_the_reason(alice: Person) -> None:
     hook = make(alice.actor)
     Webhook.objects.update(place_at=Now() - timedelta(days=8))
     put(alice.actor, "notes", "k", 1)
@@ -285,7 +285,7 @@ def test_pump__place_older_than_the_feed__is_disabled_with_the_reason(alice: Per
 
 
 @pytest.mark.usefixtures("notes")
-def test_pump__quiet_feed__keeps_the_place_fresh(alice: Person) -> None:
+def test_pump__no_changes__advances_the_position(alice: Person) -> None:
     hook = make(alice.actor)
     pump(hook)
     Webhook.objects.update(place_at=Now() - timedelta(days=6))
@@ -344,7 +344,7 @@ def test_secret__secret_key_is_rotated__fallback_still_derives_it(alice: Person)
 
 
 @pytest.mark.usefixtures("notes")
-def test_pause__changes_meanwhile__come_after_the_resume(alice: Person) -> None:
+def test_pause__changes_meanwhile__are_delivered_after_the_resume(alice: Person) -> None:
     hook = make(alice.actor, filters=Filter(kinds=("entry.*",)))
     paused = webhook_flow.pause_webhook(
         actor=alice.actor, webhook_id=hook.public_id, reason="moving house"
@@ -357,7 +357,7 @@ def test_pause__changes_meanwhile__come_after_the_resume(alice: Person) -> None:
 
 
 @pytest.mark.usefixtures("notes")
-def test_pause__delivery_waits__is_not_delivered(alice: Person) -> None:
+def test_pause__queued_delivery__is_not_delivered(alice: Person) -> None:
     hook = make(alice.actor)
     put(alice.actor, "notes", "k", 1)
     (*_, waiting) = pump(hook)
@@ -369,7 +369,7 @@ def test_pause__delivery_waits__is_not_delivered(alice: Person) -> None:
 
 
 @pytest.mark.usefixtures("notes")
-def test_resume__skip__what_waits_becomes_dead_letters(alice: Person) -> None:
+def test_resume__skip__queued_deliveries_become_dead_letters(alice: Person) -> None:
     hook = make(alice.actor, filters=Filter(kinds=("entry.*",)))
     put(alice.actor, "notes", "waits", 1)
     pump(hook)
@@ -385,7 +385,7 @@ def test_resume__skip__what_waits_becomes_dead_letters(alice: Person) -> None:
 
 
 @pytest.mark.usefixtures("notes")
-def test_replay_from__cursor__everything_behind_it_comes_again_in_order(alice: Person) -> None:
+def test_replay_from__cursor__delivers_everything_after_it_in_order(alice: Person) -> None:
     cursor = cursor_of_now(alice)
     hook = make(alice.actor, filters=Filter(kinds=("entry.*",)))
     for key in "abc":
@@ -400,7 +400,7 @@ def test_replay_from__cursor__everything_behind_it_comes_again_in_order(alice: P
     assert rows[0].body == rows[1].body
 
 
-def test_replay_from__cursor_ahead__is_refused(alice: Person) -> None:
+def test_replay_from__future_cursor__is_refused(alice: Person) -> None:
     hook = make(alice.actor)
     make_namespace(alice.actor, "notes")
     with pytest.raises(Conflict, match="ahead of the webhook"):
@@ -430,7 +430,7 @@ def test_replay_from__expired_cursor__is_gone(alice: Person) -> None:
 
 @pytest.mark.usefixtures("notes")
 @pytest.mark.parametrize("status", ["queued", "delivering"])
-def test_replay__delivery_under_way__is_refused(alice: Person, status: str) -> None:
+def test_replay__delivery_in_progress__is_refused(alice: Person, status: str) -> None:
     hook = make(alice.actor)
     put(alice.actor, "notes", "k", 1)
     row = pump(hook)[0]
@@ -448,7 +448,7 @@ def test_test__replayed__is_refused(alice: Person) -> None:
 # Everyone else -------------------------------------------------------------------------------
 
 
-def test_find__foreign_or_narrowed__is_absent(alice: Person, mallory: Person) -> None:
+def test_find__inaccessible__is_not_found(alice: Person, mallory: Person) -> None:
     hook = make(alice.actor)
     _, narrow = make_token(alice, Role.ADMIN, namespaces=["team_*"])
     own = make(narrow)
@@ -462,7 +462,7 @@ def test_find__foreign_or_narrowed__is_absent(alice: Person, mallory: Person) ->
 
 
 @pytest.mark.usefixtures("notes")
-def test_delete__with_deliveries__leaves_an_audit_row_only(alice: Person) -> None:
+def test_delete__with_deliveries__keeps_an_audit_row_only(alice: Person) -> None:
     hook = make(alice.actor)
     put(alice.actor, "notes", "k", 1)
     pump(hook)
@@ -498,7 +498,7 @@ VERBS: dict[str, Any] = {
 
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.usefixtures("notes")
-def test_verb__failure_at_any_statement__leaves_nothing_and_always_an_audit_row(
+def test_operation__failure_at_any_statement__leaves_nothing_but_an_audit_row(
     alice: Person, verb: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hook = make(alice.actor)

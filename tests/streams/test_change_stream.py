@@ -53,7 +53,7 @@ def write(person: Person, *keys: str, namespace: str = "notes") -> None:
         put(person.actor, namespace, key, 1)
 
 
-def test_stream__from_now__each_change_as_the_list_shows_it(listen, alice) -> None:
+def test_stream__from_now__sends_each_change_as_the_list_returns_it(listen, alice) -> None:
     write(alice, "before")
     stream = listen(alice.token)
     write(alice, "a", "b")
@@ -84,7 +84,7 @@ def test_stream__last_event_id__resumes_without_gap_or_repeat(listen, alice) -> 
     assert [event.data["key"] for event in again.take(3)] == ["c", "d", "e"]
 
 
-def test_stream__cut_before_any_event__resumes_from_the_first_id(listen, alice) -> None:
+def test_stream__disconnected_before_any_event__resumes_from_the_first_id(listen, alice) -> None:
     stream = listen(alice.token)
     stream.close()
     write(alice, "a")
@@ -92,7 +92,7 @@ def test_stream__cut_before_any_event__resumes_from_the_first_id(listen, alice) 
     assert listen(alice.token, last_event_id=stream.last_id).take(1)[0].data["key"] == "a"
 
 
-def test_stream__backlog_of_several_pages__all_of_it_then_live(listen, alice) -> None:
+def test_stream__many_pages_of_missed_changes__are_sent_before_live_ones(listen, alice) -> None:
     start = listen(alice.token).last_id
     operations = [
         {"op": "put", "namespace": "notes", "key": f"{n:04}", "value": n} for n in range(1000)
@@ -120,7 +120,7 @@ def test_stream__backlog_of_several_pages__all_of_it_then_live(listen, alice) ->
         ({"kind": "*.put"}, ["a", "ab", "b", "end"]),
     ],
 )
-def test_stream__filters__only_what_fits(listen, alice, filters, seen) -> None:
+def test_stream__filters__sends_only_matches(listen, alice, filters, seen) -> None:
     stream = listen(alice.token, **filters)
     write(alice, "a", "ab")
     make_namespace(alice.actor, "other")
@@ -133,7 +133,7 @@ def test_stream__filters__only_what_fits(listen, alice, filters, seen) -> None:
     assert found == [key for key in seen if key != "end"]
 
 
-def test_stream__narrowed_token__sees_nothing_else(listen, alice, mallory) -> None:
+def test_stream__restricted_token__sends_only_permitted_changes(listen, alice, mallory) -> None:
     make_namespace(alice.actor, "team.x")
     make_namespace(mallory.actor, "notes")
     by_namespace, _ = make_token(alice, Role.VIEWER, namespaces=["team.*"])
@@ -164,7 +164,7 @@ def test_stream__narrowed_token__sees_nothing_else(listen, alice, mallory) -> No
     assert [about(event) for event in foreign] == [("foreign", None)]
 
 
-def test_stream__narrowed_token_resumes__the_backlog_is_narrowed_too(listen, alice) -> None:
+def test_stream__restricted_token_resumes__missed_changes_are_restricted_too(listen, alice) -> None:
     make_namespace(alice.actor, "team.x")
     token, _ = make_token(alice, Role.VIEWER, namespaces=["team.*"])
     start = listen(token).last_id
@@ -177,7 +177,7 @@ def test_stream__narrowed_token_resumes__the_backlog_is_narrowed_too(listen, ali
 # Refusals ------------------------------------------------------------------------------------
 
 
-def test_stream__expired_cursor__410_before_it_starts(listen, alice) -> None:
+def test_stream__expired_cursor__is_410_before_it_starts(listen, alice) -> None:
     old = datetime.now(UTC) - settings.CHANGE_RETENTION - timedelta(minutes=1)
     refused = listen(alice.token, cursor=cursors.seal(Position(5, 5), old))
 
@@ -188,21 +188,21 @@ def test_stream__expired_cursor__410_before_it_starts(listen, alice) -> None:
     "options",
     [{"cursor": "nonsense"}, {"last_event_id": "x"}, {"kinds": "x"}, {"kind": "entry.puts"}],
 )
-def test_stream__bad_cursor_unknown_parameter_or_kind__400(listen, alice, options) -> None:
+def test_stream__bad_cursor_unknown_parameter_or_kind__is_400(listen, alice, options) -> None:
     refused = listen(alice.token, **options)
 
     assert (refused.status, refused.problem()["type"]) == (400, "/problems/bad-request")
 
 
 @pytest.mark.parametrize("token", ["", "ch_0123456789ab_" + "0" * 64, "nonsense"])
-def test_stream__no_valid_token__401(listen, token) -> None:
+def test_stream__no_valid_token__is_401(listen, token) -> None:
     refused = listen(token)
 
     assert (refused.status, refused.problem()["type"]) == (401, "/problems/unauthenticated")
     assert refused.answer.headers["WWW-Authenticate"] == 'Bearer realm="commonhold"'
 
 
-def test_stream__too_many_with_one_token__429_until_one_ends(listen, alice, bob) -> None:
+def test_stream__too_many_with_one_token__is_429_until_one_ends(listen, alice, bob) -> None:
     many = [listen(alice.token) for _ in range(limits.MOST_OF_ONE)]
 
     refused = listen(alice.token)
@@ -214,7 +214,7 @@ def test_stream__too_many_with_one_token__429_until_one_ends(listen, alice, bob)
     wait_for(lambda: listen(alice.token).status == 200, "its place is free again")
 
 
-def test_stream__head__says_what_it_would_be_and_ends(web, alice) -> None:
+def test_stream__head__has_the_headers_and_no_body(web, alice) -> None:
     client = http.client.HTTPConnection("127.0.0.1", web.port, timeout=PATIENCE)
     headers = {"Authorization": f"Bearer {alice.token}"}
     client.request("HEAD", "/api/v1/changes/stream", headers=headers)
@@ -225,7 +225,7 @@ def test_stream__head__says_what_it_would_be_and_ends(web, alice) -> None:
     client.close()
 
 
-def test_stream__no_event_loop__what_is_there_then_come_back(alice) -> None:
+def test_stream__no_event_loop__sends_existing_changes_and_ends(alice) -> None:
     start = alice.api("GET", "/changes?limit=200").json()["next_cursor"]
     write(alice, "a")
 
@@ -240,7 +240,7 @@ def test_stream__no_event_loop__what_is_there_then_come_back(alice) -> None:
 # How it ends ---------------------------------------------------------------------------------
 
 
-def test_stream__token_revoked__cut_off(listen, alice) -> None:
+def test_stream__token_revoked__is_closed(listen, alice) -> None:
     token, actor = make_token(alice, Role.VIEWER)
     stream, other = listen(token), listen(alice.token)
     revoke_token(actor=alice.actor, token_id=int(actor.id))
@@ -253,7 +253,7 @@ def test_stream__token_revoked__cut_off(listen, alice) -> None:
     assert any(event.data["key"] == "still here" for event in other)
 
 
-def test_stream__token_expires__cut_off(listen, alice) -> None:
+def test_stream__token_expires__is_closed(listen, alice) -> None:
     token, actor = make_token(alice, Role.VIEWER)
     stream = listen(token)
     ApiToken.objects.filter(pk=actor.id).update(expires_at=datetime.now(UTC))
@@ -261,7 +261,7 @@ def test_stream__token_expires__cut_off(listen, alice) -> None:
     assert list(stream)[-1].name == "closed"
 
 
-def test_stream__client_leaves__nothing_of_it_stays(listen, web, alice) -> None:
+def test_stream__client_disconnects__releases_everything(listen, web, alice) -> None:
     """The hub gives its connection back when the last one has gone."""
     for _ in range(5):
         stream = listen(alice.token)
@@ -280,7 +280,7 @@ def feed_connections() -> int:
         return int(cursor.fetchone()[0])
 
 
-def test_stream__client_does_not_read__dropped_and_resumes(web, alice) -> None:
+def test_stream__client_does_not_read__is_disconnected_and_resumes(web, alice) -> None:
     slow = socket.socket()
     slow.connect(("127.0.0.1", web.port))
     slow.settimeout(PATIENCE)
@@ -343,7 +343,7 @@ def cookie(alice) -> str:
         {"Referer": "http://127.0.0.1:{port}/state/notes"},
     ],
 )
-def test_stream__session_on_own_page__listens_as_the_member(
+def test_stream__session_on_own_page__has_the_permissions_of_the_member(
     listen, web, alice, cookie, evidence
 ) -> None:
     headers = {name: text.format(port=web.port) for name, text in evidence.items()}
@@ -363,20 +363,20 @@ def test_stream__session_on_own_page__listens_as_the_member(
         {"Referer": "https://evil.example/127.0.0.1:{port}"},
     ],
 )
-def test_stream__session_from_elsewhere__403(listen, web, cookie, evidence) -> None:
+def test_stream__session_from_another_site__is_403(listen, web, cookie, evidence) -> None:
     headers = {name: text.format(port=web.port) for name, text in evidence.items()}
     refused = listen("", headers={"Cookie": cookie, **headers})
 
     assert (refused.status, refused.problem()["type"]) == (403, "/problems/forbidden")
 
 
-def test_stream__session_of_nobody__401(listen) -> None:
+def test_stream__session_without_user__is_401(listen) -> None:
     headers = {"Cookie": f"{settings.SESSION_COOKIE_NAME}=gone", "Sec-Fetch-Site": "same-origin"}
 
     assert listen("", headers=headers).status == 401
 
 
-def test_stream__session_chose_a_workspace__that_one(listen, alice, mallory, cookie) -> None:
+def test_stream__session_with_a_workspace__uses_it(listen, alice, mallory, cookie) -> None:
     Membership.objects.create(user=alice.user, workspace=mallory.workspace, role="viewer")
     make_namespace(mallory.actor, "notes")
     key = cookie.partition("=")[2]
@@ -391,7 +391,7 @@ def test_stream__session_chose_a_workspace__that_one(listen, alice, mallory, coo
 
 
 @pytest.mark.parametrize("end", ["log out", "leave", "deactivate"])
-def test_stream__session_ends__cut_off(listen, alice, cookie, end) -> None:
+def test_stream__session_ends__is_closed(listen, alice, cookie, end) -> None:
     stream = listen("", headers={"Cookie": cookie, "Sec-Fetch-Site": "same-origin"})
     if end == "log out":
         UserSession.objects.all().delete()
@@ -406,7 +406,7 @@ def test_stream__session_ends__cut_off(listen, alice, cookie, end) -> None:
     assert (events[-1].name, events[-1].data["type"]) == ("closed", "/problems/unauthenticated")
 
 
-def test_session__any_other_path__is_not_enough(web, cookie) -> None:
+def test_session__on_other_api_paths__is_401(web, cookie) -> None:
     status, body = web.get("/api/v1/changes", Cookie=cookie, **{"Sec-Fetch-Site": "same-origin"})
 
     assert (status, json.loads(body)["status"]) == (401, 401)

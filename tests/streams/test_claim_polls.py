@@ -53,7 +53,7 @@ def served(post: Post) -> bool:
     return items(post("/dispatches/claim", {"agent_id": "nobody"})) == []
 
 
-def test_claim__that_waits__gets_what_is_enqueued_meanwhile(alice: Person, post: Post) -> None:
+def test_claim__waiting__gets_dispatches_enqueued_meanwhile(alice: Person, post: Post) -> None:
     make_thread(alice.actor, "t1")
     poll = post("/dispatches/claim?wait=30", {"consumer": "patient", "lease_seconds": 60})
     assert served(post)
@@ -62,7 +62,7 @@ def test_claim__that_waits__gets_what_is_enqueued_meanwhile(alice: Person, post:
     assert (got["id"], got["claimed_by"], got["payload"]) == (made, "patient", {"n": 1})
 
 
-def test_claim__that_waits_for_a_busy_thread__gets_the_next_when_it_is_free(
+def test_claim__waiting_for_a_busy_thread__gets_the_next_when_it_is_free(
     alice: Person, post: Post
 ) -> None:
     make_thread(alice.actor, "t1")
@@ -75,11 +75,11 @@ def test_claim__that_waits_for_a_busy_thread__gets_the_next_when_it_is_free(
     assert got["id"] == second
 
 
-def test_claim__that_waits__its_time_is_over_and_it_is_empty(alice: Person, post: Post) -> None:
+def test_claim__waiting_in_vain__is_empty_at_the_end(alice: Person, post: Post) -> None:
     assert items(post("/dispatches/claim?wait=1", {})) == []
 
 
-def test_claims__two_that_wait_for_one__one_gets_it(alice: Person, post: Post) -> None:
+def test_claims__two_waiting_for_one__one_gets_it(alice: Person, post: Post) -> None:
     make_thread(alice.actor, "t1")
     polls = [post("/dispatches/claim?wait=3", {"consumer": f"w{n}"}) for n in range(2)]
     assert served(post)

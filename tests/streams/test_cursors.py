@@ -20,13 +20,13 @@ def encoded(value: object) -> str:
     return base64.urlsafe_b64encode(orjson.dumps(value)).decode().rstrip("=")
 
 
-def test_cursor__sealed_and_opened__same_position_and_second() -> None:
+def test_cursor__sealed_and_opened__has_the_same_position_and_second() -> None:
     position = Position(2**40, 2**41)
 
     assert cursors.unseal(cursors.seal(position, NOW)) == (position, NOW)
 
 
-def test_cursor__same_place__same_text_in_every_process() -> None:
+def test_cursor__same_position__has_the_same_text_in_every_process() -> None:
     assert cursors.seal(Position(5, 6), NOW) == cursors.seal(Position(5, 6), NOW)
 
 
@@ -51,25 +51,25 @@ def test_cursor__same_place__same_text_in_every_process() -> None:
         encoded([1, 2, 2**61]),
     ],
 )
-def test_cursor__not_ours__bad(text: str) -> None:
+def test_cursor__malformed__is_refused(text: str) -> None:
     with pytest.raises(cursors.BadCursor):
         cursors.unseal(text)
 
 
-def test_resume__within_retention__position() -> None:
+def test_resume__within_retention__returns_the_position() -> None:
     fresh = cursors.seal(Position(9, 9), NOW - WEEK + timedelta(seconds=1))
 
     assert cursors.resume(fresh, END, WEEK) == Position(9, 9)
 
 
-def test_resume__older_than_retention__expired() -> None:
+def test_resume__older_than_retention__is_expired() -> None:
     old = cursors.seal(Position(9, 9), NOW - WEEK - timedelta(seconds=1))
 
     with pytest.raises(cursors.ExpiredCursor):
         cursors.resume(old, END, WEEK)
 
 
-def test_resume__transaction_that_this_database_never_had__expired() -> None:
+def test_resume__transaction_unknown_to_the_database__is_expired() -> None:
     """A cursor from before a restore points into the future: silence would hide what is new."""
     with pytest.raises(cursors.ExpiredCursor):
         cursors.resume(cursors.seal(Position(1000, 1), NOW), END, WEEK)

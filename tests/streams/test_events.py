@@ -14,7 +14,7 @@ AT = datetime(2026, 1, 31, 12, 0, 0, 5, tzinfo=UTC)
 ROW = FeedRow(7, 3, AT, "entry.put", "notes", "a\nb\r🙂", "", "", 2, "alice")
 
 
-def test_change__any_key__one_data_line_with_the_item_of_the_list() -> None:
+def test_change__any_key__is_one_data_line_with_the_item_of_the_list() -> None:
     block = events.change(ROW).decode()
 
     lines = block.split("\n")
@@ -24,7 +24,7 @@ def test_change__any_key__one_data_line_with_the_item_of_the_list() -> None:
     assert "\r" not in block
 
 
-def test_show__what_a_change_is_not_about__null() -> None:
+def test_show__absent_fields__are_null() -> None:
     assert asdict(events.show(ROW)) == {
         "cursor": cursors.seal(Position(7, 3), AT),
         "kind": "entry.put",
@@ -38,7 +38,7 @@ def test_show__what_a_change_is_not_about__null() -> None:
     }
 
 
-def test_heartbeat__is_no_event__but_moves_the_last_id() -> None:
+def test_heartbeat__without_data__advances_the_last_id() -> None:
     comment, identity, *rest = events.heartbeat(Position(7, 3), AT).decode().split("\n")
 
     assert comment.startswith(":")
@@ -46,7 +46,7 @@ def test_heartbeat__is_no_event__but_moves_the_last_id() -> None:
     assert rest == ["", ""]
 
 
-def test_closed__tells_why_and_when_to_come_back() -> None:
+def test_closed__any_reason__has_a_problem_and_a_retry() -> None:
     retry, name, data, *rest = events.closed({"type": "/problems/unavailable"}).decode().split("\n")
 
     assert 500 <= int(retry.removeprefix("retry: ")) < 4000

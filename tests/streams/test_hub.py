@@ -82,7 +82,7 @@ def narrowed(actor: Actor, **grant: Any) -> Actor:
     return Actor("token", "1", "narrow", actor.workspace_id, Role.VIEWER, **grant)
 
 
-def test_hub__many_listeners__each_gets_what_it_wants_and_may_see(
+def test_hub__many_subscribers__each_gets_matching_permitted_changes(
     alice: Person, mallory: Person
 ) -> None:
     async def scene() -> None:
@@ -113,7 +113,7 @@ def test_hub__many_listeners__each_gets_what_it_wants_and_may_see(
     run(scene())
 
 
-def test_hub__takes_its_id_first_and_commits_last__delivered_in_order_and_not_skipped(
+def test_hub__early_id_with_late_commit__is_delivered_in_order_and_not_skipped(
     alice: Person,
 ) -> None:
     async def scene() -> None:
@@ -135,7 +135,7 @@ def test_hub__takes_its_id_first_and_commits_last__delivered_in_order_and_not_sk
     run(scene())
 
 
-def test_hub__one_transaction__arrives_together(alice: Person) -> None:
+def test_hub__one_transaction__is_delivered_together(alice: Person) -> None:
     async def scene() -> None:
         hub = Hub(open_hub)
         one, other = await writer(alice), await writer(alice)
@@ -157,7 +157,7 @@ def test_hub__one_transaction__arrives_together(alice: Person) -> None:
     run(scene())
 
 
-def test_hub__slow_listener__dropped_alone_and_told(alice: Person) -> None:
+def test_hub__slow_subscriber__is_closed_alone_with_the_reason(alice: Person) -> None:
     async def scene() -> None:
         hub, write = Hub(open_hub), await writer(alice)
         async with (
@@ -174,7 +174,7 @@ def test_hub__slow_listener__dropped_alone_and_told(alice: Person) -> None:
     run(scene())
 
 
-def test_hub__later_listener__only_what_comes_after_its_start(alice: Person) -> None:
+def test_hub__later_subscriber__gets_only_changes_after_its_start(alice: Person) -> None:
     async def scene() -> None:
         hub, write = Hub(open_hub), await writer(alice)
         await write.change("long ago")
@@ -191,7 +191,7 @@ def test_hub__later_listener__only_what_comes_after_its_start(alice: Person) -> 
     run(scene())
 
 
-def test_hub__connection_killed__no_gap_and_no_repeat(alice: Person) -> None:
+def test_hub__connection_killed__has_no_gap_and_no_repeat(alice: Person) -> None:
     async def scene() -> None:
         hub, write = Hub(open_hub), await writer(alice)
         async with hub.subscribe(alice.actor, EVERYTHING) as listener:
@@ -211,7 +211,7 @@ def test_hub__connection_killed__no_gap_and_no_repeat(alice: Person) -> None:
     run(scene())
 
 
-def test_hub__backlog_of_many_pages_after_an_outage__all_of_it(alice: Person) -> None:
+def test_hub__many_pages_after_an_outage__are_all_delivered(alice: Person) -> None:
     async def scene() -> None:
         write = await writer(alice)
         down = asyncio.Event()
@@ -240,7 +240,7 @@ def test_hub__backlog_of_many_pages_after_an_outage__all_of_it(alice: Person) ->
     run(scene())
 
 
-def test_hub__nobody_listens__gives_its_connection_back(alice: Person) -> None:
+def test_hub__no_subscribers__closes_its_connection(alice: Person) -> None:
     async def scene() -> None:
         hub, write = Hub(open_hub, linger=0.0), await writer(alice)
 
@@ -266,7 +266,7 @@ def test_hub__nobody_listens__gives_its_connection_back(alice: Person) -> None:
     run(scene())
 
 
-def test_hub__database_does_not_answer__listener_is_refused(
+def test_hub__database_unavailable__subscription_is_refused(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def never() -> psycopg.AsyncConnection[Any]:
@@ -281,7 +281,7 @@ def test_hub__database_does_not_answer__listener_is_refused(
     run(scene())
 
 
-def test_matcher__any_row_and_filter__takes_what_the_page_takes(alice: Person) -> None:
+def test_matcher__any_row_and_filter__matches_as_the_page(alice: Person) -> None:
     dice = random.Random(7)
     words = ("", "a", "ab", "b", "team.x", "team.y", "a-1")
 

@@ -91,7 +91,7 @@ def parked() -> bool:
     return connections("commonhold feed") > 0
 
 
-def test_entry_poll__written_while_it_waits__answers_with_the_new_version(poll, alice) -> None:
+def test_entry_poll__written_while_it_waits__returns_the_new_version(poll, alice) -> None:
     put(alice.actor, "notes", "k", 1)
     one = poll(alice, f"/state/notes/k?wait={LONG}")
     wait_for(parked, "the poll is parked")
@@ -103,17 +103,17 @@ def test_entry_poll__written_while_it_waits__answers_with_the_new_version(poll, 
     assert (status, body["version"], body["value"]) == (200, 2, 2)
 
 
-def test_entry_poll__since_is_old__answers_at_once(poll, alice) -> None:
+def test_entry_poll__since_is_old__returns_at_once(poll, alice) -> None:
     put(alice.actor, "notes", "k", 1)
 
     assert poll(alice, f"/state/notes/k?wait={LONG}&since=0").answer()[1]["version"] == 1
 
 
-def test_entry_poll__nothing_comes__answers_with_what_there_is(poll, alice) -> None:
+def test_entry_poll__no_change__returns_the_current_entry(poll, alice) -> None:
     assert poll(alice, "/state/notes/k?wait=1").answer()[1]["version"] == 0
 
 
-def test_entry_poll__etag_is_still_right__304_after_the_wait(poll, alice) -> None:
+def test_entry_poll__current_etag__is_304_after_the_wait(poll, alice) -> None:
     put(alice.actor, "notes", "k", 1)
 
     assert poll(alice, "/state/notes/k?wait=1", If_None_Match='"1"').answer() == (304, None)
@@ -130,7 +130,7 @@ def waiting(alice: Person) -> None:
 
 
 @pytest.mark.usefixtures("waiting")
-def test_ticket_and_run_poll__decided_while_they_wait__answer(poll, alice) -> None:
+def test_ticket_and_run_poll__decided_while_they_wait__return(poll, alice) -> None:
     ticket, run = poll(alice, f"/tickets/k1?wait={LONG}"), poll(alice, f"/runs/r1?wait={LONG}")
     wait_for(parked, "the polls are parked")
     alice.api("POST", "/tickets/k1/decision", {"action": "resume"})
@@ -141,7 +141,7 @@ def test_ticket_and_run_poll__decided_while_they_wait__answer(poll, alice) -> No
 
 
 @pytest.mark.usefixtures("waiting")
-def test_ticket_poll__run_ends_while_it_waits__answers_that_it_is_void(poll, alice) -> None:
+def test_ticket_poll__run_ends_while_it_waits__returns_a_void_ticket(poll, alice) -> None:
     one = poll(alice, f"/tickets/k1?wait={LONG}")
     wait_for(parked, "the poll is parked")
     alice.api("POST", "/runs/r1/cancel")
@@ -150,7 +150,7 @@ def test_ticket_poll__run_ends_while_it_waits__answers_that_it_is_void(poll, ali
 
 
 @pytest.mark.usefixtures("waiting")
-def test_ticket_poll__server_starts_again__finds_what_was_decided_meanwhile(start, alice) -> None:
+def test_ticket_poll__server_restarts__returns_a_decision_made_meanwhile(start, alice) -> None:
     server = web_on_this_database(start, WEB_WORKERS="1", WEB_THREADS="1")
     one = Poll(server.port, alice.token, f"/tickets/k1?wait={LONG}")
     wait_for(parked, "the poll is parked")
@@ -167,7 +167,7 @@ def test_ticket_poll__server_starts_again__finds_what_was_decided_meanwhile(star
     one.close()
 
 
-def test_change_poll__only_other_changes_come__waits_for_its_own(poll, alice) -> None:
+def test_change_poll__only_other_changes__continues_to_wait(poll, alice) -> None:
     start = alice.api("GET", "/changes?limit=200").json()["next_cursor"]
     one = poll(alice, f"/changes?wait={LONG}&cursor={start}&key=mine")
     wait_for(parked, "the poll is parked")
@@ -181,7 +181,7 @@ def test_change_poll__only_other_changes_come__waits_for_its_own(poll, alice) ->
     assert following["items"] == []
 
 
-def test_change_poll__nothing_comes__empty_with_a_cursor(poll, alice) -> None:
+def test_change_poll__no_changes__is_empty_with_a_cursor(poll, alice) -> None:
     start = alice.api("GET", "/changes?limit=200").json()["next_cursor"]
 
     body = poll(alice, f"/changes?wait=1&cursor={start}").answer()[1]
@@ -192,9 +192,7 @@ def test_change_poll__nothing_comes__empty_with_a_cursor(poll, alice) -> None:
     assert [item["key"] for item in again["items"]] == ["k"]
 
 
-def test_polls__many_parked__the_only_thread_is_free_and_no_connection_is_held(
-    poll, web, alice
-) -> None:
+def test_polls__many_waiting__use_no_thread_and_no_connection(poll, web, alice) -> None:
     def read_plainly() -> int:
         path = "/api/v1/state/notes/plain"
         return web.get(path, Authorization=f"Bearer {alice.token}")[0]
@@ -211,7 +209,7 @@ def test_polls__many_parked__the_only_thread_is_free_and_no_connection_is_held(
     assert [one.answer()[0] for one in polls] == [200] * 120
 
 
-def test_poll__written_at_any_moment__never_missed(poll, alice) -> None:
+def test_poll__written_at_any_moment__is_never_missed(poll, alice) -> None:
     """The window between the first look and listening is where a naive server sleeps on."""
     for version in range(1, 25):
         one = poll(alice, f"/state/notes/k?wait={LONG}&since={version - 1}")
@@ -230,7 +228,7 @@ def _write_through(alice: Person, poll: Any, version: int) -> None:
     assert client.getresponse().status in (200, 201)
 
 
-def test_poll__token_revoked_while_it_waits__401(poll, alice) -> None:
+def test_poll__token_revoked_while_it_waits__is_401(poll, alice) -> None:
     token, actor = make_token(alice, Role.VIEWER)
     one = poll(token, "/state/notes/k?wait=2")
     wait_for(parked, "the poll is parked")
@@ -240,7 +238,7 @@ def test_poll__token_revoked_while_it_waits__401(poll, alice) -> None:
     assert one.answer()[0] == 401
 
 
-def test_poll__looks_several_times__counts_as_one_call(poll, alice) -> None:
+def test_poll__checking_several_times__counts_as_one_call(poll, alice) -> None:
     token, actor = make_token(alice, Role.VIEWER)
     ApiToken.objects.filter(pk=actor.id).update(rate_per_minute=1)
 
@@ -248,7 +246,7 @@ def test_poll__looks_several_times__counts_as_one_call(poll, alice) -> None:
     assert poll(token, "/state/notes/k").answer()[0] == 429
 
 
-def test_sigterm__parked_polls__answer_at_once(start, alice) -> None:
+def test_sigterm__waiting_polls__return_at_once(start, alice) -> None:
     server = web_on_this_database(start, WEB_WORKERS="1", WEB_THREADS="1")
     polls = [Poll(server.port, alice.token, f"/state/notes/k?wait={LONG}") for _ in range(10)]
     wait_for(parked, "the polls are parked")

@@ -50,7 +50,7 @@ def versions_of(person: Person, key: str) -> list[int]:
     return [row.version for row in rows]
 
 
-def test_order__began_first_but_wrote_the_entry_second__version_order(alice: Person) -> None:
+def test_order__began_first_but_wrote_the_entry_second__is_that_of_versions(alice: Person) -> None:
     make_namespace(alice.actor, "notes")
     with transaction.atomic():
         put(alice.actor, "notes", "a", 1)
@@ -61,7 +61,7 @@ def test_order__began_first_but_wrote_the_entry_second__version_order(alice: Per
 
 
 @pytest.mark.parametrize("many", [False, True])
-def test_order__began_first_and_waited_for_the_other__version_order(
+def test_order__began_first_and_waited_for_the_other__is_that_of_versions(
     alice: Person, many: bool
 ) -> None:
     """The statement's own snapshot is older than the other's end: the clock must look again."""
@@ -118,7 +118,7 @@ def restore(person: Person) -> None:
 
 
 @pytest.mark.parametrize("work", [change_together, clear, restore])
-def test_feed__transaction_of_several_statements__is_seen_as_a_whole(
+def test_feed__transaction_of_several_statements__is_visible_at_once(
     alice: Person, monkeypatch: pytest.MonkeyPatch, work: Callable[[Person], None]
 ) -> None:
     """Somebody else's change lands behind each statement and one of them stays open: a reader whose
@@ -146,7 +146,7 @@ def test_feed__transaction_of_several_statements__is_seen_as_a_whole(
     assert len(set(own.values_list("xid", flat=True))) == 1
 
 
-def test_gather__changes_of_others__keep_their_place(alice: Person) -> None:
+def test_align_feed_clock__changes_of_others__keep_their_position(alice: Person) -> None:
     make_namespace(alice.actor, "notes")
     with transaction.atomic():
         put(alice.actor, "notes", "a", 1)
@@ -161,7 +161,7 @@ def test_gather__changes_of_others__keep_their_place(alice: Person) -> None:
     assert clocks["other"] == theirs
 
 
-def test_gather__many_changes_there__reads_its_own_range_only(alice: Person) -> None:
+def test_align_feed_clock__many_changes__reads_its_own_range_only(alice: Person) -> None:
     """One range of the feed's index, whatever the feed holds."""
     with connection.cursor() as cursor:
         cursor.execute(

@@ -14,7 +14,7 @@ from tests.streams.listening import web_on_this_database
 
 
 @pytest.mark.django_db(transaction=True)
-def test_flush__server_told_to_end__loses_no_call(
+def test_flush__server_shuts_down__loses_no_call(
     alice: Person, start: Callable[..., Running]
 ) -> None:
     server = web_on_this_database(start, WEB_WORKERS="1")

@@ -282,7 +282,7 @@ def check(world: World, subscribers: list[Subscriber], seed: int) -> None:
         assert validators.broke_atomic(subscriber.history, world.transactions) == []
 
 
-def test_feed__writers_and_subscribers_come_and_go_while_postgresql_dies__keeps_its_promises(
+def test_feed__changing_writers_and_subscribers_while_postgresql_is_killed__has_no_violation(
     world: World,
 ) -> None:
     check(world, play(world, seed=1, seconds=6, kills=1), seed=1)
@@ -291,7 +291,7 @@ def test_feed__writers_and_subscribers_come_and_go_while_postgresql_dies__keeps_
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("seed", [11, 12, 13])
-def test_feed__for_minutes__keeps_its_promises(world: World, seed: int) -> None:
+def test_feed__for_minutes__has_no_violation(world: World, seed: int) -> None:
     check(world, play(world, seed=seed * 100, seconds=60, kills=5), seed=seed)
 
 
@@ -310,7 +310,7 @@ def everything(item: Item) -> bool:
     return True
 
 
-def test_validators__honest_history__nothing_broke() -> None:
+def test_validators__correct_history__report_nothing() -> None:
     assert validators.broke_ordered(FEED, FEED) == []
     assert validators.broke_unique(FEED) == []
     assert validators.broke_reliable(FEED, FEED, everything) == []
@@ -320,7 +320,7 @@ def test_validators__honest_history__nothing_broke() -> None:
     assert validators.broke_resumable(FEED, range(5), read) == []
 
 
-def test_validators__each_way_to_lie__is_named() -> None:
+def test_validators__each_kind_of_violation__is_reported() -> None:
     swapped = [FEED[0], FEED[2], FEED[1], FEED[3], FEED[4]]
     torn = [FEED[0], FEED[1], FEED[3], FEED[2], FEED[4]]
 

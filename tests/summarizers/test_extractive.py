@@ -65,7 +65,7 @@ def summary(
     return ExtractiveSummarizer().summarize(SummaryRequest(messages, previous, max_tokens))
 
 
-def test_summary__of_a_conversation__says_what_it_is_and_costs_nothing() -> None:
+def test_summary__of_a_conversation__states_its_kind_and_costs_nothing() -> None:
     summarizer: Summarizer = ExtractiveSummarizer()
     made = summary(TALK)
     assert made.text.startswith("Extractive summary, no model")
@@ -88,7 +88,7 @@ def test_summary__of_a_conversation__says_what_it_is_and_costs_nothing() -> None
         "Instructions of 1,278 characters",
     ],
 )
-def test_summary__of_a_conversation__tells_what_matters(words: str) -> None:
+def test_summary__of_a_conversation__contains_the_facts(words: str) -> None:
     assert words in summary(TALK).text
 
 
@@ -125,7 +125,7 @@ def test_summary__of_a_long_conversation__keeps_every_id_and_amount_within_its_s
     assert "What happened:" in made.text
 
 
-def test_summary__without_room_for_all__keeps_the_newest() -> None:
+def test_summary__too_little_room__keeps_the_newest() -> None:
     made = summary(long_talk(400), max_tokens=512)
     assert made.output_tokens <= 512
     assert "RES399" in made.text
@@ -138,12 +138,12 @@ def test_summary__very_small_limit__is_never_exceeded(max_tokens: int) -> None:
     assert summary(long_talk(20), max_tokens=max_tokens).output_tokens <= max_tokens
 
 
-def test_summary__is_shorter_than_what_it_stands_for() -> None:
+def test_summary__any__is_shorter_than_what_it_replaces() -> None:
     made = summary(long_talk(10))
     assert made.output_tokens <= 0.35 * made.input_tokens
 
 
-def test_summary__after_a_summary__carries_its_facts_on() -> None:
+def test_summary__after_a_summary__keeps_its_facts() -> None:
     first = summary(long_talk(30))
     second = summary([asks("And now RES900 for $77,000?"), tells("Yes.")], first.text)
     for words in ("RES900", "77,000", "RES000", "RES029", "10000", "10029", "Earlier:"):
@@ -164,7 +164,7 @@ def test_summary__tool_call_without_result__is_open() -> None:
     assert "No result yet: send_mail(to a@b.example)" in text
 
 
-def test_summary__blocks_none_and_reference_shapes__are_read() -> None:
+def test_summary__block_none_and_reference_formats__are_read() -> None:
     text = summary(
         [
             {"role": "user", "content": [{"type": "text", "text": "Book RES123."}, {"type": "image"}]},
@@ -179,12 +179,12 @@ def test_summary__blocks_none_and_reference_shapes__are_read() -> None:
     assert "secret plan" not in text
 
 
-def test_summary__repeated_call_with_one_result__is_told_once() -> None:
+def test_summary__repeated_call_with_one_result__is_listed_once() -> None:
     one = [tells(None, ("c", "get", {"id": "RES123"})), found("c", {"status": "open"})]
     assert summary([asks("Go."), *one, *one]).text.count("get(id RES123)") == 1
 
 
-def test_summary__amounts_in_a_list__are_told_without_its_commas() -> None:
+def test_summary__amounts_in_a_list__exclude_its_commas() -> None:
     talk = [
         asks(f"It was ${200 + n}, ${300 + n}, or $1,{400 + n}.50, not 12,345 euros.")
         for n in range(40)
@@ -195,7 +195,7 @@ def test_summary__amounts_in_a_list__are_told_without_its_commas() -> None:
     assert not any(amount.endswith(",") for amount in told)
 
 
-def test_facts__words_of_a_text__are_parted_but_not_within_a_number() -> None:
+def test_facts__words_of_a_text__are_split_but_not_within_a_number() -> None:
     assert facts.words("$131.50 for RES123.Fine, a.b+c") >= {
         "131.50",
         "RES123",
@@ -207,7 +207,7 @@ def test_facts__words_of_a_text__are_parted_but_not_within_a_number() -> None:
     assert "131" not in facts.words("$131.50")
 
 
-def test_summary__tool_that_found_nothing__says_so() -> None:
+def test_summary__tool_without_results__states_it() -> None:
     talk = [asks("Any flights?"), tells(None, ("c1", "search", {"to": "SEA"})), found("c1", [])]
     assert "search(to SEA) → nothing" in summary(talk).text
 
@@ -221,11 +221,11 @@ def test_summary__tool_that_found_nothing__says_so() -> None:
         ("nobody@nowhere or RES123", ["RES123"]),
     ],
 )
-def test_facts__addresses_in_prose__are_ids(said: str, ids: list[str]) -> None:
+def test_facts__email_addresses_in_prose__are_ids(said: str, ids: list[str]) -> None:
     assert [fact.value for fact in facts.in_prose(said)] == ids
 
 
-def test_summary__of_a_very_long_text__has_the_facts_of_both_its_ends() -> None:
+def test_summary__of_a_very_long_text__has_the_facts_of_both_ends() -> None:
     text = summary([asks(f"It is RES001. {'So it goes. ' * 16_384} Or is it RES002?")]).text
     assert "RES001" in text
     assert "Or is it RES002?" in text
@@ -244,7 +244,7 @@ for name, messages in json.load(sys.stdin).items():
 _SIZE = 1_000_000
 
 
-def test_summary__of_a_megabyte_of_anything__ends() -> None:
+def test_summary__of_a_megabyte_of_any_text__terminates() -> None:
     """In a process of its own: an expression that backtracks cannot be stopped from within."""
     pieces = [
         "ab12", ".", "-", "_", "@", "1", '"', "a@", "a.", "a@b.", "1,222", "$1.", "5 ", "12.", "\n#",
@@ -271,7 +271,7 @@ def test_summary__of_a_megabyte_of_anything__ends() -> None:
 
 @pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}"), ('[{"a":', "}]")])
 @pytest.mark.parametrize("depth", [19, 25, 200, 330, 450, 500, 5_000])
-def test_summary__of_deep_json__is_made(opening: str, closing: str, depth: int) -> None:
+def test_summary__of_deep_json__is_created(opening: str, closing: str, depth: int) -> None:
     nested = opening * depth + "1" + closing * depth
     text = summary(
         [
@@ -283,7 +283,7 @@ def test_summary__of_deep_json__is_made(opening: str, closing: str, depth: int) 
     assert "RES123" in text
 
 
-def test_summary__of_a_lone_surrogate_in_json__is_made() -> None:
+def test_summary__of_a_lone_surrogate_in_json__is_created() -> None:
     talk = [tells(None, ("c", "look", {})), found("c", r'{"id": "RES123", "x": "a\ud800b \u00e9"}')]
     text = summary(talk).text
     assert "id RES123; x a?b é" in text

@@ -68,7 +68,7 @@ def _looked_up(call: str, tool: str, asked: Any, result: Any) -> list[dict[str, 
 
 @pytest.mark.parametrize("folds", [1, 3])
 @pytest.mark.parametrize("rounds", [6, 12, 20])
-def test_summary__of_an_airlines_talk__keeps_ids_and_amounts(rounds: int, folds: int) -> None:
+def test_summary__of_airline_conversations__keeps_ids_and_amounts(rounds: int, folds: int) -> None:
     amounts = kept = 0
     for seed in range(12):
         before = fold(talk(seed, rounds))

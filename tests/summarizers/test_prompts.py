@@ -33,7 +33,7 @@ _TAG = re.compile(r"(?i)<[\s/]*(?:message|new-conversation|existing-summary|conv
 
 @settings(deadline=None)
 @given(_messages, st.none() | _text)
-def test_write__any_conversation__opens_and_closes_only_its_own_frames(
+def test_write__any_conversation__opens_and_closes_only_its_own_tags(
     messages: list[dict[str, Any]], previous: str | None
 ) -> None:
     try:
@@ -46,7 +46,7 @@ def test_write__any_conversation__opens_and_closes_only_its_own_frames(
 
 @settings(deadline=None)
 @given(_messages, st.integers(1, 3_000))
-def test_write__any_window__fits_or_says_that_it_does_not(
+def test_write__any_window__is_within_it_or_fails(
     messages: list[dict[str, Any]], window: int
 ) -> None:
     request = SummaryRequest(messages, None, 300)

@@ -53,7 +53,7 @@ def status(thread_id: str = "t1") -> str | None:
     return row.status if row else None
 
 
-def test_worker__commit_reaches_the_threshold__compacts_without_being_asked(
+def test_worker__commit_reaches_the_threshold__compacts_automatically(
     alice: Person, worker: Worker
 ) -> None:
     make_thread(alice.actor, "t1", policy=raw({"autocompact_threshold": 1000}))
@@ -69,7 +69,7 @@ def test_worker__commit_reaches_the_threshold__compacts_without_being_asked(
     assert tokens == sum(message.estimated_tokens for message in view) < 1000 * 3
 
 
-def test_worker__killed_at_work__another_takes_over_after_the_lease(
+def test_worker__killed_during_a_job__another_continues_after_the_lease(
     alice: Person, worker: Worker
 ) -> None:
     make_thread(alice.actor, "t1")
@@ -102,7 +102,7 @@ def by_model(alice: Person, receiver: Receiver) -> str:
     return compactions.request_compaction(actor=alice.actor, thread_id="t1").public_id
 
 
-def test_worker__provider_of_the_registry__is_asked_and_the_thread_is_folded(
+def test_worker__configured_provider__is_called_and_the_thread_is_summarized(
     alice: Person, worker: Worker
 ) -> None:
     with receiving(replies(completion("Trips were booked."))) as receiver:
@@ -117,7 +117,7 @@ def test_worker__provider_of_the_registry__is_asked_and_the_thread_is_folded(
     assert "Trips were booked." in (shown[0].body or "")
 
 
-def test_worker__killed_while_the_model_thinks__another_takes_over_with_one_effect(
+def test_worker__killed_during_the_call_of_a_model__another_continues_with_one_effect(
     alice: Person, worker: Worker
 ) -> None:
     with receiving(in_turn(hang, replies(completion("Trips were booked.")))) as receiver:
@@ -140,7 +140,7 @@ def test_worker__killed_while_the_model_thinks__another_takes_over_with_one_effe
     assert Message.objects.filter(folds_to__isnull=False).count() == 1
 
 
-def test_worker__told_twice_and_stopped__has_one_effect_and_ends_cleanly(
+def test_worker__notified_twice_and_stopped__has_one_effect_and_ends(
     alice: Person, worker: Worker
 ) -> None:
     make_thread(alice.actor, "t1")
@@ -156,6 +156,6 @@ def test_worker__told_twice_and_stopped__has_one_effect_and_ends_cleanly(
     assert Compaction.objects.get().attempts == 1
 
 
-def test_task__nobody_waits__does_nothing(db: Any) -> None:
+def test_task__no_waiting_job__does_nothing(db: Any) -> None:
     task()
     assert not Compaction.objects.exists()

@@ -19,7 +19,7 @@ __all__ = ["ears", "folder", "start", "worker"]
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("ears")]
 
 
-def test_settle__by_a_worker__brings_back_what_a_dead_claimer_held(
+def test_settle__by_a_worker__requeues_dispatches_of_dead_claimers(
     alice: Person, worker: Worker
 ) -> None:
     make_thread(alice.actor, "t1")
@@ -45,7 +45,7 @@ def test_settle__nothing_due__is_not_started(alice: Person) -> None:
     assert CONDITIONS["settle mailboxes"]()
 
 
-def test_purge__nothing_old__leaves_all(alice: Person) -> None:
+def test_purge__nothing_old__keeps_all(alice: Person) -> None:
     make_thread(alice.actor, "t1")
     enqueue(alice)
     mailbox.purge()

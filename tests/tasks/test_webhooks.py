@@ -79,7 +79,7 @@ def finished() -> bool:
     return not WebhookDelivery.objects.exclude(status="delivered").exists()
 
 
-def test_worker__ticks__delivers_what_was_written_in_order(alice: Person, worker: Worker) -> None:
+def test_worker__periodic_job__delivers_changes_in_order(alice: Person, worker: Worker) -> None:
     with receiving() as receiver:
         hook, secret = make(alice, receiver)
         keys = [f"k{number}" for number in range(5)]
@@ -96,7 +96,7 @@ def test_worker__ticks__delivers_what_was_written_in_order(alice: Person, worker
     assert hook.last_delivered_at is not None
 
 
-def test_worker__test_event_is_asked_for__the_notification_is_enough(
+def test_worker__test_event_requested__is_sent_by_the_notification(
     alice: Person, worker: Worker
 ) -> None:
     with receiving() as receiver:
@@ -107,7 +107,7 @@ def test_worker__test_event_is_asked_for__the_notification_is_enough(
         wait_for(finished, "it is recorded")
 
 
-def test_worker__killed_while_the_receiver_has_it__another_delivers_it_and_the_rest_in_order(
+def test_worker__killed_during_a_request__another_repeats_it_and_continues_in_order(
     alice: Person, worker: Worker
 ) -> None:
     stuck = threading.Event()

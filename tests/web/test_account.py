@@ -36,7 +36,9 @@ def logged_in(client: Client) -> bool:
     return client.get("/password").status_code == 200
 
 
-def test_login__right_password__goes_where_the_person_wanted(client: Client, known: Person) -> None:
+def test_login__correct_password__redirects_to_the_requested_page(
+    client: Client, known: Person
+) -> None:
     response = log_in(client, next="/state?prefix=a")
     assert response["Location"] == "/state?prefix=a"
     assert logged_in(client)
@@ -46,12 +48,14 @@ def test_login__right_password__goes_where_the_person_wanted(client: Client, kno
     "target",
     ["https://evil.example/", "//evil.example/", "javascript:alert(1)", "/\\evil", "/login"],
 )
-def test_login__next_elsewhere__goes_home(target: str, client: Client, known: Person) -> None:
+def test_login__next_on_another_site__redirects_to_the_start_page(
+    target: str, client: Client, known: Person
+) -> None:
     assert log_in(client, next=target)["Location"] == "/"
 
 
 @pytest.mark.parametrize(("name", "password"), [("alice", "wrong"), ("nobody", GOOD), ("a\0", "x")])
-def test_login__wrong__says_the_same(
+def test_login__wrong_name_or_password__has_the_same_message(
     name: str, password: str, client: Client, known: Person
 ) -> None:
     response = client.post("/login", {"username": name, "password": password})
@@ -60,7 +64,7 @@ def test_login__wrong__says_the_same(
     assert not logged_in(client)
 
 
-def test_login__too_many_failures__refuses_even_the_right_one(
+def test_login__too_many_failures__refuses_even_the_correct_password(
     client: Client, known: Person
 ) -> None:
     for _ in range(MOST_FAILURES):
@@ -72,7 +76,7 @@ def test_login__too_many_failures__refuses_even_the_right_one(
     assert log_in(client).status_code == 302
 
 
-def test_login__address_failed_with_many_names__is_told_when_to_come_back(
+def test_login__address_failed_with_many_names__gets_a_retry_after(
     client: Client, known: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(logins, "MOST_FAILURES_OF_ADDRESS", 2)
@@ -85,7 +89,7 @@ def test_login__address_failed_with_many_names__is_told_when_to_come_back(
     assert log_in(Client(REMOTE_ADDR="10.0.0.9")).status_code == 302
 
 
-def test_passwords__queue_is_full__503_and_nothing_is_changed(
+def test_passwords__queue_is_full__is_503_and_nothing_is_changed(
     client: Client, known: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def run(*_: object) -> str:
@@ -125,7 +129,7 @@ def test_login__many_addresses_of_one_subscriber__are_throttled_together(
     }
 
 
-def test_login__throttled_name__leaves_others_alone(
+def test_login__throttled_name__does_not_affect_others(
     client: Client, known: Person, bob: Person
 ) -> None:
     set_password(user=bob.user, password=GOOD)
@@ -136,14 +140,14 @@ def test_login__throttled_name__leaves_others_alone(
     assert log_in(elsewhere).status_code == 302
 
 
-def test_login__success__forgets_failures(client: Client, known: Person) -> None:
+def test_login__success__resets_failures(client: Client, known: Person) -> None:
     for _ in range(MOST_FAILURES - 1):
         log_in(client, "wrong")
     log_in(client)
     assert not LoginAttempt.objects.exists()
 
 
-def test_link__looked_at__still_works(client: Client, alice: Person) -> None:
+def test_link__opened_by_get__still_works(client: Client, alice: Person) -> None:
     secret = make_login_link(alice.user)
     assert b"<button" in client.get(f"/login/once/{secret}").content
     assert client.head(f"/login/once/{secret}").status_code in (200, 405)
@@ -171,7 +175,7 @@ def test_link__expired_or_unknown__does_not_work(client: Client, alice: Person) 
     assert not logged_in(client)
 
 
-def test_password__after_link__needs_no_old_one(client: Client, alice: Person) -> None:
+def test_password__after_link__requires_no_old_one(client: Client, alice: Person) -> None:
     client.post(f"/login/once/{make_login_link(alice.user)}")
     response = client.post("/password", {"password": GOOD, "again": GOOD})
     assert response["Location"] == "/"
@@ -188,7 +192,7 @@ def test_password__after_link__needs_no_old_one(client: Client, alice: Person) -
         ("wrong", "another fine password", "another fine password", "password is incorrect"),
     ],
 )
-def test_password__not_acceptable__says_why(
+def test_password__too_weak__states_the_reason(
     old: str, new: str, again: str, said: str, client: Client, known: Person
 ) -> None:
     log_in(client)
@@ -207,14 +211,14 @@ def test_password__changed__ends_other_sessions(client: Client, known: Person) -
     assert not logged_in(other)
 
 
-def test_logout__only_by_post(client: Client, known: Person) -> None:
+def test_logout__by_get__is_refused(client: Client, known: Person) -> None:
     log_in(client)
     assert client.get("/logout").status_code == 405
     client.post("/logout")
     assert not logged_in(client)
 
 
-def test_workspace__chosen__is_shown_and_only_if_member(
+def test_workspace__chosen__is_shown_if_the_user_is_a_member(
     admin: Client, alice: Person, mallory: Person
 ) -> None:
     second, _ = ensure_workspace("second")
@@ -227,7 +231,7 @@ def test_workspace__chosen__is_shown_and_only_if_member(
     assert admin.post("/workspaces", {"workspace": "rival"}).status_code == 404
 
 
-def test_workspace__no_longer_member__falls_back(admin: Client, alice: Person) -> None:
+def test_workspace__no_longer_member__another_one_is_shown(admin: Client, alice: Person) -> None:
     second, _ = ensure_workspace("second")
     membership = add_member(workspace=second, user=alice.user, role=Role.VIEWER)
     admin.post("/workspaces", {"workspace": "second"})
@@ -235,7 +239,7 @@ def test_workspace__no_longer_member__falls_back(admin: Client, alice: Person) -
     assert b"acme" in admin.get("/").content
 
 
-def test_preferences__chosen__are_kept_in_cookies(client: Client, db: None) -> None:
+def test_preferences__chosen__are_stored_in_cookies(client: Client, db: None) -> None:
     response = client.post(
         "/preferences", {"theme": "dark", "density": "compact", "next": "/login"}
     )
@@ -250,7 +254,7 @@ def trail(action: str) -> list[tuple[str, str, str, dict[str, Any]]]:
     return [(row.workspace.slug, row.actor_name, row.key, row.detail) for row in rows]
 
 
-def test_login__password__is_told_in_each_workspace(client: Client, known: Person) -> None:
+def test_login__password__is_audited_in_each_workspace(client: Client, known: Person) -> None:
     other = ensure_workspace("other")[0]
     add_member(workspace=other, user=known.user, role=Role.VIEWER)
     log_in(client, "wrong")
@@ -265,7 +269,7 @@ def test_login__password__is_told_in_each_workspace(client: Client, known: Perso
     assert "started a session of" in page
 
 
-def test_login__link__is_told_once_used(client: Client, alice: Person) -> None:
+def test_login__link__is_audited_once_used(client: Client, alice: Person) -> None:
     secret = make_login_link(alice.user)
     client.get(f"/login/once/{secret}")
     assert trail("session.start") == []
@@ -274,7 +278,7 @@ def test_login__link__is_told_once_used(client: Client, alice: Person) -> None:
     assert trail("session.start") == [("acme", "alice", "alice", {"method": "login link"})]
 
 
-def test_login__trail_cannot_be_written__lets_nobody_in(
+def test_login__audit_insert_fails__signs_nobody_in(
     client: Client, known: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
@@ -287,7 +291,7 @@ def test_login__trail_cannot_be_written__lets_nobody_in(
     assert not logged_in(client)
 
 
-def test_password__set__is_told(client: Client, known: Person) -> None:
+def test_password__set__is_audited(client: Client, known: Person) -> None:
     assert trail("password.set") == [("acme", "alice", "alice", {})]
     log_in(client)
     new = "another horse battery staple"

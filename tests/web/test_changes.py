@@ -37,7 +37,7 @@ def text(response: object) -> str:
 
 
 @pytest.mark.usefixtures("team")
-def test_changes__every_kind__links_to_what_it_made(admin: Client) -> None:
+def test_changes__every_kind__links_to_its_resource(admin: Client) -> None:
     shown = text(admin.get("/changes"))
     assert 'href="/state/team/thread::t1?version=2"' in shown
     assert 'href="/namespaces/team"' in shown
@@ -68,13 +68,15 @@ def test_changes__messages__link_to_the_last_one(admin: Client, alice: Person) -
     ],
 )
 @pytest.mark.usefixtures("team")
-def test_changes__filtered__only_those(query: str, kinds: set[str], admin: Client) -> None:
+def test_changes__filtered__contains_only_matches(
+    query: str, kinds: set[str], admin: Client
+) -> None:
     items = admin.get(f"/changes.json?{query}").json()["items"]
     assert {item["kind"] for item in items} == kinds
 
 
 @pytest.mark.usefixtures("team")
-def test_changes__keyset__reaches_every_change_once(
+def test_changes__pages__contain_every_change_once(
     admin: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(changes, "PAGE", 2)
@@ -87,7 +89,7 @@ def test_changes__keyset__reaches_every_change_once(
 
 
 @pytest.mark.usefixtures("team")
-def test_changes__nothing_fits_in_the_window__goes_on(
+def test_changes__no_match_in_the_window__has_a_next_page(
     admin: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(changes, "WINDOW", 2)
@@ -98,14 +100,14 @@ def test_changes__nothing_fits_in_the_window__goes_on(
     assert [item["kind"] for item in page["items"]] == ["namespace.register"]
 
 
-def test_changes__place_nobody_gave_out__is_refused(admin: Client) -> None:
+def test_changes__forged_cursor__is_refused(admin: Client) -> None:
     assert admin.get("/changes?before=x-1").status_code == 400
     assert admin.get("/changes?before=1").status_code == 400
 
 
 @pytest.mark.usefixtures("team")
 @pytest.mark.parametrize("path", ["/changes", "/changes.json", "/changes.csv"])
-def test_changes__stranger__sees_nothing_of_it(path: str, stranger: Client) -> None:
+def test_changes__non_member__sees_nothing(path: str, stranger: Client) -> None:
     response = stranger.get(path)
     body = b"".join(response) if response.streaming else response.content
     assert b"team" not in body
@@ -148,7 +150,7 @@ def test_audit__one_request__is_one_card(admin: Client, alice: Person) -> None:
     ],
 )
 @pytest.mark.usefixtures("team")
-def test_audit__filtered__only_those(
+def test_audit__filtered__contains_only_matches(
     query: str, actions: set[str], admin: Client, alice: Person
 ) -> None:
     delete_entry(actor=alice.actor, namespace="team", key="thread::t1")
@@ -164,7 +166,7 @@ def test_audit__not_a_time__is_refused(admin: Client) -> None:
 
 
 @pytest.mark.usefixtures("team")
-def test_audit__keyset_and_window__reach_every_row_once(
+def test_audit__pages__contain_every_row_once(
     admin: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(audit, "PAGE", 2)
@@ -178,7 +180,7 @@ def test_audit__keyset_and_window__reach_every_row_once(
 
 
 @pytest.mark.usefixtures("team")
-def test_audit__entry_write__opens_its_difference(admin: Client) -> None:
+def test_audit__entry_write__shows_its_difference(admin: Client) -> None:
     row = AuditRow.objects.filter(action="entry.put").latest("pk")
     assert f'hx-get="/audit/{row.pk}/diff"' in text(admin.get("/audit"))
     part = text(admin.get(f"/audit/{row.pk}/diff", headers=HTMX))
@@ -190,7 +192,7 @@ def test_audit__entry_write__opens_its_difference(admin: Client) -> None:
 
 
 @pytest.mark.usefixtures("team")
-def test_audit__difference_of_no_entry_or_a_stranger__is_absent(
+def test_audit__difference_of_no_entry_or_for_a_non_member__is_404(
     admin: Client, stranger: Client
 ) -> None:
     other = AuditRow.objects.filter(action="run.start").latest("pk")
@@ -236,7 +238,7 @@ def test_id_at__any_moment__splits_the_rows_by_time() -> None:
     ],
 )
 @pytest.mark.usefixtures("team")
-def test_page__member__answers_within_its_queries(
+def test_page__member__uses_a_bounded_number_of_queries(
     name: str,
     path: str,
     admin: Client,

@@ -13,7 +13,7 @@ from tests.web.stories import compact, tell
 from tests.web.test_threads import page
 
 
-def test_compactions__none__shows_how_to_ask(admin: Client) -> None:
+def test_compactions__none__shows_how_to_request_one(admin: Client) -> None:
     assert "No compactions yet" in page(admin, "/compactions")
 
 
@@ -21,7 +21,7 @@ def test_compactions__none__shows_how_to_ask(admin: Client) -> None:
     ("query", "found"),
     [("", 1), ("status=done", 1), ("status=failed", 0), ("kind=history", 0), ("thread=t1", 1)],
 )
-def test_compactions__filtered__only_those(
+def test_compactions__filtered__contains_only_matches(
     query: str, found: int, admin: Client, alice: Person
 ) -> None:
     tell(alice.actor)
@@ -29,7 +29,7 @@ def test_compactions__filtered__only_those(
     assert ("No compactions match" in page(admin, f"/compactions?{query}")) == (not found)
 
 
-def test_compaction__done__summary_beside_the_messages(admin: Client, alice: Person) -> None:
+def test_compaction__done__shows_summary_and_messages(admin: Client, alice: Person) -> None:
     job = tell(alice.actor).compaction
     shown = page(admin, f"/compactions/{job.public_id}")
     assert f"Messages 1 to {job.boundary_seq}" in shown
@@ -38,9 +38,7 @@ def test_compaction__done__summary_beside_the_messages(admin: Client, alice: Per
     assert "data-live" not in shown
 
 
-def test_compaction__undone__the_model_sees_the_originals_again(
-    admin: Client, alice: Person
-) -> None:
+def test_compaction__undone__model_sees_the_originals_again(admin: Client, alice: Person) -> None:
     job = tell(alice.actor).compaction
     before = read_context(actor=alice.actor, thread_id="t1")
     assert "stays in the thread" in page(admin, f"/compactions/{job.public_id}/undo")
@@ -56,7 +54,7 @@ def test_compaction__undone__the_model_sees_the_originals_again(
     assert "Undo…" not in shown
 
 
-def test_compaction__undo_from_the_thread__leads_back_there(admin: Client, alice: Person) -> None:
+def test_compaction__undo_from_the_thread__returns_there(admin: Client, alice: Person) -> None:
     job = tell(alice.actor).compaction
     assert 'name="from" value="thread"' in page(
         admin, f"/compactions/{job.public_id}/undo?from=thread"
@@ -85,7 +83,9 @@ def test_compaction__a_later_one_builds_on_it__undo_is_refused_and_not_offered(
     assert admin.post(f"/compactions/{first.public_id}/undo").status_code == 409
 
 
-def test_compact__asked_on_the_thread__one_job_in_flight(admin: Client, alice: Person) -> None:
+def test_compact__requested_on_the_thread__one_job_is_in_progress(
+    admin: Client, alice: Person
+) -> None:
     make_thread(alice.actor, "t1")
     append(alice.actor, "t1", *conversation(8))
     assert "Summarizes messages 1 to" in page(admin, "/threads/t1?tab=compactions")
@@ -99,7 +99,7 @@ def test_compact__asked_on_the_thread__one_job_in_flight(admin: Client, alice: P
     assert 'data-live="compaction."' in page(admin, "/threads/t1?tab=compactions")
 
 
-def test_compaction__at_work__says_where_it_is(admin: Client, alice: Person) -> None:
+def test_compaction__running__shows_its_phase(admin: Client, alice: Person) -> None:
     make_thread(alice.actor, "t1")
     append(alice.actor, "t1", *conversation(8))
     job = compactions.request_compaction(actor=alice.actor, thread_id="t1")
@@ -114,7 +114,7 @@ def test_compaction__at_work__says_where_it_is(admin: Client, alice: Person) -> 
     assert "waiting for the summary, attempt 2" in page(admin, "/threads/t1?tab=compactions")
 
 
-def test_preview__call_without_result__is_named(admin: Client, alice: Person) -> None:
+def test_preview__call_without_result__is_reported(admin: Client, alice: Person) -> None:
     make_thread(alice.actor, "t1")
     lost = {"role": "assistant", "tool_calls": [{"id": "c9", "name": "f", "arguments": {}}]}
     append(alice.actor, "t1", lost, *conversation(8))
@@ -123,7 +123,7 @@ def test_preview__call_without_result__is_named(admin: Client, alice: Person) ->
     assert words in page(admin, f"/compactions/{compact(alice.actor, 't1').public_id}")
 
 
-def test_preview__model_without_a_price__says_that_no_cap_can_hold(
+def test_preview__model_without_a_price__reports_that_no_cap_applies(
     admin: Client, alice: Person
 ) -> None:
     make_thread(alice.actor, "t1", policy=raw({"summarizer": "model", "summary_model": "small"}))
@@ -149,7 +149,9 @@ def test_compaction__fallback_after_a_paid_answer__shows_its_cost(
     assert "Tokens in, out" in shown
 
 
-def test_compaction__queued__can_be_cancelled_and_asked_again(admin: Client, alice: Person) -> None:
+def test_compaction__queued__can_be_cancelled_and_requested_again(
+    admin: Client, alice: Person
+) -> None:
     make_thread(alice.actor, "t1")
     append(alice.actor, "t1", *conversation(8))
     job = compactions.request_compaction(actor=alice.actor, thread_id="t1")
@@ -163,7 +165,7 @@ def test_compaction__queued__can_be_cancelled_and_asked_again(admin: Client, ali
     assert response["Location"] == f"/compactions/{newest.public_id}"
 
 
-def test_compaction__nothing_to_fold__says_why(admin: Client, alice: Person) -> None:
+def test_compaction__nothing_to_summarize__states_the_reason(admin: Client, alice: Person) -> None:
     make_thread(alice.actor, "t1")
     append(alice.actor, "t1", {"role": "user", "content": "hello"})
     assert "Nothing to compact: fewer than 2 messages" in page(admin, "/threads/t1?tab=compactions")

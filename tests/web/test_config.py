@@ -49,7 +49,7 @@ def save(client: Client, text: str, base: int = 1, **fields: Any) -> Any:
 
 @pytest.mark.parametrize("name", PAGES)
 @pytest.mark.usefixtures("registry")
-def test_page__member__answers_within_its_queries(
+def test_page__member__uses_a_bounded_number_of_queries(
     name: str,
     admin: Client,
     count_queries: Callable[[Client, str], int],
@@ -58,7 +58,7 @@ def test_page__member__answers_within_its_queries(
     baseline(name, count_queries(admin, PAGES[name]))
 
 
-def test_list__empty__shows_what_can_be_written_as_it_stands(admin: Client, alice: Person) -> None:
+def test_list__empty__shows_examples_that_are_valid_unchanged(admin: Client, alice: Person) -> None:
     for kind, value in EXAMPLES.items():
         shown = html.unescape(admin.get(f"/config/{kind}").content.decode())
         assert f"/api/v1/config/{kind}/main" in shown
@@ -67,7 +67,7 @@ def test_list__empty__shows_what_can_be_written_as_it_stands(admin: Client, alic
 
 
 @pytest.mark.usefixtures("registry")
-def test_pages__viewer_and_stranger__get_what_is_theirs(
+def test_pages__viewer_and_non_member__have_the_access_of_their_role(
     viewer: Client, editor: Client, stranger: Client, client: Client
 ) -> None:
     for name, url in PAGES.items():
@@ -80,7 +80,7 @@ def test_pages__viewer_and_stranger__get_what_is_theirs(
 
 
 @pytest.mark.usefixtures("registry")
-def test_pages__all_that_show_a_record__hold_no_secret(admin: Client, viewer: Client) -> None:
+def test_pages__of_a_record__contain_no_secret(admin: Client, viewer: Client) -> None:
     sealed = bytes(ConfigSecret.objects.get().ciphertext).hex()
     pages = [
         *PAGES.values(),
@@ -113,7 +113,7 @@ def test_edit__secret__is_kept_replaced_and_cleared(registry: Person, admin: Cli
     assert secret_of(registry) is None
 
 
-def test_edit__what_is_wrong__is_told_and_the_secret_is_not_repeated(
+def test_edit__invalid_value__is_reported_and_the_secret_is_not_repeated(
     registry: Person, admin: Client
 ) -> None:
     newer = {"secret0": "replace", "secret0_value": "another-long-secret"}
@@ -127,7 +127,7 @@ def test_edit__what_is_wrong__is_told_and_the_secret_is_not_repeated(
 
 
 @pytest.mark.usefixtures("registry")
-def test_new__id__leads_to_the_editor_that_makes_it(alice: Person, admin: Client) -> None:
+def test_new__id__redirects_to_the_editor(alice: Person, admin: Client) -> None:
     assert admin.get("/config/agents/+new?id=a::b").status_code == 422
     led = admin.get("/config/agents/+new?id=planner")
     assert led["Location"] == "/config/agents/planner/edit"
@@ -136,7 +136,9 @@ def test_new__id__leads_to_the_editor_that_makes_it(alice: Person, admin: Client
     assert read_record(actor=alice.actor, kind=Kind.AGENTS, identity="planner").version == 1
 
 
-def test_delete__shows_who_names_it__and_then_deletes(registry: Person, admin: Client) -> None:
+def test_delete__record_with_references__lists_them_and_then_deletes(
+    registry: Person, admin: Client
+) -> None:
     asked = admin.get("/config/providers/openai/delete").content.decode()
     assert "models/big /provider_id" in asked
     admin.post("/config/providers/openai/delete", {"base": 1})
@@ -155,7 +157,7 @@ def test_entry_pages__of_the_registry__refuse_to_write(admin: Client) -> None:
     assert admin.get("/namespaces").content.count(b"config.") == 0
 
 
-def test_edit__someone_wrote_meanwhile__shows_three_versions_without_secrets(
+def test_edit__concurrent_write__shows_three_versions_without_secrets(
     registry: Person, admin: Client
 ) -> None:
     save(admin, '{"adapter": "openai", "timeout_secs": 7}')
@@ -170,7 +172,7 @@ def test_edit__someone_wrote_meanwhile__shows_three_versions_without_secrets(
     assert save(admin, '{"adapter": "openai", "timeout_secs": 9}', 2).status_code == 302
 
 
-def test_check__record__says_what_saving_would_and_writes_nothing(
+def test_check__record__returns_the_errors_of_saving_and_writes_nothing(
     registry: Person, admin: Client, editor: Client
 ) -> None:
     path = "/config/providers/openai/check"
@@ -275,7 +277,7 @@ def test_form__each_schema__has_a_field_for_every_member_but_id_and_secrets(
 
 
 @pytest.mark.usefixtures("agent")
-def test_form__kinds_of_members__are_kinds_of_fields(alice: Person, admin: Client) -> None:
+def test_form__types_of_members__have_matching_fields(alice: Person, admin: Client) -> None:
     tags = form_of(admin, "/config/agents/planner/edit").tags
     assert tags["answer/backend/kind"]["tag"] == "select"
     assert tags["answer/plugin_ids"]["tag"] == "textarea"
@@ -295,7 +297,7 @@ def test_form__kinds_of_members__are_kinds_of_fields(alice: Person, admin: Clien
 
 
 @pytest.mark.usefixtures("agent")
-def test_form__saved_as_it_stands__changes_nothing(alice: Person, admin: Client) -> None:
+def test_form__saved_unchanged__changes_nothing(alice: Person, admin: Client) -> None:
     make_record(alice.actor, "models", "seen", values.load(MODEL))
     for kind, identity in (
         (Kind.AGENTS, "planner"),
@@ -328,7 +330,7 @@ def test_form__one_field__changes_only_that(agent: Person, admin: Client) -> Non
         assert stored(agent, Kind.AGENTS, "planner")["allowed_tools"] == means
 
 
-def test_form__new_record__is_made_of_what_was_filled_in(registry: Person, admin: Client) -> None:
+def test_form__new_record__contains_the_filled_in_fields(registry: Person, admin: Client) -> None:
     url = "/config/models/fresh/edit"
     typed = {
         "answer/provider_id": "openai",
@@ -359,7 +361,7 @@ def test_form__new_record__is_made_of_what_was_filled_in(registry: Person, admin
         ("delegates", "planner\r\nnobody", "Agents/nobody does not exist"),
     ],
 )
-def test_form__mistake__is_told_at_its_field_and_nothing_typed_is_lost(
+def test_form__mistake__is_reported_at_its_field_and_typed_text_is_kept(
     name: str, typed: str, said: str, agent: Person, admin: Client
 ) -> None:
     url = "/config/agents/planner/edit"
@@ -395,7 +397,7 @@ def test_form__secret__is_kept_and_replaced(registry: Person, admin: Client) -> 
     assert stored(registry, Kind.PROVIDERS, "openai")["timeout_secs"] == 9
 
 
-def test_form__someone_wrote_meanwhile__only_my_change_is_mine(
+def test_form__concurrent_write__changes_only_edited_fields(
     registry: Person, admin: Client
 ) -> None:
     url = "/config/providers/openai/edit"
@@ -414,7 +416,7 @@ def test_form__someone_wrote_meanwhile__only_my_change_is_mine(
 
 
 @pytest.mark.usefixtures("registry")
-def test_json__second_tab__edits_the_text_as_ever(admin: Client) -> None:
+def test_json__second_tab__edits_the_text(admin: Client) -> None:
     url = "/config/providers/openai/edit"
     form, text = admin.get(url).content.decode(), admin.get(f"{url}?as=json").content.decode()
     assert 'name="value"' not in form
@@ -425,7 +427,7 @@ def test_json__second_tab__edits_the_text_as_ever(admin: Client) -> None:
     assert 'name="value"' in refused
 
 
-def test_history__old_version__is_restored_with_the_secret_of_now(
+def test_history__old_version__is_restored_with_the_current_secret(
     registry: Person, admin: Client, editor: Client
 ) -> None:
     save(admin, '{"adapter": "other", "timeout_secs": 7}')

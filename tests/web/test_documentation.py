@@ -38,7 +38,7 @@ def test_documentation__built__is_served_with_the_headers_of_the_pages() -> None
 
 @pytest.mark.usefixtures("site")
 @pytest.mark.parametrize("path", ["gone.html", "guides", "../outside.txt", "%2e%2e/outside.txt"])
-def test_documentation__what_the_site_does_not_have__is_404(path: str) -> None:
+def test_documentation__missing_file__is_404(path: str) -> None:
     assert Client().get(f"/docs/{path}").status_code == 404
 
 
@@ -46,7 +46,9 @@ def test_documentation__post__is_405() -> None:
     assert Client().post("/docs/").status_code == 405
 
 
-def test_documentation__not_built__says_how(tmp_path: Path, settings: Settings) -> None:
+def test_documentation__not_built__shows_how_to_build_it(
+    tmp_path: Path, settings: Settings
+) -> None:
     settings.DOCUMENTATION_ROOT = tmp_path
     answer = Client().get("/docs/guides/python.html")
     assert answer.status_code == 200

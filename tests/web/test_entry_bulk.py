@@ -44,7 +44,7 @@ def undo(page: str) -> tuple[str, dict[str, str]]:
     return form[1], {n: html.unescape(v) for n, v in fields if n != "csrfmiddlewaretoken"}
 
 
-def test_delete__ticked__asks_then_deletes_what_was_seen_and_tells_each(
+def test_delete__selected__is_confirmed_and_deletes_the_shown_versions(
     admin: Client, alice: Person, three: list[str]
 ) -> None:
     asked = {"action": "delete", "entry": three, "back": "/state?namespace=n"}
@@ -60,7 +60,7 @@ def test_delete__ticked__asks_then_deletes_what_was_seen_and_tells_each(
     assert list(tags(alice)) == ["b"]
 
 
-def test_delete__undo__brings_back_what_nobody_wrote_since(
+def test_delete__undo__restores_entries_not_written_since(
     admin: Client, alice: Person, three: list[str]
 ) -> None:
     assert confirm(admin, action="delete", entry=three)["Location"] == "/state?namespace=n"
@@ -73,7 +73,7 @@ def test_delete__undo__brings_back_what_nobody_wrote_since(
     )
 
 
-def test_tag__all_that_match__asks_with_a_preview_and_is_undone_exactly(
+def test_tag__all_matching__has_a_preview_and_is_undone_exactly(
     admin: Client, alice: Person, three: list[str]
 ) -> None:
     put(alice.actor, "n", "c/e", 1, tags=["vip"])
@@ -93,7 +93,7 @@ def test_tag__all_that_match__asks_with_a_preview_and_is_undone_exactly(
     assert tags(alice) == {"a": ["a"], "b": ["b"], "c/d": ["c/d"], "c/e": ["vip"]}
 
 
-def test_all__written_after_the_question__is_left_alone(
+def test_all__written_after_the_confirmation__is_skipped(
     admin: Client, alice: Person, three: list[str]
 ) -> None:
     asked = {"action": "delete", "back": "/state?namespace=n"}
@@ -105,7 +105,7 @@ def test_all__written_after_the_question__is_left_alone(
     assert len(tags(alice)) == 3
 
 
-def test_all__more_than_a_chunk__goes_on_with_progress(
+def test_all__more_than_a_batch__continues_with_progress(
     admin: Client, alice: Person, three: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(entry_bulk, "_CHUNK", 2)
@@ -121,7 +121,7 @@ def test_all__more_than_a_chunk__goes_on_with_progress(
     assert tags(alice)["c/d"] == []
 
 
-def test_expire__ticked__sets_and_undo_takes_it_back(
+def test_expire__selected__is_set_and_undone(
     admin: Client, alice: Person, three: list[str]
 ) -> None:
     confirm(admin, action="expire", entry=three[:1], ttl="3600")
@@ -152,12 +152,12 @@ def test_delete__orphans__are_included(admin: Client, alice: Person, three: list
 @pytest.mark.parametrize(
     "back", ["https://evil.example/", "//evil.example", "/logout", "/statement"]
 )
-def test_back__address_not_ours__is_ignored(back: str, admin: Client) -> None:
+def test_back__url_of_another_page__is_ignored(back: str, admin: Client) -> None:
     assert admin.post(URL, {"action": "delete", "back": back})["Location"] == "/state"
 
 
 @pytest.mark.parametrize("entry", ["", "x", "1 n", "1 /k", "-1 n/k", "9" * 30 + " n/k"])
-def test_ticked__nonsense__is_refused(entry: str, admin: Client) -> None:
+def test_selection__malformed__is_refused(entry: str, admin: Client) -> None:
     assert admin.post(URL, {"action": "delete", "entry": entry}).status_code == 400
 
 
@@ -174,7 +174,7 @@ def test_ticked__nonsense__is_refused(entry: str, admin: Client) -> None:
         {"action": "tag", "entry": "1 n/a", "confirmed": "yes", "tag": "a,b"},
     ],
 )
-def test_order__nonsense__is_refused(fields: dict[str, str], admin: Client) -> None:
+def test_action__malformed__is_refused(fields: dict[str, str], admin: Client) -> None:
     assert admin.post(URL, fields).status_code == 400
 
 
@@ -190,11 +190,11 @@ def test_order__nonsense__is_refused(fields: dict[str, str], admin: Client) -> N
         {"entries": "[]", "action": "drop"},
     ],
 )
-def test_undo__nonsense__is_refused(fields: dict[str, str], admin: Client) -> None:
+def test_undo__malformed__is_refused(fields: dict[str, str], admin: Client) -> None:
     assert admin.post("/entries/bulk/undo", fields).status_code == 400
 
 
-def test_bulk__viewer_and_stranger__change_nothing(
+def test_bulk__viewer_and_non_member__change_nothing(
     viewer: Client, stranger: Client, alice: Person, three: list[str]
 ) -> None:
     assert confirm(viewer, action="delete", entry=three).status_code == 403
@@ -205,7 +205,7 @@ def test_bulk__viewer_and_stranger__change_nothing(
     assert len(tags(alice)) == 3
 
 
-def test_bulk__all_that_a_search_finds__no_more_and_no_less(
+def test_bulk__all_results_of_a_search__are_changed_exactly(
     admin: Client, alice: Person, three: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(alice.actor, "n", "w", {"says": "of course"})

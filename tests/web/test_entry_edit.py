@@ -67,7 +67,7 @@ def test_edit__nothing_changed__writes_nothing(
     assert b"No changes" in admin.get("/state/team/global").content
 
 
-def test_edit__schema_refuses__says_where_and_keeps_the_text(
+def test_edit__invalid_value__is_located_and_the_text_is_kept(
     admin: Client, alice: Person, team: EntryView
 ) -> None:
     text = '{\n  "goal": "ship",\n  "count": "many"\n}'
@@ -91,7 +91,7 @@ def test_edit__schema_refuses__says_where_and_keeps_the_text(
         ("[" * 80 + "]" * 80, "too deep"),
     ],
 )
-def test_edit__text_we_cannot_store__says_why(
+def test_edit__text_that_cannot_be_stored__states_the_reason(
     text: str, said: str, admin: Client, team: EntryView
 ) -> None:
     response = save(admin, text, team.version)
@@ -100,7 +100,7 @@ def test_edit__text_we_cannot_store__says_why(
 
 
 @pytest.mark.parametrize("ttl", ["", "0", "-1", "1.5", "ten", "9" * 30])
-def test_edit__lifetime_that_is_none__is_refused(ttl: str, admin: Client, team: EntryView) -> None:
+def test_edit__invalid_lifetime__is_refused(ttl: str, admin: Client, team: EntryView) -> None:
     response = save(admin, {"goal": "x"}, team.version, lifetime="seconds", ttl=ttl)
     assert response.status_code == 422
     assert b"lifetime" in response.content
@@ -116,7 +116,7 @@ def test_edit__keep_lifetime__keeps_the_expiry(admin: Client, alice: Person) -> 
     assert abs((now.expires_at - before.expires_at).total_seconds()) < 3
 
 
-def test_edit__someone_wrote_meanwhile__shows_base_theirs_mine(
+def test_edit__concurrent_write__shows_base_theirs_mine(
     admin: Client, alice: Person, team: EntryView
 ) -> None:
     put(alice.actor, "team", "global", {"goal": "theirs", "count": 2, "constraints": ["eu"]})
@@ -142,7 +142,7 @@ def test_edit__someone_wrote_meanwhile__shows_base_theirs_mine(
     assert value == {"goal": "theirs", "count": 2, "constraints": ["us"]}
 
 
-def test_edit__conflict_saved_merged__lands_on_theirs(
+def test_edit__merged_conflict__is_stored_on_theirs(
     admin: Client, alice: Person, team: EntryView
 ) -> None:
     theirs = put(alice.actor, "team", "global", {"goal": "theirs"})
@@ -164,7 +164,7 @@ def test_edit__deleted_meanwhile__is_a_conflict(
     assert save(admin, {"goal": "mine"}, 0).status_code == 302
 
 
-def test_edit__base_was_removed__says_so_and_compares_two_sides(
+def test_edit__base_was_removed__reports_it_and_compares_two_sides(
     admin: Client, alice: Person, team: EntryView
 ) -> None:
     put(alice.actor, "team", "global", {"goal": "theirs", "count": 2})
@@ -189,7 +189,7 @@ def test_edit__base_was_removed__says_so_and_compares_two_sides(
     assert save(admin, {"goal": "mine", "count": 2}, 2).status_code == 302
 
 
-def test_edit__conflict__shows_the_sides_of_the_refusal_not_later_ones(
+def test_edit__conflict__shows_the_sides_at_the_refusal_and_not_later_ones(
     admin: Client, alice: Person, team: EntryView, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(alice.actor, "team", "global", {"goal": "refused over"})
@@ -209,7 +209,7 @@ def test_edit__conflict__shows_the_sides_of_the_refusal_not_later_ones(
     assert save(admin, {"goal": "both"}, 2).status_code == 409, "the page guards what it showed"
 
 
-def test_edit__conflict__clashes_as_the_api_says(
+def test_edit__conflict__has_the_conflicts_of_the_api(
     admin: Client, alice: Person, team: EntryView
 ) -> None:
     put(alice.actor, "team", "global", {"goal": "theirs", "count": 1, "constraints": ["x"]})
@@ -221,7 +221,7 @@ def test_edit__conflict__clashes_as_the_api_says(
     assert pointers == [clash["pointer"] for clash in told["clashes"]] == ["/goal", "/constraints"]
 
 
-def test_create__someone_created_it_meanwhile__starts_from_the_default(
+def test_create__created_concurrently__starts_from_the_default(
     admin: Client, alice: Person, team: EntryView
 ) -> None:
     put(alice.actor, "team", "thread::new", {"goal": "theirs"})
@@ -246,7 +246,7 @@ def check(client: Client, text: str, path: str = "/entry/check/team/global") -> 
     return client.post(path, {"value": text})
 
 
-def test_check__places__are_told_as_browsers_count_and_nothing_is_written(
+def test_check__error_positions__are_in_utf16_and_nothing_is_written(
     admin: Client, alice: Person, team: EntryView
 ) -> None:
     before = AuditRow.objects.count()
@@ -266,7 +266,7 @@ def test_check__places__are_told_as_browsers_count_and_nothing_is_written(
     ("text", "line", "start"),
     [('{"goal": }', 1, 9), ('\n\n {"goal":\n tru}', 4, 13), ('["a"', 1, 4)],
 )
-def test_check__not_json__says_where_it_stopped(
+def test_check__not_json__is_located(
     text: str, line: int, start: int, admin: Client, team: EntryView
 ) -> None:
     told = check(admin, text).json()
@@ -277,7 +277,7 @@ def test_check__not_json__says_where_it_stopped(
 
 
 @pytest.mark.parametrize("text", ["", "NaN", "[" * 300, '{"a": 1, "a": 2}', "1e999"])
-def test_check__text_we_cannot_store__is_told_not_raised(
+def test_check__text_that_cannot_be_stored__is_reported(
     text: str, admin: Client, team: EntryView
 ) -> None:
     response = check(admin, text)
@@ -285,7 +285,7 @@ def test_check__text_we_cannot_store__is_told_not_raised(
     assert response.json()["errors"]
 
 
-def test_presence__another_editor__is_told_by_a_beat_not_by_a_view(
+def test_presence__another_editor__is_shown_after_a_heartbeat(
     admin: Client, editor: Client, team: EntryView
 ) -> None:
     editor.get(EDIT)
@@ -295,7 +295,7 @@ def test_presence__another_editor__is_told_by_a_beat_not_by_a_view(
     assert admin.get(beat).status_code == 405
 
 
-def test_new__address__leads_to_the_editor(admin: Client, team: EntryView) -> None:
+def test_new__namespace_and_key__redirects_to_the_editor(admin: Client, team: EntryView) -> None:
     response = admin.get("/entries/new", {"namespace": "team", "at": "a/b c"})
     assert response["Location"] == "/entry/edit/team/a%2Fb%20c"
     bad = admin.get("/entries/new", {"namespace": "team", "at": "x" * 513})
@@ -303,7 +303,7 @@ def test_new__address__leads_to_the_editor(admin: Client, team: EntryView) -> No
     assert b"1 to 512 bytes" in bad.content
 
 
-def test_undo__edit__restores_what_stood_before(
+def test_undo__edit__restores_the_previous_value(
     admin: Client, alice: Person, team: EntryView
 ) -> None:
     save(admin, {"goal": "oops"}, team.version)
@@ -313,7 +313,7 @@ def test_undo__edit__restores_what_stood_before(
     assert stored(alice).version == 3
 
 
-def test_undo__edit__brings_back_tags_pin_and_expiry(admin: Client, alice: Person) -> None:
+def test_undo__edit__restores_tags_pin_and_expiry(admin: Client, alice: Person) -> None:
     make_namespace(alice.actor, "team")
     tags = ["old", 'a "quoted" <tag>']
     before = put(alice.actor, "team", "global", 1, ttl_seconds=3600, tags=tags)
@@ -331,7 +331,9 @@ def test_undo__edit__brings_back_tags_pin_and_expiry(admin: Client, alice: Perso
     assert made.reason == "undo of version 2"
 
 
-def test_undo__edit_of_one_without_expiry__has_none_again(admin: Client, alice: Person) -> None:
+def test_undo__edit_of_an_entry_without_expiry__removes_the_expiry(
+    admin: Client, alice: Person
+) -> None:
     before = put_before_the_namespace_expires_all(alice)
     save(admin, "2", before.version, lifetime="seconds", ttl="60")
     assert stored(alice).expires_at
@@ -339,7 +341,7 @@ def test_undo__edit_of_one_without_expiry__has_none_again(admin: Client, alice: 
     assert (stored(alice).value, stored(alice).expires_at) == ("1", None)
 
 
-def test_edit__keep_no_lifetime__expires_never(admin: Client, alice: Person) -> None:
+def test_edit__keep_no_lifetime__never_expires(admin: Client, alice: Person) -> None:
     before = put_before_the_namespace_expires_all(alice)
     save(admin, "2", before.version)
     assert (stored(alice).value, stored(alice).expires_at) == ("2", None)
@@ -352,7 +354,7 @@ def put_before_the_namespace_expires_all(alice: Person) -> EntryView:
     return before
 
 
-def test_undo__restore__brings_back_tags_pin_and_expiry(admin: Client, alice: Person) -> None:
+def test_undo__restore__restores_tags_pin_and_expiry(admin: Client, alice: Person) -> None:
     make_namespace(alice.actor, "team")
     put(alice.actor, "team", "global", 1, tags=["old"])
     before = put(alice.actor, "team", "global", 2, ttl_seconds=3600, tags=["new"], pinned=True)
@@ -370,7 +372,7 @@ def test_undo__restore__brings_back_tags_pin_and_expiry(admin: Client, alice: Pe
 @pytest.mark.parametrize(
     "tags", ["[", "{}", "[1]", '["' + "x" * 65 + '"]', '["\\u0000"]', json.dumps(["t"] * 33)]
 )
-def test_undo__tags_that_none_can_have__writes_nothing(
+def test_undo__invalid_tags__writes_nothing(
     tags: str, admin: Client, alice: Person, team: EntryView
 ) -> None:
     save(admin, {"goal": "oops"}, team.version)
@@ -379,7 +381,7 @@ def test_undo__tags_that_none_can_have__writes_nothing(
     assert stored(alice).version == 2
 
 
-def test_undo__someone_wrote_since__refuses(admin: Client, alice: Person, team: EntryView) -> None:
+def test_undo__written_since__is_refused(admin: Client, alice: Person, team: EntryView) -> None:
     save(admin, {"goal": "oops"}, team.version)
     url, fields = undo_fields(admin, "/state/team/global")
     put(alice.actor, "team", "global", {"goal": "later"})
@@ -395,7 +397,7 @@ def test_undo__creation__deletes(admin: Client, alice: Person, team: EntryView) 
     assert not stored(alice, "thread::new").exists
 
 
-def test_delete__confirmed__undo_brings_back_value_tags_and_pin(
+def test_delete__confirmed__undo_restores_value_tags_and_pin(
     admin: Client, alice: Person, team: EntryView
 ) -> None:
     question = admin.get("/entry/delete/team/global").content.decode()
@@ -409,7 +411,7 @@ def test_delete__confirmed__undo_brings_back_value_tags_and_pin(
     assert (now.value, list(now.tags), now.pinned) == (team.value, ["vip"], True)
 
 
-def test_delete__undo_after_another_wrote__refuses(
+def test_delete__undo_after_another_write__is_refused(
     admin: Client, alice: Person, team: EntryView
 ) -> None:
     admin.post("/entry/delete/team/global", {"expected_version": 1})
@@ -420,7 +422,7 @@ def test_delete__undo_after_another_wrote__refuses(
     assert not stored(alice).exists
 
 
-def test_delete__changed_since_seen__does_nothing(
+def test_delete__changed_since_shown__does_nothing(
     admin: Client, alice: Person, team: EntryView
 ) -> None:
     put(alice.actor, "team", "global", {"goal": "newer"})

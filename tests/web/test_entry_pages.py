@@ -50,7 +50,7 @@ EVIL = {
 
 
 @pytest.mark.parametrize("key", ODD_KEYS)
-def test_entry__any_legal_key__has_a_page_and_can_be_edited(
+def test_entry__any_valid_key__has_a_page_and_can_be_edited(
     key: str, admin: Client, alice: Person
 ) -> None:
     make_namespace(alice.actor, "odd")
@@ -84,7 +84,7 @@ def test_entry_url__any_key__resolves_to_that_key(key: str) -> None:
 @pytest.mark.parametrize(
     "path", ["/state/x/{}", "/state/x/{}?tab=text", "/state/x/{}?tab=history", "/state", "/"]
 )
-def test_entry__evil_key_and_value__stays_text(path: str, admin: Client, alice: Person) -> None:
+def test_entry__hostile_key_and_value__are_escaped(path: str, admin: Client, alice: Person) -> None:
     make_namespace(alice.actor, "x", description="<script>alert(0)</script>")
     key = "thread::<script>alert(1)</script>\"'"
     put(alice.actor, "x", key, 1, reason="<script>alert(3)</script>")
@@ -102,7 +102,7 @@ def test_entry__evil_key_and_value__stays_text(path: str, admin: Client, alice: 
         assert raw not in page
 
 
-def test_entry__large_value__comes_in_pieces(admin: Client, alice: Person) -> None:
+def test_entry__large_value__is_loaded_in_parts(admin: Client, alice: Person) -> None:
     make_namespace(alice.actor, "big")
     value = {"items": [{"id": i, "tags": ["a", "b"]} for i in range(1000)], "small": [1]}
     put(alice.actor, "big", "k", value)
@@ -119,7 +119,7 @@ def test_entry__large_value__comes_in_pieces(admin: Client, alice: Person) -> No
     assert b"<html" in admin.get("/entry/tree/big/k?pointer=%2Fitems%2F5").content
 
 
-def test_entry__past_version__is_marked_and_restorable(admin: Client, alice: Person) -> None:
+def test_entry__past_version__is_marked_and_can_be_restored(admin: Client, alice: Person) -> None:
     make_namespace(alice.actor, "n")
     put(alice.actor, "n", "k", {"v": "first"})
     put(alice.actor, "n", "k", {"v": "second"})
@@ -134,7 +134,7 @@ def test_entry__past_version__is_marked_and_restorable(admin: Client, alice: Per
     assert b"second" in admin.get("/state/n/k?at=2999-01-01T00:00").content
 
 
-def test_entry__two_versions__differ_in_rows(admin: Client, alice: Person) -> None:
+def test_entry__two_versions__show_their_differences(admin: Client, alice: Person) -> None:
     make_namespace(alice.actor, "n")
     put(alice.actor, "n", "k", {"a": 1, "b": 2})
     put(alice.actor, "n", "k", {"a": 1, "c": 3})
@@ -144,7 +144,7 @@ def test_entry__two_versions__differ_in_rows(admin: Client, alice: Person) -> No
     assert admin.get("/state/n/k?diff=x").status_code == 400
 
 
-def test_entry__deleted__says_so_and_keeps_history(admin: Client, alice: Person) -> None:
+def test_entry__deleted__is_marked_and_has_its_history(admin: Client, alice: Person) -> None:
     make_namespace(alice.actor, "n", default={"fallback": True})
     put(alice.actor, "n", "k", {"v": 1})
     delete_entry(actor=alice.actor, namespace="n", key="k")
@@ -165,7 +165,7 @@ def test_entry__unregistered_namespace__is_shown_read_only(admin: Client, alice:
     assert admin.get("/state/n/other").status_code == 404
 
 
-def test_entry__schema_moved_on__is_marked_invalid(admin: Client, alice: Person) -> None:
+def test_entry__invalid_under_the_current_schema__is_marked(admin: Client, alice: Person) -> None:
     make_namespace(alice.actor, "n")
     put(alice.actor, "n", "bad", {"v": "x"})
     put(alice.actor, "n", "good", {"v": 1})
@@ -183,7 +183,7 @@ def test_entry__schema_moved_on__is_marked_invalid(admin: Client, alice: Person)
     assert "<code>" not in listed or "bad" in listed
 
 
-def test_list__filters__narrow(admin: Client, alice: Person) -> None:
+def test_list__filters__are_applied(admin: Client, alice: Person) -> None:
     make_namespace(alice.actor, "n")
     make_namespace(alice.actor, "m")
     for key in ("global", "thread::a", "thread::b", "thread::", "agent_type::p", "zzz"):
@@ -205,7 +205,7 @@ def test_list__filters__narrow(admin: Client, alice: Person) -> None:
     assert admin.get("/state?namespace=nobody").status_code == 404
 
 
-def test_list__more_than_a_page__pages_without_gap_or_double(admin: Client, alice: Person) -> None:
+def test_list__more_than_a_page__contains_each_entry_once(admin: Client, alice: Person) -> None:
     for namespace in ("a", "b"):
         make_namespace(alice.actor, namespace)
         for number in range(60):
@@ -221,7 +221,7 @@ def test_list__more_than_a_page__pages_without_gap_or_double(admin: Client, alic
     assert 'rel="next"' in html
 
 
-def test_list__nothing_yet__shows_how_to_begin(admin: Client) -> None:
+def test_list__empty__shows_how_to_begin(admin: Client) -> None:
     page = admin.get("/state").content.decode()
     assert "No entries yet" in page
     assert "curl -X PUT" in page
@@ -269,7 +269,7 @@ def test_browser__text__finds_values_with_the_other_filters(
 
 
 @pytest.mark.usefixtures("library")
-def test_browser__text__says_where_it_stands_as_text(admin: Client) -> None:
+def test_browser__text__shows_the_place_of_the_match(admin: Client) -> None:
     shown = admin.get("/state?text=melville+whale").content.decode()
     assert "The Whale &lt;b&gt;" in shown
     assert "/title</span>" in shown
@@ -278,7 +278,7 @@ def test_browser__text__says_where_it_stands_as_text(admin: Client) -> None:
 
 
 @pytest.mark.usefixtures("library")
-def test_browser__text_over_pages__goes_on_where_it_ended(
+def test_browser__text_over_pages__continues_where_it_ended(
     admin: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(entry_list, "PAGE", 1)
@@ -292,14 +292,14 @@ def test_browser__text_over_pages__goes_on_where_it_ended(
 
 
 @pytest.mark.usefixtures("library")
-def test_browser__text_that_is_no_query__says_what_is(admin: Client) -> None:
+def test_browser__invalid_query__shows_the_reason(admin: Client) -> None:
     shown = admin.get("/state?text=%22").content.decode()
     assert "has no letter or digit" in shown
     assert admin.get("/state.json?text=%22").status_code == 422
 
 
 @pytest.mark.usefixtures("library")
-def test_browser__text__does_not_reach_other_workspaces(stranger: Client) -> None:
+def test_browser__text__does_not_search_other_workspaces(stranger: Client) -> None:
     assert found(stranger, "text=whale*") == []
 
 
@@ -318,7 +318,7 @@ def tree(client: Client, query: str) -> str:
     return shown.partition('aria-label="Namespaces and scopes"')[2].partition("</nav>")[0]
 
 
-def test_tree__open_scope__shows_its_first_keys_and_the_way_to_more(
+def test_tree__open_scope__shows_its_first_keys_and_a_link_to_more(
     admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(entry_list, "_LEAVES", 2)
@@ -332,7 +332,7 @@ def test_tree__open_scope__shows_its_first_keys_and_the_way_to_more(
     assert found(admin, more.replace("&amp;", "&").partition("?")[2]) == ["books/thread::b"]
 
 
-def test_entry__who_may_read_it__by_name_for_admins_in_words_for_others(
+def test_entry__access__lists_names_for_admins_and_the_rule_for_others(
     admin: Client, viewer: Client, alice: Person
 ) -> None:
     make_namespace(alice.actor, "n")

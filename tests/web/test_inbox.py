@@ -43,7 +43,7 @@ def refund(number: int = 1, **more: Any) -> dict[str, Any]:
     }
 
 
-def test_inbox__pending__says_what_who_where_and_until_when(admin: Client, alice: Person) -> None:
+def test_inbox__pending__shows_tool_run_and_deadline(admin: Client, alice: Person) -> None:
     until = (timezone.now() + timedelta(hours=1)).isoformat()
     ask(alice, refund(reason="Above 100", expires_at=until, on_expiry="cancel"), refund(2))
     shown = page(admin, "/inbox")
@@ -56,7 +56,7 @@ def test_inbox__pending__says_what_who_where_and_until_when(admin: Client, alice
     assert [item["id"] for item in admin.get("/inbox.json").json()["items"]] == ["k1", "k2"]
 
 
-def test_inbox__schema_beyond_a_form__falls_back_to_json(admin: Client, alice: Person) -> None:
+def test_inbox__unsupported_schema__is_a_json_field(admin: Client, alice: Person) -> None:
     ask(alice, refund(response_schema={"oneOf": [{"type": "string"}, {"type": "null"}]}))
     shown = page(admin, "/inbox")
     assert 'name="payload"' in shown
@@ -64,30 +64,34 @@ def test_inbox__schema_beyond_a_form__falls_back_to_json(admin: Client, alice: P
     assert Ticket.objects.get().payload == '"yes"'
 
 
-def test_inbox__empty__shows_how_a_run_asks(admin: Client) -> None:
+def test_inbox__empty__shows_how_a_run_opens_a_ticket(admin: Client) -> None:
     assert "No pending tickets" in page(admin, "/inbox")
 
 
-def test_inbox__viewer__reads_and_cannot_decide(viewer: Client, alice: Person) -> None:
+def test_inbox__viewer__can_read_but_not_decide(viewer: Client, alice: Person) -> None:
     ask(alice, refund())
     assert "Only editors and admins can decide" in page(viewer, "/inbox")
     assert viewer.post("/ticket/k1", FORM | GOOD).status_code == 403
     assert Ticket.objects.get().status == "pending"
 
 
-def test_inbox__another_workspace__is_empty_and_absent(stranger: Client, alice: Person) -> None:
+def test_inbox__another_workspace__is_empty_and_its_tickets_are_404(
+    stranger: Client, alice: Person
+) -> None:
     ask(alice, refund())
     assert "issue_refund" not in page(stranger, "/inbox")
     assert stranger.post("/ticket/k1", FORM | GOOD).status_code == 404
 
 
 @pytest.mark.parametrize(("query", "found"), [("tool=issue_refund", 1), ("agent=other", 0)])
-def test_inbox__filtered__only_those(query: str, found: int, admin: Client, alice: Person) -> None:
+def test_inbox__filtered__contains_only_matches(
+    query: str, found: int, admin: Client, alice: Person
+) -> None:
     ask(alice, refund())
     assert len(admin.get(f"/inbox.json?{query}").json()["items"]) == found
 
 
-def test_inbox__more_than_a_page__goes_on(admin: Client, alice: Person) -> None:
+def test_inbox__more_than_a_page__has_a_next_page(admin: Client, alice: Person) -> None:
     ask(alice, *(refund(number) for number in range(23)))
     first = admin.get("/inbox.json").json()
     rest = admin.get(first["next"]).json()
@@ -122,7 +126,7 @@ def test_form__enter_without_a_button__approves(admin: Client, alice: Person) ->
         ({"answer/on": "soon"}, "Must be a date"),
     ],
 )
-def test_form__mistake__is_shown_at_its_field_and_nothing_typed_is_lost(
+def test_form__mistake__is_reported_at_its_field_and_typed_text_is_kept(
     changes: dict[str, str], said: str, admin: Client, alice: Person
 ) -> None:
     ask(alice, refund())
@@ -135,13 +139,13 @@ def test_form__mistake__is_shown_at_its_field_and_nothing_typed_is_lost(
     assert Ticket.objects.get().status == "pending"
 
 
-def test_form__refused__needs_no_answer(admin: Client, alice: Person) -> None:
+def test_form__refused__requires_no_answer(admin: Client, alice: Person) -> None:
     ask(alice, refund())
     admin.post("/ticket/k1", FORM | {"action": "cancel", "reason": "too much"})
     assert Ticket.objects.get().status == "cancelled"
 
 
-def test_form__hostile_schema__stays_text(admin: Client, alice: Person) -> None:
+def test_form__hostile_schema__is_escaped(admin: Client, alice: Person) -> None:
     properties = {text: {"type": "string", "description": text} for text in HOSTILE}
     schema = {"type": "object", "title": HOSTILE[0], "properties": properties}
     ask(alice, refund(response_schema=schema, tool_name=HOSTILE[0], reason=HOSTILE[1]))
@@ -152,7 +156,7 @@ def test_form__hostile_schema__stays_text(admin: Client, alice: Person) -> None:
 
 @pytest.mark.parametrize("origin", ["inbox", "run"])
 @pytest.mark.parametrize(("action", "said"), [("resume", "approved"), ("cancel", "refused")])
-def test_race__lost__tells_who_decided_what(
+def test_race__lost__shows_who_decided(
     action: str, said: str, origin: str, admin: Client, alice: Person
 ) -> None:
     ask(alice, refund(), refund(2))
@@ -167,14 +171,14 @@ def test_race__lost__tells_who_decided_what(
     assert 'action="/ticket/k2"' in shown
 
 
-def test_race__run_cancelled_meanwhile__says_so(admin: Client, alice: Person) -> None:
+def test_race__run_cancelled_meanwhile__reports_it(admin: Client, alice: Person) -> None:
     ask(alice, refund())
     runs.cancel_run(actor=alice.actor, run_id="r1")
     response = admin.post("/ticket/k1", FORM | GOOD)
     assert "Its run ended or continued without a decision" in response.content.decode()
 
 
-def test_poll__news__tells_and_swaps_no_form(admin: Client, alice: Person) -> None:
+def test_poll__new_tickets__shows_a_notice_and_keeps_forms(admin: Client, alice: Person) -> None:
     ask(alice, refund(), refund(2))
     first, last = Ticket.objects.order_by("pk")
     at = f"/inbox?newest={last.pk}&oldest={first.pk}&count=2"
@@ -186,7 +190,7 @@ def test_poll__news__tells_and_swaps_no_form(admin: Client, alice: Person) -> No
     assert "<form" not in part
 
 
-def test_inbox__queries__do_not_grow_with_tickets(
+def test_inbox__number_of_queries__does_not_depend_on_tickets(
     admin: Client,
     alice: Person,
     count_queries: Callable[[Client, str], int],

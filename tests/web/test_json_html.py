@@ -18,7 +18,7 @@ patient = settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 
 @patient
 @given(strategies.values)
-def test_pretty__any_value__reads_back_the_same(value: values.JSON) -> None:
+def test_pretty__any_value__round_trips(value: values.JSON) -> None:
     assert values.same(values.load(pretty(value)), value)
 
 
@@ -29,14 +29,14 @@ def test_pretty__number__keeps_its_spelling(text: str) -> None:
 
 @patient
 @given(strategies.values)
-def test_tree__any_value__holds_no_markup_of_its_own(value: values.JSON) -> None:
+def test_tree__any_value__is_escaped(value: values.JSON) -> None:
     marked = {"<script>": value, "s": ["<b>&\"'"]}
     html = json_tree(marked, "/pieces")
     assert "<script>" not in html
     assert "<b>" not in html
 
 
-def test_scalar__long_string__is_cut_with_its_length() -> None:
+def test_scalar__long_string__is_truncated_with_its_length() -> None:
     html = scalar("x" * 5000)
     assert "5,000 characters" in html
     assert len(html) < 1000
@@ -56,7 +56,7 @@ def _pointers(value: values.JSON, pointer: str = "") -> list[str]:
 
 @patient
 @given(strategies.values)
-def test_line_of__any_place__leads_to_it(value: values.JSON) -> None:
+def test_line_of__any_place__contains_it(value: values.JSON) -> None:
     text = pretty({"top": value})
     for pointer in _pointers({"top": value}):
         line = line_of(text, pointer)
@@ -73,7 +73,7 @@ def test_line_of__known_text__is_exact(pointer: str, line: int) -> None:
     assert line_of(text, pointer) == line
 
 
-def test_diff_table__all_kinds__are_told_apart() -> None:
+def test_diff_table__all_kinds__are_distinguished() -> None:
     rows = diffs.rows({"a": 1, "b": None}, {"a": 2, "c": "x"})
     lines = {line["pointer"]: line for line in diff_table(rows)["lines"]}
     assert (lines["/a"]["before"], lines["/a"]["after"]) == ("1", "2")

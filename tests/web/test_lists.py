@@ -72,7 +72,7 @@ def test_changes__csv__has_the_fields_and_rows_of_the_json(
     check("change-list", admin, alice)
 
 
-def test_lists__known__are_these() -> None:
+def test_lists__all__are_tested() -> None:
     assert LISTS == [
         "audit-list",
         "change-list",
@@ -98,7 +98,7 @@ def test_lists__known__are_these() -> None:
     ]
 
 
-def test_csv__many_pages__all_rows_with_the_filters(
+def test_csv__many_pages__contains_all_rows_with_the_filters(
     admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(threads, "PAGE", 2)
@@ -109,7 +109,7 @@ def test_csv__many_pages__all_rows_with_the_filters(
     assert [row["id"] for row in rows] == [f"a{number}" for number in range(7)]
 
 
-def test_csv__pages_without_a_fit__go_on_to_the_next(
+def test_csv__pages_without_matches__continues_with_the_next(
     admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(entry_list, "PAGE", 1)
@@ -121,12 +121,12 @@ def test_csv__pages_without_a_fit__go_on_to_the_next(
     assert [row["key"] for row in rows] == ["a", "b", "c"]
 
 
-def test_csv__wrong_filter__is_refused_before_it_begins(admin: Client) -> None:
+def test_csv__invalid_filter__is_refused_before_it_starts(admin: Client) -> None:
     assert admin.get("/runs.csv?before=x").status_code == 400
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1"])
-def test_cell__formula__is_text(text: str, admin: Client, alice: Person) -> None:
+def test_cell__formula__is_escaped(text: str, admin: Client, alice: Person) -> None:
     assert cell(text) == f"'{text}"
     make_thread(alice.actor, "t", title=text)
     (row,) = read_csv(admin, "/threads.csv")
@@ -137,7 +137,7 @@ def test_cell__formula__is_text(text: str, admin: Client, alice: Person) -> None
     ("value", "shown"),
     [(None, ""), (-3, "-3"), (True, "true"), ("a,b", "a,b"), ({"a": "ü"}, '{"a":"ü"}')],
 )
-def test_cell__value__as_people_write_it(value: object, shown: str) -> None:
+def test_cell__value__is_readable(value: object, shown: str) -> None:
     assert cell(value) == shown
 
 
@@ -157,7 +157,7 @@ ADMINS = {"audit-list", "member-list", "token-list"}
 
 
 @pytest.mark.parametrize("name", LISTS)
-def test_list__viewer__reads_what_its_page_shows_them(
+def test_list__viewer__contains_what_the_page_shows(
     name: str, viewer: Client, alice: Person
 ) -> None:
     tell(alice.actor)
@@ -170,7 +170,7 @@ def test_list__viewer__reads_what_its_page_shows_them(
 
 
 @pytest.mark.parametrize("name", LISTS)
-def test_list__other_workspace__holds_nothing_of_this_one(
+def test_list__other_workspace__contains_nothing_of_this_one(
     name: str, stranger: Client, alice: Person
 ) -> None:
     tell(alice.actor)
@@ -188,7 +188,7 @@ def test_list__other_workspace__holds_nothing_of_this_one(
         assert [word for word in names if f'"{word}' in shown] == []
 
 
-def test_lists__secrets__never_leave(admin: Client, viewer: Client, alice: Person) -> None:
+def test_lists__secrets__are_never_included(admin: Client, viewer: Client, alice: Person) -> None:
     key = "sk-live-0123456789abcdef"
     make_record(alice.actor, "providers", "openai", {"adapter": "openai", "api_key": key})
     _, secret = create_webhook(
@@ -228,7 +228,7 @@ def test_history__any_key__is_listed_page_by_page_without_values(
     assert admin.get("/entry/history/nothing/k.json").status_code == 404
 
 
-def test_runs_of_a_thread__are_its_own_with_all_pages(
+def test_runs_of_a_thread__list__contains_all_pages(
     admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runs, "PAGE", 1)
@@ -255,7 +255,7 @@ def test_runs_of_a_thread__are_its_own_with_all_pages(
         ("/sessions", "sessions"),
     ],
 )
-def test_page__of_a_list__links_to_both_formats(
+def test_page__of_a_list__links_to_json_and_csv(
     path: str, name: str, admin: Client, alice: Person
 ) -> None:
     tell(alice.actor)

@@ -38,7 +38,7 @@ PAGES = {
 
 @pytest.mark.parametrize("name", PAGES)
 @pytest.mark.usefixtures("box")
-def test_mailbox__each_page__answers_within_its_queries(
+def test_mailbox__each_page__uses_a_bounded_number_of_queries(
     name: str,
     admin: Client,
     count_queries: Callable[[Client, str], int],
@@ -47,13 +47,13 @@ def test_mailbox__each_page__answers_within_its_queries(
     baseline(name, count_queries(admin, PAGES[name]))
 
 
-def test_mailbox__empty__shows_how_to_put_work_in(admin: Client) -> None:
+def test_mailbox__empty__shows_how_to_enqueue(admin: Client) -> None:
     shown = page(admin, "/mailbox")
     assert "The mailbox is empty" in shown
     assert "curl -X POST" in shown
 
 
-def test_mailbox__list__tells_status_reason_thread_and_holder(
+def test_mailbox__list__shows_status_reason_thread_and_claimer(
     box: dict[str, str], admin: Client
 ) -> None:
     shown = page(admin, "/mailbox")
@@ -72,7 +72,7 @@ def test_mailbox__list__tells_status_reason_thread_and_holder(
         ("status=Acked", []),
     ],
 )
-def test_mailbox__filtered__only_those(
+def test_mailbox__filtered__contains_only_matches(
     query: str, found: list[str], box: dict[str, str], admin: Client
 ) -> None:
     rows = admin.get(f"/mailbox.json?{query}").json()["items"]
@@ -80,7 +80,7 @@ def test_mailbox__filtered__only_those(
     assert ("No dispatches match" in page(admin, f"/mailbox?{query}")) == (not found)
 
 
-def test_mailbox__many__pages_newest_first(alice: Person, admin: Client) -> None:
+def test_mailbox__many__are_paged_newest_first(alice: Person, admin: Client) -> None:
     make_thread(alice.actor, "t1")
     ids = [enqueue(alice) for _ in range(60)]
     first = admin.get("/mailbox.json").json()
@@ -89,14 +89,14 @@ def test_mailbox__many__pages_newest_first(alice: Person, admin: Client) -> None
     assert second["next"] is None
 
 
-def test_letter__replayed__is_in_line_again(box: dict[str, str], admin: Client) -> None:
+def test_dead_letter__replayed__is_queued_again(box: dict[str, str], admin: Client) -> None:
     response = admin.post(f"/mailbox/{box['DeadLetter']}/replay", headers=htmx("mailbox"))
     assert "mailbox" in response["HX-Location"]
     assert status(box["DeadLetter"]) == "Queued"
     assert admin.post(f"/mailbox/{box['DeadLetter']}/replay").status_code == 409
 
 
-def test_letter__replayed__leaves_the_list_as_it_was_filtered(
+def test_dead_letter__replayed__keeps_the_filters_of_the_list(
     box: dict[str, str], admin: Client
 ) -> None:
     here = {"HX-Current-URL": "http://testserver/mailbox?status=DeadLetter"}
@@ -104,7 +104,7 @@ def test_letter__replayed__leaves_the_list_as_it_was_filtered(
     assert json.loads(response["HX-Location"])["path"] == "/mailbox?status=DeadLetter"
 
 
-def test_letters__replayed_all__after_a_look_at_them(box: dict[str, str], editor: Client) -> None:
+def test_dead_letters__replayed__after_a_confirmation(box: dict[str, str], editor: Client) -> None:
     asked = page(editor, "/mailbox/replay?thread=t1")
     assert "Replay 1" in asked
     assert "t1: boom" in asked
@@ -114,7 +114,7 @@ def test_letters__replayed_all__after_a_look_at_them(box: dict[str, str], editor
     assert AuditRow.objects.get(action="dispatch.replay").reason == "fixed"
 
 
-def test_letters__cleared__by_admins_only_and_with_a_reason(
+def test_dead_letters__cleared__by_admins_only_and_with_a_reason(
     box: dict[str, str], admin: Client, editor: Client
 ) -> None:
     assert editor.get("/mailbox/clear").status_code == 403
@@ -126,14 +126,14 @@ def test_letters__cleared__by_admins_only_and_with_a_reason(
     assert AuditRow.objects.get(action="dispatch.clear").reason == "old news"
 
 
-def test_dispatch__cancelled__only_when_queued(box: dict[str, str], admin: Client) -> None:
+def test_dispatch__not_queued__cannot_be_cancelled(box: dict[str, str], admin: Client) -> None:
     assert "No worker will process it" in page(admin, f"/mailbox/{box['Queued']}/cancel")
     admin.post(f"/mailbox/{box['Queued']}/cancel", {"reason": "not needed"})
     assert status(box["Queued"]) == "Cancelled"
     assert admin.post(f"/mailbox/{box['Claimed']}/cancel").status_code == 409
 
 
-def test_mailbox__viewer_and_stranger__see_what_is_theirs_and_change_nothing(
+def test_mailbox__viewer_and_non_member__have_their_access_and_change_nothing(
     box: dict[str, str], viewer: Client, stranger: Client
 ) -> None:
     shown = page(viewer, "/mailbox")

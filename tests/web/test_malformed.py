@@ -98,7 +98,7 @@ def client(admin: Client) -> Client:
 
 
 @pytest.mark.parametrize("bad", [NUL, SQUARED, HUGE], ids=["nul", "squared", "huge"])
-def test_pages__bad_query__is_no_error_of_ours(bad: str, client: Client, alice: Person) -> None:
+def test_pages__invalid_query__is_no_server_error(bad: str, client: Client, alice: Person) -> None:
     fill(alice)
     answers = {path: status(client, "GET", path) for path in bad_pages(bad)}
     assert {path: code for path, code in answers.items() if code >= 500} == {}
@@ -107,7 +107,7 @@ def test_pages__bad_query__is_no_error_of_ours(bad: str, client: Client, alice: 
 
 
 @pytest.mark.parametrize("bad", [NUL, SQUARED, HUGE], ids=["nul", "squared", "huge"])
-def test_addresses__bad_parts__are_no_error_of_ours(bad: str, client: Client) -> None:
+def test_urls__invalid_parts__are_no_server_error(bad: str, client: Client) -> None:
     answers = {
         (method, path): status(client, method, path)
         for path in bad_addresses(bad)
@@ -118,7 +118,7 @@ def test_addresses__bad_parts__are_no_error_of_ours(bad: str, client: Client) ->
 
 
 @pytest.mark.parametrize("bad", [NUL, SQUARED, HUGE], ids=["nul", "squared", "huge"])
-def test_forms__bad_field__is_no_error_of_ours(bad: str, client: Client, alice: Person) -> None:
+def test_forms__invalid_field__is_no_server_error(bad: str, client: Client, alice: Person) -> None:
     fill(alice)
     forms: dict[tuple[str, frozenset[str]], dict[str, str]] = {}
     for page in PAGES:
@@ -147,14 +147,14 @@ def test_forms__bad_field__is_no_error_of_ours(bad: str, client: Client, alice: 
         "/state?%00=1",
     ],
 )
-def test_page__nul__is_told(path: str, client: Client) -> None:
+def test_page__nul__is_400(path: str, client: Client) -> None:
     response = client.get(path)
     assert response.status_code == 400
     assert b"NUL" in response.content
 
 
 @pytest.mark.parametrize("action", ["/run/cancel/r1", "/thread/fork/t1?at=0", "/workspaces"])
-def test_post__nul__is_told_and_writes_nothing(action: str, client: Client, alice: Person) -> None:
+def test_post__nul__is_400_and_writes_nothing(action: str, client: Client, alice: Person) -> None:
     make_thread(alice.actor, "t1")
     make_run(alice.actor, "t1", "r1")
     response = client.post(action, {"reason": NUL, "workspace": NUL, "id": "t2"})
@@ -163,7 +163,7 @@ def test_post__nul__is_told_and_writes_nothing(action: str, client: Client, alic
 
 
 @pytest.mark.parametrize("expected", ["²", "abc", "-1", HUGE])
-def test_restore__expected_is_no_revision__writes_nothing(
+def test_restore__malformed_expected_revision__writes_nothing(
     expected: str, client: Client, alice: Person
 ) -> None:
     make_thread(alice.actor, "t1")
@@ -174,9 +174,7 @@ def test_restore__expected_is_no_revision__writes_nothing(
     assert Thread.objects.get().revision == before
 
 
-def test_namespace__history_longer_than_a_number_holds__is_told(
-    client: Client, alice: Person
-) -> None:
+def test_namespace__history_beyond_an_integer__is_refused(client: Client, alice: Person) -> None:
     make_namespace(alice.actor, "notes")
     fields = {"schema": "{}", "default": "{}", "base": 1, "history_keep_seconds": 10**12}
     response = client.post("/namespaces/notes/edit", fields)
@@ -184,7 +182,7 @@ def test_namespace__history_longer_than_a_number_holds__is_told(
     assert b"less than or equal to" in response.content
 
 
-def test_bulk_undo__version_beyond_a_bigint__is_told(client: Client) -> None:
+def test_bulk_undo__version_beyond_a_bigint__is_refused(client: Client) -> None:
     made = f'[["notes", "k", {HUGE}]]'
     response = client.post("/entries/bulk/undo", {"action": "undelete", "entries": made})
     assert response.status_code == 400

@@ -22,14 +22,16 @@ def member(name: str) -> int:
     return Membership.objects.get(user__username=name, workspace__slug="acme").pk
 
 
-def test_members__listed__with_roles_and_ways(admin: Client, bob: Person, mallory: Person) -> None:
+def test_members__listed__with_roles_and_sign_in_methods(
+    admin: Client, bob: Person, mallory: Person
+) -> None:
     shown = page(admin, "/members")
     assert "<strong>bob</strong>" in shown
     assert "mallory" not in shown
     assert "<option selected>viewer</option>" in shown
 
 
-def test_member__added__the_link_is_shown_once_and_lets_in(admin: Client, client: Client) -> None:
+def test_member__added__link_is_shown_once_and_works(admin: Client, client: Client) -> None:
     response = admin.post("/members", {"username": "carol", "role": "editor"})
     assert response.status_code == 201
     found = re.search(r"/login/once/[\w-]+", response.content.decode())
@@ -54,7 +56,7 @@ def test_member__known_user__is_added_without_a_link(admin: Client, mallory: Per
         ({"username": "x", "role": "emperor"}, "emperor"),
     ],
 )
-def test_member__wrong_form__says_so_at_the_field(
+def test_member__invalid_form__is_reported_at_the_field(
     form: dict[str, str], said: str, admin: Client, bob: Person
 ) -> None:
     response = admin.post("/members", form)
@@ -62,7 +64,7 @@ def test_member__wrong_form__says_so_at_the_field(
     assert said in response.content.decode()
 
 
-def test_member__role_changed_then_removed(admin: Client, bob: Person) -> None:
+def test_member__role_changed__then_removed(admin: Client, bob: Person) -> None:
     admin.post(f"/members/{member('bob')}/role", {"role": "editor"})
     assert Membership.objects.get(pk=member("bob")).role == "editor"
     assert "This member loses access" in page(admin, f"/members/{member('bob')}/remove")
@@ -71,7 +73,7 @@ def test_member__role_changed_then_removed(admin: Client, bob: Person) -> None:
     assert AuditRow.objects.filter(action="member.remove", reason="left").exists()
 
 
-def test_member__last_admin__stays(admin: Client) -> None:
+def test_member__last_admin__cannot_be_removed(admin: Client) -> None:
     response = admin.post(f"/members/{member('alice')}/remove")
     assert response.status_code == 409
     assert "The last admin cannot be removed" in response.content.decode()
@@ -80,7 +82,7 @@ def test_member__last_admin__stays(admin: Client) -> None:
 @pytest.mark.parametrize(
     "path", ["/members", "/members/{}/remove", "/members/{}/sessions", "/access"]
 )
-def test_members__others__may_not_look(
+def test_members__other_roles__cannot_open_the_page(
     path: str, viewer: Client, editor: Client, stranger: Client, alice: Person
 ) -> None:
     path = path.format(member("alice"))
@@ -91,7 +93,7 @@ def test_members__others__may_not_look(
 
 
 @pytest.mark.parametrize("action", ["role", "link", "remove", "sessions"])
-def test_members__posted_by_others__changes_nothing(
+def test_members__post_by_other_roles__changes_nothing(
     action: str, viewer: Client, editor: Client, stranger: Client, alice: Person
 ) -> None:
     path, form = f"/members/{member('alice')}/{action}", {"role": "viewer"}
@@ -101,7 +103,7 @@ def test_members__posted_by_others__changes_nothing(
     assert Membership.objects.get(pk=member("alice")).role == "admin"
 
 
-def test_member__sessions_ended__is_out_in_every_browser(
+def test_member__sessions_ended__is_signed_out_in_every_browser(
     admin: Client, viewer: Client, bob: Person
 ) -> None:
     assert viewer.get("/").status_code == 200
@@ -116,7 +118,7 @@ def log_in(client: Client, agent: str) -> None:
     client.post("/login", form, headers={"User-Agent": agent})
 
 
-def test_sessions__own__listed_ended_one_by_one_and_everywhere(
+def test_sessions__own__are_listed_and_ended_singly_and_together(
     client: Client, alice: Person
 ) -> None:
     set_password(user=alice.user, password=PASSWORD)
@@ -138,7 +140,7 @@ def test_sessions__own__listed_ended_one_by_one_and_everywhere(
     assert [b.get("/sessions").status_code for b in (client, phone, office)] == [302] * 3
 
 
-def test_sessions__of_somebody_else__cannot_be_named(viewer: Client, alice: Person) -> None:
+def test_sessions__of_another_user__cannot_be_ended(viewer: Client, alice: Person) -> None:
     alice.browser()
     assert viewer.post("/sessions/0123456789abcdef0123/end").status_code == 404
     assert UserSession.objects.filter(user=alice.user).exists()
@@ -175,7 +177,7 @@ def test_token__rotated_without_a_choice_or_by_others__is_refused(
     assert ApiToken.objects.count() == before
 
 
-def test_access__member_and_token__verdict_and_reasons(
+def test_access__member_and_token__shows_result_and_reasons(
     admin: Client, alice: Person, bob: Person
 ) -> None:
     assert "Choose a member or a token" in page(admin, "/access")
@@ -194,7 +196,7 @@ def test_access__member_and_token__verdict_and_reasons(
     assert "other is outside its grant" in shown
 
 
-def test_access__config__only_admins_write(admin: Client, alice: Person) -> None:
+def test_access__config__only_admins_may_write(admin: Client, alice: Person) -> None:
     make_person("erin", "acme", Role.EDITOR)
     shown = page(admin, "/access?username=erin&namespace=config.models")
     assert "may not write" in shown
@@ -204,7 +206,7 @@ def test_access__config__only_admins_write(admin: Client, alice: Person) -> None
 
 
 @pytest.mark.parametrize("path", ["/members", "/access", "/sessions", "/members/{}/remove"])
-def test_page__members__within_its_queries(
+def test_page__members__uses_a_bounded_number_of_queries(
     path: str,
     admin: Client,
     bob: Person,

@@ -38,7 +38,7 @@ def scrape(client: Client) -> dict[str, float]:
     return {name: float(value) for name, value in found}
 
 
-def test_metrics__filled__tell_storage_queues_and_compaction(
+def test_metrics__with_data__contain_storage_queues_and_compaction(
     client: Client, alice: Person, mallory: Person
 ) -> None:
     tell(alice.actor)
@@ -59,7 +59,7 @@ def test_metrics__filled__tell_storage_queues_and_compaction(
     assert 0 <= found['commonhold_sweep_age_seconds{sweep="measure storage"}'] < 600
 
 
-def test_metrics__calls__are_counters_that_survive_the_purge(
+def test_metrics__calls__are_counters_unaffected_by_the_purge(
     client: Client, alice: Person, mallory: Person
 ) -> None:
     old = int(time.time()) // 60 - 49 * 60
@@ -81,7 +81,9 @@ def test_metrics__calls__are_counters_that_survive_the_purge(
     assert scrape(client)['commonhold_calls_total{outcome="write"}'] == 4
 
 
-def test_metrics__calls_of_the_api__are_in_it_once_flushed(client: Client, alice: Person) -> None:
+def test_metrics__calls_of_the_api__are_included_after_a_flush(
+    client: Client, alice: Person
+) -> None:
     make_namespace(alice.actor)
     counter.flush()
     before = scrape(client)['commonhold_calls_total{outcome="write"}']
@@ -90,13 +92,13 @@ def test_metrics__calls_of_the_api__are_in_it_once_flushed(client: Client, alice
     assert scrape(client)['commonhold_calls_total{outcome="write"}'] == before + 1
 
 
-def test_metrics__nothing_yet__are_zero(client: Client, db: None) -> None:
+def test_metrics__no_data__are_zero(client: Client, db: None) -> None:
     found = scrape(client)
     assert found['commonhold_storage_bytes{part="messages"}'] == 0
     assert found['commonhold_calls_total{outcome="conflict"}'] == 0
 
 
-def test_metrics__any_amount__cost_two_statements(
+def test_metrics__any_amount_of_data__use_two_statements(
     alice: Person, count_queries: Callable[[Client, str], int]
 ) -> None:
     client = Client(headers={"Authorization": f"Bearer {TOKEN}"})
@@ -109,6 +111,6 @@ def test_metrics__without_the_token__are_refused(presented: str, client: Client)
     assert (response.status_code, response.content) == (401, b"")
 
 
-def test_metrics__no_token_set__are_not_there(client: Client, settings: Any, db: None) -> None:
+def test_metrics__no_token_configured__are_404(client: Client, settings: Any, db: None) -> None:
     settings.METRICS_TOKEN = ""
     assert client.get("/metrics", headers={"Authorization": "Bearer "}).status_code == 404

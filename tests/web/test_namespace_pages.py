@@ -21,7 +21,7 @@ def fields(**changes: Any) -> dict[str, Any]:
     return given | changes
 
 
-def test_register__valid__is_there_for_programs(admin: Client, alice: Person) -> None:
+def test_register__valid__is_available_in_the_api(admin: Client, alice: Person) -> None:
     response = admin.post("/namespaces/+new", fields(ttl_seconds=60, description="Plans"))
     assert response["Location"] == "/namespaces/team"
     known = find_definition(alice.actor, "team", fresh=True)
@@ -44,7 +44,7 @@ def test_register__valid__is_there_for_programs(admin: Client, alice: Person) ->
         ({"ttl_seconds": "-1"}, "greater than or equal to 1"),
     ],
 )
-def test_register__not_acceptable__says_why_and_stores_nothing(
+def test_register__invalid__states_the_reason_and_stores_nothing(
     changes: dict[str, str], said: str, admin: Client
 ) -> None:
     response = admin.post("/namespaces/+new", fields(**changes))
@@ -64,7 +64,9 @@ STRICTER = '{\n  "properties": {"n": {"type": "integer"}}\n}'
 
 
 @pytest.mark.usefixtures("numbers")
-def test_edit__check__shows_what_would_break_and_saves_nothing(admin: Client) -> None:
+def test_edit__check__shows_entries_that_would_become_invalid_and_saves_nothing(
+    admin: Client,
+) -> None:
     response = admin.post("/namespaces/team/edit", fields(schema=STRICTER, base=1, check="yes"))
     page = response.content.decode()
     assert "1 entry does not match" in page
@@ -73,7 +75,7 @@ def test_edit__check__shows_what_would_break_and_saves_nothing(admin: Client) ->
 
 
 @pytest.mark.usefixtures("numbers")
-def test_edit__breaks_entries__saves_only_when_agreed(admin: Client) -> None:
+def test_edit__invalidates_entries__is_saved_only_if_accepted(admin: Client) -> None:
     first = admin.post("/namespaces/team/edit", fields(schema=STRICTER, base=1))
     assert b"Save anyway" in first.content
     assert Namespace.objects.open().get().schema_version == 1
@@ -85,7 +87,7 @@ def test_edit__breaks_entries__saves_only_when_agreed(admin: Client) -> None:
 
 
 @pytest.mark.usefixtures("numbers")
-def test_edit__changed_meanwhile__refuses_and_keeps_the_text(admin: Client) -> None:
+def test_edit__changed_meanwhile__is_refused_and_the_text_is_kept(admin: Client) -> None:
     admin.post("/namespaces/team/edit", fields(base=1))
     response = admin.post("/namespaces/team/edit", fields(schema=STRICTER, base=1, agreed=1))
     assert response.status_code == 422
@@ -131,7 +133,7 @@ def test_unregister__no_choice_made__is_refused(admin: Client) -> None:
 
 @pytest.mark.usefixtures("numbers")
 @pytest.mark.parametrize("action", ["edit", "unregister", "reregister"])
-def test_write__other_workspace__looks_absent(action: str, stranger: Client) -> None:
+def test_write__other_workspace__appears_absent(action: str, stranger: Client) -> None:
     assert stranger.post(f"/namespaces/team/{action}", fields(base=1)).status_code == 404
 
 
@@ -141,7 +143,7 @@ def test_write__editor__is_refused(action: str, editor: Client) -> None:
     assert editor.post(f"/namespaces/team/{action}", fields(base=1)).status_code == 403
 
 
-def test_list__many__pages_and_filters(admin: Client, alice: Person) -> None:
+def test_list__many__is_paged_and_filtered(admin: Client, alice: Person) -> None:
     for number in range(55):
         make_namespace(alice.actor, f"n{number:02}")
     make_namespace(alice.actor, "other")
@@ -154,7 +156,7 @@ def test_list__many__pages_and_filters(admin: Client, alice: Person) -> None:
     assert [item["name"] for item in filtered["items"]] == ["n50", "n51", "n52", "n53", "n54"]
 
 
-def test_list__nothing_yet__shows_how_to_begin(admin: Client) -> None:
+def test_list__empty__shows_how_to_begin(admin: Client) -> None:
     page = admin.get("/namespaces").content.decode()
     assert "No namespaces yet" in page
     command = re.search(r"<code>(curl .*?)</code>", page, re.S)
@@ -164,7 +166,7 @@ def test_list__nothing_yet__shows_how_to_begin(admin: Client) -> None:
     json.loads(body[1].replace("&quot;", '"'))
 
 
-def test_namespaces__many_entries__bytes_as_last_measured(
+def test_namespaces__many_entries__show_the_last_measured_bytes(
     admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(namespace_list, "_LISTED", 1)

@@ -36,7 +36,7 @@ def sums(client: Client) -> dict[str, tuple[str, str]]:
     return {label: (count, url.replace("&amp;", "&")) for url, label, count in found}
 
 
-def test_overview__quiet__says_that_nothing_waits(admin: Client) -> None:
+def test_overview__nothing_pending__says_so(admin: Client) -> None:
     assert sums(admin) == {}
     assert "no stuck runs, pending tickets" in page(admin, "/")
 
@@ -85,7 +85,7 @@ def test_overview__of_another_workspace__counts_nothing(stranger: Client, alice:
     assert sums(stranger) == {}
 
 
-def test_overview__busiest_namespaces__by_writes_of_a_day(
+def test_overview__busiest_namespaces__are_ordered_by_writes_per_day(
     admin: Client, stranger: Client, alice: Person
 ) -> None:
     assert "No entries written in the last 24 hours" in page(admin, "/")
@@ -106,7 +106,7 @@ def test_overview__busiest_namespaces__by_writes_of_a_day(
     assert ">loud<" not in page(stranger, "/")
 
 
-def test_overview__more_changes_than_it_looks_at__reckons_the_day(
+def test_overview__more_changes_than_it_reads__extrapolates_the_day(
     admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_namespace(alice.actor, "loud")
@@ -135,7 +135,7 @@ def busy(person: Person) -> None:
         )
 
 
-def test_overview__busy_hour__has_lines_numbers_and_words(admin: Client, alice: Person) -> None:
+def test_overview__busy_hour__has_lines_numbers_and_texts(admin: Client, alice: Person) -> None:
     busy(alice)
     shown = page(admin, "/")
     for said in (

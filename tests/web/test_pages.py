@@ -67,7 +67,7 @@ def notes(alice: Person) -> None:
 
 @pytest.mark.parametrize("name", PAGES)
 @pytest.mark.usefixtures("notes")
-def test_page__member__answers_within_its_queries(
+def test_page__member__uses_a_bounded_number_of_queries(
     name: str,
     admin: Client,
     count_queries: Callable[[Client, str], int],
@@ -77,7 +77,7 @@ def test_page__member__answers_within_its_queries(
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_page__anonymous__goes_to_login(name: str, client: Client, db: None) -> None:
+def test_page__anonymous__redirects_to_login(name: str, client: Client, db: None) -> None:
     response = client.get(PAGES[name])
     assert response.status_code == 302
     assert response["Location"].startswith("/login?next=/")
@@ -94,7 +94,7 @@ def test_page__anonymous_htmx__redirects_the_whole_page(
 
 @pytest.mark.parametrize("name", PAGES)
 @pytest.mark.usefixtures("notes")
-def test_page__viewer__reads_but_does_not_edit(name: str, viewer: Client) -> None:
+def test_page__viewer__can_read_but_not_edit(name: str, viewer: Client) -> None:
     refused = name in EDITORS_ONLY | ADMINS_ONLY
     assert viewer.get(PAGES[name]).status_code == (403 if refused else 200)
 
@@ -115,7 +115,7 @@ ADDRESSES = {
 
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.EDITOR, Role.ADMIN], ids=str)
-def test_pages__all_that_there_are__open_for_their_role_alone(
+def test_pages__all__open_for_their_role_only(
     role: Role, request: pytest.FixtureRequest, alice: Person
 ) -> None:
     fill(alice)
@@ -131,13 +131,13 @@ def test_pages__all_that_there_are__open_for_their_role_alone(
 
 @pytest.mark.parametrize("name", sorted(ADMINS_ONLY))
 @pytest.mark.usefixtures("notes")
-def test_page__editor__does_not_change_namespaces(name: str, editor: Client) -> None:
+def test_page__editor__cannot_change_namespaces(name: str, editor: Client) -> None:
     assert editor.get(PAGES[name]).status_code == 403
 
 
 @pytest.mark.parametrize("name", [name for name in PAGES if "notes" in PAGES[name]])
 @pytest.mark.usefixtures("notes")
-def test_page__foreign_workspace__looks_absent(name: str, stranger: Client) -> None:
+def test_page__other_workspace__appears_absent(name: str, stranger: Client) -> None:
     response = stranger.get(PAGES[name])
     if name in ("new entry", "state as JSON"):
         assert b"thread::t1" not in response.content
@@ -156,7 +156,7 @@ def test_page__any__is_private_and_not_stored(name: str, admin: Client) -> None:
 
 
 @pytest.mark.usefixtures("notes")
-def test_page__htmx__answers_only_the_part(admin: Client) -> None:
+def test_page__htmx__returns_only_the_part(admin: Client) -> None:
     headers = {"HX-Request": "true", "HX-Request-Type": "partial", "HX-Target": "div#entry"}
     response = admin.get("/state/notes/thread::t1", headers=headers)
     assert b"<html" not in response.content
@@ -164,7 +164,7 @@ def test_page__htmx__answers_only_the_part(admin: Client) -> None:
 
 
 @pytest.mark.usefixtures("notes")
-def test_page__htmx_history_restore__answers_the_whole_page(admin: Client) -> None:
+def test_page__htmx_history_restore__returns_the_whole_page(admin: Client) -> None:
     headers = {"HX-Request": "true", "HX-Request-Type": "full"}
     assert b"<html" in admin.get("/state/notes/thread::t1", headers=headers).content
 
@@ -178,7 +178,7 @@ def test_page__user_without_workspace__says_so(client: Client, alice: Person) ->
     assert b"not a member of a workspace" in response.content
 
 
-def test_page__unknown_address__is_our_404(admin: Client) -> None:
+def test_page__unknown_path__is_a_404_page(admin: Client) -> None:
     response = admin.get("/nothing/here")
     assert response.status_code == 404
     assert b"Page not found" in response.content

@@ -50,7 +50,7 @@ def holders(shown: str) -> dict[str, str]:
     return dict(rows)
 
 
-def test_state_keys__plugin__shown_with_its_parts_and_who_holds_them(
+def test_state_keys__plugin__is_shown_with_its_parts_and_number_of_threads(
     admin: Client, kit: Person
 ) -> None:
     shown = page(admin, "/state-keys")
@@ -63,14 +63,16 @@ def test_state_keys__plugin__shown_with_its_parts_and_who_holds_them(
     assert "__runtime.run_lifecycle" in shown
 
 
-def test_state_keys__more_threads_than_are_looked_at__counts_the_newest(
+def test_state_keys__many_threads__counts_the_newest(
     admin: Client, kit: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(state_keys, "NEWEST", 1)
     assert holders(page(admin, "/state-keys")) == {"kit.facts": "1", "kit.plan": "0", "own": "1"}
 
 
-def test_uninstall__asked__says_what_goes_and_what_stays(admin: Client, kit: Person) -> None:
+def test_uninstall__confirmation__shows_what_is_removed_and_kept(
+    admin: Client, kit: Person
+) -> None:
     shown = page(admin, "/plugins/kit/uninstall")
     assert "1 value in 1 thread will be cleared" in shown
     assert "2 values stay readable" in shown
@@ -80,7 +82,7 @@ def test_uninstall__asked__says_what_goes_and_what_stays(admin: Client, kit: Per
     assert "Its namespaces have 1 entry." in page(admin, "/plugins/kit/uninstall")
 
 
-def test_uninstall__confirmed__is_done_and_what_is_retained_is_told(
+def test_uninstall__confirmed__is_done_and_reports_retained_keys(
     admin: Client, kit: Person
 ) -> None:
     put(kit.actor, "kit.notes", "k", 1)
@@ -96,7 +98,7 @@ def test_uninstall__confirmed__is_done_and_what_is_retained_is_told(
     assert holders(shown) == {"own": "1"}
 
 
-def test_uninstall__viewer_or_stranger__does_not_get_it(
+def test_uninstall__viewer_or_non_member__is_refused(
     viewer: Client, stranger: Client, kit: Person
 ) -> None:
     assert "Uninstall…" not in page(viewer, "/state-keys")
@@ -120,7 +122,7 @@ def install(client: Client, document: object, **fields: str) -> Any:
     return client.post("/plugins/+install", {"document": text, **fields})
 
 
-def test_install__checked__shows_what_it_would_register_and_stores_nothing(
+def test_install__preview__shows_what_it_would_register_and_stores_nothing(
     admin: Client, alice: Person
 ) -> None:
     shown = install(admin, DOCUMENT, check="yes").content.decode()
@@ -132,7 +134,7 @@ def test_install__checked__shows_what_it_would_register_and_stores_nothing(
     assert not AuditRow.objects.filter(action="plugin.install").exists()
 
 
-def test_install__shown_before__is_done_with_its_reason(admin: Client, alice: Person) -> None:
+def test_install__after_a_preview__is_done_with_its_reason(admin: Client, alice: Person) -> None:
     shown = install(admin, DOCUMENT, check="yes").content.decode()
     (digest,) = re.findall(r'name="digest" value="([0-9a-f]+)"', shown)
     other = {**DOCUMENT, "description": "changed since"}
@@ -176,7 +178,7 @@ def test_install__shown_before__is_done_with_its_reason(admin: Client, alice: Pe
         ({"name": HOSTILE[0]}, "Invalid plugin name"),
     ],
 )
-def test_install__not_a_plugin__says_where_and_why(
+def test_install__not_a_plugin__reports_places_and_reasons(
     document: object, said: str, admin: Client
 ) -> None:
     answer = install(admin, document, check="yes")
@@ -186,7 +188,7 @@ def test_install__not_a_plugin__says_where_and_why(
     assert not Plugin.objects.exists()
 
 
-def test_install__viewer_and_editor__do_not_get_it(viewer: Client, editor: Client) -> None:
+def test_install__viewer_and_editor__are_refused(viewer: Client, editor: Client) -> None:
     for client in (viewer, editor):
         assert client.get("/plugins/+install").status_code == 403
         assert install(client, DOCUMENT, install="yes").status_code == 403

@@ -20,13 +20,13 @@ def say(person: Person, scope: Any, name: str = "", **body: Any) -> None:
     policies.put_policy(actor=person.actor, scope=scope, name=name, body=raw(body))
 
 
-def test_policies__none_said__shows_the_workspace_and_how_to_begin(admin: Client) -> None:
+def test_policies__none__shows_the_workspace_and_how_to_begin(admin: Client) -> None:
     shown = page(admin, "/policies")
     assert "none: defaults apply" in shown
     assert "Show agent policy" in shown
 
 
-def test_policies__said__each_with_its_fields(viewer: Client, alice: Person) -> None:
+def test_policies__set__are_listed_with_their_fields(viewer: Client, alice: Person) -> None:
     say(alice, "workspace", autocompact_threshold=900)
     say(alice, "agent", HOSTILE[0], prompt="secret recipe", fallback=None)
     shown = page(viewer, "/policies")
@@ -36,7 +36,7 @@ def test_policies__said__each_with_its_fields(viewer: Client, alice: Person) -> 
     assert "Show agent policy" not in shown, "a viewer changes nothing"
 
 
-def test_policy__of_an_agent__shows_what_holds_and_who_says_so(
+def test_policy__of_an_agent__shows_effective_values_and_their_sources(
     admin: Client, alice: Person
 ) -> None:
     say(alice, "workspace", min_gain_tokens=77)
@@ -48,7 +48,7 @@ def test_policy__of_an_agent__shows_what_holds_and_who_says_so(
     assert "Only prices.</textarea>" in shown
 
 
-def test_policy__saved__says_only_what_was_filled_in(admin: Client) -> None:
+def test_policy__saved__contains_only_filled_in_fields(admin: Client) -> None:
     fields = {
         "autocompact_threshold": "60000",
         "min_savings_ratio": "0.5",
@@ -84,7 +84,7 @@ def test_policy__saved__says_only_what_was_filled_in(admin: Client) -> None:
         ({"fallback": "hope"}, "not one of the available choices"),
     ],
 )
-def test_policy__wrong_field__is_told_beside_it(
+def test_policy__invalid_field__is_reported_beside_it(
     admin: Client, fields: dict[str, str], words: str
 ) -> None:
     response = admin.post("/policy", fields)
@@ -100,7 +100,9 @@ def test_policy__changed_meanwhile__is_not_overwritten(admin: Client, alice: Per
     assert "This policy was changed since you opened the form" in response.content.decode()
 
 
-def test_policy__of_a_thread__is_an_editors(editor: Client, viewer: Client, alice: Person) -> None:
+def test_policy__of_a_thread__can_be_changed_by_editors(
+    editor: Client, viewer: Client, alice: Person
+) -> None:
     make_thread(alice.actor, "t1")
     url = "/policy?scope=thread&name=t1"
     assert viewer.post(url, {"min_gain_tokens": "2"}).status_code == 403
@@ -127,13 +129,11 @@ def test_policy__of_a_thread_changed_meanwhile__is_not_overwritten(
 
 
 @pytest.mark.parametrize("url", ["/policy?scope=nobody", "/policy?scope=thread&name=none"])
-def test_policy__of_nothing__is_absent(admin: Client, url: str) -> None:
+def test_policy__of_a_missing_thread__is_404(admin: Client, url: str) -> None:
     assert admin.get(url).status_code == 404
 
 
-def test_thread__preview__says_savings_and_what_stands_in_the_way(
-    admin: Client, alice: Person
-) -> None:
+def test_thread__preview__shows_savings_and_obstacles(admin: Client, alice: Person) -> None:
     policy = {"summarizer": "model", "summary_model": "gpt-7", "fallback": "extractive"}
     make_thread(alice.actor, "t1", policy=raw({**policy, "summary_max_tokens": 200}))
     append(alice.actor, "t1", *conversation(8))

@@ -18,7 +18,7 @@ KINDS = sorted(problem_types(), key=lambda kind: kind.slug)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.slug)
-def test_page__every_type__is_served_to_anyone_and_explains_the_type(kind: type[Problem]) -> None:
+def test_page__every_type__is_public_and_explains_the_type(kind: type[Problem]) -> None:
     example = example_of(kind)
     response = Client().get(example["type"])
     assert response.status_code == 200
@@ -35,7 +35,7 @@ def test_page__every_type__is_served_to_anyone_and_explains_the_type(kind: type[
     assert json.loads(html.unescape(shown[1])) == example
 
 
-def test_index__links_every_type() -> None:
+def test_index__of_types__links_to_each() -> None:
     response = Client().get("/problems/")
     assert response.status_code == 200
     page = response.content.decode()

@@ -198,7 +198,7 @@ def house(one_alice: Person) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_page__one_visitor__answers_within_its_queries(
+def test_page__one_visitor__uses_the_recorded_number_of_queries(
     name: str,
     admin: Client,
     client: Client,
@@ -210,7 +210,7 @@ def test_page__one_visitor__answers_within_its_queries(
     baseline(name, count_queries(visitor, PAGES[name].format(**house)))
 
 
-def test_routes__every_get__is_counted_or_says_why_not() -> None:
+def test_routes__every_get__is_counted_or_excluded_with_a_reason() -> None:
     names = {pattern.name for pattern in urlpatterns if answers_get(pattern.callback)}
     csv = {name for name in names if name.endswith("-csv")}
     assert {name.replace("-csv", "-json") for name in csv} <= ROUTES.keys()  # the same rows
@@ -218,6 +218,6 @@ def test_routes__every_get__is_counted_or_says_why_not() -> None:
     assert not ROUTES.keys() & NOT_COUNTED.keys()
 
 
-def test_counts__each_route_and_page__is_committed() -> None:
+def test_counts__each_route_and_page__is_recorded() -> None:
     known = json.loads(BASELINE.read_text())
     assert {*ROUTES.values(), *PAGES} - known.keys() == set()

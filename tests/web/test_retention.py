@@ -11,7 +11,7 @@ from tests.web.stories import tell
 from tests.web.test_threads import page
 
 
-def test_snapshots__asked_for__after_a_look_at_how_much(admin: Client, alice: Person) -> None:
+def test_snapshots__compaction__is_requested_after_a_preview(admin: Client, alice: Person) -> None:
     tell(alice.actor)
     said = raw({"snapshot_keep_last": 1})
     policies.put_policy(actor=alice.actor, scope="thread", name="t1", body=said)
@@ -33,16 +33,14 @@ def test_snapshots__asked_for__after_a_look_at_how_much(admin: Client, alice: Pe
     )
 
 
-def test_snapshots__editor__does_not_get_there(
-    editor: Client, admin: Client, alice: Person
-) -> None:
+def test_snapshots__editor__is_refused(editor: Client, admin: Client, alice: Person) -> None:
     tell(alice.actor)
     assert "Remove old snapshots…" not in page(editor, "/threads/t1?tab=compactions")
     assert editor.get("/thread/compact-snapshots/t1").status_code == 403
     assert editor.post("/thread/compact-snapshots/t1").status_code == 403
 
 
-def test_history__asked_for__after_a_look_at_how_much(admin: Client, alice: Person) -> None:
+def test_history__compaction__is_requested_after_a_preview(admin: Client, alice: Person) -> None:
     make_namespace(alice.actor, "notes", history_keep_last=1)
     for number in range(3):
         put(alice.actor, "notes", "k", number)
@@ -56,7 +54,7 @@ def test_history__asked_for__after_a_look_at_how_much(admin: Client, alice: Pers
     assert 'href="/namespaces/notes"' in page(admin, f"/compactions/{job.public_id}")
 
 
-def test_pin__version__is_kept_and_let_go(admin: Client, viewer: Client, alice: Person) -> None:
+def test_pin__version__is_pinned_and_unpinned(admin: Client, viewer: Client, alice: Person) -> None:
     make_namespace(alice.actor, "notes")
     put(alice.actor, "notes", "k", 1)
     history = "/state/notes/k?tab=history"

@@ -36,7 +36,7 @@ def run(alice: Person) -> Person:
 
 @pytest.mark.parametrize("name", PAGES)
 @pytest.mark.usefixtures("run")
-def test_page__member__answers_within_its_queries(
+def test_page__member__uses_a_bounded_number_of_queries(
     name: str,
     admin: Client,
     count_queries: Callable[[Client, str], int],
@@ -47,12 +47,12 @@ def test_page__member__answers_within_its_queries(
 
 @pytest.mark.parametrize("name", PAGES)
 @pytest.mark.usefixtures("run")
-def test_page__stranger__looks_absent(name: str, stranger: Client) -> None:
+def test_page__non_member__appears_absent(name: str, stranger: Client) -> None:
     assert stranger.get(PAGES[name]).status_code == 404
 
 
 @pytest.mark.django_db(transaction=True)
-def test_knowledge__step__shows_what_stood_there_and_lights_stale_reads(
+def test_knowledge__step__shows_visible_entries_and_marks_stale_reads(
     admin: Client, run: Person
 ) -> None:
     commit(run.actor, "r1", label="later")
@@ -73,18 +73,18 @@ def test_knowledge__step__shows_what_stood_there_and_lights_stale_reads(
     assert page(admin, "/run/knowledge/r1?step=1").count("No entries in its scopes") == 1
 
 
-def test_knowledge__htmx__answers_the_part(admin: Client, run: Person) -> None:
+def test_knowledge__htmx__returns_the_part(admin: Client, run: Person) -> None:
     part = page(admin, "/run/knowledge/r1", headers=htmx("run"))
     assert part.lstrip().startswith('<div class="stack" id="run"')
 
 
-def test_knowledge__wrong_step__is_our_404_or_400(admin: Client, run: Person) -> None:
+def test_knowledge__invalid_step__is_404_or_400(admin: Client, run: Person) -> None:
     assert admin.get("/run/knowledge/r1?step=9").status_code == 404
     assert admin.get("/run/knowledge/r1?step=x").status_code == 400
 
 
 @pytest.mark.django_db(transaction=True)
-def test_knowledge__hostile_values__are_text(admin: Client, run: Person) -> None:
+def test_knowledge__hostile_values__are_escaped(admin: Client, run: Person) -> None:
     put(run.actor, "notes", "thread::t1", {text: text for text in HOSTILE})
     commit(run.actor, "r1", label="x")
     shown = page(admin, "/run/knowledge/r1")
@@ -92,7 +92,7 @@ def test_knowledge__hostile_values__are_text(admin: Client, run: Person) -> None
     assert "<script>alert" not in shown
 
 
-def test_readers__of_a_version__lead_to_the_step(admin: Client, run: Person) -> None:
+def test_readers__of_a_version__link_to_the_step(admin: Client, run: Person) -> None:
     history = page(admin, "/state/notes/global?tab=history")
     assert 'href="/entry/readers/notes/global?version=1"' in history
     shown = page(admin, "/entry/readers/notes/global?version=1")
@@ -119,7 +119,7 @@ def test_readers__many__are_paged(
 # The ways out -------------------------------------------------------------------------------
 
 
-def test_run__release__takes_it_from_its_worker(admin: Client, run: Person) -> None:
+def test_run__release__ends_the_lease_of_its_worker(admin: Client, run: Person) -> None:
     assert "Release lease…" in page(admin, "/runs/r1")
     assert "commits with its fencing token are refused" in page(admin, "/run/release/r1")
     assert admin.post("/run/release/r1", {"reason": "gone"})["Location"] == "/runs/r1"
@@ -141,7 +141,7 @@ def test_run__resume_from_a_revision__restores_it(admin: Client, alice: Person) 
     assert Ticket.objects.get().status == "void"
 
 
-def test_ticket__expired__offers_no_form_and_says_so(admin: Client, alice: Person) -> None:
+def test_ticket__expired__has_no_form_and_says_so(admin: Client, alice: Person) -> None:
     tell(alice.actor)
     Ticket.objects.update(expires_at="2020-01-01T00:00:00Z")
     shown = page(admin, "/runs/r1")

@@ -59,11 +59,11 @@ def minutes(count: float) -> datetime:
         ({"status": "done", "lease_expires_at": minutes(99), "times_out_at": minutes(99)}, ""),
     ],
 )
-def test_stuck_reason__each_way__in_words(run: dict[str, object], said: str) -> None:
+def test_stuck_reason__each_condition__has_a_text(run: dict[str, object], said: str) -> None:
     assert stuck_reason(now=NOW, **run) == said  # type: ignore[arg-type]
 
 
-def test_stuck_reason__several__all_of_them() -> None:
+def test_stuck_reason__several__lists_all() -> None:
     said = stuck_reason(
         status="running", now=NOW, lease_expires_at=minutes(2), times_out_at=minutes(1)
     )
@@ -74,7 +74,7 @@ def test_stuck_reason__several__all_of_them() -> None:
     ("seconds", "said"),
     [(-5, "0 s"), (59, "59 s"), (3599, "59 min"), (172799, "47 h"), (172800, "2 days")],
 )
-def test_in_words__length__largest_unit(seconds: int, said: str) -> None:
+def test_format_duration__any_length__is_in_its_largest_unit(seconds: int, said: str) -> None:
     assert format_duration(timedelta(seconds=seconds)) == said
 
 
@@ -109,7 +109,7 @@ def make_stuck(alice: Person) -> None:
     make_run(alice.actor, "t2", "r2")
 
 
-def test_runs__stuck_one__stands_first_with_the_reason(admin: Client, alice: Person) -> None:
+def test_runs__stuck_one__is_first_with_the_reason(admin: Client, alice: Person) -> None:
     make_stuck(alice)
     shown = page(admin, "/runs")
     assert "1 run needs attention" in shown
@@ -118,7 +118,7 @@ def test_runs__stuck_one__stands_first_with_the_reason(admin: Client, alice: Per
     assert shown.count('href="/runs/r1"') == 1
 
 
-def test_run__stuck__says_what_an_editor_can_do(
+def test_run__stuck__shows_the_actions_of_an_editor(
     admin: Client, viewer: Client, alice: Person
 ) -> None:
     make_stuck(alice)
@@ -138,7 +138,7 @@ def test_run__stuck__says_what_an_editor_can_do(
         ("age=nonsense", ["r2", "r1"]),
     ],
 )
-def test_runs__filtered__only_those(
+def test_runs__filtered__contains_only_matches(
     query: str, found: list[str], admin: Client, alice: Person
 ) -> None:
     make_stuck(alice)
@@ -149,7 +149,7 @@ def test_runs__none__shows_how_to_start_one(admin: Client) -> None:
     assert "No runs yet" in page(admin, "/runs")
 
 
-def test_run__waiting__says_for_what_and_lists_its_revisions(admin: Client, alice: Person) -> None:
+def test_run__waiting__shows_the_reason_and_its_revisions(admin: Client, alice: Person) -> None:
     tell(alice.actor)
     shown = page(admin, "/runs/r1")
     assert "Waiting for permission for a tool call" in shown
@@ -159,7 +159,7 @@ def test_run__waiting__says_for_what_and_lists_its_revisions(admin: Client, alic
     assert "issue_refund" in shown
 
 
-def test_run__poll__answers_the_numbers_only(admin: Client, alice: Person) -> None:
+def test_run__poll__returns_the_numbers_only(admin: Client, alice: Person) -> None:
     tell(alice.actor)
     part = page(admin, "/runs/r1", headers=htmx("run-now"))
     assert part.lstrip().startswith('<div class="stack" id="run-now"')
@@ -170,7 +170,7 @@ def test_run__poll__answers_the_numbers_only(admin: Client, alice: Person) -> No
     ("action", "status", "reason"),
     [("cancel", "done", "cancelled"), ("fail", "done", "error"), ("renew", "running", None)],
 )
-def test_run__stuck__has_ways_out(
+def test_run__stuck__can_be_ended_or_resumed(
     action: str, status: str, reason: str | None, admin: Client, alice: Person
 ) -> None:
     make_stuck(alice)
@@ -186,7 +186,7 @@ def test_run__stuck__has_ways_out(
         assert "nobody there" in page(admin, "/runs/r1")
 
 
-def test_run__paused_by_hand__can_be_resumed(admin: Client, alice: Person) -> None:
+def test_run__paused_manually__can_be_resumed(admin: Client, alice: Person) -> None:
     make_thread(alice.actor, "t1")
     make_run(alice.actor)
     Run.objects.update(status="waiting", waiting={"reason": "manual_pause"})
@@ -195,7 +195,7 @@ def test_run__paused_by_hand__can_be_resumed(admin: Client, alice: Person) -> No
     assert Run.objects.get().status == "running"
 
 
-def test_run__done__offers_nothing_and_refuses(admin: Client, alice: Person) -> None:
+def test_run__done__offers_no_action_and_refuses(admin: Client, alice: Person) -> None:
     make_thread(alice.actor, "t1")
     make_run(alice.actor)
     admin.post("/run/cancel/r1")
@@ -206,7 +206,7 @@ def test_run__done__offers_nothing_and_refuses(admin: Client, alice: Person) -> 
     assert admin.get("/run/explode/r1").status_code == 404
 
 
-def test_ticket__right_answer__resumes_the_run(admin: Client, alice: Person) -> None:
+def test_ticket__valid_answer__resumes_the_run(admin: Client, alice: Person) -> None:
     tell(alice.actor)
     assert 'name="answer/approved"' in page(admin, "/runs/r1")
     response = admin.post(
@@ -220,7 +220,7 @@ def test_ticket__right_answer__resumes_the_run(admin: Client, alice: Person) -> 
 @pytest.mark.parametrize(
     "typed", ['{"approved": "yes"}', "{", "[1,", '{"a": 1, "a": 2}', '{"approved": "\\u0000"}', ""]
 )
-def test_ticket__wrong_answer__keeps_what_was_typed(
+def test_ticket__invalid_answer__keeps_the_typed_text(
     typed: str, admin: Client, alice: Person
 ) -> None:
     tell(alice.actor)
@@ -237,7 +237,7 @@ def test_ticket__refused__cancels_the_call(admin: Client, alice: Person) -> None
     assert "issue_refund" in page(admin, "/runs/r1")
 
 
-def test_ticket__decided_twice__the_first_stands(admin: Client, alice: Person) -> None:
+def test_ticket__decided_twice__first_decision_is_kept(admin: Client, alice: Person) -> None:
     tell(alice.actor)
     admin.post("/ticket/tk1", {"action": "cancel"})
     assert admin.post("/ticket/tk1", {"action": "resume", "payload": "{}"}).status_code == 409
@@ -259,11 +259,11 @@ def test_ticket__decided_twice__the_first_stands(admin: Client, alice: Person) -
         ({"type": "array"}, []),
     ],
 )
-def test_draft__schema__shape_with_empty_leaves(schema: object, answer: object) -> None:
+def test_draft__schema__has_its_structure_with_empty_leaves(schema: object, answer: object) -> None:
     assert draft(schema) == answer
 
 
-def test_timeline__everything_that_happened__newest_first(admin: Client, alice: Person) -> None:
+def test_timeline__all_events__are_newest_first(admin: Client, alice: Person) -> None:
     make_thread(alice.actor, "t1")
     make_run(alice.actor)
     names = ("search", "issue_refund")
@@ -293,7 +293,7 @@ def test_timeline__everything_that_happened__newest_first(admin: Client, alice: 
     assert "Refunds above 100 need a person." in shown
 
 
-def test_timeline__long__each_event_stands_on_one_page(admin: Client, alice: Person) -> None:
+def test_timeline__many_events__each_is_on_one_page(admin: Client, alice: Person) -> None:
     tell(alice.actor)
     admin.post("/ticket/tk1", {"action": "cancel"})
     for count in range(45):

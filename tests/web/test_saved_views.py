@@ -25,7 +25,7 @@ def save(client: Client, page: str, query: str, name: str = "mine", **more: str)
         ("runs", "", "/runs?view=all"),
     ],
 )
-def test_save__filters__only_those_of_the_list_are_kept(
+def test_save__parameters__only_filters_of_the_list_are_kept(
     page: str, query: str, kept: str, admin: Client
 ) -> None:
     assert save(admin, page, query) == kept
@@ -48,7 +48,7 @@ def test_default__list_without_filters__opens_with_it(page: str, admin: Client) 
     assert admin.get(LISTS[page]).status_code == 200
 
 
-def test_shared__of_another__is_listed_but_not_deleted(
+def test_shared__of_another_user__is_listed_but_cannot_be_deleted(
     admin: Client, viewer: Client, stranger: Client
 ) -> None:
     save(admin, "runs", "status=done", name="done ones", shared="on")
@@ -65,7 +65,7 @@ def test_shared__of_another__is_listed_but_not_deleted(
     assert not SavedView.objects.exists()
 
 
-def test_save__viewer__keeps_private_ones_only(viewer: Client) -> None:
+def test_save__viewer__can_save_private_ones_only(viewer: Client) -> None:
     save(viewer, "runs", "status=done", shared="on")
     assert not SavedView.objects.exists()
     assert b"The role editor is required" in viewer.get("/runs").content
@@ -73,7 +73,7 @@ def test_save__viewer__keeps_private_ones_only(viewer: Client) -> None:
     assert not SavedView.objects.get().shared
 
 
-def test_view__nonsense__is_refused(admin: Client) -> None:
+def test_view__malformed__is_refused(admin: Client) -> None:
     assert admin.post("/views", {"page": "elsewhere"}).status_code == 400
     assert admin.post("/views/1", {"page": "runs", "do": "dance"}).status_code == 400
     assert admin.post("/views/1", {"page": "runs", "do": "delete"})["Location"] == "/runs?view=all"

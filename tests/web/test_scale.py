@@ -78,7 +78,7 @@ def fault_of(node: dict[str, Any]) -> str:
     return ""
 
 
-def test_pages__many_rows__no_table_is_read_or_sorted_whole(
+def test_pages__many_rows__no_table_is_read_or_sorted_completely(
     admin: Client, seeding: Seeding, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seeding.entries()
@@ -117,7 +117,7 @@ def test_pages__many_rows__no_table_is_read_or_sorted_whole(
     assert not faults, "\n".join(faults)
 
 
-def test_pages__large_values_and_long_threads__stay_small(
+def test_pages__large_values_and_long_threads__are_small(
     admin: Client, alice: Person, seeding: Seeding
 ) -> None:
     big_values(alice.actor, SIZE)
@@ -129,7 +129,7 @@ def test_pages__large_values_and_long_threads__stay_small(
             assert len(response.content) < LIMIT_KB * 1024, page
 
 
-def test_pages__large_tool_results__stay_small(admin: Client, alice: Person) -> None:
+def test_pages__large_tool_results__are_small(admin: Client, alice: Person) -> None:
     make_thread(alice.actor, "wide")
     rows = json.dumps([{"id": n, "text": "found " * 200} for n in range(40)])
     for start in range(4):
@@ -170,7 +170,7 @@ def long(alice: Person) -> str:
         ("/mailbox", "/mailbox/{dispatch}/payload"),
     ],
 )
-def test_page__long_text__shows_its_beginning_and_leads_to_all_of_it(
+def test_page__long_text__shows_its_beginning_and_a_link_to_all_of_it(
     path: str, link: str, admin: Client, long: str
 ) -> None:
     link = link.format(dispatch=Dispatch.objects.get().public_id)
@@ -196,7 +196,7 @@ def test_page__long_text__shows_its_beginning_and_leads_to_all_of_it(
         ("/run/knowledge/r1", "/thread/value/3/plan/t1", "word word"),
     ],
 )
-def test_page__large_value__leaves_it_to_a_request_of_its_own(
+def test_page__large_value__is_loaded_by_another_request(
     path: str, link: str, found: str, admin: Client, long: str
 ) -> None:
     shown = html.unescape(admin.get(path).content.decode())
@@ -205,13 +205,13 @@ def test_page__large_value__leaves_it_to_a_request_of_its_own(
     assert found in admin.get(link).content.decode()
 
 
-def test_payload__of_another_workspace__is_absent(stranger: Client, long: str) -> None:
+def test_payload__of_another_workspace__is_404(stranger: Client, long: str) -> None:
     identity = Dispatch.objects.get().public_id
     assert stranger.get(f"/mailbox/{identity}/payload").status_code == 404
     assert stranger.get("/thread/sent/1/t1").status_code == 404
 
 
-def test_context__long_view__counts_what_it_does_not_look_at(
+def test_context__long_view__counts_messages_that_it_does_not_read(
     admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_thread(alice.actor, "t1")
@@ -229,7 +229,7 @@ def test_context__long_view__counts_what_it_does_not_look_at(
     assert f"{part.between} earlier lines are not shown here" in shown
 
 
-def test_compactions_tab__long_thread__plans_when_asked(
+def test_compactions_tab__long_thread__plans_on_request(
     admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_thread(alice.actor, "t1")
@@ -244,7 +244,7 @@ def test_compactions_tab__long_thread__plans_when_asked(
     assert "<html" not in part
 
 
-def test_browser__filter_without_an_index__looks_at_a_window_of_all_namespaces(
+def test_browser__filter_without_an_index__reads_a_window_of_all_namespaces(
     admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(entry_list, "PAGE", 1)
@@ -262,7 +262,7 @@ def test_browser__filter_without_an_index__looks_at_a_window_of_all_namespaces(
     assert seen == [[], ["k2"], []]
 
 
-def test_navigation__many_entries__says_about_how_many(
+def test_navigation__many_entries__shows_an_approximate_count(
     admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(counts, "FEW", 1)

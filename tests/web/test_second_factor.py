@@ -81,7 +81,7 @@ def shown_secret(client: Client) -> str:
 # Setting it up -------------------------------------------------------------------------------
 
 
-def test_enrol__right_code_and_password__shows_recovery_codes_once(
+def test_enrol__correct_code_and_password__shows_recovery_codes_once(
     client: Client, known: Person
 ) -> None:
     log_in(client)
@@ -106,7 +106,7 @@ def test_enrol__right_code_and_password__shows_recovery_codes_once(
     ("password", "right", "said"),
     [(GOOD, False, "code is incorrect"), ("wrong", True, "password is incorrect")],
 )
-def test_enrol__wrong__changes_nothing_and_keeps_the_secret(
+def test_enrol__wrong_code__changes_nothing_and_keeps_the_secret(
     password: str, right: bool, said: str, client: Client, known: Person
 ) -> None:
     log_in(client)
@@ -119,7 +119,7 @@ def test_enrol__wrong__changes_nothing_and_keeps_the_secret(
     assert not Authenticator.objects.exists()
 
 
-def test_enrol__secrets__lie_encrypted(secret: str) -> None:
+def test_enrol__secrets__are_stored_encrypted(secret: str) -> None:
     stored = list(Authenticator.objects.values_list("data", flat=True))
     assert secret not in str(stored)
     keys = {
@@ -140,7 +140,7 @@ def test_check_code__altered_secret__cannot_be_decrypted(known: Person, secret: 
             second_factors.check_code(user=known.user, code=code_of(secret))
 
 
-def test_enrol__twice_at_once__one_wins(known: Person, transactional_db: None) -> None:
+def test_enrol__twice_at_once__one_succeeds(known: Person, transactional_db: None) -> None:
     secret = second_factors.make_secret()
 
     def enrol() -> list[str]:
@@ -154,7 +154,7 @@ def test_enrol__twice_at_once__one_wins(known: Person, transactional_db: None) -
 # The code at login ---------------------------------------------------------------------------
 
 
-def test_login__enrolled__password_alone_lets_nobody_in(client: Client, secret: str) -> None:
+def test_login__enrolled__password_alone_is_not_enough(client: Client, secret: str) -> None:
     response = log_in(client, next="/threads")
     assert response["Location"] == "/login/code"
     assert not logged_in(client)
@@ -165,7 +165,7 @@ def test_login__enrolled__password_alone_lets_nobody_in(client: Client, secret: 
     assert "with password and code" in client.get("/sessions").content.decode()
 
 
-def test_login__by_link__asks_for_the_code_too(client: Client, secret: str, known: Person) -> None:
+def test_login__by_link__requires_the_code_too(client: Client, secret: str, known: Person) -> None:
     response = client.post(f"/login/once/{make_login_link(known.user)}")
     assert response["Location"] == "/login/code"
     assert not logged_in(client)
@@ -174,7 +174,7 @@ def test_login__by_link__asks_for_the_code_too(client: Client, secret: str, know
 
 
 @pytest.mark.parametrize("steps", [-1, 0, 1])
-def test_code__of_a_clock_half_a_minute_off__is_taken_once(
+def test_code__of_a_clock_half_a_minute_off__is_accepted_once(
     steps: int, client: Client, secret: str, clock: Any
 ) -> None:
     code = code_of(secret, steps=steps)
@@ -207,14 +207,16 @@ def test_code__older_than_one_that_was_used__is_refused(
     assert give(other, code_of(secret, steps=-1)).status_code == 422
 
 
-def test_code__that_set_it_up__does_not_log_in(client: Client, known: Person, clock: Any) -> None:
+def test_code__used_for_enrolment__cannot_sign_in(
+    client: Client, known: Person, clock: Any
+) -> None:
     secret = second_factors.make_secret()
     second_factors.enrol(actor=known.actor, secret=secret, code=code_of(secret))
     log_in(client)
     assert give(client, code_of(secret)).status_code == 422
 
 
-def test_code__brought_twice_at_once__lets_one_in(
+def test_code__used_twice_at_once__signs_in_once(
     known: Person, secret: str, transactional_db: None
 ) -> None:
     code = code_of(secret)
@@ -225,7 +227,7 @@ def test_code__brought_twice_at_once__lets_one_in(
     assert sorted(race([bring] * 4)) == [False, False, False, True]
 
 
-def test_code__too_many_wrong_ones__refuses_even_the_right_one(
+def test_code__too_many_wrong_ones__refuses_even_the_correct_one(
     client: Client, secret: str, clock: Any
 ) -> None:
     log_in(client)
@@ -241,7 +243,7 @@ def test_code__too_many_wrong_ones__refuses_even_the_right_one(
     assert give(client, code_of(secret)).status_code == 302
 
 
-def test_code__guessed_by_many_at_once__counts_each(
+def test_code__concurrent_guesses__are_all_counted(
     known: Person, secret: str, transactional_db: None
 ) -> None:
     def guess() -> bool:
@@ -251,19 +253,23 @@ def test_code__guessed_by_many_at_once__counts_each(
     assert sum(isinstance(result, RateLimited) for result in done) == 3
 
 
-def test_code__without_a_password_before__is_not_asked(client: Client, secret: str) -> None:
+def test_code__without_a_password_before__redirects_to_the_login(
+    client: Client, secret: str
+) -> None:
     assert client.get("/login/code")["Location"] == "/login"
     assert give(client, code_of(secret))["Location"] == "/login"
     assert not logged_in(client)
 
 
-def test_code__eleven_minutes_later__begins_anew(client: Client, secret: str, clock: Any) -> None:
+def test_code__eleven_minutes_later__login_starts_again(
+    client: Client, secret: str, clock: Any
+) -> None:
     log_in(client)
     clock.shift(11 * 60)
     assert give(client, code_of(secret))["Location"] == "/login"
 
 
-def test_code__password_changed_meanwhile__begins_anew(
+def test_code__password_changed_meanwhile__login_starts_again(
     client: Client, secret: str, known: Person
 ) -> None:
     log_in(client)
@@ -271,7 +277,7 @@ def test_code__password_changed_meanwhile__begins_anew(
     assert give(client, code_of(secret))["Location"] == "/login"
 
 
-def test_login__right_password__forgets_password_failures_but_not_those_of_codes(
+def test_login__correct_password__resets_password_failures_but_not_those_of_codes(
     client: Client, secret: str
 ) -> None:
     log_in(client)
@@ -281,7 +287,9 @@ def test_login__right_password__forgets_password_failures_but_not_those_of_codes
     assert len(Authenticator.objects.get(type="totp").data["failures"]) == 1
 
 
-def test_code__key_is_gone__says_so(client: Client, secret: str, settings: Settings) -> None:
+def test_code__encryption_key_missing__reports_it(
+    client: Client, secret: str, settings: Settings
+) -> None:
     log_in(client)
     device = Authenticator.objects.get(type="totp")
     device.data["secret"] = "gAAAAA"
@@ -294,7 +302,7 @@ def test_code__key_is_gone__says_so(client: Client, secret: str, settings: Setti
 # Without the phone ---------------------------------------------------------------------------
 
 
-def test_recovery_code__lets_in_once(client: Client, known: Person, clock: Any) -> None:
+def test_recovery_code__correct__signs_in_once(client: Client, known: Person, clock: Any) -> None:
     secret = second_factors.make_secret()
     codes = second_factors.enrol(actor=known.actor, secret=secret, code=code_of(secret))
     log_in(client)
@@ -306,7 +314,7 @@ def test_recovery_code__lets_in_once(client: Client, known: Person, clock: Any) 
     assert give(other, codes[4]).status_code == 302
 
 
-def test_recovery_codes__made_anew__replace_the_old_ones(
+def test_recovery_codes__created_again__replace_the_old_ones(
     client: Client, secret: str, known: Person
 ) -> None:
     old = second_factors.renew_codes(actor=known.actor)
@@ -320,7 +328,7 @@ def test_recovery_codes__made_anew__replace_the_old_ones(
     assert second_factors.check_code(user=known.user, code=new[0])
 
 
-def test_remove__needs_the_password_again(client: Client, secret: str) -> None:
+def test_remove__any__requires_the_password_again(client: Client, secret: str) -> None:
     log_in(client)
     give(client, code_of(secret))
     assert client.get("/sign-in/totp/remove").status_code == 200
@@ -333,7 +341,7 @@ def test_remove__needs_the_password_again(client: Client, secret: str) -> None:
     assert log_in(Client())["Location"] == "/"
 
 
-def test_remove__without_a_password__needs_a_code(
+def test_remove__without_a_password__requires_a_code(
     admin: Client, secret: str, known: Person
 ) -> None:
     known.user.set_unusable_password()
@@ -346,7 +354,7 @@ def test_remove__without_a_password__needs_a_code(
 # Required ------------------------------------------------------------------------------------
 
 
-def test_required__not_enrolled__sets_it_up_before_anything_else(
+def test_required__not_enrolled__must_enrol_before_anything_else(
     client: Client, known: Person, settings: Settings
 ) -> None:
     settings.LOGIN_TOTP = "required"
@@ -365,7 +373,7 @@ def test_required__not_enrolled__sets_it_up_before_anything_else(
     assert Authenticator.objects.exists()
 
 
-def test_required__session_from_before__comes_back_with_a_code(
+def test_required__session_from_before__signs_in_again_with_a_code(
     client: Client, secret: str, known: Person, settings: Settings
 ) -> None:
     client.force_login(known.user)
@@ -391,7 +399,7 @@ def bobs(bob: Person) -> Person:
     return bob
 
 
-def test_reset__by_an_admin__takes_it_away_and_says_why(admin: Client, bobs: Person) -> None:
+def test_reset__by_an_admin__removes_it_with_a_reason(admin: Client, bobs: Person) -> None:
     assert "Reset the authenticator of bob" in admin.get("/members").content.decode()
     path = f"/members/{member('bob')}/totp"
     assert "Reset the authenticator of bob?" in admin.get(path).content.decode()
@@ -403,7 +411,7 @@ def test_reset__by_an_admin__takes_it_away_and_says_why(admin: Client, bobs: Per
     assert admin.post(path).status_code == 404
 
 
-def test_reset__by_others_or_elsewhere__is_refused(
+def test_reset__by_other_roles_or_workspaces__is_refused(
     editor: Client, stranger: Client, bobs: Person
 ) -> None:
     path = f"/members/{member('bob')}/totp"
@@ -412,7 +420,7 @@ def test_reset__by_others_or_elsewhere__is_refused(
     assert Authenticator.objects.exists()
 
 
-def test_reset__ones_own__needs_the_password_instead(secret: str, admin: Client) -> None:
+def test_reset__of_ones_own__is_refused(secret: str, admin: Client) -> None:
     shown = admin.get("/members").content.decode()
     assert "End the sessions of alice" in shown
     assert "Reset the authenticator" not in shown
@@ -420,7 +428,7 @@ def test_reset__ones_own__needs_the_password_instead(secret: str, admin: Client)
     assert Authenticator.objects.exists()
 
 
-def test_reset__member_of_other_workspaces_too__is_the_operators(
+def test_reset__member_of_other_workspaces_too__requires_an_operator(
     admin: Client, bobs: Person
 ) -> None:
     second, _ = ensure_workspace("second")
@@ -438,7 +446,7 @@ def test_reset__member_of_other_workspaces_too__is_the_operators(
 # Rotation ------------------------------------------------------------------------------------
 
 
-def test_rotate__new_key__the_old_one_can_go(
+def test_rotate__new_key__old_one_can_be_removed(
     client: Client, known: Person, secret: str, settings: Settings, clock: Any
 ) -> None:
     codes = second_factors.renew_codes(actor=known.actor)
@@ -452,7 +460,7 @@ def test_rotate__new_key__the_old_one_can_go(
     assert [row.key for row in AuditRow.objects.filter(action="totp.rotate")] == ["alice"]
 
 
-def test_rotate__used_codes_and_failures__stay(
+def test_rotate__used_codes_and_failures__are_kept(
     known: Person, secret: str, settings: Settings, clock: Any
 ) -> None:
     codes = second_factors.renew_codes(actor=known.actor)
@@ -469,7 +477,9 @@ def test_rotate__used_codes_and_failures__stay(
     assert len(Authenticator.objects.get(type="totp").data["failures"]) == 3
 
 
-def test_rotate__codes_of_an_import__too(known: Person, secret: str, settings: Settings) -> None:
+def test_rotate__imported_codes__are_re_encrypted(
+    known: Person, secret: str, settings: Settings
+) -> None:
     """As allauth keeps those that came from another system."""
     sealing = second_factors.Sealing()
     Authenticator.objects.filter(type="recovery_codes").update(
@@ -482,7 +492,7 @@ def test_rotate__codes_of_an_import__too(known: Person, secret: str, settings: S
     assert second_factors.find_state(known.user).codes_left == 1
 
 
-def test_rotate__key_that_is_gone__is_said_and_changes_nothing(
+def test_rotate__key_missing__is_reported_and_changes_nothing(
     known: Person, secret: str, settings: Settings
 ) -> None:
     before = list(Authenticator.objects.order_by("pk").values_list("data", flat=True))
@@ -494,7 +504,7 @@ def test_rotate__key_that_is_gone__is_said_and_changes_nothing(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_rotate__while_codes_are_used__forgets_none(
+def test_rotate__concurrent_use_of_codes__loses_none(
     known: Person, secret: str, settings: Settings, clock: Any
 ) -> None:
     codes = second_factors.renew_codes(actor=known.actor)

@@ -54,14 +54,14 @@ def test_session__signed_in__cookie_is_in_no_table(how: str, client: Client, ali
     assert tables_with(cookie(client)) == set()
 
 
-def test_session__row_of_a_copy__is_no_cookie(client: Client, alice: Person) -> None:
+def test_session__digest_as_a_cookie__is_not_signed_in(client: Client, alice: Person) -> None:
     sign_in(client, alice, "link")
     row = UserSession.objects.get(user=alice.user)
     assert not is_signed_in(with_cookie(row.session_key))
     assert is_signed_in(with_cookie(cookie(client)))
 
 
-def test_session__password_set__old_key_is_gone(client: Client, alice: Person) -> None:
+def test_session__password_set__old_key_is_invalid(client: Client, alice: Person) -> None:
     sign_in(client, alice, "link")
     before = cookie(client)
     client.post("/password", {"password": PASSWORD, "again": PASSWORD})

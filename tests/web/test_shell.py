@@ -27,7 +27,7 @@ TEMPLATES = sorted((BASE_DIR / "templates").rglob("*.html"))
 STATIC = BASE_DIR / "static"
 
 
-def test_counts__workspace__are_its_own(alice: Person, mallory: Person) -> None:
+def test_counts__workspace__include_only_its_own(alice: Person, mallory: Person) -> None:
     make_namespace(alice.actor, "n")
     put(alice.actor, "n", "a", 1)
     put(alice.actor, "n", "b", 1)
@@ -36,7 +36,7 @@ def test_counts__workspace__are_its_own(alice: Person, mallory: Person) -> None:
     assert bounded_counts(mallory.actor).workspace == "rival"
 
 
-def test_counts__stuck_runs__agree_with_the_queryset(alice: Person) -> None:
+def test_counts__stuck_runs__equal_the_queryset(alice: Person) -> None:
     for number in range(4):
         make_thread(alice.actor, f"t{number}")
         make_run(alice.actor, f"t{number}", f"r{number}", max_rounds=3)
@@ -50,7 +50,7 @@ def test_counts__stuck_runs__agree_with_the_queryset(alice: Person) -> None:
     assert bounded_counts(alice.actor).active_runs == 4
 
 
-def test_counts__beyond_the_bound__say_more_than() -> None:
+def test_counts__beyond_the_limit__have_a_plus() -> None:
     assert (format_count(10_000), format_count(10_001)) == ("10,000", "10,000+")
 
 
@@ -69,7 +69,7 @@ def test_navigation__page__is_marked_current(admin: Client, alice: Person) -> No
 
 
 @pytest.mark.parametrize("role", ["admin", "editor", "viewer"])
-def test_navigation__every_link__opens_for_who_sees_it(
+def test_navigation__every_link__opens_for_its_role(
     role: str, request: pytest.FixtureRequest
 ) -> None:
     client: Client = request.getfixturevalue(role)
@@ -81,20 +81,20 @@ def test_navigation__every_link__opens_for_who_sees_it(
 
 
 @pytest.mark.parametrize("who", ["alice", "mallory"])
-def test_navigation__workspace__is_named(who: str, request: pytest.FixtureRequest) -> None:
+def test_navigation__workspace__is_shown(who: str, request: pytest.FixtureRequest) -> None:
     person: Person = request.getfixturevalue(who)
     shown = person.browser().get("/threads").content.decode()
     (link,) = re.findall(r'<a class="where" href="/workspaces"[^>]*>(.*?)</a>', shown)
     assert link.split()[-1] == person.workspace.slug
 
 
-def test_navigation__letters__are_distinct() -> None:
+def test_navigation__letters__are_unique() -> None:
     keys = [item.key for _, items in shell.NAVIGATION for item in items]
     assert len(set(keys)) == len(keys)
     assert "g" not in keys
 
 
-def test_palette__typed__finds_pages_keys_and_namespaces(admin: Client, alice: Person) -> None:
+def test_palette__query__finds_pages_keys_and_namespaces(admin: Client, alice: Person) -> None:
     make_namespace(alice.actor, "notes")
     put(alice.actor, "notes", "nice/key", 1)
     make_thread(alice.actor, "night")
@@ -114,7 +114,7 @@ def hits(client: Client, query: str) -> list[str]:
     return re.findall(r"</svg><span>([^<]*)</span>", page)
 
 
-def test_palette__ranked__exact_before_words_before_places_before_parts(
+def test_palette__results__are_exact_then_prefix_then_resources_then_substrings(
     admin: Client, alice: Person
 ) -> None:
     make_namespace(alice.actor, "runs-archive")
@@ -125,7 +125,7 @@ def test_palette__ranked__exact_before_words_before_places_before_parts(
     assert hits(admin, "ser") == ["State browser"]
 
 
-def test_palette__actions__as_far_as_the_person_may(admin: Client, viewer: Client) -> None:
+def test_palette__actions__are_those_permitted(admin: Client, viewer: Client) -> None:
     assert hits(admin, "new") == ["New entry", "New namespace", "New token", "Show new changes"]
     assert hits(viewer, "new") == ["Show new changes"]
     assert hits(viewer, "audit") == []
@@ -143,7 +143,7 @@ def test_help__every_shortcut__is_listed(admin: Client) -> None:
     assert shown >= {*keys, *letters, "g"}
 
 
-def test_live__cursor__resumes_unless_it_is_too_old_or_not_ours(
+def test_live__cursor__can_resume_unless_it_is_too_old_or_malformed(
     admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("state_admin.web.health.STARTING_SECONDS", 0.0)
@@ -158,12 +158,12 @@ def test_live__cursor__resumes_unless_it_is_too_old_or_not_ours(
     assert not admin.get("/live", {"after": "nonsense"}).json()["resumes"]
 
 
-def test_live__logged_out__is_sent_to_the_login(client: Client, db: None) -> None:
+def test_live__signed_out__redirects_to_the_login(client: Client, db: None) -> None:
     assert client.get("/live").status_code == 302
 
 
 @pytest.mark.django_db(transaction=True)
-def test_page__changed_while_it_is_made__lies_behind_its_cursor(
+def test_page__changed_while_it_is_rendered__change_is_after_its_cursor(
     admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_namespace(alice.actor, "n")
@@ -187,7 +187,7 @@ def test_palette__other_workspace__finds_nothing(stranger: Client, alice: Person
     assert b"/namespaces/secretive" not in stranger.get("/go?q=secret").content
 
 
-def test_error__database_gone__is_a_503_that_says_so(
+def test_error__database_unavailable__is_a_503_page(
     admin: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*args: object, **kwargs: object) -> None:
@@ -216,11 +216,11 @@ def test_error__unexpected__is_a_500_without_details(
     assert response["X-Request-ID"].encode() in response.content
 
 
-def test_healthz__process__answers_without_database(client: Client) -> None:
+def test_healthz__process__responds_without_database(client: Client) -> None:
     assert client.get("/healthz").json() == {"status": "ok"}
 
 
-def test_readyz__worker__is_seen_by_its_sweeps(
+def test_readyz__worker__is_determined_by_its_sweeps(
     client: Client, db: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("state_admin.web.health.STARTING_SECONDS", 0.0)
@@ -247,7 +247,7 @@ def test_readyz__database_gone__is_503(
 
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: str(path.relative_to(BASE_DIR)))
-def test_template__content_security_policy__is_kept(template: Path) -> None:
+def test_template__content_security_policy__is_satisfied(template: Path) -> None:
     text = template.read_text()
     for banned in (
         r"\sstyle=",
@@ -265,12 +265,12 @@ def test_template__content_security_policy__is_kept(template: Path) -> None:
         assert "[" not in trigger
 
 
-def test_python__html__is_never_marked_safe_by_hand() -> None:
+def test_python__html__is_never_marked_safe_manually() -> None:
     for path in (BASE_DIR / "state_admin").rglob("*.py"):
         assert "mark_safe" not in path.read_text(), path
 
 
-def test_vendored__files__are_what_the_list_says() -> None:
+def test_vendored__files__match_the_list() -> None:
     rows = re.findall(
         r"^\| `([^`]+)` \|.*\| `([0-9a-f]{64})` \|",
         (STATIC / "vendor/VENDORED.md").read_text(),
@@ -295,7 +295,7 @@ def test_icons__used__are_in_the_sprite() -> None:
     assert used <= sprite
 
 
-def test_explanations__each__is_a_heading_of_a_page_of_the_documentation() -> None:
+def test_explanations__each__is_a_heading_of_the_documentation() -> None:
     for page, _, anchor in (each.partition("#") for each in shell.EXPLAINED_BY.values()):
         text = (BASE_DIR / "docs" / f"{page}.md").read_text()
         headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
@@ -308,6 +308,6 @@ def test_explanations__of_the_navigation__each_page_has_one() -> None:
     assert [path for path in paths if path.split("/")[1] not in shell.EXPLAINED_BY] == []
 
 
-def test_header__a_page__links_to_what_explains_it(alice: Person) -> None:
+def test_header__of_a_page__links_to_its_documentation(alice: Person) -> None:
     page = alice.browser().get("/inbox").content.decode()
     assert 'href="/docs/concepts/people-and-workers.html#ticket-and-decision"' in page

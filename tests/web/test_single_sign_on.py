@@ -66,13 +66,15 @@ def logged_in(client: Client) -> bool:
     return client.get("/sessions").status_code == 200
 
 
-def test_login_page__configured__offers_it_and_keeps_the_way_back(client: Client, db: None) -> None:
+def test_login_page__configured__offers_it_and_keeps_the_requested_page(
+    client: Client, db: None
+) -> None:
     shown = client.get("/login?next=/threads%3Fprefix%3Da").content.decode()
     assert "Sign in with Acme SSO" in shown
     assert "/login/oidc?next=%2Fthreads%3Fprefix%3Da" in shown
 
 
-def test_sign_in__member_by_verified_email__comes_in_and_is_linked(
+def test_sign_in__member_by_verified_email__succeeds_and_is_linked(
     client: Client, provider: Provider, ann: Person
 ) -> None:
     response = sign_in(client, "/login/oidc?next=/threads")
@@ -100,7 +102,7 @@ def test_sign_in__request__has_state_nonce_and_pkce(
         assert again[name] != [asked[name]]
 
 
-def test_sign_in__linked_before__needs_no_email_any_more(
+def test_sign_in__already_linked__requires_no_email(
     client: Client, provider: Provider, ann: Person
 ) -> None:
     sign_in(client)
@@ -112,7 +114,7 @@ def test_sign_in__linked_before__needs_no_email_any_more(
     assert [row.detail for row in told] == [{"method": "Acme SSO"}] * 2
 
 
-def test_sign_in__email_only_in_userinfo__counts_when_it_is_about_the_same_person(
+def test_sign_in__email_only_in_userinfo__is_used_for_the_same_subject(
     client: Client, provider: Provider, ann: Person
 ) -> None:
     def without_email(claims: dict[str, Any]) -> dict[str, Any]:
@@ -125,7 +127,7 @@ def test_sign_in__email_only_in_userinfo__counts_when_it_is_about_the_same_perso
 
 
 @pytest.mark.parametrize("verified", [False, None, "true", 1])
-def test_sign_in__unverified_email__takes_no_account_over(
+def test_sign_in__unverified_email__links_no_account(
     verified: object, client: Client, provider: Provider, ann: Person
 ) -> None:
     provider.person["email_verified"] = verified
@@ -139,7 +141,7 @@ def test_sign_in__unverified_email__takes_no_account_over(
 @pytest.mark.parametrize(
     "email", ["mallory@acme.example", "al\u0131ce@acme.example", "alice", "", "\0@acme.example"]
 )
-def test_sign_in__not_a_member__stays_outside_and_leaves_nothing(
+def test_sign_in__not_a_member__is_refused_and_stores_nothing(
     email: str, client: Client, provider: Provider, ann: Person
 ) -> None:
     provider.person["email"] = email
@@ -150,14 +152,14 @@ def test_sign_in__not_a_member__stays_outside_and_leaves_nothing(
     assert not SocialAccount.objects.exists()
 
 
-def test_sign_in__name_that_only_folds_alike__is_another_person(
+def test_sign_in__name_equal_after_case_folding__is_another_user(
     client: Client, provider: Provider, db: None
 ) -> None:
     make_person("al\u0131ce@acme.example", "acme", Role.ADMIN)
     assert sign_in(client).status_code == 403
 
 
-def test_sign_in__user_without_workspace_or_switched_off__stays_outside(
+def test_sign_in__user_without_workspace_or_inactive__is_refused(
     client: Client, provider: Provider, ann: Person
 ) -> None:
     User.objects.filter(pk=ann.user.pk).update(is_active=False)
@@ -168,7 +170,7 @@ def test_sign_in__user_without_workspace_or_switched_off__stays_outside(
     assert not SocialAccount.objects.exists()
 
 
-def test_sign_in__two_with_the_address__nobody_is_taken(
+def test_sign_in__two_users_with_the_address__is_refused(
     client: Client, provider: Provider, ann: Person, bob: Person
 ) -> None:
     User.objects.filter(pk=bob.user.pk).update(email="Alice@acme.example")
@@ -190,7 +192,7 @@ def test_sign_in__other_account_of_a_linked_member__is_refused(
 # New people ----------------------------------------------------------------------------------
 
 
-def test_new_person__of_a_named_domain__becomes_a_member_with_the_role(
+def test_new_user__of_a_configured_domain__becomes_a_member_with_the_role(
     client: Client, provider: Provider, alice: Person, settings: Settings
 ) -> None:
     settings.OIDC = replace(settings.OIDC, domains=("acme.example",), workspace="acme")
@@ -217,7 +219,7 @@ def test_new_person__of_a_named_domain__becomes_a_member_with_the_role(
         (("acme.example",), "acme.example", True),
     ],
 )
-def test_new_person__any_other__stays_outside(
+def test_new_user__of_another_domain__is_refused(
     domains: tuple[str, ...],
     email: str,
     verified: bool,
@@ -232,7 +234,7 @@ def test_new_person__any_other__stays_outside(
     assert not User.objects.filter(username=email).exists()
 
 
-def test_new_person__user_made_by_somebody_else__gets_no_rights(
+def test_new_user__created_by_another_way__gets_no_role(
     client: Client, provider: Provider, alice: Person, settings: Settings
 ) -> None:
     settings.OIDC = replace(settings.OIDC, domains=("acme.example",), workspace="acme")
@@ -311,7 +313,7 @@ def test_id_token__wrong_claim__is_refused(
     assert not logged_in(client)
 
 
-def test_callback__state_of_nobody_or_used__is_refused(
+def test_callback__unknown_or_used_state__is_refused(
     client: Client, provider: Provider, ann: Person
 ) -> None:
     url = to_provider(client)
@@ -326,7 +328,7 @@ def test_callback__state_of_nobody_or_used__is_refused(
     assert Client().get("/login/oidc/callback?state=x&code=y").status_code == 400
 
 
-def test_callback__eleven_minutes_later__has_expired(
+def test_callback__eleven_minutes_later__is_expired(
     client: Client, provider: Provider, ann: Person
 ) -> None:
     url = to_provider(client)
@@ -353,7 +355,7 @@ def test_callback__code_of_another_login__is_refused_by_pkce(
         ("server_error<script>", 502, "with Acme SSO failed"),
     ],
 )
-def test_callback__provider_says_no__is_a_page(
+def test_callback__error_of_the_provider__is_a_page(
     error: str, status: int, said: str, client: Client, provider: Provider, ann: Person
 ) -> None:
     provider.error = error
@@ -364,7 +366,7 @@ def test_callback__provider_says_no__is_a_page(
 
 
 @pytest.mark.parametrize("path", ["/.well-known/openid-configuration", "/token", "/jwks"])
-def test_provider__broken__is_a_page_and_password_logins_go_on(
+def test_provider__unavailable__is_a_page_and_password_logins_work(
     path: str, client: Client, provider: Provider, ann: Person
 ) -> None:
     provider.broken.add(path)
@@ -386,13 +388,13 @@ def test_provider__names_another_issuer__is_refused(
 
 
 @pytest.mark.parametrize("target", ["https://evil.example/", "//evil.example", "/login"])
-def test_sign_in__next_elsewhere__goes_home(
+def test_sign_in__next_on_another_site__redirects_to_the_start_page(
     target: str, client: Client, provider: Provider, ann: Person
 ) -> None:
     assert sign_in(client, f"/login/oidc?next={target}")["Location"] == "/"
 
 
-def test_sign_in__session__has_a_new_key_and_the_usual_age(
+def test_sign_in__session__has_a_new_key_and_the_usual_lifetime(
     client: Client, provider: Provider, ann: Person
 ) -> None:
     url = to_provider(client)
@@ -406,7 +408,7 @@ def test_sign_in__session__has_a_new_key_and_the_usual_age(
 # Linking while signed in ---------------------------------------------------------------------
 
 
-def test_link__password_again__then_the_account_lets_in(
+def test_link__after_the_password__account_can_sign_in(
     client: Client, provider: Provider, alice: Person
 ) -> None:
     set_password(user=alice.user, password=GOOD)
@@ -428,7 +430,7 @@ def test_link__password_again__then_the_account_lets_in(
     assert [row.action for row in actions] == ["identity.link", "identity.unlink"]
 
 
-def test_link__account_of_somebody_else__is_refused(
+def test_link__account_of_another_user__is_refused(
     client: Client, provider: Provider, ann: Person, bob: Person
 ) -> None:
     sign_in(Client())
@@ -441,7 +443,9 @@ def test_link__account_of_somebody_else__is_refused(
     assert SocialAccount.objects.get().user == ann.user
 
 
-def test_unlink__without_a_password__stays(client: Client, provider: Provider, ann: Person) -> None:
+def test_unlink__without_a_password__is_refused(
+    client: Client, provider: Provider, ann: Person
+) -> None:
     sign_in(client)
     assert client.post("/sign-in/oidc/unlink").status_code == 422
     assert SocialAccount.objects.exists()
@@ -461,11 +465,11 @@ def test_unlink__without_a_password__stays(client: Client, provider: Provider, a
         "/_allauth/browser/v1/auth/login",
     ],
 )  # fmt: skip
-def test_allauth__its_own_pages__are_not_there(path: str, admin: Client) -> None:
+def test_allauth__its_own_pages__are_404(path: str, admin: Client) -> None:
     assert admin.get(path).status_code == 404
 
 
-def test_allauth__no_view_of_its_own__is_mounted() -> None:
+def test_allauth__its_own_views__are_not_mounted() -> None:
     def views(resolver: Any) -> Iterator[Any]:
         for entry in resolver.url_patterns:
             yield from views(entry) if hasattr(entry, "url_patterns") else [entry.callback]

@@ -42,7 +42,7 @@ def test_system__viewer__sees_no_settings(viewer: Client) -> None:
     assert "SITE_URL" not in shown
 
 
-def test_system__secrets__are_not_in_it(admin: Client, settings: Settings) -> None:
+def test_system__secrets__are_not_shown(admin: Client, settings: Settings) -> None:
     settings.BROKER_URL = f"redis://:{SECRET}@127.0.0.1:1/0"
     settings.METRICS_TOKEN = SECRET
     settings.CONFIG_SECRET_KEYS = [SECRET]
@@ -74,12 +74,14 @@ def test_system__settings_shown__are_documented(admin: Client) -> None:
         (None, "queues in PostgreSQL"),
     ],
 )
-def test_broker__address__holds_no_secret(url: str | None, shown: str, settings: Settings) -> None:
+def test_broker__address__contains_no_secret(
+    url: str | None, shown: str, settings: Settings
+) -> None:
     settings.BROKER_URL = url
     assert broker.address() == shown
 
 
-def test_broker__silent__says_so_and_is_remembered(settings: Settings, db: None) -> None:
+def test_broker__unavailable__is_reported_and_cached(settings: Settings, db: None) -> None:
     settings.BROKER_URL = "redis://127.0.0.1:1/0"
     assert "does not respond" in broker.ping().problem
     assert broker._last_status[1] is broker.ping()
@@ -87,7 +89,7 @@ def test_broker__silent__says_so_and_is_remembered(settings: Settings, db: None)
     assert broker.ping() == ("memory://here", "")
 
 
-def test_broker__in_the_database__answers_once_a_worker_made_its_queue(db: None) -> None:
+def test_broker__in_the_database__is_healthy_once_a_worker_created_its_queue(db: None) -> None:
     assert broker.ping() == ("queues in PostgreSQL", "no worker has created the queue")
     with connection.cursor() as cursor:
         cursor.execute("CREATE SCHEMA pgmq")
@@ -98,7 +100,7 @@ def test_broker__in_the_database__answers_once_a_worker_made_its_queue(db: None)
 @pytest.mark.parametrize(
     "content", ["", "[]", "{}", '{"a": 7}', '{"a": "soon"}', '{"a": "2026-01-01"}']
 )
-def test_beat__unreadable_memory__is_none(
+def test_beat__unreadable_state_file__is_none(
     content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COMMONHOLD_DATA_DIR", str(tmp_path))
@@ -106,7 +108,7 @@ def test_beat__unreadable_memory__is_none(
     assert beat.newest() is None
 
 
-def test_system__beat__is_on_time_while_it_starts_jobs(
+def test_system__beat__is_on_schedule_while_it_starts_jobs(
     admin: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COMMONHOLD_DATA_DIR", str(tmp_path))
@@ -121,7 +123,7 @@ def test_system__beat__is_on_time_while_it_starts_jobs(
     assert "on schedule" not in page(admin, "/system")
 
 
-def test_system__queues__count_what_waits_in_all_workspaces(
+def test_system__queues__are_counted_over_all_workspaces(
     admin: Client, alice: Person, mallory: Person
 ) -> None:
     for person in (alice, mallory):
@@ -162,7 +164,7 @@ def _running(client: Client) -> str:
     return shown
 
 
-def test_system__running_statements__text_only_for_admins_of_all_workspaces(
+def test_system__running_statements__show_text_to_admins_of_all_workspaces_only(
     sleeper: None, alice: Person, bob: Person
 ) -> None:
     alone = _running(alice.browser())
@@ -176,7 +178,7 @@ def test_system__running_statements__text_only_for_admins_of_all_workspaces(
     assert SECRET in _running(alice.browser())
 
 
-def test_administers_all__person__only_with_each_workspace(alice: Person, bob: Person) -> None:
+def test_administers_all__user__requires_each_workspace(alice: Person, bob: Person) -> None:
     assert administers_all(alice.actor)
     assert not administers_all(bob.actor)
     assert not administers_all(replace(alice.actor, kind="token"))
@@ -184,7 +186,7 @@ def test_administers_all__person__only_with_each_workspace(alice: Person, bob: P
     assert not administers_all(alice.actor)
 
 
-def test_slow_statements__kept__are_the_ones_that_took_most(db: None) -> None:
+def test_slow_statements__from_pg_stat_statements__are_those_with_the_most_time(db: None) -> None:
     """A table in the place of the extension's view, which the embedded PostgreSQL does not have."""
     with connection.cursor() as cursor:
         cursor.execute(

@@ -18,7 +18,7 @@ def text(client: Client, path: str) -> str:
     return response.content.decode()
 
 
-def test_fork__asked_and_confirmed__is_a_thread_of_its_own(admin: Client, alice: Person) -> None:
+def test_fork__confirmed__is_a_new_thread(admin: Client, alice: Person) -> None:
     tell(alice.actor)
     assert 'href="/thread/fork/t1?at=3"' in text(admin, "/threads/t1?tab=state&at=3")
     asked = text(admin, "/thread/fork/t1?at=3")
@@ -38,7 +38,7 @@ def test_fork__asked_and_confirmed__is_a_thread_of_its_own(admin: Client, alice:
     assert f'href="/threads/{found[1]}"' in text(admin, "/threads/t1")
 
 
-def test_fork__of_what_is_not_there__is_refused(admin: Client, alice: Person) -> None:
+def test_fork__missing_revision__is_refused(admin: Client, alice: Person) -> None:
     tell(alice.actor)
     assert admin.get("/thread/fork/t1?at=99").status_code == 404
     assert admin.get("/thread/fork/t1").status_code == 400
@@ -48,9 +48,7 @@ def test_fork__of_what_is_not_there__is_refused(admin: Client, alice: Person) ->
     assert Thread.objects.count() == 2
 
 
-def test_fork__source_deleted__page_still_says_where_it_came_from(
-    admin: Client, alice: Person
-) -> None:
+def test_fork__source_deleted__page_still_shows_the_origin(admin: Client, alice: Person) -> None:
     make_thread(alice.actor, "source")
     admin.post("/thread/fork/source?at=0", {"fork": "copy"})
     admin.post("/thread/delete/source", {"children": "reject"})
@@ -58,7 +56,7 @@ def test_fork__source_deleted__page_still_says_where_it_came_from(
     assert admin.get("/threads/source?tab=state&at=0").status_code == 404
 
 
-def test_lineage__tree__leads_from_the_root_to_children_and_forks(
+def test_lineage__tree__links_from_the_root_to_children_and_forks(
     admin: Client, alice: Person
 ) -> None:
     make_thread(alice.actor, "root")

@@ -76,7 +76,7 @@ def address(name: str, story: Story) -> str:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_page__admin__answers_within_its_queries(
+def test_page__admin__uses_a_bounded_number_of_queries(
     name: str,
     admin: Client,
     story: Story,
@@ -87,14 +87,14 @@ def test_page__admin__answers_within_its_queries(
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_page__anonymous__goes_to_login(name: str, client: Client, story: Story) -> None:
+def test_page__anonymous__redirects_to_login(name: str, client: Client, story: Story) -> None:
     response = client.get(address(name, story))
     assert response.status_code == 302
     assert response["Location"].startswith("/login?next=/")
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_page__viewer__reads_but_does_not_act(name: str, viewer: Client, story: Story) -> None:
+def test_page__viewer__can_read_but_not_act(name: str, viewer: Client, story: Story) -> None:
     response = viewer.get(address(name, story))
     if name in EDITORS_ONLY | ADMINS_ONLY:
         assert response.status_code == 403
@@ -115,14 +115,14 @@ def test_page__viewer__reads_but_does_not_act(name: str, viewer: Client, story: 
 
 
 @pytest.mark.parametrize("name", sorted(PAGES.keys() - LISTS))
-def test_page__foreign_workspace__is_absent(name: str, stranger: Client, story: Story) -> None:
+def test_page__other_workspace__is_404(name: str, stranger: Client, story: Story) -> None:
     response = stranger.get(address(name, story))
     assert response.status_code == 404
     assert b">Refund of order" not in response.content
 
 
 @pytest.mark.parametrize("name", sorted(LISTS - {"tokens"}))
-def test_list__foreign_workspace__is_empty(name: str, stranger: Client, story: Story) -> None:
+def test_list__other_workspace__is_empty(name: str, stranger: Client, story: Story) -> None:
     page = stranger.get(address(name, story)).content.decode()
     rows = (">Refund of order", "/runs/r1", ">helper-7<", story.compaction.public_id[-8:], ">plan<")
     for ours in rows:
@@ -148,7 +148,7 @@ POSTS = {
 
 
 @pytest.mark.parametrize("path", POSTS)
-def test_post__role_below__is_refused(
+def test_post__lower_role__is_refused(
     path: str, viewer: Client, editor: Client, story: Story
 ) -> None:
     path_now = path.replace(JOB, story.compaction.public_id)
@@ -158,7 +158,7 @@ def test_post__role_below__is_refused(
 
 
 @pytest.mark.parametrize("path", POSTS)
-def test_post__stranger__finds_nothing(path: str, stranger: Client, story: Story) -> None:
+def test_post__non_member__is_404(path: str, stranger: Client, story: Story) -> None:
     if path == "/tokens":  # makes one of their own
         pytest.skip("the list of tokens is everybody's own")
     path = path.replace(JOB, story.compaction.public_id)
@@ -167,5 +167,5 @@ def test_post__stranger__finds_nothing(path: str, stranger: Client, story: Story
 
 
 @pytest.mark.parametrize("path", POSTS)
-def test_post__anonymous__goes_to_login(path: str, client: Client, story: Story) -> None:
+def test_post__anonymous__redirects_to_login(path: str, client: Client, story: Story) -> None:
     assert client.post(path.replace(JOB, story.compaction.public_id)).status_code == 302

@@ -48,7 +48,7 @@ def test_threads__none__shows_curl_and_python(admin: Client) -> None:
     assert "urllib.request" in shown
 
 
-def test_threads__many__pages_newest_first(admin: Client, alice: Person) -> None:
+def test_threads__many__are_paged_newest_first(admin: Client, alice: Person) -> None:
     for number in range(60):
         make_thread(alice.actor, f"n{number:02}")
     first = admin.get("/threads.json").json()
@@ -58,7 +58,7 @@ def test_threads__many__pages_newest_first(admin: Client, alice: Person) -> None
     assert second["next"] is None
 
 
-def test_threads__by_prefix__pages_in_order_of_id(admin: Client, alice: Person) -> None:
+def test_threads__by_prefix__are_paged_in_order_of_id(admin: Client, alice: Person) -> None:
     for number in range(60):
         make_thread(alice.actor, f"n{number:02}")
     make_thread(alice.actor, "other")
@@ -87,7 +87,7 @@ def walk(client: Client, url: str) -> list[list[str]]:
         ("nonsense", [["c", "a"], ["b"]]),
     ],
 )
-def test_threads__sorted__pages_in_that_order(
+def test_threads__sorted__are_paged_in_that_order(
     sort: str, pages: list[list[str]], admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(threads, "PAGE", 2)
@@ -97,7 +97,7 @@ def test_threads__sorted__pages_in_that_order(
 
 
 @pytest.mark.parametrize("sort", ["", "oldest", "id"])
-def test_threads__by_size__looks_at_a_window_and_goes_on(
+def test_threads__by_size__reads_a_window_and_has_a_next_page(
     sort: str, admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(threads, "_WINDOW", 2)
@@ -126,19 +126,19 @@ def test_threads__by_size__looks_at_a_window_and_goes_on(
         ("agent=nobody", []),
     ],
 )
-def test_threads__filtered__only_those(
+def test_threads__filtered__contains_only_matches(
     query: str, found: list[str], admin: Client, alice: Person
 ) -> None:
     tell(alice.actor)
     assert [i["id"] for i in admin.get(f"/threads.json?{query}").json()["items"]] == found
 
 
-def test_threads__filter_finds_none__offers_all(admin: Client, alice: Person) -> None:
+def test_threads__no_match__links_to_all(admin: Client, alice: Person) -> None:
     make_thread(alice.actor, "t1")
     assert "No threads match these filters" in page(admin, "/threads?prefix=zzz")
 
 
-def test_threads__filter_form__leaves_a_short_address(admin: Client) -> None:
+def test_threads__filter_form__produces_a_short_url(admin: Client) -> None:
     headers = htmx("thread-table") | {"HX-Source": "form#filters"}
     response = admin.get("/threads?prefix=a&resource=&agent=&status=", headers=headers)
     assert response["HX-Replace-Url"] == "/threads?prefix=a"
@@ -148,7 +148,7 @@ def test_threads__filter_form__leaves_a_short_address(admin: Client) -> None:
 # Conversation
 
 
-def test_conversation__tool_round__result_stands_beneath_its_call(
+def test_conversation__tool_round__shows_the_result_below_its_call(
     admin: Client, alice: Person
 ) -> None:
     make_thread(alice.actor, "t1")
@@ -164,7 +164,7 @@ def test_conversation__tool_round__result_stands_beneath_its_call(
     assert call.result.pieces[0].kind == "data"
 
 
-def test_conversation__call_id_used_again__each_result_to_its_own_call(alice: Person) -> None:
+def test_conversation__call_id_used_again__each_result_is_at_its_own_call(alice: Person) -> None:
     make_thread(alice.actor, "t1")
     call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     round_of = [
@@ -179,7 +179,9 @@ def test_conversation__call_id_used_again__each_result_to_its_own_call(alice: Pe
 
 
 @pytest.mark.parametrize("message", range(1, 41))
-def test_window__anywhere__never_parts_a_call_from_its_results(message: int, alice: Person) -> None:
+def test_window__any_position__never_separates_a_call_from_its_results(
+    message: int, alice: Person
+) -> None:
     make_thread(alice.actor, "t1")
     append(alice.actor, "t1", *conversation(20, rounds=2))
     log = Message.objects.all()
@@ -189,7 +191,9 @@ def test_window__anywhere__never_parts_a_call_from_its_results(message: int, ali
     assert following is None or following.role != "tool"
 
 
-def test_conversation__long__older_and_newer_reach_everything(admin: Client, alice: Person) -> None:
+def test_conversation__many_messages__older_and_newer_pages_contain_all(
+    admin: Client, alice: Person
+) -> None:
     make_thread(alice.actor, "t1")
     append(alice.actor, "t1", *({"role": "user", "content": f"n{n}"} for n in range(130)))
     thread = Thread.objects.get()
@@ -207,7 +211,7 @@ def test_conversation__long__older_and_newer_reach_everything(admin: Client, ali
     assert "Older messages" in page(admin, "/threads/t1")
 
 
-def test_conversation__hostile_texts__stay_text(admin: Client, alice: Person) -> None:
+def test_conversation__hostile_texts__are_escaped(admin: Client, alice: Person) -> None:
     thread_id = 'a/../b <x>"&?#%41'
     make_thread(alice.actor, thread_id, title=HOSTILE[0], resource_id=HOSTILE[1])
     call = {
@@ -244,7 +248,9 @@ def test_thread__any_id__has_a_page(thread_id: str, admin: Client, alice: Person
     assert "found it" in page(admin, thread_url(thread_id))
 
 
-def test_conversation__long_text__is_clipped_and_shown_whole(admin: Client, alice: Person) -> None:
+def test_conversation__long_text__is_truncated_and_shown_completely_on_request(
+    admin: Client, alice: Person
+) -> None:
     make_thread(alice.actor, "t1")
     append(alice.actor, "t1", {"role": "user", "content": "word " * 2000 + "end"})
     assert "Show all 10,003 characters" in page(admin, "/threads/t1")
@@ -254,7 +260,7 @@ def test_conversation__long_text__is_clipped_and_shown_whole(admin: Client, alic
     assert "Original message" in page(admin, "/thread/message/1/t1")
 
 
-def test_message_piece__large_result__comes_in_parts(admin: Client, alice: Person) -> None:
+def test_message_piece__large_result__is_loaded_in_parts(admin: Client, alice: Person) -> None:
     make_thread(alice.actor, "t1")
     rows = json.dumps([{"id": n} for n in range(900)])
     append(
@@ -276,7 +282,7 @@ def test_message_piece__large_result__comes_in_parts(admin: Client, alice: Perso
     assert admin.get("/thread/piece/9/content/t1").status_code == 404
 
 
-def test_thread__new_messages_since__says_how_many(admin: Client, alice: Person) -> None:
+def test_thread__new_messages_since__shows_their_number(admin: Client, alice: Person) -> None:
     make_thread(alice.actor, "t1")
     first = page(admin, "/threads/t1")
     assert "message_count=0" in first
@@ -287,7 +293,7 @@ def test_thread__new_messages_since__says_how_many(admin: Client, alice: Person)
     assert "message_count=0" in now
 
 
-def test_thread__parent_and_children__link_both_ways(admin: Client, alice: Person) -> None:
+def test_thread__parent_and_children__link_to_each_other(admin: Client, alice: Person) -> None:
     tell(alice.actor)
     assert 'href="/threads/t1-child"' in page(admin, "/threads/t1")
     assert "Refund of order 9921" in page(admin, "/threads/t1-child")
@@ -296,7 +302,7 @@ def test_thread__parent_and_children__link_both_ways(admin: Client, alice: Perso
 @pytest.mark.parametrize(
     "query", ["before=x", "message=-1", "after=" + "9" * 30, "message_count=½"]
 )
-def test_thread__bad_number__says_so(query: str, admin: Client, alice: Person) -> None:
+def test_thread__invalid_number__is_reported(query: str, admin: Client, alice: Person) -> None:
     make_thread(alice.actor, "t1")
     assert admin.get(f"/threads/t1?{query}").status_code == 400
 
@@ -304,7 +310,9 @@ def test_thread__bad_number__says_so(query: str, admin: Client, alice: Person) -
 # Context
 
 
-def test_context__folded__summary_first_and_the_log_beside_it(admin: Client, alice: Person) -> None:
+def test_context__summarized__shows_the_summary_first_and_the_messages_beside_it(
+    admin: Client, alice: Person
+) -> None:
     story = tell(alice.actor)
     shown = page(admin, "/threads/t1?tab=context")
     assert "What the model sees" in shown
@@ -313,13 +321,13 @@ def test_context__folded__summary_first_and_the_log_beside_it(admin: Client, ali
     assert "data-folded" in shown
 
 
-def test_context__fit__says_what_is_left_out(admin: Client, alice: Person) -> None:
+def test_context__max_tokens__shows_what_is_left_out(admin: Client, alice: Person) -> None:
     make_thread(alice.actor, "t1")
     append(alice.actor, "t1", *conversation(8))
     assert "not fit into 200 tokens" in page(admin, "/threads/t1?tab=context&max_tokens=200")
 
 
-def test_context__dangling_call__shows_the_stand_in(admin: Client, alice: Person) -> None:
+def test_context__call_without_result__shows_the_placeholder(admin: Client, alice: Person) -> None:
     make_thread(alice.actor, "t1")
     append(alice.actor, "t1", *conversation(1)[:3])
     assert "Tool execution was interrupted" in page(admin, "/threads/t1?tab=context")
@@ -328,7 +336,7 @@ def test_context__dangling_call__shows_the_stand_in(admin: Client, alice: Person
 # State
 
 
-def test_state__at_a_revision__shows_it_and_what_changed(admin: Client, alice: Person) -> None:
+def test_state__at_a_revision__shows_it_and_its_changes(admin: Client, alice: Person) -> None:
     tell(alice.actor)
     shown = page(admin, "/threads/t1?tab=state&at=3")
     assert "Revision 3" in shown
@@ -337,19 +345,21 @@ def test_state__at_a_revision__shows_it_and_what_changed(admin: Client, alice: P
     assert 'value="3"' in shown
 
 
-def test_state__slider_moved__answers_only_what_it_moves(admin: Client, alice: Person) -> None:
+def test_state__slider_moved__returns_only_the_part_that_changes(
+    admin: Client, alice: Person
+) -> None:
     tell(alice.actor)
     part = page(admin, "/threads/t1?tab=state&at=2", headers=htmx("state-at"))
     assert part.lstrip().startswith('<div class="stack" id="state-at"')
     assert 'type="range"' not in part
 
 
-def test_state__revision_that_never_was__404(admin: Client, alice: Person) -> None:
+def test_state__unknown_revision__is_404(admin: Client, alice: Person) -> None:
     make_thread(alice.actor, "t1")
     assert admin.get("/threads/t1?tab=state&at=99").status_code == 404
 
 
-def test_state__dropped_revision__says_so_and_leads_to_the_nearest(
+def test_state__dropped_revision__says_so_and_links_to_the_nearest(
     admin: Client, alice: Person
 ) -> None:
     tell(alice.actor)
@@ -360,14 +370,14 @@ def test_state__dropped_revision__says_so_and_leads_to_the_nearest(
     assert "tab=state&amp;at=4" in shown
 
 
-def test_state__two_revisions__difference(admin: Client, alice: Person) -> None:
+def test_state__two_revisions__shows_the_difference(admin: Client, alice: Person) -> None:
     tell(alice.actor)
     shown = page(admin, "/threads/t1?tab=state&at=5&from=2&to=5")
     assert "From revision 2 to 5" in shown
     assert "<del>0</del> → <ins>3</ins>" in shown
 
 
-def test_state__label_and_pin__kept_on_the_revision(admin: Client, alice: Person) -> None:
+def test_state__label_and_pin__are_stored_with_the_revision(admin: Client, alice: Person) -> None:
     tell(alice.actor)
     response = admin.post("/thread/mark/t1?at=3", {"label": "before refund", "pinned": "on"})
     assert response.status_code == 302
@@ -379,7 +389,9 @@ def test_state__label_and_pin__kept_on_the_revision(admin: Client, alice: Person
     assert (row.label, row.pinned) == ("", False)
 
 
-def test_restore__confirmed__state_is_the_old_one_with_reason(admin: Client, alice: Person) -> None:
+def test_restore__confirmed__restores_the_old_state_with_the_reason(
+    admin: Client, alice: Person
+) -> None:
     tell(alice.actor)
     asked = page(admin, "/thread/restore/t1?at=3")
     assert "/plan/count changed" in asked
@@ -395,9 +407,7 @@ def test_restore__confirmed__state_is_the_old_one_with_reason(admin: Client, ali
     assert (row.kind, row.reason) == ("restore", "went wrong")
 
 
-def test_restore__undo_of_the_toast__brings_the_newer_state_back(
-    admin: Client, alice: Person
-) -> None:
+def test_restore__undo_of_the_toast__restores_the_newer_state(admin: Client, alice: Person) -> None:
     tell(alice.actor)
     newest = Thread.objects.get(public_id="t1").revision
     shown = admin.post("/thread/restore/t1?at=3", {"expected": str(newest)}, follow=True)
@@ -406,7 +416,7 @@ def test_restore__undo_of_the_toast__brings_the_newer_state_back(
     assert read_snapshot(actor=alice.actor, thread_id="t1").parsed()["plan"] == {"count": 3}
 
 
-def test_restore__somebody_wrote_since__refused(admin: Client, alice: Person) -> None:
+def test_restore__thread_changed_since__is_refused(admin: Client, alice: Person) -> None:
     tell(alice.actor)
     response = admin.post("/thread/restore/t1?at=3", {"expected": "1"})
     assert response.status_code == 409
@@ -416,7 +426,7 @@ def test_restore__somebody_wrote_since__refused(admin: Client, alice: Person) ->
 # Deletion
 
 
-def test_delete__asked__says_what_and_how_many(admin: Client, alice: Person) -> None:
+def test_delete__confirmation__shows_what_and_how_many(admin: Client, alice: Person) -> None:
     tell(alice.actor)
     asked = page(admin, "/thread/delete/t1")
     assert "1 thread, " in asked
@@ -425,14 +435,14 @@ def test_delete__asked__says_what_and_how_many(admin: Client, alice: Person) -> 
     assert Thread.objects.count() == 2
 
 
-def test_delete__children_rejected__nothing_goes(admin: Client, alice: Person) -> None:
+def test_delete__children_rejected__deletes_nothing(admin: Client, alice: Person) -> None:
     tell(alice.actor)
     assert admin.post("/thread/delete/t1", {"children": "reject"}).status_code == 409
     assert Thread.objects.count() == 2
 
 
 @pytest.mark.parametrize(("children", "left"), [("detach", 1), ("cascade", 0)])
-def test_delete__confirmed__gone_with_the_reason_in_the_audit(
+def test_delete__confirmed__is_deleted_with_the_reason_in_the_audit_log(
     children: str, left: int, admin: Client, alice: Person
 ) -> None:
     tell(alice.actor)
@@ -442,7 +452,7 @@ def test_delete__confirmed__gone_with_the_reason_in_the_audit(
     assert AuditRow.objects.filter(action="thread.delete", reason="asked to").exists()
 
 
-def test_state_keys__registered__listed_with_their_rules(admin: Client, alice: Person) -> None:
+def test_state_keys__registered__are_listed_with_their_rules(admin: Client, alice: Person) -> None:
     assert "No state keys yet" in page(admin, "/state-keys")
     make_state_key(alice.actor, "facts", reducer="append", scope="thread", default=[])
     shown = page(admin, "/state-keys?prefix=fa")
@@ -450,7 +460,9 @@ def test_state_keys__registered__listed_with_their_rules(admin: Client, alice: P
     assert "thread" in shown
 
 
-def test_compactions_tab__mine__shows_summary_beside_messages(admin: Client, alice: Person) -> None:
+def test_compactions_tab__own_jobs__shows_summary_and_messages(
+    admin: Client, alice: Person
+) -> None:
     tell(alice.actor)
     append(alice.actor, "t1", *conversation(8)[1:])
     compact(alice.actor, "t1")
@@ -460,7 +472,7 @@ def test_compactions_tab__mine__shows_summary_beside_messages(admin: Client, ali
     assert shown.count("Undo…") == 1
 
 
-def test_state__shared_entries__are_listed_and_left_alone_by_the_slider(
+def test_state__shared_entries__are_listed_and_not_reloaded_by_the_slider(
     admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tell(alice.actor)

@@ -28,7 +28,7 @@ def make(client: Client, **changes: str) -> tuple[str, str]:
     return shown, found[0]
 
 
-def test_token__made__works_and_is_shown_exactly_once(admin: Client) -> None:
+def test_token__created__works_and_is_shown_exactly_once(admin: Client) -> None:
     shown, secret = make(admin)
     assert "Copy the token now" in shown
     assert f"Authorization: Bearer {secret}" in shown
@@ -40,14 +40,14 @@ def test_token__made__works_and_is_shown_exactly_once(admin: Client) -> None:
     assert token.expires_at is not None
 
 
-def test_token__answer_with_the_secret__is_not_stored_anywhere(admin: Client) -> None:
+def test_token__response_with_the_secret__is_not_stored_anywhere(admin: Client) -> None:
     response = admin.post("/tokens", FORM, headers=htmx("tokens"))
     assert response.status_code == 201
     assert "no-store" in response["Cache-Control"]
     assert response.content.decode().lstrip().startswith('<div class="stack" id="tokens"')
 
 
-def test_token__narrowed__holds_globs_and_prefixes(admin: Client) -> None:
+def test_token__restricted__has_globs_and_prefixes(admin: Client) -> None:
     _, secret = make(admin, namespaces="team_* notes", thread_prefixes="order-", role="viewer")
     actor = actor_of_token(secret)
     assert actor is not None
@@ -60,7 +60,7 @@ def test_token__narrowed__holds_globs_and_prefixes(admin: Client) -> None:
 @pytest.mark.parametrize(
     "changes", [{"name": ""}, {"name": "   "}, {"role": "emperor"}, {"lives": "forever"}]
 )
-def test_token__wrong_form__makes_none_and_keeps_the_rest(
+def test_token__invalid_form__creates_none_and_keeps_the_typed_fields(
     changes: dict[str, str], admin: Client
 ) -> None:
     before = ApiToken.objects.count()
@@ -70,7 +70,7 @@ def test_token__wrong_form__makes_none_and_keeps_the_rest(
     assert ApiToken.objects.count() == before
 
 
-def test_token__hostile_name__stays_text(admin: Client) -> None:
+def test_token__hostile_name__is_escaped(admin: Client) -> None:
     for hostile in HOSTILE:
         make(admin, name=hostile, namespaces="x")
     shown = page(admin, "/tokens")
@@ -78,7 +78,7 @@ def test_token__hostile_name__stays_text(admin: Client) -> None:
         assert tag not in shown
 
 
-def test_token__revoked__is_refused_and_says_so(admin: Client) -> None:
+def test_token__revoked__is_refused_and_marked(admin: Client) -> None:
     _, secret = make(admin)
     token = ApiToken.objects.latest("pk")
     assert f"ch_{token.lookup}_" in page(admin, f"/tokens/{token.pk}/revoke")
@@ -89,7 +89,7 @@ def test_token__revoked__is_refused_and_says_so(admin: Client) -> None:
     assert AuditRow.objects.filter(action="token.revoke", reason="leaked").exists()
 
 
-def test_token__of_another_workspace__is_absent(
+def test_token__of_another_workspace__is_404(
     admin: Client, stranger: Client, mallory: Person
 ) -> None:
     theirs = ApiToken.objects.get(workspace=mallory.workspace)

@@ -54,7 +54,7 @@ def press_undo(client: Client, path: str) -> str:
     return str(response.content.decode())
 
 
-def test_config__saved__undo_brings_the_value_back_and_keeps_the_secret(
+def test_config__saved__undo_restores_the_value_and_keeps_the_secret(
     provider: Person, admin: Client
 ) -> None:
     before = record(provider)
@@ -73,14 +73,16 @@ def test_config__secret_changed__offers_no_undo(
     assert not offers_undo(admin, RECORD)
 
 
-def test_config__made__undo_deletes_it(provider: Person, admin: Client) -> None:
+def test_config__created__undo_deletes_it(provider: Person, admin: Client) -> None:
     admin.post("/config/providers/new/edit", {"value": '{"adapter": "x"}', "base": 0})
     assert "Undone" in press_undo(admin, "/config/providers/new")
     with pytest.raises(NotFound):
         record(provider, "new")
 
 
-def test_config__made_and_named_since__undo_says_so(provider: Person, admin: Client) -> None:
+def test_config__created_and_referenced_since__undo_reports_it(
+    provider: Person, admin: Client
+) -> None:
     admin.post("/config/providers/new/edit", {"value": '{"adapter": "x"}', "base": 0})
     url, fields = undo_fields(admin, "/config/providers/new")
     make_record(provider.actor, "models", "m", {"provider_id": "new", "upstream_model": "u"})
@@ -98,7 +100,7 @@ def test_config__saved_since__undo_refuses(provider: Person, admin: Client) -> N
     assert REFUSED in admin.get(RECORD).content.decode()
 
 
-def test_config__restored__undo_goes_back_to_the_newer(provider: Person, admin: Client) -> None:
+def test_config__restored__undo_restores_the_newer_value(provider: Person, admin: Client) -> None:
     save(admin, '{"adapter": "other"}')
     admin.get(RECORD)
     admin.post("/entry/restore/config.providers/openai", {"version": 1, "expected_version": 2})
@@ -122,7 +124,7 @@ def marked() -> tuple[str, bool]:
     return row.label, row.pinned
 
 
-def test_mark__changed__undo_brings_label_and_pin_back(editor: Client, alice: Person) -> None:
+def test_mark__changed__undo_restores_label_and_pin(editor: Client, alice: Person) -> None:
     tell(alice.actor)
     mark_revision(actor=alice.actor, thread_id="t1", revision=3, label="old", pinned=True)
     editor.post(MARK, {"label": "new"})
@@ -152,7 +154,7 @@ def member(name: str) -> int:
     return Membership.objects.get(user__username=name).pk
 
 
-def test_member__role_changed__undo_brings_it_back(admin: Client, bob: Person) -> None:
+def test_member__role_changed__undo_restores_it(admin: Client, bob: Person) -> None:
     admin.post(f"/members/{member('bob')}/role", {"role": "editor"})
     press_undo(admin, "/members")
     assert role_of("bob") == "viewer"
@@ -193,7 +195,7 @@ def say(person: Person, scope: Any, name: str = "", **body: Any) -> None:
         ("thread", "t1", "/threads/t1"),
     ],
 )
-def test_policy__saved__undo_says_again_what_was_said(
+def test_policy__saved__undo_restores_the_previous_policy(
     scope: str, name: str, shown: str, admin: Client, alice: Person
 ) -> None:
     make_thread(alice.actor, "t1")
@@ -222,7 +224,7 @@ def test_policy__changed_since__undo_refuses(
     assert REFUSED in admin.get("/policies").content.decode()
 
 
-def test_policy__more_than_an_undo_carries__offers_none(admin: Client, alice: Person) -> None:
+def test_policy__too_large_for_an_undo__offers_none(admin: Client, alice: Person) -> None:
     say(alice, "workspace", prompt="x" * 3_000)
     admin.post("/policy", {"min_gain_tokens": "2", "version": "1"})
     assert said(alice, "workspace") == {"min_gain_tokens": 2}
@@ -232,7 +234,7 @@ def test_policy__more_than_an_undo_carries__offers_none(admin: Client, alice: Pe
 @pytest.mark.parametrize(
     "fields", [{}, {"before": "{"}, {"before": "{}"}, {"before": "{}", "version": "²"}]
 )
-def test_policy__undo_of_nothing__is_refused(
+def test_policy__malformed_undo__is_refused(
     fields: dict[str, str], admin: Client, alice: Person
 ) -> None:
     say(alice, "workspace", min_gain_tokens=1)
@@ -240,7 +242,7 @@ def test_policy__undo_of_nothing__is_refused(
     assert said(alice, "workspace") == {"min_gain_tokens": 1}
 
 
-def test_policy__undo_by_others__is_refused(editor: Client, stranger: Client) -> None:
+def test_policy__undo_by_other_roles__is_refused(editor: Client, stranger: Client) -> None:
     fields = {"before": "{}", "version": "0", "made": "{}"}
     assert editor.post("/policy/undo", fields).status_code == 403
     assert stranger.post("/policy/undo?scope=thread&name=t1", fields).status_code == 404
@@ -274,7 +276,7 @@ def content() -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("notes")
-def test_namespace__edited__undo_registers_what_was_there(admin: Client) -> None:
+def test_namespace__edited__undo_restores_the_registration(admin: Client) -> None:
     before = content()
     edit_notes(admin)
     assert content() != before
@@ -298,7 +300,7 @@ def test_namespace__edited_since__undo_refuses(admin: Client, alice: Person) -> 
     [{"before": "9"}, {"made": "²"}, {"rest": "{"}, {"rest": '{"ttl_seconds": -1}'}],
 )
 @pytest.mark.usefixtures("notes")
-def test_namespace__undo_of_nothing__is_refused(changes: dict[str, str], admin: Client) -> None:
+def test_namespace__malformed_undo__is_refused(changes: dict[str, str], admin: Client) -> None:
     edit_notes(admin)
     url, fields = undo_fields(admin, NOTES)
     assert admin.post(url, fields | changes).status_code == 400
@@ -306,7 +308,7 @@ def test_namespace__undo_of_nothing__is_refused(changes: dict[str, str], admin: 
 
 
 @pytest.mark.usefixtures("notes")
-def test_namespace__undo_by_others__is_refused(editor: Client, stranger: Client) -> None:
+def test_namespace__undo_by_other_roles__is_refused(editor: Client, stranger: Client) -> None:
     fields = {"made": "1", "before": "1", "rest": "{}"}
     assert editor.post(f"{NOTES}/undo", fields).status_code == 403
     assert stranger.post(f"{NOTES}/undo", fields).status_code == 404

@@ -40,9 +40,7 @@ def text(client: Client, path: str) -> str:
     return re.sub(r"\s+", " ", response.content.decode())
 
 
-def test_usage__measured__shows_what_is_stored_and_how_it_grew(
-    admin: Client, measured: Person
-) -> None:
+def test_usage__measured__shows_storage_and_growth(admin: Client, measured: Person) -> None:
     page = text(admin, "/usage")
     assert "Largest namespaces" in page
     assert ">notes</a>" in page
@@ -52,7 +50,7 @@ def test_usage__measured__shows_what_is_stored_and_how_it_grew(
     assert "tokens less in contexts in 30 days" in page
 
 
-def test_usage__chart__has_words_and_a_table(admin: Client, measured: Person) -> None:
+def test_usage__chart__has_a_text_and_a_table(admin: Client, measured: Person) -> None:
     page = text(admin, "/usage")
     svg = re.search(r'<svg class="plot".*?</svg>', page)
     assert svg is not None
@@ -61,7 +59,7 @@ def test_usage__chart__has_words_and_a_table(admin: Client, measured: Person) ->
     assert '<td class="num">500 B</td>' in page
 
 
-def test_usage__tokens__over_time_by_day(admin: Client, measured: Person) -> None:
+def test_usage__tokens__are_shown_by_day(admin: Client, measured: Person) -> None:
     assert '<title id="tokens-title">Tokens over time</title>' in text(admin, "/usage")
     StorageSample.objects.totals().filter(total_bytes=500).update(estimated_tokens=123_456)
     page = text(admin, "/usage")
@@ -70,20 +68,20 @@ def test_usage__tokens__over_time_by_day(admin: Client, measured: Person) -> Non
     assert "Tokens over time" not in text(admin, "/usage")
 
 
-def test_usage__never_measured__says_how_to_measure(admin: Client) -> None:
+def test_usage__never_measured__shows_how_to_measure(admin: Client) -> None:
     page = text(admin, "/usage")
     assert "No measurements yet" in page
     assert "/api/v1/usage/storage/namespaces/team_context" in page
 
 
-def test_usage__period__is_in_the_address(admin: Client, measured: Person) -> None:
+def test_usage__period__is_in_the_url(admin: Client, measured: Person) -> None:
     age(measured, 60, total_bytes=7)
     assert "from 7 B on" not in text(admin, "/usage")
     assert "from 7 B on" in text(admin, "/usage?days=90")
     assert "from 7 B on" not in text(admin, "/usage?days=nonsense")
 
 
-def test_usage__spending__is_told_against_the_cap(
+def test_usage__spending__is_shown_with_the_cap(
     admin: Client, alice: Person, settings: Any
 ) -> None:
     settings.SUMMARY_DAILY_USD = Decimal(2)
@@ -98,7 +96,7 @@ def test_usage__spending__is_told_against_the_cap(
     assert "$0.75 for summaries in 30 days" in page
 
 
-def test_usage__quotas__are_bars(admin: Client, alice: Person) -> None:
+def test_usage__quotas__are_shown_as_meters(admin: Client, alice: Person) -> None:
     make_namespace(alice.actor, "notes")
     put(alice.actor, "notes", "a", 1)
     quotas.set_quota(actor=alice.actor, entries=10, bytes=None, threads=None)
@@ -108,12 +106,14 @@ def test_usage__quotas__are_bars(admin: Client, alice: Person) -> None:
     assert "0, no limit" in page
 
 
-def test_usage__other_workspace__is_not_in_it(stranger: Client, measured: Person) -> None:
+def test_usage__other_workspace__is_not_included(stranger: Client, measured: Person) -> None:
     assert ">notes</a>" not in text(stranger, "/usage")
 
 
 @pytest.mark.parametrize("path", ["/", "/namespaces/notes", "/compactions"])
-def test_other_pages__measured__have_a_line(path: str, admin: Client, measured: Person) -> None:
+def test_other_pages__measured__have_a_sparkline(
+    path: str, admin: Client, measured: Person
+) -> None:
     assert '<svg class="sparkline"' in text(admin, path)
 
 
@@ -122,9 +122,7 @@ def test_usage__nothing_saved__says_so(admin: Client, measured: Person) -> None:
     assert "No compaction saved tokens in the last 30 days" in text(admin, "/usage")
 
 
-def test_overview__polled_part__does_not_draw_the_trends_again(
-    admin: Client, measured: Person
-) -> None:
+def test_overview__polled_part__excludes_the_trends(admin: Client, measured: Person) -> None:
     headers = {
         "HX-Request": "true",
         "HX-Request-Type": "partial",
@@ -137,7 +135,7 @@ PAGES = {"usage": "/usage", "usage, 90 days": "/usage?days=90"}
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_page__member__answers_within_its_queries(
+def test_page__member__uses_a_bounded_number_of_queries(
     name: str,
     admin: Client,
     measured: Person,
@@ -147,14 +145,16 @@ def test_page__member__answers_within_its_queries(
     baseline(name, count_queries(admin, PAGES[name]))
 
 
-def test_page__anonymous__goes_to_login(client: Client, db: None) -> None:
+def test_page__anonymous__redirects_to_login(client: Client, db: None) -> None:
     assert client.get("/usage")["Location"] == "/login?next=/usage"
 
 
 # Parts ----------------------------------------------------------------------------------------
 
 
-def test_hourly_changes__of_a_workspace__are_its_own(alice: Person, mallory: Person) -> None:
+def test_hourly_changes__of_a_workspace__include_only_its_own(
+    alice: Person, mallory: Person
+) -> None:
     make_namespace(alice.actor, "notes")
     before = sum(hourly_changes(alice.actor))
     put(alice.actor, "notes", "a", 1)
@@ -163,7 +163,7 @@ def test_hourly_changes__of_a_workspace__are_its_own(alice: Person, mallory: Per
     assert (len(hours), sum(hours), hours[-1]) == (24, before + 1, before + 1)
 
 
-def test_worker__just_started__is_not_called_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worker__just_started__is_not_silent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "_STARTED", health.monotonic())
     assert health.worker_state(None) == "starting"
     long_ago = timezone.now() - timedelta(hours=1)
@@ -193,7 +193,7 @@ def test_bars__heights__follow_the_values() -> None:
     assert drawn.count('class="now"') == 1
 
 
-def test_bars__nothing__is_nothing() -> None:
+def test_bars__no_values__are_empty() -> None:
     assert bars(chart()) == ""
     assert "<rect" not in bars(chart(0, 0))
 
@@ -206,7 +206,7 @@ def test_sparkline__values__go_from_left_to_right_and_end_in_a_dot() -> None:
 
 
 @pytest.mark.parametrize("words", HOSTILE)
-def test_charts__hostile_words__stay_words(words: str) -> None:
+def test_charts__hostile_texts__are_escaped(words: str) -> None:
     for drawn in (bars(chart(1, 2, words=words)), sparkline([1, 2], words)):
         assert "<script" not in drawn
         assert "<img" not in drawn

@@ -43,7 +43,7 @@ def url_of(hook: Webhook, verb: str = "") -> str:
     return f"/webhooks/{hook.public_id}" + (f"/{verb}" if verb else "")
 
 
-def test_webhooks__none__show_how_to_make_one(admin: Client, viewer: Client) -> None:
+def test_webhooks__none__show_how_to_create_one(admin: Client, viewer: Client) -> None:
     for client in (admin, viewer):
         shown = page(client, "/webhooks")
         assert "No webhooks yet" in shown
@@ -52,7 +52,7 @@ def test_webhooks__none__show_how_to_make_one(admin: Client, viewer: Client) -> 
     assert "New webhook" not in page(viewer, "/webhooks")
 
 
-def test_webhook__made__its_secret_is_shown_exactly_once(admin: Client, alice: Person) -> None:
+def test_webhook__created__its_secret_is_shown_exactly_once(admin: Client, alice: Person) -> None:
     response = admin.post("/webhooks/+new", FORM)
     assert response.status_code == 201
     found = re.search(r"whsec_[A-Za-z0-9+/=]+", response.content.decode())
@@ -72,7 +72,7 @@ def test_webhook__made__its_secret_is_shown_exactly_once(admin: Client, alice: P
         ({"name": ""}, "This field is required"),
     ],
 )
-def test_webhook__field_is_wrong__is_said_at_the_field(
+def test_webhook__invalid_field__is_reported_at_the_field(
     admin: Client, changes: dict[str, str], said: str
 ) -> None:
     response = admin.post("/webhooks/+new", FORM | changes)
@@ -81,7 +81,7 @@ def test_webhook__field_is_wrong__is_said_at_the_field(
     assert not Webhook.objects.exists()
 
 
-def test_webhook__detail__shows_deliveries_inert(admin: Client, hook: Webhook) -> None:
+def test_webhook__detail__escapes_deliveries(admin: Client, hook: Webhook) -> None:
     shown = page(admin, url_of(hook))
     for word in ("delivered", "dead", "failed", "queued", "thread::", "Redeliver dead letters…"):
         assert word in shown
@@ -90,7 +90,7 @@ def test_webhook__detail__shows_deliveries_inert(admin: Client, hook: Webhook) -
 
 
 @pytest.mark.parametrize("status", ["delivered", "dead", "delivering"])
-def test_webhook__deliveries_by_status__only_those(
+def test_webhook__deliveries_by_status__contains_only_matches(
     admin: Client, hook: Webhook, status: str
 ) -> None:
     items = admin.get(f"{url_of(hook)}/deliveries.json?status={status}").json()["items"]
@@ -100,7 +100,7 @@ def test_webhook__deliveries_by_status__only_those(
     assert ("No deliveries with status delivering" in part) == (status == "delivering")
 
 
-def test_webhook__many_deliveries__page_newest_first(admin: Client, hook: Webhook) -> None:
+def test_webhook__many_deliveries__are_paged_newest_first(admin: Client, hook: Webhook) -> None:
     WebhookDelivery.objects.bulk_create(
         WebhookDelivery(
             webhook=hook, public_id=f"m{number:02}", change_xid=1, change_id=1, body="{}"
@@ -116,7 +116,7 @@ def test_webhook__many_deliveries__page_newest_first(admin: Client, hook: Webhoo
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
-def test_delivery__replayed__waits_again(admin: Client, hook: Webhook, number: int) -> None:
+def test_delivery__replayed__is_queued_again(admin: Client, hook: Webhook, number: int) -> None:
     response = admin.post(f"/deliveries/d{number}/replay")
     assert response["Location"] == url_of(hook)
     row = WebhookDelivery.objects.get(public_id=f"d{number}")
@@ -124,7 +124,7 @@ def test_delivery__replayed__waits_again(admin: Client, hook: Webhook, number: i
     assert "Delivery requeued" in page(admin, url_of(hook))
 
 
-def test_webhook__dead_letters_replayed__after_saying_how_many(
+def test_webhook__dead_letters_replayed__after_a_confirmation_with_their_number(
     admin: Client, hook: Webhook
 ) -> None:
     assert "1 events are delivered" in page(admin, url_of(hook, "replay"))
@@ -150,20 +150,20 @@ def test_webhook__secret_rotated__shows_the_new_one(admin: Client, hook: Webhook
     assert AuditRow.objects.get(action="webhook.rotate").detail == {"overlap_seconds": 0}
 
 
-def test_webhook__tested__is_on_its_way(admin: Client, hook: Webhook) -> None:
+def test_webhook__tested__delivery_is_queued(admin: Client, hook: Webhook) -> None:
     admin.post(url_of(hook, "test"))
     assert WebhookDelivery.objects.filter(test=True).count() == 1
     assert "Test event queued" in page(admin, url_of(hook))
 
 
-def test_webhook__deleted__after_saying_what_goes(admin: Client, hook: Webhook) -> None:
+def test_webhook__deleted__after_a_confirmation(admin: Client, hook: Webhook) -> None:
     assert "2 queued deliveries and 1 dead letters" in page(admin, url_of(hook, "delete"))
     response = admin.post(url_of(hook, "delete"))
     assert response["Location"] == "/webhooks"
     assert not Webhook.objects.exists()
 
 
-def test_webhook__switched_off__says_why(admin: Client, hook: Webhook) -> None:
+def test_webhook__disabled__shows_the_reason(admin: Client, hook: Webhook) -> None:
     Webhook.objects.update(status="disabled", status_reason="the receiver returned 410 Gone")
     assert "Disabled by the server" in page(admin, url_of(hook))
 
@@ -184,7 +184,7 @@ def test_webhook__viewer_or_editor__cannot_change_it(
 
 
 @pytest.mark.parametrize("verb", ["", *VERBS])
-def test_webhook__foreign_workspace__looks_absent(
+def test_webhook__other_workspace__appears_absent(
     stranger: Client, hook: Webhook, verb: str
 ) -> None:
     call: Callable[..., Any] = stranger.post if verb else stranger.get
@@ -193,7 +193,7 @@ def test_webhook__foreign_workspace__looks_absent(
     assert "No webhooks yet" in page(stranger, "/webhooks")
 
 
-def test_pages__webhooks__cost_few_queries(
+def test_pages__of_webhooks__use_few_queries(
     admin: Client,
     hook: Webhook,
     count_queries: Callable[[Client, str], int],

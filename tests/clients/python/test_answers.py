@@ -49,6 +49,6 @@ def test_read__objects_within__are_read_too() -> None:
     assert answers.BatchResult.read({"status": 200, "entry": entry}).entry == read("Entry")
 
 
-def test_read__member_that_is_missing__is_refused() -> None:
+def test_read__missing_member__is_refused() -> None:
     with pytest.raises(TypeError, match="'role'"):
         answers.Me.read({"workspace": "acme"})

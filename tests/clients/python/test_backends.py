@@ -78,7 +78,7 @@ def backend(request: pytest.FixtureRequest, tmp_path: Path) -> MemoryBackend | F
     return made
 
 
-def test_profile_key__names_its_namespace__and_shares_no_default() -> None:
+def test_profile_key__of_a_class__has_its_namespace_and_its_own_default() -> None:
     assert (TeamContext.KEY, Prefs.KEY) == ("team_context", "user.prefs")
     one, other = Prefs(), Prefs(theme="light")
     one.tags.append("x")
@@ -94,7 +94,7 @@ def test_profile_key__names_its_namespace__and_shares_no_default() -> None:
         ({"KEY": "bad", "__annotations__": {"KEY": str}}, "Bad.KEY: name the namespace"),
     ],
 )
-def test_profile_key__attribute_that_would_be_ignored__is_refused_at_creation(
+def test_profile_key__unsupported_attribute__is_refused_at_creation(
     attributes: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(TypeError, match="^" + re.escape(message)):
@@ -117,7 +117,7 @@ def test_profile_key__methods_and_class_variables__are_allowed() -> None:
     assert (Budget.KEY, Budget.full().left, Budget().left) == ("budget", 0, 100)
 
 
-def test_scopes__are_the_strings_of_the_seed() -> None:
+def test_scopes__of_each_kind__have_the_documented_keys() -> None:
     made = [
         StateScope.global_(),
         StateScope.parent_thread("p"),
@@ -129,7 +129,7 @@ def test_scopes__are_the_strings_of_the_seed() -> None:
     assert made[0].as_str() == "global"
 
 
-def test_write__read__gives_the_same_value(backend: MemoryBackend) -> None:
+def test_write__then_read__returns_the_same_value(backend: MemoryBackend) -> None:
     access = ProfileAccess(backend)
     prefs = Prefs("light", Mood.BAD, 0.5, Place("Lisbon", 3), ["a"], {"x": 1}, [None, {"y": 1.5}])
     assert access.read(Prefs, "alice") == Prefs()
@@ -163,7 +163,7 @@ def test_errors__are_the_exact_texts(backend: MemoryBackend) -> None:
         access.read(int, "k")
 
 
-def test_keys__that_look_alike__never_meet(backend: MemoryBackend) -> None:
+def test_keys__similar__never_collide(backend: MemoryBackend) -> None:
     keys = ["thread::a", "thread__a", "thread//a", "../../etc", "A", "a", "x" * 512, "🙂"]
     for key in keys:
         backend.put("team_context", key, {"goal": key})
@@ -180,14 +180,14 @@ def test_orphans__are_listed_and_cleared(backend: MemoryBackend) -> None:
     assert backend.list_key("k") == []
 
 
-def test_compare_and_set__as_the_server(backend: MemoryBackend) -> None:
+def test_compare_and_set__any_version__behaves_as_on_the_server(backend: MemoryBackend) -> None:
     backend.put("team_context", "k", 1, if_version=0)
     with pytest.raises(VersionConflict, match=r"^version conflict: expected 0, actual 1$"):
         backend.put("team_context", "k", 2, if_version=0)
     assert backend.put("team_context", "k", 2, if_version=1).version == 2
 
 
-def test_edit__a_hundred_at_once__lose_nothing(backend: MemoryBackend) -> None:
+def test_edit__hundred_concurrent__lose_nothing(backend: MemoryBackend) -> None:
     access = ProfileAccess(backend)
 
     def add(value: TeamContext) -> None:
@@ -217,7 +217,7 @@ for _ in range(25):
     assert (backend.get("n", "k").value, backend.get("n", "k").version) == (75, 75)
 
 
-def test_kv__in_agentkits_words(backend: MemoryBackend) -> None:
+def test_kv__agentkit_interface__works(backend: MemoryBackend) -> None:
     kv = Kv(backend, StateScope.thread("t1"))
     kv.set("user-name", "Alice")
     kv.set("files", {"a.py": "1"})
@@ -239,7 +239,7 @@ TREES = some.recursive(
 
 
 @given(TREES, TREES)
-def test_three_way__one_side_changed__is_that_side(base: Any, changed: Any) -> None:
+def test_three_way__one_side_changed__returns_that_side(base: Any, changed: Any) -> None:
     for theirs, yours in ((base, changed), (changed, base), (changed, changed)):
         merged, clashes = three_way(base, theirs, yours)
         assert same(merged, changed)
@@ -247,7 +247,7 @@ def test_three_way__one_side_changed__is_that_side(base: Any, changed: Any) -> N
 
 
 @given(some.dictionaries(some.text(), TREES), TREES, TREES)
-def test_three_way__two_members__both_land(base: dict[str, Any], one: Any, other: Any) -> None:
+def test_three_way__two_members__keeps_both(base: dict[str, Any], one: Any, other: Any) -> None:
     base = {name: value for name, value in base.items() if name not in ("~1", "~2")}
     merged, clashes = three_way(base, base | {"~1": one}, base | {"~2": other})
     assert same(merged, base | {"~1": one, "~2": other})
@@ -255,24 +255,26 @@ def test_three_way__two_members__both_land(base: dict[str, Any], one: Any, other
 
 
 @given(TREES, TREES, TREES)
-def test_three_way__any_three__ends_as_on_the_server(base: Any, theirs: Any, yours: Any) -> None:
+def test_three_way__any_three__gives_the_result_of_the_server(
+    base: Any, theirs: Any, yours: Any
+) -> None:
     there, refused = diffs.three_way(base, theirs, yours)
     here, clashes = three_way(base, theirs, yours)
     assert sorted(c["pointer"] for c in clashes) == sorted(c.pointer for c in refused)
     assert clashes or same(here, there)
 
 
-def test_three_way__the_same_place__clashes_and_names_it() -> None:
+def test_three_way__same_place__reports_the_conflict() -> None:
     _, clashes = three_way({"a/b": {"x": 1}}, {"a/b": {"x": 2}}, {"a/b": {}})
     assert clashes == [{"pointer": "/a~1b/x", "base": 1, "theirs": 2, "yours": None}]
 
 
 @given(TREES)
-def test_documents__any_value__comes_back(value: Any) -> None:
+def test_documents__any_value__round_trips(value: Any) -> None:
     assert same(documents.load(documents.dump(value)), value)
 
 
-def test_schema__of_a_record__is_what_its_values_satisfy() -> None:
+def test_schema__of_a_record__is_satisfied_by_its_values() -> None:
     schema = shapes.schema_of(Prefs)
     assert schema["properties"]["theme"] == {"enum": ["dark", "light"]}
     assert schema["properties"]["mood"] == {"enum": ["good", "bad"]}
@@ -284,12 +286,12 @@ def test_schema__of_a_record__is_what_its_values_satisfy() -> None:
 
 
 @pytest.mark.parametrize("document", [True, 1.5, "1", None, [], {}])
-def test_build__an_integer__takes_nothing_else(document: Any) -> None:
+def test_build__integer_field__refuses_other_types(document: Any) -> None:
     with pytest.raises(ValueError, match="is not of type integer"):
         shapes.build(int, document)
 
 
-def test_build__numbers__become_what_the_class_says() -> None:
+def test_build__numbers__become_the_types_of_the_class() -> None:
     for kind, document, wanted in (
         (int, 1.0, "1"),
         (int, Decimal("2.0"), "2"),
@@ -301,7 +303,7 @@ def test_build__numbers__become_what_the_class_says() -> None:
         assert (type(built), str(built)) == (kind, wanted)
 
 
-def test_edit__that_returns_another_record__keeps_members_it_does_not_know(
+def test_edit__that_returns_another_record__keeps_unknown_members(
     backend: MemoryBackend,
 ) -> None:
     backend.put("team_context", "k", {"goal": "a", "later": 1})
@@ -309,12 +311,12 @@ def test_edit__that_returns_another_record__keeps_members_it_does_not_know(
     assert backend.get("team_context", "k").value == {"goal": "b", "count": 0, "later": 1}
 
 
-def test_record__members_it_does_not_know__survive_the_way_through() -> None:
+def test_record__unknown_members__round_trip() -> None:
     document = {"goal": "g", "count": 1, "later": {"deep": [1]}}
     assert shapes.plain(shapes.build(TeamContext, document)) == document
 
 
-def test_pydantic_model__where_it_is_installed__is_a_value_like_any(
+def test_pydantic_model__installed__is_supported_as_a_value(
     backend: MemoryBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only what we use of it: pydantic is no dependency of the server's tests."""
@@ -374,7 +376,7 @@ class Deep:
         (Deep(anything={"a": {1: 2}}), "/anything/a: names of members must be strings"),
     ],
 )
-def test_write__what_has_no_json__says_where(value: Deep, message: str) -> None:
+def test_write__value_without_json__reports_the_place(value: Deep, message: str) -> None:
     backend = MemoryBackend()
     deep = profile_key("deep", Deep)
     backend.register(deep)
@@ -390,12 +392,12 @@ def test_write__what_has_no_json__says_where(value: Deep, message: str) -> None:
         ({"count": float("inf")}, "/count: inf is not of type integer"),
     ],
 )
-def test_build__what_does_not_fit__says_where(document: Any, message: str) -> None:
+def test_build__invalid_value__reports_the_place(document: Any, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         shapes.build(Deep, document)
 
 
-def test_schema__of_a_dataclass_within_itself__ends() -> None:
+def test_schema__of_a_recursive_dataclass__terminates() -> None:
     members = shapes.schema_of(Deep)["properties"]
     assert members["inner"] == {"anyOf": [{"type": "object"}, {"type": "null"}]}
 
@@ -411,7 +413,7 @@ class Derived:
     size: int = field(init=False, default=0)
 
 
-def test_edit__dataclass_with_slots_or_without_init__comes_back() -> None:
+def test_edit__dataclass_with_slots_or_without_init__round_trips() -> None:
     backend = MemoryBackend()
     slotted, derived = profile_key("slotted", Slotted), profile_key("derived", Derived)
     backend.register(slotted, derived)

@@ -51,12 +51,12 @@ def command(env: dict[str, str], state: Commonhold) -> Command:
     return run
 
 
-def test_version__is_that_of_the_package(command: Command) -> None:
+def test_version__printed__is_that_of_the_package(command: Command) -> None:
     done = command("--version", COMMONHOLD_URL="")
     assert (done.returncode, done.stdout) == (0, f"commonhold {commonhold.__version__}\n")
 
 
-def test_put_get_diff_export__pass_values_through(command: Command) -> None:
+def test_put_get_diff_export__values__are_passed_unchanged(command: Command) -> None:
     assert command("put", "notes", "a/b", '{"n": 1.10, "big": 1' + "0" * 30 + "}").returncode == 0
     shown = command("get", "notes", "a/b")
     assert '"n": 1.10' in shown.stdout
@@ -70,7 +70,7 @@ def test_put_get_diff_export__pass_values_through(command: Command) -> None:
     assert json.loads(line)["value"] == {"n": 2}
 
 
-def test_refusals__are_said_on_stderr_with_code_1(command: Command) -> None:
+def test_refusals__of_the_server__are_printed_to_stderr_with_exit_code_1(command: Command) -> None:
     missing = command("get", "nobody", "k")
     assert missing.returncode == 1
     assert missing.stderr.startswith("commonhold: profile key not registered: nobody")
@@ -91,7 +91,7 @@ def test_refusals__are_said_on_stderr_with_code_1(command: Command) -> None:
         ("[" * 5000, "not JSON: too deep"),
     ],
 )
-def test_put__what_is_no_json__is_said_and_never_a_traceback(
+def test_put__invalid_json__is_an_error_message_without_traceback(
     command: Command, value: str, told: str
 ) -> None:
     refused = command("put", "notes", "k", "-", stdin=value)
@@ -100,7 +100,9 @@ def test_put__what_is_no_json__is_said_and_never_a_traceback(
     assert told in refused.stderr
 
 
-def test_arguments_and_stdin__of_no_utf8__are_said(env: dict[str, str], command: Command) -> None:
+def test_arguments_and_stdin__not_utf8__are_an_error_message(
+    env: dict[str, str], command: Command
+) -> None:
     for arguments, stdin in (([b"notes", b"\xff", b"1"], b""), ([b"notes", b"k", b"-"], b"\xff")):
         refused = subprocess.run(
             [sys.executable, "-m", "commonhold", "put", *arguments],
@@ -114,7 +116,7 @@ def test_arguments_and_stdin__of_no_utf8__are_said(env: dict[str, str], command:
         assert refused.stderr.startswith(b"commonhold: ")
 
 
-def test_output__whatever_the_terminal__is_utf8(
+def test_output__any_terminal_encoding__is_utf8(
     env: dict[str, str], command: Command, state: Commonhold
 ) -> None:
     state.put("notes", "k", "ü😀")
@@ -128,7 +130,7 @@ def test_output__whatever_the_terminal__is_utf8(
     assert json.loads(shown.stdout.decode()) == "ü😀"
 
 
-def test_address__that_is_none__is_said(command: Command) -> None:
+def test_address__invalid__is_an_error_message(command: Command) -> None:
     for url in ("nonsense", "http://x:y"):
         refused = command("get", "notes", "k", COMMONHOLD_URL=url)
         assert refused.returncode == 1
@@ -147,7 +149,9 @@ def edits(tmp_path: Path, source: str) -> str:
     return f"{sys.executable} {script}"
 
 
-def test_edit__in_the_editor__lands(command: Command, state: Commonhold, tmp_path: Path) -> None:
+def test_edit__in_the_editor__is_stored(
+    command: Command, state: Commonhold, tmp_path: Path
+) -> None:
     state.put("notes", "k", {"a": 1, "b": 1})
     done = command("edit", "notes", "k", EDITOR=edits(tmp_path, "it['a'] = 2"), VISUAL="")
     assert done.returncode == 0, done.stderr
@@ -157,13 +161,13 @@ def test_edit__in_the_editor__lands(command: Command, state: Commonhold, tmp_pat
 
 
 @pytest.mark.parametrize("editor", ["no-such-editor", "'"])
-def test_edit__no_editor__is_said(command: Command, editor: str) -> None:
+def test_edit__no_editor__is_an_error_message(command: Command, editor: str) -> None:
     done = command("edit", "notes", "k", EDITOR=editor, VISUAL="")
     assert done.returncode == 1
     assert done.stderr.startswith(f"commonhold: nothing was changed; {editor}: ")
 
 
-def test_edit__the_editor_fails__keeps_what_was_written(
+def test_edit__editor_fails__keeps_the_text(
     command: Command, state: Commonhold, tmp_path: Path
 ) -> None:
     script = tmp_path / "editor.py"
@@ -178,7 +182,7 @@ def test_edit__the_editor_fails__keeps_what_was_written(
 
 
 @pytest.mark.parametrize(("theirs", "lands"), [("b", True), ("a", False)])
-def test_edit__somebody_was_faster__joins_or_keeps_the_draft(
+def test_edit__concurrent_change__merges_or_keeps_the_draft(
     command: Command, state: Commonhold, tmp_path: Path, theirs: str, lands: bool
 ) -> None:
     state.put("notes", "k", {"a": 1, "b": 1})
@@ -202,7 +206,7 @@ urllib.request.urlopen(urllib.request.Request(
         draft.unlink()
 
 
-def test_watch__prints_changes__until_it_is_ended(
+def test_watch__running__prints_changes_until_it_is_stopped(
     command: Command, env: dict[str, str], state: Commonhold, tmp_path: Path
 ) -> None:
     printed = tmp_path / "printed"

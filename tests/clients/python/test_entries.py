@@ -34,13 +34,13 @@ def notes(state: Commonhold) -> Commonhold:
     return state
 
 
-def test_read__nothing_stored__gives_the_default_and_version_zero(state: Commonhold) -> None:
+def test_read__no_entry__returns_the_default_and_version_zero(state: Commonhold) -> None:
     state.namespaces.register("team", schema=TEAM_SCHEMA, default={"goal": ""})
     entry = state.get("team", "global")
     assert (entry.exists, entry.version, entry.value) == (False, 0, {"goal": ""})
 
 
-def test_write__with_a_version__is_compared(notes: Commonhold) -> None:
+def test_write__with_a_version__compares_it(notes: Commonhold) -> None:
     made = notes.put("notes", "k", {"n": 1}, if_version=0, tags=["a"], reason="weil: schön")
     assert (made.version, made.tags, made.actor) == (1, ["a"], "alice's token")
     assert made.updated_at is not None
@@ -58,7 +58,7 @@ def test_write__with_a_version__is_compared(notes: Commonhold) -> None:
     assert notes.history("notes", "k").items[-1].reason == "weil: schön"
 
 
-def test_patch_and_update__happen_on_the_server(notes: Commonhold) -> None:
+def test_patch_and_update__calls__are_executed_by_the_server(notes: Commonhold) -> None:
     notes.put("notes", "k", {"n": 1, "list": []})
     notes.patch("notes", "k", {"title": "x"})
     notes.patch("notes", "k", [{"op": "remove", "path": "/title"}], kind="json")
@@ -71,7 +71,7 @@ def test_patch_and_update__happen_on_the_server(notes: Commonhold) -> None:
     assert changed.value == {"n": 5, "list": ["a"]}
 
 
-def test_history__diff_restore_and_delete__are_as_the_server_says(notes: Commonhold) -> None:
+def test_history_diff_restore_delete__calls__return_the_servers_results(notes: Commonhold) -> None:
     for n in (1, 2):
         notes.put("notes", "k", {"n": n})
     assert notes.get("notes", "k", at_version=1).value == {"n": 1}
@@ -85,7 +85,7 @@ def test_history__diff_restore_and_delete__are_as_the_server_says(notes: Commonh
     assert rows.items[-1].value == {"n": 1}
 
 
-def test_lists__search_and_batches__answer_typed_items(notes: Commonhold) -> None:
+def test_lists_search_and_batches__calls__return_typed_items(notes: Commonhold) -> None:
     outcomes = notes.batch(
         [
             {"op": "put", "namespace": "notes", "key": f"k{n}", "value": {"t": f"word{n}"}}
@@ -103,7 +103,7 @@ def test_lists__search_and_batches__answer_typed_items(notes: Commonhold) -> Non
     assert notes.me().workspace == "acme"
 
 
-def test_list__from_the_last_key__goes_down_over_pages_and_below_a_key(notes: Commonhold) -> None:
+def test_list__descending_from_a_key__returns_all_pages_below_it(notes: Commonhold) -> None:
     for key in ("a/1", "a/2", "a/3", "b/1"):
         notes.put("notes", key, key)
     down = Commonhold.list("notes", prefix="a/", order="desc", values=True, limit=1)
@@ -128,7 +128,7 @@ def seven(notes: Commonhold) -> Commonhold:
     return notes
 
 
-def test_every__page_or_call__gives_the_items_of_all_pages(seven: Commonhold) -> None:
+def test_every__page_or_call__yields_the_items_of_all_pages(seven: Commonhold) -> None:
     page = seven.threads.messages("t1", limit=3)
     assert (len(page), page.next_cursor is None) == (3, False)
     expected = [str(n) for n in range(7)]
@@ -147,14 +147,14 @@ def test_every__search__sends_the_cursor_in_the_body(seven: Commonhold) -> None:
     assert sorted(entry.key for entry in found) == [f"s{n}" for n in range(5)]
 
 
-def test_every__what_is_no_list__is_refused_with_a_hint(seven: Commonhold) -> None:
+def test_every__not_a_list__is_refused_with_a_hint(seven: Commonhold) -> None:
     wrong: list[Any] = [seven.threads.get("t1"), Threads.get("t1"), "t1"]
     for each in wrong:
         with pytest.raises(TypeError, match=r"^every\(\) takes a page, such as "):
             list(seven.every(each))
 
 
-def test_every__async__takes_pages_calls_and_awaitables(
+def test_every__async__accepts_pages_calls_and_awaitables(
     seven: Commonhold, web: Running, alice: Person
 ) -> None:
     async def work() -> list[list[Any]]:
@@ -170,7 +170,7 @@ def test_every__async__takes_pages_calls_and_awaitables(
     assert run(work()) == 3 * [[str(n) for n in range(7)]]
 
 
-def test_clear__by_prefix__deletes_those_and_counts_first(notes: Commonhold) -> None:
+def test_clear__by_prefix__counts_then_deletes_matching_entries(notes: Commonhold) -> None:
     for key in ("a/1", "a/2", "ab"):
         notes.put("notes", key, 1)
     dry = notes.clear("notes", prefix="a/", dry_run=True)
@@ -180,12 +180,12 @@ def test_clear__by_prefix__deletes_those_and_counts_first(notes: Commonhold) -> 
 
 
 @pytest.mark.parametrize("key", ["a/b", "a//b", "..", ".", "%2F", "x y", "🙂::ü", "?q#f", "a+b"])
-def test_keys__of_any_legal_spelling__arrive_as_they_are(notes: Commonhold, key: str) -> None:
+def test_keys__any_valid_characters__are_transmitted_unchanged(notes: Commonhold, key: str) -> None:
     assert notes.put("notes", key, key).key == key
     assert notes.get("notes", key).value == key
 
 
-def test_numbers__come_back_as_they_went(web: Running, alice: Person, notes: Commonhold) -> None:
+def test_numbers__any_spelling__round_trip(web: Running, alice: Person, notes: Commonhold) -> None:
     notes.put("notes", "big", 10**40)
     assert notes.get("notes", "big").value == 10**40
     url = f"http://127.0.0.1:{web.port}"
@@ -196,7 +196,7 @@ def test_numbers__come_back_as_they_went(web: Running, alice: Person, notes: Com
         assert str(exact.get("notes", "d").value["one"]) == "1.0"
 
 
-def test_problems__each_has_its_class(notes: Commonhold, web: Running) -> None:
+def test_problems__each_type__has_its_class(notes: Commonhold, web: Running) -> None:
     with pytest.raises(NotRegistered, match=r"^profile key not registered: nobody") as caught:
         notes.get("nobody", "k")
     assert caught.value.status == 404
@@ -219,12 +219,14 @@ def test_problems__each_has_its_class(notes: Commonhold, web: Running) -> None:
         notes.request("GET", "/nowhere")
 
 
-def test_long_poll__a_newer_version__is_answered(notes: Commonhold) -> None:
+def test_long_poll__newer_version__is_returned(notes: Commonhold) -> None:
     notes.put("notes", "k", 1)
     assert notes.get("notes", "k", wait=30, since=0).version == 1
 
 
-def test_async_client__has_the_same_verbs(web: Running, alice: Person) -> None:
+def test_async_client__compared_with_sync__has_the_same_methods(
+    web: Running, alice: Person
+) -> None:
     async def work() -> list[int]:
         async with AsyncCommonhold(
             f"http://127.0.0.1:{web.port}", alice.token, retries=SWIFT
@@ -239,7 +241,7 @@ def test_async_client__has_the_same_verbs(web: Running, alice: Person) -> None:
     assert run(work()) == [0, 1, 2, 3, 4]
 
 
-def test_from_env__without_both_variables__says_which(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_from_env__missing_variable__is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COMMONHOLD_URL", "http://127.0.0.1:1")
     monkeypatch.delenv("COMMONHOLD_TOKEN", raising=False)
     with pytest.raises(KeyError, match="set COMMONHOLD_TOKEN"):

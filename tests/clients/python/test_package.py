@@ -52,7 +52,7 @@ FRAMEWORKS = {
 DOCUMENT = json.loads((BASE_DIR / "docs/openapi.json").read_text())
 
 
-def test_client__imports_nothing_of_the_server() -> None:
+def test_client__imported__imports_no_server_module() -> None:
     allowed = {*sys.stdlib_module_names, "httpx2", "pydantic", "commonhold"}
     found = {
         (
@@ -78,7 +78,7 @@ def test_client__imports_nothing_of_the_server() -> None:
     assert {(path, name) for path, name in found if name not in allowed} == set()
 
 
-def test_package__everything_it_offers__is_there_and_typed() -> None:
+def test_package__exports__exist_and_are_typed() -> None:
     assert [name for name in commonhold.__all__ if not hasattr(commonhold, name)] == []
     assert (BASE_DIR / "clients/python/src/commonhold/py.typed").exists()
 
@@ -135,7 +135,7 @@ def test_package__types_of_public_signatures__are_exported() -> None:
     assert missing == {}
 
 
-def test_random_ids__uuid4_replaced_by_a_counter__stay_different(
+def test_random_ids__uuid4_replaced_by_a_counter__remain_unique(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """LangGraph's test suite replaces uuid.uuid4; a repeated idempotency key drops a write."""
@@ -148,7 +148,7 @@ def test_random_ids__uuid4_replaced_by_a_counter__stay_different(
     assert all(re.fullmatch(rb"[0-9a-f]{32}", key) for key in keys)
 
 
-def test_client__uuid4__is_used_nowhere() -> None:
+def test_client__source__does_not_use_uuid4() -> None:
     package = HOME / "src"
     assert [path.name for path in package.rglob("*.py") if "import uuid" in path.read_text()] == []
 
@@ -203,7 +203,7 @@ def full_call(build: Any) -> Call[Any]:
 
 
 @pytest.mark.parametrize("build", list(verbs()))
-def test_verb__path_query_and_body__are_known_to_the_api(build: Any) -> None:
+def test_method__path_query_and_body__exist_in_the_api(build: Any) -> None:
     call = full_call(build)
     (operation,) = (
         operations[call.method.lower()]
@@ -268,7 +268,7 @@ async def waiting(state: AsyncCommonhold) -> None:
 """
 
 
-def test_types__what_a_caller_sees__is_exact_in_both_clients(tmp_path: Path) -> None:
+def test_types__of_results__are_exact_in_both_clients(tmp_path: Path) -> None:
     """Each `type: ignore` is a mistake that must be found: an unused one is an error too."""
     (tmp_path / "probe.py").write_text(PROBE)
     done = subprocess.run(

@@ -45,7 +45,7 @@ def team(state: Commonhold) -> Commonhold:
     return state
 
 
-def test_first_hour__the_snippet__runs_as_written(
+def test_first_hour__example__runs_as_written(
     team: Commonhold, web: Running, alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COMMONHOLD_URL", f"http://127.0.0.1:{web.port}")
@@ -57,7 +57,7 @@ def test_first_hour__the_snippet__runs_as_written(
     state.close()
 
 
-def test_read__nothing_stored__is_the_default_and_writes_nothing(team: Commonhold) -> None:
+def test_read__no_entry__returns_the_default_and_writes_nothing(team: Commonhold) -> None:
     assert team.read(TeamContext, SCOPE) == TeamContext()
     assert team.read(LOCALE, "alice") == "en-US"
     assert not team.get(TeamContext, SCOPE).exists
@@ -67,12 +67,14 @@ def test_read__nothing_stored__is_the_default_and_writes_nothing(team: Commonhol
     assert team.read(LOCALE, "alice") == "en-US"
 
 
-def test_read__unregistered__is_the_exact_error(state: Commonhold) -> None:
+def test_read__unregistered_namespace__raises_the_exact_error(state: Commonhold) -> None:
     with pytest.raises(NotRegistered, match=r"^profile key not registered: team_context"):
         state.read(TeamContext, SCOPE)
 
 
-def test_read__a_value_the_schema_refuses_now__raises_and_is_no_default(team: Commonhold) -> None:
+def test_read__value_invalid_under_the_schema__raises_instead_of_returning_the_default(
+    team: Commonhold,
+) -> None:
     team.namespaces.register("team_context", schema={}, default={}, replace=True)
     team.put("team_context", SCOPE, {"goal": "x", "extra": 1})
     strict = {"type": "object", "properties": {"extra": {"type": "string"}}}
@@ -100,7 +102,7 @@ def test_edit__changes_nothing__writes_nothing(team: Commonhold) -> None:
     assert not team.get(TeamContext, SCOPE).exists
 
 
-def test_edit__members_it_does_not_know__stay(team: Commonhold) -> None:
+def test_edit__unknown_members__are_kept(team: Commonhold) -> None:
     team.namespaces.register("team_context", schema={}, default={}, replace=True)
     team.put("team_context", SCOPE, {"goal": "a", "later": {"n": [1]}})
     with team.edit(TeamContext, SCOPE) as value:
@@ -108,7 +110,7 @@ def test_edit__members_it_does_not_know__stay(team: Commonhold) -> None:
     assert team.get(TeamContext, SCOPE).value["later"] == {"n": [1]}
 
 
-def test_edit_by_function__a_hundred_at_once__lose_nothing(team: Commonhold) -> None:
+def test_edit_by_function__hundred_concurrent__lose_nothing(team: Commonhold) -> None:
     """Lost updates are what shared state without compare-and-set is known for."""
     together = threading.Barrier(100)
 
@@ -129,7 +131,7 @@ def test_edit_by_function__a_hundred_at_once__lose_nothing(team: Commonhold) -> 
     assert team.get(TeamContext, SCOPE).version == 100
 
 
-def test_edit_by_function__never_first__stops_at_the_bound(team: Commonhold) -> None:
+def test_edit_by_function__always_conflicting__stops_at_the_limit(team: Commonhold) -> None:
     calls = []
 
     def slow(value: TeamContext) -> None:
@@ -142,12 +144,12 @@ def test_edit_by_function__never_first__stops_at_the_bound(team: Commonhold) -> 
     assert calls == ["", "theirs 1", "theirs 2"]
 
 
-def test_edit_by_function__that_returns__replaces_the_value(team: Commonhold) -> None:
+def test_edit_by_function__returning_a_value__replaces_the_value(team: Commonhold) -> None:
     assert team.edit(LOCALE, "alice", lambda value: value.lower()) == "en-us"
     assert team.read(LOCALE, "alice") == "en-us"
 
 
-def test_edit_by_block__others_changed_other_places__both_land(team: Commonhold) -> None:
+def test_edit_by_block__concurrent_change_elsewhere__keeps_both(team: Commonhold) -> None:
     with team.edit(TeamContext, SCOPE) as mine:
         mine.goal = "mine"
         with team.edit(TeamContext, SCOPE) as theirs:
@@ -156,7 +158,9 @@ def test_edit_by_block__others_changed_other_places__both_land(team: Commonhold)
     assert (found.goal, found.counts) == ("mine", {"x": 1})
 
 
-def test_edit_by_block__the_same_place__is_refused_and_says_where(team: Commonhold) -> None:
+def test_edit_by_block__concurrent_change_of_the_same_place__is_refused_with_the_place(
+    team: Commonhold,
+) -> None:
     block = team.edit(TeamContext, SCOPE)
     mine = block.__enter__()
     mine.goal = "mine"
@@ -223,7 +227,7 @@ def exchange(state: Commonhold) -> None:
 
 
 @pytest.mark.parametrize("first", [OldPlan, NewPlan])
-def test_register__old_and_new_workers_in_turn__work_side_by_side(
+def test_register__old_and_new_workers_alternately__are_compatible(
     state: Commonhold, first: type[ProfileKey]
 ) -> None:
     (registered,) = state.register(first)
@@ -233,7 +237,7 @@ def test_register__old_and_new_workers_in_turn__work_side_by_side(
     exchange(state)
 
 
-def test_register__incompatible__raises_the_difference_and_changes_nothing(
+def test_register__incompatible__raises_the_differences_and_changes_nothing(
     state: Commonhold,
 ) -> None:
     (registered,) = state.register(OldPlan)
@@ -258,7 +262,9 @@ def test_register__another_default__is_a_difference(state: Commonhold) -> None:
     ]
 
 
-def test_register__replace__is_guarded_and_keeps_the_other_settings(state: Commonhold) -> None:
+def test_register__replace__requires_the_version_and_keeps_other_settings(
+    state: Commonhold,
+) -> None:
     state.namespaces.register(
         "plan", description="kept", ttl_seconds=3600, history={"keep_last": 5}, replace=True
     )
@@ -277,7 +283,7 @@ def test_register__replace__is_guarded_and_keeps_the_other_settings(state: Commo
     assert created.schema_version == 1
 
 
-def test_register__async__has_the_same_rule(state: Commonhold, web: Running, alice: Person) -> None:
+def test_register__async__behaves_like_sync(state: Commonhold, web: Running, alice: Person) -> None:
     state.register(OldPlan)
 
     async def work() -> tuple[int, int]:

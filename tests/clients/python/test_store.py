@@ -102,7 +102,7 @@ def test_commit__empty__changes_nothing_and_ignores_its_base(store: StateStore) 
     assert told == []
 
 
-def test_commit__old_base__conflicts_before_unknown_keys_are_looked_at(store: StateStore) -> None:
+def test_commit__stale_base__conflicts_before_unknown_keys_are_checked(store: StateStore) -> None:
     store.commit(batch(1))
     stale = MutationBatch(0).update(Note, "x")
     with pytest.raises(
@@ -116,7 +116,7 @@ def test_commit__old_base__conflicts_before_unknown_keys_are_looked_at(store: St
     assert (store.revision, store.read(Counter)) == (1, 1), "nothing of it happened"
 
 
-def test_snapshot__later_commits_and_callers_changes__never_show(store: StateStore) -> None:
+def test_snapshot__later_commits_and_mutations__do_not_change_it(store: StateStore) -> None:
     store.commit(MutationBatch().update(Log, "a"))
     before = store.snapshot()
     held = before.get(Log)
@@ -126,7 +126,7 @@ def test_snapshot__later_commits_and_callers_changes__never_show(store: StateSto
     assert (before.revision, before.get(Log), store.read(Log)) == (1, ["a"], ["a", "b"])
 
 
-def test_hooks__in_order_after_the_commit__and_they_may_read(store: StateStore) -> None:
+def test_hooks__after_a_commit__run_in_order_and_may_read(store: StateStore) -> None:
     told: list[Any] = []
     store.add_hook(lambda event: told.append((1, event.previous_revision, event.new_revision)))
     store.add_hook(lambda event: told.append((2, event.op_count, event.snapshot.get(Counter))))
@@ -135,7 +135,7 @@ def test_hooks__in_order_after_the_commit__and_they_may_read(store: StateStore) 
     assert told == [(1, 0, 1), (2, 2, 3), (3, 3)]
 
 
-def test_hooks__one_that_fails__stops_neither_the_commit_nor_the_others(store: StateStore) -> None:
+def test_hooks__one_fails__commit_and_other_hooks_succeed(store: StateStore) -> None:
     told: list[int] = []
     store.add_hook(lambda event: told.append(1 // event.previous_revision))
     store.add_hook(lambda event: told.append(event.new_revision))
@@ -143,13 +143,13 @@ def test_hooks__one_that_fails__stops_neither_the_commit_nor_the_others(store: S
     assert told == [1]
 
 
-def test_commit__sixteen_threads_without_base__all_land(store: StateStore) -> None:
+def test_commit__sixteen_threads_without_base__all_succeed(store: StateStore) -> None:
     with ThreadPoolExecutor(16) as pool:
         list(pool.map(lambda _: store.commit(batch(1)), range(16)))
     assert (store.revision, store.read(Counter)) == (16, 16)
 
 
-def test_commit__eight_threads_with_one_base__one_wins(store: StateStore) -> None:
+def test_commit__eight_threads_with_one_base__one_succeeds(store: StateStore) -> None:
     together = threading.Barrier(8)
 
     def race(_: int) -> str:
@@ -181,12 +181,12 @@ def test_merge__exclusive_overlap__refuses_all(store: StateStore) -> None:
     assert (len(left), len(right)) == (2, 2)
 
 
-def test_merge__a_clearing__is_a_touch() -> None:
+def test_merge__cleared_key__counts_as_updated() -> None:
     with pytest.raises(ParallelMergeConflict):
         MutationBatch().clear(Log).merge_parallel(MutationBatch().update(Log, "a"), strategy)
 
 
-def test_merge__different_bases__mismatch_in_either_way() -> None:
+def test_merge__different_bases__is_a_mismatch_in_either_order() -> None:
     with pytest.raises(
         MutationBaseRevisionMismatch, match=r"^patch base revision mismatch: 1 vs 2$"
     ):
@@ -208,7 +208,7 @@ def made_of(ops: list[tuple[str, int]]) -> MutationBatch:
 
 
 @given(OPS, OPS)
-def test_merge__any_two__joins_in_order_or_refuses_for_a_shared_exclusive_key(
+def test_merge__any_two__merges_in_order_or_refuses_a_shared_exclusive_key(
     left: list[tuple[str, int]], right: list[tuple[str, int]]
 ) -> None:
     shared = {key for key, _ in left} & {key for key, _ in right}
@@ -225,7 +225,7 @@ def test_merge__any_two__joins_in_order_or_refuses_for_a_shared_exclusive_key(
 
 
 @given(some.lists(some.lists(some.integers()), max_size=5))
-def test_merge__commutative_branches__give_the_same_as_one_after_the_other(
+def test_merge__commutative_branches__equals_sequential_updates(
     branches: list[list[int]],
 ) -> None:
     together, apart = StateStore(), StateStore()
@@ -348,7 +348,7 @@ class Twice(Plugin):
         registrar.register_key(Note)
 
 
-def test_plugin__installed_twice_or_with_a_taken_key__is_refused_whole() -> None:
+def test_plugin__installed_twice_or_with_a_registered_key__is_refused_completely() -> None:
     store = StateStore()
     store.install_plugin(Notes())
     assert (store.revision, store.profile_keys()) == (0, [Prefs])
@@ -361,7 +361,7 @@ def test_plugin__installed_twice_or_with_a_taken_key__is_refused_whole() -> None
         store.commit(MutationBatch().update(Log, "a"))
 
 
-def test_plugin__profile_key_of_another_plugin__is_refused_like_on_the_server() -> None:
+def test_plugin__profile_key_of_another_plugin__is_refused_as_on_the_server() -> None:
     class Rival(Plugin):
         def register(self, registrar: PluginRegistrar) -> None:
             registrar.register_key(Log)
@@ -379,7 +379,7 @@ def test_plugin__profile_key_of_another_plugin__is_refused_like_on_the_server() 
     assert store.profile_keys() == [Prefs]
 
 
-def test_plugin__uninstalled__clears_once_keeps_the_retained_and_unregisters() -> None:
+def test_plugin__uninstalled__clears_once_keeps_retained_keys_and_unregisters() -> None:
     store = StateStore()
     told: list[int] = []
     store.add_hook(lambda event: told.append(event.new_revision))
@@ -419,7 +419,7 @@ def test_export__by_scope__leaves_out_what_is_not_persistent(scoped: StateStore)
     assert scoped.export_run_scoped().extensions == {"log": ["a"]}
 
 
-def test_restore__replaces_all_and_the_revision__without_hooks(scoped: StateStore) -> None:
+def test_restore__snapshot__replaces_values_and_revision_without_hooks(scoped: StateStore) -> None:
     told: list[CommitEvent] = []
     scoped.add_hook(told.append)
     scoped.restore_persisted(PersistedState(7, {"log": ["z"]}))
@@ -427,7 +427,7 @@ def test_restore__replaces_all_and_the_revision__without_hooks(scoped: StateStor
     assert told == []
 
 
-def test_restore__unknown_or_unfit__leaves_all_as_it_was(scoped: StateStore) -> None:
+def test_restore__unknown_or_invalid__changes_nothing(scoped: StateStore) -> None:
     with pytest.raises(UnknownKey, match=r"^unknown key: who$"):
         scoped.restore_persisted(PersistedState(7, {"who": 1}))
     with pytest.raises(KeyDecode, match=r"^failed to decode key log: "):
@@ -437,7 +437,7 @@ def test_restore__unknown_or_unfit__leaves_all_as_it_was(scoped: StateStore) -> 
     assert (scoped.revision, scoped.read(Counter)) == (7, 4)
 
 
-def test_seed_and_thread_restore__merge_and_keep_the_revision(scoped: StateStore) -> None:
+def test_seed_and_thread_restore__snapshot__merge_and_keep_the_revision(scoped: StateStore) -> None:
     scoped.apply_seed(PersistedState(9, {"note": "n"}))
     scoped.restore_thread_scoped(PersistedState(9, {"counter": 8, "log": ["ignored"]}))
     assert (scoped.revision, scoped.read(Note)) == (1, "n")
@@ -446,7 +446,7 @@ def test_seed_and_thread_restore__merge_and_keep_the_revision(scoped: StateStore
     assert (scoped.read(Counter), scoped.read(Log)) == (8, None)
 
 
-def test_save__load__brings_it_back(scoped: StateStore, tmp_path: Path) -> None:
+def test_save__then_load__round_trips(scoped: StateStore, tmp_path: Path) -> None:
     scoped.save(tmp_path / "state.json")
     scoped.commit(batch(1))
     scoped.load(tmp_path / "state.json")
@@ -458,7 +458,7 @@ def test_save__load__brings_it_back(scoped: StateStore, tmp_path: Path) -> None:
 
 
 @given(OPS, OPS, some.none() | some.integers(0, 2), some.none() | some.integers(0, 2))
-def test_merge__any_two__ends_as_on_the_server(
+def test_merge__any_two__gives_the_result_of_the_server(
     left: list[tuple[str, int]], right: list[tuple[str, int]], base: int | None, other: int | None
 ) -> None:
     there = [

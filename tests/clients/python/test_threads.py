@@ -34,7 +34,7 @@ def running(state: Commonhold) -> Commonhold:
     return state
 
 
-def test_commit__updates_messages_and_transition__land_together(running: Commonhold) -> None:
+def test_commit__updates_messages_and_transition__are_stored_together(running: Commonhold) -> None:
     made = running.runs.commit(
         "r1",
         [{"key": "offers", "update": 2}],
@@ -60,7 +60,7 @@ def test_commit__updates_messages_and_transition__land_together(running: Commonh
     assert running.threads.context("t/1").messages[0]["content"] == "hi"
 
 
-def test_commit__refusals__have_their_classes(running: Commonhold) -> None:
+def test_commit__refused__raises_the_matching_class(running: Commonhold) -> None:
     running.runs.commit("r1", [{"key": "offers", "update": 1}])
     with pytest.raises(RevisionConflict) as old:
         running.runs.commit("r1", [{"key": "offers", "update": 1}], base_revision=0)
@@ -112,7 +112,7 @@ class Plan(StateKey[list[str], str]):
         return [*value, update]
 
 
-def test_commit__updates_as_an_object__is_refused_saying_that_a_list_is_expected(
+def test_commit__updates_as_an_object__is_refused_with_the_expected_list(
     running: Commonhold,
 ) -> None:
     update: Any = {"key": "offers", "update": 1}
@@ -131,7 +131,7 @@ def test_state_key__thread_scope__value_survives_a_new_run(running: Commonhold) 
     assert (extensions["plan"], "offers" in extensions) == (["fly"], False)
 
 
-def test_store__in_process__moves_to_the_server_and_back(running: Commonhold) -> None:
+def test_store__in_process__can_be_moved_to_the_server_and_back(running: Commonhold) -> None:
     store = StateStore()
     store.register_key(Plan)
     store.commit(MutationBatch().update(Plan, "fly"))
@@ -144,7 +144,7 @@ def test_store__in_process__moves_to_the_server_and_back(running: Commonhold) ->
     assert other.read(Plan) == ["fly"]
 
 
-def test_ticket__is_asked_and_decided_once(running: Commonhold) -> None:
+def test_ticket__opened__is_decided_once(running: Commonhold) -> None:
     asked = {"ticket_id": "k1", "tool_call_id": "c1", "tool_name": "refund", "arguments": {"n": 1}}
     running.runs.commit(
         "r1", run={"status": "waiting", "waiting": {"reason": "user_input", "tickets": [asked]}}
@@ -157,7 +157,7 @@ def test_ticket__is_asked_and_decided_once(running: Commonhold) -> None:
         running.tickets.decide("k1", "cancel")
 
 
-def test_mailbox__claim_nack_ack(running: Commonhold) -> None:
+def test_mailbox__claim_nack_ack__work(running: Commonhold) -> None:
     running.dispatches.enqueue("t/1", {"task": 1}, agent_id="planner", priority=5)
     (held,) = running.dispatches.claim(consumer="w", wait=5)
     assert (held.payload, bool(held.claim_token)) == ({"task": 1}, True)
@@ -170,7 +170,7 @@ def test_mailbox__claim_nack_ack(running: Commonhold) -> None:
     assert len(running.dispatches.claim(consumer="w")) == 0
 
 
-def test_plugin__comes_and_goes_whole(state: Commonhold) -> None:
+def test_plugin__installed_and_uninstalled__is_complete(state: Commonhold) -> None:
     state.plugins.install("team", state_keys=[{"key": "mood"}], namespaces=[{"name": "team"}])
     assert state.state_keys.get("mood").plugin == "team"
     assert state.namespaces.get("team").plugin == "team"
@@ -192,7 +192,7 @@ def test_bulk__each_item__has_a_result(running: Commonhold) -> None:
     assert [each.status for each in running.threads.delete_many(["t/1", "none"])] == [204, 204]
 
 
-def test_conversation__in_agentkits_words(state: Commonhold) -> None:
+def test_conversation__agentkit_interface__works(state: Commonhold) -> None:
     state.register(KV)
     talk = Conversation(state, "t9")
     assert talk.messages == []
@@ -204,7 +204,7 @@ def test_conversation__in_agentkits_words(state: Commonhold) -> None:
     assert (talk.kv.get("user-name"), talk.kv.has("x")) == ("Alice", False)
 
 
-def test_change__metadata_merged_and_guarded_by_the_version(running: Commonhold) -> None:
+def test_change__metadata__is_merged_and_checked_against_the_version(running: Commonhold) -> None:
     read = running.threads.get("t/1")
     changed = running.threads.change(
         "t/1", metadata={"x": None, "y": {"z": 1}}, merge=True, if_version=read.version

@@ -81,7 +81,7 @@ OK = Reply(200, {}, json.dumps(ENTRY).encode())
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
-def test_busy_answer__is_asked_again_with_the_same_key(status: int) -> None:
+def test_busy_response__with_a_key__is_retried_with_the_same_key(status: int) -> None:
     entry, done = drive(put_entry("n", "k", 1), answer(status), answer(status), OK)
     assert entry.version == 1
     requests = [step for step in done if isinstance(step, Request)]
@@ -90,7 +90,7 @@ def test_busy_answer__is_asked_again_with_the_same_key(status: int) -> None:
     assert len({tuple(each.headers) for each in requests}) == 1
 
 
-def test_call_in_flight__is_asked_again_and_another_conflict_is_not() -> None:
+def test_call_in_progress__conflict__is_retried_and_other_conflicts_are_not() -> None:
     entry, _ = drive(put_entry("n", "k", 1), answer(409, "in-flight"), OK)
     assert entry.version == 1
     problem, done = drive(put_entry("n", "k", 1), answer(409, "conflict"), OK)
@@ -98,7 +98,7 @@ def test_call_in_flight__is_asked_again_and_another_conflict_is_not() -> None:
     assert len(done) == 1
 
 
-def test_retry_after__is_obeyed_up_to_our_patience() -> None:
+def test_retry_after__any_delay__is_honoured_up_to_the_deadline() -> None:
     _, done = drive(get_entry("n", "k"), answer(429, **{"retry-after": "3"}), OK)
     assert 3 <= done[1].seconds <= 3.1
     problem, done = drive(get_entry("n", "k"), answer(429, **{"retry-after": "90"}), OK)
@@ -108,7 +108,7 @@ def test_retry_after__is_obeyed_up_to_our_patience() -> None:
 
 
 @pytest.mark.parametrize("spelled", ["Wed, 21 Oct 2015 07:28:00 -0000", "nan", "soon", "-5"])
-def test_retry_after__spelled_oddly__is_no_error_of_its_own(spelled: str) -> None:
+def test_retry_after__malformed__is_ignored(spelled: str) -> None:
     entry, done = drive(get_entry("n", "k"), answer(503, **{"retry-after": spelled}), OK)
     assert entry.version == 1
     assert done[1].seconds <= 0.1
@@ -124,31 +124,31 @@ def test_retry_after__spelled_oddly__is_no_error_of_its_own(spelled: str) -> Non
         Reply(302, {}, b""),
     ],
 )
-def test_answer_of_something_else__is_an_error_of_ours(reply: Reply) -> None:
+def test_response__not_from_this_server__is_an_error_of_the_client(reply: Reply) -> None:
     with pytest.raises(CommonholdError):
         raise drive(get_entry("n", "k"), reply)[0]
 
 
-def test_conflict__with_big_values__keeps_them_all() -> None:
+def test_conflict__with_large_values__contains_all() -> None:
     document = {"type": "/problems/version-conflict", "theirs": "x" * 200_000, "expected": 1}
     reply = Reply(412, {}, json.dumps(document).encode())
     problem, _ = drive(put_entry("n", "k", 1), reply)
     assert (problem.expected, len(problem.theirs)) == (1, 200_000)
 
 
-def test_busy_for_ever__ends_with_the_problem() -> None:
+def test_busy_response__until_the_deadline__raises_the_problem() -> None:
     problem, done = drive(get_entry("n", "k"), *[answer(503)] * 3, retries=Retries(attempts=3))
     assert type(problem) is Unavailable
     assert len([step for step in done if isinstance(step, Request)]) == 3
 
 
 @given(attempt=some.integers(0, 500))
-def test_pause__is_jittered_and_bounded(attempt: int) -> None:
+def test_pause__between_retries__is_jittered_and_bounded(attempt: int) -> None:
     retries = Retries(first=0.1, longest=5)
     assert 0 <= retries.pause(attempt) <= min(5, 0.1 * 2**attempt)
 
 
-def test_problems__every_type_of_the_server__has_a_class_here() -> None:
+def test_problems__every_type_of_the_server__has_a_class() -> None:
     slugs = {
         kind.slug: kind.__name__
         for kind in vars(errors).values()
@@ -159,7 +159,7 @@ def test_problems__every_type_of_the_server__has_a_class_here() -> None:
 
 
 @pytest.mark.parametrize(("status", "kind"), [(502, Unavailable), (409, Conflict), (418, Problem)])
-def test_problem_of__what_a_proxy_sends__is_chosen_by_status(
+def test_problem_of__response_of_a_proxy__is_chosen_by_status(
     status: int, kind: type[Problem]
 ) -> None:
     assert type(problem_of(status, None)) is kind
@@ -167,13 +167,13 @@ def test_problem_of__what_a_proxy_sends__is_chosen_by_status(
 
 
 @pytest.mark.parametrize("errors", [["x"], "x", [{"code": 1, "message": "x"}], {"a": 1}])
-def test_problem__with_errors_of_a_proxy__can_be_told(errors: Any) -> None:
+def test_problem__with_errors_of_a_proxy__can_be_printed(errors: Any) -> None:
     assert str(problem_of(502, {"title": "bad gateway", "errors": errors})) == "bad gateway"
     document = {"title": "t", "detail": "bad value", "hint": "Correct it.", "errors": errors}
     assert str(problem_of(422, document)) == "bad value. Correct it."
 
 
-def test_problem__as_text__is_the_message_the_pointers_and_the_hint() -> None:
+def test_problem__as_text__contains_message_pointers_and_hint() -> None:
     errors = [{"pointer": "/n", "message": "is not a number"}, {"pointer": "", "message": "bad"}]
     document = {"title": "t", "detail": "bad value", "hint": "Correct it.", "errors": errors}
     problem = problem_of(422, document)
@@ -192,7 +192,7 @@ def test_problem__as_text__is_the_message_the_pointers_and_the_hint() -> None:
         UnknownKey("k"),
     ],
 )
-def test_error__sent_to_another_process__is_the_same(error: CommonholdError) -> None:
+def test_error__pickled__round_trips(error: CommonholdError) -> None:
     """A pool of processes breaks for good when a worker's exception cannot be copied."""
     for other in (pickle.loads(pickle.dumps(error)), copy.deepcopy(error)):  # noqa: S301  # our own
         assert type(other) is type(error)
@@ -200,18 +200,18 @@ def test_error__sent_to_another_process__is_the_same(error: CommonholdError) -> 
         assert vars(other) == vars(error)
 
 
-def test_headers__a_text_of_several_lines__is_sent_as_one() -> None:
+def test_headers__text_with_line_breaks__is_sent_as_one_line() -> None:
     _, done = drive(put_entry("n", "k", 1, reason=" first\r\nsecond\x00\tü "), OK)
     assert ("Change-Reason", "first second \tü".encode()) in done[0].headers
 
 
 @pytest.mark.parametrize("url", ["nonsense", "ftp://x", "http://[::1", "http://x:y"])
-def test_client__of_no_address__is_refused_at_once(url: str) -> None:
+def test_client__invalid_address__is_refused_immediately(url: str) -> None:
     with pytest.raises(ValueError, match="not an address"):
         Commonhold(url, "t")
 
 
-def test_token__out_of_a_file__loses_its_line_break_and_is_never_told(
+def test_token__read_from_a_file__is_stripped_and_never_printed(
     flaky: http.server.ThreadingHTTPServer,
 ) -> None:
     with Commonhold(f"http://127.0.0.1:{flaky.server_port}", "t0ken\n", retries=SWIFT) as state:
@@ -225,7 +225,7 @@ JSON = some.recursive(
 
 
 @given(JSON)
-def test_documents__what_is_written__is_read(value: Any) -> None:
+def test_documents__written__can_be_read(value: Any) -> None:
     if "Infinity" in str(value):
         with pytest.raises(ValueError, match="Out of range"):
             documents.dump(value)
@@ -269,7 +269,7 @@ def test_503__is_retried_over_one_connection(flaky: http.server.ThreadingHTTPSer
     assert len(set(Flaky.seen)) == 1, "one key, one connection"
 
 
-def test_nobody_listens__is_unreachable() -> None:
+def test_server__no_listener__is_unreachable() -> None:
     with (
         Commonhold(f"http://127.0.0.1:{free_port()}", "t", retries=SWIFT) as state,
         pytest.raises(Unreachable),
@@ -291,7 +291,7 @@ state.put("n", "k", 3)
 """
 
 
-def test_client__in_a_forked_process__has_a_connection_of_its_own(
+def test_client__in_a_forked_process__opens_its_own_connection(
     flaky: http.server.ThreadingHTTPServer,
 ) -> None:
     source = str(BASE_DIR / "clients" / "python" / "src")
@@ -302,7 +302,7 @@ def test_client__in_a_forked_process__has_a_connection_of_its_own(
     assert ports[0] == ports[-1] != ports[-2]
 
 
-def test_async_client__in_one_loop_after_the_other__has_connections_in_each(
+def test_async_client__used_in_two_loops__opens_connections_in_each(
     flaky: http.server.ThreadingHTTPServer,
 ) -> None:
     state = AsyncCommonhold(f"http://127.0.0.1:{flaky.server_port}", "t", retries=SWIFT)
@@ -325,7 +325,7 @@ def test_async_client__in_one_loop_after_the_other__has_connections_in_each(
     assert len({address for _, address in Flaky.seen}) == 2
 
 
-def test_async_client__whose_loop_was_closed__works_in_the_next(
+def test_async_client__loop_was_closed__works_in_the_next(
     flaky: http.server.ThreadingHTTPServer,
 ) -> None:
     state = AsyncCommonhold(f"http://127.0.0.1:{flaky.server_port}", "t", retries=SWIFT)
@@ -346,9 +346,7 @@ def test_async_client__whose_loop_was_closed__works_in_the_next(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_lost_reply__the_call_is_made_again__and_has_one_effect(
-    web: Running, alice: Person
-) -> None:
+def test_lost_response__retried_call__has_one_effect(web: Running, alice: Person) -> None:
     with (
         Proxy(lambda: socket.create_connection(("127.0.0.1", web.port))) as proxy,
         Commonhold(f"http://127.0.0.1:{proxy.port}", alice.token, retries=SWIFT) as state,
@@ -362,7 +360,7 @@ def test_lost_reply__the_call_is_made_again__and_has_one_effect(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_watch__server_restarts__goes_on_without_gap_or_repeat(alice: Person, start: Any) -> None:
+def test_watch__server_restarts__continues_without_gap_or_repeat(alice: Person, start: Any) -> None:
     first = web_on_this_database(start, WEB_WORKERS="1", WEB_THREADS="1")
     port = [first.port]
     with (

@@ -34,7 +34,7 @@ CHANGE = (
 )
 
 
-def test_feed__a_block_with_data__is_a_change() -> None:
+def test_feed__block_with_data__is_a_change() -> None:
     feed, kinds = taken("retry: 1500", ": heartbeat", "id: a", "", "id: b", "event: change", CHANGE)
     assert (feed.cursor, kinds) == ("a", []), "not before its block is complete"
     assert feed.take("") is not None
@@ -42,20 +42,20 @@ def test_feed__a_block_with_data__is_a_change() -> None:
     assert 0.75 <= feed.closed() <= 1.5
 
 
-def test_feed__heartbeats_and_closing_events__are_no_changes_but_move_the_cursor() -> None:
+def test_feed__heartbeats_and_closing_events__are_not_changes_but_advance_the_cursor() -> None:
     feed, kinds = taken(": heartbeat", "id: c", "", "event: closed", 'data: {"type":"x"}', "")
     assert (feed.cursor, kinds) == ("c", [])
     assert feed.arguments()["headers"] == {"Last-Event-ID": "c"}
 
 
-def test_feed__an_expired_cursor__is_gone_and_a_busy_server_is_not() -> None:
+def test_feed__expired_cursor__is_gone_and_a_busy_server_is_not() -> None:
     feed, _ = taken()
     with pytest.raises(Gone):
         feed.refused(Reply(410, {}, b'{"type": "/problems/gone"}'))
     assert feed.refused(Reply(503, {"retry-after": "4"}, b"")) >= 4
 
 
-def test_feed__a_server_that_wants_more_than_our_patience__is_not_waited_for() -> None:
+def test_feed__retry_after_beyond_the_deadline__is_not_waited_for() -> None:
     feed, _ = taken()
     away = Reply(503, {"retry-after": "86400"}, b"")
     with pytest.raises(Unavailable):
@@ -64,7 +64,7 @@ def test_feed__a_server_that_wants_more_than_our_patience__is_not_waited_for() -
     assert feed.refused(away) == 30
 
 
-def test_feed__a_page_of_something_else__is_no_stream() -> None:
+def test_feed__response_of_another_type__is_not_a_stream() -> None:
     feed, _ = taken()
     assert not feed.begins(httpx2.Response(200, headers={"content-type": "text/html"}))
     assert feed.begins(httpx2.Response(200, headers={"content-type": "text/event-stream; a=b"}))
@@ -72,13 +72,13 @@ def test_feed__a_page_of_something_else__is_no_stream() -> None:
         feed.refused(Reply(200, {}, b"<html>"))
 
 
-def test_feed__lines__end_at_a_line_feed_only() -> None:
+def test_feed__lines__end_only_at_a_line_feed() -> None:
     feed, _ = taken()
     assert feed.lines("data: a\u2028b\x85\r\nid: ".encode()) == ["data: a\u2028b\x85"]
     assert feed.lines(b"7\n\n") == ["id: 7", ""]
 
 
-def test_watch__nobody_listens__is_unreachable() -> None:
+def test_watch__no_listener__is_unreachable() -> None:
     with (
         Commonhold(f"http://127.0.0.1:{free_port()}", "t", retries=SWIFT) as state,
         pytest.raises(Unreachable),
@@ -87,13 +87,13 @@ def test_watch__nobody_listens__is_unreachable() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_watch__a_cursor_that_is_none__is_refused(state: Commonhold) -> None:
+def test_watch__malformed_cursor__is_refused(state: Commonhold) -> None:
     with pytest.raises(BadRequest):
         next(state.watch(cursor="nonsense"))
 
 
 @pytest.mark.django_db(transaction=True)
-def test_watch__silence__is_taken_for_a_dead_connection(state: Commonhold) -> None:
+def test_watch__silence__is_treated_as_a_dead_connection(state: Commonhold) -> None:
     """A connection that says nothing for the heartbeat's time is given up; nothing is missed."""
     state.namespaces.register("notes")
     with state.watch(namespace="notes", heartbeat_timeout=0.2) as changes:
@@ -104,7 +104,7 @@ def test_watch__silence__is_taken_for_a_dead_connection(state: Commonhold) -> No
 
 
 @pytest.mark.django_db(transaction=True)
-def test_watch__a_key_with_a_line_separator__is_a_change_like_any(state: Commonhold) -> None:
+def test_watch__key_with_a_line_separator__is_an_ordinary_change(state: Commonhold) -> None:
     state.namespaces.register("notes")
     with state.watch(namespace="notes") as changes:
         state.put("notes", "a\u2028b", 1)

@@ -1,4 +1,4 @@
-"""Three people and what they need, made through services so that fixtures obey the invariants.
+"""Three users and their data, created by services so that fixtures satisfy the invariants.
 
 alice is an admin and bob a viewer of the workspace "acme"; mallory is an admin of "rival". Each has
 a token, as an API client.
@@ -53,7 +53,7 @@ TEAM_SCHEMA = {
 
 MERGE_PATCH = "application/merge-patch+json"
 
-# Loading the middleware once is enough for all calls.
+# Loading the middleware once is enough for all requests.
 _HANDLER = ClientHandler(enforce_csrf_checks=False)
 
 
@@ -64,7 +64,7 @@ def raw(value: Any) -> Raw:
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody with a login and a token in one workspace."""
+    """A user with a login and a token in one workspace."""
 
     user: User
     workspace: Workspace
@@ -72,7 +72,7 @@ class Person:
     token: str
 
     def api(self, method: str, path: str, body: Any = None, **extra: Any) -> Any:
-        """Call the API as this person; `body` is sent as JSON unless it is bytes."""
+        """Call the API as this user; `body` is sent as JSON unless it is bytes."""
         return call(self.token, method, path, body, **extra)
 
     def browser(self) -> Client:
@@ -124,7 +124,7 @@ def make_token(
     namespaces: Sequence[str] = (),
     thread_prefixes: Sequence[str] = (),
 ) -> tuple[str, Actor]:
-    """A narrower token in the person's workspace, and its actor."""
+    """A restricted token in the user's workspace, and its actor."""
     _, secret = tokens.create_token(
         actor=person.actor,
         name="narrow",
@@ -194,7 +194,7 @@ def append(actor: Actor, thread_id: str, *bodies: dict[str, Any]) -> messages.Ap
 
 
 def conversation(turns: int, *, rounds: int = 1, words: int = 60) -> list[dict[str, Any]]:
-    """A conversation of our own: each turn a question, `rounds` tool rounds, an answer."""
+    """A generated conversation: each turn has a question, `rounds` tool rounds, and an answer."""
     made: list[dict[str, Any]] = [{"role": "system", "content": "You book trips. Be exact."}]
     filler = "and please keep the earlier booking in mind " * (words // 8)
     for turn in range(turns):
@@ -234,7 +234,7 @@ def alice(db: None) -> Person:
 
 @pytest.fixture(scope="module")
 def one_alice(module_transaction: None) -> Person:
-    """alice for all tests of a module, whose fixture `alice` answers with her."""
+    """alice, created once for all tests of a module, whose fixture `alice` returns her."""
     return make_person("alice", "acme", Role.ADMIN)
 
 

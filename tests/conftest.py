@@ -1,4 +1,4 @@
-"""Fixtures of every test: three people (tests/builders.py) and an embedded PostgreSQL."""
+"""Fixtures of all tests: three users (tests/builders.py) and an embedded PostgreSQL."""
 
 from __future__ import annotations
 
@@ -25,31 +25,32 @@ from tests.emptying import empty_tables
 from tests.project.running import wait_for
 
 # Beside the data of `make run`, never in it. The server starts with the first connection, so this
-# is early enough although pytest-django has read the settings already.
+# is early enough although pytest-django has already read the settings.
 os.environ.setdefault("COMMONHOLD_DATA_DIR", str(BASE_DIR / ".data" / "test"))
-# A cluster for each worker: an open transaction holds back the change feed of every database of
-# its cluster, so workers that shared one would wait for each other's tests.
+# A cluster for each worker: an open transaction delays the change feed of every database of its
+# cluster, so workers that share one would wait for each other's tests.
 if worker := os.environ.get("PYTEST_XDIST_WORKER"):
     os.environ["COMMONHOLD_DATA_DIR"] += f"/{worker}"
 
 
-# A pipeline repeats itself exactly; people and `make chaos` search anew each time.
+# A pipeline is deterministic; local runs and `make chaos` generate new examples each time.
 settings.register_profile("pipeline", derandomize=True)
-# `make mutation` runs the tests thousands of times, and a failure needs no smallest example.
+# `make mutation` runs the tests thousands of times, and needs no minimal example of a failure.
 settings.register_profile("mutation", derandomize=True, phases=(Phase.explicit, Phase.generate))
 if os.environ.get("CI"):
     settings.load_profile("pipeline")
 
 
 def pytest_configure() -> None:
-    # A worker stops its PostgreSQL when it ends, which may take longer than 10 s on a slow machine.
+    # A worker stops its PostgreSQL at its end, which may take longer than 10 s on a slow machine.
     NodeManager.EXIT_TIMEOUT = 120
     TransactionTestCase._fixture_teardown = lambda self: empty_tables()
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """What is collected stays until the end: the garbage collector would look at it again and again."""
+    """Collected tests live until the end: keep the garbage collector from examining them
+    repeatedly."""
     gc.disable()
     try:
         return (yield)
@@ -70,10 +71,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Drops the test database only when nobody else is connected to it.
+    """Drops the test database once no other process is connected to it.
 
-    A process that a test has ended may take a moment to leave. What then is left are connections
-    that threads of this process keep; they are ended.
+    A process that a test has stopped may take a moment to end. Remaining connections are held by
+    threads of this process, and are closed.
     """
     yield
     with django_db_blocker.unblock():
@@ -89,16 +90,16 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
 
 @pytest.fixture(scope="module")
 def module_transaction(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """What fixtures of a module write in it is there for each of its tests, which are savepoints of it
-    and undo what they write themselves. For modules without transactions of their own; `now()` is
-    the time at which it began."""
+    """A transaction for a module: what its fixtures write is visible to each of its tests, which
+    run in savepoints that are rolled back. For modules without transactions of their own; `now()`
+    is the time at which it began."""
     with django_db_blocker.unblock(), transaction.atomic():
         yield
         transaction.set_rollback(True)
 
 
 def others() -> list[tuple[str, str]]:
-    """Who else is connected to the test database: application and last statement."""
+    """Other connections to the test database: application and last statement."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT application_name, left(query, 60) FROM pg_stat_activity"
@@ -109,7 +110,7 @@ def others() -> list[tuple[str, str]]:
 
 @pytest.fixture(autouse=True)
 def declared_problems(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """An operation returns no problem that the contract does not declare for it."""
+    """Fails if an operation returns a problem that the contract does not declare for it."""
     undeclared: set[tuple[str, str]] = set()
     dispatch = Endpoint.dispatch
 

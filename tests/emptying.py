@@ -1,4 +1,4 @@
-"""Empties the tables after a test that commits. The cost depends on the rows that it left."""
+"""Empties the tables after a test that commits, at a cost that depends on the rows it left."""
 
 from __future__ import annotations
 
@@ -9,23 +9,25 @@ from django.contrib.contenttypes.models import ContentType
 from django.db import connection, transaction
 from psycopg import sql
 
-# Of all tables together, dead rows included. Beyond it, truncating is faster.
+# Of all tables together, dead rows included. Beyond this, truncating is faster.
 MOST_BYTES_TO_DELETE = 8_000_000
 
 
 @functools.cache
 def tables() -> list[sql.Identifier]:
-    """All but those of content types and permissions, which migrations fill and no test changes."""
+    """All tables except those of content types and permissions, which migrations fill and no test
+    changes."""
     kept = {ContentType._meta.db_table, Permission._meta.db_table}
     found = connection.introspection.django_table_names(only_existing=True, include_views=False)
     return [sql.Identifier(name) for name in found if name not in kept]
 
 
 def empty_tables() -> None:
-    """What Django's `flush` does; sequences continue.
+    """Has the effect of Django's `flush`, except that sequences continue.
 
     `flush` truncates, which takes as long for an empty table as for a full one: a quarter of a
-    second for all. The lock waits for writers, so that no row of theirs remains; readers continue.
+    second for all. The lock waits for writers, so that none of their rows remains; readers are not
+    blocked.
     """
     names = sql.SQL(", ").join(tables())
     look = sql.SQL(" UNION ALL ").join(
@@ -41,7 +43,7 @@ def empty_tables() -> None:
         if sum(size for size, _ in found) > MOST_BYTES_TO_DELETE:
             cursor.execute(sql.SQL("TRUNCATE {}").format(names))
             return
-        # The order does not matter where foreign keys are not checked.
+        # The order does not matter because foreign keys are not checked.
         cursor.execute("SET LOCAL session_replication_role = replica")
         for name, (_, is_filled) in zip(tables(), found, strict=True):
             if is_filled:

@@ -17,13 +17,13 @@ def run(work: Coroutine[Any, Any, Any], seconds: float = 60) -> Any:
 
 
 def away(work: Callable[[], T]) -> T:
-    """What `work` answers in a thread of its own, in which no event loop runs."""
+    """The result of `work` in another thread, in which no event loop runs."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(closing(work)).result()
 
 
 def closing(work: Callable[[], T]) -> Callable[[], T]:
-    """`work`, for a thread of its own: the connections it opened end with it."""
+    """`work`, for another thread: closes the connections that it opened."""
 
     def in_thread() -> T:
         try:

@@ -1,4 +1,4 @@
-"""Models of language as others serve them: manners for tests/receiving.py, no model behind them."""
+"""Fake APIs of language models: behaviours for tests/receiving.py, without a model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def replies(
 
 
 def completion(text: Any, **message: Any) -> dict[str, Any]:
-    """What OpenAI and those like it answer."""
+    """The response of OpenAI and compatible APIs."""
     return {
         "id": "chatcmpl-1",
         "object": "chat.completion",
@@ -43,7 +43,7 @@ def completion(text: Any, **message: Any) -> dict[str, Any]:
 
 
 def letter(text: str, stop_reason: str = "end_turn") -> dict[str, Any]:
-    """What Anthropic answers."""
+    """The response of Anthropic."""
     return {
         "id": "msg_1",
         "type": "message",
@@ -58,7 +58,7 @@ def error(message: str, **more: Any) -> dict[str, Any]:
 
 
 def in_turn(*each: Manners) -> Manners:
-    """One after the other, the last for ever."""
+    """Each behaviour once, then the last one again and again."""
 
     def manners(handler: Handler, number: int) -> None:
         each[min(number, len(each)) - 1](handler, number)
@@ -72,7 +72,7 @@ def hang_up(handler: Handler, number: int) -> None:
 
 
 def stop_halfway(handler: Handler, number: int) -> None:
-    """Promise more than is sent."""
+    """Announce more bytes than are sent."""
     handler.send_response(200)
     handler.send_header("Content-Type", "application/json")
     handler.send_header("Content-Length", "1000")

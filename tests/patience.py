@@ -1,4 +1,4 @@
-"""How long a test waits for what must happen. Only a hang takes so long: no machine is that slow."""
+"""Timeouts of tests: so long that only a hang reaches them, even on a slow machine."""
 
 from __future__ import annotations
 

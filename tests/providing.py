@@ -1,4 +1,4 @@
-"""An OpenID Connect provider on this machine: a real HTTP server that can be told to lie."""
+"""An OpenID Connect provider on this machine: a real HTTP server that can be made to misbehave."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def rs256(claims: dict[str, Any], key: Any = KEY) -> str:
 
 
 class Provider:
-    """Who signs in there is `person`; `change` and `sign` spoil an id_token; `paths` that answer
-    500; `error` is what the person's consent ends in."""
+    """`person` signs in there; `change` and `sign` falsify an id_token; `paths` return 500; `error`
+    is the result of the person's consent."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -116,12 +116,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *args: Any) -> None:
-        """Says nothing."""
+        """Logs nothing."""
 
 
 @contextmanager
 def providing() -> Iterator[Provider]:
-    """A provider that answers until the end of the block."""
+    """A provider that runs until the end of the block."""
 
     class Handler(_Handler):
         pass

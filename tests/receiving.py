@@ -1,4 +1,4 @@
-"""Receivers of webhooks: real HTTP servers in threads, each with its own manners."""
+"""Receivers of webhooks: real HTTP servers in threads, each with its own behaviour."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Received:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Notes the request, then does what the receiver's manners say."""
+    """Records the request, then does what the receiver's behaviour says."""
 
     server: Receiver
 
@@ -53,7 +53,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Receiver(ThreadingHTTPServer):
-    """`manners(handler, number)` answers the request with that number; 1 is the first."""
+    """`manners(handler, number)` responds to the request with that number; 1 is the first."""
 
     daemon_threads = True
     request_queue_size = 50
@@ -62,7 +62,7 @@ class Receiver(ThreadingHTTPServer):
         super().__init__((host, port), Handler)
         self.manners = manners
         self.received: list[Received] = []
-        self.over = threading.Event()  # for manners that hang
+        self.over = threading.Event()  # for behaviours that hang
         self._noted = threading.Condition()
 
     @property
@@ -117,12 +117,12 @@ def answer(status: int, **headers: str) -> Manners:
 
 
 def hang(handler: Handler, number: int) -> None:
-    """Take the request and say nothing."""
+    """Read the request and never respond."""
     handler.server.over.wait(60)
 
 
 def drip(handler: Handler, number: int) -> None:
-    """A header that never ends, a byte at a time: every single wait is short."""
+    """A header without end, a byte at a time: every single wait is short."""
     handler.wfile.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
     while not handler.server.over.wait(0.02):
         handler.wfile.write(b"a")
@@ -141,7 +141,7 @@ def nonsense(handler: Handler, number: int) -> None:
 
 
 def is_signed(received: Received, secret: str) -> bool:
-    """As a receiver does it that knows nothing of our code."""
+    """Verified by an implementation that shares no code with the server."""
     key = base64.b64decode(secret.removeprefix("whsec_"))
     headers = received.headers
     signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + received.body

@@ -1,6 +1,6 @@
-"""The settings of the tests: the deployment's, with the ways in beside passwords turned on.
+"""The settings of the tests: those of the deployment, with all sign-in methods turned on.
 
-Without them, which is the default, tests/project/test_login_extra.py starts processes.
+tests/project/test_login_extra.py starts processes without them, which is the default.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 _LOGIN = {
-    "OIDC_ISSUER": "https://sso.example",  # tests/providing.py puts a real one in its place
+    "OIDC_ISSUER": "https://sso.example",  # tests/providing.py replaces it by a real one
     "OIDC_CLIENT_ID": "commonhold",
     "OIDC_CLIENT_SECRET": "between-us",
     "OIDC_NAME": "Acme SSO",
@@ -24,18 +24,18 @@ STORAGES = {
     **STORAGES,  # noqa: F405
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
-# Where collectstatic has not run, WhiteNoise has no folder to warn about; where it has, none to list.
+# So that WhiteNoise neither warns about a missing folder nor lists an existing one.
 STATIC_ROOT = None
 
 PASSWORD_HASHERS = ["tests.hashing.QuickPasswordHasher"]
 
-# What a test prepares may take long; a lock is waited for without end only by a test that hangs.
+# Preparing a test may take long; only a test that hangs waits for a lock without end.
 _options = DATABASES["default"]["OPTIONS"]  # noqa: F405
 _options["options"] += (
     " -c statement_timeout=0 -c idle_in_transaction_session_timeout=0"
     f" -c lock_timeout={PATIENCE * 1000:.0f}"
 )
 
-# Processes that tests start have the environment that they are given.
+# Processes that tests start get exactly the environment that is passed.
 for name in _LOGIN:
     del os.environ[name]

@@ -1,4 +1,4 @@
-"""The way out: what it refuses to call, and that nothing lasts (API7)."""
+"""Outgoing calls: which addresses are refused, and that every call ends in time (OWASP API7)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.receiving import Receiver, answer, drip, flood, hang, nonsense, recei
 
 @pytest.fixture
 def canary() -> Iterator[Receiver]:
-    """Stands for what must never be reached."""
+    """A server that must never be called."""
     with receiving() as receiver:
         yield receiver
 
@@ -77,7 +77,7 @@ def test_post__private_address_if_allowed__is_called(canary: Receiver) -> None:
 
 
 def _resolver(monkeypatch: pytest.MonkeyPatch, answers: list[list[str]]) -> list[str]:
-    """A name server for `rebind.test` that changes its mind; answers the names it was asked."""
+    """A name server for `rebind.test` whose result changes; returns the names it was asked for."""
     asked: list[str] = []
     genuine = socket.getaddrinfo
 
@@ -98,7 +98,7 @@ def _resolver(monkeypatch: pytest.MonkeyPatch, answers: list[list[str]]) -> list
 def test_post__dns_changes_between_check_and_call__calls_the_checked_address(
     monkeypatch: pytest.MonkeyPatch, canary: Receiver
 ) -> None:
-    """DNS rebinding: 127.0.0.2 stands for a public address, 127.0.0.1 for the inside."""
+    """DNS rebinding: 127.0.0.2 represents a public address, 127.0.0.1 a private one."""
     monkeypatch.setattr(egress, "is_public", lambda address: address == "127.0.0.2")
     asked = _resolver(monkeypatch, [["127.0.0.2"], ["127.0.0.1"]])
     with receiving(host="127.0.0.2", port=canary.port) as public:

@@ -1,4 +1,4 @@
-"""POST /threads/delete and POST /runs/cancel: each item on its own."""
+"""POST /threads/delete and POST /runs/cancel: each item has its own result."""
 
 from __future__ import annotations
 

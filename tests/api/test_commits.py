@@ -1,4 +1,4 @@
-"""Bodies of POST /runs/{run}/commits that are refused before anything lands."""
+"""Bodies of POST /runs/{run}/commits that are refused before anything is stored."""
 
 from __future__ import annotations
 

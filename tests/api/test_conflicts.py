@@ -1,4 +1,4 @@
-"""A lost race explains itself; a harmless one can be merged; blame names who set what."""
+"""Conflicts: what the response contains, which ones can be merged, and blame."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_merge__delete_of_an_unchanged_value__succeeds(moved: Person) -> None:
     put(moved.actor, "notes", "k", BASE)
     stale = moved.api("DELETE", "/state/notes/k", If_Match='"1"')
     assert (stale.status_code, stale.json()["mergeable"]) == (412, True)
-    for _ in range(2):  # again: it is deleted, as wanted
+    for _ in range(2):  # the repeat finds it deleted, as requested
         merged = moved.api("DELETE", "/state/notes/k", If_Match='"1"', On_Conflict="merge")
         assert merged.status_code == 204
     assert moved.api("GET", "/history/notes/k").json()["items"][0]["version"] == 4

@@ -1,4 +1,4 @@
-"""/api/schema and /api/docs: for everybody, at no cost."""
+"""/api/schema and /api/docs: public, and cheap to serve."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_docs__anonymous__has_the_headers_of_pages_and_no_inline_code(client: Cl
         assert answer[name] == page[name]
     html = answer.content.decode()
     assert re.findall(r"<script(?![^>]* src=)|<style| style=| on\w+=", html) == []
-    assert re.findall(r'(?:src|href)="(?!/)', html) == []  # nothing from elsewhere
+    assert re.findall(r'(?:src|href)="(?!/)', html) == []  # nothing from other hosts
 
 
 def test_docs__post__is_405(client: Client) -> None:

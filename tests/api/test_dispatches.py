@@ -1,4 +1,4 @@
-"""The mailbox over HTTP: shapes, refusals, pages. What it means is in tests/services."""
+"""The mailbox over HTTP: formats, refusals, pages. Its behaviour is tested in tests/services."""
 
 from __future__ import annotations
 

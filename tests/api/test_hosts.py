@@ -1,4 +1,4 @@
-"""The Host header: ALLOWED_HOSTS holds on every path but the probes."""
+"""The Host header: ALLOWED_HOSTS applies to every path except the probes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_host__allowed__is_served(host: str, settings: Settings) -> None:
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics"])
 def test_host__not_allowed_at_a_probe__is_served(path: str, settings: Settings) -> None:
-    """A load balancer or a monitor asks by address."""
+    """Load balancers and monitors request probes by IP address."""
     settings.METRICS_TOKEN = "secret"
     answer = Client(HTTP_HOST="10.0.0.7:8000").get(path, headers={"Authorization": "Bearer secret"})
     assert answer.status_code == 200

@@ -1,4 +1,4 @@
-"""Idempotency-Key: the first answer again, and never a second effect."""
+"""Idempotency-Key: a repeat returns the first response and has no second effect."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_get__with_a_key__is_not_recorded(notes: Person) -> None:
 def test_repeat__with_a_revoked_token__is_401_without_the_response(
     notes: Person, column: str
 ) -> None:
-    """A kept answer must not outlive the token it was given to."""
+    """A stored response must not be returned to a revoked token."""
     row, secret = builders.tokens.create_token(
         actor=notes.actor, name="x", role=builders.Role.EDITOR
     )
@@ -102,7 +102,7 @@ def test_repeat__with_a_revoked_token__is_401_without_the_response(
 
 
 def forget_tokens() -> None:
-    """As if this process had not seen the token before."""
+    """As if this process had not cached the token."""
     from state_admin.services import token_cache
 
     for name in ("clear", "forget_all", "reset"):

@@ -15,7 +15,7 @@ from tests.builders import Person, call, make_token
 
 @pytest.fixture
 def operator(alice: Person) -> str:
-    """The secret of an operator's token, created at the shell."""
+    """The secret of an operator's token, created by the command."""
     shell = system_actor(alice.workspace.pk, "operator")
     return tokens.create_token(actor=shell, name="terraform", role=Role.ADMIN, operator=True)[1]
 
@@ -141,7 +141,7 @@ def test_workspace__created_by_an_operator__gets_quotas_and_its_first_token(
     slugs = [item["slug"] for item in call(operator, "GET", "/workspaces").json()["items"]]
     assert {"acme", "globex"} <= set(slugs)
     assert slugs == sorted(slugs)
-    # An admin of one workspace sees that one.
+    # An admin of one workspace sees only that one.
     assert [w["slug"] for w in call(secret, "GET", "/workspaces").json()["items"]] == ["globex"]
     assert call(secret, "GET", "/workspaces/acme").status_code == 404
 

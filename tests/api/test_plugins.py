@@ -1,4 +1,4 @@
-"""/plugins and DELETE /state-keys over HTTP: shapes, exact messages, pointers, dry runs."""
+"""/plugins and DELETE /state-keys over HTTP: formats, exact messages, pointers, dry runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""If-Match and If-None-Match on what has a revision: messages and state of threads, runs, commits."""
+"""If-Match and If-None-Match of resources with a revision: messages and state of threads, runs,
+commits."""
 
 from __future__ import annotations
 
@@ -88,7 +89,7 @@ def test_commit__if_match_and_rebase_over_other_keys__is_stored(moved: Person) -
 def test_run__etag__is_its_last_revision(moved: Person) -> None:
     changed = moved.api("PATCH", "/runs/r1", {"step_count": 1})
     assert changed["ETag"] == moved.api("GET", "/runs/r1")["ETag"] == '"3"'
-    moved.api("POST", "/threads/t1/restore", {"revision": 2})  # by nobody's run
+    moved.api("POST", "/threads/t1/restore", {"revision": 2})  # outside any run
     assert moved.api("GET", "/threads/t1/state")["ETag"] == '"4"'
     assert moved.api("GET", "/runs/r1")["ETag"] == '"3"'
     assert moved.api("PATCH", "/runs/r1", {"step_count": 2}, If_Match='"4"').status_code == 412
@@ -96,7 +97,7 @@ def test_run__etag__is_its_last_revision(moved: Person) -> None:
 
 @pytest.mark.parametrize("body", [{"input_tokens": 5}, {"step_count": 3}, {"status": "running"}])
 def test_run__two_changes_with_one_etag__second_is_412(moved: Person, body: Any) -> None:
-    """Also of what state does not mirror, such as the counts of tokens."""
+    """Also for fields that are not copied into the state, such as counts of tokens."""
     tag = moved.api("GET", "/runs/r1")["ETag"]
     first = moved.api("PATCH", "/runs/r1", body, If_Match=tag)
     assert (first.status_code, first["ETag"]) == (200, '"3"')
@@ -114,7 +115,7 @@ def test_state__if_none_match__is_304_until_a_change(moved: Person) -> None:
 
 
 def test_export__key_unregistered_since__changes_the_etag(moved: Person) -> None:
-    """What an export leaves out follows the registry, which makes no revision."""
+    """An export leaves out unregistered keys, and unregistering creates no revision."""
     tag = moved.api("GET", "/threads/t1/state?export=true")["ETag"]
     moved.api("DELETE", "/state-keys/plan")
     again = moved.api("GET", "/threads/t1/state?export=true", If_None_Match=tag)

@@ -1,4 +1,4 @@
-"""Every refusal is a problem document; nothing bad in ever becomes a 500."""
+"""Every refusal is a problem document; no invalid input causes a 500."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ def test_schema__document__is_served_without_a_token(db: None) -> None:
 
 @pytest.fixture
 def unprivileged(alice: Person) -> Iterator[Person]:
-    """The server works as a role that may do anything but write the audit."""
+    """The server's role may do anything except write audit rows."""
     with connection.cursor() as cursor:
         cursor.execute(
             "CREATE ROLE no_audit; GRANT ALL ON ALL TABLES IN SCHEMA public TO no_audit;"
@@ -246,7 +246,7 @@ def unprivileged(alice: Person) -> Iterator[Person]:
 
 @pytest.fixture
 def read_only(alice: Person) -> Iterator[Person]:
-    """As on a standby."""
+    """The database is read-only, as on a standby."""
     with connection.cursor() as cursor:
         cursor.execute("SET default_transaction_read_only = on")
         yield alice
@@ -266,7 +266,7 @@ def read_only(alice: Person) -> Iterator[Person]:
 def test_write__refused_by_the_database__is_503_and_nothing_is_stored(
     alice: Person, refused: str, method: str, path: str, body: Any, request: Any
 ) -> None:
-    """No audit, no write."""
+    """Without its audit row a write must not be stored."""
     make_namespace(alice.actor)
     before = fingerprint()
     request.getfixturevalue(refused)

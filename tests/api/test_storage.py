@@ -1,4 +1,4 @@
-"""GET /usage/storage: levels with their days, and what is measured on request."""
+"""GET /usage/storage: levels with their days, and measuring on request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The version of a thread: what changes it, and what If-Match on it prevents."""
+"""The version of a thread: which changes increment it, and what If-Match prevents."""
 
 from __future__ import annotations
 

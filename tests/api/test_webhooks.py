@@ -1,4 +1,4 @@
-"""Webhooks over HTTP: shapes, statuses, secrets shown once, what viewers do not see."""
+"""Webhooks over HTTP: formats, statuses, secrets that are shown once, what viewers do not see."""
 
 from __future__ import annotations
 

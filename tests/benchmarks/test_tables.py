@@ -1,4 +1,4 @@
-"""What benchmarks compute from measurements. How fast anything is belongs to `make bench`."""
+"""What the benchmarks compute from measurements. `make bench` does the measuring."""
 
 from __future__ import annotations
 

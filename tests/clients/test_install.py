@@ -1,4 +1,4 @@
-"""What docs/guides/install.md says, and the packages that `make dist` builds.
+"""The installation commands of docs/guides/install.md, and the packages that `make dist` builds.
 
 The tests marked `dist` install those packages into empty folders: `make test-dist` runs them.
 """
@@ -33,7 +33,7 @@ PAGES = [BASE_DIR / "README.md", *BASE_DIR.glob("clients/*/README.md"), *GUIDES.
 
 
 def commands(page: Path, command: str) -> list[str]:
-    """What a page installs with a command: `pip install './clients/python[adk]'` → the path."""
+    """The arguments of a command on a page: `pip install './clients/python[adk]'` → the path."""
     found = re.findall(rf"{command} install ([^\n`]+)", page.read_text())
     return [argument.strip("'\" ") for argument in found]
 
@@ -103,7 +103,8 @@ def first_block(guide: str, language: str) -> str:
 
 
 def run(folder: Path, *command: str | Path, **env: str) -> str:
-    """What a command prints, which must succeed. It sees nothing of this environment's packages."""
+    """The output of a command, which must succeed. It cannot import packages of this
+    environment."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     done = subprocess.run(
         command, cwd=folder, env=inherited | env, capture_output=True, text=True, check=False

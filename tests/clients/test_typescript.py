@@ -1,4 +1,4 @@
-"""The TypeScript client without installing it. Its own tests: `npm test` there, and `make compat`."""
+"""The TypeScript client without installing it. Its own tests are `npm test` and `make compat`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["admin"]
 CLIENT = BASE_DIR / "clients" / "typescript"
 NODE = shutil.which("node") or ""
 
-# Stands in for the client: prints which method was called with what.
+# Replaces the client: prints the called methods and their arguments.
 _RECORDER = """
 const recorder = (path) => new Proxy(() => {}, {
   get: (_, name) => (name === "then" ? undefined : recorder([...path, name])),
@@ -44,7 +44,7 @@ def test_types__of_the_committed_document__are_current() -> None:
 
 
 def test_problems__every_class_of_the_python_client__exists_in_typescript() -> None:
-    """Both clients know the same problems, by the same slugs."""
+    """Both clients have a class for each problem, by the same slugs."""
     python = (BASE_DIR / "clients" / "python" / "src" / "commonhold" / "problems.py").read_text()
     slugs = dict(re.findall(r'class (\w+)\((?:(?!class ).)*?slug = "([\w-]+)"', python, re.DOTALL))
     typescript = (CLIENT / "src" / "problems.ts").read_text()

@@ -1,6 +1,6 @@
-"""Every id that a create operation accepts is the address of what was created, and of nothing else.
+"""Every id that a create operation accepts addresses the created resource, and no other.
 
-The words to try come from the URL tables, so that a new path cannot shadow an id unnoticed.
+The words to try are from the URL tables, so that a new path cannot shadow an id unnoticed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ODD = [
 ]
 
 
-# The server chooses these: UUIDs, but for checkpoints, whose ids begin with a revision.
+# Chosen by the server: UUIDs, except for checkpoints, whose ids begin with a revision.
 SERVER_CHOSEN = {
     "checkpoint_id": "1",
     "compaction_id": uuid7(),
@@ -62,9 +62,9 @@ def routes(pattern: Any = None, prefix: str = "") -> Iterator[tuple[str, URLPatt
 
 
 ROUTES = list(routes())
-# What stands where an id could: collections, and verbs on all of them.
+# Path segments in the place of an id: collections, and actions on all of them.
 WORDS = sorted({word for text, _ in ROUTES for word in text.partition("<")[0].split("/") if word})
-# What comes after an id: sub-resources, and verbs on one thing.
+# Path segments after an id: sub-resources, and actions on one resource.
 TAILS = sorted(
     {tail for text, _ in ROUTES if (tail := text.partition(">/")[2]) and "<" not in tail}
 )
@@ -81,7 +81,7 @@ def test_route__any_id__is_matched_by_no_other_route(text: str, route: URLPatter
         path = PARAMETER.sub(lambda found, given=given: quote(given[found[2]], safe=""), text)  # type: ignore[misc]
         match = resolve(f"/api/v1/{path}")
         if getattr(match.func, "shadowed", None) is route.callback.cls:  # type: ignore[attr-defined]
-            continue  # the methods are shared out: test_id__equal_to_a_path_segment__is_addressable
+            continue  # the methods are divided: test_id__equal_to_a_path_segment__is_addressable
         assert match.url_name == route.name, path
         assert {each: str(value) for each, value in match.kwargs.items()} == given
 
@@ -96,15 +96,16 @@ def test_words__of_the_table__occur_in_routes() -> None:
 
 @dataclass(frozen=True)
 class Creation:
-    """How an operation creates something with a given id, and where the API then shows it."""
+    """How an operation creates a resource with a given id, and the URL under which the API returns
+    it."""
 
     operation: str
     method: str
     path: str  # {id}: the id, encoded
     body: Any  # "{id}": the id
     root: str
-    named: str = "id"  # the member of the answer that holds the id
-    names: bool = False  # ids are names, with the grammar of namespaces
+    named: str = "id"  # the member of the response that contains the id
+    names: bool = False  # ids are names, by the grammar of namespaces
 
 
 CREATIONS = [
@@ -140,7 +141,7 @@ SERVER_IDS = {
     "invite_member",
     "rotate_token",
 }
-# For operators; a slug has the grammar of names (tests/api/test_management.py).
+# For operators; a slug follows the grammar of names (tests/api/test_management.py).
 SLUGS = {"create_workspace"}
 # Messages are read by thread and position, never by id.
 NO_ADDRESS = {"append_messages"}
@@ -169,7 +170,7 @@ def parent(alice: Person) -> Person:
 
 @pytest.mark.parametrize("creation", CREATIONS, ids=[each.operation for each in CREATIONS])
 def test_id__equal_to_a_path_segment__is_addressable(parent: Person, creation: Creation) -> None:
-    # Slashes are not legal in names: a few are enough to see that.
+    # Names may not contain slashes: a few words are enough to test that.
     for identity in [*WORDS, *ODD] if creation.names else IDS:
         created = create(parent, creation, identity)
         address = f"{creation.root}/{encoded(identity)}"
@@ -189,7 +190,7 @@ def test_creations__of_the_document__are_all_tested() -> None:
     operations = [each for path in document["paths"].values() for each in path.values()]
     creating = {each["operationId"] for each in operations if "201" in each["responses"]}
     tried = {each.operation for each in CREATIONS}
-    # Every PATCH of an entry or record can create it, at the address of the PUT.
+    # Every PATCH of an entry or record can create it, at the URL of the PUT.
     assert creating - tried - SERVER_IDS - SLUGS - NO_ADDRESS == {"patch_entry"}
 
 

@@ -1,5 +1,5 @@
-"""A deletion is idempotent: what is absent, or may not be seen, is deleted already, and no row
-changes. What contains the thing must exist (docs/guides/requests.md)."""
+"""A deletion is idempotent: an absent or inaccessible resource counts as deleted, and no row
+changes. Its container must exist (docs/guides/requests.md)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["world"]
 
 DELETIONS = {operation_of(row): row for row in TABLE if row.method == "DELETE"}
 
-# By operation: the path of something absent, the status, and the response to a dry run.
+# By operation: the path of an absent resource, the status, and the response to a dry run.
 COUNTS = {"deleted": 0, "matched": 0}
 ABSENT: dict[str, tuple[str, int, Any]] = {
     "clear_namespace": ("/state/notes?prefix=none", 200, COUNTS),
@@ -43,7 +43,7 @@ ABSENT: dict[str, tuple[str, int, Any]] = {
     "delete_agent_thread": ("/agent-protocol/threads/none", 204, None),
 }  # fmt: skip
 
-# What contains the thing is absent.
+# The container is absent.
 NOWHERE = {
     "delete_config": ("/config/none/x", "not-found"),
     "delete_entry": ("/state/none/k", "not-registered"),
@@ -64,7 +64,7 @@ def delete(world: World, row: Row, url: str, **headers: str) -> Any:
 
 def test_rows__every_deletion__is_listed() -> None:
     deletions = {name for name, each in OPERATIONS.items() if each.method == "DELETE"}
-    # Each release of a lease makes a fencing token: it returns the run, which must exist.
+    # Releasing a lease creates a new fencing token and returns the run, which must therefore exist.
     assert deletions == set(DELETIONS) == {*ABSENT, "release_lease"}
 
 

@@ -25,7 +25,7 @@ PACKAGE = "generated_client"
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The generated package. A warning means that a part of the document was left out."""
     folder = tmp_path_factory.mktemp("client") / PACKAGE
-    # The generator formats what it wrote with ruff, which it looks for in PATH.
+    # The generator formats its output with ruff, which it looks for in PATH.
     tools = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     generator = shutil.which("openapi-python-client", path=tools)
     assert generator is not None
@@ -97,7 +97,7 @@ def test_generated_client__core_operations__work(
         run = send("runs.start_run", "t1", body=m.NewRun(id="r1", agent_id="planner"))
         assert (run.status_code, run.parsed.status) == (201, m.RunStatus.RUNNING)
 
-        # Members of free objects: the generator names their classes after their place.
+        # Members of free-form objects: the generator names their classes by their place.
         waiting = {
             "reason": "tool_permission",
             "tickets": [{"ticket_id": "k1", "tool_call_id": "c1", "tool_name": "refund"}],

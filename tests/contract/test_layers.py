@@ -1,5 +1,5 @@
-"""The house rules that a linter does not know: only services write, and nothing goes untested or
-undocumented. import-linter keeps the imports (pyproject.toml)."""
+"""Rules that no linter checks: only services write, and everything is tested and documented.
+import-linter checks the imports (pyproject.toml)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WRITES = {
     *("get_or_create", "update_or_create", "adelete", "asave", "acreate", "aupdate"),
     *("select_for_update", "raw"),
 }
-# Names of ours that hold no model and no QuerySet.
+# Names that refer to neither a model nor a QuerySet.
 HARMLESS = re.compile(
     r"(bar|digest|hashlib.*|hash|fields|params|merged|context|headers|extra|body|session)$"
 )
@@ -89,14 +89,14 @@ def test_imports__inside_functions__state_the_reason() -> None:
 
 
 def _is_explained(before: list[str]) -> bool:
-    """By a comment, or by being for type checkers only."""
+    """By a comment, or by TYPE_CHECKING."""
     above = next(
         line.strip() for line in reversed(before) if not re.match(r"\s+(from|import) ", line)
     )
     return above.startswith(("#", "if TYPE_CHECKING"))
 
 
-# Written by programs.
+# Generated files.
 GENERATED = (
     "state_admin/migrations",
     "clients/typescript/src/openapi.ts",
@@ -125,7 +125,7 @@ def _sources(folder: Path) -> str:
 
 
 def test_services__each_module__is_imported_by_a_test() -> None:
-    """By a test module of its name, in whatever layer, or imported by one."""
+    """By a test module with its name, in any layer, or imported by one."""
     tests = _sources(TESTS)
     untested = [
         path.stem
@@ -163,7 +163,7 @@ def test_problems__each_type__is_raised_and_tested() -> None:
     ]
     raised = [name for name in kinds if re.search(rf"\b{name}\(", app)]
     assert sorted(raised) == sorted(kinds), "a problem nobody raises"
-    # By class, or by its type on the wire.
+    # By class, or by its type in responses.
     untested = [
         name
         for name in kinds
@@ -174,7 +174,7 @@ def test_problems__each_type__is_raised_and_tested() -> None:
 
 # Settings ------------------------------------------------------------------------------------
 
-# Not for operators: Django's own way in, and what the supervisor tells its children.
+# Not for operators: Django's own variable, and those that the supervisor sets for its children.
 INTERNAL = {"DJANGO_SETTINGS_MODULE", "COMMONHOLD_SUPERVISOR", "COMMONHOLD_TOKEN"}
 
 

@@ -1,4 +1,4 @@
-"""What every list has in common: an order, a time range, and pages that belong together
+"""Properties of every list: an order, a time range, and consistent pages
 (docs/guides/requests.md)."""
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from tests.web.test_scale import fault_of, plans_of
 
 __all__ = ["world"]
 
-# Lists by something else than the time of creation, with the reason in docs/guides/requests.md.
+# Lists that are not ordered by creation time; docs/guides/requests.md states the reasons.
 TIMELESS = {"read_knowledge", "list_readers", "list_storage"}
-# By namespace and key, whose statement knows one direction.
+# By namespace and key; its statement supports one direction.
 ONE_WAY = {"list_state"}
 
 LISTS: dict[str, Row] = {
@@ -77,7 +77,7 @@ def test_order__every_list__is_reversed(world: World) -> None:
 
 @pytest.fixture
 def dated(alice: Person) -> list[datetime]:
-    """Threads t0 to t9, one each second; of two neighbours the later one has the lower id."""
+    """Threads t0 to t9, one per second; of two neighbours the later one has the lower id."""
     start = datetime.fromisoformat("2026-01-01T00:00:00+00:00")
     moments = [start + timedelta(seconds=number) for number in range(10)]
     for number in range(10):
@@ -168,8 +168,7 @@ def test_time_range__many_rows__no_table_is_read_or_sorted_completely(
 
 
 def _faults(statement: str, listed: str) -> Iterator[str]:
-    """What is wrong with the plan. A page of another table may be joined by reading all of `threads`,
-    which is small here."""
+    """What is wrong with the plan. `threads` is small here, so a join may read all of it."""
     if not statement.lstrip().startswith("SELECT"):
         return
     for node in plans_of(statement.replace("%", "%%"), ()):

@@ -33,7 +33,7 @@ def test_repository__former_name__occurs_in_no_path_and_no_file() -> None:
 
 
 def has_former_name(path: Path) -> bool:
-    # This file needs the pattern; vendored scripts are minified and may match a short prefix.
+    # This file needs the pattern; vendored scripts are minified and may contain a short prefix.
     if path == Path(__file__) or "vendor" in path.parts:
         return False
     return FORMER.search(path.read_bytes()) is not None

@@ -1,4 +1,4 @@
-"""The OpenAPI document: committed, current, complete, and true."""
+"""The OpenAPI document: committed, current, complete, and correct."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_document__if_match__is_documented_exactly_where_it_is_supported(world: 
     assert wrong == []
 
 
-# Bodies that get far enough for the query to be looked at.
+# Bodies that are valid enough for the query to be validated.
 _BODIES: dict[str, Any] = {
     "erase": {"key": "x", "reason": "x"},
     "redact_entry": {"reason": "x"},
@@ -152,7 +152,7 @@ _BODIES: dict[str, Any] = {
 
 
 def _filled(path: str) -> str:
-    """The path with the names of things that the world holds."""
+    """The path with the names of resources of `world`."""
     for name, value in _NAMES.items():
         path = path.replace("{" + name + "}", value)
     return path
@@ -177,7 +177,7 @@ _NAMES = {
 
 @pytest.fixture(scope="module")
 def world_of_all(one_alice: Person) -> Person:
-    """One of everything."""
+    """One resource of each kind."""
     a = one_alice.actor
     make_namespace(a, schema={}, default={"a": 1}, history_keep_last=5)
     for value in ({"a": 1.10}, ["x", {"y": None}]):
@@ -211,14 +211,15 @@ def world_of_all(one_alice: Person) -> Person:
 
 @pytest.fixture
 def world(world_of_all: Person, db: None, monkeypatch: pytest.MonkeyPatch) -> Person:
-    """The same for each test, which undoes what it changes."""
+    """The same for each test, whose changes are rolled back."""
     monkeypatch.setattr(namespaces, "_definitions", {})
     quotas.forget_accounts()
     return world_of_all
 
 
 def test_responses__of_every_read__have_exactly_the_documented_members(world: Person) -> None:
-    """A member that is not documented, or no longer there, fails: clients are made from this."""
+    """Fails for undocumented and for missing members, because clients are generated from the
+    document."""
     found = document()["components"]["schemas"]
     documented = operations()
     done = compactions.Compaction.objects.get(status="done").public_id
@@ -288,9 +289,9 @@ def test_responses__of_every_read__have_exactly_the_documented_members(world: Pe
 
 # Fuzzing -------------------------------------------------------------------------------------
 
-# A request that fits the schemas is refused only with a problem that the operation declares, because
-# of what is stored or permitted (403, 404, 409, 410, 412), because of a value that has a rule that
-# JSON Schema cannot express (422), or by one of RULES.
+# A request that matches the schemas is refused only with a declared problem, because of stored data
+# or permissions (403, 404, 409, 410, 412), a rule that JSON Schema cannot express (422), or one of
+# RULES.
 CONFIG = schemathesis.Config.from_dict(
     {
         "generation": {"allow-x00": False},
@@ -302,7 +303,7 @@ CONFIG = schemathesis.Config.from_dict(
         },
     }
 )
-# Why a request is malformed although each of its parts fits its schema. Patterns of `detail`.
+# Why a request is invalid although each of its parts matches its schema. Patterns of `detail`.
 RULES = re.compile(
     "|".join(
         [
@@ -323,7 +324,7 @@ RULES = re.compile(
 )
 SCHEMA = schemathesis.openapi.from_dict(document(), config=CONFIG)
 SCHEMA.app = get_wsgi_application()
-# A stream never ends; erasing and the like are covered by their own tests.
+# A stream never ends; erasing and similar operations have their own tests.
 FUZZED = SCHEMA.exclude(
     operation_id=["stream_changes", "watch_thread", "join_run", "stream_ui_message"]
 )
@@ -335,7 +336,7 @@ FEW = settings(
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
-# Authentication has a matrix of its own; no other header is required.
+# Authentication has its own matrix of tests; no other header is required.
 EXCLUDED = [
     ignored_auth,
     missing_required_header,
@@ -344,7 +345,7 @@ EXCLUDED = [
 
 @pytest.fixture
 def one_transaction() -> Iterator[None]:
-    """Each request stays in the test's transaction, as with Django's own test client."""
+    """Keeps each request in the test's transaction, as with Django's own test client."""
     for signal in (request_started, request_finished):
         signal.disconnect(close_old_connections)
     yield
@@ -362,15 +363,15 @@ def _excused(case: Any, response: Any) -> Iterator[Any]:
         if part.mode == GenerationMode.NEGATIVE
     }
     if case.method == "DELETE" and violated == {ParameterLocation.PATH}:
-        # Nothing has an id that is not legal, and what does not exist is deleted already.
+        # No resource has an invalid id, and an absent resource counts as deleted.
         yield negative_data_rejection
 
 
 def check_answer(case: Any, world: Person) -> None:
-    """Send the request, and compare its answer with the document."""
+    """Send the request, and compare its response with the document."""
     fits = case.meta.generation.mode == GenerationMode.POSITIVE
     for name, value in (case.path_parameters or {}).items():
-        # Half of the calls meet something that is there.
+        # Half of the calls use the name of an existing resource.
         if fits and name in _NAMES and len(str(value)) % 2:
             case.path_parameters[name] = _NAMES[name]
     if case.query and "wait" in case.query:

@@ -1,7 +1,7 @@
-"""What a narrowed token is told does not depend on what it may not see.
+"""Responses to a restricted token do not depend on data outside its permissions.
 
-Two workspaces that differ only in what lies outside a token answer every row of the table of
-permissions alike: no id, count, status, header or end of a page tells of the rest.
+Two workspaces that differ only in such data give the same response to every row of the table of
+permissions: no id, count, status, header or end of a page reveals the rest.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ INSIDE = {
     "threads": {"namespaces": [], "thread_prefixes": ["t", "fresh"]},
 }
 
-# What must differ: the rest is said to be in the way, or counted as a whole.
+# Responses that must differ, because they report a conflict with the rest or a total.
 TOLD = {
     "namespaces": {
-        "DELETE /config/providers/openai",  # others name it: how many
-        "DELETE /threads/t1",  # its entries outside would be left behind
+        "DELETE /config/providers/openai",  # others refer to it: their number
+        "DELETE /threads/t1",  # its entries outside would remain
         "DELETE /agent-protocol/threads/t1",
         "POST /threads/delete",
-        "GET /usage",  # what the workspace's quota is measured by
+        "GET /usage",  # what the workspace's quota counts
         "GET /usage/storage",
     },
     "threads": {"GET /usage", "GET /usage/storage"},
 }
 
-# Questions that the table does not ask.
+# Requests that are not in the table.
 MORE = [
     "/state?include=value&limit=1",
     "/state?prefix=thread::",
@@ -91,7 +91,7 @@ MORE = [
 
 
 def hide_namespaces(person: Person) -> None:
-    """Namespaces with the keys of those inside, and a record that names one inside."""
+    """Namespaces with the same keys as those inside, and a record that refers to one inside."""
     actor = person.actor
     make_namespace(actor, "hush.notes", {"type": "object"}, {}, description="hush")
     make_namespace(actor, "aaa.hush")
@@ -102,7 +102,7 @@ def hide_namespaces(person: Person) -> None:
 
 
 def hide_threads(person: Person, name: str = "hush") -> None:
-    """A thread with all that can belong to one, and one whose messages are folded."""
+    """A thread with all that can belong to one, and one with a summary."""
     actor = person.actor
     builders.make_thread(actor, name, resource_id="shared", title="x")
     builders.append(actor, name, {"role": "user", "content": "x"})
@@ -119,14 +119,15 @@ def hide_threads(person: Person, name: str = "hush") -> None:
 
 
 def tie_namespaces(person: Person) -> None:
-    """Makes what lies outside refer to what lies inside, and the other way round."""
+    """References between data outside and data inside, in both directions."""
     record = {"provider_id": "openai", "upstream_model": "hush"}
     builders.make_record(person.actor, "models", "hush", record)
     make_namespace(person.actor, "zzz.hush")
 
 
 def tie_threads(person: Person) -> None:
-    """t2 stands below a thread outside, t3 came from one and has a child and a fork outside."""
+    """t2 has a parent outside; t3 was forked from a thread outside, and has a child and a fork
+    outside."""
     actor = person.actor
     hide_threads(person, "zz-hush")
     builders.commit(actor, "zz-hush-run", {"plan": "x"}, reads=(Read("notes", "k", 1),))
@@ -151,7 +152,7 @@ HIDES = {
 
 
 def make_world(workspace: str, by: str, *, hidden: bool) -> tuple[str, dict[str, str]]:
-    """The narrowed token of a new workspace, and the names for the words in capitals."""
+    """The restricted token of a new workspace, and the names for the words in capitals."""
     person = make_person("alice", workspace, Role.ADMIN)
     secret, narrow = make_token(person, Role.ADMIN, **INSIDE[by])
     hide, tie = HIDES[by]
@@ -173,7 +174,7 @@ def make_world(workspace: str, by: str, *, hidden: bool) -> tuple[str, dict[str,
     return secret, names
 
 
-# What differs between any two workspaces, or from call to call.
+# Values that differ between any two workspaces, or from call to call.
 _VARIES = (
     (re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"), "UUID"),
     (re.compile(r"\b[0-9a-f]{32}\b"), "HEX"),
@@ -205,7 +206,7 @@ def ask(secret: str, names: dict[str, str], row: Row) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("by", ["namespaces", "threads"])
-@pytest.mark.django_db(transaction=True)  # the feed shows what is committed
+@pytest.mark.django_db(transaction=True)  # the feed contains committed changes only
 def test_restricted_token__data_outside_its_permissions__changes_no_response(by: str) -> None:
     plain = make_world("plain", by, hidden=False)
     fuller = make_world("fuller", by, hidden=True)

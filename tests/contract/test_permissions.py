@@ -1,6 +1,6 @@
-"""Who may do what, as one table. A path of the API without a row fails; so does a method.
+"""The permissions as one table. A path or method of the API without a row fails.
 
-Nobody can tell what is hidden from what is absent: their answers differ in the name alone.
+Hidden resources cannot be distinguished from absent ones: the responses differ in the name alone.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from tests.builders import MERGE_PATCH, Person, call, make_namespace, make_perso
 CALLERS = ("viewer", "editor", "admin", "foreign", "other namespaces", "other threads")
 NOBODY = ("anonymous", "expired", "revoked", "garbage")
 
-# What each column means, for a thing of the workspace "acme": foreign is an admin of another
-# workspace; "other namespaces" and "other threads" are admin tokens of acme narrowed to others.
+# The columns, for a resource of the workspace "acme": foreign is an admin of another workspace;
+# "other namespaces" and "other threads" are admin tokens of acme restricted to others.
 V, E, A = (
     {"viewer": 1, "editor": 1, "admin": 1},
     {"viewer": 0, "editor": 1, "admin": 1},
@@ -49,8 +49,8 @@ N = {"viewer": 0, "editor": 0, "admin": 0}
 
 @dataclass(frozen=True)
 class Row:
-    """`ok`: the status for those who may. `hides`: the word of the path that stands for the thing;
-    None when the path names nothing (a list, a creation). `by`: whose narrowing hides it."""
+    """`ok`: the status for permitted roles. `hides`: the word of the path that names the resource;
+    None if the path names none (a list, a creation). `by`: the restriction that hides it."""
 
     path: str
     method: str
@@ -60,10 +60,10 @@ class Row:
     body: Any = None
     hides: str | None = None
     by: str = ""
-    narrowed: int | None = None  # the status for a token narrowed to others, when not 404
+    narrowed: int | None = None  # the status for a token restricted to others, if not 404
 
 
-# A webhook that sees everything is beyond every narrowed token.
+# A webhook without filter permissions is inaccessible to every restricted token.
 _ANY = "namespaces threads"
 _VALUE = {"value": 1}
 _MESSAGE = {"messages": [{"role": "user", "content": "hi"}]}
@@ -323,7 +323,7 @@ OPEN = {"schema", "docs"}
 
 @dataclass
 class World:
-    """acme with one of everything; `names` fills the words in capitals of a path."""
+    """acme with one resource of each kind; `names` replaces the words in capitals of a path."""
 
     alice: Person
     secrets: dict[str, str | None]
@@ -375,7 +375,7 @@ def world(alice: Person, bob: Person, mallory: Person) -> World:
 
 
 def fill(alice: Person) -> dict[str, str]:
-    """One of everything that a row of the table names; answers the words in capitals."""
+    """Create everything that a row of the table refers to; returns the words in capitals."""
     make_namespace(alice.actor, "notes")
     make_namespace(alice.actor, "empty")
     make_namespace(alice.actor, "agent_store")
@@ -412,7 +412,7 @@ def fill(alice: Person) -> dict[str, str]:
 
 
 def _fill_mailboxes(alice: Person) -> dict[str, str]:
-    """A dead letter on t1, a claimed one on t2, a queued one on t3."""
+    """A dead letter on t1, a claimed dispatch on t2, a queued one on t3."""
     ids = {}
     for word, thread_id in (("GIVEN-UP", "t1"), ("HELD", "t2"), ("WAITING", "t3")):
         made = dispatches.enqueue_dispatch(
@@ -435,8 +435,8 @@ def _dead(person: Person, **columns: Any) -> str:
 
 
 def _hidden(row: Row) -> int:
-    """The status for a caller from whom the thing is hidden: as for an absent one, whose deletion
-    succeeds (tests/contract/test_deletions.py)."""
+    """The status for a client from which the resource is hidden: that of an absent one, whose
+    deletion succeeds (tests/contract/test_deletions.py)."""
     if not row.hides:
         return row.ok
     problems = problems_of(paths()[row.path].cls.operations[row.method])
@@ -493,7 +493,7 @@ def test_lists__inaccessible_resources__are_not_included(world: World) -> None:
 
 
 def _words(world: World) -> list[str]:
-    """The names that a text can be searched for: an id of one or two digits is everywhere."""
+    """The names that can be searched for in a text; ids of one or two digits occur everywhere."""
     return [name for name in world.names.values() if not name.isdigit()]
 
 

@@ -1,5 +1,5 @@
-"""An operation declares the problems that it returns, and no others of these kinds. That it returns
-none that it does not declare is checked in every test (tests/conftest.py)."""
+"""An operation returns the problems that it declares. That it returns no undeclared ones is checked
+in every test (tests/conftest.py)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tests.contract.test_requests import ROWS
 __all__ = ["world"]
 
 PRECONDITIONS = {"version-conflict", "revision-conflict"}
-# Without If-Match: members of the body that name a version or a revision.
+# Without If-Match: the version or revision is in the body.
 IN_BODY = {"run_batch", "resume_run", "update_agent_state", "patch_agent_thread"}
-# An unknown kind or version, a reference in the query or the body, a namespace that is too large to be
-# measured, and workspaces for operators (tests/api/test_management.py).
+# An unknown kind or version, a reference in the query or the body, a namespace that is too large to
+# measure, and workspaces for operators (tests/api/test_management.py).
 NOT_FOUND_OF_OTHER_CAUSES = {
     *("list_config", "write_config", "delete_config"),
     *("read_entry", "pin_version", "diff_entry", "restore_entry"),

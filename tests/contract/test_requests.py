@@ -1,5 +1,5 @@
-"""What an operation does not declare is refused before anything happens, and a dry run changes
-nothing. The requests are those of the permission table: without the refusal each would succeed."""
+"""Undeclared input is refused before anything happens, and a dry run changes nothing. The requests
+are those of the permission table, each of which would otherwise succeed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ DRY = {name: row for name, (operation, row) in ROWS.items() if OPERATIONS[operat
 
 
 def send(world: World, row: Row, query: str = "", **changes: Any) -> Any:
-    """The request of a row as an admin, with more in its query, another body or another type."""
+    """The request of a row as an admin, with an extended query, another body or another media
+    type."""
     url, body, content_type = world.request_of(row)
     url += ("&" if "?" in url else "?") + query if query else ""
     sent = {"body": body, "content_type": content_type, **changes}
@@ -69,7 +70,8 @@ def test_query__integers__declare_both_limits() -> None:
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_query__every_declared_parameter__refuses_a_value_of_another_type(operation: str) -> None:
-    """By its schema: an empty value of a typed parameter, one beyond a limit, a repeated one."""
+    """By its schema: an empty value of a typed parameter, a value beyond a limit, a repeated
+    one."""
     from django.http import QueryDict
 
     from state_admin.services.errors import BadRequest
@@ -295,7 +297,7 @@ def test_dry_run__of_a_thread_compaction__counts_what_would_be_summarized(world:
 def test_request_compaction__without_dry_run__notifies_a_worker(
     world: World, django_capture_on_commit_callbacks: Any
 ) -> None:
-    """Else the test of dry runs could not fail."""
+    """Shows that the test of dry runs could fail."""
     with django_capture_on_commit_callbacks() as callbacks:
         call(world.secrets["admin"], "POST", "/namespaces/notes/compactions")
     assert callbacks

@@ -1,4 +1,5 @@
-"""What users, callers and operators read is plain technical English, without the words of a private dialect."""
+"""Texts for users, clients and operators are plain technical English, without the words of a
+private dialect."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ CODE = [
 PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{path.name}" for path in ROOT.glob("docs/*.md"))]
 FOLDERS = ("tutorial", "concepts", "guides", "reference", "explanation", "security")
 PAGES += [f"docs/{each}/{path.name}" for each in FOLDERS for path in ROOT.glob(f"docs/{each}/*.md")]
-# Calls whose string arguments a caller or operator reads, beside those in `raise` statements.
+# Calls whose string arguments are shown to clients or operators, beside those in `raise`
+# statements.
 SHOWN = {"Fault", "Skip", "Problem", "Tool", "NotFound", "Invalid", "Conflict", "Forbidden"}
 SHOWN |= {
     "BadRequest",
@@ -59,7 +61,7 @@ DIALECT = [
 DIALECT_WORDS = re.compile("|".join(rf"(?:\b(?:{words}))" for words in DIALECT), re.IGNORECASE)
 
 
-# What only people read in the admin: the words of its templates, scripts and messages.
+# Only for texts of the admin: its templates, scripts and messages.
 UI_DIALECT = [
     r"made (?:by|token|webhook)|make (?:token|webhook|new codes)",
     r"at work|in line again|goes out again|asked again|ask again",
@@ -80,7 +82,7 @@ UI_DIALECT_WORDS = re.compile(
 )
 
 
-# Of functions, classes and modules: a name says what it does or is, without its docstring.
+# Of functions, classes and modules: a name must be understandable without its docstring.
 NAME_DIALECT = {
     "made",
     "wanted",
@@ -153,7 +155,8 @@ def literals(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def template_texts(text: str) -> Iterator[str]:
-    """What a template shows: its text, the literals in its tags, the attributes that are read."""
+    """The texts of a template: content, literals in tags, and attributes that are shown or read
+    aloud."""
     text = re.sub(r"\{#.*?#\}", "", text)
     yield from re.findall(r'(?:aria-label|title|placeholder|alt|data-label)="([^"]*)"', text)
     for tag in re.findall(r"\{[%{].*?[%}]\}", text):

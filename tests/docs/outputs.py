@@ -1,7 +1,7 @@
-"""Compares what a block printed with what its page shows.
+"""Compares the output of a block with the output on its page.
 
-`…` in expected text stands for any text; a JSON string that is only `…` stands for any value. An
-expected object may leave members out; in an array `"…"` stands for any number of elements.
+`…` in expected text matches any text; a JSON string that is only `…` matches any value. An expected
+object may omit members; in an array `"…"` matches any number of elements.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PRINTED = re.compile(r"^\s*(?:print|console\.log)\(.*\);?\s+(?:#|//) (?P<text>.
 
 
 def printed_in_comments(source: str) -> str:
-    """The lines that the block announces behind its calls of `print` and `console.log`."""
+    """The expected lines in comments after calls of `print` and `console.log`."""
     found = (_PRINTED.match(line) for line in source.splitlines())
     return "".join(f"{line['text']}\n" for line in found if line)
 

@@ -1,11 +1,11 @@
 """The fenced code blocks of a documentation page, in order.
 
-A fence has a language. What the harness does with a block is decided by it:
+The language of a fence decides what the harness does with its block:
 
 - `sh`, `python`, `js`, `ts` are run. A first line that is only a comment with a file name
   (`# worker.py`, `// page.mjs`) saves the block under that name instead of running it.
 - `json` and `text` are the expected output of the block before them. In strings and lines `…`
-  stands for any text.
+  matches any text.
 
 An HTML comment on the line above a fence changes that: `<!-- file: NAME -->` saves a block whose
 language has no comments, `<!-- browser -->` runs a `js` block in a signed-in page of the admin.
@@ -20,7 +20,7 @@ from pathlib import Path
 
 from project.env import BASE_DIR
 
-# Of docs/: their pages have blocks that run.
+# Folders of docs/ whose pages have blocks to run.
 FOLDERS = ("tutorial", "concepts", "guides", "explanation")
 RUN = ("sh", "python", "js", "ts")
 OUTPUT = ("json", "text")
@@ -62,7 +62,7 @@ def read_blocks(page: str, root: Path = BASE_DIR) -> list[Block]:
 
 
 def find_blocks(page: str, markdown: str) -> Iterator[Block]:
-    """ValueError when a fence is not closed."""
+    """The blocks of a page. ValueError if a fence is not closed."""
     opened: re.Match[str] | None = None
     directive, start, lines = "", 0, list[str]()
     previous = ""

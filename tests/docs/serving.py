@@ -18,7 +18,7 @@ from tests.e2e.conftest import CHROMIUM
 from tests.project.conftest import end_postgresql
 from tests.project.running import Running, free_port
 
-# What pages say their server must have been started with.
+# Settings that pages require of their server.
 SETTINGS = {"WEBHOOK_ALLOW_PRIVATE": "true"}
 
 
@@ -28,7 +28,7 @@ def serve(playwright: Playwright | None) -> Iterator[Server]:
 
     Without `playwright` it opens no pages.
     """
-    # A short path: PostgreSQL's socket lies in it.
+    # A short path, because it contains PostgreSQL's socket.
     folder = Path(tempfile.mkdtemp(prefix="sh"))
     running = Running(folder, "manage.py", "serve", PORT=str(free_port()), **SETTINGS)
     try:
@@ -48,7 +48,7 @@ def serve(playwright: Playwright | None) -> Iterator[Server]:
 
 
 class AdminBrowser:
-    """A Chromium in which the first user is signed in. It starts with its first page."""
+    """A Chromium in which the first user is signed in. It starts with the first page."""
 
     def __init__(self, playwright: Playwright, login: str, exits: ExitStack) -> None:
         self._playwright = playwright

@@ -1,8 +1,8 @@
 """Runs the blocks of one page as a reader would, one after the other.
 
-Shell state, Python names, the module of a Node page and files carry over from block to block. The
-working directory looks like the root of the repository; what a page writes there is thrown away.
-Two texts are replaced in blocks, and nothing else: the address of `make run` and the token `ch_…`.
+Shell state, Python names, the module of a Node page and files are kept from block to block. The
+working directory looks like the root of the repository; files that a page writes there are deleted.
+Only two texts are replaced in blocks: the URL of `make run` and the token `ch_…`.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ class BlockFailed(AssertionError):
 
 @dataclass(frozen=True)
 class Server:
-    """A running server, and what `manage.py serve` printed for its first user."""
+    """A running server, and the output of `manage.py serve` for its first user."""
 
     url: str
     token: str
     data_dir: Path
-    # A page of the admin in a signed-in browser; None without a Chromium.
+    # Opens a page of the admin in a signed-in browser; None without a Chromium.
     open_admin_page: Callable[[], Any] | None = None
 
 
 @dataclass(frozen=True)
 class Environment:
-    """Where the packages of a page are."""
+    """The environment with the packages of a page."""
 
     python: Path = Path(sys.executable)
     node_modules: Path | None = None
@@ -78,7 +78,7 @@ class Session:
         self.server = server
         self.environment = environment
         self.output_patience = output_patience
-        self.private = folder / ".session"  # nothing that the page names
+        self.private = folder / ".session"  # not used by the page
         self.folder = folder / "repository"
         self.output_path = self.private / "output"
         self.status_path = self.private / "expected-status"
@@ -107,7 +107,7 @@ class Session:
         self._exits.close()
 
     def run(self, after: Callable[[Block], None] = lambda block: None) -> None:
-        """Every block, and `after` behind each. BlockFailed at the first that fails."""
+        """Run every block, and call `after` after each. Raises BlockFailed at the first failure."""
         for index, block in enumerate(self.blocks):
             try:
                 self._run_block(index, block)
@@ -119,7 +119,7 @@ class Session:
                 ) from None
 
     def output(self) -> str:
-        """What was printed since the newest block that was run began."""
+        """The output since the start of the newest block."""
         return self.output_path.read_bytes()[self._block_start :].decode(errors="replace")
 
     def _run_block(self, index: int, block: Block) -> None:
@@ -147,7 +147,7 @@ class Session:
         return text.replace(_DEFAULT_URL, self.server.url).replace(_TOKEN, self.server.token)
 
     def _save_file(self, name: str, text: str) -> None:
-        path = Path(self.environ()["PWD"]) / name  # where the shell is
+        path = Path(self.environ()["PWD"]) / name  # relative to the shell's folder
         assert BASE_DIR not in path.resolve().parents, f"{name} would change the repository"
         if path.suffix == ".json":
             json.loads(text)
@@ -180,12 +180,12 @@ class Session:
             "no_proxy": "*",
             "GUIDE_CURL": shutil.which("curl") or "curl",
             "GUIDE_STATUS": str(self.status_path),
-            # `manage.py` finds the data of the server without being told, as beside `make run`.
+            # `manage.py` finds the data of the server without a setting, as beside `make run`.
             "COMMONHOLD_DATA_DIR": str(self.server.data_dir),
             "PORT": self.server.url.rpartition(":")[2],
         }
         if self.environment.python == Path(sys.executable):
-            # The client is not installed beside the server: it is found and started from here.
+            # The client is not installed: it is imported and started from the source tree.
             environ["PYTHONPATH"] = str(BASE_DIR / "clients" / "python" / "src")
             command = self.private / "commonhold"
             program = "import sys; from commonhold.cli import main; sys.exit(main())"
@@ -227,7 +227,7 @@ class Session:
         assert not failure, json.loads(failure)
 
     def _awaits(self) -> bool:
-        """Whether the page is one for `python -m asyncio`."""
+        """Whether the page uses top-level await, as in `python -m asyncio`."""
         return any(
             awaits_at_top_level(block.text)
             for block in self.blocks
@@ -254,7 +254,7 @@ class Session:
         self._node.receive()
 
     def _build_module(self, blocks: list[Block]) -> str:
-        """The path of one module of all blocks, each behind a gate that `_run_node` opens."""
+        """The path of a module with all blocks, each of which waits until `_run_node` starts it."""
         languages = {block.language for block in blocks}
         assert len(languages) == 1, "a page has js or ts blocks, not both"
         text = "".join(
@@ -307,7 +307,7 @@ class Session:
 
 
 class Program:
-    """A process that takes commands on standard input and answers each by a line on a pipe."""
+    """A process that reads commands from standard input and writes one line to a pipe for each."""
 
     def __init__(
         self,
@@ -341,7 +341,7 @@ class Program:
             raise AssertionError(f"{self.name} has ended") from None
 
     def receive(self) -> str:
-        """The next line on the pipe. AssertionError when the process ends or hangs instead."""
+        """The next line of the pipe. AssertionError if the process ends or hangs."""
         deadline = time.monotonic() + PATIENCE
         line = b""
         while not line.endswith(b"\n"):
@@ -350,13 +350,13 @@ class Program:
             if select.select([self._reader], [], [], 0.1)[0]:
                 received = os.read(self._reader, 65536)
                 line += received
-            # A program of the page that runs in the background may keep the pipe open.
+            # A background program of the page may keep the pipe open.
             if not received and (status := self._process.poll()) is not None:
                 raise AssertionError(f"{self.name} exited with {status}")
         return line.decode().strip()
 
     def kill(self) -> None:
-        """Ends it and what it started in the background."""
+        """Stop it and its background programs."""
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()

@@ -1,4 +1,4 @@
-"""The harness itself: a page that does not work fails, wherever it does not."""
+"""The harness itself: it detects every way in which a page can fail."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ needs_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl
 
 
 class Answering(http.server.BaseHTTPRequestHandler):
-    """Answers `/409` with 409."""
+    """Responds to `/409` with 409."""
 
     def do_GET(self) -> None:
         self.send_response(int(self.path[1:4]))
@@ -42,12 +42,12 @@ def answering(tmp_path: Path) -> Iterator[Server]:
 
 @pytest.fixture
 def nobody(tmp_path: Path) -> Server:
-    """For pages that call nothing."""
+    """The server of pages that call none."""
     return Server("http://127.0.0.1:1", "ch_secret", tmp_path / "data")
 
 
 def run(markdown: str, server: Server, folder: Path, *, output_patience: float = PATIENCE) -> str:
-    """What the page printed in its newest block."""
+    """The output of the newest block of the page."""
     blocks = list(find_blocks("page.md", markdown))
     with Session(
         blocks, server, folder / "session", Environment(), output_patience=output_patience

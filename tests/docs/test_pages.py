@@ -37,7 +37,7 @@ FRAMEWORKS = {
 # This one gets an empty environment, in `make guides` too.
 INSTALL = "docs/guides/install.md"
 
-# Blocks that are not run, by page and first line, each with the reason. Everything else is.
+# Blocks that are not run, by page and first line, each with the reason.
 NOT_RUN = {
     (
         "README.md",
@@ -75,14 +75,14 @@ def runnable_blocks(page: str) -> list[Block]:
 def server(request: pytest.FixtureRequest) -> Iterator[Server]:
     if shutil.which("curl") is None:
         pytest.skip("needs curl")
-    # One process can have one Playwright: the tests of tests/e2e may have started it before.
+    # A process can have only one Playwright, which the tests of tests/e2e may have started already.
     playwright = request.getfixturevalue("playwright") if CHROMIUM else None
     with serve(playwright) as server:
         yield server
 
 
 def run_page(blocks: list[Block], server: Server, environment: Environment | None = None) -> None:
-    """The blocks in a new session. BlockFailed at the first that fails."""
+    """Run the blocks in a new session. Raises BlockFailed at the first failure."""
     with (
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
         Session(blocks, server, Path(folder), environment or Environment()) as session,
@@ -91,7 +91,7 @@ def run_page(blocks: list[Block], server: Server, environment: Environment | Non
 
 
 def run_twice(pages: dict[str, Environment], server: Server) -> list[str]:
-    """Every page, in random order, twice, whatever failed before; what failed."""
+    """Run every page twice, in random order, regardless of failures; returns the failures."""
     failures = []
     second_of_run: dict[str, int] = {}
     for _ in range(2):
@@ -144,7 +144,7 @@ def test_blocks_not_run__each__is_a_block_of_its_page() -> None:
 
 
 def test_blocks_not_run__all__are_these() -> None:
-    """Whoever adds one changes this number too, and explains it in a review."""
+    """Adding a block requires changing this number, so that a review notices it."""
     assert len(NOT_RUN) == 7
     assert all(len(reason.split()) > 3 for reason in NOT_RUN.values())
 

@@ -1,4 +1,5 @@
-"""Pages name other pages by links: on the site, a path of the repository leads nowhere."""
+"""Pages refer to other pages by links, because a path of the repository does not exist on the
+site."""
 
 from __future__ import annotations
 

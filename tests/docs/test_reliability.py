@@ -34,7 +34,7 @@ def list_tests(path: Path) -> Iterator[str]:
 
 
 def is_test(name: str) -> bool:
-    """Whether `name` is the id of a test of ours, in backticks."""
+    """Whether `name` is the id of an existing test, in backticks."""
     found = _TEST_ID.fullmatch(name)
     if found is None:
         return False
@@ -43,7 +43,7 @@ def is_test(name: str) -> bool:
 
 
 def find_missing(cell: str) -> list[str]:
-    """What a cell of tests names that is no test. Ids are separated by commas."""
+    """The entries in a cell of tests that are not tests. Ids are separated by commas."""
     return [name for name in cell.split(", ") if not is_test(name)]
 
 

@@ -1,6 +1,6 @@
-"""The pictures of the tutorial: pages of the admin while its blocks are run.
+"""The screenshots of the tutorial: pages of the admin while its blocks are run.
 
-make screenshots        writes docs/images/tutorial-*.png
+make screenshots writes docs/images/tutorial-*.png
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PAGE = "docs/tutorial/index.md"
 
 
 def pictures(trip: str) -> dict[str, tuple[str, str, str]]:
-    """By the first line of the block behind which it is taken: name, address, and what it shows."""
+    """By the first line of the block after which it is taken: name, URL, and expected text."""
     entry = entry_url("tutorial.team", f"parent_thread::{trip}")
     state = thread_url(f"{trip}-research", tab="state")
     return {

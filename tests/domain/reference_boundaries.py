@@ -1,4 +1,4 @@
-"""Effective views in memory: models/folds_sql.py and models/messages.py must agree."""
+"""Effective views in memory, as a reference for models/folds_sql.py and models/messages.py."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Lines:
-    """A view whose lines are all at hand."""
+    """A view with all its messages in memory."""
 
     def __init__(self, lines: Sequence[MessageLine]) -> None:
         self._lines = lines
@@ -41,7 +41,8 @@ class Lines:
         return first and Unanswered(first[0], self._lines[first[0]].seq, first[1])
 
     def frontier(self, end: int) -> Frontier | None:
-        # A carried message stands behind the summary that covers it: no boundary may fall back on it.
+        # A retained message is after the summary that covers it; a boundary must not move before
+        # it.
         furthest = list(accumulate((line.seq for line in self._lines), max))
         _, *still_open = self._open_calls()
         for index in reversed(range(end)):
@@ -56,7 +57,8 @@ class Lines:
         return None
 
     def _open_calls(self) -> list[dict[str, tuple[int, int]]]:
-        """Before the first line and behind each: how often each call is open, and since which."""
+        """Before the first message and after each: how often each call is open, and since which
+        message."""
         states: list[dict[str, tuple[int, int]]] = [{}]
         for index, line in enumerate(self._lines):
             now = dict(states[-1])
@@ -73,8 +75,8 @@ class Lines:
 
 @dataclass(frozen=True)
 class Mark:
-    """A summary (appended to the log at `seq`) that stands for the messages
-    `[from_seq, to_seq]`, but for the one it carries."""
+    """A summary (appended at `seq`) that replaces the messages `[from_seq, to_seq]`, except for the
+    one it retains."""
 
     message_id: str
     seq: int
@@ -84,16 +86,18 @@ class Mark:
 
 
 def effective(lines: Sequence[T], marks: Sequence[Mark], seq_of: Callable[[T], int]) -> list[T]:
-    """The messages as a model should see them, under the active marks.
+    """The messages as a model should see them, with the active summaries.
 
-    Each marked interval gives way to its summary, which leaves the place where it was appended,
-    and behind it the message that it carries.
-    A mark within another has no say. A mark whose summary is not among `lines` (a view of an
-    earlier moment) folds nothing. The caller leaves out the summaries of lifted marks.
+    Each interval is replaced by its summary, which is moved from the place where it was appended,
+    and followed by the message that it retains.
+
+    A summary within the interval of another is ignored. A summary that is not among `lines` (a view
+    of an earlier time) replaces nothing. The caller leaves out undone summaries.
     """
     by_seq = {seq_of(line): line for line in lines}
     present = [mark for mark in marks if mark.seq in by_seq]
-    # Wider and later marks first, so a mark is within an earlier one exactly if it ends no later.
+    # Wider and later summaries first, so that one is within an earlier one exactly if it ends no
+    # later.
     present.sort(key=lambda mark: (mark.from_seq, -mark.to_seq, -mark.seq))
     shown: list[Mark] = []
     for mark in present:

@@ -1,5 +1,5 @@
-"""The update verbs and RFC 6902 in their simplest form: every operation copies what it changes, and
-every item is compared with every other. The oracle of patches.py."""
+"""The update operations and RFC 6902 in their simplest form: every operation copies what it
+changes, and every item is compared with every other. A reference for patches.py."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from state_admin.domain.values import same
 
 
 class Refused(Exception):
-    """The operation does not fit the document."""
+    """The operation cannot be applied to the document."""
 
 
 def update(document: Any, operations: list[dict[str, Any]]) -> Any:

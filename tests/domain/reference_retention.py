@@ -1,4 +1,5 @@
-"""What snapshot and history compaction may remove, in Python: models/retention_sql.py must agree."""
+"""What snapshot and history compaction may remove, in Python: a reference for
+models/retention_sql.py."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ Span: TypeAlias = tuple[int, int | None]
 
 @dataclass(frozen=True)
 class RevisionInfo:
-    """What retention needs to know of a revision of a thread."""
+    """What retention needs of a revision of a thread."""
 
     revision: int
     labelled: bool = False
@@ -25,7 +26,7 @@ class RevisionInfo:
 
 @dataclass(frozen=True)
 class VersionInfo:
-    """What retention needs to know of a version in an entry's history. `at` is aware."""
+    """What retention needs of a version in an entry's history. `at` is timezone-aware."""
 
     version: int
     at: datetime
@@ -35,9 +36,9 @@ class VersionInfo:
 def kept_revisions(
     revisions: Sequence[RevisionInfo], *, keep_last: int = KEEP_LAST, keep_every: int | None = None
 ) -> set[int]:
-    """The revisions whose snapshots must go on reading the same.
+    """The revisions whose snapshots must not change.
 
-    The newest `keep_last` (the newest one always), every multiple of `keep_every`, the labelled,
+    The newest `keep_last` (at least the newest one), every multiple of `keep_every`, the labelled,
     the pinned, and the last of each run.
     """
     newest = sorted(info.revision for info in revisions)[-max(keep_last, 1) :]
@@ -57,7 +58,7 @@ def kept_revisions(
 
 
 def removable_spans(spans: Iterable[Span], kept: Sequence[int]) -> list[Span]:
-    """The spans `[a, b)` in which no kept revision lies; open spans (`b` None) never go.
+    """The spans `[a, b)` that contain no kept revision; open spans (`b` None) are never removed.
 
     `kept` is sorted.
     """
@@ -75,10 +76,10 @@ def removable_versions(
     keep_seconds: int | None,
     now: datetime,
 ) -> list[int]:
-    """The versions that a namespace's `history` lets go, oldest first.
+    """The versions that a namespace's `history` removes, oldest first.
 
-    A version goes when it is not among the newest `keep_last`, older than `keep_seconds`, not
-    pinned and not the newest. A limit that is None asks for nothing; without any, all stay.
+    A version is removed if it is not among the newest `keep_last`, older than `keep_seconds`, not
+    pinned and not the newest. A limit that is None does not apply; without any, all are kept.
     """
     if keep_last is None and keep_seconds is None:
         return []

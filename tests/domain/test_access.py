@@ -1,4 +1,4 @@
-"""Roles, reach of an actor, narrowing of tokens."""
+"""Roles, permissions of an actor, restrictions of tokens."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_glob__any__matches_like_a_regex(glob: str, name: str) -> None:
 
 
 def test_glob__crafted_to_backtrack__terminates() -> None:
-    # A backtracking engine would run into the suite's timeout here.
+    # A backtracking engine would reach the timeout of the tests here.
     assert not actor(namespaces=("a*" * 60 + "b",)).sees_namespace("a" * 128)
 
 

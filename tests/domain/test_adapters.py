@@ -1,4 +1,4 @@
-"""The names of providers that people write, and the dialect each is spoken to in."""
+"""The names of providers that users write, and the protocol of each."""
 
 from __future__ import annotations
 

@@ -96,6 +96,6 @@ def test_blame__every_leaf__was_last_changed_in_its_version(values: list[Any]) -
     for leaf in leaves(values[-1]):
         owner = max((p for p in lines if leaf == p or leaf.startswith(f"{p}/")), key=len)
         version = lines[owner]
-        # From its version on the leaf has been what it is now.
+        # From its version on, the leaf has had its current value.
         for later in values[version - 1 :]:
             assert same(at(later, leaf), at(values[-1], leaf))

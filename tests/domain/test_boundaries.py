@@ -1,4 +1,4 @@
-"""Folding and cutting a conversation."""
+"""Summarizing and cutting a conversation."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ CHEAP = Policy(min_gain_tokens=0)
 
 
 def talk(script: str, tokens: int = 100) -> list[MessageLine]:
-    """Lines from words: `s` system, `S` internal summary, `u` user, `i` internal user,
-    `a` assistant, `a+x,y` assistant that opens x and y, `-x` the result of x."""
+    """Messages from words: `s` system, `S` internal summary, `u` user, `i` internal user, `a`
+    assistant, `a+x,y` assistant that calls x and y, `-x` the result of x."""
     roles = {"s": "system", "S": "system", "u": "user", "i": "user", "a": "assistant"}
     lines = []
     for seq, word in enumerate(script.split(), 1):
@@ -49,19 +49,19 @@ def folded(script: str, policy: Policy = CHEAP) -> int | None:
         ("", None),
         ("u", None),
         ("u a u a", 2),
-        ("u a u a u", 3),  # the suffix of two reaches beyond the last user turn
+        ("u a u a u", 3),  # the two retained messages include the last user turn
         ("s u a u a u a", 5),
-        ("u a a a a", None),  # the last user turn is the whole
-        ("a a a a", 2),  # no user at all: only the suffix stays
+        ("u a a a a", None),  # the last user turn is everything
+        ("a a a a", 2),  # without a user only the retained messages count
         ("u a+x -x u a", 3),
         ("u a+x u a", 1),
         ("u a u a+x u a", 3),
-        ("u a+x,y -x u a", 1),  # half a round is no boundary
+        ("u a+x,y -x u a", 1),  # no boundary within a round
         ("a+x,y -x u a", None),
         ("u a u a+x,y -x -y u a", 6),
-        ("u a+x -x a+x -x u a", 5),  # an id that comes back
-        ("u a+x a+x -x u a u a", 1),  # opened twice, answered once
-        ("u a -z u a", 3),  # a result that nobody asked for holds nothing up
+        ("u a+x -x a+x -x u a", 5),  # an id that is used again
+        ("u a+x a+x -x u a u a", 1),  # called twice, one result
+        ("u a -z u a", 3),  # a result without a call blocks nothing
         ("u a u i a", 2),  # an internal user message begins no turn
         ("S u a u a", 3),
         ("S S u a", None),
@@ -145,7 +145,8 @@ _words = st.lists(
 
 
 def is_safe(lines: list[MessageLine], index: int) -> bool:
-    """The rule, told slowly: no call is open behind `index`, and no tool message follows."""
+    """The rule, in its simplest form: no call is open after `index`, and no tool message
+    follows."""
     open_calls: Counter[str] = Counter()
     for line in lines[: index + 1]:
         open_calls.update(line.opens)
@@ -209,14 +210,14 @@ def mark(seq: int, to_seq: int, from_seq: int = 1) -> Mark:
     [
         ([], [1, 2, 3, 4, 5, 6, 7, 8]),
         ([mark(6, 3)], [6, 4, 5, 7, 8]),
-        ([mark(5, 2), mark(8, 6)], [8, 7]),  # the wider mark stands for the narrower one too
-        ([mark(8, 3), mark(7, 3)], [8, 4, 5, 6]),  # of equal marks the later
+        ([mark(5, 2), mark(8, 6)], [8, 7]),  # the wider summary replaces the narrower one too
+        ([mark(8, 3), mark(7, 3)], [8, 4, 5, 6]),  # of equal summaries the later
         ([mark(5, 2), mark(8, 4)], [8, 6, 7]),
-        ([mark(9, 3)], [1, 2, 3, 4, 5, 6, 7, 8]),  # its summary is not there yet
+        ([mark(9, 3)], [1, 2, 3, 4, 5, 6, 7, 8]),  # its summary is not among the messages
         ([mark(8, 5, from_seq=4)], [1, 2, 3, 8, 6, 7]),
         ([mark(7, 2), mark(8, 5, from_seq=4)], [7, 3, 8, 6]),
         ([replace(mark(7, 5), carried_seq=2)], [7, 2, 6, 8]),
-        ([replace(mark(6, 3), carried_seq=2), mark(8, 5)], [8, 7]),  # the outer carries nothing
+        ([replace(mark(6, 3), carried_seq=2), mark(8, 5)], [8, 7]),  # the outer one retains nothing
     ],
 )
 def test_effective__with_summaries__shows_each_at_its_interval(
@@ -253,7 +254,7 @@ def test_effective__successive_summaries__shows_one_summary_and_all_later_messag
         ("u a+x -x a", 300, [1, 2, 3]),
         ("u a+x -x a", 250, [3]),  # never a result without its call
         ("u a+x,y -x -y a", 300, [4]),
-        ("u -z a", 200, [2]),  # a result without any call cannot lead
+        ("u -z a", 200, [2]),  # a result without any call cannot be first
         ("u a+x a a", 200, [2, 3]),  # a call without result may be cut off
         ("u a+x -x a+x -x u", 350, [3, 4, 5]),
         ("", 100, []),

@@ -1,4 +1,4 @@
-"""The kinds of changes, and the globs that name them."""
+"""The kinds of changes, and the globs that match them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_kinds_matching__glob__returns_those_it_matches(glob: str, kinds: tuple[
 
 
 def test_kinds__in_hand_written_sql__are_declared() -> None:
-    """The others are checked as they are written (services/journal.py)."""
+    """The others are checked when they are written (services/journal.py)."""
     assert {f"entry.{operation}" for operation in Operation.values} <= KINDS
     assert {f"run.{status}" for status in RunStatus.values} <= KINDS
     assert {"message.append", "mailbox.ready"} <= KINDS

@@ -1,4 +1,4 @@
-"""What the config registry takes, and that a secret leaves nothing behind in what is stored."""
+"""Which records the config registry accepts, and that stored values contain no secret."""
 
 from __future__ import annotations
 

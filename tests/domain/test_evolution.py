@@ -1,4 +1,4 @@
-"""Compatible definitions: a program that uses one can work on a namespace registered with the other."""
+"""Compatible definitions: a program with one can use a namespace registered with the other."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ COMPATIBLE: list[tuple[Any, Any]] = [
         {"properties": {"next": {"$ref": "#"}, "n": {"type": "integer"}}},
         {"properties": {"next": {"$ref": "#"}, "n": {"type": "integer"}, "m": {}}},
     ),
-    # Wherever a condition is added, and nowhere else.
+    # At every place where a condition is added, and nowhere else.
     ({"items": TEAM}, {"items": team(x={})}),
     ({"prefixItems": [TEAM]}, {"prefixItems": [team(x={})]}),
     ({"additionalProperties": TEAM}, {"additionalProperties": team(x={})}),
@@ -197,7 +197,7 @@ def nodes(schema: Schema) -> list[Schema]:
 
 @st.composite
 def edited(draw: st.DrawFn, schema: Schema, name: str) -> Schema:
-    """The schema with new fields of that name, and now and then with another edit."""
+    """The schema with new fields of that name, and sometimes with another change."""
     made: Schema = copy.deepcopy(schema)
     for node in nodes(made):
         if "properties" in node and draw(st.booleans()):
@@ -240,7 +240,7 @@ def without(value: Any, name: str) -> Any:
 def test_schemas__compatible__accept_values_written_for_the_other(
     data: st.DataObject, base: Schema
 ) -> None:
-    """A program writes no member that its own schema does not know but the other one does."""
+    """A program writes no member that only the other schema declares."""
     one, other = data.draw(edited(base, "mine")), data.draw(edited(base, "theirs"))
     if schema_differences(one, other):
         assert schema_differences(other, one)
@@ -295,7 +295,7 @@ def test_defaults__differing_in_fields_of_one_side__are_compatible_both_ways(
     [
         ({"goal": ""}, {"goal": "x"}, TEAM, "/goal"),
         ({"goal": ""}, {}, TEAM, "/goal"),
-        # Members of a map are no fields.
+        # Members of a map are not fields.
         ({"a": 1}, {}, {"type": "object", "additionalProperties": {}}, "/a"),
         ([1], [1, 2], {}, ""),
         ({"n": 1}, {"n": True}, {}, "/n"),

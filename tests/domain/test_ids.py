@@ -65,7 +65,7 @@ def test_uuid7__forked_child__does_not_repeat_its_parent() -> None:
         theirs, ours = os.read(read_end, 36).decode(), uuid7()
     os.close(read_end)
     os.close(write_end)
-    # Had the child counted on from our tail, the two would agree in all but the last 33 bits.
+    # If the child had continued the parent's random part, all but the last 33 bits would be equal.
     assert uuid.UUID(theirs).int >> 34 != uuid.UUID(ours).int >> 34
 
 

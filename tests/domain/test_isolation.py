@@ -1,4 +1,4 @@
-"""Validations that may take long: in a process of their own, which limits end."""
+"""Validations that may take long run in another process with limits."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from state_admin.domain.schemas import STOPPED, Validator, compile_schema
 from state_admin.domain.values import Fault
 from tests.project.running import wait_for
 
-# Takes 20 s of processor time on TOO_LONG, 60 ms on LONG.
+# Takes 20 s of CPU time on TOO_LONG, 60 ms on LONG.
 SLOW = r"(\w{1,50}y?){200}!"
 LONG = "ab" * 150 + "!"
 TOO_LONG = "ab" * 50_000 + "!"
-# Seven schemas that refer to one another at the same place: the library tries every way through.
+# Seven schemas that refer to one another at the same place: the library tries every path.
 LOOP = {
     "$defs": {
         f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{m}"} for m in range(7) if m != n]}
@@ -43,7 +43,7 @@ def child(monkeypatch: pytest.MonkeyPatch) -> Iterator[isolation.Child]:
 
 @pytest.fixture
 def asked(child: isolation.Child, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What was sent to the child."""
+    """The requests sent to the child."""
     requests: list[Any] = []
     ask = child.ask
 
@@ -120,7 +120,7 @@ def test_isolated__expensive_pattern__is_stopped_while_others_are_served(
 
 @pytest.fixture
 def limited(request: pytest.FixtureRequest) -> Iterator[isolation.Child]:
-    """A child with another limit of memory, and time enough."""
+    """A child with another memory limit, and enough time."""
     made = isolation.Child(60, request.param)
     yield made
     made.stop()

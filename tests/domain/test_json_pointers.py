@@ -1,4 +1,4 @@
-"""Many changes of one working copy: the same as one after the other."""
+"""Many changes of one working copy have the result of separate changes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from state_admin.domain.json_pointers import Mismatch, WorkingCopy, parts_of
 from state_admin.domain.values import dump
 from tests.domain import reference_patches
 
-# Few values and few places, so that most operations fit and meet one another's results.
+# Few values and few places, so that most operations apply and affect one another's results.
 _item = st.sampled_from([1, 2, {"a": 1}, {"a": [1]}, [1], [1, 2]])
 _place = st.sampled_from(["", "", "", "/0", "/1", "/-", "/0/0", "/0/a"])
 _updates = st.builds(

@@ -1,4 +1,4 @@
-"""Runs: legal moves and reasons."""
+"""Runs: valid transitions and reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a failed dispatch rests, and when it is dead."""
+"""The pauses of a failed dispatch, and when it becomes a dead letter."""
 
 from __future__ import annotations
 

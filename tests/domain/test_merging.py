@@ -1,4 +1,4 @@
-"""Joining parallel batches."""
+"""Merging parallel batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages: what is accepted, what is read from them, and what each fault says."""
+"""Messages: which are valid, what is read from them, and the text of each fault."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which addresses a stranger may make us call."""
+"""Which addresses the server may call on behalf of a user."""
 
 from __future__ import annotations
 

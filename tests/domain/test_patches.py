@@ -1,4 +1,4 @@
-"""Merge patch, JSON patch, update verbs."""
+"""Merge patch, JSON Patch, update operations."""
 
 from __future__ import annotations
 
@@ -411,8 +411,8 @@ def test_json_patch__many_operations__have_the_reference_result(
 
 
 def _compare(function: Any, reference: Any, document: object, operations: Any) -> None:
-    """The longest part of the operations that the reference takes gives the same text here, and the
-    next operation is refused here too."""
+    """The longest prefix of the operations that the reference accepts has the same result here, and
+    the next operation is refused here too."""
     before = dump([document, operations])
     expected = document
     for count, operation in enumerate(operations, 1):
@@ -442,7 +442,8 @@ def test_update__many_operations_on_a_large_array__hash_each_item_once(
         {"op": "remove", "path": "/0"},
     ] * 200
     result = update(document, operations)
-    # The array, the value of every union and remove, and the item that each other verb changed.
+    # The array, the value of every union and remove, and the item that each other operation
+    # changed.
     assert len(hashed) <= 4_900 + 5 * 200
     assert len(result) == 4_901  # 1 was removed from the front, and added once
     assert hashed.count({"i": 4_000}) == 1

@@ -21,7 +21,7 @@ NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
 
 def history(ages: list[int], pinned: Collection[int] = ()) -> list[VersionInfo]:
-    """Versions 1, 2, … of these ages in seconds."""
+    """Versions 1, 2, … with these ages in seconds."""
     return [
         VersionInfo(number, NOW - timedelta(seconds=age), number in pinned)
         for number, age in enumerate(ages, 1)
@@ -71,7 +71,8 @@ def test_removable_spans__any__are_those_without_a_kept_revision(
 def test_removable_spans__removed__do_not_change_any_kept_snapshot(
     writes: list[list[int]], kept: set[int]
 ) -> None:
-    """A key's rows: it is written at the revisions where its list has no 0, valid until the next."""
+    """The rows of a key: it is written at the revisions where its list has no 0, and valid until
+    the next."""
     for key in writes:
         starts = [revision for revision, wrote in enumerate(key, 1) if wrote]
         rows: list[tuple[int, int | None]] = list(zip(starts, [*starts[1:], None], strict=False))

@@ -1,6 +1,6 @@
 """JSON Patch against the public test suite (npm: json-patch-test-suite), fetched when it runs.
 
-RFC 7396, appendix A, stands as a table in test_patches.py.
+RFC 7396, appendix A, is a table in test_patches.py.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _read(archive: Path) -> Iterator[dict[str, Any]]:
         for name in ("package/tests.json", "package/spec_tests.json"):
             file = files.extractfile(name)
             assert file is not None
-            # Cases without a patch are comments; those marked so do not hold for this suite.
+            # Cases without a patch are comments; disabled cases do not apply.
             for case in json.load(file):
                 if "patch" in case and not case.get("disabled"):
                     yield case
@@ -60,12 +60,12 @@ def test_json_patch__public_suite__passes(cases: list[dict[str, Any]]) -> None:
 
 
 def _fault(case: dict[str, Any]) -> str:
-    """What we do otherwise than the suite says; "" when nothing."""
+    """The deviation from the suite's result; "" if there is none."""
     try:
         made = json_patch(case["doc"], case["patch"])
     except (PatchRefused, PatchTestFailed) as refused:
         return "" if "error" in case else f"refused: {refused}"
     if "error" in case:
         return f"taken, although: {case['error']}"
-    # Some have no `expected`: it is enough that the patch is taken.
+    # Cases without `expected` only require that the patch is accepted.
     return "" if "expected" not in case or same(made, case["expected"]) else f"made {made}"

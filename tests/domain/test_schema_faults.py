@@ -1,4 +1,5 @@
-"""The bounded search for faults: what the library finds under ordinary schemas, and an end under all."""
+"""The bounded search for faults: it finds what the library finds under ordinary schemas, and always
+terminates."""
 
 from __future__ import annotations
 
@@ -93,7 +94,7 @@ def walk(schema: Any, value: Any, limit: int = 1_000, steps: int = MAX_STEPS) ->
 def test_walk__ordinary_schema__finds_the_faults_of_the_library(schema: Any, value: Any) -> None:
     schema, value = json.loads(
         json.dumps([schema, value], sort_keys=True)
-    )  # as the library writes them
+    )  # as the library formats them
     if expected := _expected(schema, value):
         assert _found(schema, value) == expected
 
@@ -254,7 +255,7 @@ def test_walk__recursive_one_of_with_a_deep_bad_value__takes_few_steps(depth: in
 
 
 def expression(depth: int) -> tuple[Any, Any]:
-    """An ordinary recursive schema, and a value that is wrong at the bottom."""
+    """An ordinary recursive schema, and a value that is invalid at its deepest place."""
     part = {"type": "array", "items": {"$ref": "#/$defs/e"}}
     branches = [
         {

@@ -1,4 +1,4 @@
-"""The form of a ticket: which schemas it can ask for, and the JSON that comes out of it."""
+"""Forms of tickets: which schemas are supported, and the resulting JSON."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_compose__schema_without_object__is_the_answer_itself(
     assert (json.loads(text), faults) == (answer, [])
 
 
-# What a value may hold.
+# What a value may contain.
 TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1)
 
 
@@ -176,7 +176,7 @@ def test_faults__by_field__are_at_the_nearest_field_or_in_the_rest() -> None:
     assert rest == [errors[2]]
 
 
-# Over a value that is there ----------------------------------------------------------------------
+# Over an existing value -------------------------------------------------------------------
 
 RECORD: dict[str, Any] = {
     "type": "object",
@@ -199,7 +199,7 @@ RECORD: dict[str, Any] = {
 
 
 def edit(held: Any, **typed: str) -> tuple[Any, list[tuple[str, str]]]:
-    """What becomes of a value when some fields are typed and the others sent as they stand."""
+    """The value after some fields were typed and the others sent unchanged."""
     found = fields_over(RECORD, held)
     sent = {"/" + name.replace("__", "/"): text for name, text in typed.items()}
     text, faults = compose(found, typed_of(found, held) | sent, held)
@@ -243,7 +243,7 @@ def test_fields_over__value_that_no_field_can_show__is_edited_as_json(name: str,
     assert edit(value)[0] == value
 
 
-# Unlike those of JSON, strings hold no lone surrogates; names hold what a pointer escapes.
+# Unlike in JSON, strings contain no lone surrogates; names contain what a pointer escapes.
 ANYTHING = st.recursive(
     st.none()
     | st.booleans()

@@ -1,4 +1,4 @@
-"""JSON Schema: what may be registered, what fits."""
+"""JSON Schema: what may be registered, and which values are valid."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def test_schema__very_long_chain_of_references__is_refused() -> None:
 
 
 def count_walks(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """One item for each search that did not let the library collect all errors."""
+    """One item for each search that did not use the library's list of all errors."""
     walks: list[object] = []
 
     class Counted(schema_faults.Walk):
@@ -301,7 +301,7 @@ def test_validator__recursive_schema_with_deep_invalid_value__returns_faults() -
             1 << 20,
             ["/allOf/2/pattern"],
         ),
-        # More than any pattern may have, whatever the values.
+        # Beyond the limit of any pattern, whatever the values.
         (
             {"allOf": [{"pattern": rf"^\p{{L}}{{1,{n}}}$"} for n in (60, 61)]},
             1,
@@ -325,7 +325,7 @@ def test_patterns__too_large_for_the_values__are_refused_at_their_place(
         assert message.endswith(
             ". Repeat less ({n,m}, \\p{…}), use maxLength, or lower max_value_bytes"
         )
-    compile_schema(text)  # what is registered already is used on
+    compile_schema(text)  # a schema that is registered already remains in use
 
 
 @pytest.mark.parametrize("text", ["{", '{"$ref": "http://x"}'])

@@ -1,4 +1,4 @@
-"""What a search asks and what meets it."""
+"""Search queries, and which values match them."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ _LEXEME = re.compile(r"'((?:[^']|'')*)'(:\*)?")
 
 
 def wanted(query: search.Query) -> list[tuple[str, bool]]:
-    """The lexemes of a query behind its home and the mark of every search."""
+    """The lexemes of a query without its home and the marker of every search."""
     text = search.tsquery(query, "@w1")
     made = [(part.replace("''", "'"), bool(more)) for part, more in _LEXEME.findall(text)]
     assert made[:2] == [("@w1", False), ("~", False)]
@@ -248,7 +248,7 @@ def test_parse__at_the_limits__is_valid() -> None:
 
 
 def test_lexemes__facts__are_stable() -> None:
-    """Indexes hold them, so another name for a fact would hide what is stored."""
+    """Indexes store them, so a changed name of a fact would hide stored entries."""
     assert lexemes({"a": "x"}, ["@w1"]) == ["=DJUwwY3tFdK3", "@w1", "x"]
     assert lexemes([True], []) == ["=vv57ppOjcnm1"]
     assert lexemes([1.5, None, {}], []) == ["=ITjL0a55sE7s", "=JI49mkgIzvFw", "=jRjJHW8LdjGk"]

@@ -1,4 +1,4 @@
-"""A summary in its place: whatever is in it stays data (ADR 11)."""
+"""A summary in a conversation: its content is treated as data (ADR 11)."""
 
 from __future__ import annotations
 

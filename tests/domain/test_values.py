@@ -1,4 +1,4 @@
-"""JSON in and out."""
+"""Reading and writing JSON."""
 
 from __future__ import annotations
 
@@ -336,7 +336,7 @@ def test_identity__of_two_values__is_equal_exactly_if_they_are_same(a: object, b
     [
         [n * (2**61 - 1) for n in range(1000)],
         [[n * (2**61 - 1)] for n in range(1000)],
-        # For Python's hash, -1 is -2.
+        # Python's hash of -1 is -2.
         [[-1 - (n >> bit & 1) for bit in range(10)] for n in range(1000)],
     ],
 )

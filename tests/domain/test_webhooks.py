@@ -1,4 +1,4 @@
-"""What a webhook wants and says; and that its signatures are the standard's."""
+"""Filters and events of webhooks, and that their signatures follow the standard."""
 
 from __future__ import annotations
 

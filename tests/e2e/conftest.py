@@ -1,4 +1,4 @@
-"""A live server, a Chromium, a logged-in person. Without a Chromium these tests are skipped."""
+"""A live server, a Chromium, a signed-in user. Without a Chromium these tests are skipped."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def server(live_server: LiveServer, settings: Settings) -> LiveServer:
 
 
 class Watched:
-    """A page that remembers what went wrong in it."""
+    """A page that records its errors."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -74,14 +74,14 @@ class Watched:
 
 
 class Site(Protocol):
-    """What a browser visits: the live server, or a process of its own."""
+    """The server that a browser visits: the live server, or a separate process."""
 
     @property
     def url(self) -> str: ...
 
 
 def open_context(browser: Browser, server: Site, person: Person, **options: Any) -> BrowserContext:
-    """A browser in which `person` is logged in."""
+    """A browser in which `person` is signed in."""
     client = person.browser()
     context = browser.new_context(base_url=server.url, **options)
     session = client.cookies["commonhold_session"]
@@ -91,21 +91,21 @@ def open_context(browser: Browser, server: Site, person: Person, **options: Any)
 
 
 def press(page: Page, *keys: str) -> None:
-    """Press one key after the other. A page that is still loading does not listen yet."""
+    """Press one key after the other, once the page has loaded and handles them."""
     for key in keys:
         page.wait_for_load_state()
         page.keyboard.press(key)
 
 
 def click(page: Page, what: Locator) -> None:
-    """Click something of a page that was led to. One that is still loading does not listen yet."""
+    """Click something on a page after a navigation, once it has loaded and handles clicks."""
     page.wait_for_load_state()
     what.click()
 
 
 @pytest.fixture
 def watched(browser: Browser, server: LiveServer, alice: Person) -> Iterator[Watched]:
-    """A page at 1280 by 800 for alice; fails the test when anything went wrong in it."""
+    """A page at 1280 by 800 for alice; fails the test if any error occurred in it."""
     context = open_context(browser, server, alice, viewport={"width": 1280, "height": 800})
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     watched = Watched(context.new_page())

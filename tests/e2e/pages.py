@@ -1,4 +1,4 @@
-"""The pages that the sweep visits, and the data they show. A new page adds its address here."""
+"""The pages that the sweep visits, and the data they show. Add the URL of a new page here."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ BIG = {"items": [{"id": n, "tags": ["a", "b"]} for n in range(400)], "small": {"
 EVIL_KEY = "thread::<script>alert(1)</script>"
 EVIL_THREAD = "a/../<script>alert(1)</script>"
 
-# Whose the lists are that belong to something: the rest of their address.
+# Lists that belong to a resource: the rest of their URL.
 LISTS_OF = {
     "config-list": ["providers"],
     "entry-history": ["team", "global"],
@@ -176,7 +176,7 @@ PAGES = [
     "/password",
     "/workspaces",
 ]
-# Empty pages are pages too: what a person meets on the first day.
+# Pages without data: what a user sees on the first day.
 EMPTY_PAGES = ["/", "/state", "/namespaces", "/entries/new", "/system", "/go?q=x"]
 EMPTY_PAGES += ["/threads", "/runs", "/inbox", "/mailbox", "/compactions", "/policies"]
 EMPTY_PAGES += ["/state-keys", "/tokens", "/webhooks", "/config", "/usage", "/changes", "/audit"]
@@ -184,7 +184,7 @@ ANONYMOUS_PAGES = ["/login", "/login/once/anything"]
 
 
 def fill(alice: Person) -> None:
-    """Something of every kind that the pages show."""
+    """A resource of every kind that the pages show."""
     schema = {"type": "object", "properties": {"goal": {"type": "string"}}}
     make_namespace(alice.actor, "team", default={"goal": ""}, description="Plans of the team")
     for goal in ("one", 2, "three"):
@@ -213,7 +213,7 @@ def fill(alice: Person) -> None:
 
 
 def fill_usage(alice: Person) -> None:
-    """What is stored, today and a week ago; a day of spending; an hour of calls."""
+    """Storage today and a week ago; a day of spending; an hour of calls."""
     measure_storage()
     week_ago = timezone.now().date() - timedelta(days=7)
     for sample in StorageSample.objects.all():
@@ -233,7 +233,7 @@ def fill_usage(alice: Person) -> None:
 
 
 def fill_config(alice: Person) -> None:
-    """A provider with a secret, and what names it."""
+    """A provider with a secret, and records that refer to it."""
     secret = {"adapter": "openai", "api_key": "canary-of-the-pages"}
     make_record(alice.actor, "providers", "openai", secret)
     model = {"provider_id": "openai", "upstream_model": HOSTILE[0]}
@@ -242,7 +242,7 @@ def fill_config(alice: Person) -> None:
 
 
 def fill_webhooks(alice: Person) -> None:
-    """One that the server switched off, with a delivery of each kind."""
+    """A webhook disabled by the server, with a delivery of each kind."""
     hook, _ = create_webhook(actor=alice.actor, name=HOSTILE[0], url="https://example.com/hook")
     Webhook.objects.update(
         public_id="hook1", status="disabled", status_reason="the receiver returned 410 Gone"
@@ -256,7 +256,7 @@ def fill_webhooks(alice: Person) -> None:
 
 
 def fill_mailbox(alice: Person) -> None:
-    """A dispatch of each status, as far as a thread can have them side by side."""
+    """A dispatch of each status, as far as a thread can have them at the same time."""
     made = [
         enqueue_dispatch(
             actor=alice.actor, thread_id=EVIL_THREAD, payload=raw(HOSTILE[0]), agent_id=HOSTILE[0]
@@ -269,7 +269,7 @@ def fill_mailbox(alice: Person) -> None:
 
 
 def fill_threads(alice: Person) -> None:
-    """Conversations with runs: one that waits, one that is stuck, one that is hostile."""
+    """Conversations with runs: one that waits, one that is stuck, one with hostile texts."""
     tell(alice.actor)
     Compaction.objects.update(public_id="c1")
     make_thread(alice.actor, "empty")

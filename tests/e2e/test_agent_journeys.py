@@ -1,4 +1,4 @@
-"""What people do about agents: unblock a run, undo a compaction, restore a thread, hand out a token."""
+"""What users do with agents: resume a run, undo a compaction, restore a thread, create a token."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_waiting_run__answered__continues(page: Page) -> None:
     page.goto("/runs/r1")
     form = page.locator("[data-ticket]")
     form.get_by_role("button", name="Approve").click()
-    expect(form.get_by_label("yes")).to_be_focused()  # the browser misses an answer
+    expect(form.get_by_label("yes")).to_be_focused()  # the browser reports a missing answer
     form.get_by_label("yes").check()
     form.get_by_role("button", name="Approve").click()
     expect(page.locator("#run-now")).to_contain_text("running")

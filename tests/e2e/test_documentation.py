@@ -1,4 +1,5 @@
-"""The documentation, built strictly and read in a real browser under the Content-Security-Policy of the pages."""
+"""The documentation, built in strict mode and opened in a real browser under the
+Content-Security-Policy of the pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people do to values in a real browser: fix, merge, in bulk, without JavaScript."""
+"""What users do with values in a real browser: fix, merge, bulk actions, without JavaScript."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def value(alice: Person, key: str = "thread::t1") -> object:
 
 
 def editor(page: Page) -> Locator:
-    """The text of the editor; Playwright looks into its shadow root."""
+    """The text of the editor; Playwright reads its shadow root."""
     return page.locator(".cm-content")
 
 
@@ -87,7 +87,7 @@ def test_editor__large_value__is_fetched_after_the_page(watched: Watched, alice:
     page.goto("/state/team/long")
     press(page, "e")
     expect(editor(page)).to_contain_text("word word")
-    # By the editor's own key: of a long line the page holds only what is in sight.
+    # With the editor's own key: the page contains only the visible part of a long line.
     editor(page).press("Control+a")
     page.keyboard.insert_text('{"goal": "short"}')
     editor(page).press("Control+s")
@@ -114,7 +114,7 @@ def test_editor__escape__leaves_after_a_question_if_text_was_typed(
 
 @pytest.mark.usefixtures("team")
 def test_editor__session_expired__asks_before_the_text_is_lost(watched: Watched) -> None:
-    watched.expected.add(401)  # the change stream, if it comes again
+    watched.expected.add(401)  # the change stream, if it reconnects
     page = watched.page
     page.goto("/entry/edit/team/thread::t1")
     editor(page).fill('{"goal": "mine"}')

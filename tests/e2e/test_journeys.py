@@ -1,4 +1,4 @@
-"""What people do, from the first key to the last, in a real browser."""
+"""Complete tasks of users in a real browser."""
 
 from __future__ import annotations
 
@@ -83,12 +83,12 @@ def test_journey__keyboard_only__find_edit_undo_decide(
     press(page, "j")
     ticket = page.locator("[data-ticket]")
     expect(ticket.locator("[data-row]")).to_be_focused()
-    press(page, "a")  # the browser points at the field that is not filled in
+    press(page, "a")  # the browser marks the field that is not filled in
     expect(ticket.get_by_label("yes")).to_be_focused()
     press(page, "Space", "a")
     expect(page.locator("[data-toast]").last).to_contain_text("Approved: issue_refund")
     expect(ticket).to_have_count(0)
-    expect(page.locator("#main")).to_be_focused()  # where the ticket was
+    expect(page.locator("#main")).to_be_focused()  # in place of the ticket
     context.close()
 
 
@@ -99,7 +99,7 @@ def test_focus__after_each_swap__is_kept(page: Page, alice: Person) -> None:
     page.goto("/state?namespace=team")
     page.get_by_role("link", name="thread::t2").focus()
     press(page, "Tab")
-    press(page, "Space")  # ticks the row below
+    press(page, "Space")  # selects the row below
     expect(page.get_by_label("Select thread::t3")).to_be_focused()
     page.get_by_role("button", name="Delete 1 selected…").press("Enter")
     dialog = page.get_by_role("dialog", name="Delete 1 entry?")

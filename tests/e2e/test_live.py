@@ -1,4 +1,5 @@
-"""Live pages, on a real server process that streams: what moves, what waits, what the pill says."""
+"""Live pages on a real server process that streams: what is updated, what waits, what the status
+shows."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ __all__ = ["folder", "start"]
 
 @dataclass
 class Served:
-    """A web process on the test's database that can be killed and started again."""
+    """A web process on the test's database that can be killed and restarted."""
 
     begin: Any
     running: Running
@@ -62,7 +63,7 @@ _ENV = {"DEBUG": "true", "WEB_WORKERS": "1"}
 def shared(
     tmp_path_factory: pytest.TempPathFactory, django_db_setup: None, django_db_blocker: Any
 ) -> Iterator[Served]:
-    """One process for all tests that leave it alone."""
+    """One process for all tests that do not stop it."""
 
     def begin(*arguments: str, **env: str) -> Running:
         return Running(tmp_path_factory.mktemp("web"), *arguments, **env)
@@ -75,7 +76,7 @@ def shared(
 
 @pytest.fixture
 def mortal(transactional_db: None, start: Any) -> Served:
-    """A process of the test's own."""
+    """A process for one test."""
     return Served(start, web_on_this_database(start, **_ENV))
 
 
@@ -103,7 +104,7 @@ def page(context: BrowserContext) -> Iterator[Page]:
 
 @pytest.fixture
 def erin(alice: Person) -> Person:
-    """Somebody else who writes."""
+    """Another user who writes."""
     make_namespace(alice.actor, "team")
     put(alice.actor, "team", "first", 1)
     return make_person("erin", "acme", Role.EDITOR)
@@ -288,7 +289,7 @@ def test_own_write__slow__is_not_announced_to_its_author(page: Page, erin: Perso
             return
         page.clock.fast_forward(10_000)
         answer = route.fetch(max_redirects=0)
-        expect(waiting).to_be_empty()  # the change has arrived, the answer has not
+        expect(waiting).to_be_empty()  # the change has arrived, the response has not
         news.append(page.locator("#news").is_visible())
         route.fulfill(response=answer)
 

@@ -1,4 +1,4 @@
-"""Coming in by more than a password: an authenticator app, and a provider of single sign-on."""
+"""Signing in with more than a password: an authenticator app, and single sign-on."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ class Check(Protocol):
 
 @pytest.fixture
 def check(request: pytest.FixtureRequest, context: BrowserContext) -> Check:
-    """The page is there, no wider than the window, and, where scripts run, nothing for axe."""
+    """Checks that the page is shown, is no wider than the window and, with JavaScript, has no
+    finding of axe."""
     scripts = "without" not in request.node.callspec.params["context"]
 
     def check(page: Page, heading: str) -> None:

@@ -1,4 +1,4 @@
-"""What the people in charge do: decide, unblock, let in and shut out."""
+"""What users with more permissions do: decide, resume, add and remove members."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ def test_inbox__generated_form__shows_a_mistake_then_approves(watched: Watched) 
 def test_inbox__keyboard_only__approving_requires_answers_and_refusing_does_not(page: Page) -> None:
     page.goto("/inbox")
     expect(page.locator("[data-ticket]")).to_have_count(2)
-    press(page, "a")  # no ticket is chosen yet
+    press(page, "a")  # no ticket is selected yet
     press(page, "j")
     expect(page.locator("[data-ticket]").first.locator("[data-row]")).to_be_focused()
-    press(page, "a")  # the browser points at the first field that is not filled in
+    press(page, "a")  # the browser marks the first field that is not filled in
     expect(page.locator("[data-ticket]").first.get_by_label("yes")).to_be_focused()
     assert not Ticket.objects.exclude(status="pending").exists()
     press(page, "r")

@@ -1,6 +1,6 @@
-"""Pictures of every page in every state, on the demo workspace: for looking at, and for the README.
+"""Screenshots of every page in every state, of the demo workspace: for review, and for the README.
 
-make screenshots        writes artifacts/screenshots/<page>-<theme>-<width>.png
+make screenshots writes artifacts/screenshots/<page>-<theme>-<width>.png
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ TEAM = ("team_context", "parent_thread::trip-lisbon")
 
 
 def pages() -> dict[str, str]:
-    """Every page as its address shows it, by the name of its picture."""
+    """Every page by the name of its screenshot."""
     run, thread = "trip-lisbon-1", "trip-lisbon"
     job, hook = Compaction.objects.get().public_id, Webhook.objects.get().public_id
     return {
@@ -133,11 +133,11 @@ def pages() -> dict[str, str]:
     }
 
 
-# Pages of a workspace in which nothing has happened yet.
+# Pages of a workspace without data.
 EMPTY = {
     path.partition("?")[0].strip("/").replace("/", "-") or "overview": path for path in EMPTY_PAGES
 }
-# A number that no picture has used: each pass writes something new.
+# A number that no screenshot has used: each pass writes something new.
 FRESH = count(1)
 
 
@@ -238,7 +238,7 @@ def show_made_token(page: Page) -> None:
     expect(page.get_by_role("heading", name="created")).to_be_visible()
 
 
-# What takes a hand: by the name of its picture.
+# States that need an action: by the name of the screenshot.
 STATES: dict[str, Callable[[Page], None]] = {
     "palette": show_palette,
     "keys": show_keys,
@@ -280,7 +280,7 @@ def make_deliveries() -> None:
 
 
 def take(page: Page, name: str) -> None:
-    # By its own height: what stands below the fold is looked at too.
+    # Full height, so that everything below the first screen is included.
     page.evaluate("scrollTo(0, 0)")
     page.screenshot(path=FOLDER / f"{name}.png", full_page=not page.locator("dialog[open]").count())
 
@@ -296,7 +296,7 @@ def ines(pytestconfig: pytest.Config, db: None) -> Person:
 def visitors(
     browser: Browser, server: LiveServer, person: Person, themes: Sequence[str]
 ) -> Iterator[tuple[Page, str]]:
-    """A page for each theme and width, and how its pictures end."""
+    """A page for each theme and width, and the suffix of its screenshots."""
     for theme, width in product(themes, WIDTHS):
         context = open_context(browser, server, person, viewport={"width": width, "height": 860})
         context.add_cookies([{"name": "commonhold_theme", "value": theme, "url": server.url}])
@@ -344,7 +344,7 @@ def test_screenshots__empty_workspace__of_every_page(
 
 
 def make_queue() -> None:
-    """As a worker does when it starts."""
+    """Create the queue, as a worker does when it starts."""
     broker.prepare()
     with connection.cursor() as cursor:
         cursor.execute("SELECT pgmq.create('commonhold')")

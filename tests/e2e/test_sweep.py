@@ -1,4 +1,5 @@
-"""Every page in a real browser: no error in the console, nothing for axe, nothing too wide."""
+"""Every page in a real browser: no error in the console, no finding of axe, nothing wider than the
+window."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.timeout(900)  # more than a hundred pages in each
 
 WIDE: Final[ViewportSize] = {"width": 1280, "height": 800}
 NARROW: Final[ViewportSize] = {"width": 360, "height": 740}
-# What a window of 1280 by 800 shows at a zoom of 200 %.
+# The visible part of a window of 1280 by 800 at a zoom of 200 %.
 ZOOMED: Final[ViewportSize] = {"width": 640, "height": 400}
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 SET_THEME = "theme => { document.documentElement.dataset.theme = theme }"
@@ -27,8 +28,8 @@ RUN_AXE = "options => axe.run(document, options)"
 
 
 class Look(NamedTuple):
-    """How a page is shown. `rules`: those of axe to check, None for all: only colors depend on the
-    theme, and nothing but the width on the zoom."""
+    """How a page is shown. `rules`: the rules of axe to check, None for all. Only colours depend on
+    the theme, and only the width on the zoom."""
 
     name: str
     viewport: ViewportSize
@@ -48,7 +49,7 @@ LOOKS: Final = (
 def sweep(
     context: BrowserContext, paths: Sequence[str], looks: Sequence[Look] = LOOKS
 ) -> list[str]:
-    """What is wrong on the pages, one line each. Each is loaded once."""
+    """The errors of the pages, one line each. Each page is loaded once."""
     found = []
     watched = Watched(context.new_page())
     for path in paths:
@@ -60,7 +61,8 @@ def sweep(
         watched.page.evaluate(AXE_SCRIPT)
         for look in looks:
             found += [f"{path}, {look.name}: {wrong}" for wrong in inspect(watched.page, look)]
-        # As late as can be, so that what scripts do after loading counts for their own page.
+        # As late as possible, so that errors of scripts after loading are assigned to their own
+        # page.
         found += [f"{path}: {error}" for error in watched.errors]
         watched.errors.clear()
     watched.page.close()

@@ -1,4 +1,4 @@
-"""An admin makes a webhook, watches its first delivery fail, mends it and replays it."""
+"""An admin creates a webhook, sees its first delivery fail, fixes it and replays it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_journey__webhook__is_created_tested_replayed_rotated_deleted(
     page: Page, watched: Watched, server: LiveServer, alice: Person, settings: Settings
 ) -> None:
     settings.WEBHOOK_ALLOW_PRIVATE = True
-    watched.expected.add(422)  # a form with a mistake in it
+    watched.expected.add(422)  # a form with an error in it
     with receiving(answer(500)) as receiver:
         page.goto("/webhooks")
         page.get_by_label("Name", exact=True).fill("billing")
@@ -39,7 +39,7 @@ def test_journey__webhook__is_created_tested_replayed_rotated_deleted(
         page.get_by_role("button", name="Send test event").click()
         expect(page.locator("[data-toast]")).to_contain_text("Test event queued")
         assert deliveries.deliver(WebhookDelivery.objects.get().public_id) == "dead"
-        # The table follows by itself.
+        # The table is updated automatically.
         expect(page.get_by_text("the receiver returned 500")).to_be_visible()
         assert is_signed(receiver.received[0], secret)
 

@@ -54,7 +54,7 @@ def test_import__each_turn__is_a_finished_run_with_a_commit_per_step(tmp_path: P
     runs = Run.objects.order_by("id")
     assert [r.public_id for r in runs] == ["one/1", "one/2", "one/3"]
     assert {r.status for r in runs} == {RunStatus.DONE}
-    # input, two rounds of call and results, answer
+    # input, two rounds of calls and results, answer
     assert [r.last_revision - r.start_revision for r in runs] == [6, 6, 6]
     thread = Thread.objects.get()
     assert thread.revision == runs[2].last_revision
@@ -75,8 +75,8 @@ def test_import__tool_calls__are_running_until_their_result(tmp_path: Path) -> N
 
 
 def calls_after(log: list[Any]) -> dict[str, str]:
-    """What the tool calls of a conversation are once it is `log` long: those of the last answer
-    that asked for any."""
+    """The tool calls after the first `len(log)` messages of a conversation: those of the last
+    message that called tools."""
     calls: dict[str, str] = {}
     for message in log:
         if message.get("tool_calls"):
@@ -87,7 +87,7 @@ def calls_after(log: list[Any]) -> dict[str, str]:
 
 
 def check_every_revision(actor: Actor, episode: str, log: list[Any]) -> int:
-    """Hold the state at each revision against the conversation; answers how many there were."""
+    """Compare the state at each revision with the conversation; returns the number of revisions."""
     thread = Thread.objects.get(public_id=episode)
     rows = list(Revision.objects.filter(thread=thread).select_related("run").order_by("number"))
     assert [row.number for row in rows] == list(range(1, thread.revision + 1))
@@ -102,7 +102,7 @@ def check_every_revision(actor: Actor, episode: str, log: list[Any]) -> int:
         assert life["step_count"] == row.number - row.run.start_revision
         calls = now.get(transcripts.TOOL_CALLS, {})
         found = {name: call["status"] for name, call in calls.items()}
-        # A run starts with none: what was called before belongs to a run that has ended.
+        # A run starts without calls: earlier ones belong to a run that has ended.
         said = rows[row.run.start_revision - 1].message_count
         assert found == calls_after(log[said : row.message_count]), f"{episode} at {row.number}"
         patch = diffs.json_patch(before, now)
@@ -117,7 +117,7 @@ def test_import__every_revision__matches_the_conversation(tmp_path: Path) -> Non
     workspace, _ = ensure_workspace("tr")
     actor = system_actor(workspace.pk, "test")
     counts = [check_every_revision(actor, episode, log) for episode, log in logs.items()]
-    # A start, the question, rounds of call and results, and the answer, for each turn.
+    # A start, the question, rounds of calls and results, and the answer, for each turn.
     assert counts == [5 * 9, 3]
 
 

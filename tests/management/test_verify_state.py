@@ -1,4 +1,4 @@
-"""manage.py verify_state, and that compaction leaves what it keeps alone."""
+"""manage.py verify_state, and that compaction does not change what it retains."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ __all__ = ["thread"]
 
 
 def run(*arguments: str) -> tuple[str, str]:
-    """What it said, and what was wrong."""
+    """The output, and the error."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.suppress(CommandError):
         call_command("verify_state", *arguments, stdout=out, stderr=err)
@@ -202,7 +202,7 @@ def test_verify__thousands_of_rows__reads_each_log_once(
     assert set(read) == {1}, plan
 
 
-# Of the thread t1 and the entry k, a hundred versions behind the present ones.
+# For the thread t1 and the entry k, a hundred versions before the current ones.
 _MANY_ROWS = {
     "revisions (thread_id, number, kind, touched, message_count, actor_kind, actor_id, actor_name)": """
         SELECT id, n, 'commit', '{}', 0, 'system', 'x', 'x'

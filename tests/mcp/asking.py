@@ -1,4 +1,5 @@
-"""Clients of /mcp: the official one in both eras, and plain POSTs for what it would never send."""
+"""Clients of /mcp: the official one with both protocol versions, and plain POSTs for invalid
+requests."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ class MCP:
             async with self.client(token, era) as client:
                 try:
                     return await work(client)
-                except MCPError as error:  # not through the client's groups of tasks
+                except MCPError as error:  # outside the task groups of the client
                     return error
 
         result = run(go())
@@ -72,7 +73,7 @@ class MCP:
             connection.close()
 
     def raw(self, token: str, tool: str, arguments: str, **headers: str) -> dict[str, Any]:
-        """A tools/call whose arguments are this text, as a problem or an answer."""
+        """A tools/call with this text as its arguments; returns a problem or a result."""
         params = '{"name":"%s","arguments":%s}' % (tool, arguments)  # noqa: UP031
         body = f'{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}'
         status, _, content = self.post(body.encode(), token, **headers)

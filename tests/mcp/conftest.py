@@ -1,4 +1,4 @@
-"""A real server of two processes: a request may meet either."""
+"""A real server of two processes: either may serve a request."""
 
 from __future__ import annotations
 

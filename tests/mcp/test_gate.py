@@ -1,4 +1,4 @@
-"""Who may ask /mcp at all, and what the mount refuses before the protocol begins."""
+"""Which requests to /mcp are permitted, and what is refused before the protocol begins."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def test_token__revoked_after_use__is_refused_at_the_next_request(mcp: MCP, alic
 
     revoke_token(actor=alice.actor, token_id=int(actor.id))
 
-    # Each of both processes forgets, by notification or after the five seconds of the cache.
+    # Both processes drop it from their cache, by notification or after five seconds.
     wait_for(lambda: {mcp.post(LIST, secret)[0] for _ in range(6)} == {401}, "the token is refused")
 
 
 @pytest.mark.parametrize("era", ERAS)
 def test_rate_limit__exceeded__is_an_error_for_the_model(mcp: MCP, alice: Person, era: str) -> None:
-    """the same limit as the API's: a tool call is one call"""
+    """The limit of the API applies: a tool call is one call."""
     make_namespace(alice.actor, "notes")
     _, secret = create_token(actor=alice.actor, name="slow", role=Role.VIEWER, rate_per_minute=3)
 

@@ -155,7 +155,7 @@ def test_subscription__two_at_once__each_gets_its_own_notifications(
 def test_subscription__entry_outside_the_permissions__gets_no_notification(
     mcp: MCP, alice: Person, mallory: Person
 ) -> None:
-    """a subscription to something hidden is as one to something absent"""
+    """A subscription to a hidden entry behaves like one to an absent entry."""
     make_namespace(mallory.actor, "notes")
     uri = uri_of("notes", "secret")
 
@@ -209,7 +209,7 @@ def test_subscription__too_many_resources__refused(mcp: MCP, alice: Person) -> N
 
 
 def test_subscription__repeatedly_closed__releases_its_slot(mcp: MCP, alice: Person) -> None:
-    """unsubscribed on close: more streams than both processes allow at once, one by one"""
+    """Unsubscribed on close: opens more streams than both processes allow at once, one by one."""
 
     async def go() -> int:
         opened = 0

@@ -1,4 +1,4 @@
-"""The tools through the official client: what they do, for whom, and what they say of bad input."""
+"""The tools through the official client: their effects, permissions, and errors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.mcp.asking import ERAS, MCP, pointers, problem_of, text_of
 pytestmark = pytest.mark.django_db(transaction=True)
 
 PLACE = {"namespace": "notes", "key": "a/b"}
-# For each tool a call that succeeds in `world`, and what hides it: a namespace or a thread.
+# For each tool a call that succeeds in `world`, and what would hide it: a namespace or a thread.
 CALLS: dict[str, tuple[dict[str, Any], str]] = {
     "list_namespaces": ({}, ""),
     "list_state": ({"namespace": "notes", "include": "value"}, "namespaces"),
@@ -54,7 +54,7 @@ CALLS: dict[str, tuple[dict[str, Any], str]] = {
 
 
 async def call_all(client: Any) -> dict[str, Any]:
-    """Each once: those that read first, what deletes last."""
+    """Call each tool once: reads first, deletions last."""
     order = sorted(CALLS, key=lambda name: (not TOOLS[name].reads, name == "delete_state"))
     return {name: await client.call_tool(name, CALLS[name][0]) for name in order}
 
@@ -81,7 +81,7 @@ def test_calls__of_this_module__cover_every_tool() -> None:
 @pytest.mark.parametrize("era", ERAS)
 def test_tools__each__result_matches_its_schema(mcp: MCP, alice: Person, era: str) -> None:
     async def everything(client: Any) -> dict[str, Any]:
-        await client.list_tools()  # now the client holds every answer against its schema
+        await client.list_tools()  # from now on the client validates every result by its schema
         return await call_all(client)
 
     results = mcp.do(alice.token, everything, era)
@@ -95,7 +95,7 @@ def test_tools__each__result_matches_its_schema(mcp: MCP, alice: Person, era: st
 
 @pytest.mark.usefixtures("world")
 def test_tools__viewer__can_read_but_not_write(mcp: MCP, bob: Person) -> None:
-    """deny unless granted"""
+    """Denied unless permitted."""
 
     async def everything(client: Any) -> Any:
         listed = await client.list_tools()
@@ -115,7 +115,7 @@ def test_tools__viewer__can_read_but_not_write(mcp: MCP, bob: Person) -> None:
 def test_tools__outside_the_permissions__appear_absent(
     mcp: MCP, alice: Person, mallory: Person, who: str
 ) -> None:
-    """nothing of another workspace, nor outside a token's narrowing"""
+    """Nothing of another workspace, nor outside a token's restrictions."""
     token = {
         "foreign": lambda: mallory.token,
         "other namespaces": lambda: make_token(alice, Role.ADMIN, ["other"])[0],
@@ -136,7 +136,7 @@ def test_tools__outside_the_permissions__appear_absent(
 
 
 def test_put_state__by_mcp__writes_what_the_api_would_write(mcp: MCP, alice: Person) -> None:
-    """same actor, reason, request id and audit row as REST"""
+    """The same actor, reason, request id and audit row as with REST."""
     make_namespace(alice.actor, "notes")
     told = mcp.raw(
         alice.token,

@@ -1,4 +1,4 @@
-"""Leased rows: what may be claimed, what a claim changes, and who holds the row afterwards; the
+"""Leased rows: which may be claimed, what a claim changes, and who holds the row afterwards; the
 querysets and the SQL agree."""
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TIMES = [(due, lease) for due in (-_HOUR, _HOUR) for lease in (None, -_HOUR, _H
 
 
 def compactions(person: Person) -> CompactionQuerySet:
-    """One of every status, each at all times."""
+    """A compaction of every status and time."""
     owner = person.workspace.pk
     states = [(status, *times) for status in CompactionStatus for times in _TIMES]
     threads = Thread.objects.bulk_create(
@@ -44,7 +44,8 @@ def compactions(person: Person) -> CompactionQuerySet:
 
 
 def deliveries(person: Person) -> DeliveryQuerySet:
-    """The same. They are tests: of others only one per webhook may be under way."""
+    """The same for deliveries. They are tests, because only one other delivery per webhook may be
+    in progress."""
     hook = Webhook.objects.create(
         workspace=person.workspace,
         public_id="hook",

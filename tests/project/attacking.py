@@ -14,12 +14,12 @@ from tests.patience import PATIENCE
 from tests.project.running import Running, children
 
 HEAD = b"Host: localhost\r\n"
-# Another client of the server than 127.0.0.1: the whole network 127/8 is this machine.
+# Another client than 127.0.0.1: the whole network 127/8 is this machine.
 ELSEWHERE = "127.0.0.2"
 
 
 class Connection:
-    """One connection. `address` is where it comes from."""
+    """One connection. `address` is its source address."""
 
     def __init__(self, server: Running, address: str = "127.0.0.1") -> None:
         self.socket = socket.create_connection(
@@ -27,7 +27,7 @@ class Connection:
         )
 
     def send(self, *parts: bytes) -> None:
-        """Send as long as the server takes it."""
+        """Send until the server stops reading."""
         with contextlib.suppress(OSError):
             for part in parts:
                 self.socket.sendall(part)
@@ -41,7 +41,7 @@ class Connection:
         return answer
 
     def read_problem(self) -> dict[str, Any]:
-        """The problem document of the only answer, after which the server closes."""
+        """The problem document of the only response, after which the server closes."""
         answer = self.read()
         head, _, body = answer.partition(b"\r\n\r\n")
         assert answer.count(b"HTTP/1.1 ") == 1, answer[:1000]
@@ -80,7 +80,7 @@ def chunk(size: int) -> bytes:
 def connections(
     server: Running, count: int, *sent: bytes, address: str = "127.0.0.1"
 ) -> Iterator[list[Connection]]:
-    """`count` connections that have sent this, and send no more on their own."""
+    """`count` connections that have sent this and send nothing more."""
     opened: list[Connection] = []
     try:
         for _ in range(count):
@@ -105,7 +105,7 @@ def post(
 
 
 def resident_megabytes(server: Running) -> float:
-    """Of the largest process of the server."""
+    """The resident memory of the largest process of the server."""
     pids = [server.pid, *children(server.pid)]
     pages = [int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in pids]
     return max(pages) * os.sysconf("SC_PAGESIZE") / 1e6

@@ -1,4 +1,4 @@
-"""A folder for each test that starts processes, and the end of all of them."""
+"""A folder for each test that starts processes, all of which are killed at its end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Start = Callable[..., Running]
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A short path: PostgreSQL's socket lies in it."""
+    """A short path, because it contains PostgreSQL's socket."""
     path = Path(tempfile.mkdtemp(prefix="ch"))
     yield path
     end_postgresql(path)
@@ -47,8 +47,8 @@ def start(folder: Path) -> Iterator[Start]:
 
 @pytest.fixture
 def ears() -> Iterator[None]:
-    """The broker as at the start of a process: neither paused nor connected by an earlier
-    test. Nor does it stay connected, which would keep the test database from being dropped."""
+    """The broker as at the start of a process, neither paused nor connected by an earlier test. It
+    does not stay connected, which would keep the test database from being dropped."""
     job_notifications._paused_until = 0.0
     pools.reset()
     yield

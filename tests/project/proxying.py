@@ -1,4 +1,4 @@
-"""A TCP proxy that can lose a reply: what happens when a network breaks at the worst moment."""
+"""A TCP proxy that can lose a response: a network failure at the worst moment."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Connect = Callable[[], socket.socket]
 
 
 class Proxy:
-    """Listens on a port of its own and passes everything on to what `connect` reaches.
+    """Listens on a port and forwards everything to what `connect` reaches.
 
-    `lose_reply_to(text)`: the next request that holds `text` goes through; when its reply comes,
-    so the work is done, both connections are cut and the reply is gone.
+    `lose_reply_to(text)`: the next request that contains `text` is forwarded; when its response
+    arrives, so that the work is done, both connections are closed and the response is lost.
     """
 
     def __init__(self, connect: Connect) -> None:

@@ -29,7 +29,7 @@ def free_port() -> int:
 def wait_for(
     condition: Callable[[], T], what: str | Callable[[], str], seconds: float = PATIENCE
 ) -> T:
-    """The first truthy result of `condition`; fails naming `what` when there is none in time."""
+    """The first truthy result of `condition`; fails with `what` if there is none in time."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         found = condition()
@@ -49,7 +49,7 @@ def is_alive(pid: int) -> bool:
 
 
 def children(pid: int) -> list[int]:
-    """All descendants, whatever group or session they are in."""
+    """All descendants, in any process group or session."""
     try:
         tasks = list(Path(f"/proc/{pid}/task").iterdir())
         direct = [int(c) for task in tasks for c in (task / "children").read_text().split()]
@@ -59,7 +59,7 @@ def children(pid: int) -> list[int]:
 
 
 class Running:
-    """A Python process of ours, its output in a file."""
+    """A Python process of this project, with its output in a file."""
 
     def __init__(self, folder: Path, *arguments: str, **env: str) -> None:
         self.folder = folder
@@ -126,7 +126,7 @@ class Running:
         return self.process.wait(seconds)
 
     def kill_all(self) -> None:
-        """For the end of a test: nothing of it may stay, however it went."""
+        """Kill all its processes at the end of a test."""
         family = [self.pid, *children(self.pid)]
         for pid in family:
             try:

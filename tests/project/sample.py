@@ -1,4 +1,4 @@
-"""A deployment with views made for tests: `DJANGO_SETTINGS_MODULE=tests.project.sample`."""
+"""A deployment with views for tests: `DJANGO_SETTINGS_MODULE=tests.project.sample`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def orm(request: HttpRequest) -> HttpResponse:
 
 
 def raw(request: HttpRequest) -> HttpResponse:
-    """As the hot paths do it: past Django's cursor, so Django never sees an error."""
+    """A query without Django's cursor, as in the hot paths, so that Django never sees an error."""
     connection.ensure_connection()
     row = psycopg.Cursor(connection.connection).execute("SELECT pg_backend_pid()").fetchone()
     return HttpResponse(str(row[0]))
@@ -75,7 +75,7 @@ def crash(request: HttpRequest) -> HttpResponse:
 
 
 def bodies(request: HttpRequest) -> JsonResponse:
-    """The request bodies of this process: bytes held, and how many are being received."""
+    """The request bodies of this process: bytes in memory, and how many are being received."""
     from project.asgi import application
 
     ledger = application.bodies.ledger

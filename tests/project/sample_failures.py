@@ -1,4 +1,4 @@
-"""A process of ours in which everything fails, with $CANARY in the text of each error.
+"""A process in which everything fails, with $CANARY in the text of each error.
 
 Run by tests as `python -m tests.project.sample_failures`, on the database of a running server.
 """

@@ -1,5 +1,5 @@
-"""The deployment, but a hash is done only once the file $HASHING is there. $HASHING.started is there
-when the first hash has begun."""
+"""The deployment, except that a hash waits for the file $HASHING. The file $HASHING.started is
+created when the first hash begins."""
 
 from __future__ import annotations
 

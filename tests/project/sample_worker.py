@@ -1,4 +1,4 @@
-"""A worker with one more job, for tests: `python -m tests.project.sample_worker [ring …]`."""
+"""A worker with an additional job for tests: `python -m tests.project.sample_worker [ring …]`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from project.celery import app, run  # noqa: E402
 
 @app.task(name="tests.note")
 def note(line: str, until: str = "") -> None:
-    """Note that it started, and once the file `until` is there, that it ended."""
+    """Write that it started and, once the file `until` exists, that it ended."""
     notes = Path(os.environ["NOTES"])
     with notes.open("a") as file:
         file.write(f"{line} started by {os.getpid()}\n")

@@ -47,7 +47,7 @@ def begin(start: Start, **env: str) -> Running:
 
 @pytest.fixture(scope="module")
 def patient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A server of one process that waits long for a body, and holds 8 MiB of them."""
+    """A server of one process with a long timeout for bodies, and 8 MiB for them."""
     running: list[Running] = []
 
     def start(*arguments: str, **env: str) -> Running:
@@ -94,7 +94,7 @@ def test_announced_bodies__hundreds_do_not_arrive__use_no_memory(
 
 @pytest.mark.parametrize("head", [announced(MIB), chunked()], ids=["announced", "chunked"])
 def test_bodies__of_one_address__are_limited_to_its_share(patient: Running, head: bytes) -> None:
-    """60 senders of 900 kB each: two fit into a quarter of 8 MiB."""
+    """60 clients send 900 kB each: two fit into a quarter of 8 MiB."""
     before = resident_megabytes(patient)
     part = chunk(300_000) if head == chunked() else b"z" * 300_000
     with connections(patient, 2, head, part, part, part):
@@ -146,7 +146,7 @@ def test_ledger__body_larger_than_a_quarter__one_is_accepted() -> None:
 def receive(
     *parts: bytes, limits: Limits, owner: str = "", address: str = "10.0.0.1", **headers: str
 ) -> tuple[bytes | Problem, Bodies]:
-    """What becomes of a body in these parts, and where it is counted."""
+    """The result of receiving these parts, and where they are counted."""
 
     async def identify(_: object) -> str:
         return owner
@@ -237,7 +237,7 @@ def test_body__no_byte_for_long__is_408(impatient: Running, sent: bytes) -> None
 
 
 def test_body__byte_by_byte__is_408(impatient: Running) -> None:
-    """Never half a second without a byte, and far below the least rate."""
+    """Never half a second without a byte, but far below the minimum rate."""
     connection = Connection(impatient)
     connection.socket.settimeout(0.05)
     connection.send(announced(50_000))
@@ -267,7 +267,7 @@ def test_connection__next_request_head_does_not_arrive__is_closed(
 ) -> None:
     connection = Connection(impatient)
     connection.send(sent)
-    connection.read()  # fails when the server does not close
+    connection.read()  # fails if the server does not close
 
 
 def test_sigterm__body_still_arriving__is_503(start: Start) -> None:

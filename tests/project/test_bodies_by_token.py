@@ -1,4 +1,4 @@
-"""Large bodies with and without a token, on every lane of the real application."""
+"""Large bodies with and without a token, on every path of the real application."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ LANES = ["/mcp", ENTRY, "/api/v1/changes/stream", "/login", "/nowhere"]
 def server(
     tmp_path_factory: pytest.TempPathFactory, django_db_setup: None, django_db_blocker: Any
 ) -> Iterator[Running]:
-    """One process: 4 MiB of bodies, of which a client may hold 1 MiB."""
+    """One process: 4 MiB of bodies, of which a client may use 1 MiB."""
     begun: list[Running] = []
 
     def begin(*arguments: str, **env: str) -> Running:
         begun.append(Running(tmp_path_factory.mktemp("bodies"), *arguments, **env))
         return begun[-1]
 
-    # The page of a refused form needs it.
+    # The error page of a refused form needs it.
     with override_settings(STATIC_ROOT=deployment.STATIC_ROOT, STORAGES=deployment.STORAGES):
         startup.collect_static()
     with django_db_blocker.unblock():
@@ -94,7 +94,7 @@ def put_item(server: Running, person: Person, size: int) -> int:
 
 
 def call_tool(server: Running, person: Person, size: int) -> bool:
-    """Whether the tool was called; raises what /mcp refuses."""
+    """Whether the tool was called; raises the refusal of /mcp."""
     arguments = {"namespace": "notes", "key": "m", "value": "z" * size}
     answer = MCP(server.port).raw(person.token, "put_state", json.dumps(arguments))
     return answer["key"] == "m"
@@ -102,7 +102,8 @@ def call_tool(server: Running, person: Person, size: int) -> bool:
 
 @contextlib.contextmanager
 def flood(server: Running, path: str, *headers: str, address: str = "127.0.0.1") -> Iterator[None]:
-    """61 senders of 900 kB that never end. One fits into a client's share, the others get 503."""
+    """61 clients that send 900 kB without end. One fits into a client's share, the others get
+    503."""
     sent = chunked(path, *headers), *[chunk(300_000)] * 3
     with connections(server, 61, *sent, address=address) as senders:
         by_socket = {sender.socket: sender for sender in senders}
@@ -118,7 +119,7 @@ def flood(server: Running, path: str, *headers: str, address: str = "127.0.0.1")
 def test_bodies__without_token__leave_memory_for_clients_with_one(
     server: Running, alice: Person, lane: str
 ) -> None:
-    """All from one address: the token counts, not where it comes from."""
+    """All from one address: the token counts, not the address."""
     make_namespace(alice.actor, "notes")
     before = resident_megabytes(server)
     with flood(server, lane):

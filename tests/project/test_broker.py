@@ -1,4 +1,4 @@
-"""Job notifications and the jobs behind them, with real workers where a worker is in the promise."""
+"""Job notifications and their jobs, with real workers where the test is about workers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def notes(folder: Path) -> list[str]:
 
 @pytest.fixture
 def cluster(folder: Path):
-    """Keeps the server up between the processes of a test."""
+    """Keeps the server running between the processes of a test."""
     made = Cluster(folder / "data" / "postgres")
     made.acquire()
     yield made
@@ -123,7 +123,7 @@ def test_worker__database_restarts__goes_on(worker, ring, folder, cluster):
 
     ring("after")
 
-    # The first job runs again when the server died before its acknowledgement.
+    # The first job runs again if the server died before its acknowledgement.
     wait_for(
         lambda: f"after ended by {running.pid}" in notes(folder),
         lambda: (
@@ -147,7 +147,7 @@ def test_prepare__ten_at_once__installs_once():
 
 @pytest.fixture
 def consumer(ears, monkeypatch):
-    """A worker's consumer in this process, which counts its polls and never polls again by time."""
+    """A worker's consumer in this process, which counts its polls and never polls by time."""
     monkeypatch.setattr(broker, "_POLL_SECONDS", 3600.0)
     polls: list[str] = []
     get_bulk = pgmq.Channel._get_bulk
@@ -237,7 +237,7 @@ def test_notify_worker__invalid_setting__warns_and_returns(ears):
 
 @pytest.mark.django_db(transaction=True)
 def test_notify_worker__broker_is_down__keeps_the_pool_of_the_process_open(ears):
-    """A worker starts the delivery of webhooks through it, until it ends."""
+    """A worker starts deliveries of webhooks through it until it ends."""
     pool = app.producer_pool
     with override_settings(BROKER_URL=f"redis://127.0.0.1:{free_port()}"):
         job_notifications.notify_worker("tests.note", "a")
@@ -312,7 +312,8 @@ def test_beat__condition_is_false__starts_nothing(beat, monkeypatch):
 
 
 def test_beat__nothing_due__sleeps_until_the_next_entry(beat, monkeypatch):
-    """Celery's own scheduler returns 0 for the last 10 ms before an entry is due: it spins."""
+    """Celery's own scheduler returns 0 for the last 10 ms before an entry is due, which is a busy
+    loop."""
     monkeypatch.setattr(Scheduler, "producer", None)
     clock = [1_900_000_000.0]
     app.conf.beat_schedule = {"tick": {"task": "tests.note", "schedule": timedelta(seconds=1)}}

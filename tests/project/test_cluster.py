@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL: who starts it, who stops it, and what a kill leaves behind."""
+"""The embedded PostgreSQL: which process starts and stops it, and the state after a kill."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def running_pid(cluster: Cluster) -> int:
 
 
 def another_user(folder: Path) -> subprocess.Popen[str]:
-    """A process that has acquired the cluster and keeps it until its input ends."""
+    """A process that has acquired the cluster and keeps it until its standard input ends."""
     process = subprocess.Popen(
         [sys.executable, "-c", USER, str(folder), "stay"],
         stdin=subprocess.PIPE,
@@ -271,4 +271,4 @@ def test_process__killed__server_is_stopped_by_the_next_last_user(
     killed = start("-c", USER, str(folder / "c"))
     killed.wait()
     assert "up" in killed.output()
-    assert Cluster(folder / "c").postmaster() is None  # atexit did it
+    assert Cluster(folder / "c").postmaster() is None  # by atexit

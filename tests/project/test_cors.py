@@ -1,4 +1,4 @@
-"""Pages of other origins: CORS_ORIGINS, and nothing without it."""
+"""Pages of other origins: CORS_ORIGINS, and no access without it."""
 
 from __future__ import annotations
 

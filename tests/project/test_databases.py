@@ -1,4 +1,4 @@
-"""DATABASE_URL, and connections that notice when their server has gone."""
+"""DATABASE_URL, and the detection of dead connections."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ WRITERS = 3
 
 @dataclass
 class Traffic:
-    """Writers of one key each, which go on while the server is away."""
+    """Writers of one key each, which continue while the server is down."""
 
     port: int
     token: str

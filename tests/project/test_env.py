@@ -1,4 +1,4 @@
-"""Settings from the environment, and the data folder, which nobody else reads or owns."""
+"""Settings from the environment, and the data folder, which other users may not read or own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What logs say of an error: its kind and its place, and no value."""
+"""What is logged of an error: its class and place, and no value."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from tests.project.running import wait_for
 
 
 class Jobs:
-    """Callers of a queue whose thread is held by the first job until `release`."""
+    """Callers of a queue whose thread is blocked by the first job until `release`."""
 
     def __init__(self, most_waiting: int) -> None:
         self.queue = HashingQueue(most_waiting)
@@ -49,7 +49,7 @@ class Jobs:
         return run
 
     def submit(self, name: str, rank: int) -> Future[str]:
-        """Ask for a job, and wait until it is in the queue or was refused."""
+        """Submit a job, and wait until it is in the queue or refused."""
         before = self.queue._count
         asked = self.pool.submit(self.queue.run, self.work(name), rank)
         wait_for(lambda: self.queue._count > before, "the job is in the queue")

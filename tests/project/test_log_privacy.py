@@ -1,6 +1,7 @@
-"""No log holds a value: a canary in every kind of value, through slow, failed and cancelled statements.
+"""No log contains a value: a canary in every kind of value, in slow, failed and cancelled
+statements.
 
-Everything that real processes write is read: what PostgreSQL logs, and stdout and stderr of ours.
+All output of real processes is read: PostgreSQL's log, and stdout and stderr.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ FAILURES = (
 
 
 class Deployment:
-    """A server as `manage.py serve` starts it, as talkative as its settings allow."""
+    """A server as `manage.py serve` starts it, with the most verbose settings."""
 
     def __init__(self, folder: Path, start: Start) -> None:
         self.folder = folder
@@ -91,7 +92,7 @@ class Deployment:
             client.close()
 
     def logs(self) -> dict[Path, str]:
-        """Every log there is: the output of each process, and what lies in the data folder."""
+        """All logs: the output of each process, and the files of the data folder."""
         in_data = [p for p in (self.folder / "data").rglob("*log*") if p.is_file()]
         ours = [p for p in in_data if "pg" not in p.relative_to(self.folder / "data").parts]
         by_collector = (self.folder / "data/postgres/pg/log").glob("*")
@@ -131,7 +132,7 @@ def write_values(at: Deployment) -> None:
     provider = {"adapter": "openai", "api_key": CANARY}
     assert at.call("PUT", f"{api}/config/providers/p", {"value": provider}) == 201
     assert at.call("POST", f"{api}/search", {"text": CANARY}) == 200
-    # What is refused.
+    # Refused requests.
     assert at.call("PUT", f"{api}/state/notes/k", b'{"value": "' + CANARY.encode()) == 400
     assert at.call("PUT", f"{api}/state/notes/k", f'"\\u0000{CANARY}"'.encode()) in (400, 422)
     assert at.call("GET", f"{api}/me", token=f"ch_{CANARY}_{CANARY}") == 401
@@ -142,7 +143,7 @@ def write_values(at: Deployment) -> None:
 
 
 def sign_in(at: Deployment) -> None:
-    """By link, with a wrong password, and by setting one; the cookie is a secret as well."""
+    """By link, with a wrong password, and by setting one; the cookie is a secret too."""
     _, headers = at.send("GET", "/login", b"", {})
     csrf = re.search(r"commonhold_csrf=(\w+)", str(headers))
     assert csrf is not None
@@ -179,7 +180,8 @@ TRIGGERS = {
 
 
 def break_entries(at: Deployment) -> None:
-    """Writes fail in the database, each in another way. The answer is ours; the log is too."""
+    """Writes fail in the database, each in another way. Response and log must not contain the
+    value."""
     with at.database() as database:
         database.execute(TRIGGERS["unique violation"].encode())
     assert at.call("PUT", "/api/v1/state/notes/twin", {"value": {"text": CANARY}}) == 500
@@ -197,7 +199,8 @@ def break_entries(at: Deployment) -> None:
 
 
 def wait_too_long(at: Deployment) -> None:
-    """A write waits for a lock until its statement is cancelled; another one until it gets it."""
+    """A write waits for a lock until its statement is cancelled; another one until it gets the
+    lock."""
 
     def put() -> int:
         return at.call("PUT", "/api/v1/state/notes/k", {"value": {"text": f"{CANARY} again"}})
@@ -241,7 +244,7 @@ def run_beside(at: Deployment, start: Start) -> list[Running]:
     assert created.wait() == 0
     (token,) = re.findall(r"ch_\w+", created.output())
     at.secrets.append(token)
-    created.log.unlink()  # it prints the token, which is what it is for
+    created.log.unlink()  # it prints the token, as it should
     assert at.call("GET", "/api/v1/state/notes/k", token=token) == 200
     return [failures]
 
@@ -259,7 +262,7 @@ def test_logs__of_every_kind_of_failure__contain_no_value(
 
     logs = at.logs()
     assert {"postgres.log", at.running.log.name, failures.log.name} <= {p.name for p in logs}
-    # They do tell what happened.
+    # The logs do report what happened.
     for event in ("UniqueViolation", "CheckViolation", "database.unavailable", "57014", "broken"):
         assert event in logs[at.running.log], event
     for fail in FAILURES:

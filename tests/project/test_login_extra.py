@@ -1,4 +1,5 @@
-"""The ways in beside passwords: absent where nothing is configured, one sentence where half is."""
+"""Sign-in methods beside passwords: absent if not configured, one sentence if configured
+incompletely."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Many sign-ins at once on a real server: the API answers, and who has not failed before gets in."""
+"""Many sign-ins at once on a real server: the API responds, and a user without failures can sign
+in."""
 
 from __future__ import annotations
 
@@ -60,7 +61,8 @@ def test_login__hashing_blocked__api_responds_and_a_user_signs_in(
 
     with ThreadPoolExecutor(ATTACKERS + 1) as pool:
         attacks = [pool.submit(sign_in, server, "nobody", "x", addresses[0])]
-        # Its thread has a low priority: others would fill the queue before it takes the first.
+        # Its thread has a low priority: other requests would fill the queue before it takes the
+        # first.
         wait_for(Path(f"{go}.started").exists, "the first hash has begun")
         attacks += [pool.submit(sign_in, server, "nobody", "x", each) for each in addresses[1:]]
 

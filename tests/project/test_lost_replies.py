@@ -1,6 +1,7 @@
-"""Lost acknowledgements: the work is done, and the word of it never comes.
+"""Lost acknowledgements: the work is done, and its response is lost.
 
-Real connections through a real proxy, cut between us and PostgreSQL, and between the client and us.
+Real connections through a real proxy, closed between server and PostgreSQL, and between client and
+server.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def ask(
     person: Person, port: int, method: str, path: str, body: Any, key: str = ""
 ) -> tuple[int, http.client.HTTPMessage, Any]:
-    """One call on a connection of its own. OSError or HTTPException: no answer came."""
+    """One call on its own connection. OSError or HTTPException: no response arrived."""
     client = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     headers = {"Authorization": f"Bearer {person.token}", "Content-Type": "application/json"}
     if key:
@@ -105,7 +106,8 @@ def test_step__response_lost__repeat_with_the_key_makes_no_second_revision(
 def test_write__response_of_its_statement_lost__is_503_and_the_version_shows_the_outcome(
     alice: Person, start: Start
 ) -> None:
-    """Without a key the client cannot know; `If-Match` keeps its repeat from doing it twice."""
+    """Without a key the client cannot know the outcome; `If-Match` keeps a repeat from writing
+    twice."""
     make_namespace(alice.actor)
     with Proxy(to_postgresql()) as proxy:
         server = serve_through(proxy, start)

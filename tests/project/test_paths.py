@@ -1,4 +1,4 @@
-"""API paths are resolved as they were sent: an encoded slash separates nothing."""
+"""API paths are resolved as they were sent: an encoded slash is not a separator."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What is required of a database server, in every process: durable writes, and no values in its log.
+"""Requirements on a database server, in every process: durable writes, and no values in its log.
 
-The tests share a PostgreSQL of their own, reached by DATABASE_URL and configured by somebody else.
+The tests share a PostgreSQL that is reached by DATABASE_URL and configured as an operator might.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def connect(django_db_blocker: pytest.FixtureRequest) -> Connect:
-    """Django's own connections to a server, as each of our processes opens them."""
+    """Django's own connections to a server, as each process opens them."""
 
     @contextmanager
     def begin(url: str) -> Iterator[DatabaseWrapper]:
@@ -165,7 +165,7 @@ def test_server__synchronous_commit__is_accepted(server: Server, connect: Connec
         with connect(url) as wrapper, wrapper.cursor() as cursor:
             cursor.execute("SHOW synchronous_commit")
             assert cursor.fetchone() == (value,)
-            cursor.execute("SHOW lock_timeout")  # ours are still set
+            cursor.execute("SHOW lock_timeout")  # the timeouts are still set
             assert cursor.fetchone() == (f"{databases.LOCK_TIMEOUT_MS // 1000}s",)
 
 
@@ -213,7 +213,7 @@ def test_server__older_than_required__is_refused() -> None:
 
 # Values in the log ---------------------------------------------------------------------------
 
-# As an operator may have set them to see everything.
+# As an operator may have set them in order to see everything.
 TALKATIVE = {
     "log_statement": "all",
     "log_min_duration_statement": "0",
@@ -244,7 +244,7 @@ def test_log__server_logs_everything_and_role_may_change_it__contains_no_value(
             with connect(server.url(user=user)) as wrapper:
                 provoke(wrapper, f"canary-of-{user}")
             assert f"canary-of-{user}" not in server.log()
-    assert privilege in server.log()  # it did log what others said
+    assert privilege in server.log()  # the statements of others are logged
 
 
 def test_log__role_may_not_change_it__check_and_start_warn(

@@ -1,4 +1,5 @@
-"""`manage.py serve` as a person meets it: starts, refuses, survives kills, leaves nothing behind."""
+"""`manage.py serve` as an operator uses it: it starts, refuses, survives kills, stops
+everything."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ Serve = Callable[..., Running]
 
 @pytest.fixture(scope="module")
 def folder() -> Iterator[Path]:
-    """One installation for the whole file: what one test leaves, the next one must cope with."""
+    """One installation for the whole file: each test must cope with what previous ones left."""
     path = Path(tempfile.mkdtemp(prefix="ch"))
     yield path
     end_postgresql(path)
@@ -69,7 +70,7 @@ def all_roles(running: Running) -> dict[str, int]:
 
 
 def refusal(running: Running) -> str:
-    """The one line a start that cannot be says, exit code 1."""
+    """The one line of a start that is refused, with exit code 1."""
     assert running.wait() == 1, running.output()
     lines = running.output().splitlines()
     assert len(lines) == 1, running.output()
@@ -198,7 +199,7 @@ def test_supervisor__killed__children_end_and_the_next_start_recovers(ready, fol
     first.wait()
 
     second = ready(PORT=str(first.port))
-    assert postmaster(folder) == server  # taken over, not started beside
+    assert postmaster(folder) == server  # used again, not started a second time
     wait_for(lambda: not any(is_alive(pid) for pid in family), "no child lingers")
     second.signal(signal.SIGINT)
     assert second.wait() == 0

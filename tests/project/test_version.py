@@ -1,4 +1,4 @@
-"""One version for all that a release contains."""
+"""All parts of a release have one version."""
 
 from __future__ import annotations
 

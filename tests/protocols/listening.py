@@ -12,7 +12,8 @@ from typing import Any, Self
 
 
 class Reader:
-    """One connection. Iterating yields what the `data:` lines hold; `last_id` is where to resume."""
+    """One connection. Iterating yields the contents of the `data:` lines; `last_id` is the position
+    to resume from."""
 
     def __init__(
         self,
@@ -59,7 +60,7 @@ class Reader:
         return list(itertools.islice(self, count))
 
     def settle(self) -> str:
-        """Read to the next id: what comes behind it is new."""
+        """Read up to the next id: what follows is new."""
         before = self.last_id
         for _ in self.blocks():
             if self.last_id != before:

@@ -1,4 +1,4 @@
-"""AG-UI through the real server: what an onlooker and a participant are told, and how it resumes."""
+"""AG-UI through the real server: the events of observers and participants, and resuming."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def finish(person: Person, run_id: str = "r1", **termination: Any) -> None:
 
 
 def follow(state: Any, events: list[Any]) -> Any:
-    """The state that a client holds after the events."""
+    """The state of a client after the events."""
     for event in events:
         if event["type"] == "STATE_SNAPSHOT":
             state = event["snapshot"]

@@ -1,4 +1,4 @@
-"""A thread in the words of AG-UI: deltas that give exactly the next state, messages of all kinds."""
+"""A thread as AG-UI events: deltas that give exactly the next state, messages of all kinds."""
 
 from __future__ import annotations
 

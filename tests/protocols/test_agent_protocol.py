@@ -1,4 +1,5 @@
-"""The Agent Protocol's store and threads: semantics pinned on LangGraph's server, errors, isolation."""
+"""The Agent Protocol's store and threads: semantics recorded from LangGraph's server, errors,
+isolation."""
 
 from __future__ import annotations
 

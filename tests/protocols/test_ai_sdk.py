@@ -1,4 +1,5 @@
-"""The AI SDK's paths through the real server: the reply of a run, joined at any time."""
+"""The AI SDK's paths through the real server: the reply of a run, which a client can join at any
+time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One client's stream without a server: how it waits, how it is dropped, how it ends."""
+"""One client's stream without a server: waiting, disconnection of slow clients, its end."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def row(number: int) -> FeedRow:
 
 
 class Hub:
-    """One listener with little room; `missing` stands for a database that does not answer."""
+    """One subscription with a small buffer; `missing` simulates a database that does not
+    respond."""
 
     def __init__(self, room: int = 3, missing: bool = False) -> None:
         self.listener = Subscription(lambda row: True, room)
@@ -142,7 +143,7 @@ def test_stream__silence__sends_a_heartbeat_with_an_id(monkeypatch: pytest.Monke
     channel = Channel(leave)
     follow(hub, channel, Teller())
     assert b"\nid: " in channel.parts[1]
-    assert not channel.finished  # nobody is there to hear it
+    assert not channel.finished  # no client is connected
 
 
 @pytest.mark.parametrize("why", ["draining", "unauthenticated"])

@@ -1,4 +1,4 @@
-"""A log as the AI SDK's UI messages: whole and in chunks, with the same parts."""
+"""Messages as UI messages of the AI SDK: whole and in chunks, with the same parts."""
 
 from __future__ import annotations
 

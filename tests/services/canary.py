@@ -1,4 +1,4 @@
-"""Looks for a secret in everything the database holds."""
+"""Searches everything in the database for a secret."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from django.db import connection
 
 
 def tables_with(secret: str) -> set[str]:
-    """The tables of all schemas with a row that holds `secret`, whatever its case, as text or in
+    """The tables of all schemas with a row that contains `secret`, in any case, as text or
     bytes."""
     found = set()
     with connection.cursor() as cursor:

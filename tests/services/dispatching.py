@@ -11,7 +11,8 @@ from tests.builders import Person
 def fill(
     person: Person, *, threads: int, each: int, prefix: str = "x", priority: int | None = None
 ) -> None:
-    """Many queued ones, by one statement: as enqueue would leave them. Few are for the planner."""
+    """Many queued dispatches, by one statement, as enqueue would store them. The planner needs more
+    than a few."""
     with connection.cursor() as cursor:
         cursor.execute(
             """

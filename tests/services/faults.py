@@ -1,7 +1,7 @@
 """A database that fails at the nth statement of a service.
 
-The failure comes before the statement or behind it, as a lost connection or a deadlock would. Both
-ways in are covered: Django's cursors, and the hand-written statements of models/hot.py.
+The failure is before or after the statement, as with a lost connection or a deadlock. Both kinds of
+statements are covered: Django's cursors, and the hand-written ones of models/hot.py.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from django.db import OperationalError, connection, transaction
 from state_admin.models import hot
 from state_admin.services.quotas import forget_accounts
 
-# All tables in which a write may leave something.
+# All tables to which a write may add rows.
 TABLES = (
     "audit",
     "changes",
@@ -49,7 +49,7 @@ TABLES = (
     "webhook_secrets",
     "webhooks",
 )
-# Ids that we make also stand in a trail's key.
+# Ids created by the server also occur in the keys of audit rows.
 _UUID = "[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"
 
 
@@ -74,8 +74,8 @@ class Faults:
 
 @dataclass
 class Bystander:
-    """Somebody else ends a transaction behind each statement, so that the feed's clock moves on, and
-    begins one that stays open if asked to."""
+    """Another connection commits a transaction after each statement, so that the feed's clock
+    advances, and optionally begins one that stays open."""
 
     link: psycopg.Connection[Any]
     open: psycopg.Connection[Any] | None = None
@@ -106,7 +106,7 @@ def failing(faults: Faults | Bystander) -> Iterator[None]:
 
 
 def fingerprint() -> dict[str, str]:
-    """What the tables hold, times included."""
+    """The content of the tables, times included."""
     found = {}
     with connection.cursor() as cursor:
         for table in TABLES:
@@ -138,12 +138,12 @@ def outline() -> dict[str, str]:
 
 
 def fail_everywhere(work: Callable[[], Any]) -> int:
-    """Fail `work` at each of its statements, before and behind it: it must be there as a whole
-    (the answer was lost) or not at all, and the caller must learn of the failure. Answers how many
-    statements there were."""
+    """Fail `work` at each of its statements, before and after it: its effect must be complete (the
+    response was lost) or absent, and the caller must get an error. Returns the number of
+    statements."""
 
     def work_afresh() -> None:
-        forget_accounts()  # else it depends on the clock whether they are read
+        forget_accounts()  # otherwise it depends on the time whether they are read
         work()
 
     before = fingerprint()
@@ -160,7 +160,7 @@ def fail_everywhere(work: Callable[[], Any]) -> int:
             with transaction.atomic():
                 with failing(Faults(number, behind)), pytest.raises(OperationalError):
                     work_afresh()
-                # A service without a transaction of its own leaves Django's to be rolled back.
+                # A service without its own transaction leaves the rollback to Django's.
                 transaction.set_rollback(False)
                 after = fingerprint()
                 changed = [table for table in TABLES if after[table] != before[table]]
@@ -173,8 +173,8 @@ def fail_everywhere(work: Callable[[], Any]) -> int:
 
 @contextlib.contextmanager
 def beside_others(*, stay_open: bool = False) -> Iterator[None]:
-    """Other transactions come and go between the statements of this connection. With `stay_open` one
-    begins behind its first INSERT, and ends with the block."""
+    """Other transactions commit between the statements of this connection. With `stay_open` one
+    begins after its first INSERT, and ends with the block."""
     here = connection.connection.info
     address = {"host": here.host, "port": here.port, "user": here.user, "dbname": here.dbname}
     address["password"] = here.password

@@ -1,4 +1,4 @@
-"""Real threads, each with its own connection, let go at one barrier."""
+"""Real threads, each with its own connection, released at one barrier."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tests.project.running import wait_for
 
 
 def race(works: Sequence[Callable[[], Any]], *, patience: float = 60) -> list[Any]:
-    """What each work answered, or the Problem it raised, in their order. Anything else fails, and so
-    does one that takes longer than `patience` in seconds."""
+    """The result of each function, or the Problem it raised, in order. Any other exception fails,
+    and so does a function that takes longer than `patience` seconds."""
     gate = threading.Barrier(len(works))
     outcomes: list[Any] = [None] * len(works)
     crashes: list[BaseException] = []
@@ -49,9 +49,9 @@ def race(works: Sequence[Callable[[], Any]], *, patience: float = 60) -> list[An
 def overlap(
     first: Callable[[], Any], second: Callable[[], Any], last: Callable[[], Any] = lambda: None
 ) -> Any:
-    """Do `first` in a transaction that goes on with `last`, and ends, only when `second`, begun
-    meanwhile, waits for it or is done. Answers what `second` did; a deadlock is an error of either.
-    """
+    """Run `first` in a transaction that continues with `last`, and commits, only when the
+    concurrent `second` waits for it or has finished. Returns the result of `second`; a deadlock is
+    an error of either."""
 
     with ThreadPoolExecutor(1) as other:
         with transaction.atomic():
@@ -63,7 +63,7 @@ def overlap(
 
 
 def holds_up() -> bool:
-    """Whether somebody waits for a lock of this transaction."""
+    """Whether another transaction waits for a lock of this one."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT count(*) FROM pg_locks"
@@ -73,6 +73,6 @@ def holds_up() -> bool:
 
 
 def split(outcomes: Sequence[Any]) -> tuple[list[Any], list[Problem]]:
-    """The answers, and the refusals."""
+    """The results, and the refusals."""
     won = [outcome for outcome in outcomes if not isinstance(outcome, Problem)]
     return won, [outcome for outcome in outcomes if isinstance(outcome, Problem)]

@@ -1,4 +1,4 @@
-"""Explain access: the verdict and its reasons."""
+"""Explain access: the result and its reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches: all or nothing, or each on its own; reads of one moment; no deadlocks."""
+"""Batches: all or nothing, or each operation separately; reads of one snapshot; no deadlocks."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_failure__one_stale_precondition__rolls_back_all_or_only_itself(
 
 
 def test_failure__of_two__reports_the_first_of_the_request(notes: Person) -> None:
-    """Work is done in key order; whoever reads the answer counts in the order asked."""
+    """Operations are executed in key order; results and errors are in the requested order."""
     with pytest.raises(VersionConflict) as refused:
         run(notes, op("get", "a"), op("put", "b", 1, if_version=7), op("put", "a", 1, if_version=9))
     sides = {"mergeable": False, "theirs": "b", "yours": 1}
@@ -195,7 +195,7 @@ def test_race__batches_of_opposite_order__never_deadlock(notes: Person) -> None:
 def test_race__batch_of_single_operations_in_one_transaction__never_deadlocks(
     notes: Person,
 ) -> None:
-    """An Idempotency-Key makes one transaction of it."""
+    """With an Idempotency-Key they are one transaction."""
     puts = [
         {"op": "put", "namespace": "notes", "key": key, "value": 1, "if_version": 1} for key in "ba"
     ]
@@ -226,7 +226,8 @@ def test_race__batch_against_clear_and_expiry__never_deadlocks(notes: Person) ->
 
 @pytest.mark.django_db(transaction=True)
 def test_race__reader_of_a_batch__sees_one_snapshot(notes: Person) -> None:
-    """A writer moves both keys together; a batch of gets never sees one without the other."""
+    """A writer changes both keys together; a batch of gets never sees one change without the
+    other."""
     stop = threading.Event()
 
     def write() -> None:

@@ -1,4 +1,4 @@
-"""Slices: bounded in rows and in bytes, in order, nothing lost."""
+"""Batches: limited in rows and in bytes, in order, complete."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def test_blame__each_path__has_the_version_that_set_it(alice: Person) -> None:
     put(alice.actor, "notes", "k", {"a": 1, "b": {"c": 2, "d": 1}, "e": []})
     found = blamed(alice)
     assert {pointer: version for pointer, (version, _) in found.items()} == {
-        "": 3,  # whatever no other line names: /e
+        "": 3,  # everything without a line of its own: /e
         "/a": 1,
         "/b": 1,
         "/b/c": 2,

@@ -1,4 +1,4 @@
-"""A fresh installation: one workspace, one admin, one token, once."""
+"""A new installation: one workspace, one admin, one token, created once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many entries at once: each as it was seen, or left alone with the reason."""
+"""Bulk changes: each entry at the expected version, or skipped with the reason."""
 
 from __future__ import annotations
 

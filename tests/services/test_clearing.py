@@ -128,7 +128,7 @@ def test_clear__more_than_the_limit__deletes_nothing(
 def test_clear__against_writers_and_batches__loses_nothing_and_never_deadlocks(
     alice: Person,
 ) -> None:
-    for name in ("b", "a"):  # made in an order that is not that of their names
+    for name in ("b", "a"):  # created in another order than that of their names
         make_namespace(alice.actor, name)
     keys = [f"k{number:02}" for number in range(30)]
 
@@ -156,7 +156,7 @@ def test_clear__against_writers_and_batches__loses_nothing_and_never_deadlocks(
         )
         assert not lost
         assert len(won) == 4
-    # Every version has its row: nobody overwrote what another had just made.
+    # Every version has its row: no write overwrote a concurrent one.
     for entry in Entry.objects.all():
         versions = EntryRevision.objects.filter(entry=entry).order_by("version")
         assert list(versions.values_list("version", flat=True)) == list(range(1, entry.version + 1))

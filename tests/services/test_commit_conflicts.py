@@ -1,4 +1,4 @@
-"""A refused commit explains itself key by key: base, theirs, yours, and who moved it."""
+"""Conflicts of commits: base, theirs and yours of each key, and who changed it."""
 
 from __future__ import annotations
 

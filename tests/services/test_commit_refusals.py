@@ -1,4 +1,4 @@
-"""Commits that are refused: the text of the refusal, and that nothing of the commit happened."""
+"""Refused commits: the text of the refusal, and that nothing was stored."""
 
 from __future__ import annotations
 
@@ -178,7 +178,8 @@ def test_commit__viewer_or_non_member__is_refused(
 def test_commit__several_reasons_to_refuse__reports_the_first_of_the_contract(
     run: Person,
 ) -> None:
-    """Merge, base, known keys, updates and schemas, run transition, message guard."""
+    """In this order: merge, base, known keys, updates and schemas, run transition, message
+    count."""
     everything: dict[str, Any] = {
         "base_revision": 7,
         "run": RunChange(status="created"),

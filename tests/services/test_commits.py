@@ -1,4 +1,4 @@
-"""The atomic step: order of checks, exact texts, merging, races."""
+"""Commits: order of checks, exact texts, merging, races."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def run(alice: Person) -> Person:
 
 
 def state(person: Person, revision: int | None = None, thread_id: str = "t1") -> dict[str, Any]:
-    """The extensions without the runtime's mirror of the run."""
+    """The state without the runtime's own key for the run."""
     snapshot = snapshots.read_snapshot(
         actor=person.actor, thread_id=thread_id, revision=revision
     ).parsed()
@@ -134,7 +134,7 @@ def test_commit__updates_that_compare_too_much__are_refused_at_the_limit(
     items = ["x" * 2_000_000]
     with pytest.raises(Invalid) as refused:
         do(run, *({"facts": items, "more": items} for _ in range(10)))
-    # One bound for all keys of the commit.
+    # One limit for all keys of the commit.
     assert [error["pointer"] for error in refused.value.data["errors"]] == [
         f"/updates/{MAX_HASHED // 2_000_000}/update"
     ]
@@ -161,7 +161,7 @@ def test_commit__empty__returns_the_revision_even_with_a_stale_base(
 
 
 def test_commit__empty_batches_of_different_bases__count_as_empty(run: Person) -> None:
-    """Emptiness is looked at first, before bases are compared."""
+    """Emptiness is checked first, before bases are compared."""
     assert do(run, {}, {}, bases=(1, 2)).revision == 1
 
 
@@ -217,7 +217,7 @@ def test_commit__clear_of_an_unknown_key__is_refused_like_an_update(run: Person)
 
 
 def test_commit__clear_in_a_branch__counts_as_an_update(run: Person) -> None:
-    """Exclusive: refused. Commutative: joined in the order of the branches, as trusted."""
+    """Exclusive: refused. Commutative: merged in the order of the branches."""
     do(run, {"counter": 5, "plan": 1})
 
     def clear(key: str) -> Batch:
@@ -340,7 +340,7 @@ def test_transient_key__run_ends__is_removed_with_its_last_step(run: Person) -> 
 def test_transient_key__run_ends_in_any_way__is_removed_at_once(
     alice: Person, how: str, status: str
 ) -> None:
-    """`persistent: false` keys live only until their run ends."""
+    """Keys with `persistent: false` exist only until their run ends."""
     a = alice.actor
     for name, scope in (("grants", "run"), ("visible", "thread")):
         make_state_key(a, name, persistent=False, scope=scope)
@@ -368,7 +368,7 @@ def test_transient_key__run_ends_in_any_way__is_removed_at_once(
 def test_runtime_keys__unregistered__have_the_definition_of_the_reference_implementation(
     run: Person,
 ) -> None:
-    """Parallel branches join on the commutative ones, and clash on the others."""
+    """Parallel branches are merged for commutative keys, and conflict on the others."""
     messages, throttle = "__runtime.context_message_store", "__runtime.context_throttle"
     do(run, {messages: {"a": 1}}, {messages: {"b": 2}}, {throttle: {"x": 1}})
     held = snapshots.read_snapshot(actor=run.actor, thread_id="t1").parsed()
@@ -437,7 +437,7 @@ def test_snapshot__each_revision__never_changes(run: Person) -> None:
 def test_read__concurrent_commit__has_the_revision_of_its_values(
     run: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The thread is read first, its values after: a commit between the two must not show."""
+    """The thread is read before its values: a commit between the two must not become visible."""
     commit(run.actor, "r1", {"plan": "before"})
     find = snapshots.find_thread
 

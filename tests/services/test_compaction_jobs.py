@@ -1,5 +1,4 @@
-"""Jobs of compaction: whose turn it is, where they are, and that none pays for what is not wanted any
-more."""
+"""Compaction jobs: their order, their phases, and that cancelled jobs call no model."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
 
 
 def queue(person: Person, count: int, prefix: str = "q") -> None:
-    """Jobs of so many empty threads, oldest first."""
+    """Jobs of `count` empty threads, oldest first."""
     owner = person.workspace.pk
     made = Thread.objects.bulk_create(
         Thread(workspace_id=owner, public_id=f"{prefix}{number}") for number in range(count)
@@ -51,7 +50,7 @@ def queue(person: Person, count: int, prefix: str = "q") -> None:
 
 
 def talk(person: Person, thread_id: str = "t1", **policy: Any) -> str:
-    """A thread worth folding by the fake, and the job that was asked for it."""
+    """A thread worth summarizing by the fake, and its requested job."""
     make_thread(person.actor, thread_id, policy=raw({"summarizer": "fake", **policy}))
     append(person.actor, thread_id, *conversation(6, rounds=2))
     return compactions.request_compaction(actor=person.actor, thread_id=thread_id).public_id
@@ -159,7 +158,7 @@ def test_notification__all_slots_used_by_slow_models__leaves_threads_for_other_j
     assert 1 <= task.SLOTS < 4, "with 4 threads, the default"
     talk(alice, "t1")
     talk(alice, "t2")
-    fake.during = task.run  # rung while a model is thinking
+    fake.during = task.run  # notified while a model is called
     task.run()
     assert sorted(Compaction.objects.values_list("status", flat=True)) == ["done", "queued"]
     fake.during = None
@@ -271,7 +270,7 @@ def test_lost_claim__any_late_result__changes_nothing(
 
 
 def age(hours: float) -> None:
-    """Let everything have happened so long ago."""
+    """Move everything into the past by so many hours."""
     past = timedelta(hours=hours)
     Thread.objects.update(created_at=F("created_at") - past)
     Message.objects.update(created_at=F("created_at") - past)
@@ -279,7 +278,7 @@ def age(hours: float) -> None:
 
 
 def scheduled() -> list[str]:
-    """Ask for what is due; the threads whose jobs that queued."""
+    """Request what is due; returns the threads of the queued jobs."""
     before = set(Compaction.objects.values_list("pk", flat=True))
     compactions.request_scheduled()
     made = Compaction.objects.exclude(pk__in=before).order_by("thread__public_id")

@@ -1,4 +1,4 @@
-"""When a thread is compacted without being asked: by its size, and not again for nothing."""
+"""Automatic compaction by the size of a thread, and when it is not repeated."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def test_trigger__threshold_reached__requests_once(
 
 
 def words(count: int) -> dict[str, str]:
-    """A message of so many estimated tokens."""
+    """A message with so many estimated tokens."""
     return {"role": "user", "content": "x" * 4 * (count - 4)}
 
 
 def long_talk(person: Person, *bodies: Any, **policy: Any) -> None:
-    """t1 is over its threshold; 100 tokens are worth a summary by the fake."""
+    """t1 is over its threshold; the fake summarizes from 100 tokens on."""
     wanted = {"summarizer": "fake", "autocompact_threshold": 150, "min_gain_tokens": 100, **policy}
     make_thread(person.actor, "t1", policy=raw(wanted))
     append(person.actor, "t1", *bodies or conversation(6, rounds=2))
@@ -137,7 +137,7 @@ def test_trigger__below_the_threshold__executes_no_statement(
     long_talk(alice, words(200))
     assert run(newest()) == "skipped"
     thread = Thread.objects.get()
-    with django_assert_num_queries(int(over)):  # beside the hot one for the policy
+    with django_assert_num_queries(int(over)):  # beside the hot statement for the policy
         compactions.request_when_due(alice.actor, thread, 200 if over else 149)
 
 

@@ -1,4 +1,4 @@
-"""Context compaction as a job: one at a time, done once, visible, reversible."""
+"""Context compaction as a job: one at a time, executed once, visible, reversible."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from tests.services.racing import holds_up, race, split
 
 
 class Fake:
-    """A summarizer of which a test decides what it does; it keeps what it was asked."""
+    """A summarizer whose behaviour a test defines; it records its requests."""
 
     def __init__(self) -> None:
         self.asked: list[SummaryRequest] = []
@@ -63,7 +63,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
 
 @pytest.fixture
 def thread(alice: Person) -> Person:
-    """t1 holds six turns of a tool-using conversation; it is summarised by the fake."""
+    """t1 has six turns of a conversation with tools; it is summarized by the fake."""
     make_thread(alice.actor, "t1", policy=raw({"summarizer": "fake"}))
     append(alice.actor, "t1", *conversation(6, rounds=2))
     return alice

@@ -1,5 +1,5 @@
-"""The config registry: records of reserved namespaces, what they name of each other, and that
-nothing but config_secrets.py ever gives a secret away."""
+"""The config registry: records of reserved namespaces, their references, and that secrets are
+returned only by config_secrets.py."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def delete(person: Person, kind: Kind, identity: str, **options: Any) -> config.
 
 @pytest.fixture
 def registry(alice: Person) -> Person:
-    """A provider with a secret, a model of it, an agent of that."""
+    """A provider with a secret, a model of it, and an agent with that model."""
     write(alice, Kind.PROVIDERS, "openai", PROVIDER)
     write(alice, Kind.MODELS, "big", MODEL)
     write(alice, Kind.AGENTS, "planner", AGENT)

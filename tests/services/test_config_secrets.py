@@ -1,4 +1,4 @@
-"""Secrets of the config registry: encrypted at rest, shown nowhere, destroyed when they should be."""
+"""Secrets of the config registry: encrypted at rest, never shown, deleted in time."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_secret__without_a_record__is_not_found(registry: Person) -> None:
 
 def test_rotate__new_key__can_decrypt_old_secrets(registry: Person, settings: Any) -> None:
     settings.CONFIG_SECRET_KEYS = ["first of its kind"]
-    assert secret_of(registry) == SECRET  # by the SECRET_KEY, still
+    assert secret_of(registry) == SECRET  # still decrypted with the SECRET_KEY
     settings.CONFIG_SECRET_KEYS = ["second", "first of its kind"]
     call_command("rotate_secrets")
     settings.SECRET_KEY = "another"

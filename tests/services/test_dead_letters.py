@@ -1,4 +1,4 @@
-"""Dead letters: replayed, cleared; and the end of what is finished."""
+"""Dead letters: replayed, cleared; and the purge of finished dispatches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.services.test_dispatches import ack, claimed, enqueue, nack, status, 
 
 
 def bury(person: Person, thread: str = "t1", **fields: Any) -> str:
-    """A dead letter of a thread in which nothing else is in line."""
+    """A dead letter of a thread without queued dispatches."""
     made = enqueue(person, thread=thread, max_attempts=1, **fields)
     _, token = take(person, thread_id=thread)
     assert nack(person, made, token, error="boom").status == "DeadLetter"

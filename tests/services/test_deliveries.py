@@ -1,4 +1,5 @@
-"""Deliveries to real receivers: order, retries, dead letters, and what must never be called."""
+"""Deliveries to real receivers: order, retries, dead letters, and addresses that must not be
+called."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def deployment(settings: Any) -> Any:
-    """One that may call this machine and never waits before it tries again."""
+    """A deployment that may call this machine and retries without pauses."""
     settings.WEBHOOK_ALLOW_PRIVATE = True
     settings.WEBHOOK_RETRY_SECONDS = 0.0
     settings.WEBHOOK_MAX_ATTEMPTS = 3
@@ -58,7 +59,7 @@ def write(alice: Person, *keys: str) -> None:
 
 
 def work(hook: Webhook) -> list[tuple[str, str]]:
-    """Pump and drain once; the deliveries as (key, status), in their order."""
+    """Pump and deliver once; returns the deliveries as (key, status), in order."""
     pump(hook)
     deliveries.drain(hook.public_id)
     return [(row.subject.rpartition("/")[2], row.status) for row in rows_of(hook)]
@@ -69,7 +70,7 @@ def rows_of(hook: Webhook) -> list[WebhookDelivery]:
 
 
 def by_attempt(*statuses: int) -> Manners:
-    """The n-th request gets the n-th status; those behind, 204."""
+    """The n-th request gets the n-th status; later ones 204."""
 
     def manners(handler: Handler, number: int) -> None:
         answer((*statuses, 204)[min(number - 1, len(statuses))])(handler, number)
@@ -210,7 +211,8 @@ def test_deliver__two_workers_claim_the_same__sends_one_request(
 def test_deliver__replayed_and_next_at_the_same_moment__one_is_in_progress(
     alice: Person,
 ) -> None:
-    """The first is queued again while the second is under way: the index keeps them apart."""
+    """The first is queued again while the second is in progress: the index prevents both at
+    once."""
     gate = threading.Event()
 
     def wait(handler: Handler, number: int) -> None:
@@ -463,7 +465,7 @@ def test_send_test__paused_webhook_with_a_queue__is_sent_at_once_and_once(alice:
 
 
 def _abandon(hook: Webhook, attempts: int = 1) -> WebhookDelivery:
-    """A worker claimed the first delivery, and its lease has ended."""
+    """A worker claimed the first delivery, and its lease has expired."""
     pump(hook)
     row = rows_of(hook)[0]
     assert webhooks_sql.claim(row.public_id, lease=timedelta(seconds=-1), most=3)

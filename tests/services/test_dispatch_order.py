@@ -1,4 +1,4 @@
-"""Which dispatch is claimed next, and that a thread has one claimed dispatch at most."""
+"""Which dispatch is claimed next, and that a thread has at most one claimed dispatch."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_claim__not_yet_available__is_skipped_until_its_time(box: Person) -> Non
     now = enqueue(box, priority=255)
     assert claimed(box) == [now]
     shift(later, 3601)
-    assert claimed(box, thread_id="t1") == []  # t1 is taken
+    assert claimed(box, thread_id="t1") == []  # t1 is busy
     assert dispatches.cancel_dispatch(actor=box.actor, dispatch_id=later).status == "Cancelled"
 
 
@@ -137,7 +137,8 @@ def test_claim__ten_thousand_queued__uses_an_index(box: Person, agent: str) -> N
 
 
 def test_claim__thousands_after_a_claimed_one__are_not_read(box: Person) -> None:
-    """Head-of-line blocking: what a claim reads does not grow with what waits in a busy thread."""
+    """Head-of-line blocking: the rows that a claim reads do not increase with the queue of a busy
+    thread."""
     fill(box, threads=1, each=3000, prefix="busy-", priority=0)
     held = claimed(box)
     other = enqueue(box, thread="t2", priority=255)

@@ -1,4 +1,4 @@
-"""The mailbox: who gets what, for how long, and what becomes of it."""
+"""The mailbox: claims, leases, and the results of dispatches."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.services.racing import overlap, race, split
 
 
 def enqueue(person: Person, payload: Any = None, thread: str = "t1", **fields: Any) -> str:
-    """Its id."""
+    """Enqueue a dispatch; returns its id."""
     return dispatches.enqueue_dispatch(
         actor=person.actor, thread_id=thread, payload=raw(payload), **fields
     ).public_id
@@ -40,7 +40,7 @@ def claimed(person: Person, **fields: Any) -> list[str]:
 
 
 def take(person: Person, **fields: Any) -> tuple[str, str]:
-    """The one dispatch there is to claim, and its token."""
+    """Claim the only available dispatch; returns it and its token."""
     got = claim(person, **fields)
     (row,) = got.dispatches
     return row.public_id, got.token
@@ -59,7 +59,7 @@ def nack(person: Person, dispatch_id: str, token: str, **fields: Any) -> Dispatc
 
 
 def shift(dispatch_id: str, seconds: float) -> None:
-    """Let time go by for one dispatch: its lease and its availability lie so much earlier."""
+    """Let time pass for one dispatch: moves its lease and its availability into the past."""
     by = timedelta(seconds=seconds)
     row = Dispatch.objects.filter(public_id=dispatch_id)
     row.update(lease_until=F("lease_until") - by, available_at=F("available_at") - by)
@@ -306,7 +306,7 @@ def test_interrupt__thread_without_a_mailbox__is_at_its_second_epoch(box: Person
 def test_enqueue__dedupe_key_in_use__is_a_conflict_that_names_the_dispatch(box: Person) -> None:
     first = enqueue(box, dedupe_key="nightly")
     elsewhere = enqueue(box, thread="t2", dedupe_key="nightly")
-    enqueue(box), enqueue(box)  # "" is no key
+    enqueue(box), enqueue(box)  # "" means no key
     refuse_a_second(box, first)
     _, token = take(box, thread_id="t1")
     refuse_a_second(box, first)
@@ -490,7 +490,7 @@ def test_race__ack_and_requeue_by_a_claim__has_one_winner(box: Person) -> None:
 def test_race__claim_of_an_expired_one_and_deletion_of_its_thread__do_not_deadlock(
     box: Person, where: dict[str, str]
 ) -> None:
-    """At the end of the claim PostgreSQL looks at the thread of what it changed twice."""
+    """At the end of the claim PostgreSQL checks the thread of rows that were changed twice."""
     made = enqueue(box)
     take(box)
     shift(made, 31)
@@ -517,7 +517,7 @@ def test_race__interrupt_and_enqueues__leave_no_superseded_dispatch_queued(box: 
 
 
 def drain(person: Person, number: int) -> list[str]:
-    """Work as one of many: until nothing is open; a third of what it gets it gives back once."""
+    """Work until no dispatch is open, and return a third of the claimed ones once."""
     done: list[str] = []
     while Dispatch.objects.filter(status__in=["Queued", "Claimed"]).exists():
         got = dispatches.claim_dispatches(actor=person.actor, consumer=f"w{number}", limit=5)

@@ -1,4 +1,4 @@
-"""What a dry run leaves behind: nothing."""
+"""A dry run leaves nothing behind."""
 
 from __future__ import annotations
 

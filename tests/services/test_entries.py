@@ -84,7 +84,7 @@ def test_put__if_version_of_a_missing_entry__is_a_conflict_with_actual_0(alice: 
     make_namespace(alice.actor)
     with pytest.raises(VersionConflict) as refused:
         put(alice.actor, "notes", "k", 3, precondition=Precondition(1))
-    sides = {"mergeable": False, "yours": 3}  # there is no base, and nothing of theirs
+    sides = {"mergeable": False, "yours": 3}  # there is no base, and theirs does not exist
     assert refused.value.data == {"expected": 1, "actual": 0, **sides}
 
 
@@ -341,7 +341,7 @@ def test_patch__deleted_entry__starts_from_the_default_and_continues_the_version
 def test_write__schema_changed_after_caching__is_validated_against_the_new_one(
     alice: Person,
 ) -> None:
-    """Another process changed the schema; this one still has the old definition."""
+    """Another process changed the schema; this one has cached the old definition."""
     make_namespace(alice.actor)
     put(alice.actor, "notes", "k", "text")
     Namespace.objects.update(schema='{"type": "integer"}', schema_version=2)
@@ -362,7 +362,7 @@ def test_write__schema_changed_after_caching__is_validated_against_the_new_one(
 def test_write__definition_widened_after_caching__is_stored(
     alice: Person, narrow: Any, value: str, verb: str
 ) -> None:
-    """Another process widened the namespace; this one still has the narrow definition."""
+    """Another process widened the namespace; this one has cached the narrow definition."""
     make_namespace(alice.actor, **narrow)
     namespaces.find_definition(alice.actor, "notes")
     Namespace.objects.update(schema="{}", max_value_bytes=None, schema_version=2)

@@ -1,4 +1,4 @@
-"""Writers of one entry at the same moment: one wins, none is lost."""
+"""Concurrent writers of one entry: one wins, no write is lost."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_patch__concurrent_writes_while_it_is_computed__blocks_nobody_and_loses_
 
     def interrupted(*arguments: Any) -> Any:
         computed.append(arguments)
-        if len(computed) == 1:  # with the row locked, this would wait for it in vain
+        if len(computed) == 1:  # with the row locked, this would never finish
             away(add)
         return apply_patch(*arguments)
 

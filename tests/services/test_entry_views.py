@@ -1,4 +1,4 @@
-"""Reading entries: the default of what is missing, exact refusals, and every version of the past."""
+"""Reading entries: the default of missing ones, exact refusals, and every past version."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from tests.services.test_entries import delete, now, operations_of, patch, read
 
 
 def test_hot_statements__used_again__are_planned_once_by_the_server(alice: Person) -> None:
-    """Unprepared, PostgreSQL would spend four times the work of a read on planning it."""
+    """Unprepared, planning a read would cost PostgreSQL four times as much as the read."""
     make_namespace(alice.actor)
-    with connection.cursor() as cursor:  # what other tests left behind decides the plan otherwise
+    with connection.cursor() as cursor:  # otherwise data of other tests determines the plan
         cursor.execute("ANALYZE namespaces, entries")
     for number in range(8):
         put(alice.actor, "notes", "k", number)
@@ -71,7 +71,7 @@ def test_any_operation__unregistered_namespace__has_the_exact_message(
 def test_any_operation__unregistered_after_caching__keeps_the_orphan(
     alice: Person, verb: str
 ) -> None:
-    """Another process unregistered the namespace; this one still has its definition."""
+    """Another process unregistered the namespace; this one has cached its definition."""
     make_namespace(alice.actor)
     put(alice.actor, "notes", "k", 1)
     namespaces.find_definition(alice.actor, "notes")
@@ -204,7 +204,7 @@ def test_restore__deleted_entry__gets_the_expiry_of_its_namespace(alice: Person)
     made = entries.restore_entry(**address, version=1).entry
     assert made.expires_at
     assert made.updated_at
-    # From the moment before the lock, which the write itself comes after.
+    # Counted from the moment before the lock, which precedes the write.
     assert (made.expires_at - made.updated_at).total_seconds() == pytest.approx(600, abs=30)
 
 

@@ -1,4 +1,4 @@
-"""Erasing all of one resource, or of one key (the right to be forgotten)."""
+"""Erasing all data of a resource, or of a key (the right to be forgotten)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from tests.builders import Person, make_namespace, make_thread, make_token, put,
 from tests.services.canary import tables_with
 
 SECRET = "canary5e1d08"
-# The resource, its threads and what stands in them all carry it, ids included.
+# Contained in the resource, its threads and their content, ids included.
 RESOURCE = f"customer-{SECRET}"
 
 
@@ -48,7 +48,7 @@ def erase(person: Any, **options: Any) -> erasures.Erasure:
 
 @pytest.fixture
 def world(alice: Person) -> Person:
-    """Two threads of the resource with everything in them, and a third of somebody else."""
+    """Two threads of the resource with all kinds of data, and a third of another resource."""
     actor = alice.actor
     for name in ("notes", "other"):
         make_namespace(actor, name)
@@ -201,7 +201,7 @@ def test_erase__key__is_deleted_in_every_namespace_with_its_history(world: Perso
 
 
 def test_erase__key__keeps_audit_rows_of_others_with_that_name(alice: Person) -> None:
-    """A token, a plugin and a state key may be called as an entry is."""
+    """A token, a plugin and a state key may have the name of an entry."""
     tokens.create_token(actor=alice.actor, name="prod", role=builders.Role.VIEWER, reason="for CI")
     builders.make_state_key(alice.actor, "prod")
     make_namespace(alice.actor)
@@ -227,7 +227,7 @@ def test_erase__key__keeps_audit_rows_of_others_with_that_name(alice: Person) ->
 def test_erase__resource__includes_threads_and_no_keys_of_frameworks(
     world: Person,
 ) -> None:
-    """What the guides of the frameworks say: such entries are erased by their keys."""
+    """As the guides of the frameworks say: such entries are erased by their keys."""
     make_namespace(world.actor, "adk.user", default={})
     key = f"shop:{RESOURCE}"
     put(world.actor, "adk.user", key, {"likes": SECRET})

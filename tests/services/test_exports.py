@@ -1,4 +1,4 @@
-"""Export and import in the reference's wire form."""
+"""Export and import in the format of the reference implementation."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_import__replace__equals_the_snapshot_as_one_revision(run: Person) -> No
     assert done.snapshot.revision == 3
     assert state(run, "t1").keys() == {"plan", "count", LIFE}
     row = Revision.objects.get(number=3)
-    # What did not change is not copied.
+    # Unchanged values are not copied.
     assert (row.kind, row.touched) == ("import", ["count", "grant", "notes"])
     assert row.reason == "imported a snapshot of revision 7"
     assert StateValue.objects.filter(thread__public_id="t1", key="plan").count() == 1
@@ -203,7 +203,7 @@ def test_import__invalid_values__are_all_reported(run: Person) -> None:
     problem = refused(run, {"count": 1.5, "list": [1, "x"], "plan": 1})
     pointers = [fault["pointer"] for fault in problem.data["errors"]]
     assert pointers == ["/snapshot/extensions/count", "/snapshot/extensions/list/1"]
-    # Skipping concerns keys that are not known, never values that do not fit.
+    # Skipping applies to unknown keys, never to invalid values.
     refused(run, {"count": "x"}, unknown_keys="skip")
 
 

@@ -1,4 +1,5 @@
-"""Every verb that writes, failed at each of its SQL statements: all of it or nothing."""
+"""Every writing operation fails at each of its SQL statements: it is stored completely or not at
+all."""
 
 from __future__ import annotations
 
@@ -65,7 +66,7 @@ _WAIT = RunChange(status="waiting", waiting={"reason": "tool_permission", "ticke
 _DONE = RunChange(status="done", termination_reason={"type": "natural_end"})
 _PROVIDER = {"adapter": "openai", "api_key": "of-no-use-at-all"}
 _HI = {"role": "user", "content": "hi " * 100}
-# Appending anything asks for a compaction.
+# Every append requests a compaction.
 _EAGER = {"autocompact_threshold": 1, "min_gain_tokens": 0, "min_savings_ratio": 0.0}
 
 Work = Callable[[Any], Any]
@@ -258,7 +259,7 @@ WORKS: dict[str, Work] = {
 
 
 def _viewer(actor: Any) -> int:
-    """A member who is not the last admin, made outside of what is tried."""
+    """A member who is not the last admin, created outside the tested operation."""
     rows = Membership.objects.filter(workspace_id=actor.workspace_id, role="viewer")
     return rows.get().pk
 
@@ -282,7 +283,8 @@ TOKENS: dict[str, str] = {}
 
 
 def _fill_mailboxes(actor: Any) -> None:
-    """box: a dead letter and a queued one. held: claimed. lapsed: claimed, and the lease is over."""
+    """box: a dead letter and a queued dispatch. held: a claimed one. lapsed: a claimed one with an
+    expired lease."""
     _enqueue(actor, "box", max_attempts=1)
     token = dispatches.claim_dispatches(actor=actor).token
     dispatches.nack_dispatch(
@@ -306,7 +308,7 @@ def _job(thread_id: str, status: str) -> str:
 
 @pytest.fixture
 def world(alice: Person) -> Person:
-    """One of everything that the works above need."""
+    """One of everything that the operations above need."""
     a = alice.actor
     bob = builders.make_person("bob", "acme", Role.VIEWER)
     users.make_login_link(bob.user)
@@ -362,7 +364,7 @@ def explained(name: str) -> Iterator[None]:
         raise
 
 
-# The world takes as long to make as several works to fail: a test has many of them.
+# Creating the world takes as long as several operations, so each test has many of them.
 @pytest.mark.parametrize("part", range(6))
 def test_operation__failure_at_any_statement__leaves_nothing(world: Person, part: int) -> None:
     for name in sorted(WORKS)[part::6]:
@@ -389,7 +391,7 @@ def test_operation__concurrent_writes_between_its_statements__is_at_one_position
 def test_compaction_run__failure_at_any_statement__can_be_repeated_with_one_effect(
     world: Person,
 ) -> None:
-    """A job is more than one transaction: what must hold is that a later worker finishes it."""
+    """A job is more than one transaction; a later worker must be able to finish it."""
     from django.db import OperationalError
 
     from tests.services.faults import Faults, failing
@@ -410,7 +412,7 @@ def test_compaction_run__failure_at_any_statement__can_be_repeated_with_one_effe
                 compactions.Compaction.objects.filter(public_id=job, status="running").update(
                     lease_expires_at=compactions.Now()
                 )
-                # The lease is compared with the time of the statement, later than that.
+                # The lease is compared with the later time of the statement.
                 assert compaction_jobs.run_compaction(job) == "done"
             thread = builders.Thread.objects.get(public_id="t1")
             assert thread.message_count == before + 1
@@ -423,7 +425,7 @@ def test_compaction_run__failure_at_any_statement__can_be_repeated_with_one_effe
 
 
 def test_operations__of_the_services__are_all_listed() -> None:
-    """A verb that is added without a row here fails."""
+    """Fails for a new operation without a row here."""
     verbs = {
         f"{module.__name__.rpartition('.')[2]}.{name}"
         for module in (
@@ -460,7 +462,7 @@ def test_operations__of_the_services__are_all_listed() -> None:
         and "require(actor" in _source(vars(module)[name])
     }  # fmt: skip
     only_look = {"config.check_record", "entries.check_entry"}
-    # Creates by register_namespace, which is here.
+    # Creates by register_namespace, which is listed.
     delegating = {"namespaces.ensure_namespace"}
     assert verbs - only_look - delegating == {
         "batches.run_batch", "bulk.change_entries", "clearing.clear_key", "clearing.clear_matching", "commits.commit",

@@ -1,4 +1,5 @@
-"""Planning a fold in the database: as the rules say it over a list, and without the log."""
+"""Planning a compaction in the database: by the same rules as over a list, and without reading the
+messages."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ def body(word: str) -> dict[str, Any]:
 
 
 def make(person: Person, script: list[str], fold: tuple[int, bool] | None) -> Thread:
-    """A thread of these words; `fold` lays a summary over so many of them, which carries one."""
+    """A thread with these words; `fold` adds a summary of the first ones, which may retain one."""
     row, _ = threads.create_thread(actor=person.actor)
     if script:
         append(person.actor, row.public_id, *map(body, script))
@@ -127,7 +128,7 @@ def long_thread(alice: Person) -> Thread:
 
 @pytest.fixture
 def fetched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many rows each hand-written statement brought over."""
+    """The number of rows that each hand-written statement returned."""
     counts: list[int] = []
     real = hot.fetch_all
 

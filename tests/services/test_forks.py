@@ -1,4 +1,4 @@
-"""Copies of threads: as of a revision and a message count, nothing shared."""
+"""Forks of threads: as of a revision and a message count, with nothing shared."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_fork__and_source__change_independently(source: Person) -> None:
     kept = (state(source, "f1"), log(Thread.objects.get(public_id="f1")))
     threads.delete_thread(actor=source.actor, thread_id="t1")
     assert (state(source, "f1"), log(Thread.objects.get(public_id="f1"))) == kept
-    # Where it came from stays on record.
+    # The origin is stored.
     assert Thread.objects.get().forked_from == {
         "thread_id": "t1",
         "revision": 4,
@@ -164,7 +164,7 @@ def test_fork__summaries_within_it__are_copied_and_can_be_undone(alice: Person) 
 
     assert context("f1") == context("t1")
     assert whole.context_tokens == Thread.objects.get(public_id="t1").context_tokens
-    # Cut before the summary: nothing is folded there.
+    # Cut before the summary: it is not part of the fork.
     assert len(context("f2")) == before
     assert not Compaction.objects.filter(thread=plain).exists()
     copied = Compaction.objects.get(thread=whole)
@@ -252,7 +252,7 @@ def test_fork__quota__includes_it(source: Person) -> None:
     fork(source)
     with pytest.raises(QuotaExceeded):
         fork(source, "f2")
-    fork(source)  # the stored one needs no room
+    fork(source)  # an existing fork needs no quota
     threads.delete_thread(actor=source.actor, thread_id="f1")
     fork(source, "f2")
     quotas.forget_accounts()

@@ -1,4 +1,5 @@
-"""Old versions of entries: which the policy of a namespace removes, and which a pin keeps."""
+"""Old versions of entries: which ones the limits of a namespace remove, and which ones a pin
+keeps."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ from tests.services.test_entries import operations_of
 
 
 def compact_histories() -> int:
-    """The sweep and its worker; answers the versions that went."""
+    """Run the sweep and its worker; returns the removed versions."""
     retention.queue_histories()
     jobs = Compaction.objects.filter(kind="history", status="queued")
     gone = 0

@@ -1,4 +1,4 @@
-"""No audit, no write: an audit table that takes nothing lets nothing through."""
+"""Without audit no write: if audit rows cannot be inserted, no operation succeeds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.services.test_faults import WORKS, world
 
 __all__ = ["world"]
 
-# A sign of life, and a derived index: neither changes what anybody stored.
+# A heartbeat and a derived index: neither changes stored data.
 UNAUDITED = {"heartbeat", "index"}
 
 

@@ -1,4 +1,4 @@
-"""What a run knew at a step, exactly, whatever was being committed beside it (ADR 9)."""
+"""The context of a run at a step, exact despite concurrent commits (ADR 9)."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_knowledge__state__is_the_snapshot_of_that_revision(run: Person) -> None
 
 @transactional
 def test_knowledge__write_committed_after_the_step__was_not_visible(run: Person) -> None:
-    """By the clock of its transaction it came before the step; nobody could see it."""
+    """By the time of its transaction it precedes the step, but it was not visible."""
     put(run.actor, "notes", "global", "old")
     begun, go_on = threading.Event(), threading.Event()
 
@@ -133,7 +133,7 @@ def test_knowledge__write_committed_after_the_step__was_not_visible(run: Person)
 
 @transactional
 def test_knowledge__write_committed_while_the_step_waited__was_visible(run: Person) -> None:
-    """By the clock of its transaction the step came before; it could see it all the same."""
+    """By the time of its transaction the step came first, but the write was visible to it."""
     put(run.actor, "notes", "global", "old")
     with transaction.atomic():
         with connection.cursor() as cursor:
@@ -159,8 +159,8 @@ def _put_and_close(person: Person, value: Any) -> None:
 def test_race__writers_and_steps__equals_what_the_step_itself_read(
     run: Person,
 ) -> None:
-    """Each step notes, in its own snapshot, the version that stands at each key (`held`). What is
-    found later by the history's transactions must be the same."""
+    """Each step records, in its own snapshot, the current version of each key (`held`). What is
+    computed later from the transactions of the history must be the same."""
     places = [(namespace, key) for namespace in ("notes", "team") for key in KEYS[:3]]
     nothing = [(*place, 0) for place in places]
 
@@ -255,7 +255,7 @@ def test_knowledge__unknown_step__is_not_found(run: Person) -> None:
 def test_search__any_gaps__finds_the_newest_visible_version(
     run: Person, newest: int, kept: set[int], seen: int
 ) -> None:
-    """The halving against the definition; transaction n wrote version n."""
+    """Binary search against the definition; transaction n wrote version n."""
     Entry.objects.all().delete()
     put(run.actor, "notes", "global", "x")
     entry = Entry.objects.get()

@@ -1,4 +1,4 @@
-"""Leases and fencing tokens: a worker that was replaced can do nothing any more."""
+"""Leases and fencing tokens: a replaced worker can change nothing."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ Address = tuple[str, str]
 
 
 def pages(person: Person, path: str, limit: int = 2) -> list[list[Address]]:
-    """The addresses on every page."""
+    """The URLs of every page."""
     found = []
     url = f"{path}{'&' if '?' in path else '?'}limit={limit}"
     cursor = ""
@@ -92,7 +92,7 @@ def test_list__of_all_namespaces__contains_permitted_entries_only(
 def test_list__of_all_namespaces__reads_a_bounded_number_of_entries(
     house: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The dead count too: a page comes short, and the cursor goes on."""
+    """Deleted entries count too: a page may be short, and the cursor continues."""
     monkeypatch.setattr(listings, "MOST_OPENED", 3)
     put(house.actor, "a.b", "tagged", 1, tags=["t"])
     found = pages(house, "/state?tags=t", 3)
@@ -128,8 +128,8 @@ def test_list__tags__are_all_required(alice: Person, path: str) -> None:
 
 @pytest.fixture
 def doubtful(alice: Person) -> Person:
-    """Forty numbers of an older schema, of which k15, k25 and k35 are refused by the new one, and
-    ten of the new."""
+    """Forty numbers of an older schema, of which k15, k25 and k35 are invalid under the new one,
+    and ten of the new."""
     make_namespace(alice.actor, default=0)
     for number in range(40):
         put(alice.actor, "notes", f"k{number:02}", "text" if number % 10 == 5 else number)

@@ -1,4 +1,4 @@
-"""Passwords: throttled by name and by address, and silent about which names there are."""
+"""Passwords: throttled by name and by address, without revealing which names exist."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HERE, ELSEWHERE = "192.0.2.1", "198.51.100.1"
 
 @pytest.fixture
 def hashes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The ranks of the hashes that were made."""
+    """The ranks of the executed hashes."""
     ranks: list[int] = []
 
     def run(work: Callable[[], str], rank: int) -> str:

@@ -1,4 +1,4 @@
-"""The sweeps: idempotent, on record, once at a time."""
+"""Sweeps: idempotent, recorded, one at a time."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def test_schedule__every_sweep__runs_and_is_recorded(alice: Person) -> None:
     for name, entry in BEAT_SCHEDULE.items():
         module, _, verb = entry["task"].rpartition(".")
         getattr(importlib.import_module(module), verb)()
-        if name not in ("webhooks", "settle mailboxes"):  # these look first whether there is work
+        if name not in ("webhooks", "settle mailboxes"):  # these check first whether there is work
             assert Sweep.objects.get(name=name).error == ""
     assert operations_of("k")[-1] == (2, "expire")
 

@@ -1,4 +1,4 @@
-"""Members: who comes in and how, the last admin stays, sessions end."""
+"""Members: how they are added, that the last admin cannot be removed, and that sessions end."""
 
 from __future__ import annotations
 

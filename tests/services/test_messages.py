@@ -1,4 +1,4 @@
-"""The messages of a thread: dense numbers, guards, shapes and filters."""
+"""The messages of a thread: consecutive numbers, expected counts, formats and filters."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Random histories of mailboxes against a model in plain Python.
 
-Time is the model's: a rule lets it go by, and shifts the rows accordingly. The sweep runs in some
-histories and in others never: nothing may depend on it.
+Time is the model's: a rule lets it pass, and shifts the rows accordingly. The sweep runs in some
+histories and never in others: nothing may depend on it.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from state_admin.services.errors import Conflict
 from tests.builders import make_thread, raw
 from tests.services.test_models_of_state import LONG, SETTINGS, InTransaction
 
-# A step of a mailbox is quick, and what goes wrong needs some of them.
+# A step is fast, and failures need some of them.
 USUAL = settings(SETTINGS, max_examples=40, stateful_step_count=30)
 THREADS = ["t1", "t2", "t3"]
 OPEN = ("Queued", "Claimed")
-# Longer than the statements of a history take, so that model and database agree who is due.
+# Longer than the statements of a history take, so that model and database agree on what is due.
 STEP = 1000
 
 
@@ -42,7 +42,7 @@ WANTED = st.tuples(
 
 @dataclass
 class Row:
-    """A dispatch as the model knows it; times are in model seconds."""
+    """A dispatch in the model; times are in model seconds."""
 
     number: int
     thread: str
@@ -236,7 +236,7 @@ class MailboxMachine(InTransaction):
     def time_goes_by(self) -> None:
         by = timedelta(seconds=STEP)
         self.now += STEP
-        # Also of what is finished: nothing must come back from there.
+        # Also of finished dispatches, which must never become available again.
         Dispatch.objects.update(
             lease_until=F("lease_until") - by, available_at=F("available_at") - by
         )
@@ -271,7 +271,7 @@ class MailboxMachine(InTransaction):
         trail = {"action__startswith": "dispatch."}
         assert AuditRow.objects.filter(**trail).count() == self.verbs
         assert Change.objects.filter(kind__startswith="dispatch.").count() == self.verbs
-        # Nothing is lost: whoever works on gets all that is open, in order, when time has gone by.
+        # Nothing is lost: continued work gets every open dispatch, in order, once time has passed.
         for _ in range(3):
             self.time_goes_by()
         while self.has(*OPEN):

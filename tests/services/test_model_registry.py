@@ -1,5 +1,5 @@
-"""Summaries by the models of the config registry: what is found there, and what is said when
-something is missing."""
+"""Summaries by the models of the config registry: how they are found, and the message if something
+is missing."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_policy__model_leaves_no_room__removes_the_threshold(alice: Person) -> N
     make_thread(alice.actor, "t1", policy=raw({"autocompact_threshold": 10}))
     make_run(alice.actor, "t1", "r1", agent_id="planner")
     provider(alice)
-    model(alice, context_window=500)  # all of it is the answer's
+    model(alice, context_window=500)  # all of it is for the response
     make_record(alice.actor, "agents", "planner", {"model_id": "small"})
     append(alice.actor, "t1", {"role": "user", "content": "x" * 900})
     assert effective_policy(Thread.objects.get()).policy.autocompact_threshold is None

@@ -1,7 +1,8 @@
 """Random histories against models in plain Python: entries, and threads.
 
-Each example runs in a transaction that is rolled back. After every rule the store must agree with
-the model; at the end every version and every revision is read again, and the trail is counted.
+Each example runs in a transaction that is rolled back. After every rule the database must equal the
+model; at the end every version and every revision is read again, and history, audit rows and
+changes are counted.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ VALUES = st.recursive(
 
 
 class InTransaction(RuleBasedStateMachine):
-    """Everything of one example happens in a transaction that is rolled back."""
+    """Each example runs in a transaction that is rolled back."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -138,7 +139,7 @@ class Entries(InTransaction):
         self.key(name).live = False
 
     def attempt(self, name: str, expected: int | None, write: Callable[[], Any]) -> Any:
-        """Do a conditional write; None when it was refused, which the model must expect."""
+        """A conditional write; None if it was refused, which the model must predict."""
         actual = self.key(name).version
         if expected is None or expected == actual:
             return write()
@@ -297,7 +298,7 @@ def test_entries__random_history__equals_a_dict() -> None:
 
 
 class Threads(InTransaction):
-    """A thread's state, log and runs against a list of what each revision held."""
+    """A thread's state, messages and runs against a list of states by revision."""
 
     SCOPES = {"sum": "run", "plan": "run", "notes": "thread", "grant": "run"}
 
@@ -399,7 +400,7 @@ class Threads(InTransaction):
         try:
             done = commit(actor=self.actor, run_id=self.run or "", step=step)
         except RevisionConflict:
-            # Touched since, whatever became of it: refused too.
+            # Updated since, whatever the result: refused too.
             since = Revision.objects.filter(number__gt=base, touched__overlap=list(updates))
             assert since.exists()
         else:

@@ -1,8 +1,8 @@
-"""Random histories of a forest of threads against dicts: runs, steps of every
-reducer, waits and decisions, restores, exports, imports, forks, deletions.
+"""Random histories of a forest of threads against dicts: runs, steps of every reducer, waits and
+decisions, restores, exports, imports, forks, deletions.
 
-After every rule the newest state of each thread must agree; at the end every revision is read
-again, and the differences between them turn one into the other.
+After every rule the newest state of each thread must be equal; at the end every revision is read
+again, and the differences between revisions transform one into the other.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tests.builders import make_run, make_state_key, make_thread, raw
 from tests.services.test_models_of_state import LONG, SCALARS, SETTINGS, VALUES, InTransaction
 
 LIFE = "__runtime.run_lifecycle"
-# Mirrors tickets, which tests/services/test_tickets.py holds against them.
+# Follows tickets; tests/services/test_tickets.py compares the two.
 CALLS = "__runtime.tool_call_states"
 
 # Name: reducer, scope, persistent, commutative, default.
@@ -77,7 +77,7 @@ PICK = st.integers(0, 99)
 
 
 def reduced(name: str, held: Any, update: Any) -> Any:
-    """What an update makes of a value, in plain Python."""
+    """The result of an update, in plain Python."""
     match KEYS[name][0]:
         case "add":
             return held + update
@@ -98,7 +98,7 @@ def reduced(name: str, held: Any, update: Any) -> Any:
 
 @dataclass
 class Model:
-    """A thread: what each revision held, and how long the log was then."""
+    """A thread: its state at each revision, and its number of messages then."""
 
     name: str
     parent: str | None = None
@@ -152,7 +152,7 @@ class Forest(InTransaction):
         return list(self.models.values())[number % len(self.models)]
 
     def active(self, number: int) -> Model | None:
-        """One of the threads with a running run, if there is any."""
+        """A thread with a running run, if there is one."""
         able = [model for model in self.models.values() if model.run and not model.ticket]
         return able[number % len(able)] if able else None
 
@@ -355,7 +355,7 @@ class Forest(InTransaction):
             assert numbers == [(n, model.counts[n]) for n in range(1, len(model.states))]
             log = Message.objects.filter(thread__public_id=model.name).in_order()
             assert list(log.values_list("seq", flat=True)) == list(range(1, model.messages + 1))
-        # What was deleted left nothing.
+        # Deletions leave no rows.
         assert Message.objects.count() == sum(m.messages for m in self.models.values())
         assert Revision.objects.count() == sum(m.revision for m in self.models.values())
         for dangling in (StateValue, Run):

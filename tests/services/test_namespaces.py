@@ -1,4 +1,4 @@
-"""Namespaces: registering, changing, dry runs, whose they are."""
+"""Namespaces: registering, changing, dry runs, owners."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def test_accept__workers_start_at_once__one_definition_is_registered_and_all_suc
 
 @contextmanager
 def write_under_way(person: Person) -> Iterator[Callable[[], None]]:
-    """Another transaction that has put notes/late and commits when told to."""
+    """Another transaction that has put notes/late and commits on request."""
     written, commit = threading.Event(), threading.Event()
 
     def write() -> None:
@@ -277,7 +277,7 @@ def test_unregister__concurrent_write_commits_after_it__counts_as_before_it(
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("verb", ["unregister", "uninstall"])
 def test_race__batch_and_deletion_of_its_namespace__both_succeed(alice: Person, verb: str) -> None:
-    """At its end PostgreSQL looks at the namespace of what the batch inserted."""
+    """At its end PostgreSQL checks the namespace of rows that the batch inserted."""
     actor, note = alice.actor, {"name": "notes", "schema": raw({}), "default": raw(None)}
     plugins.install_plugin(actor=actor, name="kit", namespaces=[note])
     put(actor, "notes", "k", 0)

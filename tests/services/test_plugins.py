@@ -1,4 +1,4 @@
-"""Plugins: all or none, one revision per thread, retained values."""
+"""Plugins: all or nothing, one revision per thread, retained values."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def key(name: str, **fields: Any) -> dict[str, Any]:
 def install(
     person: Person, name: str = "kit", keys: Any = None, spaces: Any = None, **fields: Any
 ) -> Plugin:
-    """By default: a key that goes, one that is retained, a namespace."""
+    """By default: a key that is removed, one that is retained, a namespace."""
     if keys is None:
         keys = [key(f"{name}.plan"), key(f"{name}.facts", retain_on_uninstall=True, scope="thread")]
     return install_plugin(
@@ -83,8 +83,8 @@ def revisions() -> dict[str, int]:
 
 @pytest.fixture
 def used(alice: Person) -> Person:
-    """The plugin "kit", used by t1 and t2 (both keys) and t3 (the retained one); t4 has a key of
-    nobody's."""
+    """The plugin "kit", used by t1 and t2 (both keys) and t3 (the retained one); t4 has a key
+    without a plugin."""
     install(alice)
     make_state_key(alice.actor, "own")
     for number, update in enumerate(
@@ -410,7 +410,7 @@ def test_race__commits_and_uninstall__each_value_is_cleared_or_refused(
     assert {problem.detail for problem in lost} <= {GONE}
     assert not StateValue.objects.current().filter(key="kit.plan").exists()
     assert not StateKey.objects.filter(name="kit.plan").exists()
-    # Whoever landed has one revision, and so has the clearing of what landed.
+    # Each successful commit has one revision, and so has the clearing of its value.
     for thread in Thread.objects.all():
         kinds = Revision.objects.filter(thread=thread).order_by("number")
         assert [row.number for row in kinds] == list(range(1, thread.revision + 1))
@@ -424,7 +424,7 @@ def test_race__commits_and_uninstall__each_value_is_cleared_or_refused(
 def test_registry__locked__writers_wait_before_they_lock_a_thread(
     used: Person, writer: str
 ) -> None:
-    """Else an uninstallation that walks the threads and a writer would wait for each other."""
+    """Otherwise an uninstallation that processes threads in order could deadlock with a writer."""
     make_namespace(used.actor)
     verbs = {
         "commit": partial(commit, used.actor, "r1", {"own": 1}),

@@ -1,4 +1,4 @@
-"""Which compaction policy holds where, who may say so, and what it would do now."""
+"""Which compaction policy applies, who may change it, and what it would do now."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def put(person: Person, scope: Any, name: str = "", **body: Any) -> policies.Pol
 
 
 def held(thread_id: str = "t1") -> dict[str, tuple[Any, str]]:
-    """(value, source) of the fields that do not come from the default."""
+    """(value, source) of the fields that are not defaults."""
     found = effective_policy(Thread.objects.get(public_id=thread_id))
     policy = found.policy.to_json()
     return {name: (policy[name], said) for name, said in found.sources.items() if said != "default"}

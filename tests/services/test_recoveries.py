@@ -1,4 +1,4 @@
-"""The ways out of a stuck run: fail, resume from a snapshot."""
+"""Recovering a stuck run: fail, resume from a snapshot."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LIFECYCLE = "__runtime.run_lifecycle"
 
 @pytest.fixture
 def stuck(alice: Person) -> Person:
-    """r1 counted to 3 in revisions 2 to 4; then it waits for k1."""
+    """r1 counted to 3 in revisions 2 to 4, and now waits for k1."""
     make_state_key(alice.actor, "count", scope="thread")
     make_state_key(alice.actor, "note", scope="run")
     make_thread(alice.actor, "t1")

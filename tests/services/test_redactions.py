@@ -20,7 +20,7 @@ TOMBSTONE = {"$redacted": True}
 
 @pytest.fixture
 def leaked(alice: Person) -> Person:
-    """notes/k with the secret in its versions 1, 2 and 4, and wherever else it gets by itself."""
+    """notes/k with the secret in its versions 1, 2 and 4, and in everything derived from them."""
     make_namespace(alice.actor, schema={"properties": {"token": {"type": "string"}}}, default={})
     for path, body in (
         ("/state/notes/k", {"value": {"token": SECRET, "n": 1}}),

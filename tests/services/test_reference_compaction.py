@@ -1,5 +1,5 @@
-"""What the reference promises of compaction, a test for each behaviour, and
-what holds of any conversation whatever is done to it."""
+"""The behaviours of compaction in the reference implementation, a test for each, and properties of
+any conversation under any operations."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
 
 @pytest.fixture
 def talk(alice: Person, fake: Fake) -> Person:
-    """t1 is worth folding, by the fake."""
+    """t1 is worth summarizing, by the fake."""
     make_thread(alice.actor, "t1", policy=raw({"summarizer": "fake"}))
     append(alice.actor, "t1", *conversation(6, rounds=2))
     return alice

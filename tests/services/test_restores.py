@@ -1,4 +1,4 @@
-"""Taking many entries back to a moment."""
+"""Restoring many entries to a point in time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from state_admin.services.restores import Restored, restore_entries
 from tests.builders import Person, make_namespace, make_token, put
 from tests.services.racing import race
 
-# Time stands still within a transaction.
+# now() is constant within a transaction.
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
@@ -38,7 +38,8 @@ def steps(report: Restored) -> list[tuple[str, str]]:
 
 @pytest.fixture
 def moment(alice: Person) -> datetime:
-    """A moment, after which changed, gone and made are no longer what they were; same is."""
+    """A point in time, after which the entries changed, gone and made were changed; same was
+    not."""
     actor = alice.actor
     make_namespace(actor)
     for key in ("changed", "gone", "same", "spaced"):
@@ -106,7 +107,7 @@ def test_restore__expired_entries__count_as_absent_then_and_now(alice: Person) -
     make_namespace(alice.actor)
     put(alice.actor, "notes", "ran out", 1, ttl_seconds=3600)
     at = now()
-    # It ran out since, and no sweep has come by.
+    # It expired since, and no sweep has run.
     Entry.objects.update(expires_at=at + timedelta(microseconds=1))
     report = restore_entries(actor=alice.actor, at=at, key="ran out")
     assert steps(report) == [("ran out", "create")]
@@ -132,7 +133,7 @@ def test_restore__invalid_values__are_reported_and_skipped(alice: Person, moment
 
 
 def test_restore__schema_widened_after_caching__restores(alice: Person, moment: datetime) -> None:
-    """Another process widened the namespace; this one still has the narrow definition."""
+    """Another process widened the namespace; this one has cached the narrow definition."""
     narrow = {"properties": {"v": {"type": "string"}}}
     make_namespace(alice.actor, schema=narrow, default={})
     namespaces.find_definition(alice.actor, "notes")

@@ -1,4 +1,4 @@
-"""Snapshot and history compaction: what goes, what stays, and what comes in between."""
+"""Snapshot and history compaction: what is removed, what is kept, and concurrent changes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def keep(person: Person, last: int | None, every: int | None = None) -> None:
 
 
 def compact(person: Person, thread_id: str = "t1") -> Compaction:
-    """Ask by hand, and be the worker."""
+    """Request a compaction, and run it as the worker."""
     job = retention.request_snapshots(actor=person.actor, thread_id=thread_id, reason="tidy")
     assert retention.run_retention(job.public_id) == "done"
     return Compaction.objects.get(pk=job.pk)
@@ -81,8 +81,8 @@ def spans(key: str, thread_id: str = "t1") -> list[tuple[int, int | None]]:
 
 @pytest.fixture
 def thread(alice: Person) -> Person:
-    """t1 at revision 12: r1 made 1 to 6 and is done, r2 runs since 7. `plan` changes at 2 to 6 and
-    8 to 12, `once` was set at 3."""
+    """t1 at revision 12: r1 created 1 to 6 and is done, r2 runs since 7. `plan` changes at 2 to 6
+    and 8 to 12, `once` was set at 3."""
     a = alice.actor
     make_state_key(a, "plan", scope="thread")
     make_state_key(a, "once", scope="thread")
@@ -248,7 +248,7 @@ UPDATES = st.lists(
 def test_snapshots__any_history__are_removed_by_the_rule(
     db: None, steps: list[tuple[set[str], str]], last: int, every: int | None
 ) -> None:
-    """The statements agree with tests/domain/reference_retention.py, in pieces of two rows."""
+    """The statements agree with tests/domain/reference_retention.py, in batches of two rows."""
     with transaction.atomic(), pytest.MonkeyPatch.context() as patched:
         patched.setattr(retention, "BATCH", 2)
         person = make_person("zoe", "zoo", Role.ADMIN)
@@ -278,7 +278,7 @@ def test_snapshots__any_history__are_removed_by_the_rule(
 
 
 def run_history(person: Person, steps: list[tuple[set[str], str]]) -> None:
-    """A thread t1 with runs that set and clear `a`, `b` and `c`, and marks on the way."""
+    """A thread t1 with runs that set and clear `a`, `b` and `c`, and marks in between."""
     a = person.actor
     for name in "abc":
         make_state_key(a, name, scope="run" if name == "a" else "thread")
@@ -343,7 +343,7 @@ def test_job__worker_killed_after_any_batch__another_continues(
 
     def die(mine: Compaction) -> None:
         if not left[0]:
-            raise Killed  # the transaction of this piece is lost
+            raise Killed  # the transaction of this batch is lost
         left[0] -= 1
         move_on(mine)
 
@@ -409,7 +409,7 @@ def test_job__done__cannot_be_undone_or_requested_again(thread: Person) -> None:
 
 
 def test_request__editor__is_refused(thread: Person) -> None:
-    """What these remove does not come back: an admin's to say."""
+    """What these remove cannot be restored, so only an admin may request it."""
     editor = make_person("erin", "acme", Role.EDITOR).actor
     with pytest.raises(Forbidden):
         retention.request_snapshots(actor=editor, thread_id="t1")
@@ -507,8 +507,8 @@ def test_schedule__thread_resets_the_limit__keeps_all(thread: Person) -> None:
 def test_race__readers_markers_and_writers__never_see_a_wrong_state(
     thread: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever reads an old snapshot meanwhile gets it whole or not at all; a mark that was taken on
-    holds; a step lands."""
+    """A concurrent read of an old snapshot gets all of it or nothing; an accepted mark is kept; a
+    step is stored."""
     monkeypatch.setattr(retention, "BATCH", 1)
     keep(thread, 2)
 

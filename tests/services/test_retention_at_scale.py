@@ -1,7 +1,7 @@
-"""Compaction of a million rows: in bounded pieces, by indexes, beside a writer.
+"""Compaction of a million rows: in bounded batches, by indexes, beside a writer.
 
-How long things take is printed (`make chaos`, with -s), never asserted; but no writer may wait longer
-than LONGEST_WAIT for a lock, and the server sees to that.
+Durations are printed (`make chaos`, with -s) and not asserted; but no writer may wait longer than
+LONGEST_WAIT for a lock, which the server enforces.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LONGEST_WAIT = "50ms"
 
 
 def fill(thread_id: int, revisions: int) -> None:
-    """Revisions that each touch one key of KEYS, in turn, as commits leave them. Every thousandth
+    """Revisions that each change one key of KEYS, in turn, as commits store them. Every thousandth
     is labelled."""
     with connection.cursor() as cursor:
         cursor.execute(
@@ -171,7 +171,8 @@ def test_snapshots__million_rows__are_removed_in_bounded_batches_beside_a_writer
             connections.close_all()
 
     def watch() -> None:
-        """What waits for a lock of another transaction, looked at every few milliseconds."""
+        """The statements that wait for a lock of another transaction, polled every few
+        milliseconds."""
         nonlocal looks
         try:
             while not over.wait(0.002):

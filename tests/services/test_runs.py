@@ -1,4 +1,4 @@
-"""Runs: every move, one active per thread, leases, stuck runs."""
+"""Runs: every transition, one active run per thread, leases, stuck runs."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_move__over_the_api__follows_the_same_table(
 ) -> None:
     run_in(thread, old)
     answer = way(thread, new)
-    # A step on a finished run is one too many, whatever it says.
+    # A step on a finished run is refused, whatever it contains.
     refused = "run is done: r1" if way is by_commit and old == new == "done" else ""
     if old != new and (old, new) not in LEGAL:
         refused = f"invalid run transition: {old} -> {new}"
@@ -102,7 +102,7 @@ def test_move__by_an_operation__follows_the_table(thread: Person, verb: str, old
     if verb == "resume":
         assert answer.status_code == (409 if old == "done" else 200)
         assert Run.objects.get().status == ("done" if old == "done" else "running")
-    else:  # ending what has ended is no change
+    else:  # ending a run again is not a change
         assert answer.status_code == 200
         ended = answer.json()["termination_reason"]["type"]
         kinds = {"cancel": "cancelled", "fail": "error"}
@@ -261,7 +261,7 @@ def test_done__any__has_its_reason_and_frees_the_thread(thread: Person) -> None:
 
 
 def test_done_run__usage__may_be_corrected_but_not_its_steps(thread: Person) -> None:
-    """The mirror in state may be the next run's by then."""
+    """The run's key in the state may already be the next run's."""
     run_in(thread, "done")
     make_run(thread.actor, "t1", "r2")
     revision = Thread.objects.get().revision
@@ -525,7 +525,7 @@ def test_stuck__each_condition__is_flagged_once_and_nothing_is_ended(
 def test_stuck__clock_of_the_app_server_is_wrong__does_not_matter(
     thread: Person, monkeypatch: pytest.MonkeyPatch, ahead: int, late: int
 ) -> None:
-    """The database's clock decides, as for the query that finds stuck runs."""
+    """The database's clock decides, as in the query that finds stuck runs."""
     run_in(thread, "running")
     age(lease_expires_at=Now() - timedelta(seconds=3600 * late))
     skewed = timezone.now() + timedelta(seconds=ahead)

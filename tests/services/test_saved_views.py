@@ -1,4 +1,4 @@
-"""Saved views: whose they are, who sees them, what they leave behind; and who edits an entry."""
+"""Saved views: owners, visibility, traces; and who edits an entry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Searching live values: right at once, whatever the index knows."""
+"""Searching current values: immediately correct, whatever the index contains."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def keys(person: Any, text: str = "", *where: tuple[str, object], **options: Any
 
 @pytest.fixture(params=["not indexed", "indexed", "changed since"])
 def indexed(request: pytest.FixtureRequest, alice: Person) -> Person:
-    """notes/k1 … k4; the index knows nothing of them, all, or what stood there before."""
+    """notes/k1 … k4; the index contains none of them, all, or their previous values."""
     make_namespace(alice.actor)
     for number in range(1, 5):
         if request.param == "changed since":
@@ -107,7 +107,7 @@ def test_search__pages__contain_every_hit_once(
 def test_search__short_page__has_a_cursor_if_there_is_more(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Candidates that do not match (here: the words in another order) are bounded per call."""
+    """Candidates that do not match (here: the words in another order) are limited per call."""
     make_namespace(alice.actor)
     put(alice.actor, "notes", "hit", "red car")
     for number in range(6):
@@ -149,7 +149,7 @@ def test_search__large_and_unusual_values__are_found(alice: Person) -> None:
         (r'"\u0072eport"', "report"),
         (r'{"deep": ["\ud83d\ude00 smile"]}', "smile"),
         ('"\uff52eport"', "report"),  # fullwidth r
-        ('"\u212aelvin"', "kelvin"),  # the sign of the unit
+        ('"\u212aelvin"', "kelvin"),  # the unit sign
         ('"日本語の本"', "本語"),
     ],
 )
@@ -165,7 +165,7 @@ def test_search__word_in_any_spelling__is_found(alice: Person, spelled: str, wor
 # The index -----------------------------------------------------------------------------------
 
 
-# The feed shows only what is committed.
+# The feed contains committed changes only.
 @pytest.mark.django_db(transaction=True)
 def test_index__deleted_entry__is_removed(alice: Person) -> None:
     make_namespace(alice.actor)
@@ -179,7 +179,7 @@ def test_index__deleted_entry__is_removed(alice: Person) -> None:
     assert SearchDocument.objects.count() == 0
 
 
-# The feed shows only what is committed.
+# The feed contains committed changes only.
 @pytest.mark.django_db(transaction=True)
 def test_index__more_than_a_batch__continues_at_its_position(
     alice: Person, monkeypatch: pytest.MonkeyPatch

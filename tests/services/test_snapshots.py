@@ -1,4 +1,4 @@
-"""Marks on revisions, and restores of a thread's state beside the life of its runs."""
+"""Marks on revisions, and restores of a thread's state while runs are active."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.builders import Person, commit, make_run, make_state_key, make_thread
 
 @pytest.fixture
 def thread(alice: Person) -> Person:
-    """Thread t1 at revision 3: plan is "b", and r1 runs; `once` lives only until r1 ends."""
+    """Thread t1 at revision 3: plan is "b", and r1 runs; `once` exists only until r1 ends."""
     make_state_key(alice.actor, "plan", scope="thread")
     make_state_key(alice.actor, "once", scope="thread", persistent=False)
     make_state_key(alice.actor, "own", scope="run")

@@ -1,4 +1,4 @@
-"""Storage accounting: what is counted, kept a row a day, and told."""
+"""Storage accounting: counting, one sample per day, and reports."""
 
 from __future__ import annotations
 

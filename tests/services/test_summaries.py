@@ -1,6 +1,6 @@
-"""Compaction by a model: retries, the circuit breaker, the cost cap, the fallback.
+"""Compaction by a model: retries, circuit breaker, cost cap, fallback.
 
-The provider is a real socket; what a registry of configuration would say comes from the tests.
+The provider is a real socket; the tests supply the records of the config registry.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def here(settings: Any) -> None:
 
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
-    """The model `small`: it answers well until a test gives it other manners."""
+    """The model `small`: it responds correctly until a test sets another behaviour."""
     with receiving(FINE) as receiver:
         provider = Provider(
             "acme", "openai_compatible", f"http://127.0.0.1:{receiver.port}", "sk-1"
@@ -73,7 +73,7 @@ def ask(person: Person, thread_id: str = "t1") -> str:
 
 
 def run(person: Person, thread_id: str = "t1") -> Compaction:
-    """What became of the thread's job after one more try, whenever that was due."""
+    """The thread's job after one more attempt, regardless of when that was due."""
     job = ask(person, thread_id)
     Compaction.objects.filter(public_id=job).update(available_at=Now())
     compaction_jobs.run_compaction(job)
@@ -204,7 +204,7 @@ def test_run__slow_model__has_a_longer_lease(
 
 
 class Broken:
-    """An adapter that crashes, after asking perhaps."""
+    """An adapter that crashes, optionally after a call."""
 
     name = "broken"
 
@@ -425,7 +425,7 @@ def test_race__concurrent_calls__never_exceed_the_cap(alice: Person) -> None:
 def test_cap__any_calls__reservations_are_within_it_and_costs_add_up(
     calls: list[tuple[int, int]],
 ) -> None:
-    """Each call costs a share of what was set aside for it."""
+    """Each call costs a share of its reservation."""
     workspace, _ = ensure_workspace("spender")
     ModelSpending.objects.all().delete()
     expected = Decimal(0)

@@ -1,4 +1,4 @@
-"""Threads and their log."""
+"""Threads and their messages."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_race__creators_of_one_id__one_thread_is_created(alice: Person) -> None:
 
 @pytest.fixture
 def family(alice: Person) -> Person:
-    """root > child > grandchild, and a stranger; root has one of everything."""
+    """root > child > grandchild, and an unrelated thread; root has one of everything."""
     a = alice.actor
     builders.make_namespace(a, "notes")
     builders.make_state_key(a, "plan")
@@ -211,7 +211,7 @@ def test_delete__child_outside_the_tokens_prefixes__is_forbidden(family: Person)
 def test_delete__entries_outside_the_tokens_namespaces__is_forbidden(
     family: Person, how: Any
 ) -> None:
-    """A thread that is made again under the id must not inherit them."""
+    """A thread that is created again with the id must not inherit them."""
     make_namespace(family.actor, "secrets", default={})
     make_namespace(family.actor, "open", default={})
     _, narrow = make_token(family, Role.ADMIN, namespaces=["open"])
@@ -242,7 +242,7 @@ def test_delete__then_created_again__is_empty(family: Person) -> None:
 
 
 def statements(work: Any) -> int:
-    """How many SQL statements it takes, by hand or through Django."""
+    """The number of SQL statements, hand-written or Django's."""
     seen: list[Any] = []
     by_hand = hot.fetch_all
     with pytest.MonkeyPatch.context() as patched:
@@ -253,8 +253,8 @@ def statements(work: Any) -> int:
 
 
 def plant(person: Person, root: str, deep: int, wide: int) -> None:
-    """A chain of `deep` threads below `root`, and `wide` children of the last, by SQL: the builder
-    would take a minute."""
+    """A chain of `deep` threads below `root`, and `wide` children of the last, by SQL, because the
+    builder would take a minute."""
     make_thread(person.actor, root)
     for number in range(deep):
         above = f"{root}-d{number - 1}" if number else root
@@ -276,7 +276,7 @@ def test_delete__deep_and_wide_tree__uses_as_many_statements_as_a_small_one(alic
     report: list[threads.ThreadDeletion] = []
     large = statements(lambda: report.append(delete(alice, "large", children="cascade")))
     assert report[0].threads == 1001
-    # The trail is inserted in pieces.
+    # Audit rows and changes are inserted in batches.
     assert large <= small + 30
     assert left() == []
     assert AuditRow.objects.filter(action="thread.delete").count() == 1001 + 4
@@ -294,7 +294,7 @@ def test_lineage__long_chain__refuses_a_cycle_and_returns_all_ancestors(alice: P
 
 
 def test_ancestor__missing__is_not_included(family: Person) -> None:
-    """The reference checks for it at each save; here the database does not let it happen."""
+    """The reference implementation checks it at each save; here the database prevents it."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         with pytest.raises(IntegrityError):
@@ -314,7 +314,7 @@ def test_create__again_after_its_parent_was_deleted__returns_the_stored_thread(
 
 
 def test_delete__any_content__remains_only_in_the_history_of_entries(alice: Person) -> None:
-    """Deleted entries keep their history; nothing else of a thread stays."""
+    """Deleted entries keep their history; nothing else of a thread remains."""
     a, secret = alice.actor, "canary-7fd1"
     builders.make_namespace(a, "notes")
     builders.make_state_key(a, "plan")
@@ -373,7 +373,7 @@ def test_race__delete_commits_and_children__is_never_an_error(family: Person) ->
 def test_race__work_on_a_child_and_locks_of_its_parent__both_succeed(
     family: Person, verb: str
 ) -> None:
-    """At the end of work PostgreSQL looks at the parent of a thread that it changed twice."""
+    """At commit PostgreSQL checks the parent of a thread that was changed twice."""
     a = family.actor
     parent(family, "grandchild", "root")
     Thread.objects.update(resource_id="x")

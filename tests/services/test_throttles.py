@@ -31,7 +31,7 @@ def test_call__beyond_the_limit__is_429_with_retry_after(alice: Person) -> None:
     secret, _ = limited(alice, 3)
     answers = [call(secret, "GET", "/me") for _ in range(4)]
     assert [a.status_code for a in answers] == [200, 200, 200, 429]
-    # A third of a minute fills one call.
+    # One call refills in twenty seconds.
     assert 1 <= int(answers[3]["Retry-After"]) <= 20
     assert answers[3]["Content-Type"] == "application/problem+json"
     assert answers[3].json()["limit"] == 3
@@ -57,7 +57,7 @@ def test_bucket__time_passes__refills_evenly(alice: Person) -> None:
         throttles.forget_leases()
     with pytest.raises(RateLimited):
         throttles.spend(token_id, 60)
-    # Two seconds ago by the database's clock: two calls are there again.
+    # Two seconds ago by the database's clock: two calls are available again.
     from datetime import timedelta
 
     from django.db.models import F
@@ -71,7 +71,7 @@ def test_bucket__time_passes__refills_evenly(alice: Person) -> None:
 
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """What was asked of the bucket, statement by statement."""
+    """The number of calls taken from the bucket, per statement."""
     asked: list[int] = []
     real = throttles.take_tokens
 
@@ -111,9 +111,10 @@ def test_bucket__slow_client_of_many_processes__is_counted_per_call(
 ) -> None:
     _, token_id = limited(alice, 600)
     for _ in range(300):
-        throttles.forget_leases()  # another process
+        throttles.forget_leases()  # as in another process
         throttles.spend(token_id, 600)
-    monkeypatch.setattr(throttles, "_LEASE", 0.0)  # each call comes more than a second later
+    # each call is more than a second after the previous one
+    monkeypatch.setattr(throttles, "_LEASE", 0.0)
     for _ in range(299):
         throttles.spend(token_id, 600)
     assert RateBucket.objects.get().level >= 0.5
@@ -136,7 +137,7 @@ def test_bucket__unused_lease__is_returned(
 def test_bucket__last_calls__are_available_to_a_busy_process(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Fewer than it would take at once are still given out one by one."""
+    """Fewer calls than it would take at once are still granted one by one."""
     monkeypatch.setattr(throttles, "_LEASE", 60.0)
     _, token_id = limited(alice, 600)
     assert count_until_refused(token_id, 600) >= 600
@@ -163,7 +164,7 @@ def test_bucket__many_threads_of_a_process__lose_no_call(
 
 @pytest.mark.django_db(transaction=True)
 def test_bucket__many_processes__never_exceed_the_limit(alice: Person) -> None:
-    """Each thread has a connection of its own and holds nothing in advance."""
+    """Each thread has its own connection and no reserved calls."""
     _, token_id = limited(alice, 20)
     gate, allowed = threading.Barrier(8), []
 
@@ -181,5 +182,5 @@ def test_bucket__many_processes__never_exceed_the_limit(alice: Person) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    # What filled while they ran may be there too: at most one call in three seconds.
+    # Including calls that were refilled meanwhile: at most one in three seconds.
     assert 20 <= len(allowed) <= 22

@@ -1,4 +1,4 @@
-"""Tickets: the first decision wins, the last one wakes the run."""
+"""Tickets: the first decision wins, the last one resumes the run."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ def expire(ticket_id: str) -> None:
 
 
 def test_due__ticket_of_an_earlier_wait__counts(alice: Person) -> None:
-    """Or its run would wait for ever for an answer that nobody can give any more."""
+    """Otherwise its run would wait forever for an answer that is no longer possible."""
     make_thread(alice.actor, "t1")
     make_run(alice.actor, "t1", "r1")
     for number in (1, 2):
@@ -351,7 +351,8 @@ def test_mirror__opened_and_decided__follows_the_reference_implementation(waitin
 
 
 def test_mirror__call_has_ended__keeps_the_agents_value(waiting: Person) -> None:
-    """A move that the reference forbids is skipped in state; the decision stands."""
+    """A transition that the reference implementation forbids is skipped in the state; the decision
+    is stored."""
     put = {"call_id": "c1", "tool_name": "refund", "status": "cancelled", "updated_at": 5}
     builders.commit(waiting.actor, "r1", {"__runtime.tool_call_states": {"put": put}})
     assert decide(waiting, "k1").status == "resumed"

@@ -1,4 +1,4 @@
-"""Times follow versions, however long a transaction was open before it wrote."""
+"""Times are in the order of versions, however long a transaction was open before it wrote."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def restore(person: Person) -> Any:
     return restores.restore_entries(actor=person.actor, at=first, namespace="notes")
 
 
-# Each changes notes/k whatever stands there.
+# Each changes notes/k whatever its value.
 BLIND: dict[str, Write] = {
     "put": lambda p: put(p.actor, "notes", "k", "late"),
     "put if changed": lambda p: put(
@@ -74,7 +74,7 @@ def clock() -> datetime:
 
 
 def times() -> list[datetime]:
-    """Of the versions of notes/k in their order; and the entry tells the same."""
+    """The times of the versions of notes/k in order; the entry must have the last one."""
     rows = EntryRevision.objects.filter(entry__key="k").order_by("version")
     found = list(rows.values_list("at", flat=True))
     entry = Entry.objects.get(key="k")
@@ -118,7 +118,7 @@ def test_times__recreated_in_a_transaction_open_before__begin_after_the_deletion
 def test_times__statement_that_waited_for_the_lock__are_in_the_order_of_versions(
     alice: Person, name: str
 ) -> None:
-    """The lock is held before the other's version is made: the time is taken behind the lock."""
+    """The lock is held before the other's version is created: the time is taken after the lock."""
     make_namespace(alice.actor, default={})
     put(alice.actor, "notes", "k", {"v": 1})
     if name == "restore":
@@ -138,7 +138,7 @@ def test_times__statement_that_waited_for_the_lock__are_in_the_order_of_versions
     with transaction.atomic():
         list(Entry.objects.filter(key="k").select_for_update().values_list("pk"))
         waiting.start()
-        # A transaction sees only the backends that there were at its first look.
+        # A transaction sees only the connections that existed at its first query of the view.
         assert connected.wait(PATIENCE)
         wait_for(holds_up, "the other waits for the row")
         put(alice.actor, "notes", "k", {"v": 3})

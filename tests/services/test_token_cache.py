@@ -1,4 +1,4 @@
-"""Remembered credentials: never past a revocation."""
+"""Cached credentials are never used after a revocation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.project.running import wait_for
 
 @pytest.fixture
 def cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[TokenCache]:
-    # Nothing that is waited for here comes of growing old.
+    # No entry of the cache expires while the test waits.
     monkeypatch.setattr(token_cache, "SECONDS", 3600.0)
     made = TokenCache()
     made.enabled = True
@@ -26,7 +26,7 @@ def cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[TokenCache]:
 
 
 def remembers(cache: TokenCache, person: Person) -> bool:
-    """Whether a call of hers is right and leaves something in the cache."""
+    """Whether a call with her token succeeds and is cached."""
     return call(person.token, "GET", "/me").status_code == 200 and bool(cache._held)
 
 

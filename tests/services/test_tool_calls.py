@@ -1,4 +1,4 @@
-"""The mirror of tool calls stays as small as what can still go on."""
+"""The state key of tool calls contains only calls that can still be resumed."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_start__calls_of_previous_runs__only_resumable_ones_are_kept(run: Person
 
 
 def test_start__suspended_call_of_a_closed_ticket__is_dropped(run: Person) -> None:
-    """A worker that was late may have put it back."""
+    """A late worker may have written it again."""
     wait(run, "k1")
     decide(run, "k1", {})
     put(run, "c-k1", "suspended", suspension_id="k1")

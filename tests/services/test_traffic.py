@@ -1,4 +1,4 @@
-"""Calls by the minute: what counts as what, that nothing is lost or shown to others."""
+"""Calls per minute: how they are classified, and that none is lost or visible to others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.builders import Person, call, make_namespace, make_thread, put, raw
 
 @pytest.fixture
 def counter(monkeypatch: pytest.MonkeyPatch, db: None) -> Counter:
-    """One of our own, at a clock that stands still: no test meets the end of a minute."""
+    """A counter with a constant clock, so that no test crosses the end of a minute."""
     made = Counter()
     with connection.cursor() as cursor:
         cursor.execute("SELECT extract(epoch FROM now())::float8")
@@ -36,7 +36,7 @@ def counter(monkeypatch: pytest.MonkeyPatch, db: None) -> Counter:
 
 
 def counted(counter: Counter, person: Person) -> tuple[int, int, int]:
-    """Reads, writes and conflicts of a workspace once all is flushed."""
+    """Reads, writes and conflicts of a workspace after a flush."""
     counter.flush()
     rows = Traffic.objects.timed().filter(workspace=person.workspace)
     found = list(rows.values_list("reads", "writes", "conflicts"))

@@ -1,5 +1,5 @@
-"""Whoever validates: a value that is wrong deep inside a recursive schema, and patterns that are too
-large, are refused with little work."""
+"""Limits of validation: a value that is invalid deep inside a recursive schema, and patterns that
+are too large, are refused with little work."""
 
 from __future__ import annotations
 

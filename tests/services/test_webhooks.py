@@ -1,4 +1,4 @@
-"""Webhooks in people's hands: what they may see, their secrets, pause, resume, replay."""
+"""Webhooks: permissions, secrets, pause, resume, replay."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from tests.feeding import wait_for_feed
 from tests.services.faults import fail_everywhere
 from tests.services.racing import race
 
-# The feed shows only what is committed.
+# The feed contains committed changes only.
 pytestmark = pytest.mark.django_db(transaction=True)
 
 URL = "https://example.com/hook"
@@ -60,7 +60,7 @@ def make(actor: Any, **fields: Any) -> Webhook:
 
 
 def pump(hook: Webhook) -> list[WebhookDelivery]:
-    """All its deliveries, in their order, once the feed has been read."""
+    """Read the feed; returns all deliveries of the webhook, in order."""
     feeding.pump(hook)
     return list(WebhookDelivery.objects.filter(webhook=hook).order_by("pk"))
 
@@ -505,7 +505,7 @@ def test_operation__failure_at_any_statement__leaves_nothing_but_an_audit_row(
     put(alice.actor, "notes", "k", 1)
     row = pump(hook)[-1]
     WebhookDelivery.objects.filter(pk=row.pk).update(status="dead", finished_at=Now())
-    # What differs each time would look like something that was left behind.
+    # A random value would look like a row that was left behind.
     monkeypatch.setattr(webhook_secrets.secrets, "token_hex", lambda size: "5a" * size)
     monkeypatch.setattr(webhook_pump, "uuid7", lambda: "the same")
     monkeypatch.setattr(webhook_pump.timezone, "now", lambda: datetime(2026, 1, 1, tzinfo=UTC))

@@ -18,7 +18,8 @@ __all__ = ["folder", "start", "web"]
 def web(
     tmp_path_factory: pytest.TempPathFactory, django_db_setup: None, django_db_blocker: Any
 ) -> Iterator[Running]:
-    """One worker with one thread, on the database of the tests: what waits in a thread shows."""
+    """One worker with one thread, on the database of the tests: a request that blocks the thread is
+    noticed."""
     begun: list[Running] = []
 
     def begin(*arguments: str, **env: str) -> Running:

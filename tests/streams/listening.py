@@ -1,4 +1,4 @@
-"""A client of GET /changes/stream, and a server whose database is the tests' own."""
+"""A client of GET /changes/stream, and a server on the database of the tests."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Listener:
             self._hello()
 
     def _hello(self) -> None:
-        """Read the first block: from then on nothing is missed."""
+        """Read the first block: from then on no change is missed."""
         for line in self._block():
             name, _, value = line.partition(": ")
             if name == "id":
@@ -115,7 +115,7 @@ class Listener:
 
 
 def this_database() -> dict[str, str]:
-    """Where the server of the running test's database is reached: libpq's host, port and user."""
+    """The address of the running test's database: libpq's host, port and user."""
     params = connection.get_connection_params()
     if "host" not in params:
         connection.ensure_connection()
@@ -124,12 +124,13 @@ def this_database() -> dict[str, str]:
 
 
 def web_on_this_database(start: Any, where: dict[str, str] | None = None, **env: str) -> Running:
-    """A web process that serves the database of the running test; `where`: another way to it."""
+    """A web process that serves the database of the running test; `where`: another address of
+    it."""
     url = f"postgresql:///{connection.settings_dict['NAME']}?{urlencode(where or this_database())}"
     server: Running = start(
         *("-m", "project.processes", "web"),
         DATABASE_URL=url,
-        SECRET_KEY=settings.SECRET_KEY,  # sessions of the tests count there
+        SECRET_KEY=settings.SECRET_KEY,  # sessions of the tests are valid there
         PORT=env.pop("PORT", "") or str(free_port()),
         **env,
     )

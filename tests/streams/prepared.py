@@ -1,6 +1,6 @@
 """`python -m tests.streams.prepared`: a database with a workspace, in COMMONHOLD_DATA_DIR.
 
-Prints the workspace's id, a token that sees everything and one narrowed to `team.*`, as JSON.
+Prints the workspace's id, an unrestricted token and one restricted to `team.*`, as JSON.
 """
 
 from __future__ import annotations

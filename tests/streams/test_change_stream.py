@@ -1,4 +1,4 @@
-"""GET /changes/stream through the real server: who may listen, from where, and how it ends."""
+"""GET /changes/stream through the real server: permissions, resuming, and how it ends."""
 
 from __future__ import annotations
 
@@ -262,7 +262,7 @@ def test_stream__token_expires__is_closed(listen, alice) -> None:
 
 
 def test_stream__client_disconnects__releases_everything(listen, web, alice) -> None:
-    """The hub gives its connection back when the last one has gone."""
+    """The hub closes its connection when the last subscriber has gone."""
     for _ in range(5):
         stream = listen(alice.token)
         assert feed_connections() == 1
@@ -288,14 +288,14 @@ def test_stream__client_does_not_read__is_disconnected_and_resumes(web, alice) -
     slow.sendall(f"{request}\r\n\r\n".encode())
     assert slow.recv(10) == b"HTTP/1.1 2"
     fast = Listener(web.port, alice.token, key="after")
-    with connection.cursor() as cursor:  # more than sockets and queues hold
+    with connection.cursor() as cursor:  # more than the buffers of sockets and queues
         cursor.execute(
             "INSERT INTO changes (workspace_id, kind, key)"
             " SELECT %s, 'entry.put', repeat('x', 2000) FROM generate_series(1, 12000)",
             [alice.workspace.pk],
         )
     write(alice, "after")
-    assert fast.take(1)[0].name == "change"  # nobody else has to wait
+    assert fast.take(1)[0].name == "change"  # other clients are not delayed
     fast.close()
 
     got = b""

@@ -1,4 +1,4 @@
-"""`wait=` on a claim, through the real server with a single thread: it parks, and takes what comes."""
+"""`wait=` on a claim, through the real server with a single thread: it waits without the thread."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def items(client: http.client.HTTPConnection) -> list[dict[str, Any]]:
 
 
 def served(post: Post) -> bool:
-    """Whether the one thread is free: the poll before it was parked."""
+    """Whether the one thread is free: the previous long poll does not use it."""
     return items(post("/dispatches/claim", {"agent_id": "nobody"})) == []
 
 

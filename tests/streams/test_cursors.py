@@ -1,4 +1,4 @@
-"""Cursors: what comes back, and what is refused rather than misread."""
+"""Cursors: round trips, and what is refused."""
 
 from __future__ import annotations
 
@@ -70,6 +70,7 @@ def test_resume__older_than_retention__is_expired() -> None:
 
 
 def test_resume__transaction_unknown_to_the_database__is_expired() -> None:
-    """A cursor from before a restore points into the future: silence would hide what is new."""
+    """A cursor from before a restore is in the future: without an error it would hide new
+    changes."""
     with pytest.raises(cursors.ExpiredCursor):
         cursors.resume(cursors.seal(Position(1000, 1), NOW), END, WEEK)

@@ -1,4 +1,4 @@
-"""The hub against a real PostgreSQL: fan-out, order, slow listeners, lost connections."""
+"""The hub against a real PostgreSQL: fan-out, order, slow subscribers, lost connections."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def open_hub(name: str = "test hub") -> psycopg.AsyncConnection[Any]:
 
 
 class Writer:
-    """A connection that writes changes as services do, and decides when they commit."""
+    """A connection that writes changes as services do, and decides when to commit."""
 
     def __init__(self, connection: psycopg.AsyncConnection[Any], workspace: int) -> None:
         self.connection, self.workspace = connection, workspace
@@ -54,7 +54,7 @@ async def writer(person: Person) -> Writer:
 
 
 async def keys_of(listener: Subscription, count: int) -> list[str]:
-    """The next `count` keys; fewer when nothing more comes in time."""
+    """The next `count` keys; fewer if no more arrive in time."""
     found: list[str] = []
     while len(found) < count:
         rows = await listener.take(10)
@@ -65,7 +65,7 @@ async def keys_of(listener: Subscription, count: int) -> list[str]:
 
 
 async def keys_of_now(hub: Hub, person: Person, listener: Subscription) -> list[str]:
-    """What there is once the hub has looked again."""
+    """The keys after another poll of the hub."""
     for _ in range(2):
         _, before = hub.reached(person.workspace.pk)
         while hub.reached(person.workspace.pk)[1] == before:
@@ -125,7 +125,7 @@ def test_hub__early_id_with_late_commit__is_delivered_in_order_and_not_skipped(
             await slow.begin()
             await slow.change("took its id first")
             await fast.change("committed first")
-            # Looks that see the second alone must not hand it out.
+            # Polls that see only the second must not deliver it.
             assert await keys_of_now(hub, alice, listener) == []
             await slow.commit()
 
@@ -253,7 +253,7 @@ def test_hub__no_subscribers__closes_its_connection(alice: Person) -> None:
             assert row is not None
             return int(row[0])
 
-        for _ in range(2):  # and it comes back when asked again
+        for _ in range(2):  # it reconnects at the next subscription
             async with (
                 hub.subscribe(alice.actor, EVERYTHING),
                 hub.subscribe(alice.actor, EVERYTHING),

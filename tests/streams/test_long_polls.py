@@ -1,4 +1,4 @@
-"""`wait=` through the real server: parked polls hold no thread and no connection, and miss nothing.
+"""`wait=` through the real server: waiting polls use no thread and no connection, and miss nothing.
 
 The server of these tests has a single thread: a poll that kept it would block every other request.
 """
@@ -39,7 +39,7 @@ LONG = 30
 
 
 class Poll:
-    """A request under way."""
+    """A request in progress."""
 
     def __init__(self, port: int, token: str, path: str, **headers: str) -> None:
         self.client = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
@@ -87,7 +87,7 @@ def connections(name: str) -> int:
 
 
 def parked() -> bool:
-    """Whether the hub follows the feed: somebody listens."""
+    """Whether the hub follows the feed, which means that there is a subscriber."""
     return connections("commonhold feed") > 0
 
 
@@ -210,7 +210,7 @@ def test_polls__many_waiting__use_no_thread_and_no_connection(poll, web, alice) 
 
 
 def test_poll__written_at_any_moment__is_never_missed(poll, alice) -> None:
-    """The window between the first look and listening is where a naive server sleeps on."""
+    """A change between the first read and the subscription, which a naive implementation misses."""
     for version in range(1, 25):
         one = poll(alice, f"/state/notes/k?wait={LONG}&since={version - 1}")
         writer = threading.Thread(target=_write_through, args=(alice, poll, version))
@@ -260,7 +260,7 @@ def test_sigterm__waiting_polls__return_at_once(start, alice) -> None:
 
 @pytest.mark.parametrize(("path", "version"), [("/state/notes/k?wait=20&since=0", 1)])
 def test_poll__no_event_loop__waits_in_its_thread(alice, path, version) -> None:
-    """Under Django's test client, or any other WSGI server."""
+    """As under Django's test client, or any other WSGI server."""
     writer = threading.Timer(0.2, _put_and_close, (alice,))
     writer.start()
 

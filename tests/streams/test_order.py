@@ -1,5 +1,5 @@
-"""The feed's clock: the changes of one entry come in the order of its versions, whatever the order
-in which overlapping transactions began; those of one transaction come at one moment."""
+"""The feed's clock: the changes of one entry are in the order of its versions, whatever the order
+in which overlapping transactions began; those of one transaction have one position."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def in_another_transaction(work: Callable[[], object]) -> threading.Thread:
 
 
 def begin() -> None:
-    """Take a transaction's number, as any first write does."""
+    """Get a transaction number, as the first write does."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_current_xact_id()")
 
@@ -64,7 +64,8 @@ def test_order__began_first_but_wrote_the_entry_second__is_that_of_versions(alic
 def test_order__began_first_and_waited_for_the_other__is_that_of_versions(
     alice: Person, many: bool
 ) -> None:
-    """The statement's own snapshot is older than the other's end: the clock must look again."""
+    """The statement's own snapshot is older than the end of the other: the clock must be read
+    again."""
     make_namespace(alice.actor, "notes")
     begun, holding = threading.Event(), threading.Event()
 
@@ -121,8 +122,8 @@ def restore(person: Person) -> None:
 def test_feed__transaction_of_several_statements__is_visible_at_once(
     alice: Person, monkeypatch: pytest.MonkeyPatch, work: Callable[[Person], None]
 ) -> None:
-    """Somebody else's change lands behind each statement and one of them stays open: a reader whose
-    horizon lies in the midst of the transaction sees none of it."""
+    """Another change is committed after each statement, and one transaction stays open: a reader
+    whose horizon is in the middle of the transaction sees none of it."""
     monkeypatch.setattr(clearing, "_CHUNK", 1)
     monkeypatch.setattr(restores, "split_by_size", partial(batching.split_by_size, most=1))
     make_namespace(alice.actor, "notes")
@@ -162,7 +163,7 @@ def test_align_feed_clock__changes_of_others__keep_their_position(alice: Person)
 
 
 def test_align_feed_clock__many_changes__reads_its_own_range_only(alice: Person) -> None:
-    """One range of the feed's index, whatever the feed holds."""
+    """One range of the feed's index, however many changes there are."""
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO changes (workspace_id, kind) SELECT %s, 'test.filler'"

@@ -1,4 +1,4 @@
-"""What a real server counts reaches the database."""
+"""The counts of a real server are stored in the database."""
 
 from __future__ import annotations
 

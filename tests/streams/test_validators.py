@@ -1,6 +1,7 @@
-"""The feed's promises under traffic: subscribers come and go, transactions stay open, PostgreSQL dies.
+"""The guarantees of the feed under load: subscribers connect and disconnect, transactions stay
+open, PostgreSQL is killed.
 
-A real server with two workers, on a PostgreSQL of its own that is killed with -9 on the way.
+A real server with two workers, on its own PostgreSQL that is killed with -9 meanwhile.
 """
 
 from __future__ import annotations
@@ -93,8 +94,8 @@ def world(start: Callable[..., Running], folder: Path) -> World:
 
 
 def write_by_api(world: World, seed: int) -> None:
-    """Puts and atomic batches; half of these are several statements, and refused as a whole now and
-    then."""
+    """Puts and atomic batches; half of these are several statements, and are sometimes refused
+    completely."""
     dice = random.Random(seed)
     version: dict[str, int] = {}  # of the writer's own keys
     while not world.over.is_set():
@@ -119,7 +120,7 @@ def write_by_api(world: World, seed: int) -> None:
                     (r["entry"]["key"], r["entry"]["version"]) for r in body.get("results", [])
                 ]
         except BROKEN:
-            continue  # nobody knows: it may be in the feed
+            continue  # the outcome is unknown: it may be in the feed
         assert status in (200, 201, 412, 503), body
         if status == 412:
             version[own] = body["actual"]
@@ -166,7 +167,7 @@ def write_slowly(world: World, seed: int) -> None:
 
 @dataclass
 class Subscriber:
-    """Reads, leaves without a word, comes back with its last id, until it has seen the last one."""
+    """Reads, disconnects, resumes with its last id, until it has received the last change."""
 
     world: World
     seed: int
@@ -188,7 +189,7 @@ class Subscriber:
             except BROKEN:
                 continue
             with stream:
-                if stream.status != 200:  # PostgreSQL is away
+                if stream.status != 200:  # PostgreSQL is down
                     assert stream.status == 503, stream.problem()
                     time.sleep(0.05)
                     continue
@@ -215,7 +216,7 @@ def in_threads(jobs: list[Callable[[], None]]) -> list[threading.Thread]:
 
 
 def play(world: World, *, seed: int, seconds: float, kills: int) -> list[Subscriber]:
-    """Traffic for a while; answers the subscribers when all have seen the last change."""
+    """Run the load for a while; returns the subscribers when all have received the last change."""
     team = world.narrow
     subscribers = [
         *(Subscriber(world, seed + n, lambda item: True) for n in range(3)),
@@ -249,7 +250,7 @@ def play(world: World, *, seed: int, seconds: float, kills: int) -> list[Subscri
 
 
 def has_seen_enough(world: World, subscribers: list[Subscriber]) -> bool:
-    """Whether there was traffic of every kind; a slow machine needs longer for it."""
+    """Whether there were changes of every kind; a slow machine needs longer."""
     resumed = all(subscriber.connections > 1 for subscriber in subscribers)
     return resumed and len(world.transactions) > 20 and world.conditional > 10
 
@@ -278,7 +279,7 @@ def check(world: World, subscribers: list[Subscriber], seed: int) -> None:
         assert validators.broke_ordered(history, reference) == []
         assert validators.broke_unique(history) == []
         assert validators.broke_reliable(history, reference, subscriber.wanted) == []
-    for subscriber in subscribers[:3]:  # those that want whole transactions
+    for subscriber in subscribers[:3]:  # those that require complete transactions
         assert validators.broke_atomic(subscriber.history, world.transactions) == []
 
 

@@ -1,7 +1,8 @@
-"""What the feed promises to every subscriber, as functions that name what broke (etcd's words).
+"""The guarantees of the feed to every subscriber, as functions that return violations (in the terms
+of etcd).
 
-A history is what one subscriber saw over all its connections, in the order it saw it. `reference` is
-the whole feed, read once after everything had settled.
+A history is what one subscriber received over all its connections, in order. `reference` is the
+whole feed, read once at the end.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ Item = dict[str, Any]
 
 
 def broke_ordered(history: Sequence[Item], reference: Sequence[Item]) -> list[str]:
-    """Everybody sees the changes in the one order of the feed."""
+    """All subscribers receive the changes in the order of the feed."""
     place = {item["cursor"]: number for number, item in enumerate(reference)}
     places = [place.get(item["cursor"], -1) for item in history]
     return [
@@ -27,7 +28,7 @@ def broke_ordered(history: Sequence[Item], reference: Sequence[Item]) -> list[st
 
 
 def broke_unique(history: Sequence[Item]) -> list[str]:
-    """Nothing comes twice, over any number of resumed connections."""
+    """No change is received twice, over any number of resumed connections."""
     times = Counter(item["cursor"] for item in history)
     return sorted(cursor for cursor, count in times.items() if count > 1)
 
@@ -35,7 +36,7 @@ def broke_unique(history: Sequence[Item]) -> list[str]:
 def broke_reliable(
     history: Sequence[Item], reference: Iterable[Item], wanted: Callable[[Item], bool]
 ) -> list[str]:
-    """Nothing that the subscriber wants is missing, and nothing else comes."""
+    """Every matching change is received, and no other."""
     seen = {item["cursor"] for item in history}
     right = {item["cursor"] for item in reference if wanted(item)}
     return sorted(seen ^ right)
@@ -44,7 +45,7 @@ def broke_reliable(
 def broke_resumable(
     reference: Sequence[Item], places: Iterable[int], read: Callable[[str], Sequence[Item]]
 ) -> list[str]:
-    """From the cursor of any change one reads on exactly behind it."""
+    """From the cursor of any change, reading continues exactly after it."""
     broken = []
     for place in places:
         cursor = reference[place]["cursor"]
@@ -59,8 +60,8 @@ def broke_resumable(
 def broke_atomic(
     history: Sequence[Item], transactions: Iterable[Sequence[tuple[str, int]]]
 ) -> list[str]:
-    """The changes of one transaction come all, and at one moment of the feed's clock: whoever can
-    see one can see them all. Between them are at most those of the same moment."""
+    """All changes of a transaction are received, at one time of the feed's clock: a reader that
+    sees one sees all. Between them are at most changes of the same time."""
     place = {(item["key"], item["version"]): number for number, item in enumerate(history)}
     broken = []
     for changes in transactions:
@@ -76,7 +77,7 @@ def moment(item: Item) -> int:
 
 
 def broke_versions(reference: Iterable[Item]) -> list[str]:
-    """The changes of one entry come in the order of its versions, none skipped."""
+    """The changes of one entry are in the order of its versions, without gaps."""
     last: dict[str, int] = {}
     broken = []
     for item in reference:

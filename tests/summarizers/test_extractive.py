@@ -1,4 +1,4 @@
-"""The built-in summariser: honest, useful, within its limits."""
+"""The built-in summarizer: states what it is, keeps the facts, stays within its limits."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ _SIZE = 1_000_000
 
 
 def test_summary__of_a_megabyte_of_any_text__terminates() -> None:
-    """In a process of its own: an expression that backtracks cannot be stopped from within."""
+    """In another process, because a backtracking expression cannot be interrupted."""
     pieces = [
         "ab12", ".", "-", "_", "@", "1", '"', "a@", "a.", "a@b.", "1,222", "$1.", "5 ", "12.", "\n#",
         "Is it 12345? ", "aaaaaa@bbb ", "<", "{", "[", "\\", "é1", "2024-",

@@ -1,5 +1,5 @@
-"""That a summary keeps what a conversation was about, as benchmarks/compaction.py counts it on recorded
-ones: here on talks of an airline made in code, folded where the default policy folds them."""
+"""A summary keeps the facts of a conversation, as benchmarks/compaction.py measures on recorded
+ones; here on generated conversations of an airline, cut by the default policy."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _POLICY = "# Airline policy\n\n" + "Ask for the user id before you change a book
 
 
 def talk(seed: int, rounds: int) -> list[dict[str, Any]]:
-    """A customer who asks about booking after booking, and an agent who looks each up, names a price
-    and now and then refunds. Always the same for a seed."""
+    """A customer asks about several bookings, and an agent looks each up, names a price and
+    sometimes refunds. Deterministic for a seed."""
     chance = random.Random(seed)
     user = f"{chance.choice(_NAMES)}_{chance.randrange(1_000, 10_000)}"
     messages = [

@@ -1,4 +1,5 @@
-"""The adapters of models against real sockets: good answers, bad ones, none (ADR 11, API7, API10)."""
+"""The adapters of models against real sockets: valid responses, invalid ones, none (ADR 11, OWASP
+API7, API10)."""
 
 from __future__ import annotations
 

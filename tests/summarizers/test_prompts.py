@@ -1,4 +1,5 @@
-"""What a model is shown: no text leaves its frame, and all of it fits the window (ADR 11)."""
+"""The prompt for a model: no text can close its tags, and all of it fits into the window (ADR
+11)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compaction with a real worker process: woken by the commit, and taken over when it dies."""
+"""Compaction with a real worker process: notified by the commit, and taken over when it dies."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_worker__killed_during_a_job__another_continues_after_the_lease(
     make_thread(alice.actor, "t1")
     append(alice.actor, "t1", *conversation(8, rounds=2))
     job = compactions.request_compaction(actor=alice.actor, thread_id="t1")
-    # As a worker leaves it that was killed between its claim and its end.
+    # The state after a worker was killed between its claim and its end.
     Compaction.objects.update(
         status="running", claim=1, attempts=1, lease_expires_at=Now() - timedelta(seconds=1)
     )
@@ -87,7 +87,7 @@ def test_worker__killed_during_a_job__another_continues_after_the_lease(
 
 
 def by_model(alice: Person, receiver: Receiver) -> str:
-    """A job for the model `small` of the config registry, which is asked at the receiver's."""
+    """A job for the model `small` of the config registry, whose provider is the receiver."""
     provider = {
         "adapter": "openai",
         "base_url": f"http://127.0.0.1:{receiver.port}/v1",

@@ -1,4 +1,4 @@
-"""The mailbox's sweep with a real worker process: what a dead claimer held goes back."""
+"""The mailbox's sweep with a real worker process: it requeues the dispatches of dead claimers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_settle__by_a_worker__requeues_dispatches_of_dead_claimers(
     worker()
     job_notifications.notify_worker("state_admin.tasks.mailbox.settle")
     wait_for(lambda: status(made) == "Queued", "the sweep has settled it")
-    # The report is written behind the work.
+    # The report is written after the work.
     wait_for(
         lambda: Sweep.objects.filter(name="settle mailboxes", report__returned=1).exists(),
         "the sweep is on record",

@@ -1,4 +1,4 @@
-"""Webhooks with a real worker process: beat's tick in, requests out, also when the worker dies."""
+"""Webhooks with a real worker process, started by beat's schedule, also when the worker dies."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def make(alice: Person, receiver: Receiver) -> tuple[Webhook, str]:
 
 
 def tick(alice: Person) -> None:
-    """As beat does it every second."""
+    """Start the job, as beat does every second."""
     wait_for_feed(alice.workspace.pk)
     job_notifications.notify_worker("state_admin.tasks.webhooks.tick")
 
@@ -134,7 +134,7 @@ def test_worker__killed_during_a_request__another_repeats_it_and_continues_in_or
         tick(alice)
         wait_for(finished, "all is delivered")
         stuck.set()
-    # At least once: the receiver saw `b` twice, under one id, and nothing out of order.
+    # At least once: the receiver got `b` twice, with one id, and everything in order.
     assert receiver.keys == ["a", "b", "b", "c"]
     ids = [received.headers["webhook-id"] for received in receiver.received]
     assert ids[1] == ids[2]

@@ -1,4 +1,4 @@
-"""Browsers of the three people, and a committed baseline of queries per page."""
+"""Browsers of the three users, and a committed baseline of queries per page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.builders import Person, make_person
 _HANDLER = ClientHandler(enforce_csrf_checks=False)
 
 BASELINE = Path(__file__).with_name("query_counts.json")
-# UPDATE_QUERY_COUNTS=1 writes the file anew; the diff is then reviewed like any other.
+# UPDATE_QUERY_COUNTS=1 writes the file again; its diff is then reviewed.
 UPDATE = "UPDATE_QUERY_COUNTS"
 
 
@@ -54,7 +54,7 @@ def stranger(mallory: Person) -> Client:
 
 @pytest.fixture
 def client() -> Client:
-    """Nobody in particular."""
+    """An anonymous client."""
     nobody = Client()
     nobody.handler = _HANDLER
     return nobody
@@ -62,10 +62,10 @@ def client() -> Client:
 
 @pytest.fixture
 def count_queries(monkeypatch: pytest.MonkeyPatch) -> Callable[[Client, str], int]:
-    """How many statements a page costs: the ORM's, and the hand-written ones beside it."""
+    """The number of statements of a page: the ORM's and the hand-written ones."""
     by_hand = 0
     fetch_all = hot.fetch_all
-    mine = threading.get_ident()  # a server of another test may still answer its browser
+    mine = threading.get_ident()  # a server of another test may still respond to its browser
 
     def counted(*args: object) -> object:
         nonlocal by_hand
@@ -76,7 +76,7 @@ def count_queries(monkeypatch: pytest.MonkeyPatch) -> Callable[[Client, str], in
 
     def count(client: Client, path: str) -> int:
         nonlocal by_hand
-        client.get(path)  # caches of definitions are warm in a living process
+        client.get(path)  # definitions are cached in a running process
         by_hand = 0
         with CaptureQueriesContext(connection) as captured:
             assert client.get(path).status_code == 200

@@ -1,4 +1,5 @@
-"""What the pages of threads, runs and compactions show: one thread that lived, made by services."""
+"""The data of pages about threads, runs and compactions: one thread with a history, created by
+services."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from state_admin.services import compaction_jobs, compactions, plugins, runs
 from state_admin.services.runs import RunChange
 from tests.builders import append, commit, conversation, make_run, make_state_key, make_thread, raw
 
-# Texts that become a script, a tag or an attribute wherever a page forgets to escape.
+# Texts that become a script, a tag or an attribute wherever a page does not escape them.
 HOSTILE = (
     "<script>alert(1)</script>",
     '"><img src=x onerror=alert(1)>',
@@ -61,7 +62,7 @@ def tell(actor: Actor) -> Story:
 
 
 def compact(actor: Actor, thread_id: str) -> Compaction:
-    """A compaction that a worker has done."""
+    """A completed compaction."""
     job = compactions.request_compaction(actor=actor, thread_id=thread_id)
     compaction_jobs.run_compaction(job.public_id)
     return compactions.find_compaction(actor, job.public_id)

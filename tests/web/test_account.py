@@ -1,4 +1,4 @@
-"""Coming in: password with throttling, link that works once, workspace, the look of pages."""
+"""Signing in: password with throttling, one-time link, workspace, preferences."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_login__many_addresses_of_one_subscriber__are_throttled_together(
         assert not refused(f"2001:db8:0:1:{number:x}::1")
     assert refused("2001:db8:0:1:ffff::1")
     assert not refused("2001:db8:0:2::1")
-    # With a zone, as a socket of the link itself says it; and IPv4 in the clothes of IPv6.
+    # With a zone, as link-local sockets report it; and IPv4-mapped IPv6.
     assert not refused("fe80::1%eth0")
     assert not refused("::ffff:192.0.2.1")
     assert set(LoginAttempt.objects.values_list("address", flat=True)) == {
@@ -227,7 +227,7 @@ def test_workspace__chosen__is_shown_if_the_user_is_a_member(
     assert b"in-acme" in admin.get("/namespaces").content
     assert admin.post("/workspaces", {"workspace": "second"}).status_code == 302
     assert b"in-acme" not in admin.get("/namespaces").content
-    assert admin.get("/namespaces/+new").status_code == 403  # only a viewer there
+    assert admin.get("/namespaces/+new").status_code == 403  # a viewer in that workspace
     assert admin.post("/workspaces", {"workspace": "rival"}).status_code == 404
 
 

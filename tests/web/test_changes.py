@@ -1,4 +1,4 @@
-"""The pages Changes and Audit: what they tell, how far back they look, what they cost."""
+"""The pages Changes and Audit: content, search window, number of queries."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from state_admin.services.entries import delete_entry
 from state_admin.web import audit, changes
 from tests.builders import Person, append, make_namespace, make_run, make_thread, put
 
-# The feed shows what is final: nothing of a transaction that is still open.
+# The feed contains only committed changes.
 pytestmark = pytest.mark.django_db(transaction=True)
 
 HTMX = {"HX-Request": "true", "HX-Request-Type": "partial"}

@@ -1,4 +1,4 @@
-"""The pages of compactions: what was folded, undoing it, asking again."""
+"""The pages of compactions: summarized messages, undo, requesting again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The pages of the config registry: who gets them, what they cost, that no secret is on them."""
+"""The pages of the config registry: permissions, number of queries, and that they contain no
+secret."""
 
 from __future__ import annotations
 
@@ -325,7 +326,8 @@ def test_form__one_field__changes_only_that(agent: Person, admin: Client) -> Non
     assert admin.post(url, sent | emptied).status_code == 302
     left = AGENT.keys() - {"sections", "allowed_tools", "backend"} | {"id"}
     assert stored(agent, Kind.AGENTS, "planner").keys() == left
-    for typed, means in (("[]", []), ("null", None)):  # neither is the same as nothing: all tools
+    # neither is the same as an absent value, which means all tools
+    for typed, means in (("[]", []), ("null", None)):
         admin.post(url, form_of(admin, url).sent | {"answer/allowed_tools": typed})
         assert stored(agent, Kind.AGENTS, "planner")["allowed_tools"] == means
 

@@ -1,4 +1,4 @@
-"""/docs: the site that `make docs` built, for anyone."""
+"""/docs: the site that `make docs` built, public."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bulk actions of the browser: asked first, done at what was seen, told per row, taken back."""
+"""Bulk actions of the state browser: confirmation, expected versions, a report per row, undo."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def confirm(client: Client, **data: Any) -> Any:
 
 
 def undo(page: str) -> tuple[str, dict[str, str]]:
-    """Where the Undo button of a page leads, and with what."""
+    """The URL and the fields of a page's Undo button."""
     form = re.search(r'<form method="post" action="([^"]+)" data-undo>(.*?)</form>', page, re.S)
     assert form, page
     fields = re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', form[2])

@@ -1,4 +1,4 @@
-"""Writing one entry by hand: saved, refused, conflicting, undone."""
+"""Editing an entry: saved, refused, in conflict, undone."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def save(client: Client, value: Any, base: int, **fields: Any) -> Any:
 
 
 def undo_fields(client: Client, path: str) -> tuple[str, dict[str, str]]:
-    """What the Undo button on the page at `path` posts."""
+    """The fields that the Undo button on the page at `path` posts."""
     page = client.get(path).content.decode()
     form = re.search(r'<form method="post" action="([^"]+)" data-undo>(.*?)</form>', page, re.S)
     assert form, page

@@ -1,4 +1,4 @@
-"""Reading entries: any key, any value, the past, the list and its filters."""
+"""Pages of entries: any key, any value, the past, the list and its filters."""
 
 from __future__ import annotations
 

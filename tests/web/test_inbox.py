@@ -1,4 +1,4 @@
-"""The inbox: what is asked, the generated form, mistakes at their fields, races that are lost."""
+"""The inbox: tickets, the generated form, mistakes at their fields, lost races."""
 
 from __future__ import annotations
 

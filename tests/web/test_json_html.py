@@ -1,4 +1,4 @@
-"""JSON for people: indentation that loses nothing, trees that escape, lines of pointers."""
+"""JSON on pages: lossless indentation, escaped trees, lines of pointers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from state_admin.templatetags.json_html import diff_table, json_tree, pretty, sc
 from state_admin.web.json_lines import line_of
 from tests.domain import strategies
 
-# A machine that is busy with other tests draws slowly; that says nothing about these.
+# A busy machine generates examples slowly, which is not a failure of these tests.
 patient = settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 
 

@@ -49,7 +49,7 @@ def address(name: str, kind: str) -> str:
 
 
 def check(name: str, client: Client, alice: Person) -> None:
-    """The CSV has the rows of the JSON, of which there are some; what a row lacks is an empty cell."""
+    """The CSV has the rows of the JSON, at least one; an absent field is an empty cell."""
     fill(alice)
     items = client.get(address(name, "json")).json()["items"]
     rows = read_csv(client, address(name, "csv"))
@@ -68,7 +68,8 @@ def test_list__csv__has_the_fields_and_rows_of_the_json(
 def test_changes__csv__has_the_fields_and_rows_of_the_json(
     transactional_db: None, admin: Client, alice: Person
 ) -> None:
-    """The feed shows what is committed only, so a transaction around the test would hide it."""
+    """The feed contains committed changes only, so a transaction around the test would hide
+    them."""
     check("change-list", admin, alice)
 
 
@@ -142,7 +143,7 @@ def test_cell__value__is_readable(value: object, shown: str) -> None:
 
 
 def items(client: Client, path: str) -> list[dict[str, Any]]:
-    """All of a list as JSON, page by page."""
+    """All items of a list as JSON, page by page."""
     found = []
     while path:
         answer = client.get(path)
@@ -152,7 +153,7 @@ def items(client: Client, path: str) -> list[dict[str, Any]]:
     return found
 
 
-# By the list, what the least role is that may read it.
+# The lowest role that may read a list.
 ADMINS = {"audit-list", "member-list", "token-list"}
 
 

@@ -1,4 +1,4 @@
-"""The mailbox page: what waits and what was given up, and what people do about it."""
+"""The mailbox page: queued and dead dispatches, and the actions on them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.web.test_threads import htmx, page
 
 @pytest.fixture
 def box(alice: Person) -> dict[str, str]:
-    """A dead letter and a claimed one on t1, a queued one on t2, by status."""
+    """A dead letter and a claimed dispatch on t1, a queued one on t2, by status."""
     make_thread(alice.actor, "t1", title=HOSTILE[0])
     make_thread(alice.actor, "t2")
     make_run(alice.actor, "t1", "r1", agent_id="planner")

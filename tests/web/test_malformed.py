@@ -1,4 +1,4 @@
-"""Requests that no browser of ours sends: an answer that says so, never a 500."""
+"""Requests that no browser sends from these pages: an error response, never a 500."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _IGNORED = {"csrfmiddlewaretoken"}
 
 
 class Forms(HTMLParser):
-    """The forms of a page: where they post to, and the names of what they send."""
+    """The forms of a page: their targets, and the names of their fields."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -49,14 +49,14 @@ class Forms(HTMLParser):
 
 
 def asked_names(path: str) -> list[str]:
-    """What the view of an address, or another of its module, reads of a request."""
+    """The parameters that the view of a URL, or another view of its module, reads."""
     view = inspect.unwrap(resolve(urlsplit(path).path).func)
     source = Path(inspect.getfile(view)).read_text()
     return sorted(set(_READ.findall(source)))
 
 
 def bad_pages(bad: str) -> Iterator[str]:
-    """Each page with each parameter of its query, or that its code reads, gone bad."""
+    """Each page with each parameter of its query, or that its code reads, made invalid."""
     for page in PAGES:
         root, _, query = page.partition("?")
         given = dict(parse_qsl(query))
@@ -65,7 +65,7 @@ def bad_pages(bad: str) -> Iterator[str]:
 
 
 def bad_addresses(bad: str) -> Iterator[str]:
-    """Each address of the pages with all its parts gone bad."""
+    """Each URL of the pages with all its parts made invalid."""
     for pattern in urlpatterns:
         name = getattr(pattern, "name", None)
         parts = getattr(pattern.pattern, "converters", {}) or pattern.pattern.regex.groupindex
@@ -75,11 +75,11 @@ def bad_addresses(bad: str) -> Iterator[str]:
         try:
             yield reverse(f"web:{name}", kwargs=given)
         except NoReverseMatch:
-            continue  # only numbers stand there
+            continue  # only numbers are accepted there
 
 
 def status(client: Client, method: str, path: str, data: dict[str, str] | None = None) -> int:
-    """The status of the answer; what the request wrote is taken back."""
+    """The status of the response; what the request wrote is rolled back."""
     with transaction.atomic():
         response: Any = client.generic(
             method,

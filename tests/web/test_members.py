@@ -1,4 +1,5 @@
-"""The pages of access: members, one's sessions, rotation, and why somebody may do something."""
+"""The pages of access: members, one's own sessions, rotation, and the explanation of
+permissions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GET /metrics: who gets it, what is in it, what it costs."""
+"""GET /metrics: access, content, number of statements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Namespaces by hand: register, change with a look at what breaks, unregister and back."""
+"""The pages of namespaces: register, change with a preview of invalid entries, unregister and
+undo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What needs a person: how many of each kind, since when the oldest waits, and where to go."""
+"""The overview: how many items of each kind need attention, the oldest of each, and its link."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.web.test_threads import page
 
 
 def sums(client: Client) -> dict[str, tuple[str, str]]:
-    """The number and the address of each kind, by its words."""
+    """The number and the URL of each kind, by its label."""
     found = re.findall(
         r'<a class="stat" href="([^"]+)"><span><span class="pill" data-state="[^"]*">([^<]+)</span>'
         r"</span><strong>([^<]+)</strong>",

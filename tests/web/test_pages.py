@@ -1,4 +1,4 @@
-"""Every page: who gets it, what it costs, what a stranger learns."""
+"""Every page: permissions, number of queries, what non-members see."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_page__viewer__can_read_but_not_edit(name: str, viewer: Client) -> None:
     assert viewer.get(PAGES[name]).status_code == (403 if refused else 200)
 
 
-# Of the pages that the browser tests visit, by the name of the address. Others are everybody's.
+# Of the pages that the browser tests visit, by URL name. The others are open to every role.
 ADDRESSES = {
     Role.EDITOR: {
         "compaction-undo", "entry-delete", "entry-edit", "entry-new", "entry-restore",

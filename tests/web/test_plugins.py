@@ -1,4 +1,4 @@
-"""The page of state keys and plugins: whose they are, who holds them, and the uninstall preview."""
+"""The page of state keys and plugins: owners, numbers of threads, and the uninstall preview."""
 
 from __future__ import annotations
 

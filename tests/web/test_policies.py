@@ -1,4 +1,4 @@
-"""The pages of compaction policies: what is said, what holds, saying it, and the preview."""
+"""The pages of compaction policies: what is set, what applies, changing it, and the preview."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages that the `type` of a problem document names."""
+"""The pages that the `type` of a problem document links to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every page has a committed count of its queries: the ones that no other test measures are here."""
+"""Every page has a committed count of its queries; those that no other test measures are here."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ PAGES = {
 }
 ANONYMOUS = {"login", "login by link"}
 
-# Under which key each address that answers GET is counted: its own or, of several, the dearest.
+# The key under which each URL that supports GET is counted: its own or, of several, the most
+# expensive.
 ROUTES = {
     "access": "access",
     "audit-diff": "audit, difference",
@@ -173,7 +174,7 @@ NOT_COUNTED = {
 
 
 def answers_get(view: Callable[..., Any]) -> bool:
-    """Whether a view takes GET: its decorator refuses other methods and says which it takes."""
+    """Whether a view supports GET, which its decorator determines."""
     answer = view(RequestFactory().generic("BREW", "/"))
     assert answer.status_code == 405, view
     return "GET" in answer["Allow"]
@@ -186,7 +187,7 @@ def alice(one_alice: Person, db: None) -> Person:
 
 @pytest.fixture(scope="module")
 def house(one_alice: Person) -> dict[str, str]:
-    """All that the pages show, and the ids in their addresses."""
+    """All data that the pages show, and the ids in their URLs."""
     fill(one_alice)
     make_token(one_alice)
     return {

@@ -1,4 +1,4 @@
-"""The questions before old snapshots and versions go, and the pin that keeps one."""
+"""The confirmations before old snapshots and versions are removed, and the pin that keeps one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages that say what a run knew, and who read a version."""
+"""The pages about the context of a run, and about the readers of a version."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PAGES = {
 
 @pytest.fixture
 def run(alice: Person) -> Person:
-    """r1 read v1 of notes/global in step 2; v2 came after."""
+    """r1 read v1 of notes/global in step 2; v2 was written later."""
     make_namespace(alice.actor, "notes")
     make_thread(alice.actor, "t1")
     make_run(alice.actor, "t1", "r1", agent_id="helper")

@@ -1,4 +1,4 @@
-"""The pages of runs: stuck ones in words, the ways out, tickets."""
+"""The pages of runs: stuck reasons as text, recovery, tickets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
 def minutes(count: float) -> datetime:
-    """A moment that many minutes before NOW."""
+    """The time so many minutes before NOW."""
     return NOW - timedelta(minutes=count)
 
 

@@ -1,4 +1,4 @@
-"""Saved views beside the lists: kept filters, never an address of elsewhere."""
+"""Saved views beside the lists: they store filters, never a URL."""
 
 from __future__ import annotations
 

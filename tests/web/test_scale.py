@@ -1,5 +1,5 @@
-"""What pages cost with much stored, without a clock: how PostgreSQL means to answer them, and how
-large they are. `python -m benchmarks.pages` has the milliseconds."""
+"""The cost of pages with much data, without a clock: PostgreSQL's plans, and the size of the pages.
+`python -m benchmarks.pages` measures milliseconds."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tests.builders import (
 from tests.e2e.pages import fill
 
 SIZE = Size(entries=50_000, threads=1_000, messages=20_000, value_mb=5)
-# With at least so many rows each.
+# Tables with at least so many rows each.
 LARGE = {"entries", "entry_revisions", "changes", "audit", "messages", "revisions", "state_values"}
 # More than a window of the lists, less than a table.
 MOST_SORTED = 12_000
@@ -90,7 +90,7 @@ def test_pages__many_rows__no_table_is_read_or_sorted_completely(
     page = ""
 
     def note(statement: str, parameters: Any) -> None:
-        # What the ORM writes out differs by its values only.
+        # Statements of the ORM differ by their values only.
         asked.setdefault(re.sub(r"\d+", "", statement), (page, statement, parameters))
 
     def noted(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:

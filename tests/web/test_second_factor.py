@@ -32,13 +32,13 @@ GOOD = "correct horse battery staple"
 
 @pytest.fixture
 def clock() -> Iterator[time_machine.Coordinates]:
-    """A clock that stands, in the middle of a code's half minute, until a test moves it."""
+    """A constant clock, in the middle of a code's half minute, until a test moves it."""
     with time_machine.travel(1_800_000_015, tick=False) as found:
         yield found
 
 
 def code_of(secret: str, *, steps: int = 0) -> str:
-    """What the app shows now, or so many half minutes later."""
+    """The code that the app shows now, or so many half minutes later."""
     return format_hotp_value(hotp_value(secret, int(time.time()) // 30 + steps))
 
 
@@ -89,7 +89,7 @@ def test_enrol__correct_code_and_password__shows_recovery_codes_once(
     page = client.get("/sign-in/totp").content.decode()
     assert 'src="data:image/svg+xml;base64,' in page
     secret = shown_secret(client)
-    assert secret == shown_secret(client)  # loading the page again keeps what was scanned
+    assert secret == shown_secret(client)  # reloading the page keeps the scanned secret
     response = client.post("/sign-in/totp", {"code": code_of(secret), "password": GOOD})
     assert response.status_code == 201
     assert "no-store" in response["Cache-Control"]
@@ -480,7 +480,7 @@ def test_rotate__used_codes_and_failures__are_kept(
 def test_rotate__imported_codes__are_re_encrypted(
     known: Person, secret: str, settings: Settings
 ) -> None:
-    """As allauth keeps those that came from another system."""
+    """As allauth stores those imported from another system."""
     sealing = second_factors.Sealing()
     Authenticator.objects.filter(type="recovery_codes").update(
         data={"migrated_codes": [sealing.encrypt("12345678"), sealing.encrypt("87654321")]}

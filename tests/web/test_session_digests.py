@@ -1,4 +1,5 @@
-"""A copy of the database signs nobody in: rows of sessions hold the digest of the cookie only."""
+"""A copy of the database cannot be used to sign in: rows of sessions have only the digest of the
+cookie."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The frame: navigation, counts, errors, health, and the rules of templates and vendored files."""
+"""The frame of pages: navigation, counts, errors, health, and the rules of templates and vendored
+files."""
 
 from __future__ import annotations
 

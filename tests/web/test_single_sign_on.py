@@ -1,4 +1,4 @@
-"""Signing in by an OpenID Connect provider (tests/providing.py), and who gets in that way."""
+"""Signing in with an OpenID Connect provider (tests/providing.py), and who may."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ def provider(settings: Settings) -> Iterator[Provider]:
 
 @pytest.fixture
 def ann(db: None) -> Person:
-    """A member whose name is her address."""
+    """A member whose name is her email address."""
     return make_person("alice@acme.example", "acme", Role.EDITOR)
 
 
 def to_provider(client: Client, path: str = "/login/oidc") -> str:
-    """Where our server sends the browser."""
+    """The URL to which the server redirects the browser."""
     response = client.get(path)
     assert response.status_code == 302, response.content
     return response["Location"]
 
 
 def back(client: Client, url: str) -> Any:
-    """What the provider's answer makes of our server."""
+    """The server's response to the provider's redirect."""
     answer = requests.get(url, allow_redirects=False, timeout=PATIENCE)
     parts = urlsplit(answer.headers["Location"])
     return client.get(f"{parts.path}?{parts.query}")
@@ -238,7 +238,7 @@ def test_new_user__created_by_another_way__gets_no_role(
     client: Client, provider: Provider, alice: Person, settings: Settings
 ) -> None:
     settings.OIDC = replace(settings.OIDC, domains=("acme.example",), workspace="acme")
-    ensure_user("alice@acme.example")  # whoever made it may know its password
+    ensure_user("alice@acme.example")  # the user who created it may know its password
     assert sign_in(client).status_code == 403
     assert not Membership.objects.filter(user__username="alice@acme.example").exists()
 
@@ -422,7 +422,7 @@ def test_link__after_the_password__account_can_sign_in(
     assert "Linked. You can sign in with" in client.get("/sign-in").content.decode()
     other = Client()
     assert sign_in(other)["Location"] == "/"
-    assert client.get("/login/oidc?link")["Location"] == "/sign-in"  # one link for one password
+    assert client.get("/login/oidc?link")["Location"] == "/sign-in"  # a password permits one link
     assert client.post("/sign-in/oidc/unlink", {"password": "wrong"}).status_code == 422
     client.post("/sign-in/oidc/unlink", {"password": GOOD})
     assert sign_in(Client()).status_code == 403

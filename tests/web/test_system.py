@@ -1,4 +1,4 @@
-"""The page System: what the house says of itself, to whom, and that no secret is in it."""
+"""The page System: its content by role, and that it contains no secret."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_system__queues__are_counted_over_all_workspaces(
 
 @pytest.fixture
 def sleeper(transactional_db: None) -> Iterator[None]:
-    """A statement that runs as long as the test, with a text that only some may see."""
+    """A statement that runs as long as the test, with a text that only some users may see."""
     thread = threading.Thread(target=_sleep)
     thread.start()
     yield
@@ -160,7 +160,7 @@ def _sleep() -> None:
 
 def _running(client: Client) -> str:
     while "SELECT" not in (shown := page(client, "/system")):
-        pass  # the other connection has not begun
+        pass  # the other connection has not started
     return shown
 
 
@@ -187,7 +187,7 @@ def test_administers_all__user__requires_each_workspace(alice: Person, bob: Pers
 
 
 def test_slow_statements__from_pg_stat_statements__are_those_with_the_most_time(db: None) -> None:
-    """A table in the place of the extension's view, which the embedded PostgreSQL does not have."""
+    """A table replaces the extension's view, which the embedded PostgreSQL does not have."""
     with connection.cursor() as cursor:
         cursor.execute(
             "CREATE TABLE pg_stat_statements (dbid oid, query text, calls bigint,"

@@ -1,4 +1,4 @@
-"""Forking from the State tab, and the lineage that the pages show."""
+"""Forking from the State tab, and the lineage that pages show."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_fork__confirmed__is_a_new_thread(admin: Client, alice: Person) -> None:
     assert f"first {count} messages" in asked
     found = re.search(r'name="fork" value="([^"]+)"', asked)
     assert found is not None
-    for _ in range(2):  # sent twice, made once
+    for _ in range(2):  # sent twice, created once
         answer = admin.post("/thread/fork/t1?at=3", {"fork": found[1], "reason": "what if"})
         assert answer["Location"] == f"/threads/{found[1]}?tab=state"
     assert Thread.objects.count() == 3

@@ -1,4 +1,4 @@
-"""Every page of threads, runs, compactions, tokens: who gets it, what it costs, what it hides."""
+"""Every page of threads, runs, compactions, tokens: permissions, number of queries, hidden data."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ PAGES = {
 }
 EDITORS_ONLY = {"thread, restore", "thread, fork", "run, cancel", "compaction, undo"}
 ADMINS_ONLY = {"thread, delete", "tokens", "plugin, uninstall", "plugin, install"}
-# Lists answer everybody, each with their own rows.
+# Lists are open to every member, each with its own rows.
 LISTS = {
     "threads", "threads, filtered", "threads, stuck", "threads as JSON", "runs", "runs, filtered",
     "runs as JSON", "compactions", "compactions as JSON", "policies", "policy of the workspace",
@@ -159,7 +159,7 @@ def test_post__lower_role__is_refused(
 
 @pytest.mark.parametrize("path", POSTS)
 def test_post__non_member__is_404(path: str, stranger: Client, story: Story) -> None:
-    if path == "/tokens":  # makes one of their own
+    if path == "/tokens":  # creates a token of its own
         pytest.skip("the list of tokens is everybody's own")
     path = path.replace(JOB, story.compaction.public_id)
     response = stranger.post(path, {"action": "resume", "payload": '{"approved": true}'})

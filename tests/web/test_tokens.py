@@ -1,4 +1,4 @@
-"""The page of API tokens: the secret is seen once, narrowing holds, revoking is final."""
+"""The page of API tokens: the secret is shown once, restrictions apply, revoking is final."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FORM = {"name": "ci", "role": "editor", "namespaces": "", "thread_prefixes": "",
 
 
 def make(client: Client, **changes: str) -> tuple[str, str]:
-    """Make a token on the page; the page and the secret on it."""
+    """Create a token on the page; returns the page and the secret on it."""
     response = client.post("/tokens", FORM | changes)
     assert response.status_code == 201
     shown = response.content.decode()

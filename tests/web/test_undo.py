@@ -1,4 +1,5 @@
-"""Undo beside the pages of entries: config, marks of revisions, roles, policies, namespaces."""
+"""Undo on pages other than those of entries: config, marks of revisions, roles, policies,
+namespaces."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ def offers_undo(client: Client, path: str) -> bool:
 
 
 def press_undo(client: Client, path: str) -> str:
-    """Press the Undo that the page at `path` offers; answers the page it leads to."""
+    """Press the Undo that the page at `path` offers; returns the page that follows."""
     url, fields = undo_fields(client, path)
     response: Any = client.post(url, fields, follow=True)
     assert response.status_code == 200

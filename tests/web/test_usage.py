@@ -1,4 +1,4 @@
-"""The page of usage, its charts, and the lines on other pages."""
+"""The usage page, its charts, and the sparklines on other pages."""
 
 from __future__ import annotations
 

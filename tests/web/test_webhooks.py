@@ -1,4 +1,5 @@
-"""The pages of webhooks: a secret seen once, deliveries, replay, and what a viewer does not get."""
+"""The pages of webhooks: a secret shown once, deliveries, replay, and what a viewer does not
+see."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ FORM = {
 
 @pytest.fixture
 def hook(alice: Person) -> Webhook:
-    """One with a delivery of each status."""
+    """A webhook with a delivery of each status."""
     made, _ = webhooks.create_webhook(
         actor=alice.actor,
         name=HOSTILE[0],

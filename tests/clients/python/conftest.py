@@ -1,4 +1,4 @@
-"""The Python client from the tree, and a real server for it."""
+"""The Python client from the source tree, and a real server for it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.streams.conftest import web
 
 __all__ = ["folder", "start", "web"]
 
-# Pauses that no test has to wait for.
+# Retries with pauses too short to slow a test down.
 SWIFT = Retries(first=0.001, longest=0.01)
 
 

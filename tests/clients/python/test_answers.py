@@ -1,4 +1,4 @@
-"""Documents become objects of the classes that are generated from the contract."""
+"""JSON documents become objects of the classes that are generated from the contract."""
 
 from __future__ import annotations
 

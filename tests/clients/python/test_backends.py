@@ -1,4 +1,4 @@
-"""The typed layer without a server: memory and files do what the server does."""
+"""The typed layer without a server: the backends for memory and files behave like the server."""
 
 from __future__ import annotations
 
@@ -319,7 +319,7 @@ def test_record__unknown_members__round_trip() -> None:
 def test_pydantic_model__installed__is_supported_as_a_value(
     backend: MemoryBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only what we use of it: pydantic is no dependency of the server's tests."""
+    """Only the methods that the client uses: pydantic is not a dependency of the server's tests."""
 
     class BaseModel:
         def __init__(self, goal: str = "") -> None:

@@ -138,7 +138,7 @@ def test_address__invalid__is_an_error_message(command: Command) -> None:
 
 
 def edits(tmp_path: Path, source: str) -> str:
-    """An editor that runs a program on the file's JSON, called `it`."""
+    """An editor that runs a program on the file's JSON, named `it`."""
     script = tmp_path / "editor.py"
     script.write_text(
         "import json, os, sys, urllib.request\n"

@@ -1,4 +1,4 @@
-"""The examples of the Python client run as they are, against a real server."""
+"""The examples of the Python client run unchanged against a real server."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CLIENT = BASE_DIR / "clients" / "python"
 
 
 def run(program: str, folder: Path, web: Running, person: Person) -> str:
-    # As a file: dataclasses look the types of their fields up in a module.
+    # As a file, because dataclasses look up the types of their fields in a module.
     (folder / "program.py").write_text(program)
     done = subprocess.run(
         [sys.executable, "program.py"],
@@ -43,7 +43,7 @@ def run(program: str, folder: Path, web: Running, person: Person) -> str:
 
 
 def is_ours(path: Path) -> bool:
-    """Those for frameworks run in compat/, where the framework is installed."""
+    """Examples for frameworks run in compat/, where the framework is installed."""
     imported = re.findall(r"^(?:from|import) (\w+)", path.read_text(), re.MULTILINE)
     return all(find_spec(name) for name in imported)
 

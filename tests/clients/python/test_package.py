@@ -1,4 +1,4 @@
-"""The client stands alone, and says nothing that the API's document does not know."""
+"""The client depends on nothing of the server, and uses only what the OpenAPI document contains."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from project.env import BASE_DIR
 
 HOME = BASE_DIR / "clients/python"
 SOURCES = sorted(HOME.rglob("*.py"))
-# What an adapter may import beyond the rest: by the beginning of its module's or example's name.
+# What an adapter may import in addition, by the prefix of its module's or example's name.
 FRAMEWORKS = {
     "openai_agents": {"agents"},
     "google_adk": {"google", "pydantic_core"},
@@ -153,7 +153,7 @@ def test_client__source__does_not_use_uuid4() -> None:
     assert [path.name for path in package.rglob("*.py") if "import uuid" in path.read_text()] == []
 
 
-# Every verb, with everything that can be said ------------------------------------------------
+# Every method, with all its arguments ------------------------------------------------------
 
 
 def verbs() -> Iterator[Any]:

@@ -111,7 +111,7 @@ def test_edit__unknown_members__are_kept(team: Commonhold) -> None:
 
 
 def test_edit_by_function__hundred_concurrent__lose_nothing(team: Commonhold) -> None:
-    """Lost updates are what shared state without compare-and-set is known for."""
+    """Without compare-and-set, concurrent edits would lose updates."""
     together = threading.Barrier(100)
 
     def count(n: int) -> None:
@@ -214,7 +214,7 @@ class OtherPlan(ProfileKey, key="plan"):
 
 
 def exchange(state: Commonhold) -> None:
-    """A worker of either version works on what the other one wrote."""
+    """Workers of both versions process each other's values."""
     with state.edit(NewPlan, "k") as new:
         new.goal, new.budget = "Ship", 5.5
     with state.edit(OldPlan, "k") as old:

@@ -474,7 +474,8 @@ def test_merge__any_two__gives_the_result_of_the_server(
         expected = str(error).partition(": ")[0]
         with pytest.raises(StateError) as caught:
             here[0].merge_parallel(here[1], strategy)
-        # Which of several keys is named first differs: the reference goes by the left branch.
+        # Which of several keys is reported first differs: the reference implementation checks the
+        # left branch.
         told = str(caught.value).partition(": ")[0]
     else:
         merged = here[0].merge_parallel(here[1], strategy)

@@ -1,4 +1,4 @@
-"""Broken networks and busy servers: every call has one effect, and says so or says it cannot."""
+"""Broken networks and busy servers: every call has one effect, or reports that it is unknown."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def answer(status: int, slug: str = "", **headers: str) -> Reply:
 
 
 def drive(call: Any, *replies: Reply, retries: Retries | None = None) -> tuple[Any, list[Any]]:
-    """The outcome of a call that gets these answers, and what it did on the way."""
+    """The result of a call that gets these responses, and what it did meanwhile."""
     steps, done = exchange(call, retries or Retries()), []
     waiting = list(replies)
     try:
@@ -193,7 +193,7 @@ def test_problem__as_text__contains_message_pointers_and_hint() -> None:
     ],
 )
 def test_error__pickled__round_trips(error: CommonholdError) -> None:
-    """A pool of processes breaks for good when a worker's exception cannot be copied."""
+    """A process pool breaks permanently if a worker's exception cannot be pickled."""
     for other in (pickle.loads(pickle.dumps(error)), copy.deepcopy(error)):  # noqa: S301  # our own
         assert type(other) is type(error)
         assert str(other) == str(error)
@@ -234,7 +234,7 @@ def test_documents__written__can_be_read(value: Any) -> None:
 
 
 class Flaky(http.server.BaseHTTPRequestHandler):
-    """503 twice, then an entry. Connections are kept."""
+    """503 twice, then an entry. Keeps connections open."""
 
     protocol_version = "HTTP/1.1"
     seen: list[tuple[str | None, tuple[str, int]]]
@@ -338,7 +338,7 @@ def test_async_client__loop_was_closed__works_in_the_next(
         await state.close()
 
     with warnings.catch_warnings():
-        # The first loop took its connection along, unclosed: that is what is tested.
+        # The first loop ended without closing its connection; that is what is tested.
         warnings.simplefilter("ignore", ResourceWarning)
         assert run(work()) == 1
         run(end())

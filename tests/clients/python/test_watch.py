@@ -94,7 +94,7 @@ def test_watch__malformed_cursor__is_refused(state: Commonhold) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_watch__silence__is_treated_as_a_dead_connection(state: Commonhold) -> None:
-    """A connection that says nothing for the heartbeat's time is given up; nothing is missed."""
+    """A connection without data for longer than the heartbeat is closed; nothing is missed."""
     state.namespaces.register("notes")
     with state.watch(namespace="notes", heartbeat_timeout=0.2) as changes:
         answers = []

@@ -1,8 +1,9 @@
 """Runs the Python blocks of one page in one namespace, in the interpreter of the page.
 
-Each line of standard input is a JSON object `{"path", "name", "in_loop"}` of one block; file
-descriptor named by the first argument receives one line per block: empty when it succeeded, else
-the traceback as JSON.
+Each line of standard input is a JSON object `{"path", "name", "in_loop"}` of one block. The file
+descriptor in the first argument receives one line per block: empty if it succeeded, else the
+traceback as JSON.
+
 Only the standard library: this runs in environments without the packages of the tests.
 """
 
@@ -19,7 +20,7 @@ import traceback
 import types
 from typing import Any
 
-# Dataclasses look the types of their fields up in a module.
+# Dataclasses look up the types of their fields in a module.
 module = types.ModuleType("guide")
 sys.modules["guide"] = module
 
@@ -27,7 +28,7 @@ sys.modules["guide"] = module
 def run_block(path: str, name: str) -> Any:
     with open(path, encoding="utf-8") as file:
         source = file.read()
-    # Tracebacks and inspect.getsource show the block.
+    # So that tracebacks and inspect.getsource show the block.
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     code = compile(source, name, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     return eval(code, module.__dict__)  # noqa: S307

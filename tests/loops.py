@@ -13,10 +13,10 @@ T = TypeVar("T")
 
 
 def run(work: Coroutine[Any, Any, Any], seconds: float = 60) -> Any:
-    return away(lambda: asyncio.run(asyncio.wait_for(work, seconds)))
+    return in_thread(lambda: asyncio.run(asyncio.wait_for(work, seconds)))
 
 
-def away(work: Callable[[], T]) -> T:
+def in_thread(work: Callable[[], T]) -> T:
     """The result of `work` in another thread, in which no event loop runs."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(closing(work)).result()

@@ -42,7 +42,7 @@ def completion(text: Any, **message: Any) -> dict[str, Any]:
     }
 
 
-def letter(text: str, stop_reason: str = "end_turn") -> dict[str, Any]:
+def anthropic_response(text: str, stop_reason: str = "end_turn") -> dict[str, Any]:
     """The response of Anthropic."""
     return {
         "id": "msg_1",

@@ -1,5 +1,5 @@
-"""Charts as SVG, drawn here: no script, no library, colours from CSS. What they show stands beside
-them in words or in a table, for those who cannot see them."""
+"""Charts as SVG from templates: no script, no library, colours from CSS. The same information is
+beside them as text or in a table, for users who cannot see them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from django.utils.safestring import SafeString
 
 register = template.Library()
 
-# Sparklines keep their shape; bars are stretched to the width there is.
+# Sparklines keep their aspect ratio; bars are stretched to the available width.
 _WIDTH, _HEIGHT, _MARGIN = 120, 24, 3
 _STEP, _BAR, _TALL = 10, 8, 100
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar: what it stands for, how high it is, and the same in words."""
+    """One bar: its label, its height, and its value as text."""
 
     label: str
     value: float
@@ -29,7 +29,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Chart:
-    """Bars over time with a heading and a summary in words. `name` makes its ids."""
+    """Bars over time with a heading and a summary as text. `name` is the prefix of its ids."""
 
     name: str
     title: str
@@ -39,7 +39,7 @@ class Chart:
 
     @property
     def bars_with_text(self) -> list[Bar]:
-        """The bars that say something, newest first."""
+        """The bars with a text, newest first."""
         return [bar for bar in reversed(self.bars) if bar.text]
 
     @property
@@ -49,7 +49,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class Trend:
-    """A number with the line that led to it; `description`: the line as text."""
+    """A number with a line of previous values; `description`: the line as text."""
 
     label: str
     text: str
@@ -66,7 +66,8 @@ def daily(values: dict[date, tuple[float, str]], *, last: date, days: int) -> li
 
 @register.simple_tag
 def bars(chart: Chart) -> SafeString:
-    """A chart's picture. Each bar tells its value on hover; the last one is the present."""
+    """The bars of a chart as SVG. Each bar shows its value on hover; the last one is the current
+    one."""
     if not chart.bars:
         return SafeString("")
     most = max(bar.value for bar in chart.bars) or 1
@@ -102,8 +103,8 @@ def bars(chart: Chart) -> SafeString:
 
 @register.simple_tag
 def sparkline(values: Sequence[float], label: str) -> SafeString:
-    """A small line through `values`, oldest first, with a dot at the present. `label` says it. One
-    value makes no line."""
+    """A small line through `values`, oldest first, with a dot at the last one. `label` is its text
+    alternative. "" for fewer than two values."""
     if len(values) < 2:
         return SafeString("")
     low, high = min(values), max(values)

@@ -20,12 +20,12 @@ register = template.Library()
 
 register.filter("json", json.dumps)
 
-# A tree with more nodes than this comes in pieces, fetched as they are opened.
+# A tree with more nodes than this is split into parts, which are fetched when they are opened.
 MOST_NODES = 200
 _LONGEST = 600
-# Where a page has many trees, each is shorter, and so are its texts.
+# On a page with many trees, each shows fewer nodes and shorter texts.
 _SHORT = 200
-# A difference stops behind so many characters.
+# A table of differences is truncated after so many characters.
 _DIFFERENCE = 50_000
 
 
@@ -33,20 +33,20 @@ _DIFFERENCE = 50_000
 def json_tree(
     value: JSON, pieces_url: str = "", pointer: str = "", nodes: int = MOST_NODES
 ) -> SafeString:
-    """`value` as nested <details>, the first `nodes` of it. Parts of a large one are fetched from
-    `pieces_url`, which gets `pointer` and `start` and answers `tree_piece`; without it everything
-    is written out."""
+    """`value` as nested <details>, its first `nodes`. Parts of a large value are fetched from
+    `pieces_url` with the parameters `pointer` and `start`, whose response is `tree_piece`; without
+    `pieces_url` the tree is complete."""
     writer = _Writer(pieces_url, nodes)
     return format_html('<div class="tree">{}</div>', writer.node("", value, pointer, whole=True))
 
 
 def tree_piece(value: JSON, pieces_url: str, pointer: str, start: int = 0) -> SafeString:
-    """The children of the container `value`, from the `start`-th on."""
+    """The children of the container `value`, beginning with number `start`."""
     return _Writer(pieces_url).children(value, pointer, start)
 
 
 class _Writer:
-    """Writes a tree until `most` nodes are out; what is larger is left for later requests."""
+    """Writes a tree of up to `most` nodes; larger parts are left to later requests."""
 
     def __init__(self, pieces_url: str, most: int = MOST_NODES) -> None:
         self.pieces_url = pieces_url
@@ -111,7 +111,7 @@ class _Writer:
 
 
 def scalar(value: JSON, longest: int = _LONGEST) -> SafeString:
-    """A leaf, or an empty container, coloured by its type; a long string is cut."""
+    """A leaf or an empty container, coloured by its type; a long string is truncated."""
     if isinstance(value, str):
         text = quoted(value)
         if len(text) > longest:
@@ -133,7 +133,7 @@ def _size(value: JSON) -> str:
 
 
 def _nodes(value: JSON, most: int) -> int:
-    """How many nodes `value` has, counted no further than `most`."""
+    """The number of nodes of `value`, counted up to `most`."""
     count, stack = 0, [value]
     while stack and count <= most:
         node = stack.pop()
@@ -147,8 +147,8 @@ def _nodes(value: JSON, most: int) -> int:
 
 @register.filter
 def pretty(value: JSON, most: int | None = None) -> str:
-    """Indented JSON, numbers spelled as they were written; short scalar lists stay on a line. With
-    `most`, no more than so many characters of it."""
+    """Indented JSON with the original spelling of numbers; short lists of scalars stay on one line.
+    With `most`, at most so many characters."""
     if most is None:
         return "".join(_pieces(value, "\n"))
     pieces, left = [], most
@@ -190,8 +190,8 @@ def _pieces(value: JSON, newline: str) -> Iterator[str]:
 def diff_table(
     rows: Sequence[Difference], label: str = "Differences", limit: int = 500
 ) -> dict[str, Any]:
-    """The differences of two values, from domain.diffs.rows. `label` names the table; two on a
-    page need two names."""
+    """The differences of two values, from domain.diffs.rows. `label` is the name of the table,
+    which must be unique on a page."""
     lines, left = [], _DIFFERENCE
     for row in rows:
         before = pretty(row.before, 4 * _LONGEST) if row.kind != "added" else None

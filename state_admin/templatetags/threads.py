@@ -1,4 +1,4 @@
-"""The addresses of threads and runs, and the state of a run as a pill, for templates."""
+"""Template tags for the URLs of threads and runs, and for the status of a run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ _COMPACTION_STATES = {
 
 @register.simple_tag
 def run_pill(run: Run) -> SafeString:
-    """The status of a run; a stuck one says so, and for how long nobody heard of it."""
+    """The status of a run; for a stuck one, also the time since its last commit or heartbeat, or
+    since its deadline."""
     now = timezone.now()
     if run.stuck_reason(now):
         if run.status == RunStatus.RUNNING and run.lease_expires_at:
@@ -48,7 +49,7 @@ def run_pill(run: Run) -> SafeString:
 
 @register.filter
 def stuck(run: Run) -> str:
-    """Why the run is stuck, in words, or ""."""
+    """Why the run is stuck, as text, or ""."""
     return run.stuck_reason(timezone.now())
 
 
@@ -65,7 +66,7 @@ def compaction_pill(job: Compaction) -> SafeString:
 
 @register.filter
 def percent_saved(job: Compaction) -> str:
-    """How much smaller the folded part became: "82 %"."""
+    """By how much the summarized messages became smaller: "82 %"."""
     if not job.tokens_before or job.tokens_after is None:
         return "—"
     return f"{1 - job.tokens_after / job.tokens_before:.0%}".replace("%", " %")

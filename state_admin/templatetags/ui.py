@@ -1,4 +1,4 @@
-"""The small pieces that every page writes: icons, times, sizes, pills, addresses of entries."""
+"""Template tags of every page: icons, times, sizes, pills, URLs of entries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ register.simple_tag(addresses.with_query, name="link_to")
 
 @register.simple_tag
 def icon(name: str) -> SafeString:
-    """A symbol of static/icons.svg. Decoration only: the words stand beside it, or in aria-label."""
+    """A symbol of static/icons.svg. Decoration only: its text is beside it, or in aria-label."""
     return format_html(
         '<svg class="icon" aria-hidden="true"><use href="{}#{}"></use></svg>',
         static("icons.svg"),
@@ -31,19 +31,19 @@ def icon(name: str) -> SafeString:
 
 @register.simple_tag
 def pill(state: str, text: str = "") -> SafeString:
-    """A coloured word. `state`: running done stuck failed waiting note; "" is neutral."""
+    """A coloured label. `state`: running done stuck failed waiting note; "" is neutral."""
     return format_html('<span class="pill" data-state="{}">{}</span>', state, text or state)
 
 
 @register.simple_tag
 def worker_pill(state: str) -> SafeString:
-    """The word "worker", coloured by how it goes (web/health.py)."""
+    """The label "worker", coloured by its state (web/health.py)."""
     return pill({"running": "done", "starting": "waiting"}.get(state, "failed"), "worker")
 
 
 @register.filter
 def when(moment: datetime | None) -> SafeString | str:
-    """ "2 minutes ago", kept current by the browser; the exact time on hover and without script."""
+    """ "2 minutes ago", updated by the browser; the exact time on hover and without JavaScript."""
     if moment is None:
         return "—"
     utc = moment.astimezone(UTC)
@@ -59,14 +59,14 @@ def when(moment: datetime | None) -> SafeString | str:
 
 @register.filter
 def lasting(since: datetime) -> str:
-    """For how long: "2 min". For what is asked anew before it grows stale."""
+    """The time since `since`, for elements that are polled: "2 min"."""
     minutes = int((datetime.now(UTC) - since).total_seconds()) // 60
     return f"{minutes:,} min" if minutes else "less than a minute"
 
 
 @register.filter
 def lasted(milliseconds: float) -> str:
-    """A duration for people: "0.4 ms", "120 ms", "3.1 s", "12.0 min"."""
+    """A duration as text: "0.4 ms", "120 ms", "3.1 s", "12.0 min"."""
     if milliseconds < 1000:
         return f"{milliseconds:.1f} ms" if milliseconds < 10 else f"{milliseconds:.0f} ms"
     seconds = milliseconds / 1000
@@ -83,7 +83,7 @@ def clock(moment: datetime | None) -> str:
 
 @register.filter
 def size(count: int | None) -> str:
-    """Bytes for people: "812 B", "4.9 kB", "1.2 MB"."""
+    """Bytes as text: "812 B", "4.9 kB", "1.2 MB"."""
     if count is None:
         return "—"
     if count < 1000:
@@ -124,7 +124,7 @@ def code_spans(text: str) -> SafeString:
 
 @register.filter
 def as_csv(json_url: str) -> str:
-    """The address of a list's CSV, from that of its JSON (web/lists.py)."""
+    """The URL of a list's CSV, from that of its JSON (web/lists.py)."""
     route, mark, query = json_url.partition("?")
     return f"{route.removesuffix('.json')}.csv{mark}{query}"
 

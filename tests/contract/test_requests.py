@@ -244,13 +244,13 @@ def test_dry_run__followed_by_the_operation__predicts_its_effect(world: World) -
         real = call(secret, method, url, body, **sent)
         return dry, real.json() if real.content else None
 
-    def told(shown: Any) -> Any:
+    def visible_fields(shown: Any) -> Any:
         return {name: shown[name] for name in ("value", "version", "exists", "tags")}
 
     dry, real = entry("PUT", {"value": {"a": 7}, "tags": ["x"]})
-    assert told(dry) == told(real)
+    assert visible_fields(dry) == visible_fields(real)
     dry, real = entry("PATCH", {"b": 8}, content_type=MERGE_PATCH)
-    assert told(dry) == told(real)
+    assert visible_fields(dry) == visible_fields(real)
     assert real["value"] == {"a": 7, "b": 8}
     assert entry("DELETE") == ({"dry_run": True, "deleted": 0, "matched": 1}, None)
     assert entry("DELETE") == ({"dry_run": True, "deleted": 0, "matched": 0}, None)

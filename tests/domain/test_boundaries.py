@@ -197,7 +197,7 @@ def test_plan__inside_a_turn__is_safe_and_retains_the_last_user_message(
     assert made.tokens_before == 100 * (made.boundary_seq - 1)
 
 
-def shown(count: int, *marks: Mark) -> list[int]:
+def effective_numbers(count: int, *marks: Mark) -> list[int]:
     return effective(list(range(1, count + 1)), marks, int)
 
 
@@ -223,8 +223,8 @@ def mark(seq: int, to_seq: int, from_seq: int = 1) -> Mark:
 def test_effective__with_summaries__shows_each_at_its_interval(
     marks: list[Mark], seqs: list[int]
 ) -> None:
-    assert shown(8, *marks) == seqs
-    assert shown(8, *reversed(marks)) == seqs
+    assert effective_numbers(8, *marks) == seqs
+    assert effective_numbers(8, *reversed(marks)) == seqs
 
 
 @given(st.integers(1, 20), st.lists(st.tuples(st.integers(1, 20), st.integers(1, 19)), max_size=5))
@@ -233,7 +233,7 @@ def test_effective__successive_summaries__shows_one_summary_and_all_later_messag
 ) -> None:
     chosen = {seq: to_seq for seq, to_seq in places if to_seq < seq <= count}
     marks = [mark(seq, to_seq) for seq, to_seq in chosen.items()]
-    seqs = shown(count, *marks)
+    seqs = effective_numbers(count, *marks)
     if not marks:
         assert seqs == list(range(1, count + 1))
         return

@@ -42,7 +42,7 @@ def child(monkeypatch: pytest.MonkeyPatch) -> Iterator[isolation.Child]:
 
 
 @pytest.fixture
-def asked(child: isolation.Child, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def sent_requests(child: isolation.Child, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The requests sent to the child."""
     requests: list[Any] = []
     ask = child.ask
@@ -72,27 +72,27 @@ def compiled(schema: object) -> Validator:
     ],
 )
 def test_validator__expensive_validation__is_isolated_with_the_same_result(
-    asked: list[Any], schema: Any, small: Any, large: Any
+    sent_requests: list[Any], schema: Any, small: Any, large: Any
 ) -> None:
     validator = compiled(schema)
     wrong = [*large, "-"] if isinstance(large, list) else {**large, "z": -9_999}
     assert validator.accepts(small)
-    assert not asked
+    assert not sent_requests
     assert validator.accepts(large)
     assert validator.faults(large) == []
     assert not validator.accepts(wrong)
     assert validator.faults(wrong) == validator.faults_here(wrong, 20)
-    assert len(asked) == 4
+    assert len(sent_requests) == 4
 
 
 def test_validator__ordinary_schema_with_the_largest_value__is_not_isolated(
-    asked: list[Any],
+    sent_requests: list[Any],
 ) -> None:
     fields = {f"f{n}": {"type": "string", "maxLength": 100, "minLength": 0} for n in range(9)}
     schema = {"items": {"type": "object", "properties": fields, "required": [*fields]}}
     validator = compiled(schema)
     assert validator.accepts([dict.fromkeys(fields, "x" * 90)] * 999)
-    assert not asked
+    assert not sent_requests
 
 
 def test_isolated__more_processor_time_than_allowed__is_stopped_and_refused(
@@ -171,7 +171,7 @@ def test_isolated__child_is_busy__is_not_waited_for(
         compiled({"pattern": SLOW}).faults(LONG)
 
 
-def test_isolated__values_and_masks__are_transmitted_unchanged(asked: list[Any]) -> None:
+def test_isolated__values_and_masks__are_transmitted_unchanged(sent_requests: list[Any]) -> None:
     schema = {
         "additionalProperties": {
             "anyOf": [{"type": "string", "pattern": SLOW}, {"type": "integer"}]
@@ -180,7 +180,7 @@ def test_isolated__values_and_masks__are_transmitted_unchanged(asked: list[Any])
     validator = compile_schema(json.dumps(schema), mask="the value")
     value = {"é/~\n": "canary" * 500, "n": 10**30, "f": 1.5}
     found = validator.faults(value)
-    assert asked
+    assert sent_requests
     message = "the value is not valid under any of the schemas listed in the 'anyOf' keyword"
     assert found == [Fault("/é~1~0\n", message), Fault("/f", message)]
 

@@ -135,7 +135,7 @@ def test_lexemes__too_many_for_an_index__are_a_candidate_of_every_search() -> No
 _LEXEME = re.compile(r"'((?:[^']|'')*)'(:\*)?")
 
 
-def wanted(query: search.Query) -> list[tuple[str, bool]]:
+def parse_tsquery(query: search.Query) -> list[tuple[str, bool]]:
     """The lexemes of a query without its home and the marker of every search."""
     text = search.tsquery(query, "@w1")
     made = [(part.replace("''", "'"), bool(more)) for part, more in _LEXEME.findall(text)]
@@ -143,10 +143,10 @@ def wanted(query: search.Query) -> list[tuple[str, bool]]:
     return made[2:]
 
 
-def holds(held: list[str], query: search.Query) -> bool:
+def is_candidate(held: list[str], query: search.Query) -> bool:
     return all(
         any(each.startswith(lexeme) if more else each == lexeme for each in held)
-        for lexeme, more in wanted(query)
+        for lexeme, more in parse_tsquery(query)
     )
 
 
@@ -167,7 +167,7 @@ def test_index__any_value_that_matches__is_never_missed(value: object, data: st.
     pointer, equals = data.draw(st.sampled_from(_places(value)))
     query = parse("", [(pointer, equals)])
     assert find(value, query) is not None
-    assert holds(held, query)
+    assert is_candidate(held, query)
 
 
 _ASCII = st.text(st.sampled_from('abAB01 _-/\\"\b\f\n\r\t'))
@@ -185,7 +185,7 @@ def test_index__any_text_that_matches__is_never_missed(text: str, data: st.DataO
         (search.Term(tuple(w.text for w in words(part)), data.draw(st.booleans())),)
     )
     assert find({"a": [text]}, query) is not None
-    assert holds(lexemes({"a": [text]}, []), query)
+    assert is_candidate(lexemes({"a": [text]}, []), query)
     spelling = json.dumps({"a": [text]}, ensure_ascii=False)
     if spelling.isascii() and r"\u" not in spelling:
         assert all(re.search(each, spelling.lower()) for each in spellings(query))
@@ -198,11 +198,11 @@ def test_spellings__part_of_a_word__do_not_match(text: str) -> None:
 
 def test_tsquery__terms_and_conditions__are_all_required() -> None:
     query = parse('"a b" c d* "e f"', [("/n", 1), ("/m", {"x": [None, 1.5]})])
-    made = [lexeme for lexeme, _ in wanted(query)]
+    made = [lexeme for lexeme, _ in parse_tsquery(query)]
     facts = lexemes({"n": 1, "m": {"x": [None, 1.5]}}, [])
     assert made[:6] == ["a", "b", "c", "d", "e", "f"]
     assert sorted(made[6:]) == facts
-    assert [lexeme for lexeme, prefix in wanted(query) if prefix] == ["d"]
+    assert [lexeme for lexeme, prefix in parse_tsquery(query) if prefix] == ["d"]
 
 
 def test_tsquery__quotes_and_backslashes__are_escaped() -> None:

@@ -39,7 +39,7 @@ from tests.builders import (
     put,
     raw,
 )
-from tests.web.stories import HOSTILE, tell
+from tests.web.stories import HOSTILE, create_story
 
 BIG = {"items": [{"id": n, "tags": ["a", "b"]} for n in range(400)], "small": {"a": 1}}
 EVIL_KEY = "thread::<script>alert(1)</script>"
@@ -270,7 +270,7 @@ def fill_mailbox(alice: Person) -> None:
 
 def fill_threads(alice: Person) -> None:
     """Conversations with runs: one that waits, one that is stuck, one with hostile texts."""
-    tell(alice.actor)
+    create_story(alice.actor)
     Compaction.objects.update(public_id="c1")
     make_thread(alice.actor, "empty")
     fork_thread(actor=alice.actor, thread_id="t1", fork_id="t1-fork", revision=3)

@@ -15,14 +15,14 @@ from state_admin.services.actors import actor_of_token
 from state_admin.services.contexts import read_context
 from state_admin.services.snapshots import read_snapshot
 from tests.builders import Person, append, make_run, make_thread
-from tests.web.stories import tell
+from tests.web.stories import create_story
 
 from .conftest import open_context, press
 
 
 @pytest.fixture
 def story(server: LiveServer, alice: Person) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     make_thread(alice.actor, "t2", title="Where is my parcel?")
     make_run(alice.actor, "t2", "r2", agent_id="courier")
     silent_since = timezone.now() - timedelta(minutes=13)

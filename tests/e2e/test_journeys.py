@@ -12,7 +12,7 @@ from pytest_django.live_server_helper import LiveServer
 from state_admin.services.entry_views import read_entry
 from state_admin.services.logins import set_password
 from tests.builders import Person, make_namespace, put
-from tests.web.stories import tell
+from tests.web.stories import create_story
 
 from .conftest import Watched, open_context, press
 from .pages import BIG
@@ -36,7 +36,7 @@ def value(alice: Person, key: str = "thread::t1") -> object:
 def test_journey__keyboard_only__find_edit_undo_decide(
     browser: Browser, server: LiveServer, alice: Person
 ) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     set_password(user=alice.user, password="correct horse battery")
     context = browser.new_context(base_url=server.url)
     page = context.new_page()

@@ -75,14 +75,14 @@ def shared(
 
 
 @pytest.fixture
-def mortal(transactional_db: None, start: Any) -> Served:
+def own_server(transactional_db: None, start: Any) -> Served:
     """A process for one test."""
     return Served(start, web_on_this_database(start, **_ENV))
 
 
 @pytest.fixture
 def served(request: pytest.FixtureRequest, transactional_db: None) -> Served:
-    name = "mortal" if "mortal" in request.fixturenames else "shared"
+    name = "own_server" if "own_server" in request.fixturenames else "shared"
     found: Served = request.getfixturevalue(name)
     return found
 
@@ -123,14 +123,14 @@ def visit(page: Page, path: str) -> None:
 
 
 def test_pill__server_killed_and_restarted__misses_no_change(
-    page: Page, mortal: Served, erin: Person
+    page: Page, own_server: Served, erin: Person
 ) -> None:
     visit(page, "/changes")
-    mortal.kill()
+    own_server.kill()
     expect(page.locator("#live")).to_have_text("reconnecting")
     expect(page.locator("#live-said")).to_have_text("reconnecting")
     put(erin.actor, "team", "meanwhile", 1)
-    mortal.start()
+    own_server.start()
     expect(page.locator("#live")).to_have_text("live")
     expect(page.locator("#news")).to_have_text("1 new change — show")
 
@@ -145,12 +145,12 @@ def test_pill__session_ended__says_so_and_links_to_the_login(page: Page, erin: P
 
 
 def test_pill__session_ended_while_the_server_was_down__says_ended(
-    page: Page, mortal: Served, erin: Person
+    page: Page, own_server: Served, erin: Person
 ) -> None:
     visit(page, "/changes")
-    mortal.kill()
+    own_server.kill()
     UserSession.objects.all().delete()
-    mortal.start()
+    own_server.start()
     expect(page.locator("#live")).to_have_text("ended")
 
 

@@ -15,18 +15,18 @@ from state_admin.models import Run, Ticket
 from state_admin.services.actors import actor_of_token
 from state_admin.services.tickets import decide_ticket
 from tests.builders import Person, make_person, make_run, make_thread, raw
-from tests.web.stories import tell
+from tests.web.stories import create_story
 from tests.web.test_inbox import ask, refund
 
 from .conftest import Watched, click, open_context, press
 
 
 @pytest.fixture
-def asked(server: LiveServer, alice: Person) -> None:
+def open_tickets(server: LiveServer, alice: Person) -> None:
     ask(alice, refund(1, reason="Refunds above 100 need a person."), refund(2))
 
 
-@pytest.mark.usefixtures("asked")
+@pytest.mark.usefixtures("open_tickets")
 def test_inbox__generated_form__shows_a_mistake_then_approves(watched: Watched) -> None:
     watched.expected.add(422)
     page = watched.page
@@ -51,7 +51,7 @@ def test_inbox__generated_form__shows_a_mistake_then_approves(watched: Watched) 
     assert '"tags":["vip"]' in payload
 
 
-@pytest.mark.usefixtures("asked")
+@pytest.mark.usefixtures("open_tickets")
 def test_inbox__keyboard_only__approving_requires_answers_and_refusing_does_not(page: Page) -> None:
     page.goto("/inbox")
     expect(page.locator("[data-ticket]")).to_have_count(2)
@@ -67,7 +67,7 @@ def test_inbox__keyboard_only__approving_requires_answers_and_refusing_does_not(
     assert Ticket.objects.get(public_id="k1").status == "cancelled"
 
 
-@pytest.mark.usefixtures("asked")
+@pytest.mark.usefixtures("open_tickets")
 def test_inbox__already_decided__shows_who_decided(watched: Watched) -> None:
     watched.expected.add(409)
     page = watched.page
@@ -82,7 +82,7 @@ def test_inbox__already_decided__shows_who_decided(watched: Watched) -> None:
     expect(page.locator("[data-ticket]")).to_have_count(1)
 
 
-@pytest.mark.usefixtures("asked")
+@pytest.mark.usefixtures("open_tickets")
 def test_inbox__without_javascript__can_decide(
     browser: Browser, server: LiveServer, alice: Person
 ) -> None:
@@ -122,7 +122,7 @@ def test_stuck_run__opened_from_the_overview__is_resumed(page: Page, alice: Pers
 
 
 def test_thread__labelled_pinned_and_forked__is_in_the_tree(page: Page, alice: Person) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     page.goto("/threads/t1?tab=state&at=3")
     page.get_by_label("Label", exact=True).fill("before the refund")
     page.get_by_label("Pin").check()

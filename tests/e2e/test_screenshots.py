@@ -231,7 +231,7 @@ def show_late_answer(page: Page) -> None:
     page.locator("[data-ticket]").get_by_role("button", name="Approve").click()
 
 
-def show_made_token(page: Page) -> None:
+def show_created_token(page: Page) -> None:
     page.goto("/tokens")
     page.get_by_label("Name", exact=True).fill("ci")
     page.get_by_role("button", name="Create token").click()
@@ -253,7 +253,7 @@ STATES: dict[str, Callable[[Page], None]] = {
     "entry-refused": show_refusal,
     "entry-conflict": show_conflict,
     "inbox-missing": show_late_answer,
-    "token-made": show_made_token,
+    "token-made": show_created_token,
 }
 
 

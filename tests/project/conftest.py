@@ -46,7 +46,7 @@ def start(folder: Path) -> Iterator[Start]:
 
 
 @pytest.fixture
-def ears() -> Iterator[None]:
+def fresh_broker() -> Iterator[None]:
     """The broker as at the start of a process, neither paused nor connected by an earlier test. It
     does not stay connected, which would keep the test database from being dropped."""
     job_notifications._paused_until = 0.0

@@ -146,7 +146,7 @@ def test_prepare__ten_at_once__installs_once():
 
 
 @pytest.fixture
-def consumer(ears, monkeypatch):
+def consumer(fresh_broker, monkeypatch):
     """A worker's consumer in this process, which counts its polls and never polls by time."""
     monkeypatch.setattr(broker, "_POLL_SECONDS", 3600.0)
     polls: list[str] = []
@@ -197,7 +197,7 @@ def test_worker__idle__is_woken_by_the_notification(consumer):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_notify_worker__in_a_transaction__is_sent_after_the_commit_only(ears, monkeypatch):
+def test_notify_worker__in_a_transaction__is_sent_after_the_commit_only(fresh_broker, monkeypatch):
     notified: list[str] = []
     monkeypatch.setattr(job_notifications, "_send", lambda task, args: notified.append(task))
 
@@ -213,7 +213,7 @@ def test_notify_worker__in_a_transaction__is_sent_after_the_commit_only(ears, mo
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("scheme", ["redis", "amqp"])
-def test_notify_worker__broker_is_down__warns_once_and_returns(ears, scheme):
+def test_notify_worker__broker_is_down__warns_once_and_returns(fresh_broker, scheme):
     with (
         override_settings(BROKER_URL=f"{scheme}://127.0.0.1:{free_port()}"),
         capture_logs() as logs,
@@ -226,7 +226,7 @@ def test_notify_worker__broker_is_down__warns_once_and_returns(ears, scheme):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_notify_worker__invalid_setting__warns_and_returns(ears):
+def test_notify_worker__invalid_setting__warns_and_returns(fresh_broker):
     with override_settings(BROKER_URL="nonsense"), capture_logs() as logs:
         job_notifications.notify_worker("tests.note", "a")
 
@@ -236,7 +236,7 @@ def test_notify_worker__invalid_setting__warns_and_returns(ears):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_notify_worker__broker_is_down__keeps_the_pool_of_the_process_open(ears):
+def test_notify_worker__broker_is_down__keeps_the_pool_of_the_process_open(fresh_broker):
     """A worker starts deliveries of webhooks through it until it ends."""
     pool = app.producer_pool
     with override_settings(BROKER_URL=f"redis://127.0.0.1:{free_port()}"):
@@ -245,7 +245,7 @@ def test_notify_worker__broker_is_down__keeps_the_pool_of_the_process_open(ears)
 
 
 @pytest.mark.django_db(transaction=True)
-def test_notify_worker__queue_is_gone__warns_once_and_creates_it_again(ears):
+def test_notify_worker__queue_is_gone__warns_once_and_creates_it_again(fresh_broker):
     broker.prepare()
     job_notifications.notify_worker("tests.note", "a")
     with connection.cursor() as cursor:

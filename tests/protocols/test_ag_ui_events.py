@@ -14,7 +14,7 @@ from state_admin.protocols import ag_ui_events, parts
 from tests.domain import strategies
 
 
-def said(body: dict[str, Any], seq: int = 1) -> parts.ThreadMessage:
+def message_of(body: dict[str, Any], seq: int = 1) -> parts.ThreadMessage:
     row = Message(
         public_id=f"m{seq}",
         seq=seq,
@@ -77,7 +77,9 @@ def test_show__every_role__has_the_format_of_clients() -> None:
         {"role": "tool", "tool_call_id": "c1", "name": "find", "content": "7"},
         {"role": "assistant", "reasoning_content": "hm", "content": "Seven."},
     ]
-    shown = [each for seq, body in enumerate(log, 1) for each in ag_ui_events.show(said(body, seq))]
+    shown = [
+        each for seq, body in enumerate(log, 1) for each in ag_ui_events.show(message_of(body, seq))
+    ]
     assert shown == [
         {"id": "m1", "role": "system", "content": "Be exact."},
         {"id": "m2", "role": "user", "name": "ann", "content": "hi"},
@@ -94,7 +96,7 @@ def test_show__files__are_parts_with_a_source() -> None:
         {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
         {"type": "document", "source": {"type": "url", "url": "https://x.test/a.pdf"}},
     ]
-    (shown,) = ag_ui_events.show(said({"role": "user", "content": content}))
+    (shown,) = ag_ui_events.show(message_of({"role": "user", "content": content}))
     assert shown["content"] == [
         {"type": "text", "text": "look"},
         {"type": "image", "source": {"type": "data", "value": "AAAA", "mimeType": "image/png"}},
@@ -111,14 +113,14 @@ def test_show__files__are_parts_with_a_source() -> None:
 
 def test_show__url_of_another_scheme__is_a_json_block() -> None:
     block = {"type": "image_url", "image_url": {"url": "javascript:alert(1)"}}
-    (shown,) = ag_ui_events.show(said({"role": "user", "content": [block]}))
+    (shown,) = ag_ui_events.show(message_of({"role": "user", "content": [block]}))
     assert shown["content"] == [{"type": "text", "text": values.dump(block)}]
 
 
 def test_message_events__call_and_result__are_in_the_order_of_the_protocol() -> None:
     log = [
-        said({"role": "assistant", "content": "Let me see.", "tool_calls": [CALL]}, 1),
-        said({"role": "tool", "tool_call_id": "c1", "content": "7"}, 2),
+        message_of({"role": "assistant", "content": "Let me see.", "tool_calls": [CALL]}, 1),
+        message_of({"role": "tool", "tool_call_id": "c1", "content": "7"}, 2),
     ]
     events = ag_ui_events.message_events(log)
     assert events is not None
@@ -130,4 +132,7 @@ def test_message_events__call_and_result__are_in_the_order_of_the_protocol() -> 
 
 
 def test_message_events__inexpressible_content__requires_a_snapshot() -> None:
-    assert ag_ui_events.message_events([said({"role": "user", "content": [{"type": "x"}]})]) is None
+    assert (
+        ag_ui_events.message_events([message_of({"role": "user", "content": [{"type": "x"}]})])
+        is None
+    )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from state_admin.domain import values
 from state_admin.models import Ticket
 from state_admin.protocols import ui_messages
-from tests.protocols.test_ag_ui_events import CALL, said
+from tests.protocols.test_ag_ui_events import CALL, message_of
 
-ASKED = said({"role": "user", "content": "find"}, 1)
-CALLS = said({"role": "assistant", "content": "Let me.", "tool_calls": [CALL]}, 2)
-FOUND = said({"role": "tool", "tool_call_id": "c1", "content": '{"n": 7}'}, 3)
-TOLD = said({"role": "assistant", "reasoning_content": "hm", "content": "Seven."}, 4)
+ASKED = message_of({"role": "user", "content": "find"}, 1)
+CALLS = message_of({"role": "assistant", "content": "Let me.", "tool_calls": [CALL]}, 2)
+FOUND = message_of({"role": "tool", "tool_call_id": "c1", "content": '{"n": 7}'}, 3)
+TOLD = message_of({"role": "assistant", "reasoning_content": "hm", "content": "Seven."}, 4)
 TOOL = {"type": "tool-find", "toolCallId": "c1", "input": {"a": 1}}
 
 
@@ -44,7 +44,9 @@ def test_show__tool_states__depend_on_tickets_and_results() -> None:
     assert state(status="void")["state"] == "input-available"
     done = state(FOUND, status="resumed")
     assert (done["state"], "approval" in done) == ("output-available", False)
-    failed = said({"role": "tool", "tool_call_id": "c1", "content": "no", "is_error": True}, 3)
+    failed = message_of(
+        {"role": "tool", "tool_call_id": "c1", "content": "no", "is_error": True}, 3
+    )
     assert state(failed)["errorText"] == "no"
 
 
@@ -54,7 +56,7 @@ def test_show__blocks__are_files_or_data() -> None:
         {"type": "map", "lat": 1.10},
         {"type": "image_url", "image_url": {"url": "file:///etc/passwd"}},
     ]
-    file, block, hostile = parts_of(said({"role": "user", "content": content}))
+    file, block, hostile = parts_of(message_of({"role": "user", "content": content}))
     assert file["mediaType"] == "text/plain"
     assert (file["type"], file["filename"], file["url"]) == ("file", "a.txt", "data:text/plain,x")
     assert block == {"type": "data-block", "data": {"type": "map", "lat": 1.10}}
@@ -62,12 +64,12 @@ def test_show__blocks__are_files_or_data() -> None:
 
 
 def test_show__numbers__keep_their_spelling() -> None:
-    result = said({"role": "tool", "tool_call_id": "c1", "content": '{"price": 1.10}'}, 3)
+    result = message_of({"role": "tool", "tool_call_id": "c1", "content": '{"price": 1.10}'}, 3)
     assert '"output":{"price":1.10}' in values.dump(ui_messages.show([CALLS, result], {}))
 
 
 def test_show__empty_text__is_a_part() -> None:
-    assert parts_of(said({"role": "user", "content": ""})) == [{"type": "text", "text": ""}]
+    assert parts_of(message_of({"role": "user", "content": ""})) == [{"type": "text", "text": ""}]
 
 
 def test_show__result_without_its_call__is_left_out() -> None:

@@ -10,7 +10,7 @@ from state_admin.services import notifications
 
 
 @pytest.fixture(autouse=True)
-def rings() -> Iterator[list[tuple[str, ...]]]:
+def sent_notifications() -> Iterator[list[tuple[str, ...]]]:
     """The notifications: task and arguments."""
     notified: list[tuple[str, ...]] = []
     previous = notifications._notifier

@@ -27,8 +27,8 @@ from tests.services.racing import overlap, race, split
 def op(verb: str, key: str, value: Any = None, namespace: str = "notes", **options: Any) -> Any:
     if verb == "patch":
         return BatchOperation("patch", namespace, key, operations=value, **options)
-    held = raw(value) if verb == "put" else None
-    return BatchOperation(verb, namespace, key, value=held, **options)  # type: ignore[arg-type]
+    stored_values = raw(value) if verb == "put" else None
+    return BatchOperation(verb, namespace, key, value=stored_values, **options)  # type: ignore[arg-type]
 
 
 def run(
@@ -37,7 +37,7 @@ def run(
     return batches.run_batch(actor=person.actor, operations=operations, **options)
 
 
-def held() -> dict[str, str]:
+def stored_values() -> dict[str, str]:
     return dict(Entry.objects.live().values_list("key", "value"))
 
 
@@ -67,7 +67,7 @@ def test_atomic__several_kinds__have_results_in_the_requested_order(notes: Perso
     assert outcomes[2].version == 2
     shown = [outcomes[n].entry.value for n in (1, 4, 5, 6)]
     assert shown == ['"a"', "1", '{"x":1}', "null"]
-    assert held() == {"a": '{"x":1}', "z": "1"}
+    assert stored_values() == {"a": '{"x":1}', "z": "1"}
 
 
 def test_atomic__operations_on_one_key__keep_their_order(notes: Person) -> None:
@@ -76,7 +76,7 @@ def test_atomic__operations_on_one_key__keep_their_order(notes: Person) -> None:
     )
     assert [o.entry.version if o.entry else o.version for o in outcomes] == [1, 2, 3, 4]
     assert [o.created for o in outcomes] == [True, False, False, True]
-    assert held()["k"] == "3"
+    assert stored_values()["k"] == "3"
 
 
 @pytest.mark.parametrize("atomic", [True, False])
@@ -89,7 +89,7 @@ def test_failure__one_stale_precondition__rolls_back_all_or_only_itself(
             run(notes, *operations)
         sides = {"mergeable": False, "theirs": "a", "yours": 2}
         assert refused.value.data == {"expected": 9, "actual": 1, "index": 1, **sides}
-        assert held() == {"a": '"a"', "b": '"b"'}
+        assert stored_values() == {"a": '"a"', "b": '"b"'}
         assert EntryRevision.objects.count() == 2
         return
     outcomes = run(notes, *operations, atomic=False)
@@ -98,7 +98,7 @@ def test_failure__one_stale_precondition__rolls_back_all_or_only_itself(
         VersionConflict,
         type(None),
     ]
-    assert held() == {"a": '"a"', "c": "1"}
+    assert stored_values() == {"a": '"a"', "c": "1"}
 
 
 def test_failure__of_two__reports_the_first_of_the_request(notes: Person) -> None:
@@ -107,7 +107,7 @@ def test_failure__of_two__reports_the_first_of_the_request(notes: Person) -> Non
         run(notes, op("get", "a"), op("put", "b", 1, if_version=7), op("put", "a", 1, if_version=9))
     sides = {"mergeable": False, "theirs": "b", "yours": 1}
     assert refused.value.data == {"expected": 7, "actual": 1, "index": 1, **sides}
-    assert held() == {"a": '"a"', "b": '"b"'}
+    assert stored_values() == {"a": '"a"', "b": '"b"'}
 
 
 @pytest.mark.parametrize("verb", ["get", "put", "patch", "delete"])
@@ -118,7 +118,7 @@ def test_failure__unregistered_namespace__is_reported_with_its_index(
         run(notes, op("put", "c", 1), op(verb, "k", 1, "nobody"))
     assert refused.value.detail == "profile key not registered: nobody"
     assert refused.value.data["index"] == 1
-    assert "c" not in held()
+    assert "c" not in stored_values()
 
 
 def test_failure__value_breaks_the_schema__has_its_index(notes: Person) -> None:
@@ -127,7 +127,7 @@ def test_failure__value_breaks_the_schema__has_its_index(notes: Person) -> None:
         with pytest.raises(Invalid) as refused:
             run(notes, op("put", "c", 1), op("put", "k", "text", "strict"), *extra)
         assert refused.value.data["index"] == 1
-        assert "c" not in held()
+        assert "c" not in stored_values()
 
 
 @pytest.mark.parametrize("count", [0, 1001])
@@ -171,7 +171,7 @@ def test_rights__restricted_token__has_no_access_to_other_data(notes: Person) ->
     for verb in ("get", "put", "patch", "delete"):
         with pytest.raises(NotRegistered):
             batches.run_batch(actor=narrow, operations=[op(verb, "a", 1)])
-    assert held() == {"a": '"a"', "b": '"b"'}
+    assert stored_values() == {"a": '"a"', "b": '"b"'}
 
 
 @pytest.mark.django_db(transaction=True)
@@ -186,7 +186,7 @@ def test_race__batches_of_opposite_order__never_deadlock(notes: Person) -> None:
     for _ in range(3):
         _, lost = split(race([one, other, mixed, backward] * 3))
         assert lost == []
-    values = {value for key, value in held().items() if key in keys}
+    values = {value for key, value in stored_values().items() if key in keys}
     assert len(values) == 1, "each batch is atomic: the last one stands on every key"
     assert EntryRevision.objects.filter(entry__key="k0").count() == 36
 
@@ -261,7 +261,7 @@ def test_patches__that_copy_too_much_in_total__are_refused(
     grow = [op("patch", key, {f"m{n}": "x" * 60}) for n in range(4) for key in "ab"]
     with pytest.raises(TooLarge) as refused:
         run(notes, *grow)
-    assert (refused.value.data["limit"], held()) == (200, {"a": '"a"', "b": '"b"'})
+    assert (refused.value.data["limit"], stored_values()) == (200, {"a": '"a"', "b": '"b"'})
     assert refused.value.hint.startswith("Combine the patches of one key")
     # In the order of the keys the last patch of a is refused first, then those of b.
     assert refused.value.data["index"] == 1
@@ -289,7 +289,7 @@ def test_atomic__puts_that_all_have_a_version__are_conditional(notes: Person) ->
     ] == [2, 1]
     with pytest.raises(VersionConflict):
         run(notes, op("put", "a", 2, if_version=1), op("put", "b", 2, if_version=9))
-    assert held() == {"a": "1", "b": '"b"', "c": "1"}
+    assert stored_values() == {"a": "1", "b": '"b"', "c": "1"}
 
 
 @pytest.mark.parametrize("atomic", [True, False])

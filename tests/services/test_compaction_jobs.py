@@ -137,14 +137,14 @@ def test_sweep__broker_lost_everything__counts_waiting_jobs(alice: Person, fake:
 
 
 def test_notification__job_done__notifies_for_the_next(
-    alice: Person, fake: Fake, rings: list[tuple[str, ...]]
+    alice: Person, fake: Fake, sent_notifications: list[tuple[str, ...]]
 ) -> None:
     talk(alice)
-    rings.clear()
+    sent_notifications.clear()
     task.run()
-    assert rings == [(compactions.RUN,)]
+    assert sent_notifications == [(compactions.RUN,)]
     task.run()
-    assert len(rings) == 1, "there was none, so that is the end of it"
+    assert len(sent_notifications) == 1, "there was none, so that is the end of it"
 
 
 @pytest.fixture
@@ -153,7 +153,7 @@ def one_slot(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_notification__all_slots_used_by_slow_models__leaves_threads_for_other_jobs(
-    alice: Person, fake: Fake, one_slot: None, rings: list[Any]
+    alice: Person, fake: Fake, one_slot: None, sent_notifications: list[Any]
 ) -> None:
     assert 1 <= task.SLOTS < 4, "with 4 threads, the default"
     talk(alice, "t1")
@@ -287,14 +287,14 @@ def scheduled() -> list[str]:
 
 
 def test_schedule__every_hours__requests_again_after_new_messages(
-    alice: Person, rings: list[Any]
+    alice: Person, sent_notifications: list[Any]
 ) -> None:
     make_thread(alice.actor, "t1", policy=raw({"every_hours": 24}))
     append(alice.actor, "t1", *conversation(8))
     assert scheduled() == []
     age(24)
     assert scheduled() == ["t1"]
-    assert rings == [(compactions.RUN,)]
+    assert sent_notifications == [(compactions.RUN,)]
     age(24)
     assert scheduled() == [], "one is queued already"
     assert compaction_jobs.run_next() == "done"

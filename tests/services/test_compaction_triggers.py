@@ -23,7 +23,7 @@ __all__ = ["fake", "thread"]
 @pytest.mark.parametrize(("threshold", "asked"), [(None, 0), (13, 1), (12, 1), (14, 0)])
 @pytest.mark.parametrize("how", ["append", "commit"])
 def test_trigger__threshold_reached__requests_once(
-    alice: Person, rings: list[Any], threshold: int | None, asked: int, how: str
+    alice: Person, sent_notifications: list[Any], threshold: int | None, asked: int, how: str
 ) -> None:
     make_thread(alice.actor, "t1", policy=raw({"autocompact_threshold": threshold}))
     body = {"role": "user", "content": "x" * 36}  # 4 + 36 / 4 = 13 tokens
@@ -36,7 +36,7 @@ def test_trigger__threshold_reached__requests_once(
     if how == "append" and threshold == 14:
         asked = 1  # the empty message's four tokens
     assert Compaction.objects.filter(trigger="threshold").count() == asked
-    assert len(rings) == asked
+    assert len(sent_notifications) == asked
 
 
 def words(count: int) -> dict[str, str]:

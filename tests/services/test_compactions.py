@@ -225,10 +225,12 @@ def test_run__another_compaction_reached_further_meanwhile__is_superseded(
 # One at a time -------------------------------------------------------------------------------
 
 
-def test_request__one_in_progress__returns_it(thread: Person, rings: list[tuple[str, ...]]) -> None:
+def test_request__one_in_progress__returns_it(
+    thread: Person, sent_notifications: list[tuple[str, ...]]
+) -> None:
     first = ask(thread)
     assert ask(thread) == first
-    assert rings == [(compactions.RUN,)]
+    assert sent_notifications == [(compactions.RUN,)]
     assert AuditRow.objects.filter(action="compaction.request").count() == 1
 
 
@@ -317,7 +319,7 @@ def test_slow_worker__lost_its_lease__applies_nothing(thread: Person, fake: Fake
 # What a summary stands for ---------------------------------------------------------------------
 
 
-def stood_for(person: Person, asked: str, query: str = "") -> list[int]:
+def replaced_messages(person: Person, asked: str, query: str = "") -> list[int]:
     body = person.api("GET", f"/compactions/{asked}/messages{query}").json()
     return [message["seq"] for message in body["items"]]
 
@@ -326,23 +328,23 @@ def test_coverage__of_a_summary__contains_every_message_it_replaces(
     thread: Person, fake: Fake, bob: Person
 ) -> None:
     first = ask(thread)
-    assert stood_for(bob, first) == [], "nothing yet"
+    assert replaced_messages(bob, first) == [], "nothing yet"
     run(first)
     upto = job(first).boundary_seq
-    assert stood_for(bob, first) == list(range(1, upto + 1))
+    assert replaced_messages(bob, first) == list(range(1, upto + 1))
     append(thread.actor, "t1", *conversation(6, rounds=1)[1:])
     second = ask(thread)
     run(second)
-    assert stood_for(bob, second, "?limit=200") == [
+    assert replaced_messages(bob, second, "?limit=200") == [
         seq for seq in range(1, job(second).boundary_seq + 1) if seq != job(first).summary.seq
     ], "messages, not the summary of some of them"
     page = bob.api("GET", f"/compactions/{second}/messages?limit=2").json()
     assert [message["seq"] for message in page["items"]] == [1, 2]
     assert page["items"][0]["content"] == "You book trips. Be exact."
     cursor = page["next_cursor"]
-    assert stood_for(bob, second, f"?limit=2&cursor={cursor}") == [3, 4]
+    assert replaced_messages(bob, second, f"?limit=2&cursor={cursor}") == [3, 4]
     compactions.undo_compaction(actor=thread.actor, compaction_id=second)
-    assert stood_for(bob, first) == list(range(1, upto + 1))
+    assert replaced_messages(bob, first) == list(range(1, upto + 1))
 
 
 def test_coverage__turn_cut_inside__excludes_the_retained_question(
@@ -355,7 +357,7 @@ def test_coverage__turn_cut_inside__excludes_the_retained_question(
     assert run(asked) == "done"
     body = alice.api("GET", f"/compactions/{asked}").json()
     assert body["carried_seq"] == 2
-    covered = stood_for(alice, asked, "?limit=200")
+    covered = replaced_messages(alice, asked, "?limit=200")
     assert covered == [1, *range(3, body["to_seq"] + 1)]
     assert (
         sum(m.estimated_tokens for m in Message.objects.filter(seq__in=covered))

@@ -19,7 +19,7 @@ from tests.services.racing import race, split
 from tests.services.test_dispatches import ack, claimed, enqueue, nack, status, take
 
 
-def bury(person: Person, thread: str = "t1", **fields: Any) -> str:
+def make_dead_letter(person: Person, thread: str = "t1", **fields: Any) -> str:
     """A dead letter of a thread without queued dispatches."""
     made = enqueue(person, thread=thread, max_attempts=1, **fields)
     _, token = take(person, thread_id=thread)
@@ -39,7 +39,7 @@ def box(alice: Person) -> Person:
 
 
 def test_replay__dead_letter__is_requeued_with_all_its_attempts(box: Person) -> None:
-    letter = bury(box)
+    letter = make_dead_letter(box)
     dispatches.interrupt_thread(actor=box.actor, thread_id="t1")
     row = dead_letters.replay_dispatch(actor=box.actor, dispatch_id=letter, reason="fixed")
     assert (row.status, row.attempts, row.replays, row.epoch) == ("Queued", 0, 1, 1)
@@ -60,7 +60,7 @@ def test_replay__not_a_dead_letter__is_a_conflict(box: Person) -> None:
 
 
 def test_replay__dedupe_key_in_use__is_a_conflict(box: Person) -> None:
-    letter = bury(box, dedupe_key="nightly")
+    letter = make_dead_letter(box, dedupe_key="nightly")
     enqueue(box, dedupe_key="nightly")
     with pytest.raises(Conflict) as refused:
         dead_letters.replay_dispatch(actor=box.actor, dispatch_id=letter)
@@ -71,9 +71,9 @@ def test_replay__dedupe_key_in_use__is_a_conflict(box: Person) -> None:
 
 def test_replay_all__several_with_one_dedupe_key__requeues_the_newest(box: Person) -> None:
     old, new, plain = (
-        bury(box, dedupe_key="nightly"),
-        bury(box, dedupe_key="nightly"),
-        bury(box, thread="t2"),
+        make_dead_letter(box, dedupe_key="nightly"),
+        make_dead_letter(box, dedupe_key="nightly"),
+        make_dead_letter(box, thread="t2"),
     )
     assert replay_all(box) == 2
     assert [status(one) for one in (old, new, plain)] == ["DeadLetter", "Queued", "Queued"]
@@ -86,7 +86,10 @@ def test_replay_all__several_with_one_dedupe_key__requeues_the_newest(box: Perso
 
 
 def test_replay_all__of_a_thread_or_an_agent__keeps_the_others(box: Person) -> None:
-    first, second = bury(box, agent_id="planner"), bury(box, thread="t2", agent_id="writer")
+    first, second = (
+        make_dead_letter(box, agent_id="planner"),
+        make_dead_letter(box, thread="t2", agent_id="writer"),
+    )
     assert replay_all(box, thread_id="t1", agent_id="writer") == 0
     assert replay_all(box, agent_id="writer") == 1
     assert [status(one) for one in (first, second)] == ["DeadLetter", "Queued"]
@@ -96,7 +99,7 @@ def test_replay_all__of_a_thread_or_an_agent__keeps_the_others(box: Person) -> N
 
 
 def test_clear__dry_run_then_clear__counts_then_deletes_permanently(box: Person) -> None:
-    letter, other = bury(box), bury(box, thread="t2")
+    letter, other = make_dead_letter(box), make_dead_letter(box, thread="t2")
     queued = enqueue(box)
     clear = partial(dead_letters.clear_dead_letters, actor=box.actor, thread_id="t1")
     assert clear(dry_run=True) == dead_letters.Cleared(matched=1, deleted=0)
@@ -109,7 +112,7 @@ def test_clear__dry_run_then_clear__counts_then_deletes_permanently(box: Person)
 
 
 def test_clear__by_editor_or_restricted_token__is_limited(box: Person, mallory: Person) -> None:
-    mine, other = bury(box), bury(box, thread="t2")
+    mine, other = make_dead_letter(box), make_dead_letter(box, thread="t2")
     with pytest.raises(Forbidden):
         dead_letters.clear_dead_letters(actor=make_token(box, Role.EDITOR)[1])
     assert dead_letters.clear_dead_letters(actor=mallory.actor).matched == 0
@@ -125,7 +128,7 @@ def test_purge__past_the_retention__deletes_and_keeps_dead_letters_longer(
 ) -> None:
     acked = enqueue(box)
     ack(box, *take(box))
-    letter = bury(box)
+    letter = make_dead_letter(box)
     queued, fresh = enqueue(box, thread="t2"), enqueue(box, thread="t2")
     dispatches.cancel_dispatch(actor=box.actor, dispatch_id=fresh)
 
@@ -145,7 +148,7 @@ def test_purge__past_the_retention__deletes_and_keeps_dead_letters_longer(
 def test_race__replays_and_clears_of_many_threads__each_has_one_result(box: Person) -> None:
     for number in range(6):
         make_thread(box.actor, f"many-{number}")
-        bury(box, thread=f"many-{number}")
+        make_dead_letter(box, thread=f"many-{number}")
     works: list[Any] = [partial(replay_all, box)] * 3
     works += [partial(dead_letters.clear_dead_letters, actor=box.actor)] * 3
     won, lost = split(race(works))

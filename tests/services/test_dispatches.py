@@ -474,7 +474,7 @@ def test_race__ack_and_requeue_by_a_claim__has_one_winner(box: Person) -> None:
         made = enqueue(box)
         _, token = take(box)
         shift(made, 31)
-        outcomes = race([partial(ack, box, made, token), partial(take_again, box)])
+        outcomes = race([partial(ack, box, made, token), partial(claim_again, box)])
         won, lost = split(outcomes)
         if "Acked" in won:
             assert status(made) == "Acked"
@@ -499,7 +499,7 @@ def test_race__claim_of_an_expired_one_and_deletion_of_its_thread__do_not_deadlo
     assert not Dispatch.objects.exists()
 
 
-def take_again(person: Person) -> list[str]:
+def claim_again(person: Person) -> list[str]:
     return claimed(person, thread_id="t1")
 
 

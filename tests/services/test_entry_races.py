@@ -15,7 +15,7 @@ from state_admin.services.errors import (
     Problem,
 )
 from tests.builders import Person, make_namespace, put
-from tests.loops import away
+from tests.loops import in_thread
 from tests.services.racing import race, split
 from tests.services.test_entries import delete, let_expire, operations_of, patch, read
 
@@ -81,7 +81,7 @@ def test_patch__concurrent_writes_while_it_is_computed__blocks_nobody_and_loses_
     def interrupted(*arguments: Any) -> Any:
         computed.append(arguments)
         if len(computed) == 1:  # with the row locked, this would never finish
-            away(add)
+            in_thread(add)
         return apply_patch(*arguments)
 
     monkeypatch.setattr(entries, "apply_patch", interrupted)

@@ -19,7 +19,7 @@ from state_admin.services.commits import Committed
 from state_admin.services.idempotency import Key, StoredResponse
 from state_admin.services.joined_commits import JoinedCommit, commit_joined
 from tests.builders import Person, commit, make_run, make_state_key, make_thread, step
-from tests.loops import away
+from tests.loops import in_thread
 from tests.services.racing import race
 
 pytestmark = pytest.mark.django_db
@@ -178,7 +178,7 @@ def test_commit_joined__what_others_hold__is_left_alone_and_not_waited_for(
         commit(alice.actor, "r0", {"plan": 0})
         assert idempotency.claim(Key("one", "f")) is None
         state_keys.close_registry(mallory.actor)
-        outcomes = away(lambda: join(calls))
+        outcomes = in_thread(lambda: join(calls))
     assert revisions(outcomes) == [None, None, None, 2]
     assert revisions(join(calls)) == [3, 2, 2, 3]
 

@@ -32,7 +32,7 @@ from state_admin.services.entries import WriteResult
 from state_admin.services.idempotency import Key, StoredResponse
 from state_admin.services.joined_writes import JoinedWrite, Patch, Put, store_joined
 from tests.builders import TEAM_SCHEMA, Person, make_namespace, make_token, put, raw
-from tests.loops import away
+from tests.loops import in_thread
 from tests.services.racing import overlap, race
 
 pytestmark = pytest.mark.django_db
@@ -214,7 +214,7 @@ def test_store_joined__entry_locked_elsewhere__is_left_out_and_nobody_waits(alic
     calls = [write(alice, "free", 1), write(alice, "locked", 2), write(alice, "locked", 3)]
     with transaction.atomic():
         assert Entry.objects.select_for_update().get(key="locked").version == 1
-        assert versions(away(lambda: store(calls))) == [1, None, None]
+        assert versions(in_thread(lambda: store(calls))) == [1, None, None]
     assert versions(store(calls[1:])) == [2, 3]
 
 
@@ -381,6 +381,6 @@ def test_store_joined__key_in_use_elsewhere__is_left_alone(alice: Person) -> Non
     calls = [write(alice, "k", 2, once=key("one")), write(alice, "other", 1, once=key("two"))]
     with transaction.atomic():
         assert idempotency.claim(key("one")) is None
-        results = away(lambda: store(calls))
+        results = in_thread(lambda: store(calls))
     assert versions(results) == [None, 1]
     assert versions(store(calls)) == [2, None]

@@ -47,7 +47,7 @@ def commit(person: Person, *reads: tuple[str, str, int], **fields: Any) -> int:
     return made.revision
 
 
-def knew(person: Any, **options: Any) -> Knowledge:
+def knowledge_at(person: Any, **options: Any) -> Knowledge:
     actor = getattr(person, "actor", person)
     return knowledge.read_knowledge(actor=actor, run_id="r1", **options)
 
@@ -70,10 +70,10 @@ def test_knowledge__later_writes__do_not_change_a_step(run: Person) -> None:
     commit(run)
     then = {("notes", "global"): '"one"', ("team", "thread::t1"): '"mine"'}
     now = {("notes", "global"): '"two"', ("team", "global"): '"new"'}
-    assert values(knew(run, step=2)) == values(knew(run, revision=first)) == then
-    assert values(knew(run)) == values(knew(run, step=3)) == now
-    assert values(knew(run, step=1)) == {}
-    told = knew(run, step=2)
+    assert values(knowledge_at(run, step=2)) == values(knowledge_at(run, revision=first)) == then
+    assert values(knowledge_at(run)) == values(knowledge_at(run, step=3)) == now
+    assert values(knowledge_at(run, step=1)) == {}
+    told = knowledge_at(run, step=2)
     assert (told.revision.number, told.steps, told.exact) == (2, 3, True)
     assert [(row.version, row.current, row.actor_name) for row in told.entries] == [
         (1, 2, "alice"),
@@ -86,7 +86,7 @@ def test_knowledge__scopes__are_those_of_the_run(run: Person) -> None:
     for key in (*KEYS, "thread::t0", "agent_type::other", "custom", "system"):
         put(run.actor, "notes", key, key)
     commit(run)
-    known = knew(run)
+    known = knowledge_at(run)
     assert tuple(known.keys) == KEYS
     assert sorted(row.key for row in known.entries) == sorted(KEYS)
     assert Run.objects.get().parent_thread_id == "t0"
@@ -97,10 +97,10 @@ def test_knowledge__state__is_the_snapshot_of_that_revision(run: Person) -> None
     builders.make_state_key(run.actor, "plan")
     builders.commit(run.actor, "r1", {"plan": 1})
     builders.commit(run.actor, "r1", {"plan": 2})
-    states = [knew(run, step=step).state for step in (2, 3)]
+    states = [knowledge_at(run, step=step).state for step in (2, 3)]
     assert [state.extensions["plan"] for state in states if state] == ["1", "2"]
     Revision.objects.filter(number=2).update(dropped=True)
-    assert knew(run, step=2).state is None
+    assert knowledge_at(run, step=2).state is None
 
 
 @transactional
@@ -127,8 +127,8 @@ def test_knowledge__write_committed_after_the_step__was_not_visible(run: Person)
     commit(run)
     late = EntryRevision.objects.get(version=2)
     assert late.at < Revision.objects.get(thread__public_id="t1", number=2).at
-    assert values(knew(run, step=2)) == {("notes", "global"): '"old"'}
-    assert values(knew(run, step=3)) == {("notes", "global"): '"new"'}
+    assert values(knowledge_at(run, step=2)) == {("notes", "global"): '"old"'}
+    assert values(knowledge_at(run, step=3)) == {("notes", "global"): '"new"'}
 
 
 @transactional
@@ -144,7 +144,7 @@ def test_knowledge__write_committed_while_the_step_waited__was_visible(run: Pers
         other.join()
         commit(run, ("notes", "global", 2))
     assert EntryRevision.objects.get(version=2).at > begun
-    assert values(knew(run)) == {("notes", "global"): '"new"'}
+    assert values(knowledge_at(run)) == {("notes", "global"): '"new"'}
     assert RunRead.objects.get().held == 2
 
 
@@ -183,7 +183,7 @@ def test_race__writers_and_steps__equals_what_the_step_itself_read(
         held = {(row.namespace, row.key): row.held for row in rows}
         assert len(held) == len(places)
         found = {(row.namespace, row.key): row.version
-                 for row in knew(run, revision=revision.number).entries}  # fmt: skip
+                 for row in knowledge_at(run, revision=revision.number).entries}  # fmt: skip
         assert {place: version for place, version in held.items() if version} == found
         changed.add(tuple(sorted(found.items())))
     assert len(changed) > 2
@@ -194,7 +194,7 @@ def test_knowledge__expired_at_the_step__was_absent(run: Person) -> None:
     put(run.actor, "notes", "global", 1, ttl_seconds=3600)
     commit(run)
     EntryRevision.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
-    assert values(knew(run)) == {}
+    assert values(knowledge_at(run)) == {}
 
 
 @transactional
@@ -205,9 +205,9 @@ def test_knowledge__history_compacted__is_reported_as_lost(run: Person) -> None:
     put(run.actor, "short", "global", 2)
     commit(run)
     compact_histories()
-    (lost,) = knew(run, step=2).entries
+    (lost,) = knowledge_at(run, step=2).entries
     assert (lost.lost, lost.value) == (True, None)
-    assert values(knew(run, step=3)) == {("short", "global"): "2"}
+    assert values(knowledge_at(run, step=3)) == {("short", "global"): "2"}
 
 
 @transactional
@@ -218,7 +218,7 @@ def test_knowledge__revision_without_a_snapshot__uses_the_time_and_reports_it(
     commit(run)
     put(run.actor, "notes", "global", 2)
     Revision.objects.update(seen=None)
-    known = knew(run)
+    known = knowledge_at(run)
     assert not known.exact
     assert values(known) == {("notes", "global"): "1"}
 
@@ -231,20 +231,20 @@ def test_knowledge__restricted_token__sees_permitted_namespaces_only(
         put(run.actor, namespace, "global", namespace)
     commit(run, ("notes", "global", 1), ("team", "global", 1))
     _, narrow = make_token(run, namespaces=["team"])
-    known = knew(narrow)
+    known = knowledge_at(narrow)
     assert [row.namespace for row in known.entries] == ["team"]
     assert [row.namespace for row in known.reads] == ["team"]
     _, elsewhere = make_token(run, thread_prefixes=["x"])
     for stranger in (mallory.actor, elsewhere):
         with pytest.raises(NotFound):
-            knew(stranger)
+            knowledge_at(stranger)
 
 
 def test_knowledge__unknown_step__is_not_found(run: Person) -> None:
     for asked, detail in (({"step": 9}, "run r1 has no step 9"),
                          ({"revision": 9}, "run r1 has no revision 9")):  # fmt: skip
         with pytest.raises(NotFound) as refused:
-            knew(run, **asked)
+            knowledge_at(run, **asked)
         assert refused.value.detail == detail
 
 

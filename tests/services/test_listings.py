@@ -34,7 +34,7 @@ def listed(person: Person, path: str, limit: int = 2) -> list[Address]:
 
 
 @pytest.fixture
-def house(alice: Person) -> Person:
+def three_namespaces(alice: Person) -> Person:
     """Three namespaces, the third unregistered, and a deleted entry."""
     make_namespace(alice.actor, "a", plugin="kit")
     make_namespace(alice.actor, "a.b")
@@ -51,14 +51,14 @@ def house(alice: Person) -> Person:
 
 @pytest.mark.parametrize("limit", [1, 2, 200])
 def test_list__of_all_namespaces__is_ordered_by_namespace_and_key(
-    house: Person, limit: int
+    three_namespaces: Person, limit: int
 ) -> None:
     everywhere = [("a", "k"), ("a", "z/1"), ("a.b", "k"), ("gone", "k")]
-    assert listed(house, "/state", limit) == everywhere
-    items = house.api("GET", "/state?include=value").json()["items"]
+    assert listed(three_namespaces, "/state", limit) == everywhere
+    items = three_namespaces.api("GET", "/state?include=value").json()["items"]
     assert [item["registered"] for item in items] == [True, True, True, False]
     assert [item["value"] for item in items] == [{"at": key} for _, key in everywhere]
-    assert "value" not in house.api("GET", "/state").json()["items"][0]
+    assert "value" not in three_namespaces.api("GET", "/state").json()["items"][0]
 
 
 @pytest.mark.parametrize(
@@ -75,30 +75,30 @@ def test_list__of_all_namespaces__is_ordered_by_namespace_and_key(
     ],
 )
 def test_list__of_all_namespaces__supports_the_filters(
-    house: Person, query: str, found: list[Address]
+    three_namespaces: Person, query: str, found: list[Address]
 ) -> None:
-    assert listed(house, f"/state?{query}") == found
+    assert listed(three_namespaces, f"/state?{query}") == found
 
 
 def test_list__of_all_namespaces__contains_permitted_entries_only(
-    house: Person, mallory: Person
+    three_namespaces: Person, mallory: Person
 ) -> None:
     assert listed(mallory, "/state") == []
-    secret, _ = make_token(house, namespaces=["a.*"])
+    secret, _ = make_token(three_namespaces, namespaces=["a.*"])
     seen = call(secret, "GET", "/state").json()["items"]
     assert [(item["namespace"], item["key"]) for item in seen] == [("a.b", "k")]
 
 
 def test_list__of_all_namespaces__reads_a_bounded_number_of_entries(
-    house: Person, monkeypatch: pytest.MonkeyPatch
+    three_namespaces: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Deleted entries count too: a page may be short, and the cursor continues."""
     monkeypatch.setattr(listings, "MOST_OPENED", 3)
-    put(house.actor, "a.b", "tagged", 1, tags=["t"])
-    found = pages(house, "/state?tags=t", 3)
+    put(three_namespaces.actor, "a.b", "tagged", 1, tags=["t"])
+    found = pages(three_namespaces, "/state?tags=t", 3)
     assert found[0] == [], "the first window holds none"
     assert [page for page in found if page] == [[("a.b", "tagged")]]
-    assert listed(house, "/state?valid=true", 3) == listed(house, "/state", 3)
+    assert listed(three_namespaces, "/state?valid=true", 3) == listed(three_namespaces, "/state", 3)
 
 
 # Tags ----------------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ def test_list__tags__are_all_required(alice: Person, path: str) -> None:
 
 
 @pytest.fixture
-def doubtful(alice: Person) -> Person:
+def stale_numbers(alice: Person) -> Person:
     """Forty numbers of an older schema, of which k15, k25 and k35 are invalid under the new one,
     and ten of the new."""
     make_namespace(alice.actor, default=0)
@@ -145,20 +145,22 @@ INVALID = [("notes", f"k{number}") for number in (15, 25, 35)]
 
 @pytest.mark.parametrize("path", ["/state/notes", "/state"])
 @pytest.mark.parametrize("limit", [1, 2, 3, 200])
-def test_list__by_validity__partitions_the_entries(doubtful: Person, path: str, limit: int) -> None:
-    refused = listed(doubtful, f"{path}?valid=false", limit)
-    accepted = listed(doubtful, f"{path}?valid=true", limit)
+def test_list__by_validity__partitions_the_entries(
+    stale_numbers: Person, path: str, limit: int
+) -> None:
+    refused = listed(stale_numbers, f"{path}?valid=false", limit)
+    accepted = listed(stale_numbers, f"{path}?valid=true", limit)
     assert refused == INVALID
     assert len(accepted) == 46
-    assert sorted(refused + accepted) == listed(doubtful, path, 200)
+    assert sorted(refused + accepted) == listed(stale_numbers, path, 200)
     for valid in ("true", "false"):
-        items = doubtful.api("GET", f"{path}?valid={valid}&limit=200").json()["items"]
+        items = stale_numbers.api("GET", f"{path}?valid={valid}&limit=200").json()["items"]
         assert {item["valid"] for item in items} == {valid == "true"}
 
 
-def test_list__invalid_in_descending_order__is_reversed(doubtful: Person) -> None:
-    assert listed(doubtful, "/state/notes?valid=false&order=desc", 1) == INVALID[::-1]
-    assert listed(doubtful, "/state/notes?valid=false&before=k30", 1) == INVALID[:2]
+def test_list__invalid_in_descending_order__is_reversed(stale_numbers: Person) -> None:
+    assert listed(stale_numbers, "/state/notes?valid=false&order=desc", 1) == INVALID[::-1]
+    assert listed(stale_numbers, "/state/notes?valid=false&before=k30", 1) == INVALID[:2]
 
 
 @pytest.mark.parametrize("path", ["/state/notes", "/state"])
@@ -175,7 +177,7 @@ def test_list__redacted_value_that_was_not_validated__is_among_the_invalid(
 
 @pytest.mark.parametrize("path", ["/state/notes", "/state"])
 def test_list__few_invalid_among_many__reads_a_bounded_number_and_has_a_cursor(
-    doubtful: Person, monkeypatch: pytest.MonkeyPatch, path: str
+    stale_numbers: Person, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     monkeypatch.setattr(listings, "MOST_OPENED", 10)
     opened: list[int] = []
@@ -186,11 +188,11 @@ def test_list__few_invalid_among_many__reads_a_bounded_number_and_has_a_cursor(
         return judge(row, known)
 
     monkeypatch.setattr(listings, "is_valid", counted)
-    first = doubtful.api("GET", f"{path}?valid=false&limit=2").json()
+    first = stale_numbers.api("GET", f"{path}?valid=false&limit=2").json()
     assert (first["items"], len(opened) <= 10) == ([], True)
     assert first["next_cursor"] is not None
     opened.clear()
-    assert listed(doubtful, f"{path}?valid=false") == INVALID
+    assert listed(stale_numbers, f"{path}?valid=false") == INVALID
     assert len(opened) == 39, "of the present schema none is opened, of the others each once"
 
 

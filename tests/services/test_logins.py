@@ -37,7 +37,7 @@ def hashes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.fixture
-def known(alice: Person) -> User:
+def with_password(alice: Person) -> User:
     set_password(user=alice.user, password=GOOD)
     return alice.user
 
@@ -47,7 +47,7 @@ def attempt(username: str = "alice", password: str = WRONG, address: str = HERE)
 
 
 def test_address__too_many_failures_with_any_names__is_refused(
-    known: User, monkeypatch: pytest.MonkeyPatch, hashes: list[int]
+    with_password: User, monkeypatch: pytest.MonkeyPatch, hashes: list[int]
 ) -> None:
     monkeypatch.setattr(logins, "MOST_FAILURES_OF_ADDRESS", 5)
     for number in range(5):
@@ -57,13 +57,13 @@ def test_address__too_many_failures_with_any_names__is_refused(
         with pytest.raises(RateLimited):
             attempt(name, GOOD)
     assert len(hashes) == 5
-    assert attempt(password=GOOD, address=ELSEWHERE) == known
+    assert attempt(password=GOOD, address=ELSEWHERE) == with_password
     LoginAttempt.objects.update(at=Now() - logins.WINDOW - timedelta(seconds=1))
-    assert attempt(password=GOOD) == known
+    assert attempt(password=GOOD) == with_password
 
 
 def test_address__refused_attempts__are_not_counted(
-    known: User, monkeypatch: pytest.MonkeyPatch
+    with_password: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(logins, "MOST_FAILURES_OF_ADDRESS", 3)
     for number in range(9):
@@ -74,16 +74,16 @@ def test_address__refused_attempts__are_not_counted(
     assert LoginAttempt.objects.count() == 3
 
 
-def test_address__success_of_one_name__keeps_the_failures_of_others(known: User) -> None:
+def test_address__success_of_one_name__keeps_the_failures_of_others(with_password: User) -> None:
     for name in ("a", "b", "alice"):
         attempt(name)
-    assert attempt(password=GOOD) == known
+    assert attempt(password=GOOD) == with_password
     assert set(LoginAttempt.objects.values_list("username", flat=True)) == {"a", "b"}
 
 
 @pytest.mark.django_db(transaction=True)
 def test_address__concurrent_attempts__are_hashed_up_to_the_limit(
-    known: User, monkeypatch: pytest.MonkeyPatch, hashes: list[int]
+    with_password: User, monkeypatch: pytest.MonkeyPatch, hashes: list[int]
 ) -> None:
     monkeypatch.setattr(logins, "MOST_FAILURES_OF_ADDRESS", 4)
     hashes.clear()
@@ -104,7 +104,7 @@ def make_passwordless(user: User) -> None:
 @pytest.mark.parametrize("prepare", [lambda user: None, make_inactive, make_passwordless])
 def test_name__unknown__costs_as_much_as_a_wrong_password(
     prepare: Callable[[User], None],
-    known: User,
+    with_password: User,
     hashes: list[int],
 ) -> None:
     def cost(username: str, address: str) -> tuple[int, list[str]]:
@@ -116,13 +116,13 @@ def test_name__unknown__costs_as_much_as_a_wrong_password(
         verbs = [query["sql"].split(" ")[0] for query in queries]
         return len(hashes), verbs
 
-    prepare(known)
+    prepare(with_password)
     assert cost("alice", HERE) == cost("nobody", ELSEWHERE)
     assert len(hashes) == 1
 
 
 def test_queue__full__attempt_is_refused_and_not_counted(
-    known: User, monkeypatch: pytest.MonkeyPatch
+    with_password: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def run(*_: object) -> str:
         raise hashing.Busy
@@ -133,5 +133,5 @@ def test_queue__full__attempt_is_refused_and_not_counted(
             attempt(password=GOOD)
         assert not LoginAttempt.objects.exists()
         with pytest.raises(Unavailable):
-            set_password(user=known, password="another fine password")
-    assert attempt(password=GOOD) == known
+            set_password(user=with_password, password="another fine password")
+    assert attempt(password=GOOD) == with_password

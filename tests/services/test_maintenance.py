@@ -182,11 +182,11 @@ def test_schedule__every_sweep__runs_and_is_recorded(alice: Person) -> None:
 
 
 def test_find_lost_compactions__queued_jobs__notify_as_many_workers(
-    alice: Person, rings: list[tuple[str, ...]]
+    alice: Person, sent_notifications: list[tuple[str, ...]]
 ) -> None:
     for thread_id in ("t1", "t2"):
         make_thread(alice.actor, thread_id)
         compactions.request_compaction(actor=alice.actor, thread_id=thread_id)
-    rings.clear()
+    sent_notifications.clear()
     tasks.find_lost_compactions()
-    assert rings == [(compactions.RUN,)] * 2
+    assert sent_notifications == [(compactions.RUN,)] * 2

@@ -14,14 +14,14 @@ from state_admin.services.policies import effective_policy
 from state_admin.summarizers import SummaryFailed
 from tests import builders
 from tests.builders import Person, append, conversation, make_record, make_run, make_thread, raw
-from tests.modelling import completion, letter, replies
+from tests.modelling import anthropic_response, completion, replies
 from tests.receiving import receiving
 
 KEY = "sk-registry-1234567890"
 
 
 @pytest.fixture(autouse=True)
-def here(settings: Any) -> None:
+def local_providers(settings: Any) -> None:
     settings.WEBHOOK_ALLOW_PRIVATE = True
 
 
@@ -108,7 +108,7 @@ def test_job__nothing_configured__fails_with_a_message(alice: Person) -> None:
 @pytest.mark.parametrize(
     ("adapter", "path", "answer"),
     [("deepseek", "/chat/completions", completion("All booked.")),
-     ("anthropic", "/v1/messages", letter("All booked."))],
+     ("anthropic", "/v1/messages", anthropic_response("All booked."))],
 )  # fmt: skip
 def test_job__model_of_the_registry__writes_the_summary(
     alice: Person, adapter: str, path: str, answer: Any

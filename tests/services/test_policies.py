@@ -29,7 +29,7 @@ def put(person: Person, scope: Any, name: str = "", **body: Any) -> policies.Pol
     return policies.put_policy(actor=person.actor, scope=scope, name=name, body=raw(body))
 
 
-def held(thread_id: str = "t1") -> dict[str, tuple[Any, str]]:
+def set_fields(thread_id: str = "t1") -> dict[str, tuple[Any, str]]:
     """(value, source) of the fields that are not defaults."""
     found = effective_policy(Thread.objects.get(public_id=thread_id))
     policy = found.policy.to_json()
@@ -41,9 +41,9 @@ def test_effective__workspace_agent_thread__nearest_wins_per_field(alice: Person
     put(alice, "workspace", raw_suffix_messages=9, min_gain_tokens=5, autocompact_threshold=900)
     put(alice, "agent", "planner", min_gain_tokens=7, raw_suffix_messages=8)
     workspace = {"min_gain_tokens": (5, "workspace"), "autocompact_threshold": (900, "workspace")}
-    assert held() == {**workspace, "raw_suffix_messages": (3, "thread")}
+    assert set_fields() == {**workspace, "raw_suffix_messages": (3, "thread")}
     make_run(alice.actor, "t1", "r1", agent_id="planner")
-    assert held() == {
+    assert set_fields() == {
         "autocompact_threshold": (900, "workspace"),
         "min_gain_tokens": (7, "agent"),
         "raw_suffix_messages": (3, "thread"),
@@ -51,13 +51,13 @@ def test_effective__workspace_agent_thread__nearest_wins_per_field(alice: Person
     builders.commit(alice.actor, "r1", run=builders.runs.RunChange(
         status="done", termination_reason={"type": "natural_end"}))  # fmt: skip
     make_run(alice.actor, "t1", "r2", agent_id="other")
-    assert held()["min_gain_tokens"] == (5, "workspace"), "it is the newest run's agent"
+    assert set_fields()["min_gain_tokens"] == (5, "workspace"), "it is the newest run's agent"
 
 
 def test_effective__of_another_workspace__has_no_effect(alice: Person, mallory: Person) -> None:
     make_thread(alice.actor, "t1")
     put(mallory, "workspace", autocompact_threshold=1)
-    assert held() == {}
+    assert set_fields() == {}
     assert policies.list_policies(alice.actor)[0].body == "{}"
 
 
@@ -69,7 +69,7 @@ def test_effective__model_of_the_agent__limits_it(
     windows = {"planner": (8_000, 1_000)}
     monkeypatch.setattr(summaries, "find_window", lambda _, agent: windows.get(agent, (None, None)))
     put(alice, "workspace", autocompact_threshold=100_000)
-    assert held()["autocompact_threshold"] == (7_000, "model")
+    assert set_fields()["autocompact_threshold"] == (7_000, "model")
     assert policies.read_policy(actor=alice.actor, scope="agent", name="planner").effective == (
         effective_policy(Thread.objects.get())
     )
@@ -125,7 +125,7 @@ def test_put__by_editors_and_restricted_admins__is_permitted_for_threads_only(
         )
     with pytest.raises(Forbidden):
         policies.put_policy(actor=bob.actor, scope="thread", name="t1", body=raw({}))
-    assert held() == {"min_gain_tokens": (1, "thread")}
+    assert set_fields() == {"min_gain_tokens": (1, "thread")}
 
 
 def test_read__inaccessible_thread__appears_absent(alice: Person, mallory: Person) -> None:

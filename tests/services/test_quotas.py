@@ -16,7 +16,7 @@ UPDATE = "application/vnd.commonhold.update+json"
 
 
 @pytest.fixture(autouse=True)
-def nothing_known() -> None:
+def no_cached_accounts() -> None:
     quotas.forget_accounts()
 
 

@@ -49,7 +49,7 @@ def ask(person: Person, thread_id: str = "t1") -> str:
     return compactions.request_compaction(actor=person.actor, thread_id=thread_id).public_id
 
 
-def shown(thread_id: str = "t1") -> list[Message]:
+def context_messages(thread_id: str = "t1") -> list[Message]:
     return effective_messages(Thread.objects.get(public_id=thread_id))
 
 
@@ -104,7 +104,7 @@ def test_plan__gain_below_1024_tokens__is_none(
 def test_apply__accepted__swaps_by_the_boundarys_id(talk: Person) -> None:
     asked = ask(talk)
     assert run_compaction(asked) == "done"
-    first, second = shown()[:2]
+    first, second = context_messages()[:2]
     done = Compaction.objects.get()
     boundary = Message.objects.get(public_id=done.boundary_message_id)
     assert (first.folds_from, first.folds_to) == (1, boundary.seq)
@@ -135,10 +135,10 @@ def test_apply__boundary_gone_meanwhile__is_superseded_and_blocks_nothing(
 
 def test_apply__messages_appended_meanwhile__survive_in_order(talk: Person, fake: Fake) -> None:
     fake.during = lambda: append(talk.actor, "t1", body("u"), body("a"))
-    before = [message.seq for message in shown()]
+    before = [message.seq for message in context_messages()]
     run_compaction(ask(talk))
     folded = Compaction.objects.get().boundary_seq or 0
-    after = [message.seq for message in shown()[1:]]
+    after = [message.seq for message in context_messages()[1:]]
     assert after == [*(seq for seq in before if seq > folded), before[-1] + 1, before[-1] + 2]
 
 
@@ -159,10 +159,10 @@ def test_failure__recorded__clears_what_was_in_flight(talk: Person, fake: Fake, 
 def test_skip__min_savings_ratio__keeps_the_messages(talk: Person, fake: Fake) -> None:
     policy = {"summarizer": "fake", "min_savings_ratio": 1.0}
     threads.change_thread(actor=talk.actor, thread_id="t1", policy=raw(policy))
-    before = [message.seq for message in shown()]
+    before = [message.seq for message in context_messages()]
     assert run_compaction(ask(talk)) == "skipped"
     assert "min_savings_ratio" in Compaction.objects.get().detail
-    assert [message.seq for message in shown()] == before
+    assert [message.seq for message in context_messages()] == before
 
 
 def test_stale_worker__is_ignored_and_clears_nothing(talk: Person, fake: Fake) -> None:
@@ -204,19 +204,21 @@ def test_state__several_compactions__are_on_record_in_order_and_undone_one_by_on
         compactions.undo_compaction(actor=talk.actor, compaction_id=asked)
     with pytest.raises(Conflict):
         compactions.undo_compaction(actor=talk.actor, compaction_id=made[0])
-    assert shown()[0].seq == 1
+    assert context_messages()[0].seq == 1
 
 
 def test_trim__several_summaries__uses_the_last_and_again_gives_the_same(
     talk: Person, fake: Fake
 ) -> None:
-    untouched = [message.seq for message in shown()]
-    assert untouched == [message.seq for message in shown()], "without a summary it does nothing"
+    untouched = [message.seq for message in context_messages()]
+    assert untouched == [message.seq for message in context_messages()], (
+        "without a summary it does nothing"
+    )
     for text in ("FIRST", "SECOND"):
         fake.text = text
         run_compaction(ask(talk))
         append(talk.actor, "t1", *conversation(6)[1:])
-    once, again = shown(), shown()
+    once, again = context_messages(), context_messages()
     assert [message.seq for message in once] == [message.seq for message in again]
     told = [
         message.body or "" for message in once if "conversation-summary" in (message.body or "")
@@ -342,7 +344,7 @@ def test_any_conversation__folded_undone_and_continued__loses_nothing(
     undoable: list[tuple[str, list[int]]] = []
 
     def view() -> list[int]:
-        return [message.seq for message in shown(row.public_id)]
+        return [message.seq for message in context_messages(row.public_id)]
 
     def say(*words: str) -> None:
         append(
@@ -397,7 +399,7 @@ def test_any_conversation__folded_undone_and_continued__loses_nothing(
         lifted = {m.seq for m in log if m.fold_lifted_at is not None}
         told = effective([m for m in log if m.seq not in lifted], marks, lambda m: m.seq)
         assert view() == [m.seq for m in told], "the log under its marks is the view"
-        outer = shown(row.public_id)[0] if view() else None
+        outer = context_messages(row.public_id)[0] if view() else None
         covered = set[int]()
         if outer is not None and outer.folds_to is not None:
             job = Compaction.objects.select_related("summary").get(summary=outer)

@@ -35,7 +35,7 @@ PRICED = Model("small-1", input_price=Decimal(1), output_price=Decimal(2))
 
 
 @pytest.fixture(autouse=True)
-def here(settings: Any) -> None:
+def local_providers(settings: Any) -> None:
     settings.WEBHOOK_ALLOW_PRIVATE = True
 
 

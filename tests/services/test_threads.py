@@ -151,14 +151,14 @@ def delete(person: Person, thread_id: str = "root", **options: Any) -> threads.T
     return threads.delete_thread(actor=person.actor, thread_id=thread_id, **options)
 
 
-def left() -> list[str]:
+def thread_ids() -> list[str]:
     return list(Thread.objects.order_by("public_id").values_list("public_id", flat=True))
 
 
 def test_delete__detach__makes_children_roots_and_keeps_others(family: Person) -> None:
     report = delete(family, children="detach")
     assert report == threads.ThreadDeletion(1, 1, 1, 2, 1)
-    assert left() == ["child", "grandchild", "stranger"]
+    assert thread_ids() == ["child", "grandchild", "stranger"]
     assert Thread.objects.get(public_id="child").parent is None
     live = Entry.objects.live().order_by("key").values_list("key", flat=True)
     assert list(live) == ["thread::grandchild", "thread::stranger"]
@@ -170,14 +170,14 @@ def test_delete__reject__requires_no_children(family: Person) -> None:
         delete(family, children="reject")
     assert refused.value.detail == ("thread 'root' has child threads; choose 'detach' or 'cascade'")
     delete(family, "stranger", children="reject")
-    assert left() == ["child", "grandchild", "root"]
+    assert thread_ids() == ["child", "grandchild", "root"]
 
 
 def test_delete__cascade__deletes_all_descendants(family: Person) -> None:
     dry = delete(family, children="cascade", dry_run=True)
-    assert len(left()) == 4
+    assert len(thread_ids()) == 4
     assert delete(family, children="cascade") == dry == threads.ThreadDeletion(3, 2, 2, 4, 2)
-    assert left() == ["stranger"]
+    assert thread_ids() == ["stranger"]
     for model in (Message, Run, Revision):
         assert model.objects.count() == (2 if model is Revision else 1)
     assert StateValue.objects.count() == 2
@@ -204,7 +204,7 @@ def test_delete__child_outside_the_tokens_prefixes__is_forbidden(family: Person)
     _, narrow = make_token(family, Role.ADMIN, thread_prefixes=["root"])
     with pytest.raises(Forbidden):
         threads.delete_thread(actor=narrow, thread_id="root", children="cascade")
-    assert len(left()) == 4
+    assert len(thread_ids()) == 4
 
 
 @pytest.mark.parametrize("how", [{}, {"dry_run": True}, {"children": "cascade"}])
@@ -220,7 +220,7 @@ def test_delete__entries_outside_the_tokens_namespaces__is_forbidden(
     put(family.actor, "secrets", f"thread::{under}", {"owner": "old"})
     with pytest.raises(Forbidden, match="outside this token's namespaces"):
         threads.delete_thread(actor=narrow, thread_id="root", **how)
-    assert len(left()) == 4
+    assert len(thread_ids()) == 4
     assert read_entry(actor=family.actor, namespace="open", key=f"thread::{under}").exists
 
 
@@ -278,7 +278,7 @@ def test_delete__deep_and_wide_tree__uses_as_many_statements_as_a_small_one(alic
     assert report[0].threads == 1001
     # Audit rows and changes are inserted in batches.
     assert large <= small + 30
-    assert left() == []
+    assert thread_ids() == []
     assert AuditRow.objects.filter(action="thread.delete").count() == 1001 + 4
 
 
@@ -365,7 +365,7 @@ def test_race__delete_commits_and_children__is_never_an_error(family: Person) ->
     _, lost = split(race(works))
     for problem in lost:
         assert problem.detail in ("run not found: run-grandchild", "parent thread not found: child")
-    assert left() == ["stranger"]
+    assert thread_ids() == ["stranger"]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -385,7 +385,7 @@ def test_race__work_on_a_child_and_locks_of_its_parent__both_succeed(
     }
     overlap(partial(runs.cancel_run, actor=a, run_id="run-grandchild"), verbs[verb])
     rest = {"detach": ["child", "grandchild", "stranger"], "cascade": ["stranger"], "erase": []}
-    assert left() == rest.get(verb, ["child", "grandchild", "root", "stranger"])
+    assert thread_ids() == rest.get(verb, ["child", "grandchild", "root", "stranger"])
     assert not StateValue.objects.current().filter(key="plan", thread__public_id="root").exists()
 
 

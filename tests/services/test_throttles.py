@@ -16,7 +16,7 @@ from tests.services.racing import race, split
 
 
 @pytest.fixture(autouse=True)
-def nothing_held() -> None:
+def no_leases() -> None:
     throttles.forget_leases()
 
 

@@ -65,7 +65,7 @@ def pump(hook: Webhook) -> list[WebhookDelivery]:
     return list(WebhookDelivery.objects.filter(webhook=hook).order_by("pk"))
 
 
-def told(hook: Webhook) -> list[str]:
+def delivered_subjects(hook: Webhook) -> list[str]:
     return [f"{row.kind} {row.subject}" for row in pump(hook)]
 
 
@@ -140,7 +140,7 @@ def notes(alice: Person) -> None:
 def test_pump__new_webhook__begins_with_the_next_change(alice: Person) -> None:
     hook = make(alice.actor, filters=Filter(kinds=("entry.*",)))
     put(alice.actor, "notes", "k", 1)
-    assert told(hook) == ["entry.put state/notes/k"]
+    assert delivered_subjects(hook) == ["entry.put state/notes/k"]
 
 
 @pytest.mark.usefixtures("notes")
@@ -149,7 +149,10 @@ def test_pump__webhook_with_a_cursor__begins_after_it(alice: Person) -> None:
     put(alice.actor, "notes", "between", 1)
     hook = make(alice.actor, filters=Filter(kinds=("entry.*",)), cursor=cursor)
     put(alice.actor, "notes", "after", 1)
-    assert told(hook) == ["entry.put state/notes/between", "entry.put state/notes/after"]
+    assert delivered_subjects(hook) == [
+        "entry.put state/notes/between",
+        "entry.put state/notes/after",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -175,7 +178,7 @@ def test_pump__filter__matching_changes_only(
     builders.make_thread(alice.actor, "t1")
     builders.make_thread(alice.actor, "t2")
     builders.make_run(alice.actor, "t1", "r1")
-    assert told(hook) == expected
+    assert delivered_subjects(hook) == expected
 
 
 @pytest.mark.usefixtures("notes")
@@ -205,14 +208,14 @@ def test_pump__filter_beyond_the_permissions__does_not_extend_them(alice: Person
         actor=alice.actor, webhook_id=hook.public_id, filters=Filter(namespaces=("*",))
     )
     put(alice.actor, "notes", "k", 1)
-    assert told(hook) == []
+    assert delivered_subjects(hook) == []
 
 
 def test_pump__other_workspace__gets_nothing(alice: Person, mallory: Person) -> None:
     hook = make(mallory.actor, filters=Filter(kinds=("entry.*",)))
     make_namespace(alice.actor, "notes")
     put(alice.actor, "notes", "k", 1)
-    assert told(hook) == []
+    assert delivered_subjects(hook) == []
 
 
 @pytest.mark.usefixtures("notes")
@@ -243,7 +246,10 @@ def test_pump__transaction_commits_late__is_neither_missed_nor_out_of_order(alic
 
     late()
     assert seen_meanwhile == [0]
-    assert told(hook) == ["entry.put state/notes/first", "entry.put state/notes/second"]
+    assert delivered_subjects(hook) == [
+        "entry.put state/notes/first",
+        "entry.put state/notes/second",
+    ]
 
 
 @pytest.mark.usefixtures("notes")
@@ -256,7 +262,7 @@ def test_pump__receiver_is_far_behind__queues_a_bounded_number(
         put(alice.actor, "notes", f"k{number}", 1)
     assert len(pump(hook)) == 3
     WebhookDelivery.objects.update(status=DeliveryStatus.DELIVERED)
-    assert told(hook) == [f"entry.put state/notes/k{number}" for number in range(5)]
+    assert delivered_subjects(hook) == [f"entry.put state/notes/k{number}" for number in range(5)]
 
 
 @pytest.mark.usefixtures("notes")
@@ -272,7 +278,7 @@ def test_pump__position_older_than_the_feed__disables_it_with_the_reason(alice: 
     hook = make(alice.actor)
     Webhook.objects.update(place_at=Now() - timedelta(days=8))
     put(alice.actor, "notes", "k", 1)
-    assert told(hook) == []
+    assert delivered_subjects(hook) == []
     hook.refresh_from_db()
     assert hook.status == "disabled"
     assert "deleted before" in hook.status_reason
@@ -281,7 +287,9 @@ def test_pump__position_older_than_the_feed__disables_it_with_the_reason(alice: 
     wait_for_feed(alice.workspace.pk)
     webhook_flow.resume_webhook(actor=alice.actor, webhook_id=hook.public_id, skip=True)
     put(alice.actor, "notes", "l", 1)
-    assert [line for line in told(hook) if "state/" in line] == ["entry.put state/notes/l"]
+    assert [line for line in delivered_subjects(hook) if "state/" in line] == [
+        "entry.put state/notes/l"
+    ]
 
 
 @pytest.mark.usefixtures("notes")
@@ -290,7 +298,7 @@ def test_pump__no_changes__advances_the_position(alice: Person) -> None:
     pump(hook)
     Webhook.objects.update(place_at=Now() - timedelta(days=6))
     WebhookDelivery.objects.all().delete()
-    assert told(hook) == []
+    assert delivered_subjects(hook) == []
     hook.refresh_from_db()
     assert Webhook.objects.filter(place_at__gt=Now() - timedelta(minutes=1)).exists()
 
@@ -351,9 +359,9 @@ def test_pause__changes_meanwhile__are_delivered_after_the_resume(alice: Person)
     )
     assert (paused.status, paused.status_reason) == ("paused", "moving house")
     put(alice.actor, "notes", "k", 1)
-    assert told(hook) == []
+    assert delivered_subjects(hook) == []
     webhook_flow.resume_webhook(actor=alice.actor, webhook_id=hook.public_id)
-    assert told(hook) == ["entry.put state/notes/k"]
+    assert delivered_subjects(hook) == ["entry.put state/notes/k"]
 
 
 @pytest.mark.usefixtures("notes")

@@ -242,7 +242,7 @@ def play(world: World, *, seed: int, seconds: float, kills: int) -> list[Subscri
     for writer in writers:
         writer.join(PATIENCE)
         assert not writer.is_alive()
-    wait_for(lambda: said_last(world), "the last change is written")
+    wait_for(lambda: write_last(world), "the last change is written")
     for reader in readers:
         reader.join(PATIENCE)
         assert not reader.is_alive(), "a subscriber never saw the last change"
@@ -255,7 +255,7 @@ def has_seen_enough(world: World, subscribers: list[Subscriber]) -> bool:
     return resumed and len(world.transactions) > 20 and world.conditional > 10
 
 
-def said_last(world: World) -> bool:
+def write_last(world: World) -> bool:
     try:
         status, _ = world.call("PUT", f"/state/team.x/{LAST.replace(' ', '%20')}", {"value": 1})
     except BROKEN:

@@ -29,11 +29,11 @@ RESERVATION = {
 }
 
 
-def asks(text: str) -> dict[str, Any]:
+def user_message(text: str) -> dict[str, Any]:
     return {"role": "user", "content": text}
 
 
-def tells(text: str | None, *calls: tuple[str, str, object]) -> dict[str, Any]:
+def assistant_message(text: str | None, *calls: tuple[str, str, object]) -> dict[str, Any]:
     made = [
         {"id": i, "type": "function", "function": {"name": n, "arguments": json.dumps(a)}}
         for i, n, a in calls
@@ -48,14 +48,18 @@ def found(call: str, result: object) -> dict[str, Any]:
 
 TALK = [
     {"role": "system", "content": "# Airline policy\n\n" + "You must be careful. " * 60},
-    asks("Hi! I'd like to cancel my booking QX7BYG, please. My user id is mia_li_3668."),
-    tells("Sure, let me look.", ("c1", "get_reservation", {"reservation_id": "QX7BYG"})),
+    user_message("Hi! I'd like to cancel my booking QX7BYG, please. My user id is mia_li_3668."),
+    assistant_message(
+        "Sure, let me look.", ("c1", "get_reservation", {"reservation_id": "QX7BYG"})
+    ),
     found("c1", RESERVATION),
-    tells("You paid $1,286 with gift_card_7817. A refund takes 5 to 7 days. Shall I cancel it?"),
-    asks("Yes, go ahead."),
-    tells(None, ("c2", "cancel_reservation", {"reservation_id": "QX7BYG"})),
+    assistant_message(
+        "You paid $1,286 with gift_card_7817. A refund takes 5 to 7 days. Shall I cancel it?"
+    ),
+    user_message("Yes, go ahead."),
+    assistant_message(None, ("c2", "cancel_reservation", {"reservation_id": "QX7BYG"})),
     found("c2", "Error: reservation QX7BYG is already flown"),
-    tells("I am sorry, that failed. Would you like to speak to a human?"),
+    assistant_message("I am sorry, that failed. Would you like to speak to a human?"),
 ]
 
 
@@ -94,7 +98,7 @@ def test_summary__of_a_conversation__contains_the_facts(words: str) -> None:
 
 def test_summary__of_a_conversation__drops_pleasantries_and_the_system_prompt() -> None:
     chatty = "Sure! Thanks for asking. The change fee is $50. Let me know if you have questions."
-    text = summary([TALK[0], asks("What is the fee?"), tells(chatty)]).text
+    text = summary([TALK[0], user_message("What is the fee?"), assistant_message(chatty)]).text
     assert "- Assistant: The change fee is $50." in text.splitlines()
     assert text.count("You must be careful.") <= 4
 
@@ -108,10 +112,12 @@ def long_talk(rounds: int) -> list[dict[str, Any]]:
     for n in range(rounds):
         result = {**RESERVATION, "reservation_id": f"RES{n:03}", "total_amount": 10_000 + n}
         messages += [
-            asks(f"Number {n}: what about RES{n:03}? " + "I really want to know. " * 10),
-            tells(None, (f"c{n}", "get_reservation", {"reservation_id": f"RES{n:03}"})),
+            user_message(f"Number {n}: what about RES{n:03}? " + "I really want to know. " * 10),
+            assistant_message(None, (f"c{n}", "get_reservation", {"reservation_id": f"RES{n:03}"})),
             found(f"c{n}", result),
-            tells(f"Reservation RES{n:03} costs ${10_000 + n}. " + "It is a nice one. " * 20),
+            assistant_message(
+                f"Reservation RES{n:03} costs ${10_000 + n}. " + "It is a nice one. " * 20
+            ),
         ]
     return messages
 
@@ -145,7 +151,9 @@ def test_summary__any__is_shorter_than_what_it_replaces() -> None:
 
 def test_summary__after_a_summary__keeps_its_facts() -> None:
     first = summary(long_talk(30))
-    second = summary([asks("And now RES900 for $77,000?"), tells("Yes.")], first.text)
+    second = summary(
+        [user_message("And now RES900 for $77,000?"), assistant_message("Yes.")], first.text
+    )
     for words in ("RES900", "77,000", "RES000", "RES029", "10000", "10029", "Earlier:"):
         assert words in second.text
     assert second.text.count("Extractive summary, no model") == 1
@@ -160,7 +168,9 @@ def test_summary__after_another_summarizers_text__keeps_its_sentences() -> None:
 
 
 def test_summary__tool_call_without_result__is_open() -> None:
-    text = summary([asks("Go."), tells(None, ("c1", "send_mail", {"to": "a@b.example"}))]).text
+    text = summary(
+        [user_message("Go."), assistant_message(None, ("c1", "send_mail", {"to": "a@b.example"}))]
+    ).text
     assert "No result yet: send_mail(to a@b.example)" in text
 
 
@@ -180,13 +190,13 @@ def test_summary__block_none_and_reference_formats__are_read() -> None:
 
 
 def test_summary__repeated_call_with_one_result__is_listed_once() -> None:
-    one = [tells(None, ("c", "get", {"id": "RES123"})), found("c", {"status": "open"})]
-    assert summary([asks("Go."), *one, *one]).text.count("get(id RES123)") == 1
+    one = [assistant_message(None, ("c", "get", {"id": "RES123"})), found("c", {"status": "open"})]
+    assert summary([user_message("Go."), *one, *one]).text.count("get(id RES123)") == 1
 
 
 def test_summary__amounts_in_a_list__exclude_its_commas() -> None:
     talk = [
-        asks(f"It was ${200 + n}, ${300 + n}, or $1,{400 + n}.50, not 12,345 euros.")
+        user_message(f"It was ${200 + n}, ${300 + n}, or $1,{400 + n}.50, not 12,345 euros.")
         for n in range(40)
     ]
     text = summary(talk, max_tokens=400).text
@@ -208,7 +218,11 @@ def test_facts__words_of_a_text__are_split_but_not_within_a_number() -> None:
 
 
 def test_summary__tool_without_results__states_it() -> None:
-    talk = [asks("Any flights?"), tells(None, ("c1", "search", {"to": "SEA"})), found("c1", [])]
+    talk = [
+        user_message("Any flights?"),
+        assistant_message(None, ("c1", "search", {"to": "SEA"})),
+        found("c1", []),
+    ]
     assert "search(to SEA) → nothing" in summary(talk).text
 
 
@@ -226,7 +240,7 @@ def test_facts__email_addresses_in_prose__are_ids(said: str, ids: list[str]) -> 
 
 
 def test_summary__of_a_very_long_text__has_the_facts_of_both_ends() -> None:
-    text = summary([asks(f"It is RES001. {'So it goes. ' * 16_384} Or is it RES002?")]).text
+    text = summary([user_message(f"It is RES001. {'So it goes. ' * 16_384} Or is it RES002?")]).text
     assert "RES001" in text
     assert "Or is it RES002?" in text
 
@@ -250,7 +264,7 @@ def test_summary__of_a_megabyte_of_any_text__terminates() -> None:
         "ab12", ".", "-", "_", "@", "1", '"', "a@", "a.", "a@b.", "1,222", "$1.", "5 ", "12.", "\n#",
         "Is it 12345? ", "aaaaaa@bbb ", "<", "{", "[", "\\", "é1", "2024-",
     ]  # fmt: skip
-    talks = {piece: [asks("x" + piece * (_SIZE // len(piece)))] for piece in pieces}
+    talks = {piece: [user_message("x" + piece * (_SIZE // len(piece)))] for piece in pieces}
     count = _SIZE // 40
     for name, result in {
         "one word": "ab12" * (_SIZE // 4),
@@ -259,7 +273,7 @@ def test_summary__of_a_megabyte_of_any_text__terminates() -> None:
         "keys that are ids": {f"AB{n:06}": {"a": 1} for n in range(count)},
         "long labels": {"id": {"x" * (_SIZE // 2): {f"a{n}": 1 for n in range(count // 2)}}},
     }.items():
-        talks[name] = [tells(None, ("c", "f", {"a": result})), found("c", result)]
+        talks[name] = [assistant_message(None, ("c", "f", {"a": result})), found("c", result)]
     subprocess.run(
         [sys.executable, "-c", _SUMMARIZE],
         input=json.dumps(talks),
@@ -275,7 +289,7 @@ def test_summary__of_deep_json__is_created(opening: str, closing: str, depth: in
     nested = opening * depth + "1" + closing * depth
     text = summary(
         [
-            tells(None, ("c", "look", {"a": nested})),
+            assistant_message(None, ("c", "look", {"a": nested})),
             found("c", f'{{"id": "RES123", "x": {nested}}}'),
         ]
     ).text
@@ -284,7 +298,10 @@ def test_summary__of_deep_json__is_created(opening: str, closing: str, depth: in
 
 
 def test_summary__of_a_lone_surrogate_in_json__is_created() -> None:
-    talk = [tells(None, ("c", "look", {})), found("c", r'{"id": "RES123", "x": "a\ud800b \u00e9"}')]
+    talk = [
+        assistant_message(None, ("c", "look", {})),
+        found("c", r'{"id": "RES123", "x": "a\ud800b \u00e9"}'),
+    ]
     text = summary(talk).text
     assert "id RES123; x a?b é" in text
     assert text.encode()
@@ -308,7 +325,9 @@ _messages = st.lists(
         {"role": st.sampled_from(["system", "user", "assistant"]), "content": st.none() | st.text()}
     )
     | st.builds(lambda result: found("c", result), st.text() | _nested)
-    | st.builds(lambda text, told: tells(text, ("c", "f", {"a": told})), st.text(), _nested),
+    | st.builds(
+        lambda text, told: assistant_message(text, ("c", "f", {"a": told})), st.text(), _nested
+    ),
     max_size=8,
 )
 

@@ -20,14 +20,14 @@ from state_admin.tasks.maintenance import find_lost_compactions
 from tests import builders
 from tests.builders import Person, append, conversation, make_record, make_thread, raw
 from tests.modelling import completion, in_turn, replies
-from tests.project.conftest import ears, folder, start
+from tests.project.conftest import folder, fresh_broker, start
 from tests.project.running import Running, wait_for
 from tests.receiving import Receiver, hang, receiving
 from tests.tasks.test_webhooks import database_url
 
-__all__ = ["ears", "folder", "start"]
+__all__ = ["folder", "fresh_broker", "start"]
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("ears")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("fresh_broker")]
 
 Worker = Callable[[], Running]
 KEY = "sk-registry-1234567890"

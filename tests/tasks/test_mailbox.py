@@ -9,14 +9,14 @@ from state_admin.models import Dispatch, Sweep
 from state_admin.tasks import mailbox
 from state_admin.tasks.schedule import CONDITIONS
 from tests.builders import Person, make_thread
-from tests.project.conftest import ears, folder, start
+from tests.project.conftest import folder, fresh_broker, start
 from tests.project.running import wait_for
 from tests.services.test_dispatches import enqueue, shift, status, take
 from tests.tasks.test_compaction import Worker, worker
 
-__all__ = ["ears", "folder", "start", "worker"]
+__all__ = ["folder", "fresh_broker", "start", "worker"]
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("ears")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("fresh_broker")]
 
 
 def test_settle__by_a_worker__requeues_dispatches_of_dead_claimers(

@@ -20,13 +20,13 @@ from state_admin.services import webhook_flow, webhooks
 from state_admin.services.webhooks import Filter
 from tests.builders import Person, make_namespace, put
 from tests.feeding import wait_for_feed
-from tests.project.conftest import ears, folder, start
+from tests.project.conftest import folder, fresh_broker, start
 from tests.project.running import Running, wait_for
 from tests.receiving import Handler, Receiver, answer, is_signed, receiving
 
-__all__ = ["ears", "folder", "start"]
+__all__ = ["folder", "fresh_broker", "start"]
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("ears")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("fresh_broker")]
 
 Worker = Callable[[], Running]
 
@@ -57,7 +57,7 @@ def worker(start: Callable[..., Running], folder: Path, db: None) -> Worker:
 
 
 @pytest.fixture(autouse=True)
-def here(settings: Any) -> None:
+def local_receivers(settings: Any) -> None:
     settings.WEBHOOK_ALLOW_PRIVATE = True
 
 

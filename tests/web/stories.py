@@ -42,7 +42,7 @@ class Story:
     compaction: Compaction
 
 
-def tell(actor: Actor) -> Story:
+def create_story(actor: Actor) -> Story:
     make_state_key(actor, "plan", scope="thread")
     make_state_key(actor, "note", scope="run")
     part = {"name": "kit.memory", "schema": raw({}), "default": raw(None)}

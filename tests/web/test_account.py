@@ -23,7 +23,7 @@ GOOD = "correct horse battery staple"
 
 
 @pytest.fixture
-def known(alice: Person) -> Person:
+def with_password(alice: Person) -> Person:
     set_password(user=alice.user, password=GOOD)
     return alice
 
@@ -37,7 +37,7 @@ def logged_in(client: Client) -> bool:
 
 
 def test_login__correct_password__redirects_to_the_requested_page(
-    client: Client, known: Person
+    client: Client, with_password: Person
 ) -> None:
     response = log_in(client, next="/state?prefix=a")
     assert response["Location"] == "/state?prefix=a"
@@ -49,14 +49,14 @@ def test_login__correct_password__redirects_to_the_requested_page(
     ["https://evil.example/", "//evil.example/", "javascript:alert(1)", "/\\evil", "/login"],
 )
 def test_login__next_on_another_site__redirects_to_the_start_page(
-    target: str, client: Client, known: Person
+    target: str, client: Client, with_password: Person
 ) -> None:
     assert log_in(client, next=target)["Location"] == "/"
 
 
 @pytest.mark.parametrize(("name", "password"), [("alice", "wrong"), ("nobody", GOOD), ("a\0", "x")])
 def test_login__wrong_name_or_password__has_the_same_message(
-    name: str, password: str, client: Client, known: Person
+    name: str, password: str, client: Client, with_password: Person
 ) -> None:
     response = client.post("/login", {"username": name, "password": password})
     assert response.status_code == 422
@@ -65,7 +65,7 @@ def test_login__wrong_name_or_password__has_the_same_message(
 
 
 def test_login__too_many_failures__refuses_even_the_correct_password(
-    client: Client, known: Person
+    client: Client, with_password: Person
 ) -> None:
     for _ in range(MOST_FAILURES):
         assert log_in(client, "wrong").status_code == 422
@@ -77,7 +77,7 @@ def test_login__too_many_failures__refuses_even_the_correct_password(
 
 
 def test_login__address_failed_with_many_names__gets_a_retry_after(
-    client: Client, known: Person, monkeypatch: pytest.MonkeyPatch
+    client: Client, with_password: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(logins, "MOST_FAILURES_OF_ADDRESS", 2)
     for name in ("a", "b"):
@@ -90,7 +90,7 @@ def test_login__address_failed_with_many_names__gets_a_retry_after(
 
 
 def test_passwords__queue_is_full__is_503_and_nothing_is_changed(
-    client: Client, known: Person, monkeypatch: pytest.MonkeyPatch
+    client: Client, with_password: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def run(*_: object) -> str:
         raise hashing.Busy
@@ -108,7 +108,7 @@ def test_passwords__queue_is_full__is_503_and_nothing_is_changed(
 
 
 def test_login__many_addresses_of_one_subscriber__are_throttled_together(
-    client: Client, known: Person
+    client: Client, with_password: Person
 ) -> None:
     def refused(address: str) -> bool:
         said = {"username": "alice", "password": "wrong"}
@@ -130,7 +130,7 @@ def test_login__many_addresses_of_one_subscriber__are_throttled_together(
 
 
 def test_login__throttled_name__does_not_affect_others(
-    client: Client, known: Person, bob: Person
+    client: Client, with_password: Person, bob: Person
 ) -> None:
     set_password(user=bob.user, password=GOOD)
     for _ in range(MOST_FAILURES + 1):
@@ -140,7 +140,7 @@ def test_login__throttled_name__does_not_affect_others(
     assert log_in(elsewhere).status_code == 302
 
 
-def test_login__success__resets_failures(client: Client, known: Person) -> None:
+def test_login__success__resets_failures(client: Client, with_password: Person) -> None:
     for _ in range(MOST_FAILURES - 1):
         log_in(client, "wrong")
     log_in(client)
@@ -193,7 +193,7 @@ def test_password__after_link__requires_no_old_one(client: Client, alice: Person
     ],
 )
 def test_password__too_weak__states_the_reason(
-    old: str, new: str, again: str, said: str, client: Client, known: Person
+    old: str, new: str, again: str, said: str, client: Client, with_password: Person
 ) -> None:
     log_in(client)
     response = client.post("/password", {"old_password": old, "password": new, "again": again})
@@ -201,7 +201,7 @@ def test_password__too_weak__states_the_reason(
     assert said in response.content.decode()
 
 
-def test_password__changed__ends_other_sessions(client: Client, known: Person) -> None:
+def test_password__changed__ends_other_sessions(client: Client, with_password: Person) -> None:
     other = Client()
     log_in(other)
     log_in(client)
@@ -211,7 +211,7 @@ def test_password__changed__ends_other_sessions(client: Client, known: Person) -
     assert not logged_in(other)
 
 
-def test_logout__by_get__is_refused(client: Client, known: Person) -> None:
+def test_logout__by_get__is_refused(client: Client, with_password: Person) -> None:
     log_in(client)
     assert client.get("/logout").status_code == 405
     client.post("/logout")
@@ -249,19 +249,21 @@ def test_preferences__chosen__are_stored_in_cookies(client: Client, db: None) ->
     assert b'data-theme="dark"' in client.get("/login").content
 
 
-def trail(action: str) -> list[tuple[str, str, str, dict[str, Any]]]:
+def audit_rows(action: str) -> list[tuple[str, str, str, dict[str, Any]]]:
     rows = AuditRow.objects.filter(action=action).select_related("workspace").order_by("id")
     return [(row.workspace.slug, row.actor_name, row.key, row.detail) for row in rows]
 
 
-def test_login__password__is_audited_in_each_workspace(client: Client, known: Person) -> None:
+def test_login__password__is_audited_in_each_workspace(
+    client: Client, with_password: Person
+) -> None:
     other = ensure_workspace("other")[0]
-    add_member(workspace=other, user=known.user, role=Role.VIEWER)
+    add_member(workspace=other, user=with_password.user, role=Role.VIEWER)
     log_in(client, "wrong")
-    assert trail("session.start") == []
+    assert audit_rows("session.start") == []
     log_in(client)
     told = ("alice", "alice", {"method": "password"})
-    assert trail("session.start") == [("acme", *told), ("other", *told)]
+    assert audit_rows("session.start") == [("acme", *told), ("other", *told)]
     row = AuditRow.objects.filter(action="session.start").first()
     assert row is not None
     assert row.request_id
@@ -272,14 +274,14 @@ def test_login__password__is_audited_in_each_workspace(client: Client, known: Pe
 def test_login__link__is_audited_once_used(client: Client, alice: Person) -> None:
     secret = make_login_link(alice.user)
     client.get(f"/login/once/{secret}")
-    assert trail("session.start") == []
+    assert audit_rows("session.start") == []
     client.post(f"/login/once/{secret}")
     client.post(f"/login/once/{secret}")
-    assert trail("session.start") == [("acme", "alice", "alice", {"method": "login link"})]
+    assert audit_rows("session.start") == [("acme", "alice", "alice", {"method": "login link"})]
 
 
 def test_login__audit_insert_fails__signs_nobody_in(
-    client: Client, known: Person, monkeypatch: pytest.MonkeyPatch
+    client: Client, with_password: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
         raise OperationalError("the disk is full")
@@ -287,18 +289,18 @@ def test_login__audit_insert_fails__signs_nobody_in(
     monkeypatch.setattr(journal, "record", fail)
     client.raise_request_exception = False
     assert log_in(client).status_code == 500
-    assert UserSession.objects.filter(user=known.user).count() == 0
+    assert UserSession.objects.filter(user=with_password.user).count() == 0
     assert not logged_in(client)
 
 
-def test_password__set__is_audited(client: Client, known: Person) -> None:
-    assert trail("password.set") == [("acme", "alice", "alice", {})]
+def test_password__set__is_audited(client: Client, with_password: Person) -> None:
+    assert audit_rows("password.set") == [("acme", "alice", "alice", {})]
     log_in(client)
     new = "another horse battery staple"
     data = {"old_password": GOOD, "password": "short", "again": "short"}
     assert client.post("/password", data).status_code == 422
-    assert len(trail("password.set")) == 1
+    assert len(audit_rows("password.set")) == 1
     client.post("/password", data | {"password": new, "again": new})
-    assert len(trail("password.set")) == 2
+    assert len(audit_rows("password.set")) == 2
     assert new not in str(AuditRow.objects.values_list("detail", "reason"))
     assert "set the password of" in client.get("/audit?action=password").content.decode()

@@ -9,7 +9,7 @@ from state_admin.models import AuditRow, Compaction
 from state_admin.services import compactions
 from state_admin.services.contexts import read_context
 from tests.builders import Person, append, conversation, make_record, make_thread, raw
-from tests.web.stories import compact, tell
+from tests.web.stories import compact, create_story
 from tests.web.test_threads import page
 
 
@@ -24,13 +24,13 @@ def test_compactions__none__shows_how_to_request_one(admin: Client) -> None:
 def test_compactions__filtered__contains_only_matches(
     query: str, found: int, admin: Client, alice: Person
 ) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     assert len(admin.get(f"/compactions.json?{query}").json()["items"]) == found
     assert ("No compactions match" in page(admin, f"/compactions?{query}")) == (not found)
 
 
 def test_compaction__done__shows_summary_and_messages(admin: Client, alice: Person) -> None:
-    job = tell(alice.actor).compaction
+    job = create_story(alice.actor).compaction
     shown = page(admin, f"/compactions/{job.public_id}")
     assert f"Messages 1 to {job.boundary_seq}" in shown
     assert "Extractive summary" in shown
@@ -39,7 +39,7 @@ def test_compaction__done__shows_summary_and_messages(admin: Client, alice: Pers
 
 
 def test_compaction__undone__model_sees_the_originals_again(admin: Client, alice: Person) -> None:
-    job = tell(alice.actor).compaction
+    job = create_story(alice.actor).compaction
     before = read_context(actor=alice.actor, thread_id="t1")
     assert "stays in the thread" in page(admin, f"/compactions/{job.public_id}/undo")
     response = admin.post(f"/compactions/{job.public_id}/undo", {"reason": "lost the amounts"})
@@ -55,7 +55,7 @@ def test_compaction__undone__model_sees_the_originals_again(admin: Client, alice
 
 
 def test_compaction__undo_from_the_thread__returns_there(admin: Client, alice: Person) -> None:
-    job = tell(alice.actor).compaction
+    job = create_story(alice.actor).compaction
     assert 'name="from" value="thread"' in page(
         admin, f"/compactions/{job.public_id}/undo?from=thread"
     )
@@ -66,7 +66,7 @@ def test_compaction__undo_from_the_thread__returns_there(admin: Client, alice: P
 def test_compaction__a_later_one_builds_on_it__undo_is_refused_and_not_offered(
     admin: Client, alice: Person
 ) -> None:
-    first = tell(alice.actor).compaction
+    first = create_story(alice.actor).compaction
     append(alice.actor, "t1", *conversation(8)[1:])
     second = compact(alice.actor, "t1")
     assert second.status == "done"
@@ -141,7 +141,7 @@ def test_preview__model_without_a_price__reports_that_no_cap_applies(
 def test_compaction__fallback_after_a_paid_answer__shows_its_cost(
     admin: Client, alice: Person
 ) -> None:
-    job = tell(alice.actor).compaction
+    job = create_story(alice.actor).compaction
     assert "Cost of model calls" not in page(admin, f"/compactions/{job.public_id}")
     Compaction.objects.filter(pk=job.pk).update(cost_usd="0.0011", model="")
     shown = page(admin, f"/compactions/{job.public_id}")

@@ -16,7 +16,7 @@ from state_admin.services import runs
 from state_admin.services.runs import RunChange
 from tests.builders import Person, make_person, make_run, make_thread
 from tests.domain.test_schema_forms import REFUND
-from tests.web.stories import HOSTILE, tell
+from tests.web.stories import HOSTILE, create_story
 from tests.web.test_threads import htmx, page
 
 FORM = {"from": "inbox", "action": "resume", "reason": "fine"}
@@ -196,7 +196,7 @@ def test_inbox__number_of_queries__does_not_depend_on_tickets(
     count_queries: Callable[[Client, str], int],
     baseline: Callable[[str, int], None],
 ) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     few = count_queries(admin, "/inbox")
     ask(alice, *(refund(number) for number in range(9)), run="r9")
     assert count_queries(admin, "/inbox") == few

@@ -27,7 +27,7 @@ from tests.builders import (
 )
 from tests.e2e.pages import LISTS_OF as OF
 from tests.e2e.pages import fill
-from tests.web.stories import tell
+from tests.web.stories import create_story
 
 LISTS = sorted(
     name.removesuffix("-csv")
@@ -161,7 +161,7 @@ ADMINS = {"audit-list", "member-list", "token-list"}
 def test_list__viewer__contains_what_the_page_shows(
     name: str, viewer: Client, alice: Person
 ) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     make_namespace(alice.actor, "team")
     hook, _ = create_webhook(actor=alice.actor, name="h", url="https://example.com/hook")
     type(hook).objects.update(public_id="hook1")
@@ -174,7 +174,7 @@ def test_list__viewer__contains_what_the_page_shows(
 def test_list__other_workspace__contains_nothing_of_this_one(
     name: str, stranger: Client, alice: Person
 ) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     make_namespace(alice.actor, "team")
     put(alice.actor, "team", "global", 1)
     make_record(alice.actor, "providers", "openai", {"adapter": "openai"})
@@ -233,7 +233,7 @@ def test_runs_of_a_thread__list__contains_all_pages(
     admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runs, "PAGE", 1)
-    tell(alice.actor)
+    create_story(alice.actor)
     make_thread(alice.actor, "t2")
     make_run(alice.actor, "t2", "r2")
     for thread_id, run_ids in (("t1", ["r1"]), ("t2", ["r2"])):
@@ -259,7 +259,7 @@ def test_runs_of_a_thread__list__contains_all_pages(
 def test_page__of_a_list__links_to_json_and_csv(
     path: str, name: str, admin: Client, alice: Person
 ) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     create_webhook(actor=alice.actor, name="h", url="https://example.com/hook")
     shown = admin.get(path).content.decode()
     for kind in ("json", "csv"):

@@ -10,7 +10,7 @@ from django.test import Client
 
 from state_admin.models import AuditRow, Dispatch
 from tests.builders import Person, make_run, make_thread
-from tests.services.test_dead_letters import bury
+from tests.services.test_dead_letters import make_dead_letter
 from tests.services.test_dispatches import enqueue, status, take
 from tests.web.stories import HOSTILE
 from tests.web.test_threads import htmx, page
@@ -22,7 +22,10 @@ def box(alice: Person) -> dict[str, str]:
     make_thread(alice.actor, "t1", title=HOSTILE[0])
     make_thread(alice.actor, "t2")
     make_run(alice.actor, "t1", "r1", agent_id="planner")
-    ids = {"DeadLetter": bury(alice, run_id="r1"), "Claimed": enqueue(alice, HOSTILE[0])}
+    ids = {
+        "DeadLetter": make_dead_letter(alice, run_id="r1"),
+        "Claimed": enqueue(alice, HOSTILE[0]),
+    }
     take(alice)
     return ids | {"Queued": enqueue(alice, thread="t2", agent_id="writer")}
 

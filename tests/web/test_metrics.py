@@ -18,7 +18,7 @@ from state_admin.services.dispatches import enqueue_dispatch
 from state_admin.services.traffic import counter
 from tests.builders import Person, make_namespace, make_thread, put, raw
 
-from .stories import tell
+from .stories import create_story
 
 TOKEN = "a token for the monitor"
 
@@ -41,7 +41,7 @@ def scrape(client: Client) -> dict[str, float]:
 def test_metrics__with_data__contain_storage_queues_and_compaction(
     client: Client, alice: Person, mallory: Person
 ) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     for person in (alice, mallory):
         make_namespace(person.actor, "notes")
         put(person.actor, "notes", "a", "x" * 100)

@@ -22,7 +22,7 @@ from tests.builders import (
     put,
     raw,
 )
-from tests.web.stories import compact, tell
+from tests.web.stories import compact, create_story
 from tests.web.test_threads import page
 
 
@@ -42,7 +42,7 @@ def test_overview__nothing_pending__says_so(admin: Client) -> None:
 
 
 def test_overview__each_kind__has_count_oldest_and_link(admin: Client, alice: Person) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     make_thread(alice.actor, "t2")
     make_run(alice.actor, "t2", "r2")
     Run.objects.filter(public_id="r2").update(
@@ -81,7 +81,7 @@ def test_overview__fork_of_a_compacted_thread__counts_its_savings_once(
 
 
 def test_overview__of_another_workspace__counts_nothing(stranger: Client, alice: Person) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     assert sums(stranger) == {}
 
 

@@ -186,7 +186,7 @@ def alice(one_alice: Person, db: None) -> Person:
 
 
 @pytest.fixture(scope="module")
-def house(one_alice: Person) -> dict[str, str]:
+def page_data(one_alice: Person) -> dict[str, str]:
     """All data that the pages show, and the ids in their URLs."""
     fill(one_alice)
     make_token(one_alice)
@@ -203,12 +203,12 @@ def test_page__one_visitor__uses_the_recorded_number_of_queries(
     name: str,
     admin: Client,
     client: Client,
-    house: dict[str, str],
+    page_data: dict[str, str],
     count_queries: Callable[[Client, str], int],
     baseline: Callable[[str, int], None],
 ) -> None:
     visitor = client if name in ANONYMOUS else admin
-    baseline(name, count_queries(visitor, PAGES[name].format(**house)))
+    baseline(name, count_queries(visitor, PAGES[name].format(**page_data)))
 
 
 def test_routes__every_get__is_counted_or_excluded_with_a_reason() -> None:

@@ -7,12 +7,12 @@ from django.test import Client
 from state_admin.models import Compaction, EntryRevision
 from state_admin.services import policies, retention
 from tests.builders import Person, make_namespace, put, raw
-from tests.web.stories import tell
+from tests.web.stories import create_story
 from tests.web.test_threads import page
 
 
 def test_snapshots__compaction__is_requested_after_a_preview(admin: Client, alice: Person) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     said = raw({"snapshot_keep_last": 1})
     policies.put_policy(actor=alice.actor, scope="thread", name="t1", body=said)
     assert "Remove old snapshots…" in page(admin, "/threads/t1?tab=compactions")
@@ -34,7 +34,7 @@ def test_snapshots__compaction__is_requested_after_a_preview(admin: Client, alic
 
 
 def test_snapshots__editor__is_refused(editor: Client, admin: Client, alice: Person) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     assert "Remove old snapshots…" not in page(editor, "/threads/t1?tab=compactions")
     assert editor.get("/thread/compact-snapshots/t1").status_code == 403
     assert editor.post("/thread/compact-snapshots/t1").status_code == 403

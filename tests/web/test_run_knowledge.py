@@ -11,7 +11,7 @@ from state_admin.models import Revision, Run, RunRead, Thread, Ticket
 from state_admin.services.entries import delete_entry
 from state_admin.services.snapshots import Read
 from tests.builders import Person, commit, make_namespace, make_run, make_thread, put
-from tests.web.stories import HOSTILE, tell
+from tests.web.stories import HOSTILE, create_story
 from tests.web.test_threads import htmx, page
 
 PAGES = {
@@ -130,7 +130,7 @@ def test_run__release__ends_the_lease_of_its_worker(admin: Client, run: Person) 
 
 
 def test_run__resume_from_a_revision__restores_it(admin: Client, alice: Person) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     assert "/run/resume/r1?revision=3" in page(admin, "/runs/r1")
     assert "Resume from revision 3?" in page(admin, "/run/resume/r1?revision=3")
     admin.post("/run/resume/r1?revision=3", {"reason": "again"})
@@ -142,7 +142,7 @@ def test_run__resume_from_a_revision__restores_it(admin: Client, alice: Person) 
 
 
 def test_ticket__expired__has_no_form_and_says_so(admin: Client, alice: Person) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     Ticket.objects.update(expires_at="2020-01-01T00:00:00Z")
     shown = page(admin, "/runs/r1")
     assert "The deadline has passed" in shown

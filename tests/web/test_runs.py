@@ -14,7 +14,7 @@ from state_admin.services import runs
 from state_admin.services.runs import RunChange
 from state_admin.web.tickets import draft
 from tests.builders import Person, commit, make_run, make_thread
-from tests.web.stories import TICKET, tell
+from tests.web.stories import TICKET, create_story
 from tests.web.test_threads import htmx, page
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -150,7 +150,7 @@ def test_runs__none__shows_how_to_start_one(admin: Client) -> None:
 
 
 def test_run__waiting__shows_the_reason_and_its_revisions(admin: Client, alice: Person) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     shown = page(admin, "/runs/r1")
     assert "Waiting for permission for a tool call" in shown
     assert "May I?" in shown
@@ -160,7 +160,7 @@ def test_run__waiting__shows_the_reason_and_its_revisions(admin: Client, alice: 
 
 
 def test_run__poll__returns_the_numbers_only(admin: Client, alice: Person) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     part = page(admin, "/runs/r1", headers=htmx("run-now"))
     assert part.lstrip().startswith('<div class="stack" id="run-now"')
     assert "<textarea" not in part
@@ -207,7 +207,7 @@ def test_run__done__offers_no_action_and_refuses(admin: Client, alice: Person) -
 
 
 def test_ticket__valid_answer__resumes_the_run(admin: Client, alice: Person) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     assert 'name="answer/approved"' in page(admin, "/runs/r1")
     response = admin.post(
         "/ticket/tk1", {"action": "resume", "payload": '{"approved": true}', "reason": "fine"}
@@ -223,7 +223,7 @@ def test_ticket__valid_answer__resumes_the_run(admin: Client, alice: Person) -> 
 def test_ticket__invalid_answer__keeps_the_typed_text(
     typed: str, admin: Client, alice: Person
 ) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     response = admin.post("/ticket/tk1", {"action": "resume", "payload": typed})
     assert response.status_code == 422
     assert 'aria-invalid="true"' in response.content.decode()
@@ -231,14 +231,14 @@ def test_ticket__invalid_answer__keeps_the_typed_text(
 
 
 def test_ticket__refused__cancels_the_call(admin: Client, alice: Person) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     admin.post("/ticket/tk1", {"action": "cancel", "payload": "not even JSON"})
     assert Ticket.objects.get().status == "cancelled"
     assert "issue_refund" in page(admin, "/runs/r1")
 
 
 def test_ticket__decided_twice__first_decision_is_kept(admin: Client, alice: Person) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     admin.post("/ticket/tk1", {"action": "cancel"})
     assert admin.post("/ticket/tk1", {"action": "resume", "payload": "{}"}).status_code == 409
 
@@ -294,7 +294,7 @@ def test_timeline__all_events__are_newest_first(admin: Client, alice: Person) ->
 
 
 def test_timeline__many_events__each_is_on_one_page(admin: Client, alice: Person) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     admin.post("/ticket/tk1", {"action": "cancel"})
     for count in range(45):
         commit(alice.actor, "r1", {"plan": {"count": 100 + count}})

@@ -43,16 +43,16 @@ def code_of(secret: str, *, steps: int = 0) -> str:
 
 
 @pytest.fixture
-def known(alice: Person) -> Person:
+def with_password(alice: Person) -> Person:
     set_password(user=alice.user, password=GOOD)
     return alice
 
 
 @pytest.fixture
-def secret(known: Person) -> str:
+def secret(with_password: Person) -> str:
     """The secret of alice's authenticator, whose last used code is two steps old."""
     secret = second_factors.make_secret()
-    second_factors.enrol(actor=known.actor, secret=secret, code=code_of(secret))
+    second_factors.enrol(actor=with_password.actor, secret=secret, code=code_of(secret))
     device = Authenticator.objects.get(type="totp")
     device.data["used"] -= 2
     device.save()
@@ -63,7 +63,7 @@ def log_in(client: Client, **data: str) -> Any:
     return client.post("/login", {"username": "alice", "password": GOOD, **data})
 
 
-def give(client: Client, code: str) -> Any:
+def enter_code(client: Client, code: str) -> Any:
     return client.post("/login/code", {"code": code})
 
 
@@ -82,7 +82,7 @@ def shown_secret(client: Client) -> str:
 
 
 def test_enrol__correct_code_and_password__shows_recovery_codes_once(
-    client: Client, known: Person
+    client: Client, with_password: Person
 ) -> None:
     log_in(client)
     assert "Set up" in client.get("/sign-in").content.decode()
@@ -107,7 +107,7 @@ def test_enrol__correct_code_and_password__shows_recovery_codes_once(
     [(GOOD, False, "code is incorrect"), ("wrong", True, "password is incorrect")],
 )
 def test_enrol__wrong_code__changes_nothing_and_keeps_the_secret(
-    password: str, right: bool, said: str, client: Client, known: Person
+    password: str, right: bool, said: str, client: Client, with_password: Person
 ) -> None:
     log_in(client)
     secret = shown_secret(client)
@@ -131,20 +131,22 @@ def test_enrol__secrets__are_stored_encrypted(secret: str) -> None:
     assert keys == {newest_key_id("commonhold.totp")}
 
 
-def test_check_code__altered_secret__cannot_be_decrypted(known: Person, secret: str) -> None:
+def test_check_code__altered_secret__cannot_be_decrypted(
+    with_password: Person, secret: str
+) -> None:
     device = Authenticator.objects.get(type=Authenticator.Type.TOTP)
     for altered in ("A" * 40, device.data["secret"].replace(".", "0."), device.data["secret"][:-4]):
         device.data["secret"] = altered
         device.save()
         with pytest.raises(Unreadable, match="cannot be decrypted"):
-            second_factors.check_code(user=known.user, code=code_of(secret))
+            second_factors.check_code(user=with_password.user, code=code_of(secret))
 
 
-def test_enrol__twice_at_once__one_succeeds(known: Person, transactional_db: None) -> None:
+def test_enrol__twice_at_once__one_succeeds(with_password: Person, transactional_db: None) -> None:
     secret = second_factors.make_secret()
 
     def enrol() -> list[str]:
-        return second_factors.enrol(actor=known.actor, secret=secret, code=code_of(secret))
+        return second_factors.enrol(actor=with_password.actor, secret=secret, code=code_of(secret))
 
     done = race([enrol, enrol])
     assert sorted(type(result).__name__ for result in done) == ["Conflict", "list"]
@@ -159,17 +161,19 @@ def test_login__enrolled__password_alone_is_not_enough(client: Client, secret: s
     assert response["Location"] == "/login/code"
     assert not logged_in(client)
     assert "Two-factor authentication" in client.get("/login/code").content.decode()
-    assert give(client, "000000").status_code == 422
+    assert enter_code(client, "000000").status_code == 422
     assert not logged_in(client)
-    assert give(client, code_of(secret))["Location"] == "/threads"
+    assert enter_code(client, code_of(secret))["Location"] == "/threads"
     assert "with password and code" in client.get("/sessions").content.decode()
 
 
-def test_login__by_link__requires_the_code_too(client: Client, secret: str, known: Person) -> None:
-    response = client.post(f"/login/once/{make_login_link(known.user)}")
+def test_login__by_link__requires_the_code_too(
+    client: Client, secret: str, with_password: Person
+) -> None:
+    response = client.post(f"/login/once/{make_login_link(with_password.user)}")
     assert response["Location"] == "/login/code"
     assert not logged_in(client)
-    assert give(client, code_of(secret))["Location"] == "/password"
+    assert enter_code(client, code_of(secret))["Location"] == "/password"
     assert b"old_password" not in client.get("/password").content
 
 
@@ -182,10 +186,10 @@ def test_code__of_a_clock_half_a_minute_off__is_accepted_once(
     device.data["used"] = 0
     device.save()
     log_in(client)
-    assert give(client, code)["Location"] == "/"
+    assert enter_code(client, code)["Location"] == "/"
     other = Client()
     log_in(other)
-    assert give(other, code).status_code == 422
+    assert enter_code(other, code).status_code == 422
     assert not logged_in(other)
 
 
@@ -194,35 +198,35 @@ def test_code__of_a_clock_a_minute_off__is_refused(
     steps: int, client: Client, secret: str, clock: Any
 ) -> None:
     log_in(client)
-    assert give(client, code_of(secret, steps=steps)).status_code == 422
+    assert enter_code(client, code_of(secret, steps=steps)).status_code == 422
 
 
 def test_code__older_than_one_that_was_used__is_refused(
     client: Client, secret: str, clock: Any
 ) -> None:
     log_in(client)
-    assert give(client, code_of(secret)).status_code == 302
+    assert enter_code(client, code_of(secret)).status_code == 302
     other = Client()
     log_in(other)
-    assert give(other, code_of(secret, steps=-1)).status_code == 422
+    assert enter_code(other, code_of(secret, steps=-1)).status_code == 422
 
 
 def test_code__used_for_enrolment__cannot_sign_in(
-    client: Client, known: Person, clock: Any
+    client: Client, with_password: Person, clock: Any
 ) -> None:
     secret = second_factors.make_secret()
-    second_factors.enrol(actor=known.actor, secret=secret, code=code_of(secret))
+    second_factors.enrol(actor=with_password.actor, secret=secret, code=code_of(secret))
     log_in(client)
-    assert give(client, code_of(secret)).status_code == 422
+    assert enter_code(client, code_of(secret)).status_code == 422
 
 
 def test_code__used_twice_at_once__signs_in_once(
-    known: Person, secret: str, transactional_db: None
+    with_password: Person, secret: str, transactional_db: None
 ) -> None:
     code = code_of(secret)
 
     def bring() -> bool:
-        return second_factors.check_code(user=known.user, code=code)
+        return second_factors.check_code(user=with_password.user, code=code)
 
     assert sorted(race([bring] * 4)) == [False, False, False, True]
 
@@ -232,22 +236,22 @@ def test_code__too_many_wrong_ones__refuses_even_the_correct_one(
 ) -> None:
     log_in(client)
     for _ in range(second_factors.MOST_FAILURES):
-        assert give(client, "000000").status_code == 422
+        assert enter_code(client, "000000").status_code == 422
     elsewhere = Client(REMOTE_ADDR="10.0.0.9")
     log_in(elsewhere)
-    refused = give(elsewhere, code_of(secret))
+    refused = enter_code(elsewhere, code_of(secret))
     assert refused.status_code == 429
     assert "Too many wrong codes" in refused.content.decode()
     clock.shift(second_factors.WINDOW_SECONDS + 1)
     log_in(client)
-    assert give(client, code_of(secret)).status_code == 302
+    assert enter_code(client, code_of(secret)).status_code == 302
 
 
 def test_code__concurrent_guesses__are_all_counted(
-    known: Person, secret: str, transactional_db: None
+    with_password: Person, secret: str, transactional_db: None
 ) -> None:
     def guess() -> bool:
-        return second_factors.check_code(user=known.user, code="000000")
+        return second_factors.check_code(user=with_password.user, code="000000")
 
     done = race([guess] * (second_factors.MOST_FAILURES + 3))
     assert sum(isinstance(result, RateLimited) for result in done) == 3
@@ -257,7 +261,7 @@ def test_code__without_a_password_before__redirects_to_the_login(
     client: Client, secret: str
 ) -> None:
     assert client.get("/login/code")["Location"] == "/login"
-    assert give(client, code_of(secret))["Location"] == "/login"
+    assert enter_code(client, code_of(secret))["Location"] == "/login"
     assert not logged_in(client)
 
 
@@ -266,22 +270,22 @@ def test_code__eleven_minutes_later__login_starts_again(
 ) -> None:
     log_in(client)
     clock.shift(11 * 60)
-    assert give(client, code_of(secret))["Location"] == "/login"
+    assert enter_code(client, code_of(secret))["Location"] == "/login"
 
 
 def test_code__password_changed_meanwhile__login_starts_again(
-    client: Client, secret: str, known: Person
+    client: Client, secret: str, with_password: Person
 ) -> None:
     log_in(client)
-    set_password(user=known.user, password="a wholly new password")
-    assert give(client, code_of(secret))["Location"] == "/login"
+    set_password(user=with_password.user, password="a wholly new password")
+    assert enter_code(client, code_of(secret))["Location"] == "/login"
 
 
 def test_login__correct_password__resets_password_failures_but_not_those_of_codes(
     client: Client, secret: str
 ) -> None:
     log_in(client)
-    give(client, "000000")
+    enter_code(client, "000000")
     log_in(client)
     assert not LoginAttempt.objects.exists()
     assert len(Authenticator.objects.get(type="totp").data["failures"]) == 1
@@ -294,7 +298,7 @@ def test_code__encryption_key_missing__reports_it(
     device = Authenticator.objects.get(type="totp")
     device.data["secret"] = "gAAAAA"
     device.save()
-    response = give(client, "000000")
+    response = enter_code(client, "000000")
     assert response.status_code == 409
     assert "cannot be decrypted" in response.content.decode()
 
@@ -302,35 +306,37 @@ def test_code__encryption_key_missing__reports_it(
 # Without the phone ---------------------------------------------------------------------------
 
 
-def test_recovery_code__correct__signs_in_once(client: Client, known: Person, clock: Any) -> None:
+def test_recovery_code__correct__signs_in_once(
+    client: Client, with_password: Person, clock: Any
+) -> None:
     secret = second_factors.make_secret()
-    codes = second_factors.enrol(actor=known.actor, secret=secret, code=code_of(secret))
+    codes = second_factors.enrol(actor=with_password.actor, secret=secret, code=code_of(secret))
     log_in(client)
-    assert give(client, f"{codes[3][:5]} {codes[3][5:]}")["Location"] == "/"
+    assert enter_code(client, f"{codes[3][:5]} {codes[3][5:]}")["Location"] == "/"
     assert "9 recovery codes left" in client.get("/sign-in").content.decode()
     other = Client()
     log_in(other)
-    assert give(other, codes[3]).status_code == 422
-    assert give(other, codes[4]).status_code == 302
+    assert enter_code(other, codes[3]).status_code == 422
+    assert enter_code(other, codes[4]).status_code == 302
 
 
 def test_recovery_codes__created_again__replace_the_old_ones(
-    client: Client, secret: str, known: Person
+    client: Client, secret: str, with_password: Person
 ) -> None:
-    old = second_factors.renew_codes(actor=known.actor)
+    old = second_factors.renew_codes(actor=with_password.actor)
     log_in(client)
-    give(client, code_of(secret))
+    enter_code(client, code_of(secret))
     assert client.post("/sign-in/totp/codes", {"password": "wrong"}).status_code == 422
     response = client.post("/sign-in/totp/codes", {"password": GOOD})
     new = re.findall(r"\b\d{5} \d{5}\b", response.content.decode())
     assert len(new) == 10
-    assert not second_factors.check_code(user=known.user, code=old[0])
-    assert second_factors.check_code(user=known.user, code=new[0])
+    assert not second_factors.check_code(user=with_password.user, code=old[0])
+    assert second_factors.check_code(user=with_password.user, code=new[0])
 
 
 def test_remove__any__requires_the_password_again(client: Client, secret: str) -> None:
     log_in(client)
-    give(client, code_of(secret))
+    enter_code(client, code_of(secret))
     assert client.get("/sign-in/totp/remove").status_code == 200
     for password in ("", "wrong"):
         assert client.post("/sign-in/totp/remove", {"password": password}).status_code == 422
@@ -342,11 +348,11 @@ def test_remove__any__requires_the_password_again(client: Client, secret: str) -
 
 
 def test_remove__without_a_password__requires_a_code(
-    admin: Client, secret: str, known: Person
+    admin: Client, secret: str, with_password: Person
 ) -> None:
-    known.user.set_unusable_password()
-    known.user.save()
-    admin.force_login(known.user)
+    with_password.user.set_unusable_password()
+    with_password.user.save()
+    admin.force_login(with_password.user)
     assert admin.post("/sign-in/totp/remove", {"code": "000000"}).status_code == 422
     assert admin.post("/sign-in/totp/remove", {"code": code_of(secret)}).status_code == 302
 
@@ -355,7 +361,7 @@ def test_remove__without_a_password__requires_a_code(
 
 
 def test_required__not_enrolled__must_enrol_before_anything_else(
-    client: Client, known: Person, settings: Settings
+    client: Client, with_password: Person, settings: Settings
 ) -> None:
     settings.LOGIN_TOTP = "required"
     log_in(client)
@@ -374,14 +380,14 @@ def test_required__not_enrolled__must_enrol_before_anything_else(
 
 
 def test_required__session_from_before__signs_in_again_with_a_code(
-    client: Client, secret: str, known: Person, settings: Settings
+    client: Client, secret: str, with_password: Person, settings: Settings
 ) -> None:
-    client.force_login(known.user)
+    client.force_login(with_password.user)
     settings.LOGIN_TOTP = "required"
     assert client.get("/")["Location"] == "/sign-in/totp"
     assert client.get("/sign-in/totp")["Location"] == "/login"
     log_in(client)
-    assert give(client, code_of(secret))["Location"] == "/"
+    assert enter_code(client, code_of(secret))["Location"] == "/"
     assert logged_in(client)
 
 
@@ -447,38 +453,38 @@ def test_reset__member_of_other_workspaces_too__requires_an_operator(
 
 
 def test_rotate__new_key__old_one_can_be_removed(
-    client: Client, known: Person, secret: str, settings: Settings, clock: Any
+    client: Client, with_password: Person, secret: str, settings: Settings, clock: Any
 ) -> None:
-    codes = second_factors.renew_codes(actor=known.actor)
+    codes = second_factors.renew_codes(actor=with_password.actor)
     settings.CONFIG_SECRET_KEYS = ["a new key"]
     call_command("rotate_secrets")
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "another", []
-    assert second_factors.check_code(user=known.user, code=code_of(secret, steps=1))
-    assert second_factors.check_code(user=known.user, code=codes[0])
-    assert second_factors.find_state(known.user).codes_left == 9
+    assert second_factors.check_code(user=with_password.user, code=code_of(secret, steps=1))
+    assert second_factors.check_code(user=with_password.user, code=codes[0])
+    assert second_factors.find_state(with_password.user).codes_left == 9
     assert second_factors.rotate_secrets() == second_factors.Rotation(0, 2, [])
     assert [row.key for row in AuditRow.objects.filter(action="totp.rotate")] == ["alice"]
 
 
 def test_rotate__used_codes_and_failures__are_kept(
-    known: Person, secret: str, settings: Settings, clock: Any
+    with_password: Person, secret: str, settings: Settings, clock: Any
 ) -> None:
-    codes = second_factors.renew_codes(actor=known.actor)
+    codes = second_factors.renew_codes(actor=with_password.actor)
     code = code_of(secret, steps=1)
-    assert second_factors.check_code(user=known.user, code=codes[0])
-    assert second_factors.check_code(user=known.user, code=code)
-    assert not second_factors.check_code(user=known.user, code="000000")
+    assert second_factors.check_code(user=with_password.user, code=codes[0])
+    assert second_factors.check_code(user=with_password.user, code=code)
+    assert not second_factors.check_code(user=with_password.user, code="000000")
     settings.CONFIG_SECRET_KEYS = ["a new key"]
     before = {d.type: set(d.data) for d in Authenticator.objects.all()}
     assert second_factors.rotate_secrets() == second_factors.Rotation(2, 0, [])
     assert {d.type: set(d.data) for d in Authenticator.objects.all()} == before
-    assert not second_factors.check_code(user=known.user, code=codes[0])
-    assert not second_factors.check_code(user=known.user, code=code)
+    assert not second_factors.check_code(user=with_password.user, code=codes[0])
+    assert not second_factors.check_code(user=with_password.user, code=code)
     assert len(Authenticator.objects.get(type="totp").data["failures"]) == 3
 
 
 def test_rotate__imported_codes__are_re_encrypted(
-    known: Person, secret: str, settings: Settings
+    with_password: Person, secret: str, settings: Settings
 ) -> None:
     """As allauth stores those imported from another system."""
     sealing = second_factors.Sealing()
@@ -488,12 +494,12 @@ def test_rotate__imported_codes__are_re_encrypted(
     settings.CONFIG_SECRET_KEYS = ["a new key"]
     assert second_factors.rotate_secrets().rotated == 2
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "another", []
-    assert second_factors.check_code(user=known.user, code="87654321")
-    assert second_factors.find_state(known.user).codes_left == 1
+    assert second_factors.check_code(user=with_password.user, code="87654321")
+    assert second_factors.find_state(with_password.user).codes_left == 1
 
 
 def test_rotate__key_missing__is_reported_and_changes_nothing(
-    known: Person, secret: str, settings: Settings
+    with_password: Person, secret: str, settings: Settings
 ) -> None:
     before = list(Authenticator.objects.order_by("pk").values_list("data", flat=True))
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "another", []
@@ -505,12 +511,14 @@ def test_rotate__key_missing__is_reported_and_changes_nothing(
 
 @pytest.mark.django_db(transaction=True)
 def test_rotate__concurrent_use_of_codes__loses_none(
-    known: Person, secret: str, settings: Settings, clock: Any
+    with_password: Person, secret: str, settings: Settings, clock: Any
 ) -> None:
-    codes = second_factors.renew_codes(actor=known.actor)
+    codes = second_factors.renew_codes(actor=with_password.actor)
     settings.CONFIG_SECRET_KEYS = ["a new key"]
-    uses = [partial(second_factors.check_code, user=known.user, code=code) for code in codes[:3]]
+    uses = [
+        partial(second_factors.check_code, user=with_password.user, code=code) for code in codes[:3]
+    ]
     results = race([*uses, second_factors.rotate_secrets])
     assert results[:3] == [True] * 3
-    assert second_factors.find_state(known.user).codes_left == 7
+    assert second_factors.find_state(with_password.user).codes_left == 7
     assert second_factors.rotate_secrets().rotated == 0

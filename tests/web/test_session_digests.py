@@ -18,7 +18,7 @@ from state_admin.models.sessions import SessionStore
 from state_admin.services.logins import set_password
 from state_admin.services.users import make_login_link
 from tests.builders import Person
-from tests.loops import away
+from tests.loops import in_thread
 from tests.services.canary import tables_with
 
 PASSWORD = "correct horse battery staple"
@@ -110,8 +110,8 @@ def test_store__coroutines__keep_the_digest_only() -> None:
         assert await SessionStore(key).aget("mine") == 1
         return key
 
-    key = away(async_to_sync(story))
+    key = in_thread(async_to_sync(story))
     assert [row.session_key for row in UserSession.objects.all()] == [digest(key)]
     assert tables_with(key) == set()
-    away(async_to_sync(SessionStore(key).adelete))
+    in_thread(async_to_sync(SessionStore(key).adelete))
     assert not UserSession.objects.exists()

@@ -9,7 +9,7 @@ from django.test import Client
 from state_admin.models import AuditRow, Thread
 from state_admin.services.snapshots import read_snapshot
 from tests.builders import Person, make_thread
-from tests.web.stories import tell
+from tests.web.stories import create_story
 
 
 def text(client: Client, path: str) -> str:
@@ -19,7 +19,7 @@ def text(client: Client, path: str) -> str:
 
 
 def test_fork__confirmed__is_a_new_thread(admin: Client, alice: Person) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     assert 'href="/thread/fork/t1?at=3"' in text(admin, "/threads/t1?tab=state&at=3")
     asked = text(admin, "/thread/fork/t1?at=3")
     count = Thread.objects.get(public_id="t1").revisions.get(number=3).message_count
@@ -39,7 +39,7 @@ def test_fork__confirmed__is_a_new_thread(admin: Client, alice: Person) -> None:
 
 
 def test_fork__missing_revision__is_refused(admin: Client, alice: Person) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     assert admin.get("/thread/fork/t1?at=99").status_code == 404
     assert admin.get("/thread/fork/t1").status_code == 400
     Thread.objects.get(public_id="t1").revisions.filter(number=2).update(dropped=True)

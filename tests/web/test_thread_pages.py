@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from tests.builders import Person
-from tests.web.stories import Story, tell
+from tests.web.stories import Story, create_story
 
 pytestmark = pytest.mark.django_db
 
@@ -63,7 +63,7 @@ LISTS = {
 
 @pytest.fixture(scope="module")
 def story(one_alice: Person) -> Story:
-    return tell(one_alice.actor)
+    return create_story(one_alice.actor)
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from tests.builders import (
     make_thread,
     put,
 )
-from tests.web.stories import HOSTILE, compact, tell
+from tests.web.stories import HOSTILE, compact, create_story
 
 
 def htmx(target: str) -> dict[str, str]:
@@ -129,7 +129,7 @@ def test_threads__by_size__reads_a_window_and_has_a_next_page(
 def test_threads__filtered__contains_only_matches(
     query: str, found: list[str], admin: Client, alice: Person
 ) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     assert [i["id"] for i in admin.get(f"/threads.json?{query}").json()["items"]] == found
 
 
@@ -294,7 +294,7 @@ def test_thread__new_messages_since__shows_their_number(admin: Client, alice: Pe
 
 
 def test_thread__parent_and_children__link_to_each_other(admin: Client, alice: Person) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     assert 'href="/threads/t1-child"' in page(admin, "/threads/t1")
     assert "Refund of order 9921" in page(admin, "/threads/t1-child")
 
@@ -313,7 +313,7 @@ def test_thread__invalid_number__is_reported(query: str, admin: Client, alice: P
 def test_context__summarized__shows_the_summary_first_and_the_messages_beside_it(
     admin: Client, alice: Person
 ) -> None:
-    story = tell(alice.actor)
+    story = create_story(alice.actor)
     shown = page(admin, "/threads/t1?tab=context")
     assert "What the model sees" in shown
     assert f"1 to {story.compaction.boundary_seq}" in shown
@@ -337,7 +337,7 @@ def test_context__call_without_result__shows_the_placeholder(admin: Client, alic
 
 
 def test_state__at_a_revision__shows_it_and_its_changes(admin: Client, alice: Person) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     shown = page(admin, "/threads/t1?tab=state&at=3")
     assert "Revision 3" in shown
     assert "<del>0</del> → <ins>1</ins>" in shown
@@ -348,7 +348,7 @@ def test_state__at_a_revision__shows_it_and_its_changes(admin: Client, alice: Pe
 def test_state__slider_moved__returns_only_the_part_that_changes(
     admin: Client, alice: Person
 ) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     part = page(admin, "/threads/t1?tab=state&at=2", headers=htmx("state-at"))
     assert part.lstrip().startswith('<div class="stack" id="state-at"')
     assert 'type="range"' not in part
@@ -362,7 +362,7 @@ def test_state__unknown_revision__is_404(admin: Client, alice: Person) -> None:
 def test_state__dropped_revision__says_so_and_links_to_the_nearest(
     admin: Client, alice: Person
 ) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     Revision.objects.filter(number__in=(2, 3)).update(dropped=True)
     shown = page(admin, "/threads/t1?tab=state&at=3")
     assert "was removed by snapshot compaction" in shown
@@ -371,14 +371,14 @@ def test_state__dropped_revision__says_so_and_links_to_the_nearest(
 
 
 def test_state__two_revisions__shows_the_difference(admin: Client, alice: Person) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     shown = page(admin, "/threads/t1?tab=state&at=5&from=2&to=5")
     assert "From revision 2 to 5" in shown
     assert "<del>0</del> → <ins>3</ins>" in shown
 
 
 def test_state__label_and_pin__are_stored_with_the_revision(admin: Client, alice: Person) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     response = admin.post("/thread/mark/t1?at=3", {"label": "before refund", "pinned": "on"})
     assert response.status_code == 302
     row = Revision.objects.get(number=3)
@@ -392,7 +392,7 @@ def test_state__label_and_pin__are_stored_with_the_revision(admin: Client, alice
 def test_restore__confirmed__restores_the_old_state_with_the_reason(
     admin: Client, alice: Person
 ) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     asked = page(admin, "/thread/restore/t1?at=3")
     assert "/plan/count changed" in asked
     assert "run_lifecycle" not in asked
@@ -408,7 +408,7 @@ def test_restore__confirmed__restores_the_old_state_with_the_reason(
 
 
 def test_restore__undo_of_the_toast__restores_the_newer_state(admin: Client, alice: Person) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     newest = Thread.objects.get(public_id="t1").revision
     shown = admin.post("/thread/restore/t1?at=3", {"expected": str(newest)}, follow=True)
     assert f'action="/thread/restore/t1?at={newest}"' in shown.content.decode()
@@ -417,7 +417,7 @@ def test_restore__undo_of_the_toast__restores_the_newer_state(admin: Client, ali
 
 
 def test_restore__thread_changed_since__is_refused(admin: Client, alice: Person) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     response = admin.post("/thread/restore/t1?at=3", {"expected": "1"})
     assert response.status_code == 409
     assert read_snapshot(actor=alice.actor, thread_id="t1").parsed()["plan"] == {"count": 3}
@@ -427,7 +427,7 @@ def test_restore__thread_changed_since__is_refused(admin: Client, alice: Person)
 
 
 def test_delete__confirmation__shows_what_and_how_many(admin: Client, alice: Person) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     asked = page(admin, "/thread/delete/t1")
     assert "1 thread, " in asked
     assert "It has 1 descendant thread" in asked
@@ -436,7 +436,7 @@ def test_delete__confirmation__shows_what_and_how_many(admin: Client, alice: Per
 
 
 def test_delete__children_rejected__deletes_nothing(admin: Client, alice: Person) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     assert admin.post("/thread/delete/t1", {"children": "reject"}).status_code == 409
     assert Thread.objects.count() == 2
 
@@ -445,7 +445,7 @@ def test_delete__children_rejected__deletes_nothing(admin: Client, alice: Person
 def test_delete__confirmed__is_deleted_with_the_reason_in_the_audit_log(
     children: str, left: int, admin: Client, alice: Person
 ) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     response = admin.post("/thread/delete/t1", {"children": children, "reason": "asked to"})
     assert response["Location"] == "/threads"
     assert Thread.objects.count() == left
@@ -463,7 +463,7 @@ def test_state_keys__registered__are_listed_with_their_rules(admin: Client, alic
 def test_compactions_tab__own_jobs__shows_summary_and_messages(
     admin: Client, alice: Person
 ) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     append(alice.actor, "t1", *conversation(8)[1:])
     compact(alice.actor, "t1")
     shown = page(admin, "/threads/t1?tab=compactions")
@@ -475,7 +475,7 @@ def test_compactions_tab__own_jobs__shows_summary_and_messages(
 def test_state__shared_entries__are_listed_and_not_reloaded_by_the_slider(
     admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     monkeypatch.setattr(thread_states, "SHARED", 2)
     make_namespace(alice.actor, "team")
     for key in ("global", "thread::t1", "agent_type::helper-7", "thread::t2", "parent_thread::t1"):

@@ -19,7 +19,7 @@ from state_admin.services.members import change_role
 from state_admin.services.policies import read_policy
 from state_admin.services.snapshots import mark_revision
 from tests.builders import Person, make_namespace, make_person, make_record, make_thread, raw
-from tests.web.stories import tell
+from tests.web.stories import create_story
 from tests.web.test_entry_edit import undo_fields
 
 RECORD = "/config/providers/openai"
@@ -126,7 +126,7 @@ def marked() -> tuple[str, bool]:
 
 
 def test_mark__changed__undo_restores_label_and_pin(editor: Client, alice: Person) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     mark_revision(actor=alice.actor, thread_id="t1", revision=3, label="old", pinned=True)
     editor.post(MARK, {"label": "new"})
     assert marked() == ("new", False)
@@ -138,7 +138,7 @@ def test_mark__changed__undo_restores_label_and_pin(editor: Client, alice: Perso
 
 
 def test_mark__changed_since__undo_refuses(editor: Client, alice: Person) -> None:
-    tell(alice.actor)
+    create_story(alice.actor)
     editor.post(MARK, {"label": "mine"})
     url, fields = undo_fields(editor, STATE)
     mark_revision(actor=alice.actor, thread_id="t1", revision=3, label="mine", pinned=True)
@@ -180,11 +180,11 @@ def test_member__own_role_given_up__offers_no_undo(admin: Client, alice: Person)
     assert not offers_undo(admin, "/")
 
 
-def said(person: Person, scope: Any, name: str = "") -> Any:
+def policy_body(person: Person, scope: Any, name: str = "") -> Any:
     return values.load(read_policy(actor=person.actor, scope=scope, name=name).body)
 
 
-def say(person: Person, scope: Any, name: str = "", **body: Any) -> None:
+def set_policy(person: Person, scope: Any, name: str = "", **body: Any) -> None:
     policies.put_policy(actor=person.actor, scope=scope, name=name, body=raw(body))
 
 
@@ -203,13 +203,13 @@ def test_policy__saved__undo_restores_the_previous_policy(
     version = 0 if scope != "thread" else ""
     for before in ({}, {"min_gain_tokens": 7, "prompt": 'say "<b>"'}):
         if before:
-            say(alice, scope, name, **before)
+            set_policy(alice, scope, name, **before)
             version = 3 if scope != "thread" else ""
         url = f"/policy?scope={scope}&name={name}"
         admin.post(url, {"min_gain_tokens": "2", "version": str(version)})
-        assert said(alice, scope, name) == {"min_gain_tokens": 2}
+        assert policy_body(alice, scope, name) == {"min_gain_tokens": 2}
         assert "Undone" in press_undo(admin, shown)
-        assert said(alice, scope, name) == before
+        assert policy_body(alice, scope, name) == before
 
 
 @pytest.mark.parametrize(("scope", "name"), [("workspace", ""), ("thread", "t1")])
@@ -219,16 +219,16 @@ def test_policy__changed_since__undo_refuses(
     make_thread(alice.actor, "t1")
     admin.post(f"/policy?scope={scope}&name={name}", {"min_gain_tokens": "2"})
     url, fields = undo_fields(admin, "/policies")
-    say(alice, scope, name, min_gain_tokens=3)
+    set_policy(alice, scope, name, min_gain_tokens=3)
     admin.post(url, fields)
-    assert said(alice, scope, name) == {"min_gain_tokens": 3}
+    assert policy_body(alice, scope, name) == {"min_gain_tokens": 3}
     assert REFUSED in admin.get("/policies").content.decode()
 
 
 def test_policy__too_large_for_an_undo__offers_none(admin: Client, alice: Person) -> None:
-    say(alice, "workspace", prompt="x" * 3_000)
+    set_policy(alice, "workspace", prompt="x" * 3_000)
     admin.post("/policy", {"min_gain_tokens": "2", "version": "1"})
-    assert said(alice, "workspace") == {"min_gain_tokens": 2}
+    assert policy_body(alice, "workspace") == {"min_gain_tokens": 2}
     assert not offers_undo(admin, "/policies")
 
 
@@ -238,9 +238,9 @@ def test_policy__too_large_for_an_undo__offers_none(admin: Client, alice: Person
 def test_policy__malformed_undo__is_refused(
     fields: dict[str, str], admin: Client, alice: Person
 ) -> None:
-    say(alice, "workspace", min_gain_tokens=1)
+    set_policy(alice, "workspace", min_gain_tokens=1)
     assert admin.post("/policy/undo", fields).status_code == 400
-    assert said(alice, "workspace") == {"min_gain_tokens": 1}
+    assert policy_body(alice, "workspace") == {"min_gain_tokens": 1}
 
 
 def test_policy__undo_by_other_roles__is_refused(editor: Client, stranger: Client) -> None:

@@ -20,13 +20,13 @@ from state_admin.web import health
 from tests.builders import Person, make_namespace, put
 from tests.services.test_storage import age
 
-from .stories import HOSTILE, tell
+from .stories import HOSTILE, create_story
 
 
 @pytest.fixture
 def measured(alice: Person) -> Person:
     """A story with a compaction, measured on two days."""
-    tell(alice.actor)
+    create_story(alice.actor)
     make_namespace(alice.actor, "notes")
     put(alice.actor, "notes", "a", "x" * 1000)
     storage.measure_storage()

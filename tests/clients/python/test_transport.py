@@ -47,7 +47,7 @@ from state_admin.models import EntryRevision
 from state_admin.services import errors
 from tests.builders import Person
 from tests.clients.python.conftest import SWIFT
-from tests.loops import away, run
+from tests.loops import in_thread, run
 from tests.patience import PATIENCE
 from tests.project.proxying import Proxy
 from tests.project.running import Running, free_port
@@ -321,7 +321,7 @@ def test_async_client__used_in_two_loops__opens_connections_in_each(
             for loop in loops:
                 loop.close()
 
-    away(use_them)
+    in_thread(use_them)
     assert len({address for _, address in Flaky.seen}) == 2
 
 

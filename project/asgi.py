@@ -15,6 +15,7 @@ from project.bridge import Bridge, Stream
 from project.channel import Message, Receive, Send
 from project.lane import Lane
 from project.postgres.aio import connect
+from project.postgres.sessions import Sessions
 from project.wsgi import application as django
 from state_admin.services import actors, token_cache
 from state_admin.services.traffic import counter
@@ -64,7 +65,7 @@ application = Bridge(
 )
 
 
-application.lane = Lane(application.in_thread).answer
+application.lane = Lane(Sessions("commonhold lane").take).answer
 
 
 @functools.cache

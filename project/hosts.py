@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import structlog
 from django.conf import settings
 from django.http.request import split_domain_port, validate_host
@@ -16,8 +18,13 @@ _LOGGED = 200
 
 def is_served(header: str) -> bool:
     """Whether ALLOWED_HOSTS lists the host of a Host header."""
+    return _is_among(header, tuple(settings.ALLOWED_HOSTS))
+
+
+@functools.lru_cache(maxsize=256)
+def _is_among(header: str, hosts: tuple[str, ...]) -> bool:
     domain, _ = split_domain_port(header)
-    return bool(domain) and validate_host(domain, settings.ALLOWED_HOSTS)
+    return bool(domain) and validate_host(domain, hosts)
 
 
 def check_host(header: str) -> None:

@@ -1,4 +1,4 @@
-"""Joins calls that arrive at the same moment into groups: one job in a thread handles a group.
+"""Joins calls that arrive at the same moment into groups: one task on the event loop handles a group.
 
 A call starts at once, in a group of its own, unless a group is running. Calls that arrive meanwhile
 form the next group. So groups only form under load, nothing waits for a timer, and the busier the
@@ -11,39 +11,36 @@ import asyncio
 import functools
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Sequence
-from typing import Generic, Protocol, TypeVar
+from contextlib import AbstractAsyncContextManager
+from typing import Generic, TypeVar
 
 C = TypeVar("C")
 R = TypeVar("R")
-T = TypeVar("T")
+S = TypeVar("S")
 
 
 # Seconds after which the next group may start although this one is still running.
 _SLOW = 0.05
 
 
-class InThread(Protocol):
-    """Runs a function in one of the threads that serve requests (Threads.run)."""
-
-    def __call__(self, work: Callable[[], T]) -> Awaitable[T]: ...
-
-
-class Joiner(Generic[C, R]):
-    """`work` takes the calls of a group and returns a result for each, or None for a call that it
-    does not handle. A group has at most `most_calls` calls. One group runs at a time. Another starts
+class Joiner(Generic[C, R, S]):
+    """`work` takes the calls of a group and a session, and returns a result for each call, or None for
+    one that it does not handle. `take` gives a session to each group. The weights of the calls in a
+    group sum to at most `most`, unless it is a single call. One group runs at a time. Another starts
     beside it, up to `most_groups`, if all running groups have run for `slow` seconds."""
 
     def __init__(
         self,
-        work: Callable[[Sequence[C]], Sequence[R | None]],
-        in_thread: InThread,
+        work: Callable[[Sequence[C], S], Awaitable[Sequence[R | None]]],
+        take: Callable[[], AbstractAsyncContextManager[S]],
         *,
+        weigh: Callable[[C], int] = lambda call: 1,
+        most: int = 64,
         most_groups: int = 2,
-        most_calls: int = 64,
         slow: float = _SLOW,
     ) -> None:
-        self._work, self._in_thread = work, in_thread
-        self._most_groups, self._most_calls, self._seconds = most_groups, most_calls, slow
+        self._work, self._take, self._weigh = work, take, weigh
+        self._most, self._most_groups, self._seconds = most, most_groups, slow
         # The groups that run: whether each has been running for long.
         self._running: dict[asyncio.Task[None], bool] = {}
         # By owner, so that an owner of many calls does not delay the others.
@@ -65,7 +62,7 @@ class Joiner(Generic[C, R]):
         ):
             return
         loop = asyncio.get_running_loop()
-        task = loop.create_task(self._run(self._next_group()))
+        task = loop.create_task(self._run())
         self._running[task] = False
         timer = loop.call_later(self._seconds, self._let_another_start, task)
         task.add_done_callback(functools.partial(self._end, timer))
@@ -82,18 +79,26 @@ class Joiner(Generic[C, R]):
     def _next_group(self) -> list[tuple[C, asyncio.Future[R | None]]]:
         """Take calls of the owners in turn. The calls of an owner keep their order."""
         group: list[tuple[C, asyncio.Future[R | None]]] = []
-        while self._waiting and len(group) < self._most_calls:
+        room = self._most
+        while self._waiting:
             owner, calls = next(iter(self._waiting.items()))
+            room -= self._weigh(calls[0][0])
+            if group and room < 0:
+                break
             del self._waiting[owner]
             group.append(calls.popleft())
             if calls:
                 self._waiting[owner] = calls
         return group
 
-    async def _run(self, group: list[tuple[C, asyncio.Future[R | None]]]) -> None:
+    async def _run(self) -> None:
+        # The calls that arrive in the same turn of the event loop belong to the group.
+        await asyncio.sleep(0)
+        group = self._next_group()
         calls = [call for call, done in group]
         try:
-            results = await self._in_thread(lambda: self._work(calls))
+            async with self._take() as session:
+                results = await self._work(calls, session)
         except Exception as error:
             for _, done in group:
                 if not done.done():

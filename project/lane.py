@@ -1,4 +1,5 @@
-"""Serves the most frequent API calls without Django. Calls that arrive together share work.
+"""Serves the most frequent API calls on the event loop, without Django and without a thread. Calls that
+arrive together share work.
 
 The lane handles a request only if it understands all of it: a read, a write or a patch of an
 entry, or a commit, with a token that was used within the last seconds and no headers but those
@@ -11,6 +12,7 @@ stored rows (docs/adr/0017-calls-of-one-moment-are-joined.md).
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Set
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 from urllib.parse import unquote
@@ -24,7 +26,7 @@ from django.views import View
 from project.channel import Answer
 from project.failures import describe_error
 from project.hosts import is_served
-from project.joining import InThread, Joiner
+from project.joining import Joiner
 from project.middleware import read_request_id
 from project.paths import RAW_PATH, encoded_path
 from state_admin.api.commits import CommitCall, answer_commits
@@ -39,6 +41,7 @@ from state_admin.contract import OPERATIONS
 from state_admin.contract.base import JSON_TYPE
 from state_admin.contract.commits import COMMIT
 from state_admin.contract.entries import PATCH_TYPES, READ_ENTRY
+from state_admin.models.hot_async import Session
 from state_admin.rest.authentication import read_run_id
 from state_admin.rest.endpoint import read_reason
 from state_admin.rest.etags import version_in
@@ -64,6 +67,8 @@ _RUNS: Final = "/api/v1/runs/"
 _COMMITS: Final = "/commits"
 # A larger body would delay the other calls of its group.
 _LARGEST_BODY: Final = 64 * 1024
+# So many bytes of a body weigh as much as a call without a body. A group has at most 64 of them.
+_BYTES_PER_CALL: Final = 2048
 # Headers that do not affect these calls.
 _WITHOUT_MEANING: Final = {
     "HTTP_ACCEPT", "HTTP_ACCEPT_ENCODING", "HTTP_ACCEPT_LANGUAGE", "HTTP_CACHE_CONTROL",
@@ -96,12 +101,16 @@ _ALLOW_COMMIT: Final = _allow(COMMIT.path)
 
 
 class Lane:
-    """Handles requests of the bridge. `in_thread` runs a function in a request thread."""
+    """Handles requests of the bridge, on the event loop. `take` gives a session to each group."""
 
-    def __init__(self, in_thread: InThread) -> None:
-        self._reads = Joiner(answer_reads, in_thread)
-        self._writes: Joiner[WriteCall, Written] = Joiner(answer_writes, in_thread)
-        self._commits: Joiner[CommitCall, Written] = Joiner(answer_commits, in_thread)
+    def __init__(self, take: Callable[[], AbstractAsyncContextManager[Session]]) -> None:
+        self._reads = Joiner(answer_reads, take)
+        self._writes: Joiner[WriteCall, Written, Session] = Joiner(
+            answer_writes, take, weigh=_weigh
+        )
+        self._commits: Joiner[CommitCall, Written, Session] = Joiner(
+            answer_commits, take, weigh=_weigh
+        )
 
     async def answer(self, environ: Environ, body: bytes) -> Answer | None:
         """The response. None: nothing was done, and Django must serve the request."""
@@ -171,8 +180,13 @@ class Lane:
         return await _ask(self._commits, call, environ, _ALLOW_COMMIT)
 
 
+def _weigh(call: WriteCall | CommitCall) -> int:
+    """The event loop does nothing else while it checks the bodies of a group."""
+    return 1 + len(call.body) // _BYTES_PER_CALL
+
+
 async def _ask(
-    joiner: Joiner[C, Written], call: C, environ: Environ, allow: Header
+    joiner: Joiner[C, Written, Session], call: C, environ: Environ, allow: Header
 ) -> Answer | None:
     response: Written | None
     try:

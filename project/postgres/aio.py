@@ -10,7 +10,7 @@ from django.db import connections
 
 from project.postgres.base import embedded
 from project.postgres.server import PORT
-from project.postgres.session import hide_values
+from project.postgres.session import prepare_async
 
 
 async def connect(name: str) -> psycopg.AsyncConnection[Any]:
@@ -20,8 +20,7 @@ async def connect(name: str) -> psycopg.AsyncConnection[Any]:
     """
     default = connections["default"]
     params = dict(default.get_connection_params())
-    # options of Django's connections only
-    for key in ("context", "cursor_factory", "prepare_threshold"):
+    for key in ("context", "cursor_factory"):  # options of Django's connections only
         params.pop(key, None)
     params["application_name"] = name
     if default.settings_dict.get("EMBEDDED"):
@@ -29,5 +28,5 @@ async def connect(name: str) -> psycopg.AsyncConnection[Any]:
         await asyncio.to_thread(cluster.acquire)
         params |= {"host": str(cluster.socket_folder), "port": PORT}
     connection = await psycopg.AsyncConnection.connect(**params, autocommit=True)
-    await hide_values(connection)
+    await prepare_async(connection)
     return connection

@@ -5,6 +5,7 @@ The settings are read over the connection itself, so those of its role and datab
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import psycopg
@@ -84,27 +85,43 @@ def prepare(connection: psycopg.Connection[Any]) -> None:
         raise
 
 
-async def hide_values(connection: psycopg.AsyncConnection[Any]) -> None:
-    """Keep the values of this connection's statements out of the server's log."""
-    await connection.execute(_HIDE)
+async def prepare_async(connection: psycopg.AsyncConnection[Any]) -> None:
+    """As `prepare`, for a connection in autocommit mode."""
+    try:
+        _check_version(connection.info)
+        settings = await (await connection.execute(_DURABILITY)).fetchall()
+        _check_settings(connection.info, settings)
+        await connection.execute(_HIDE)
+    except BaseException:
+        await connection.close()
+        raise
 
 
 def check_server(connection: psycopg.Connection[Any]) -> None:
     """Raise UnsafeServer unless version, encoding and durability settings are as required."""
-    major = connection.info.server_version // 10_000
+    _check_version(connection.info)
+    _check_settings(connection.info, connection.execute(_DURABILITY).fetchall())
+
+
+def _check_version(info: psycopg.ConnectionInfo) -> None:
+    major = info.server_version // 10_000
     if major < OLDEST:
         raise UnsafeServer(
             f"The database server is PostgreSQL {major}; Commonhold requires {OLDEST} or newer. "
             "Check DATABASE_URL."
         )
+
+
+def _check_settings(info: psycopg.ConnectionInfo, unsafe: Sequence[tuple[Any, ...]]) -> None:
+    """`unsafe`: the rows of _DURABILITY."""
     faults = []
-    encoding = connection.info.parameter_status("server_encoding")
+    encoding = info.parameter_status("server_encoding")
     if encoding != "UTF8":
         faults.append(
             f"the database is encoded in {encoding}, which cannot store every text: create it "
             "with ENCODING 'UTF8' TEMPLATE template0"
         )
-    for name, setting, source in connection.execute(_DURABILITY).fetchall():
+    for name, setting, source in unsafe:
         remedy = _REMEDIES.get(source, "set {0} = on in postgresql.conf and reload the server")
         faults.append(f"{name} is {setting}, so {_EFFECTS[name]}: {remedy.format(name)}")
     if faults:

@@ -14,6 +14,7 @@ from state_admin.contract.base import JSON_TYPE
 from state_admin.domain import values
 from state_admin.domain.access import Actor
 from state_admin.domain.merging import Batch, Update
+from state_admin.models.hot_async import Session
 from state_admin.rest import etags
 from state_admin.rest.bodies import answer, decode
 from state_admin.rest.endpoint import Endpoint, handles
@@ -49,9 +50,13 @@ class CommitCall(NamedTuple):
     once: Key | None
 
 
-def answer_commits(calls: Sequence[CommitCall]) -> list[StoredResponse | Exception | None]:
+async def answer_commits(
+    calls: Sequence[CommitCall], session: Session
+) -> list[StoredResponse | Exception | None]:
     """The responses to the calls, as answer_group returns them."""
-    return answer_group(calls, _read_call, lambda steps: commit_joined(steps, _respond))
+    return await answer_group(
+        calls, _read_call, lambda steps: commit_joined(steps, _respond, session)
+    )
 
 
 def _read_call(call: CommitCall) -> JoinedCommit | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeVar
 
 from state_admin.domain.access import Actor
@@ -21,16 +21,16 @@ C = TypeVar("C", bound=ActorCall)
 W = TypeVar("W")
 
 
-def answer_group(
+async def answer_group(
     calls: Sequence[C],
     read: Callable[[C], W | None],
-    store: Callable[[Sequence[W]], Sequence[StoredResponse | Exception | None]],
+    store: Callable[[Sequence[W]], Awaitable[Sequence[StoredResponse | Exception | None]]],
 ) -> list[StoredResponse | Exception | None]:
     """The responses to calls that write. An exception is an error of the database: whether the call was
     stored is unknown. None: Django must serve the call. `read` returns None for a call that is not to
     be stored in a group."""
     works = [read(call) for call in calls]
-    stored = iter(store([work for work in works if work is not None]))
+    stored = iter(await store([work for work in works if work is not None]))
     responses = [None if work is None else next(stored) for work in works]
     for call, response in zip(calls, responses, strict=True):
         if isinstance(response, StoredResponse):

@@ -16,11 +16,12 @@ from state_admin.contract.base import JSON_TYPE
 from state_admin.contract.entries import Entry, Write
 from state_admin.domain import scopes, values
 from state_admin.domain.access import Actor
+from state_admin.models.hot_async import Session
 from state_admin.rest.bodies import decode
 from state_admin.services import entry_views, throttles
 from state_admin.services.entries import PatchKind, WriteResult
 from state_admin.services.entry_views import EntryView
-from state_admin.services.errors import Problem, RateLimited
+from state_admin.services.errors import Problem
 from state_admin.services.idempotency import Key, StoredResponse
 from state_admin.services.joined_writes import Patch, Put, store_joined
 from state_admin.services.throttles import Allowance
@@ -71,19 +72,23 @@ def is_address(namespace: str, key: str) -> bool:
     return True
 
 
-def answer_reads(calls: Sequence[ReadCall]) -> list[Answered | None]:
+async def answer_reads(calls: Sequence[ReadCall], session: Session) -> list[Answered | None]:
     """The responses to the calls, all read in one statement."""
-    found = entry_views.read_entries([(c.credential.actor, c.namespace, c.key) for c in calls])
+    addresses = [(call.credential.actor, call.namespace, call.key) for call in calls]
+    found = await entry_views.read_joined(addresses, session)
     return [_answer_read(*pair) for pair in zip(calls, found, strict=True)]
 
 
 def _answer_read(call: ReadCall, entry: EntryView | None) -> Answered | None:
     if entry is None:
         return None
-    try:
-        allowance = throttles.spend(call.credential.token_id, call.credential.rate_per_minute)
-    except RateLimited:
-        return None
+    allowance = None
+    if call.credential.rate_per_minute is not None:
+        allowance = throttles.spend_leased(
+            call.credential.token_id, call.credential.rate_per_minute
+        )
+        if allowance is None:
+            return None
     counter.count(call.credential.actor.workspace_id, CallKind.READ)
     etag = f'"{entry.version}"'
     if etag in call.known:
@@ -91,9 +96,13 @@ def _answer_read(call: ReadCall, entry: EntryView | None) -> Answered | None:
     return Answered(_respond(200, entry), allowance)
 
 
-def answer_writes(calls: Sequence[WriteCall]) -> list[StoredResponse | Exception | None]:
+async def answer_writes(
+    calls: Sequence[WriteCall], session: Session
+) -> list[StoredResponse | Exception | None]:
     """The responses to the calls, as answer_group returns them."""
-    return answer_group(calls, _read_write, lambda writes: store_joined(writes, _respond_to_write))
+    return await answer_group(
+        calls, _read_write, lambda writes: store_joined(writes, _respond_to_write, session)
+    )
 
 
 def _read_write(call: WriteCall) -> Put | Patch | None:

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from . import hot
+from . import hot, idempotency_sql
 
 _LIVE = "NOT e.deleted AND (e.expires_at IS NULL OR e.expires_at > now())"
 
@@ -65,7 +65,7 @@ def read_entry(*, workspace_id: int, namespace: str, key: str) -> EntryRow | Non
 
 _READ_MANY = f"""
 SELECT want.workspace_id, want.namespace, want.key, {_VIEW}
-FROM unnest(%(workspaces)s::bigint[], %(namespaces)s::text[], %(keys)s::text[])
+FROM unnest(%(workspace_id)b::bigint[], %(namespace)b::text[], %(key)b::text[])
     AS want(workspace_id, namespace, key)
 JOIN namespaces n ON n.workspace_id = want.workspace_id AND n.name = want.namespace
     AND n.unregistered_at IS NULL
@@ -81,11 +81,13 @@ class Address(NamedTuple):
     key: str
 
 
-def read_entries(addresses: Sequence[Address]) -> dict[Address, EntryRow]:
-    """Many entries, read in one statement. Addresses in unregistered namespaces are left out."""
-    workspaces, namespaces, keys = map(list, zip(*addresses, strict=True))
-    parameters = {"workspaces": workspaces, "namespaces": namespaces, "keys": keys}
-    rows = hot.fetch_all(_READ_MANY, parameters)
+def reading_entries(addresses: Sequence[Address]) -> hot.Call:
+    """The statement that reads many entries. `entries_of` reads its rows."""
+    return _READ_MANY, hot.unzip(Address._fields, addresses)
+
+
+def entries_of(rows: Sequence[hot.Row]) -> dict[Address, EntryRow]:
+    """The entries by address. Addresses in unregistered namespaces are left out."""
     return {Address._make(row[:3]): EntryRow._make(row[3:]) for row in rows}
 
 
@@ -193,11 +195,11 @@ _OF_CALL = {
     **_OF_ENTRY,
     "operation": "text", "expected": "bigint", "expires_at": "timestamptz", "workspace": "bigint",
     "run": "text", "actor_kind": "text", "actor_id": "text", "actor_name": "text",
-    "reason": "text", "request_id": "text",
+    "reason": "text", "request_id": "text", "scope": "text",
 }  # fmt: skip
 
 
-def _rows(columns: Mapping[str, str]) -> str:
+def _rows(columns: Mapping[str, str], condition: str = "") -> str:
     """`x`: what to write, without the rows whose namespace is no longer what they were validated
     against. The parameters are arrays."""
     arrays = ", ".join(f"%({name})b::{kind}[]" for name, kind in columns.items())
@@ -205,9 +207,14 @@ def _rows(columns: Mapping[str, str]) -> str:
     SELECT x.* FROM unnest({arrays}) AS x({", ".join(columns)})
     JOIN namespaces n ON n.id = x.namespace_id AND n.schema_version = x.schema_version
         AND n.unregistered_at IS NULL
+    {condition}
 )"""
 
 
+# The Idempotency-Key is locked for this transaction (try_lock has succeeded for it before), and no
+# response is stored for it.
+_OWN_SCOPE = f"""WHERE x.scope IS NULL OR {idempotency_sql.TRY_LOCK.format("x.scope")} AND NOT EXISTS (
+        SELECT 1 FROM idempotency_records r WHERE r.scope = x.scope)"""
 _OWN_TTL = "x.at + x.ttl * interval '1 second'"
 
 
@@ -246,7 +253,7 @@ def _joined(chosen: str, held: str = "") -> str:
     expires = f"coalesce(x.expires_at, {_OWN_TTL})"
     written = "w JOIN x ON x.namespace_id = w.namespace_id AND x.key = w.key"
     return (
-        f"\nWITH {_rows(_OF_CALL)}{held}, {_upsert(chosen, expires=expires, call='x.{}')}"
+        f"\nWITH {_rows(_OF_CALL, _OWN_SCOPE)}{held}, {_upsert(chosen, expires=expires, call='x.{}')}"
         + trail(written, "x.namespace", "x.{}")
         + _RETURN_MANY
     )
@@ -343,6 +350,10 @@ def put_entry(parameters: Mapping[str, Any]) -> Written | None:
     return Written._make(row) if row else None
 
 
+# Parameters of a write that changes neither tags nor pin.
+_PLAIN = {"tags": None, "pinned": None}
+
+
 class NewEntry(NamedTuple):
     """One of many to write; `schema_version` is what the value was validated against."""
 
@@ -361,17 +372,18 @@ def put_entries(
 ) -> dict[tuple[int, str], Written]:
     """Insert or replace one or many, by (namespace id, key): all, or none, when the namespace of
     one is no longer what its `schema_version` says."""
-    return _put_many(_PUT_MANY, {**parameters, **hot.unzip(NewEntry._fields, entries)})
+    columns = {**_PLAIN, **parameters, **hot.unzip(NewEntry._fields, entries)}
+    return written_by_address(hot.fetch_all(_PUT_MANY, columns))
 
 
-def _put_many(statement: str, parameters: Mapping[str, Any]) -> dict[tuple[int, str], Written]:
-    rows = hot.fetch_all(statement, {**parameters, "tags": None, "pinned": None})
+def written_by_address(rows: Sequence[hot.Row]) -> dict[tuple[int, str], Written]:
+    """What a statement about many entries wrote, by (namespace id, key)."""
     return {(row[0], row[1]): Written._make(row[2:]) for row in rows}
 
 
 class JoinedPut(NamedTuple):
-    """The write of one call. `expected`: the version that the entry must have, None for any.
-    `expires_at` wins over the time to live. `stamp`: the facts about the call, such as its actor and
+    """The write of one call. `expected`: the version that the entry must have, None for any. `scope`:
+    of its Idempotency-Key, if it has one (idempotency_sql.locking). `expires_at` wins over the time to live. `stamp`: the facts about the call, such as its actor and
     reason (journal.parameters)."""
 
     entry: NewEntry
@@ -379,27 +391,29 @@ class JoinedPut(NamedTuple):
     expected: int | None
     expires_at: datetime | None
     stamp: Mapping[str, Any]
+    scope: str | None = None
 
 
-def put_existing(puts: Sequence[JoinedPut]) -> dict[tuple[int, str], Written]:
-    """Replace entries. Returns those that were replaced, by (namespace id, key). Skipped are entries
-    that do not exist, are locked or have another version than expected, and those whose namespace
-    no longer has `schema_version`. The addresses must be distinct."""
-    return _put_joined(_PUT_EXISTING, puts)
+def putting_existing(puts: Sequence[JoinedPut]) -> hot.Call:
+    """The statement that replaces entries. It skips entries that do not exist, are locked or have
+    another version than expected, those whose namespace no longer has `schema_version`, and those
+    whose Idempotency-Key is locked elsewhere or was used. The addresses must be distinct. `written_by_address` reads its rows."""
+    return _PUT_EXISTING, _columns(puts)
 
 
-def put_absent(puts: Sequence[JoinedPut]) -> dict[tuple[int, str], Written]:
-    """Create the entries that do not exist and expect no version. Returns them as put_existing does."""
-    return _put_joined(_PUT_ABSENT, puts)
+def putting_absent(puts: Sequence[JoinedPut]) -> hot.Call:
+    """The statement that creates the entries that do not exist and expect no version; otherwise as
+    putting_existing."""
+    return _PUT_ABSENT, _columns(puts)
 
 
-def _put_joined(statement: str, puts: Sequence[JoinedPut]) -> dict[tuple[int, str], Written]:
+def _columns(puts: Sequence[JoinedPut]) -> dict[str, Any]:
     rows = [
-        (*put.entry, put.operation, put.expected, put.expires_at, *put.stamp.values())
+        (*put.entry, put.operation, put.expected, put.expires_at, put.scope, *put.stamp.values())
         for put in puts
     ]
-    names = (*NewEntry._fields, "operation", "expected", "expires_at", *puts[0].stamp)
-    return _put_many(statement, hot.unzip(names, rows))
+    names = (*NewEntry._fields, "operation", "expected", "expires_at", "scope", *puts[0].stamp)
+    return {**_PLAIN, **hot.unzip(names, rows)}
 
 
 def replace_entry(parameters: Mapping[str, Any]) -> Written | None:

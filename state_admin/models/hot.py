@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import lru_cache
-from typing import Any, LiteralString
+from typing import Any
 
 import psycopg
 from django.db import connection
@@ -65,39 +65,33 @@ def fetch_all(statement: str, parameters: Mapping[str, Any]) -> list[Row]:
         return cursor.fetchall()
 
 
-def fetch_each(calls: Sequence[Call], *, commit: bool = False) -> list[list[Row]]:
-    """Execute statements one after the other, in one round trip, and return the rows of each.
-
-    `commit`: these are the last statements of the transaction. It is then committed in the same
-    round trip, unless it is nested in an outer atomic block. Raises as fetch_all does; statements
-    after a failed one are not executed.
+def fetch_each(calls: Sequence[Call]) -> list[list[Row]]:
+    """Execute statements one after the other, in one round trip, and return the rows of each. Raises
+    as fetch_all does; statements after a failed one are not executed.
     """
     connection.ensure_connection()
     raw = connection.connection
-    begins = not raw.autocommit and raw.info.transaction_status == TransactionStatus.IDLE
-    ends = commit and len(connection.atomic_blocks) == 1
-    if begins:
-        raw.autocommit = True  # psycopg would wait for its own BEGIN
     with connection.wrap_database_errors, ExitStack() as cursors:
         with raw.pipeline():
-            if begins:
-                cursors.enter_context(_control(raw, "BEGIN"))
+            if not raw.autocommit and raw.info.transaction_status == TransactionStatus.IDLE:
+                raw.autocommit = True  # psycopg would wait for its own BEGIN
+                begin = psycopg.RawCursor(raw).execute("BEGIN", prepare=False)
+                cursors.enter_context(begin)
             fetching = [cursors.enter_context(_execute(*call)) for call in calls]
-            if ends:  # connection.commit() would be a second round trip
-                cursors.enter_context(_control(raw, "COMMIT"))
         return [cursor.fetchall() for cursor in fetching]
 
 
-def _control(raw: psycopg.Connection[Any], command: LiteralString) -> psycopg.RawCursor[Row]:
-    return psycopg.RawCursor(raw).execute(command, prepare=False)
-
-
 def _execute(statement: str, parameters: Mapping[str, Any]) -> psycopg.RawCursor[Row]:
+    numbered, values = number(statement, parameters)
+    return psycopg.RawCursor(connection.connection).execute(numbered, values, binary=True)
+
+
+def number(statement: str, parameters: Mapping[str, Any]) -> tuple[bytes, list[Any]]:
+    """The statement with numbered parameters, as psycopg's raw cursors take it, and their values."""
     names, numbered = _number(statement)
-    values = [
+    return numbered, [
         parameters[name] if array is None else array(parameters[name]) for name, array in names
     ]
-    return psycopg.RawCursor(connection.connection).execute(numbered, values, binary=True)
 
 
 def fetch_one(statement: str, parameters: Mapping[str, Any]) -> Row | None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from . import hot
 
-_LOCK = """
-SELECT scope, pg_try_advisory_xact_lock(hashtextextended('replay ' || scope, 0))
-FROM unnest(%(scopes)b::text[]) AS scope
-"""
+# Whether the transaction holds the lock of a scope, now or from before.
+TRY_LOCK = "pg_try_advisory_xact_lock(hashtextextended('replay ' || {}, 0))"
+_LOCK = f"SELECT scope, {TRY_LOCK.format('scope')} FROM unnest(%(scopes)b::text[]) AS scope"
 # A statement of its own after the lock, so that it sees what the previous holder committed.
 _LOOK = "SELECT scope FROM idempotency_records WHERE scope = ANY(%(scopes)b::text[])"
 
@@ -25,10 +24,14 @@ _COLUMNS = ("scope", "workspace_id", "fingerprint", "status", "headers", "body")
 
 
 def claiming(scopes: Sequence[str]) -> list[hot.Call]:
-    """Two statements: try to lock the keys until the end of the transaction, without waiting, and
-    find those that were used. `claimed` reads their rows."""
-    parameters = {"scopes": list(scopes)}
-    return [(_LOCK, parameters), (_LOOK, parameters)]
+    """Two statements: `locking`, then one that finds the keys that were used. `claimed` reads their
+    rows."""
+    return [locking(scopes), (_LOOK, {"scopes": list(scopes)})]
+
+
+def locking(scopes: Iterable[str]) -> hot.Call:
+    """The statement that tries to lock keys until the transaction ends, without waiting."""
+    return _LOCK, {"scopes": list(scopes)}
 
 
 def claimed(locks: Sequence[hot.Row], used: Sequence[hot.Row]) -> set[str]:

@@ -297,14 +297,15 @@ class Advanced(NamedTuple):
     run_updated_at: datetime | None = None
 
 
-def advance(
-    moves: Sequence[Move], also: Sequence[hot.Call] = (), *, commit: bool = False
-) -> dict[int, Advanced]:
-    """Write the next revision of each thread. The statements of `also` run in the same round trip.
-    `commit`: as in hot.fetch_each."""
-    calls = [(_ADVANCE, _columns(moves)), *also]
-    rows = hot.fetch_each(calls, commit=commit)[0]
-    return {row[0]: Advanced(*row[1:]) for row in rows}
+def advance(move: Move) -> Advanced:
+    """Write the next revision of a thread."""
+    (row,) = hot.fetch_all(*advancing([move]))
+    return Advanced(*row[1:])
+
+
+def advancing(moves: Sequence[Move]) -> hot.Call:
+    """The statement that writes the next revision of each thread."""
+    return _ADVANCE, _columns(moves)
 
 
 def append(move: Move) -> Advanced:

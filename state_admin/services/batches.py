@@ -10,7 +10,7 @@ from django.db import transaction
 
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.values import JSON, Raw
-from state_admin.models import entries_sql
+from state_admin.models import entries_sql, hot
 from state_admin.models.entries_sql import Address
 
 from . import entries, entry_views, journal
@@ -163,10 +163,10 @@ def _read_together(
         for o in operations
         if o.op == "get" and actor.sees_namespace(o.namespace)
     }
-    rows = entries_sql.read_entries(sorted(addresses)) if addresses else {}
+    rows = hot.fetch_all(*entries_sql.reading_entries(sorted(addresses))) if addresses else []
     return {
         (namespace, key): entry_views.view(actor, namespace, key, row)
-        for (_, namespace, key), row in rows.items()
+        for (_, namespace, key), row in entries_sql.entries_of(rows).items()
     }
 
 

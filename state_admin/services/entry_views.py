@@ -13,9 +13,10 @@ from state_admin.domain.redaction import holds_tombstone
 from state_admin.domain.values import JSON
 from state_admin.models import Entry, EntryRevision, entries_sql
 from state_admin.models.entries_sql import Address
+from state_admin.models.hot_async import Session
 
 from .errors import Gone, NotFound, NotRegistered
-from .namespaces import Definition, find_definition
+from .namespaces import Definition, cached_definition, find_definition
 
 
 @dataclass(frozen=True)
@@ -57,21 +58,44 @@ def read_entry(*, actor: Actor, namespace: str, key: str) -> EntryView:
     return view(actor, namespace, key, row)
 
 
-def read_entries(requests: Sequence[tuple[Actor, str, str]]) -> list[EntryView | None]:
+async def read_joined(
+    requests: Sequence[tuple[Actor, str, str]], session: Session
+) -> list[EntryView | None]:
     """Many entries (actor, namespace, key), read in one statement, each as its actor sees it. None
-    where read_entry would raise."""
+    where read_entry would raise, query more, or take long."""
     addresses = {
         Address(actor.workspace_id, namespace, key)
         for actor, namespace, key in requests
         if actor.sees_namespace(namespace)
     }
-    rows = entries_sql.read_entries(sorted(addresses)) if addresses else {}
+    if not addresses:
+        return [None] * len(requests)
+    (found,) = await session.fetch_each([entries_sql.reading_entries(list(addresses))])
+    rows = entries_sql.entries_of(found)
     views: list[EntryView | None] = []
     for actor, namespace, key in requests:
         row = rows.get(Address(actor.workspace_id, namespace, key))
         visible = row is not None and actor.sees_namespace(namespace)
-        views.append(view(actor, namespace, key, row) if row and visible else None)
+        views.append(_joined_view(actor, namespace, key, row) if row and visible else None)
     return views
+
+
+def _joined_view(
+    actor: Actor, namespace: str, key: str, row: entries_sql.EntryRow
+) -> EntryView | None:
+    valid = True
+    if row.exists and row.schema_version != row.namespace_schema_version:
+        definition = cached_definition(actor, namespace)
+        if (
+            definition is None
+            or definition.schema_version != row.namespace_schema_version
+            or not definition.validator.always_light
+        ):
+            return None
+        valid = _valid(definition, row.schema_version, row.value)
+    if row.exists and holds_tombstone(row.value):
+        return None
+    return _view_of(namespace, key, row, exists=row.exists, value=row.value, valid=valid)
 
 
 def read_past(

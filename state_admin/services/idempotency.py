@@ -51,14 +51,6 @@ def claim(key: Key) -> StoredResponse | None:
     return StoredResponse(record.status, record.headers, bytes(record.body))
 
 
-def claim_first(keys: Mapping[int, Key]) -> set[int]:
-    """Claim the keys of several requests. Returns the requests that may run: their key was never
-    used, is not locked by another transaction, and is not that of an earlier request in `keys`."""
-    first = first_of(keys)
-    locks, used = hot.fetch_each(idempotency_sql.claiming(list(first)))
-    return {first[scope] for scope in idempotency_sql.claimed(locks, used)}
-
-
 def first_of(keys: Mapping[int, Key]) -> dict[str, int]:
     """The scopes of `keys`, each with the first request that has it."""
     return {key.scope: index for index, key in reversed(list(keys.items()))}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from django.db import DatabaseError, InterfaceError, transaction
+from django.db import DatabaseError, InterfaceError
 
 from state_admin.domain import policies, values
 from state_admin.domain.access import Actor, Role
@@ -18,12 +18,12 @@ from state_admin.models import (
     RevisionKind,
     Run,
     RunStatus,
-    hot,
     idempotency_sql,
     runs_sql,
     snapshots_sql,
 )
 from state_admin.models import policies as policies_sql
+from state_admin.models.hot_async import Session
 from state_admin.models.snapshots_sql import Move, SlotRow
 
 from . import idempotency, messages, runs, snapshots, state_keys
@@ -69,8 +69,8 @@ class _Plan(NamedTuple):
     response: StoredResponse
 
 
-def commit_joined(
-    commits: Sequence[JoinedCommit], respond: Respond
+async def commit_joined(
+    commits: Sequence[JoinedCommit], respond: Respond, session: Session
 ) -> list[StoredResponse | Exception | None]:
     """Store as many of the commits as possible and return the responses. One transaction stores
     one commit of each run; further commits of the same run follow in later transactions.
@@ -83,10 +83,11 @@ def commit_joined(
     for turn in take_turns((c.actor.workspace_id, c.run_id) for c in commits):
         plans: dict[int, _Plan] = {}
         try:
-            with transaction.atomic():
-                plans = dict(_plan_all({index: commits[index] for index in turn}, respond))
+            async with session.transaction():
+                group = {index: commits[index] for index in turn}
+                plans = await _plan_all(group, respond, session)
                 if plans:
-                    _store(commits, plans)
+                    await _store(commits, plans, session)
         except (DatabaseError, InterfaceError) as error:
             if not is_undone(error):
                 for index in plans:
@@ -97,17 +98,23 @@ def commit_joined(
     return responses
 
 
-def _store(commits: Sequence[JoinedCommit], plans: Mapping[int, _Plan]) -> None:
+async def _store(
+    commits: Sequence[JoinedCommit], plans: Mapping[int, _Plan], session: Session
+) -> None:
     kept = [
         (once, commits[index].actor.workspace_id, plan.response)
         for index, plan in plans.items()
         if (once := commits[index].once) is not None
     ]
-    also = [idempotency.keeping(kept)] if kept else []
-    snapshots_sql.advance([plan.move for plan in plans.values()], also, commit=True)
+    calls = [snapshots_sql.advancing([plan.move for plan in plans.values()])]
+    if kept:
+        calls.append(idempotency.keeping(kept))
+    await session.fetch_each(calls, commit=True)
 
 
-def _plan_all(commits: Mapping[int, JoinedCommit], respond: Respond) -> Iterator[tuple[int, _Plan]]:
+async def _plan_all(
+    commits: Mapping[int, JoinedCommit], respond: Respond, session: Session
+) -> dict[int, _Plan]:
     """What to store, by index. Leaves out commits that would be refused or do more than add a
     revision."""
     logs: dict[int, list[ParsedMessage]] = {}
@@ -121,9 +128,11 @@ def _plan_all(commits: Mapping[int, JoinedCommit], respond: Respond) -> Iterator
         except Problem:
             continue
     if not logs:
-        return
+        return {}
+    plans: dict[int, _Plan] = {}
     threads = set()
-    for index, opened in _open({index: commits[index] for index in logs}, logs).items():
+    opening = await _open({index: commits[index] for index in logs}, logs, session)
+    for index, opened in opening.items():
         thread = opened.run.thread
         if thread.pk in threads:
             continue
@@ -133,15 +142,18 @@ def _plan_all(commits: Mapping[int, JoinedCommit], respond: Respond) -> Iterator
             continue
         if plan is not None:
             threads.add(thread.pk)
-            yield index, plan
+            plans[index] = plan
+    return plans
 
 
 def _is_plain(step: Step) -> bool:
     return not step.empty and step.run.empty and not step.reads
 
 
-def _open(
-    commits: Mapping[int, JoinedCommit], logs: Mapping[int, Sequence[ParsedMessage]]
+async def _open(
+    commits: Mapping[int, JoinedCommit],
+    logs: Mapping[int, Sequence[ParsedMessage]],
+    session: Session,
 ) -> dict[int, _Opened]:
     """Lock the runs that no other transaction has locked, with their threads, and read what the
     commits need, in one round trip. Left out are commits whose run or key registry is locked, and
@@ -168,7 +180,7 @@ def _open(
         statements["messages"] = snapshots_sql.finding_messages(addresses, ids)
     if keys:
         statements["locks"], statements["used"] = idempotency_sql.claiming(list(first))
-    fetched = hot.fetch_each(list(statements.values()))
+    fetched = await session.fetch_each(list(statements.values()))
     rows = defaultdict(list, zip(statements, fetched, strict=True))
     own = {first[scope] for scope in idempotency_sql.claimed(rows["locks"], rows["used"])}
     free = {workspace for workspace, is_free in rows["registries"] if is_free}

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db import DatabaseError, InterfaceError, transaction
+from django.db import DatabaseError, InterfaceError
 
 from state_admin.domain import values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.values import JSON, Raw
-from state_admin.models import Operation, entries_sql, hot
-from state_admin.models.entries_sql import JoinedPut, Written
+from state_admin.models import Operation, entries_sql, hot, idempotency_sql
+from state_admin.models.entries_sql import JoinedPut
+from state_admin.models.hot_async import Session
 
 from . import entry_views, idempotency, journal, quotas
 from .actors import require, require_open
-from .entries import PatchKind, WriteResult, apply_patch, definition_for, new_entry, written_view
+from .entries import PatchKind, WriteResult, apply_patch, check_value, new_entry, written_view
 from .entry_views import EntryView
 from .errors import Problem
 from .groups import is_undone, take_turns
 from .idempotency import Key, StoredResponse
-from .namespaces import find_definition
+from .namespaces import cached_definition
 
 # Patching a larger value would delay the other calls.
 _LARGEST_PATCHED = 64 * 1024
@@ -59,8 +60,8 @@ class Patch(JoinedWrite):
 Respond = Callable[[WriteResult], StoredResponse]
 
 
-def store_joined(
-    writes: Sequence[JoinedWrite], respond: Respond
+async def store_joined(
+    writes: Sequence[JoinedWrite], respond: Respond, session: Session
 ) -> list[StoredResponse | Exception | None]:
     """Store as many of the writes as possible and return the responses. One statement updates the
     entries that exist, another creates those that do not. Further writes of the same entry follow
@@ -72,12 +73,12 @@ def store_joined(
     """
     responses: list[StoredResponse | Exception | None] = [None] * len(writes)
     for turn in take_turns((w.actor.workspace_id, w.namespace, w.key) for w in writes):
-        rows = dict(_prepare_all({index: writes[index] for index in turn}))
-        for store in (entries_sql.put_existing, entries_sql.put_absent):
+        rows = await _prepare_all({index: writes[index] for index in turn}, session)
+        for putting in (entries_sql.putting_existing, entries_sql.putting_absent):
             if not rows:
                 break
             try:
-                stored = _store_once(store, rows, writes, respond)
+                stored = await _store_once(putting, rows, writes, respond, session)
             except (DatabaseError, InterfaceError) as error:
                 if not is_undone(error):
                     for index in rows:
@@ -93,65 +94,74 @@ def store_joined(
     return responses
 
 
-def _store_once(
-    store: Callable[[Sequence[JoinedPut]], dict[tuple[int, str], Written]],
+async def _store_once(
+    putting: Callable[[Sequence[JoinedPut]], hot.Call],
     rows: Mapping[int, JoinedPut],
     writes: Sequence[JoinedWrite],
     respond: Respond,
+    session: Session,
 ) -> dict[int, StoredResponse]:
-    """What `store` writes, and in its transaction the responses to keep for idempotency keys."""
+    """What the statement writes, and in its transaction the responses to keep for idempotency keys."""
     keys = {index: once for index in rows if (once := writes[index].once) is not None}
+    first = idempotency.first_of(keys)
+    mine = {i: row for i, row in rows.items() if i not in keys or first[keys[i].scope] == i}
+    statement = putting(list(mine.values()))
     if not keys:
-        return _store(store, rows, writes, respond)
-    with transaction.atomic():
-        own = idempotency.claim_first(keys)
-        stored = _store(
-            store, {i: row for i, row in rows.items() if i not in keys or i in own}, writes, respond
-        )
+        return _respond_to(await session.fetch_each([statement]), mine, writes, respond)
+    async with session.transaction():
+        # The key is locked by a statement of its own, so that the next one sees what the last holder
+        # of the lock has committed.
+        found = await session.fetch_each([idempotency_sql.locking(first), statement])
+        responses = _respond_to(found, mine, writes, respond)
         kept = [
             (keys[index], writes[index].actor.workspace_id, response)
-            for index, response in stored.items()
+            for index, response in responses.items()
             if index in keys
         ]
-        if kept:
-            hot.fetch_each([idempotency.keeping(kept)], commit=True)
-    return stored
-
-
-def _store(
-    store: Callable[[Sequence[JoinedPut]], dict[tuple[int, str], Written]],
-    rows: Mapping[int, JoinedPut],
-    writes: Sequence[JoinedWrite],
-    respond: Respond,
-) -> dict[int, StoredResponse]:
-    written = store(list(rows.values())) if rows else {}
-    responses = {}
-    for index, row in rows.items():
-        found = written.get((row.entry.namespace_id, row.entry.key))
-        if found is not None:
-            entry = written_view(writes[index].actor, row.entry, found)
-            responses[index] = respond(WriteResult(entry, found.created))
+        if responses:
+            await session.fetch_each([idempotency.keeping(kept)] if kept else [], commit=True)
     return responses
 
 
-def _prepare_all(writes: Mapping[int, JoinedWrite]) -> Iterator[tuple[int, JoinedPut]]:
-    """The rows to store. Left out are writes that would be refused, that count against a quota, or
-    that take long."""
+def _respond_to(
+    found: Sequence[Sequence[hot.Row]],
+    rows: Mapping[int, JoinedPut],
+    writes: Sequence[JoinedWrite],
+    respond: Respond,
+) -> dict[int, StoredResponse]:
+    """The responses to the writes of which the last statement has returned rows."""
+    written = entries_sql.written_by_address(found[-1])
+    responses = {}
+    for index, row in rows.items():
+        each = written.get((row.entry.namespace_id, row.entry.key))
+        if each is not None:
+            entry = written_view(writes[index].actor, row.entry, each)
+            responses[index] = respond(WriteResult(entry, each.created))
+    return responses
+
+
+async def _prepare_all(writes: Mapping[int, JoinedWrite], session: Session) -> dict[int, JoinedPut]:
+    """The rows to store. Left out are writes that would be refused, that may count against a quota,
+    that need a query, or that take long."""
     patched = {i: (w.actor, w.namespace, w.key) for i, w in writes.items() if isinstance(w, Patch)}
-    views = dict(zip(patched, entry_views.read_entries(list(patched.values())), strict=True))
+    found = await entry_views.read_joined(list(patched.values()), session)
+    views = dict(zip(patched, found, strict=True))
+    rows = {}
     for index, write in writes.items():
         try:
             row = _prepare(write, views.get(index))
         except Problem:
             continue
         if row is not None:
-            yield index, row
+            rows[index] = row
+    return rows
 
 
 def _prepare(write: JoinedWrite, before: EntryView | None) -> JoinedPut | None:
     require(write.actor, Role.EDITOR)
     require_open(write.namespace)
-    if quotas.limited(write.actor):
+    definition = cached_definition(write.actor, write.namespace)
+    if definition is None or not quotas.known_unlimited(write.actor):
         return None
     value, expected, expires_at, ttl = None, write.expected, None, None
     if isinstance(write, Put):
@@ -166,15 +176,16 @@ def _prepare(write: JoinedWrite, before: EntryView | None) -> JoinedPut | None:
         )
     if value is None:
         return None
-    if not find_definition(write.actor, write.namespace).validator.is_light(value.value):
+    if not definition.validator.is_light(value.value):
         return None
-    known = definition_for(write.actor, write.namespace, value)
-    new = new_entry(known, write.key, value.text)
+    check_value(definition, value)
+    new = new_entry(definition, write.key, value.text)
     if ttl is not None:
         new = new._replace(ttl=ttl or None)
     operation = Operation.PUT if isinstance(write, Put) else Operation.PATCH
     stamp = journal.parameters(write.actor, write.reason)
-    return JoinedPut(new, operation.value, expected, expires_at, stamp)
+    scope = None if write.once is None else write.once.scope
+    return JoinedPut(new, operation.value, expected, expires_at, stamp, scope)
 
 
 def _is_patchable(patch: Patch, before: EntryView) -> bool:

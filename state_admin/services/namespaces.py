@@ -69,10 +69,10 @@ def find_definition(actor: Actor, name: str, *, fresh: bool = False) -> Definiti
     """
     if not actor.sees_namespace(name):
         raise NotRegistered(name)
-    address = (actor.workspace_id, name)
-    cached = None if fresh else _definitions.get(address)
+    cached = None if fresh else cached_definition(actor, name)
     if cached is not None:
         return cached
+    address = (actor.workspace_id, name)
     row = Namespace.objects.visible_to(actor).registered().filter(name=name).first()
     if row is None:
         _definitions.pop(address, None)
@@ -82,6 +82,12 @@ def find_definition(actor: Actor, name: str, *, fresh: bool = False) -> Definiti
     definition = define(row)
     _definitions[address] = definition
     return definition
+
+
+def cached_definition(actor: Actor, name: str) -> Definition | None:
+    """What find_definition returns, without a query. None: it is not cached, or `actor` may not see
+    the namespace."""
+    return _definitions.get((actor.workspace_id, name)) if actor.sees_namespace(name) else None
 
 
 def reserve_namespaces(actor: Actor) -> None:

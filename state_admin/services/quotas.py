@@ -69,8 +69,17 @@ def room(actor: Actor, what: What) -> int | None:
 
 def limited(actor: Actor) -> bool:
     """Whether the workspace has a quota for entries or bytes."""
-    limits = _account(actor.workspace_id).limits
-    return limits["entries"] is not None or limits["bytes"] is not None
+    return _limits_writes(_account(actor.workspace_id))
+
+
+def known_unlimited(actor: Actor) -> bool:
+    """Whether the workspace has no quota for entries or bytes, as far as is known without a query."""
+    account = _fresh_account(actor.workspace_id)
+    return account is not None and not _limits_writes(account)
+
+
+def _limits_writes(account: _Account) -> bool:
+    return account.limits["entries"] is not None or account.limits["bytes"] is not None
 
 
 def check_room(actor: Actor, what: What, amount: int) -> None:
@@ -151,8 +160,8 @@ def forget_accounts() -> None:
 
 
 def _account(workspace_id: int) -> _Account:
-    account = _accounts.get(workspace_id)
-    if account is not None and time.monotonic() - account.read_at < _FRESH:
+    account = _fresh_account(workspace_id)
+    if account is not None:
         return account
     limits = _limits(Workspace.objects.get(pk=workspace_id))
     usage = None
@@ -168,10 +177,17 @@ def _account(workspace_id: int) -> _Account:
         read_at=time.monotonic(),
     )
     with _lock:
-        if account is not None and account.measured_at == fresh.measured_at:
-            fresh.added = account.added  # not yet in any measurement
+        before = _accounts.get(workspace_id)
+        if before is not None and before.measured_at == fresh.measured_at:
+            fresh.added = before.added  # not yet in any measurement
         _accounts[workspace_id] = fresh
     return fresh
+
+
+def _fresh_account(workspace_id: int) -> _Account | None:
+    """The account, if it was read within the last seconds."""
+    account = _accounts.get(workspace_id)
+    return account if account and time.monotonic() - account.read_at < _FRESH else None
 
 
 def _limits(workspace: Workspace) -> dict[str, int | None]:

@@ -254,7 +254,7 @@ def advance(
     the others.
     """
     move = plan_move(actor, thread, kind, writes, **details)
-    moved = snapshots_sql.advance([move])[thread.pk]
+    moved = snapshots_sql.advance(move)
     check_inserted(thread, details.get("log", ()), moved)
     run = details.get("run")
     if run is not None and moved.run_updated_at is not None:

@@ -45,9 +45,24 @@ class _Lease:
     at: float = 0.0
     taking: bool = False
 
+    @property
+    def stands(self) -> bool:
+        return time.monotonic() - self.at < _LEASE
+
 
 _lock = threading.Lock()
 _leases: dict[int, _Lease] = {}
+
+
+def spend_leased(token_id: int, per_minute: int) -> Allowance | None:
+    """Count one call of a token without a query. None: this process holds no calls of the token, and
+    nothing was counted."""
+    with _lock:
+        lease = _leases.get(token_id)
+        if lease is None or not lease.left or not lease.stands:
+            return None
+        lease.left -= 1
+        return Allowance(per_minute, int(lease.level) + lease.left)
 
 
 def spend(token_id: int, per_minute: int | None) -> Allowance | None:
@@ -57,12 +72,12 @@ def spend(token_id: int, per_minute: int | None) -> Allowance | None:
     """
     if per_minute is None:
         return None
+    leased = spend_leased(token_id, per_minute)
+    if leased is not None:
+        return leased
     with _lock:
         lease = _leases.setdefault(token_id, _Lease())
-        stands = time.monotonic() - lease.at < _LEASE
-        if stands and lease.left:
-            lease.left -= 1
-            return Allowance(per_minute, int(lease.level) + lease.left)
+        stands = lease.stands
         # One thread takes for all; who comes meanwhile takes for itself alone.
         mine = not lease.taking
         requested, unspent = 1, 0

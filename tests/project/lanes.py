@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -22,25 +23,32 @@ from project.channel import Answer
 from project.lane import Lane
 from project.wsgi import application as django
 from state_admin.domain.access import Role
-from state_admin.services import actors, tokens, traffic, workspaces
+from state_admin.services import actors, namespaces, quotas, tokens, traffic, workspaces
 from state_admin.services.actors import system_actor
 from state_admin.services.token_cache import Credential
 from tests.builders import TEAM_SCHEMA, make_namespace, make_run, make_state_key, make_thread
+from tests.sessions import DjangoSession
 
 JSON = ("Content-Type", "application/json")
 Header = tuple[str, str]
 Request = tuple[str, str, tuple[Header, ...], bytes]
 
 
-def on_connection_of_test() -> Callable[[Callable[[], Any]], Any]:
-    """Runs work on the connection that has the test's transaction; an event loop has its own."""
-    ours = connections["default"]
+class TestSessions:
+    """Gives every group the connection that has the test's transaction; an event loop has its own.
+    `taken` are the sessions of all groups."""
 
-    async def run(work: Callable[[], Any]) -> Any:
-        connections["default"] = ours
-        return work()
+    __test__ = False
 
-    return run
+    def __init__(self) -> None:
+        self.taken: list[DjangoSession] = []
+        self._ours = connections["default"]
+
+    @asynccontextmanager
+    async def take(self) -> AsyncIterator[DjangoSession]:
+        connections["default"] = self._ours
+        self.taken.append(DjangoSession())
+        yield self.taken[-1]
 
 
 # Of generated requests: the examples share the two workspaces.
@@ -69,13 +77,17 @@ class Side:
         make_namespace(self.actor, "notes")
         make_namespace(self.actor, "team", schema=TEAM_SCHEMA, default={})
         make_namespace(self.actor, "short", ttl_seconds=3600)
+        for name in ("notes", "team", "short"):  # without these in memory, no write is joined
+            namespaces.find_definition(self.actor, name)
+        quotas.limited(self.actor)
         make_state_key(self.actor, "plan")
         make_state_key(self.actor, "log", reducer="union", merge="commutative", default=[])
         make_state_key(self.actor, "text", schema={"type": "string", "pattern": "^[a-z]*$"})
         for number in range(3):
             make_thread(self.actor, f"t{number}")
             make_run(self.actor, f"t{number}", f"r{number}", lease_seconds=86_400)
-        self.lane = Lane(on_connection_of_test()) if joins else None
+        self.sessions = TestSessions()
+        self.lane = Lane(self.sessions.take) if joins else None
         self.joined = 0
 
     def send(self, method: str, path: str, headers: tuple[Header, ...], body: bytes) -> Answer:
@@ -135,6 +147,7 @@ def ask_django(environ: dict[str, Any]) -> Answer:
 @pytest.fixture
 def sides(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Side, Side]]:
     monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+    monkeypatch.setattr(quotas, "_FRESH", 3600)
 
     ours = connections["default"]
 

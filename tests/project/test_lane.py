@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from state_admin.models import Traffic
-from state_admin.services import quotas, traffic
+from state_admin.services import quotas, throttles, traffic
 
 from .lanes import GENERATED, JSON, Header, Request, Side, bearer, check_same, shown
 
@@ -78,7 +78,17 @@ def test_lane__plain_reads_and_writes__answers_like_django(sides: tuple[Side, Si
     assert [answer.start["status"] for answer in answers] == (
         [200, 201, 200, 201, 200, 201, 200, 200, 200, 200, 200, 304, 304, *[200] * 10]
     )
-    assert sides[0].joined == len(requests)
+    assert sides[0].joined == len(requests) - 1  # the first call of a token with a rate limit
+
+
+def test_lane__token_with_a_rate_limit__is_joined_for_the_calls_that_the_process_holds(
+    sides: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(throttles, "_LEASE", 60.0)
+    answers = check_same(sides, [get(by="slow")] * 7)
+    left = [dict(answer.start["headers"])[b"ratelimit"] for answer in answers]
+    assert len(set(left)) == 7
+    assert sides[0].joined == 4  # Django takes 1, 2 and 4 calls
 
 
 def test_lane__calls_it_answers__count_as_traffic_and_against_the_limit(
@@ -296,7 +306,7 @@ def test_lane__write_whose_outcome_is_unknown__is_not_repeated(
     def fail(*_: Any) -> None:
         raise error
 
-    monkeypatch.setattr("state_admin.services.joined_writes.entries_sql.put_existing", fail)
+    monkeypatch.setattr("state_admin.services.joined_writes.entries_sql.putting_existing", fail)
     monkeypatch.setattr("state_admin.services.entries.entries_sql.put_entry", fail)
     joined, apart = (side.send(*put()) for side in sides)
     assert sides[0].joined == 1
@@ -310,6 +320,6 @@ def test_lane__read_that_fails__is_django_s(
     def fail(*_: Any) -> None:
         raise OperationalError("gone")
 
-    monkeypatch.setattr("state_admin.services.entry_views.entries_sql.read_entries", fail)
+    monkeypatch.setattr("state_admin.services.entry_views.entries_sql.reading_entries", fail)
     check_same(sides, [get()])
     assert sides[0].joined == 0

@@ -11,7 +11,6 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 
-from state_admin.models import hot
 from state_admin.services import runs
 from state_admin.services.policies import put_policy
 from tests.builders import raw
@@ -136,24 +135,13 @@ def test_lane__thread_that_compacts_by_its_size__is_django_s(
     assert sides[0].joined == 1  # updates make no message
 
 
-def test_lane__commit__takes_two_round_trips(
-    sides: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    trips: list[dict[str, bool]] = []
-    fetch_each = hot.fetch_each
-
-    def count(*calls: Any, **options: bool) -> Any:
-        trips.append(options)
-        return fetch_each(*calls, **options)
-
-    monkeypatch.setattr(hot, "fetch_each", count)
+def test_lane__commit__takes_two_round_trips(sides: tuple[Side, Side]) -> None:
     request = commit("r0", {**PLAN, "messages": [HELLO]}, ("Idempotency-Key", "one"))
     sides[0].send(*commit("r1", PLAN))  # the token was used
-    trips.clear()
     with CaptureQueriesContext(connection) as queries:
         sides[0].send(*request)
     assert sides[0].joined == 2
-    assert trips == [{}, {"commit": True}]
+    assert sides[0].sessions.taken[-1].trips == [False, True]
     assert not [each for each in queries if "SAVEPOINT" not in each["sql"]]
 
 
@@ -224,7 +212,7 @@ def test_lane__commit_whose_outcome_is_unknown__is_not_repeated(
     def fail(*_: Any, **__: Any) -> None:
         raise OperationalError("gone")
 
-    monkeypatch.setattr("state_admin.models.snapshots_sql.advance", fail)
+    monkeypatch.setattr("state_admin.models.snapshots_sql.advancing", fail)
     joined, apart = (side.send(*commit(body=PLAN)) for side in sides)
     assert sides[0].joined == 1
     assert shown(joined) == shown(apart)

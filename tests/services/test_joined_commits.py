@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import psycopg
 import pytest
-from django.db import OperationalError, connection, transaction
-from django.test.utils import CaptureQueriesContext
-from psycopg._pipeline_base import BasePipeline
+from django.db import OperationalError, transaction
 
 from state_admin.domain.access import Actor
 from state_admin.models import AuditRow, Change, IdempotencyRecord, Message, Revision, snapshots_sql
+from state_admin.models.hot_async import Session
 from state_admin.services import idempotency, runs, snapshots, state_keys
 from state_admin.services.commits import Committed
 from state_admin.services.idempotency import Key, StoredResponse
 from state_admin.services.joined_commits import JoinedCommit, commit_joined
 from tests.builders import Person, commit, make_run, make_state_key, make_thread, step
-from tests.loops import in_thread
 from tests.services.racing import race
+from tests.sessions import Work, run_in_test, run_on_loop
 
 pytestmark = pytest.mark.django_db
 
@@ -44,7 +43,9 @@ def call(
     return JoinedCommit(actor, run_id, step(updates, **fields), reason, once)
 
 
-def join(calls: Sequence[JoinedCommit]) -> list[Committed | Exception | None]:
+def join(
+    calls: Sequence[JoinedCommit], run: Callable[[Work[Any]], Any] = run_in_test
+) -> list[Committed | Exception | None]:
     """What commit_joined made of the calls: the outcome in place of the response."""
     outcomes: list[Committed] = []
 
@@ -54,7 +55,7 @@ def join(calls: Sequence[JoinedCommit]) -> list[Committed | Exception | None]:
 
     return [
         outcomes[int(each.body)] if isinstance(each, StoredResponse) else each
-        for each in commit_joined(calls, respond)
+        for each in run(lambda session: commit_joined(calls, respond, session))
     ]
 
 
@@ -178,7 +179,7 @@ def test_commit_joined__what_others_hold__is_left_alone_and_not_waited_for(
         commit(alice.actor, "r0", {"plan": 0})
         assert idempotency.claim(Key("one", "f")) is None
         state_keys.close_registry(mallory.actor)
-        outcomes = in_thread(lambda: join(calls))
+        outcomes = join(calls, run_on_loop)
     assert revisions(outcomes) == [None, None, None, 2]
     assert revisions(join(calls)) == [3, 2, 2, 3]
 
@@ -189,7 +190,8 @@ def test_commit_joined__many_threads_append_to_three_runs__nothing_is_lost(alice
 
     def work() -> None:
         for turn in range(15):
-            outcomes = join([call(alice.actor, f"r{n}", {"log": [turn]}) for n in range(3)])
+            calls = [call(alice.actor, f"r{n}", {"log": [turn]}) for n in range(3)]
+            outcomes = join(calls, run_on_loop)
             stored.append(sum(isinstance(each, Committed) for each in outcomes))
 
     race([work] * 4)
@@ -205,35 +207,33 @@ def test_commit_joined__group__takes_two_round_trips(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trips: list[None] = []
-    synchronize = BasePipeline._enqueue_sync  # what ends each trip of a pipeline
+    exchange = Session._exchange
 
-    def count(pipeline: BasePipeline) -> None:
+    async def count(session: Session) -> Any:
         trips.append(None)
-        synchronize(pipeline)
+        return await exchange(session)
 
-    monkeypatch.setattr(BasePipeline, "_enqueue_sync", count)
+    monkeypatch.setattr(Session, "_exchange", count)
     calls = [
         call(alice.actor, f"r{n}", {"plan": n}, once=Key(str(n), "f"), messages=[HELLO])
         for n in range(3)
     ]
-    with CaptureQueriesContext(connection) as queries:
-        assert revisions(join(calls)) == [2, 2, 2]
+    assert revisions(join(calls, run_on_loop)) == [2, 2, 2]
     assert len(trips) == 2
-    assert [each["sql"] for each in queries if each["sql"] not in ("BEGIN", "COMMIT")] == []
     assert state(alice, "t2") == {"plan": 2}
 
 
 @pytest.mark.django_db(transaction=True)
-def test_commit_joined__statement_that_fails__undoes_the_group_and_leaves_the_connection_usable(
+def test_commit_joined__statement_that_fails__undoes_the_group(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = [call(alice.actor, run_id, {"plan": 1}) for run_id in ("r0", "r1")]
     with monkeypatch.context() as patch:
         broken = snapshots_sql._ADVANCE.replace("SELECT t.thread,", "SELECT 1 / (t.thread * 0),")
         patch.setattr(snapshots_sql, "_ADVANCE", broken)
-        assert join(calls) == [None, None]
+        assert join(calls, run_on_loop) == [None, None]
     assert state(alice, "t0") == {}
-    assert revisions(join(calls)) == [2, 2]
+    assert revisions(join(calls, run_on_loop)) == [2, 2]
 
 
 @pytest.mark.parametrize(
@@ -250,6 +250,6 @@ def test_commit_joined__error_of_the_database__says_whether_it_was_taken_back(
     def fail(*_: Any, **__: Any) -> None:
         raise error
 
-    monkeypatch.setattr("state_admin.models.snapshots_sql.advance", fail)
+    monkeypatch.setattr("state_admin.models.snapshots_sql.advancing", fail)
     calls = [call(alice.actor, "r0", {"plan": 1}), call(alice.actor, "absent", {"plan": 1})]
     assert join(calls) == ([None, None] if known else [error, None])

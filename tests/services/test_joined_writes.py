@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -32,16 +33,20 @@ from state_admin.services.entries import WriteResult
 from state_admin.services.idempotency import Key, StoredResponse
 from state_admin.services.joined_writes import JoinedWrite, Patch, Put, store_joined
 from tests.builders import TEAM_SCHEMA, Person, make_namespace, make_token, put, raw
-from tests.loops import in_thread
 from tests.services.racing import overlap, race
+from tests.sessions import DjangoSession, Work, run_in_test, run_on_loop
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def notes(alice: Person, mallory: Person) -> None:
+def notes(alice: Person, mallory: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Namespaces whose definitions and quotas are in memory, without which no write is joined."""
+    monkeypatch.setattr(quotas, "_FRESH", 3600)
     for person in (alice, mallory):
         make_namespace(person.actor)
+        namespaces.find_definition(person.actor, "notes")
+        quotas.limited(person.actor)
 
 
 def put_by(actor: Actor, key: str, value: Any, namespace: str = "notes", **options: Any) -> Put:
@@ -65,7 +70,9 @@ def patch(person: Person, key: str, operations: Any, **options: Any) -> Patch:
     return Patch(actor=person.actor, key=key, operations=operations, **given)
 
 
-def store(writes: Sequence[JoinedWrite]) -> list[WriteResult | Exception | None]:
+def store(
+    writes: Sequence[JoinedWrite], run: Callable[[Work[Any]], Any] = run_in_test
+) -> list[WriteResult | Exception | None]:
     """What store_joined made of the writes: the result in place of the response."""
     results: list[WriteResult] = []
 
@@ -75,7 +82,7 @@ def store(writes: Sequence[JoinedWrite]) -> list[WriteResult | Exception | None]
 
     return [
         results[int(each.body)] if isinstance(each, StoredResponse) else each
-        for each in store_joined(writes, respond)
+        for each in run(lambda session: store_joined(writes, respond, session))
     ]
 
 
@@ -149,6 +156,7 @@ def test_store_joined__refused_calls__leave_their_neighbours_alone(
     alice: Person, bob: Person
 ) -> None:
     make_namespace(alice.actor, "team", TEAM_SCHEMA, {})
+    namespaces.find_definition(alice.actor, "team")
     narrow = replace(alice.actor, namespaces=("team",))
     calls = [
         write(alice, "k", {"goal": 1}, namespace="team"),
@@ -208,13 +216,25 @@ def test_store_joined__schema_changed_elsewhere__writes_nothing_by_the_old_one(
     assert not Entry.objects.exists()
 
 
+def test_store_joined__definition_or_quota_not_in_memory__is_left_to_put_entry(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_namespace(alice.actor, "new")
+    call = write(alice, "k", 1, namespace="new")
+    assert store([call]) == [None]
+    namespaces.find_definition(alice.actor, "new")
+    assert versions(store([call])) == [1]
+    monkeypatch.setattr(quotas, "_FRESH", 0)
+    assert store([call]) == [None]
+
+
 @pytest.mark.django_db(transaction=True)
 def test_store_joined__entry_locked_elsewhere__is_left_out_and_nobody_waits(alice: Person) -> None:
     put(alice.actor, "notes", "locked", 1)
     calls = [write(alice, "free", 1), write(alice, "locked", 2), write(alice, "locked", 3)]
     with transaction.atomic():
         assert Entry.objects.select_for_update().get(key="locked").version == 1
-        assert versions(in_thread(lambda: store(calls))) == [1, None, None]
+        assert versions(store(calls, run_on_loop)) == [1, None, None]
     assert versions(store(calls[1:])) == [2, 3]
 
 
@@ -227,7 +247,7 @@ def test_store_joined__many_threads_and_keys__lose_no_write_and_make_no_deadlock
     def work(seed: int) -> None:
         for turn in range(25):
             keys = [f"k{(seed * 7 + turn * n) % 11}" for n in range(1, 6)]
-            results = store([write(alice, key, [seed, turn]) for key in keys])
+            results = store([write(alice, key, [seed, turn]) for key in keys], run_on_loop)
             assert not [each for each in results if isinstance(each, Exception)]
             done.append(sum(each is not None for each in results))
 
@@ -295,7 +315,9 @@ def test_store_joined__waits_for_an_entry_that_is_created__holds_no_other_meanwh
         assert put(alice.actor, "notes", "b", 3).version == 3
 
     results = overlap(
-        lambda: put(alice.actor, "notes", "a", 1), lambda: store(writes), write_the_other
+        lambda: put(alice.actor, "notes", "a", 1),
+        lambda: store(writes, run_on_loop),
+        write_the_other,
     )
     assert versions(results) == [2, 2]
     assert (stored(alice, "a"), stored(alice, "b")) == (("2", 2), ("3", 3))
@@ -310,7 +332,7 @@ def test_store_joined__many_threads_add_to_one_entry__no_addition_is_lost_or_don
 
     def work() -> None:
         for _ in range(20):
-            results = store([patch(alice, "k", add(1)) for _ in range(3)])
+            results = store([patch(alice, "k", add(1)) for _ in range(3)], run_on_loop)
             added.append(sum(isinstance(each, WriteResult) for each in results))
 
     race([work] * 4)
@@ -334,7 +356,7 @@ def test_store_joined__error_of_the_database__says_whether_it_was_taken_back(
         raise error
 
     put(alice.actor, "notes", "c", 1)
-    monkeypatch.setattr(joined_writes.entries_sql, "put_absent", fail)
+    monkeypatch.setattr(joined_writes.entries_sql, "putting_absent", fail)
     results = store([write(alice, "a", 1), write(alice, "c", 2), write(alice, "c", 3)])
     assert versions(results) == [None, 2, None]
     assert results[0] is (None if known else error)
@@ -381,6 +403,37 @@ def test_store_joined__key_in_use_elsewhere__is_left_alone(alice: Person) -> Non
     calls = [write(alice, "k", 2, once=key("one")), write(alice, "other", 1, once=key("two"))]
     with transaction.atomic():
         assert idempotency.claim(key("one")) is None
-        results = in_thread(lambda: store(calls))
+        results = store(calls, run_on_loop)
     assert versions(results) == [None, 1]
     assert versions(store(calls)) == [2, None]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_store_joined__one_key_from_many_threads__is_stored_once(alice: Person) -> None:
+    stored: Counter[str] = Counter()
+
+    def work(number: int) -> None:
+        for turn in range(10):
+            scopes = [f"all {turn}", f"own {number} {turn}"]
+            calls = [write(alice, f"k{number}", turn, once=key(scope)) for scope in scopes]
+            results = store(calls, run_on_loop)
+            assert not [each for each in results if isinstance(each, Exception)]
+            stored.update(s for s, each in zip(scopes, results, strict=True) if each is not None)
+
+    race([partial(work, number) for number in range(3)])
+    assert set(stored.values()) == {1}
+    assert sum(scope.startswith("all") for scope in stored) >= 1
+    assert set(IdempotencyRecord.objects.values_list("scope", flat=True)) == set(stored)
+    assert EntryRevision.objects.count() == len(stored)
+
+
+def test_store_joined__write_with_a_key__takes_two_round_trips(alice: Person) -> None:
+    put(alice.actor, "notes", "k", 1)
+    session = DjangoSession()
+    writes = [write(alice, "k", 2, once=key("one"))]
+
+    def respond(_: WriteResult) -> StoredResponse:
+        return StoredResponse(200, {}, b"")
+
+    assert run_in_test(lambda _: store_joined(writes, respond, session)) != [None]
+    assert session.trips == [False, True]

@@ -22,7 +22,6 @@ from state_admin.contract.openapi import problems_of
 from state_admin.rest.endpoint import Endpoint
 from tests.builders import alice, bob, mallory, one_alice
 from tests.emptying import empty_tables
-from tests.project.running import wait_for
 
 # Beside the data of `make run`, never in it. The server starts with the first connection, so this
 # is early enough although pytest-django has already read the settings.
@@ -71,21 +70,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Drops the test database once no other process is connected to it.
-
-    A process that a test has stopped may take a moment to end. Remaining connections are held by
-    threads of this process, and are closed.
-    """
+    """Closes what is still connected to the test database, so that it can be dropped: threads of this
+    process, and processes that a test has stopped and that may take a moment to end."""
     yield
-    with django_db_blocker.unblock():
-        try:
-            wait_for(lambda: not others(), "the test database is free", 30)
-        except AssertionError:
-            with connection.cursor() as cursor:
-                cursor.execute(
-                    "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
-                    " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-                )
+    with django_db_blocker.unblock(), connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
 
 
 @pytest.fixture(scope="module")
@@ -96,16 +88,6 @@ def module_transaction(django_db_setup: None, django_db_blocker: DjangoDbBlocker
     with django_db_blocker.unblock(), transaction.atomic():
         yield
         transaction.set_rollback(True)
-
-
-def others() -> list[tuple[str, str]]:
-    """Other connections to the test database: application and last statement."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT application_name, left(query, 60) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )
-        return cursor.fetchall()
 
 
 @pytest.fixture(autouse=True)

@@ -99,13 +99,13 @@ def run(count: int, rounds: int, explain: bool) -> None:
     show(measure({name: rows[name] for name in ("a rare word", "no hit")}, rounds))
     if explain:
         from state_admin.domain.search import home_of, parse, tsquery
-        from state_admin.models.search import find_candidates, read_reach
+        from state_admin.models.search import find_candidates, read_coverage
 
         live = Entry.objects.visible_to(actor).live().filter(namespace=namespace)
         query = tsquery(parse(f"entry{middle:08}", []), home_of("w", workspace.pk))
         with connection.execute_wrapper(explained):
             find_candidates(
-                live, workspace.pk, read_reach(workspace.pk), query, before=None, limit=51
+                live, workspace.pk, read_coverage(workspace.pk), query, before=None, limit=51
             )
 
 

@@ -72,7 +72,7 @@ class Client(NamedTuple):
     has_token: bool
 
 
-class Ledger:
+class BodyBudget:
     """The bytes of request bodies in the memory of this process, by client."""
 
     def __init__(self, limits: Limits) -> None:
@@ -114,7 +114,7 @@ class Bodies:
 
     def __init__(self, limits: Limits, identify: Identify) -> None:
         self.limits, self.identify = limits, identify
-        self.ledger = Ledger(limits)
+        self.ledger = BodyBudget(limits)
         self.receiving: set[asyncio.Timeout] = set()
         # Deadline of all bodies, in the time of the event loop. Set when the process is shutting down.
         self.end = math.inf

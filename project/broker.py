@@ -208,7 +208,7 @@ def _connect(**params: Any) -> psycopg.Connection[Any]:
     return connection
 
 
-class _OurConnection(psycopg.Connection[tuple[Any, ...]]):
+class _BrokerConnection(psycopg.Connection[tuple[Any, ...]]):
     @classmethod
     def connect(cls, conninfo: str = "", **params: Any) -> Any:
         return _connect(**params)
@@ -297,7 +297,7 @@ class Transport(pgmq.Transport):
         options: dict[str, Any] = connection.transport_options
         pool: ConnectionPool[Any] = ConnectionPool(
             kwargs=_params(),
-            connection_class=_OurConnection,
+            connection_class=_BrokerConnection,
             min_size=1,
             max_size=options["pool_size"],
             num_workers=1,

@@ -46,7 +46,7 @@ class Channel:
     def __init__(
         self,
         first: Answer,
-        go_on: OnLoop,
+        on_loop: OnLoop,
         ask: Callable[[Mapping[str, Any]], Awaitable[Answer]],
         threads: Threads,
         turns: asyncio.Semaphore,
@@ -55,17 +55,17 @@ class Channel:
     ) -> None:
         """`turns` is shared by all channels and limits the threads that they use at once."""
         self.started = False
-        self._first, self._go_on, self._ask = first, go_on, ask
+        self._first, self._on_loop, self._ask = first, on_loop, ask
         self._threads, self._turns = threads, turns
         self._receive, self._to_client = receive, send
         self._ended = ""
         self._closers: list[Callable[[str], None]] = []
 
     async def run(self) -> None:
-        """Call `go_on` and wait until the response is complete. An error closes the connection."""
+        """Call `on_loop` and wait until the response is complete. An error closes the connection."""
         watcher = asyncio.get_running_loop().create_task(self._watch())
         try:
-            await self._go_on(self, self._first)
+            await self._on_loop(self, self._first)
         except TimeoutError:
             log.info("channel.stalled")
         except Exception as error:

@@ -82,14 +82,14 @@ class AllowedHosts:
 
 
 def _for_pages(layer: type[Any]) -> type[Any]:
-    class ForPages(layer):
+    class PageOnly(layer):
         def __call__(self, request: HttpRequest) -> Any:
             if _is_page(request.path_info):
                 return super().__call__(request)
             return self.get_response(request)
 
-    ForPages.__name__ = ForPages.__qualname__ = layer.__name__
-    return ForPages
+    PageOnly.__name__ = PageOnly.__qualname__ = layer.__name__
+    return PageOnly
 
 
 def _is_page(path: str) -> bool:

@@ -143,7 +143,7 @@ if _login_apps := login.apps(OIDC, LOGIN_TOTP):
     MIDDLEWARE.append("allauth.account.middleware.AccountMiddleware")
     ACCOUNT_EMAIL_VERIFICATION = "none"
     SOCIALACCOUNT_ADAPTER = "state_admin.web.single_sign_on.SocialAdapter"
-    MFA_ADAPTER = "state_admin.services.second_factors.Sealing"
+    MFA_ADAPTER = "state_admin.services.second_factors.EncryptingAdapter"
     MFA_TOTP_TOLERANCE = 1  # clocks half a minute apart
     MFA_RECOVERY_CODE_DIGITS = 10
 LOGIN_URL = "web:login"

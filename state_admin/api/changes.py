@@ -24,16 +24,16 @@ def list_changes(call: Endpoint) -> HttpResponse:
     filters = read_filter(call.query)
     cursor, limit = call.query.cursor, call.query.limit
 
-    def look() -> _Found:
+    def look() -> _ChangePage:
         end = feed_sql.read_end(call.actor.workspace_id)
         after = open_cursor(cursor, end) if cursor else Position()
         rows = feed_sql.read_page(
             call.actor, after=after, until=end.position, filters=filters, limit=limit
         )
         if len(rows) == limit:
-            return _Found(list(rows), cursors.seal(rows[-1].position, rows[-1].at))
+            return _ChangePage(list(rows), cursors.seal(rows[-1].position, rows[-1].at))
         # A short page has seen everything: the next read need not look again.
-        return _Found(list(rows), cursors.seal(max(end.position, after), end.at))
+        return _ChangePage(list(rows), cursors.seal(max(end.position, after), end.at))
 
     return answer_news(
         call,
@@ -46,7 +46,7 @@ def list_changes(call: Endpoint) -> HttpResponse:
     )
 
 
-class _Found(NamedTuple):
+class _ChangePage(NamedTuple):
     rows: list[FeedRow]
     next: str
 

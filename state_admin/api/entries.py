@@ -23,7 +23,7 @@ from state_admin.services import clearing, entries, entry_views, listings, names
 from state_admin.services.entries import PatchKind, WriteResult
 from state_admin.services.entry_views import EntryView
 from state_admin.services.errors import BadRequest
-from state_admin.services.listings import Listed, ListFilters
+from state_admin.services.listings import EntryPage, ListFilters
 
 
 @handles(contract.READ_ENTRY)
@@ -228,7 +228,7 @@ def _filters_of(query: contract.ListFilters) -> ListFilters:
     )
 
 
-def _show_listed(call: Endpoint, page: Page, listed: Listed) -> HttpResponse:
+def _show_listed(call: Endpoint, page: Page, listed: EntryPage) -> HttpResponse:
     with_value = call.query.include == "value"
     items = [
         contract.EntryRow.of(row, valid=valid, with_value=with_value) for row, valid in listed.rows

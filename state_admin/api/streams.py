@@ -24,7 +24,7 @@ from state_admin.services.errors import RateLimited, Unavailable
 from state_admin.services.listeners import CLOSED, Listener, check_live
 from state_admin.streams import cursors, events
 from state_admin.streams.channel import Channel, instead
-from state_admin.streams.hub import Unready
+from state_admin.streams.hub import FeedUnavailable
 from state_admin.streams.stream import ChangeStream
 
 from .changes import open_cursor, read_filter
@@ -65,12 +65,12 @@ def stream_changes(call: Endpoint) -> HttpResponse:
         stream = ChangeStream(hub, call.actor, filters, after, _describe)
         session = session_key(request) if call.actor.kind == "user" else ""
         listener = Listener(call.actor, stream, session, actor_of_session)
-        response.on_loop = _GoingOn(request, listener).run
+        response.on_loop = _StreamResponder(request, listener).run
     return response
 
 
-class _GoingOn:
-    """What becomes of an answer that is a stream."""
+class _StreamResponder:
+    """Continues a response as a stream, on the event loop."""
 
     def __init__(self, request: Request, listener: Listener) -> None:
         self.request, self.listener = request, listener
@@ -78,8 +78,8 @@ class _GoingOn:
     async def run(self, channel: Channel, answer: Any) -> None:
         try:
             await self.listener.follow(channel)
-        except (Unready, RateLimited, Unavailable, django.db.Error) as error:
-            if isinstance(error, Unready):
+        except (FeedUnavailable, RateLimited, Unavailable, django.db.Error) as error:
+            if isinstance(error, FeedUnavailable):
                 error = Unavailable("the database does not respond")
             refusal = problems.answer_error(error, self.request)
             await channel.answer(instead(answer, refusal))

@@ -26,7 +26,7 @@ from .types import (
 if TYPE_CHECKING:
     from state_admin import models
     from state_admin.domain.boundaries import Plan
-    from state_admin.models.retention_sql import Weight
+    from state_admin.models.retention_sql import StoredSize
     from state_admin.services import compactions, retention
 
 CompactionId = Annotated[str, doc("Id of a compaction.", "0199f3c2-a41c-7d3e-9b1f-6f0f4a5e8c21")]
@@ -252,7 +252,7 @@ class HistoryPreview(Answer):
     bytes_removed: Annotated[Bytes, doc("How many of them would be removed.", 1024)]
 
     @classmethod
-    def of(cls, weight: Weight) -> Self:
+    def of(cls, weight: StoredSize) -> Self:
         return cls(**weight._asdict())
 
 

@@ -304,7 +304,7 @@ class ClearFilters(Query):
     scope_kind: ScopeFilter | None = None
 
 
-class Reading(Wait):
+class EntryQuery(Wait):
     at_version: Annotated[int, doc("Read the value that this version had.", 2, ge=1)] | None = None
     at: (
         Annotated[datetime, doc("Read the value that the entry had at this time.", tz=True)] | None
@@ -357,7 +357,7 @@ READ_ENTRY = Operation(
     "version 0 and `exists: false`. `at_version` or `at`, without other parameters, reads the "
     "past. With `wait`, the response is held until there is a version newer than `since`. "
     "With If-None-Match, the status is 304 while the version is the one that it names.",
-    query=Reading,
+    query=EntryQuery,
     answers={200: Entry, 304: None},
     headers=("If-None-Match",),
     problems=("not-registered", "gone", "not-found"),

@@ -11,7 +11,7 @@ from .base import Answer, Body, Operation, doc
 from .types import Fault, Key, Namespace, Scope, Time, time_of
 
 if TYPE_CHECKING:
-    from state_admin.services.restores import Restored, Step
+    from state_admin.services.restores import RestoreResult, Step
 
 
 class RestoredEntry(Answer):
@@ -66,7 +66,7 @@ class Restoration(Answer):
     first: Annotated[list[RestoredEntry], doc("The first 100 of these entries.")]
 
     @classmethod
-    def of(cls, at: datetime, done: Restored) -> Self:
+    def of(cls, at: datetime, done: RestoreResult) -> Self:
         return cls(
             at=time_of(at),
             changed=done.counts["change"],

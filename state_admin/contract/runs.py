@@ -329,7 +329,7 @@ class NewRun(Body):
     ] = None
 
 
-class RunReading(Wait):
+class RunQuery(Wait):
     since: (
         Annotated[
             int,
@@ -457,7 +457,7 @@ GET_RUN = Operation(
     tag="runs",
     summary="Read a run",
     description="With `wait`, the response is held until the run has a newer revision.",
-    query=RunReading,
+    query=RunQuery,
     answers={200: Run},
     etag=True,
 )

@@ -15,7 +15,7 @@ from .types import JsonIn, JsonOut, Time, json_of, time_of
 
 if TYPE_CHECKING:
     from state_admin import models
-    from state_admin.services.state_removals import HeldValues
+    from state_admin.services.state_removals import StateValueCounts
 
 StateKeyName = Annotated[
     str, doc("Name of a state key.", "plan", schema={"minLength": 1, "maxLength": 128})
@@ -129,7 +129,7 @@ class StateKeyValues(Answer):
     values: Annotated[int, doc("Number of values.", 2, ge=0)]
 
     @classmethod
-    def of(cls, row: HeldValues) -> Self:
+    def of(cls, row: StateValueCounts) -> Self:
         return cls(threads=row.threads, values=row.values)
 
 

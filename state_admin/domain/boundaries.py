@@ -60,7 +60,7 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Frontier:
+class CutPoint:
     """A message after which the view may be cut, with the tokens up to and including it, and the
     number of those messages that are not internal."""
 
@@ -72,7 +72,7 @@ class Frontier:
 
 
 @dataclass(frozen=True)
-class Unanswered:
+class PendingToolCall:
     """The first tool call without a result: the view cannot be cut after its message or a later
     one."""
 
@@ -98,9 +98,9 @@ class View(Protocol):
     def turn(self) -> Turn | None: ...
 
     @property
-    def unanswered(self) -> Unanswered | None: ...
+    def unanswered(self) -> PendingToolCall | None: ...
 
-    def frontier(self, end: int) -> Frontier | None:
+    def find_cut_point(self, end: int) -> CutPoint | None:
         """The last message before position `end` at which every tool call has its result and the
         next message is not a tool message."""
         ...
@@ -132,7 +132,7 @@ def _plan(view: View, policy: Policy, keep: int, *, carried: Turn | None = None)
     stuck = view.unanswered
     if stuck is not None and stuck.index >= end:
         stuck = None
-    found = view.frontier(end)
+    found = view.find_cut_point(end)
     if found is None or (carried is not None and found.index < carried.index):
         words = "a tool call is open at every message before the retained messages"
         return Skip(str(stuck or words))

@@ -47,7 +47,7 @@ def differences(
             left, right = next(old, None), next(new, None)
 
 
-class Sum:
+class SetDigest:
     """The digest of a set that changes one member at a time: the sum of the members' digests. Equal
     sets have equal sums, independent of the order of changes."""
 

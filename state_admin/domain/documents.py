@@ -136,7 +136,7 @@ class _Pairs(list[tuple[str, JSON]]):
     """The members of an object as written, duplicates included."""
 
 
-class _Bad(NamedTuple):
+class _InvalidNumber(NamedTuple):
     """A number that is refused, and why."""
 
     why: str
@@ -158,11 +158,11 @@ def _faults(text: str) -> list[Fault]:
 
     def real(literal: str) -> JSON:
         why = _real_fault(literal, float(literal))
-        return _Bad(why) if why else 0.0
+        return _InvalidNumber(why) if why else 0.0
 
     def integer(literal: str) -> JSON:
         too_long = len(literal) > MAX_DIGITS + 1
-        return _Bad(TOO_LONG) if too_long else 0
+        return _InvalidNumber(TOO_LONG) if too_long else 0
 
     decoder = json.JSONDecoder(
         object_pairs_hook=_Pairs, parse_float=real, parse_int=integer, parse_constant=_constant
@@ -177,7 +177,7 @@ def _faults(text: str) -> list[Fault]:
     stack = [("", value)]
     while stack and len(faults) < MAX_FAULTS:
         pointer, node = stack.pop()
-        if isinstance(node, _Bad):
+        if isinstance(node, _InvalidNumber):
             faults.append(Fault(pointer, node.why))
         elif isinstance(node, str):
             if not encodable(node):

@@ -34,7 +34,7 @@ _ROOT: Final = Path(__file__).resolve().parents[2]
 _START: Final = "from state_admin.domain.validation_process import serve; serve"
 
 
-class Stopped(Exception):
+class ValidationLimitExceeded(Exception):
     """The validation exceeded its limit of CPU time or memory."""
 
 
@@ -52,7 +52,7 @@ class Child:
         os.register_at_fork(after_in_child=self._forget)
 
     def ask(self, request: dict[str, JSON]) -> Any:
-        """What `validation_process.answer` returns in the child. Raises Stopped; Busy if other
+        """What `validation_process.answer` returns in the child. Raises ValidationLimitExceeded; Busy if other
         validations keep the child busy; RuntimeError if the child ends for any other reason."""
         with self.turn():
             return self._exchange(json.dumps(request).encode() + b"\n")
@@ -105,7 +105,7 @@ class Child:
             raise
         self.stop()
         if status in _LIMITED:
-            raise Stopped
+            raise ValidationLimitExceeded
         raise RuntimeError(f"the validating process ended with status {status}")
 
     def _running(self) -> subprocess.Popen[bytes]:

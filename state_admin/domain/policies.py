@@ -97,7 +97,7 @@ DESTRUCTIVE: Final = ("snapshot_keep_last", "snapshot_keep_every")
 
 
 @dataclass(frozen=True)
-class Effective:
+class EffectivePolicy:
     """The policy that applies, and the source of each field: "default", the name of a layer, or
     "model" if the model's window lowered it."""
 
@@ -109,7 +109,7 @@ def effective(
     layers: Sequence[tuple[str, Mapping[str, JSON]]],
     max_context_tokens: int | None = None,
     max_output_tokens: int | None = None,
-) -> Effective:
+) -> EffectivePolicy:
     """Combine policies field by field, later layers over earlier ones and the default, and limit
     the result to a model's window. A field that is null counts: it resets what an earlier layer
     set."""
@@ -121,7 +121,7 @@ def effective(
     whole = Policy.from_json(merged)
     policy = whole.narrowed(max_context_tokens, max_output_tokens)
     narrower = [name for name in FIELDS if getattr(policy, name) != getattr(whole, name)]
-    return Effective(policy, sources | dict.fromkeys(narrower, "model"))
+    return EffectivePolicy(policy, sources | dict.fromkeys(narrower, "model"))
 
 
 _COUNTS: Final = {

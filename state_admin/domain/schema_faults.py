@@ -69,7 +69,7 @@ def message_of(error: jsonschema_rs.ValidationError) -> str:
     return shorten(message, 4 * SHOWN)
 
 
-class Walk:
+class FaultSearch:
     """One search for the faults of an invalid value."""
 
     def __init__(self, schema: JSON, cost: Cost, mask: str | None, steps: int) -> None:
@@ -108,7 +108,7 @@ class Walk:
                     local = [self._whole(at, node, part, place)]
                 faults += local
                 stack += reversed(deeper)
-        except _OutOfSteps:
+        except _StepLimitExceeded:
             faults.append(Fault(place, _GIVEN_UP))
         return faults[:limit]
 
@@ -143,7 +143,7 @@ class Walk:
     def _spend(self, steps: int) -> None:
         self._steps -= steps
         if self._steps < 0:
-            raise _OutOfSteps
+            raise _StepLimitExceeded
 
     def _price(self, part: JSON) -> int:
         """The maximum cost of one validation of a part."""
@@ -283,5 +283,5 @@ class Walk:
         return self._mask or shorten(dump(part))
 
 
-class _OutOfSteps(Exception):
+class _StepLimitExceeded(Exception):
     """The search has used all its steps."""

@@ -84,8 +84,8 @@ def fields_of(schema: JSON) -> list[Field] | None:
     """The fields of a schema made of strings, enums, numbers, booleans, lists of strings or of
     enums, and objects of those; None for any other schema, whose value must be typed as JSON."""
     try:
-        fields = list(_fields(schema, _Place()))
-    except _Beyond:
+        fields = list(_fields(schema, _Location()))
+    except _NotRepresentable:
         return None
     return fields if 0 < len(fields) <= MOST_FIELDS else None
 
@@ -93,15 +93,15 @@ def fields_of(schema: JSON) -> list[Field] | None:
 def fields_over(schema: JSON, value: JSON) -> list[Field]:
     """The fields of a form that edits `value`, an object. A nullable field is empty for null. A member
     whose schema or value fits no other field is edited as JSON."""
-    return list(_fields(schema, _Place(held=value, edits=True)))
+    return list(_fields(schema, _Location(held=value, edits=True)))
 
 
-class _Beyond(Exception):
+class _NotRepresentable(Exception):
     """A form cannot represent the schema or the value."""
 
 
 @dataclass(frozen=True)
-class _Place:
+class _Location:
     """Where a schema applies. `edits`: the form edits a value, of which `held` is this part."""
 
     pointer: str = ""
@@ -125,11 +125,11 @@ class _Place:
         )
 
 
-def _fields(schema: JSON, place: _Place) -> Iterator[Field]:
+def _fields(schema: JSON, place: _Location) -> Iterator[Field]:
     nullable = False
     try:
         if not isinstance(schema, dict):
-            raise _Beyond
+            raise _NotRepresentable
         if schema.get("title"):
             place = replace(place, label=str(schema["title"]))
         kind = schema.get("type")
@@ -140,7 +140,7 @@ def _fields(schema: JSON, place: _Place) -> Iterator[Field]:
             found = list(_members(schema, place))
         else:
             found = [_leaf(schema, place, nullable=nullable)]
-    except _Beyond:
+    except _NotRepresentable:
         if not (place.edits and place.pointer):
             raise
         about = schema if isinstance(schema, dict) else {}
@@ -148,18 +148,18 @@ def _fields(schema: JSON, place: _Place) -> Iterator[Field]:
     yield from found
 
 
-def _members(schema: Mapping[str, Any], place: _Place) -> Iterator[Field]:
+def _members(schema: Mapping[str, Any], place: _Location) -> Iterator[Field]:
     _only(schema, "object")
     parts, needed = schema.get("properties", {}), schema.get("required", [])
     # An object that must exist but may be empty cannot be distinguished from an omitted one.
     if set(needed) - parts.keys() or (place.pointer and place.required and not needed):
-        raise _Beyond
+        raise _NotRepresentable
     if place.edits and not (parts and (place.held is MISSING or isinstance(place.held, dict))):
-        raise _Beyond
+        raise _NotRepresentable
     held = place.held if isinstance(place.held, dict) else {}
     for name, part in parts.items():
         words = name.replace("_", " ").strip() or "unnamed"
-        inner = _Place(
+        inner = _Location(
             pointer=place.pointer + pointer_of(name),
             label=words[:1].upper() + words[1:],
             group=" / ".join(filter(None, [place.group, place.label])) if place.pointer else "",
@@ -171,7 +171,7 @@ def _members(schema: Mapping[str, Any], place: _Place) -> Iterator[Field]:
         yield from _fields(part, inner)
 
 
-def _leaf(schema: Mapping[str, Any], place: _Place, *, nullable: bool) -> Field:
+def _leaf(schema: Mapping[str, Any], place: _Location, *, nullable: bool) -> Field:
     kind = schema.get("type")
     items = schema.get("items")
     if "enum" in schema or "const" in schema:
@@ -182,7 +182,7 @@ def _leaf(schema: Mapping[str, Any], place: _Place, *, nullable: bool) -> Field:
         choices = _choices({"enum": [True, False]})
         field = place.build(schema, "choice", choices=choices, typed=_default(schema, "choice"))
     elif not isinstance(kind, str) or kind not in _RULES:
-        raise _Beyond
+        raise _NotRepresentable
     elif kind == "array" and isinstance(items, dict) and "enum" in items:
         _only(schema, kind)
         field = place.build(schema, "several", choices=_choices(items), nullable=nullable)
@@ -199,25 +199,25 @@ def _leaf(schema: Mapping[str, Any], place: _Place, *, nullable: bool) -> Field:
             nullable=nullable,
         )
     if _text_of(field, place.held) is None:
-        raise _Beyond
+        raise _NotRepresentable
     return field
 
 
 def _only(schema: JSON, kind: str) -> None:
-    """Raise _Beyond for a schema of another type, and for one with rules that a field cannot
+    """Raise _NotRepresentable for a schema of another type, and for one with rules that a field cannot
     represent."""
     if not isinstance(schema, dict) or schema.get("type") != kind:
-        raise _Beyond
+        raise _NotRepresentable
     if schema.keys() - _NOTES - {"type"} - _RULES[kind]:
-        raise _Beyond
+        raise _NotRepresentable
 
 
 def _choices(schema: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     if schema.keys() - _NOTES - {"type", "enum", "const"}:
-        raise _Beyond
+        raise _NotRepresentable
     listed: list[JSON] = schema["enum"] if "enum" in schema else [schema["const"]]
     if any(isinstance(value, (dict, list)) for value in listed):
-        raise _Beyond
+        raise _NotRepresentable
     texts = [dump(value) for value in listed]
     return tuple(
         (text, value if isinstance(value, str) else _WORDS.get(text, text))

@@ -15,7 +15,13 @@ import jsonschema_rs
 
 from state_admin.domain import isolation, schema_costs
 from state_admin.domain.schema_costs import MAX_PATTERNS, MAX_WORK, REFERENCES, Cost
-from state_admin.domain.schema_faults import MAX_STEPS, Walk, compile_validator, message_of, shorten
+from state_admin.domain.schema_faults import (
+    MAX_STEPS,
+    FaultSearch,
+    compile_validator,
+    message_of,
+    shorten,
+)
 from state_admin.domain.values import (
     JSON,
     MAX_MEMBERS,
@@ -80,7 +86,7 @@ class Validator:
             return self.faults_here(value, limit, MAX_STEPS)
         try:
             found = self._isolated(value, limit)
-        except isolation.Stopped:
+        except isolation.ValidationLimitExceeded:
             return [Fault("", STOPPED)]
         return [Fault(pointer, message) for pointer, message in found]
 
@@ -91,7 +97,7 @@ class Validator:
             return self.accepts_here(value)
         try:
             return bool(self._isolated(value, 0))
-        except isolation.Stopped:
+        except isolation.ValidationLimitExceeded:
             return False
 
     def faults_here(self, value: JSON, limit: int, steps: int = _ISOLATED_STEPS) -> list[Fault]:
@@ -102,7 +108,7 @@ class Validator:
         if self._may_collect(plain):
             errors = islice(self._compiled.iter_errors(plain), limit)
             return [Fault(pointer_of(*error.instance_path), message_of(error)) for error in errors]
-        return Walk(self._schema.value, self._cost, self._mask, steps).faults(plain, limit)
+        return FaultSearch(self._schema.value, self._cost, self._mask, steps).faults(plain, limit)
 
     def accepts_here(self, value: JSON) -> bool:
         """`accepts`, in this process regardless of the cost."""

@@ -34,7 +34,7 @@ from mcp_types import (
 from project.failures import describe_error
 from state_admin.models import ApiToken
 from state_admin.models.feed_sql import FeedFilter, FeedRow
-from state_admin.streams.hub import Hub, Subscription, Unready
+from state_admin.streams.hub import FeedUnavailable, Hub, Subscription
 
 from .host import Caller, Host
 from .resources import Address, address_in, spend
@@ -90,7 +90,7 @@ class Listening:
                     return await self._follow(ctx, listener, addresses)
                 finally:
                     del self._open[listener]
-        except Unready:
+        except FeedUnavailable:
             raise MCPError(INTERNAL_ERROR, "The database does not respond") from None
         finally:
             self._by_token[token] -= 1

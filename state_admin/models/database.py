@@ -37,7 +37,7 @@ class Statement(NamedTuple):
     process: str
 
 
-class Slow(NamedTuple):
+class SlowStatements(NamedTuple):
     """The slowest statements; `kept`: from pg_stat_statements, otherwise those that run now."""
 
     kept: bool
@@ -111,7 +111,7 @@ ORDER BY query_start LIMIT {SLOW}
 """
 
 
-def slow_statements(*, with_text: bool) -> Slow:
+def slow_statements(*, with_text: bool) -> SlowStatements:
     """The statements with the highest total time, or without pg_stat_statements those that have run
     longest.
 
@@ -120,7 +120,7 @@ def slow_statements(*, with_text: bool) -> Slow:
     found = hot.fetch_one(_KEEPS, {})
     kept = bool(found and found[0])
     rows = hot.fetch_all(_KEPT if kept else _RUNNING, {})
-    return Slow(
+    return SlowStatements(
         kept,
         [
             Statement(

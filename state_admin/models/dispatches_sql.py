@@ -15,7 +15,7 @@ from state_admin.domain.access import Actor
 from . import hot
 
 
-class Returned(NamedTuple):
+class ExpiredDispatch(NamedTuple):
     """A dispatch whose lease had expired, and its new status."""
 
     id: str
@@ -152,10 +152,12 @@ def workspaces_with_due() -> list[int]:
     return [row[0] for row in hot.fetch_all(_WITH_DUE, {})]
 
 
-def take_back(threads: Sequence[int]) -> list[Returned]:
+def take_back(threads: Sequence[int]) -> list[ExpiredDispatch]:
     """Requeue dispatches whose lease has expired, or make them dead letters. The mailboxes must be
     locked."""
-    return [Returned._make(row) for row in hot.fetch_all(_TAKE_BACK, {"threads": list(threads)})]
+    return [
+        ExpiredDispatch._make(row) for row in hot.fetch_all(_TAKE_BACK, {"threads": list(threads)})
+    ]
 
 
 def refresh(threads: Sequence[int], actor_name: str) -> bool:

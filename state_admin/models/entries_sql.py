@@ -326,7 +326,7 @@ WITH w AS (
 )
 
 
-class Written(NamedTuple):
+class WrittenEntry(NamedTuple):
     """What a write made."""
 
     entry_id: int
@@ -343,11 +343,11 @@ class Written(NamedTuple):
         return self.version == self.born_version
 
 
-def put_entry(parameters: Mapping[str, Any]) -> Written | None:
+def put_entry(parameters: Mapping[str, Any]) -> WrittenEntry | None:
     """Insert or replace. None: the condition `only` (`missing`, `changed`) was not met, or the
     namespace is no longer what `schema_version` says."""
     row = hot.fetch_one(_PUT, parameters)
-    return Written._make(row) if row else None
+    return WrittenEntry._make(row) if row else None
 
 
 # Parameters of a write that changes neither tags nor pin.
@@ -369,16 +369,16 @@ class NewEntry(NamedTuple):
 
 def put_entries(
     parameters: Mapping[str, Any], entries: Sequence[NewEntry]
-) -> dict[tuple[int, str], Written]:
+) -> dict[tuple[int, str], WrittenEntry]:
     """Insert or replace one or many, by (namespace id, key): all, or none, when the namespace of
     one is no longer what its `schema_version` says."""
     columns = {**_PLAIN, **parameters, **hot.unzip(NewEntry._fields, entries)}
     return written_by_address(hot.fetch_all(_PUT_MANY, columns))
 
 
-def written_by_address(rows: Sequence[hot.Row]) -> dict[tuple[int, str], Written]:
+def written_by_address(rows: Sequence[hot.Row]) -> dict[tuple[int, str], WrittenEntry]:
     """What a statement about many entries wrote, by (namespace id, key)."""
-    return {(row[0], row[1]): Written._make(row[2:]) for row in rows}
+    return {(row[0], row[1]): WrittenEntry._make(row[2:]) for row in rows}
 
 
 class JoinedPut(NamedTuple):
@@ -416,15 +416,15 @@ def _columns(puts: Sequence[JoinedPut]) -> dict[str, Any]:
     return {**_PLAIN, **hot.unzip(names, rows)}
 
 
-def replace_entry(parameters: Mapping[str, Any]) -> Written | None:
+def replace_entry(parameters: Mapping[str, Any]) -> WrittenEntry | None:
     """Replace a live entry at version `expected`. None as for put_entry, or another version."""
     row = hot.fetch_one(_REPLACE, parameters)
-    return Written._make(row) if row else None
+    return WrittenEntry._make(row) if row else None
 
 
-def delete_entry(parameters: Mapping[str, Any]) -> Written | None:
+def delete_entry(parameters: Mapping[str, Any]) -> WrittenEntry | None:
     """Delete an entry: a live one, or with `expired` only one whose time is over; at version
     `expected` unless that is None; in an unregistered namespace only with `orphans`. None: nothing
     matched."""
     row = hot.fetch_one(_DELETE, parameters)
-    return Written._make(row) if row else None
+    return WrittenEntry._make(row) if row else None

@@ -7,7 +7,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from state_admin.domain.boundaries import Frontier, Turn, Unanswered
+from state_admin.domain.boundaries import CutPoint, PendingToolCall, Turn
 
 from . import hot
 from .messages import Message
@@ -61,7 +61,7 @@ LEFT JOIN (
 """
 )
 
-_FRONTIER = (
+_CUT_POINT = (
     _LINES
     + """
 , changes AS (
@@ -116,10 +116,10 @@ class LogView:
         return None if at is None else Turn(at, seq, tokens)
 
     @property
-    def unanswered(self) -> Unanswered | None:
+    def unanswered(self) -> PendingToolCall | None:
         at, seq, call = self._measures[5:8]
-        return None if at is None else Unanswered(at, seq, call)
+        return None if at is None else PendingToolCall(at, seq, call)
 
-    def frontier(self, end: int) -> Frontier | None:
-        row = hot.fetch_one(_FRONTIER, {**self._place, "end": end})
-        return Frontier(*row) if row else None
+    def find_cut_point(self, end: int) -> CutPoint | None:
+        row = hot.fetch_one(_CUT_POINT, {**self._place, "end": end})
+        return CutPoint(*row) if row else None

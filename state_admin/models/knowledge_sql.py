@@ -126,7 +126,7 @@ ORDER BY n.name, e.key LIMIT %(limit)s
 """
 
 
-class Shared(NamedTuple):
+class SharedEntry(NamedTuple):
     """An entry under a scope's key, as it is now, without its value."""
 
     namespace: str
@@ -140,7 +140,7 @@ class Shared(NamedTuple):
 
 def read_shared(
     actor: Actor, keys: Sequence[str], *, after: tuple[str, str] = ("", ""), limit: int
-) -> Sequence[Shared]:
+) -> Sequence[SharedEntry]:
     """The current entries under `keys`, by (namespace, key)."""
     rows = hot.fetch_all(
         _SHARED,
@@ -154,4 +154,4 @@ def read_shared(
             "limit": limit,
         },
     )
-    return [Shared._make(row) for row in rows]
+    return [SharedEntry._make(row) for row in rows]

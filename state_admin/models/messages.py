@@ -39,7 +39,7 @@ class MessageExcerpt(Func):
     output_field = models.TextField()
 
 
-class Called(Func):
+class CalledToolNames(Func):
     """The names of the tools that a body calls, in OpenAI's format or that of the reference
     implementation."""
 
@@ -69,7 +69,7 @@ class MessageQuerySet(models.QuerySet["Message"]):
     def calls(self) -> Any:
         """`seq` and the names of the called tools, of the messages that call tools."""
         calling = self.filter(role=MessageRole.ASSISTANT).exclude(opens=[])
-        return calling.annotate(called=Called(F("body"))).values_list("seq", "called")
+        return calling.annotate(called=CalledToolNames(F("body"))).values_list("seq", "called")
 
 
 class Message(models.Model):

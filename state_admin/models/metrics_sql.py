@@ -25,7 +25,7 @@ METRICS: Final = {
 STORAGE: Final = ("entries", "history", "messages", "state")
 
 
-class Figure(NamedTuple):
+class MetricSample(NamedTuple):
     """One metric; `label` distinguishes it from others of the same name."""
 
     name: str
@@ -79,7 +79,7 @@ FROM sweeps WHERE finished_at IS NOT NULL
 """
 
 
-def read_figures() -> list[Figure]:
+def read_figures() -> list[MetricSample]:
     """Storage by part, queues by status, the savings of compaction today, the total number of
     calls, and the age of each sweep."""
     row = hot.fetch_one(_STORAGE, {})
@@ -87,15 +87,15 @@ def read_figures() -> list[Figure]:
         raise RuntimeError("an aggregate answers one row")
     sizes, rows = zip(STORAGE, row[:4], strict=True), zip(STORAGE, row[4:8], strict=True)
     return [
-        *(Figure("commonhold_storage_bytes", part, float(value)) for part, value in sizes),
-        *(Figure("commonhold_storage_rows", part, float(value)) for part, value in rows),
-        Figure("commonhold_compaction_tokens_saved_today", "", float(row[8])),
-        Figure("commonhold_compaction_rows_removed_today", "", float(row[9])),
+        *(MetricSample("commonhold_storage_bytes", part, float(value)) for part, value in sizes),
+        *(MetricSample("commonhold_storage_rows", part, float(value)) for part, value in rows),
+        MetricSample("commonhold_compaction_tokens_saved_today", "", float(row[8])),
+        MetricSample("commonhold_compaction_rows_removed_today", "", float(row[9])),
         *read_queues(),
     ]
 
 
-def read_queues() -> list[Figure]:
+def read_queues() -> list[MetricSample]:
     """The length of the queues over all workspaces, and the age of each sweep."""
     rows = hot.fetch_all(_QUEUES, {"most": MOST})
-    return [Figure(name, label, float(value)) for name, label, value in rows]
+    return [MetricSample(name, label, float(value)) for name, label, value in rows]

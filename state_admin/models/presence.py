@@ -39,7 +39,7 @@ class Presence(models.Model):
         return f"{self.user_id} at {self.namespace}/{self.key}"
 
 
-class Editing(NamedTuple):
+class ActiveEditor(NamedTuple):
     """A user who edits an entry, and since when."""
 
     name: str
@@ -63,8 +63,8 @@ ORDER BY p.since, u.username
 """
 
 
-def announce(*, workspace_id: int, user_id: int, namespace: str, key: str) -> list[Editing]:
+def announce(*, workspace_id: int, user_id: int, namespace: str, key: str) -> list[ActiveEditor]:
     """Record that a user edits an entry now; returns the other users who do."""
     subject = {"workspace": workspace_id, "user": user_id, "namespace": namespace, "key": key}
     hot.fetch_all(_ANNOUNCE, subject)
-    return [Editing._make(row) for row in hot.fetch_all(_OTHERS, subject)]
+    return [ActiveEditor._make(row) for row in hot.fetch_all(_OTHERS, subject)]

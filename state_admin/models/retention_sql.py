@@ -78,7 +78,7 @@ FROM sizes
 """
 
 
-class Weight(NamedTuple):
+class StoredSize(NamedTuple):
     """Rows and the bytes of their values as stored, and the part of both that is removed."""
 
     rows: int = 0
@@ -91,7 +91,7 @@ class Page(NamedTuple):
     """What one batch examined, and the position after which the next one begins."""
 
     after: tuple[str, int]
-    weight: Weight
+    weight: StoredSize
 
 
 def drop_revisions(
@@ -135,16 +135,16 @@ def remove_values(
     if row is None:
         return None
     key, valid_from, rows, size, rows_removed, bytes_removed = row
-    return Page((key, valid_from), Weight(rows, rows_removed, size, bytes_removed))
+    return Page((key, valid_from), StoredSize(rows, rows_removed, size, bytes_removed))
 
 
 def preview_values(
     *, thread_id: int, until: int, keep_every: int | None
-) -> tuple[int, int, Weight]:
+) -> tuple[int, int, StoredSize]:
     """The number of retained snapshots, how many of them would be removed, and their size."""
     parameters = {"thread": thread_id, "until": until, "keep_every": keep_every}
     held, going, *weight = _one(_PREVIEW_VALUES, parameters)
-    return held, going, Weight(*weight)
+    return held, going, StoredSize(*weight)
 
 
 # keep_last from the policies of the thread, its agent and the workspace. A thread is due if as many
@@ -236,22 +236,22 @@ class History(NamedTuple):
     keep_seconds: int | None
 
 
-def remove_versions(history: History, *, after: str, batch: int) -> tuple[str | None, Weight]:
+def remove_versions(history: History, *, after: str, batch: int) -> tuple[str | None, StoredSize]:
     """Delete up to `batch` old versions of the next `batch` entries after the key `after`. Returns
     the last of these keys (None: no more), and the size of their versions before."""
     parameters = {**history._asdict(), "key": after, "batch": batch}
     key, *weight = _one(_REMOVE_VERSIONS, parameters)
-    return key, Weight(*weight)
+    return key, StoredSize(*weight)
 
 
-def weigh_versions(history: History, most: int | None = None) -> Weight:
+def weigh_versions(history: History, most: int | None = None) -> StoredSize:
     """All versions of a namespace's entries, or of the first `most` of them, and those that would
     be removed."""
     entries = _FIRST if most else _ALL
     parameters = {**history._asdict(), "most": most}
     rows, size = _one(_COUNT_VERSIONS.format(entries=entries), parameters)
     rows_removed, bytes_removed = _one(_COUNT_OLD_VERSIONS.format(entries=entries), parameters)
-    return Weight(rows, rows_removed, size, bytes_removed)
+    return StoredSize(rows, rows_removed, size, bytes_removed)
 
 
 def any_old_version(history: History, *, batch: int) -> bool:

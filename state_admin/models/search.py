@@ -63,7 +63,7 @@ class SearchPosition(models.Model):
         db_table = "search_positions"
 
 
-class Reach(NamedTuple):
+class IndexCoverage(NamedTuple):
     """What the index of a workspace covers: entries up to `filled_to` (None: all), except those
     with a change after (xid, change_id)."""
 
@@ -97,11 +97,11 @@ _LAST = 2**63 - 1
 STALE: timedelta = settings.CHANGE_RETENTION
 
 
-def read_reach(workspace_id: int) -> Reach:
+def read_coverage(workspace_id: int) -> IndexCoverage:
     """What the index covers. Call it before reading candidates: documents indexed later then only
     overlap with the entries that are read directly."""
     row = hot.fetch_one(_REACH, {"workspace": workspace_id, "retention": STALE})
-    return Reach._make(row) if row else Reach(0, 0, 0)
+    return IndexCoverage._make(row) if row else IndexCoverage(0, 0, 0)
 
 
 def is_behind() -> bool:
@@ -138,7 +138,7 @@ WHERE c.workspace_id = %s AND (c.xid, c.id) > (%s::text::xid8, %s) AND c.kind LI
 def find_candidates(
     rows: EntryQuerySet,
     workspace_id: int,
-    reach: Reach,
+    reach: IndexCoverage,
     query: str,
     *,
     before: int | None,

@@ -285,7 +285,7 @@ class Move(NamedTuple):
     reads: Sequence[tuple[str, str, int]] = ()
 
 
-class Advanced(NamedTuple):
+class AdvancedThread(NamedTuple):
     """A thread, and its run if there is one, after the write."""
 
     revision: int
@@ -297,10 +297,10 @@ class Advanced(NamedTuple):
     run_updated_at: datetime | None = None
 
 
-def advance(move: Move) -> Advanced:
+def advance(move: Move) -> AdvancedThread:
     """Write the next revision of a thread."""
     (row,) = hot.fetch_all(*advancing([move]))
-    return Advanced(*row[1:])
+    return AdvancedThread(*row[1:])
 
 
 def advancing(moves: Sequence[Move]) -> hot.Call:
@@ -308,12 +308,12 @@ def advancing(moves: Sequence[Move]) -> hot.Call:
     return _ADVANCE, _columns(moves)
 
 
-def append(move: Move) -> Advanced:
+def append(move: Move) -> AdvancedThread:
     """Append the messages to the thread."""
     row = hot.fetch_one(_APPEND, _columns([move]))
     if row is None:
         raise LookupError("the thread is gone although its row was locked")
-    return Advanced(*row[1:])
+    return AdvancedThread(*row[1:])
 
 
 _STAMP = ("workspace", "actor_kind", "actor_id", "actor_name", "reason", "request_id")

@@ -9,7 +9,7 @@ from . import hot
 from .webhooks import DeliveryQuerySet
 
 
-class Claimed(NamedTuple):
+class ClaimedDelivery(NamedTuple):
     """A delivery that only this worker may send until its lease ends. `now` is the database's
     time."""
 
@@ -84,11 +84,11 @@ SELECT EXISTS (SELECT 1 FROM webhooks WHERE status = 'active') OR EXISTS ({_TEST
 """
 
 
-def claim(delivery: str, *, lease: timedelta, most: int) -> Claimed | None:
+def claim(delivery: str, *, lease: timedelta, most: int) -> ClaimedDelivery | None:
     """Claim a delivery. None: it is not due, is claimed, or does not exist.
     django.db.IntegrityError: another one of the same webhook was claimed at the same moment."""
     row = hot.fetch_one(_CLAIM, {"delivery": delivery, "lease": lease, "most": most})
-    return Claimed._make(row) if row else None
+    return ClaimedDelivery._make(row) if row else None
 
 
 def give_up_lost(*, most: int) -> int:

@@ -31,7 +31,7 @@ MOST_MESSAGES = 500
 _GOING = (RunStatus.CREATED, RunStatus.RUNNING)
 
 
-class _Thread:
+class _EventEncoder:
     """What one client has received of a thread: its state, and how many of its messages."""
 
     def __init__(self, actor: Actor, thread_id: str) -> None:
@@ -43,12 +43,12 @@ class _Thread:
     def close(self, why: str) -> bytes:
         return _encode([ag_ui_events.closed(CLOSED[why])])
 
-    def _whole(self, thread: Thread) -> list[Event]:
+    def _encode_snapshot(self, thread: Thread) -> list[Event]:
         self._state = self._read_state()
         state = ag_ui_events.state_snapshot(self._state)
         return [state, ag_ui_events.messages_snapshot(self._read_log(thread))]
 
-    def _news(self, thread: Thread) -> list[Event]:
+    def _encode_updates(self, thread: Thread) -> list[Event]:
         before, self._state = self._state, self._read_state()
         seen = self._seq
         log = self._read_log(thread)
@@ -72,16 +72,16 @@ class _Thread:
         self._seq = max(thread.message_count, log[-1].seq if log else 0)
         return log
 
-    def _started(self, run_id: str, run: Run | None) -> Event:
+    def _encode_start(self, run_id: str, run: Run | None) -> Event:
         above = parents_of(self.actor, [run]) if run else ()
         return ag_ui_events.run_started(self.thread_id, run_id, *above)
 
-    def _end(self, run: Run) -> Event:
+    def _encode_end(self, run: Run) -> Event:
         pending = list(Ticket.objects.filter(run=run).pending().order_by("pk"))
         return ag_ui_events.run_finished(self.thread_id, run.public_id, run, pending)
 
 
-class Onlooker(_Thread):
+class ThreadEventEncoder(_EventEncoder):
     """The events of a thread, over all its runs."""
 
     def __init__(self, actor: Actor, thread_id: str) -> None:
@@ -90,10 +90,10 @@ class Onlooker(_Thread):
 
     def begin(self, missed: Sequence[FeedRow]) -> bytes:
         thread = threads.read_thread(self.actor, self.thread_id)
-        events = self._whole(thread) + self._runs(thread, missed)
+        events = self._encode_snapshot(thread) + self._runs(thread, missed)
         active = thread.active_run
         if active is not None and active.public_id != self._open:
-            events += self._tell_run(active, started=True, ended=False)
+            events += self._encode_run(active, started=True, ended=False)
         return _encode(events)
 
     def encode_changes(self, rows: Sequence[FeedRow]) -> bytes:
@@ -101,7 +101,7 @@ class Onlooker(_Thread):
         runs = self._runs(thread, rows)
         # The events of a run must be between its start and its end.
         last = runs[-1:] if runs and runs[-1]["type"] != "RUN_STARTED" else []
-        return _encode([*runs[: len(runs) - len(last)], *self._news(thread), *last])
+        return _encode([*runs[: len(runs) - len(last)], *self._encode_updates(thread), *last])
 
     def _runs(self, thread: Thread, rows: Sequence[FeedRow]) -> list[Event]:
         kinds: dict[str, set[str]] = {}
@@ -112,27 +112,27 @@ class Onlooker(_Thread):
             run.public_id: run for run in Run.objects.filter(thread=thread, public_id__in=kinds)
         }
         return [
-            told
+            each
             for run_id, seen in kinds.items()
             if run_id in runs
-            for told in self._tell_run(runs[run_id], "run.start" in seen, "run.done" in seen)
+            for each in self._encode_run(runs[run_id], "run.start" in seen, "run.done" in seen)
         ]
 
-    def _tell_run(self, run: Run, started: bool, ended: bool) -> list[Event]:
+    def _encode_run(self, run: Run, started: bool, ended: bool) -> list[Event]:
         """The events of a run's change. `started`, `ended`: whether changes of these kinds arrived.
         A run that waits for a decision ends for AG-UI, and starts again after it."""
         events = []
         going = run.status in _GOING
         if self._open != run.public_id and (started or going):
-            events.append(self._started(run.public_id, run))
+            events.append(self._encode_start(run.public_id, run))
             self._open = run.public_id
         if not going and (ended or self._open == run.public_id):
-            events.append(self._end(run))
+            events.append(self._encode_end(run))
             self._open = ""
         return events
 
 
-class Participant(_Thread):
+class RunEventEncoder(_EventEncoder):
     """One run from its start to its end, as AG-UI clients expect it of an agent: the run that the
     request names, else the active one; without one, the current state of the thread."""
 
@@ -146,32 +146,32 @@ class Participant(_Thread):
         run = named or thread.active_run
         if run is not None:
             self._run_id = run.public_id
-        started = self._started(self._run_id, run)
-        return _encode([started, *self._whole(thread), *self._ended(run)])
+        started = self._encode_start(self._run_id, run)
+        return _encode([started, *self._encode_snapshot(thread), *self._encode_ended(run)])
 
     def encode_changes(self, rows: Sequence[FeedRow]) -> bytes:
         thread = threads.find_thread(self.actor, self.thread_id)
         run = Run.objects.filter(thread=thread, public_id=self._run_id).first()
-        return _encode([*self._news(thread), *self._ended(run)])
+        return _encode([*self._encode_updates(thread), *self._encode_ended(run)])
 
     def close(self, why: str) -> bytes:
         problem = CLOSED[why]
         return _encode([{"type": "RUN_ERROR", "message": problem.detail, "code": problem.slug}])
 
-    def _ended(self, run: Run | None) -> list[Event]:
+    def _encode_ended(self, run: Run | None) -> list[Event]:
         if run is None:
             self.over = True
             return [ag_ui_events.run_finished(self.thread_id, self._run_id)]
         if run.status in _GOING:
             return []
         self.over = True
-        return [self._end(run)]
+        return [self._encode_end(run)]
 
 
 @handles(contract.WATCH_THREAD)
 def watch_thread(call: Endpoint, thread_id: str) -> HttpResponse:
     threads.find_thread(call.actor, thread_id)
-    return answer_stream(call, thread_id, Onlooker(call.actor, thread_id))
+    return answer_stream(call, thread_id, ThreadEventEncoder(call.actor, thread_id))
 
 
 @handles(contract.JOIN_RUN)
@@ -184,7 +184,7 @@ def join_run(call: Endpoint, thread_id: str) -> HttpResponse:
         )
     run_id = threads.check_id(body.run_id)
     threads.find_thread(call.actor, thread_id)
-    return answer_stream(call, thread_id, Participant(call.actor, thread_id, run_id))
+    return answer_stream(call, thread_id, RunEventEncoder(call.actor, thread_id, run_id))
 
 
 def _encode(events: Sequence[Event]) -> bytes:

@@ -65,16 +65,18 @@ class Reply:
             Message.objects.filter(thread=thread).external().exclude(role__in=["assistant", "tool"])
         )
         self._seq = others.order_by("-seq").values_list("seq", flat=True).first() or 0
-        return _encode([ui_messages.begin(self._seq, self.run), *self._news(thread)], self.over)
+        return _encode(
+            [ui_messages.begin(self._seq, self.run), *self._encode_updates(thread)], self.over
+        )
 
     def encode_changes(self, rows: Sequence[FeedRow]) -> bytes:
         thread = threads.find_thread(self.actor, self.thread_id)
-        return _encode(self._news(thread), self.over)
+        return _encode(self._encode_updates(thread), self.over)
 
     def close(self, why: str) -> bytes:
         return _encode([{"type": "error", "errorText": CLOSED[why].detail}], over=True)
 
-    def _news(self, thread: Thread) -> list[ui_messages.Shape]:
+    def _encode_updates(self, thread: Thread) -> list[ui_messages.Shape]:
         # Before the messages are read, so that all messages of an ended run are sent before its end.
         self.run.refresh_from_db(fields=["status", "termination_reason"])
         events = [*self._state_news(), *self._messages(thread)]

@@ -1,5 +1,5 @@
-"""Streams a thread to one client in any protocol: the change feed triggers it, and a Teller encodes
-the events.
+"""Streams a thread to one client in any protocol: the change feed triggers it, and a
+ThreadEncoder encodes the events.
 
 Changes that arrive together are encoded together, so that a slow client gets one state and not a
 queue of them. The buffer in the hub is bounded; a client that exceeds it is disconnected and
@@ -27,12 +27,12 @@ from state_admin.services.errors import BadRequest, Gone, NotFound, Problem, Una
 from state_admin.services.listeners import Listener, check_live
 from state_admin.streams import cursors, events
 from state_admin.streams.channel import Channel, instead
-from state_admin.streams.hub import ENVIRON, Hub, Subscription, Unready
+from state_admin.streams.hub import ENVIRON, FeedUnavailable, Hub, Subscription
 
 _PAGE = 500
 
 
-class Teller(Protocol):
+class ThreadEncoder(Protocol):
     """Encodes the events about a thread for one client, and remembers what it has sent. Called in a
     thread that may query the database, one call at a time. Raises NotFound if the thread is deleted."""
 
@@ -52,9 +52,9 @@ class ThreadStream:
     """`after`: the position at which the client stopped, or None."""
 
     def __init__(
-        self, hub: Hub, actor: Actor, thread_id: str, teller: Teller, after: Position | None
+        self, hub: Hub, actor: Actor, thread_id: str, encoder: ThreadEncoder, after: Position | None
     ) -> None:
-        self.hub, self.actor, self.teller, self.after = hub, actor, teller, after
+        self.hub, self.actor, self.encoder, self.after = hub, actor, encoder, after
         self.filters = FeedFilter(thread=thread_id)
         self._listener: Subscription | None = None
         self._closed = ""
@@ -66,19 +66,19 @@ class ThreadStream:
             self._listener.close(why)
 
     async def run(self, channel: Channel) -> None:
-        """Stream until it is complete or closed. Raises Unready, django.db.Error and NotFound only
+        """Stream until it is complete or closed. Raises FeedUnavailable, django.db.Error and NotFound only
         if nothing was sent yet."""
         channel.on_end(self.close)
         try:
             await self._stream(channel)
-        except (Unready, django.db.Error, NotFound) as error:
+        except (FeedUnavailable, django.db.Error, NotFound) as error:
             if not channel.started:
                 raise
             self.close("deleted" if isinstance(error, NotFound) else "unavailable")
         if self._closed == "gone":
             return
-        if not self.teller.over:
-            await channel.send(self.teller.close(self._closed))
+        if not self.encoder.over:
+            await channel.send(self.encoder.close(self._closed))
         await channel.finish()
 
     async def _stream(self, channel: Channel) -> None:
@@ -90,12 +90,12 @@ class ThreadStream:
             position = max(start, self.after or start)
             begin = functools.partial(self._begin, start)
             await self._send(channel, begin, events.hello(position, at))
-            while not self.teller.over:
+            while not self.encoder.over:
                 rows = await listener.take(events.HEARTBEAT)
                 rows = [row for row in rows if row.position > position]
                 if rows:
                     position, at = rows[-1].position, rows[-1].at
-                    encode = functools.partial(self.teller.encode_changes, rows)
+                    encode = functools.partial(self.encoder.encode_changes, rows)
                     await self._send(channel, encode, _mark(position, at))
                 elif listener.closed:
                     self.close(listener.closed)
@@ -106,7 +106,7 @@ class ThreadStream:
                     await channel.send(events.heartbeat(position, seen_at))
 
     def _begin(self, until: Position) -> bytes:
-        return self.teller.begin(missed(self.actor, self.filters, self.after, until))
+        return self.encoder.begin(missed(self.actor, self.filters, self.after, until))
 
     async def _send(self, channel: Channel, work: Callable[[], bytes], mark: bytes) -> None:
         """Send the events with their position after them: if the connection is lost in between,
@@ -128,7 +128,7 @@ def missed(
 
 
 def answer_stream(
-    view: Endpoint, thread_id: str, teller: Teller, *, headers: dict[str, str] | None = None
+    view: Endpoint, thread_id: str, encoder: ThreadEncoder, *, headers: dict[str, str] | None = None
 ) -> HttpResponse:
     """A response that continues as server-sent events. A server that cannot stream sends the
     current state and ends."""
@@ -141,18 +141,18 @@ def answer_stream(
     hub: Hub | None = request.META.get(ENVIRON)
     if hub is None:
         end = feed_sql.read_end(actor.workspace_id)
-        beginning = teller.begin(missed(actor, FeedFilter(thread=thread_id), after, end.position))
-        last = b"" if teller.over else teller.close("page")
+        beginning = encoder.begin(missed(actor, FeedFilter(thread=thread_id), after, end.position))
+        last = b"" if encoder.over else encoder.close("page")
         response.content = beginning + events.hello(end.position, end.at) + last
     else:
-        stream = ThreadStream(hub, actor, thread_id, teller, after)
+        stream = ThreadStream(hub, actor, thread_id, encoder, after)
         listener = Listener(actor, stream)
 
         async def continue_stream(channel: Channel, first: Any) -> None:
             try:
                 await listener.follow(channel)
-            except (Unready, Problem, django.db.Error) as error:
-                if isinstance(error, Unready):
+            except (FeedUnavailable, Problem, django.db.Error) as error:
+                if isinstance(error, FeedUnavailable):
                     error = Unavailable("the database does not respond")
                 await channel.answer(instead(first, view.handle_exception(error)))
 

@@ -34,7 +34,7 @@ MOST: Final = 500
 
 
 @dataclass(frozen=True)
-class Reach:
+class NamespaceAccess:
     """Who reaches a namespace: members by role, and live tokens, the newest first, each as its row.
     `partly`: there are more members or tokens than were looked at."""
 
@@ -43,7 +43,7 @@ class Reach:
     partly: bool
 
 
-def who_reaches(*, actor: Actor, namespace: str) -> Reach:
+def read_namespace_access(*, actor: Actor, namespace: str) -> NamespaceAccess:
     """Every member, whatever their role, and the tokens whose grant covers the namespace; keys make
     no difference. Admins only."""
     require(actor, Role.ADMIN)
@@ -51,7 +51,7 @@ def who_reaches(*, actor: Actor, namespace: str) -> Reach:
     roles = list(members.order_by("pk").values_list("role", flat=True)[: MOST + 1])
     tokens = list(ApiToken.objects.visible_to(actor).live().order_by("-pk")[: MOST + 1])
     counted = Counter(roles[:MOST])
-    return Reach(
+    return NamespaceAccess(
         members={role: counted[role.value] for role in reversed(Role) if counted[role.value]},
         tokens=[
             token

@@ -90,7 +90,7 @@ def _key_order(operations: Sequence[BatchOperation]) -> list[int]:
 
 def _run_each(actor: Actor, operations: Sequence[BatchOperation]) -> list[OperationResult]:
     outcomes: dict[int, OperationResult] = {}
-    patched = _Patched()
+    patched = _PatchBudget()
     for index in _key_order(operations):  # with an Idempotency-Key all are in one transaction
         try:
             outcomes[index] = _run(actor, operations[index], patched)
@@ -102,7 +102,7 @@ def _run_each(actor: Actor, operations: Sequence[BatchOperation]) -> list[Operat
 def _run_together(actor: Actor, operations: Sequence[BatchOperation]) -> list[OperationResult]:
     outcomes: dict[int, OperationResult] = {}
     failed: dict[int, Problem] = {}
-    patched = _Patched()
+    patched = _PatchBudget()
     with transaction.atomic():
         seen = _read_together(actor, operations)
         for index in _key_order(operations):
@@ -125,7 +125,7 @@ def _run_next(
     actor: Actor,
     operation: BatchOperation,
     seen: dict[tuple[str, str], EntryView],
-    patched: _Patched,
+    patched: _PatchBudget,
 ) -> OperationResult:
     """Run one operation of an atomic batch. `seen`: the entries that its gets return, which its
     writes change."""
@@ -170,7 +170,7 @@ def _read_together(
     }
 
 
-class _Patched:
+class _PatchBudget:
     """How many bytes the patches of a batch have written."""
 
     def __init__(self) -> None:
@@ -185,7 +185,7 @@ class _Patched:
             )
 
 
-def _run(actor: Actor, operation: BatchOperation, patched: _Patched) -> OperationResult:
+def _run(actor: Actor, operation: BatchOperation, patched: _PatchBudget) -> OperationResult:
     address: dict[str, Any] = {
         "actor": actor,
         "namespace": operation.namespace,

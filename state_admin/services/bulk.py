@@ -21,7 +21,7 @@ MOST_TAGS: Final = 32
 _DEFAULT_REASON: Final = {"tag": "tagged {}", "untag": "untagged {}"}
 
 
-class Seen(NamedTuple):
+class SelectedEntry(NamedTuple):
     """An entry as it was when it was selected. `expires_at` is what `expire` sets; None: never."""
 
     namespace: str
@@ -30,7 +30,7 @@ class Seen(NamedTuple):
     expires_at: datetime | None = None
 
 
-class Done(NamedTuple):
+class ChangedEntry(NamedTuple):
     """A changed entry: its new version, and its previous expiry."""
 
     namespace: str
@@ -39,7 +39,7 @@ class Done(NamedTuple):
     expired_at: datetime | None
 
 
-class Skipped(NamedTuple):
+class SkippedEntry(NamedTuple):
     """An entry that was not changed, and the reason."""
 
     namespace: str
@@ -49,12 +49,12 @@ class Skipped(NamedTuple):
 
 @dataclass(frozen=True)
 class BulkResult:
-    done: Sequence[Done]
-    skipped: Sequence[Skipped]
+    done: Sequence[ChangedEntry]
+    skipped: Sequence[SkippedEntry]
 
 
 def change_entries(
-    *, actor: Actor, action: Action, seen: Sequence[Seen], tag: str = "", reason: str = ""
+    *, actor: Actor, action: Action, seen: Sequence[SelectedEntry], tag: str = "", reason: str = ""
 ) -> BulkResult:
     """Delete, tag, untag or set the expiry of up to MOST entries, in one transaction.
 
@@ -72,16 +72,18 @@ def change_entries(
     namespaces = {
         row.name: row for row in Namespace.objects.visible_to(actor).filter(name__in=names)
     }
-    skipped: list[Skipped] = []
-    pending: dict[tuple[int, str], Seen] = {}
+    skipped: list[SkippedEntry] = []
+    pending: dict[tuple[int, str], SelectedEntry] = {}
     for each in seen:
         namespace = namespaces.get(each.namespace)
         if namespace is None:
-            skipped.append(Skipped(each.namespace, each.key, "the entry no longer exists"))
+            skipped.append(SkippedEntry(each.namespace, each.key, "the entry no longer exists"))
         elif config.kind_of(each.namespace):
-            skipped.append(Skipped(each.namespace, each.key, "its namespace is reserved"))
+            skipped.append(SkippedEntry(each.namespace, each.key, "its namespace is reserved"))
         elif namespace.unregistered_at and action != "delete":
-            skipped.append(Skipped(each.namespace, each.key, "its namespace is not registered"))
+            skipped.append(
+                SkippedEntry(each.namespace, each.key, "its namespace is not registered")
+            )
         else:
             pending[namespace.pk, each.key] = each
     operation = Operation.DELETE if action == "delete" else Operation.PATCH
@@ -102,11 +104,13 @@ def change_entries(
     done = []
     for row in changed:
         each = pending.pop((row.namespace_id, row.key))
-        done.append(Done(each.namespace, each.key, row.version, row.expired_at))
+        done.append(ChangedEntry(each.namespace, each.key, row.version, row.expired_at))
     return BulkResult(sorted(done), skipped + _explain(actor, action, pending))
 
 
-def _explain(actor: Actor, action: Action, pending: dict[tuple[int, str], Seen]) -> list[Skipped]:
+def _explain(
+    actor: Actor, action: Action, pending: dict[tuple[int, str], SelectedEntry]
+) -> list[SkippedEntry]:
     """Why these entries were not changed, from their current state."""
     if not pending:
         return []
@@ -133,5 +137,5 @@ def _explain(actor: Actor, action: Action, pending: dict[tuple[int, str], Seen])
             why = f"the entry already has the maximum of {MOST_TAGS} tags"
         else:
             why = "no change needed"
-        skipped.append(Skipped(each.namespace, each.key, why))
+        skipped.append(SkippedEntry(each.namespace, each.key, why))
     return skipped

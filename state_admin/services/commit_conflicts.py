@@ -41,7 +41,7 @@ def explain_moves(
         return {"keys": [], "conflicts": []}
     old = _values_at(thread, told, base)
     revisions = _revisions(thread, told, base)
-    shown = _Shown()
+    shown = _ConflictReport()
     for key in told:
         mine = [update for update in updates if update.key == key]
         slot = slots.get(key)
@@ -58,7 +58,7 @@ def explain_branches(
 ) -> dict[str, Any]:
     """The members of a parallel merge conflict, as explain_moves has them: `base` is the value now,
     `theirs` what the first of the `batches` that touch the key makes of it, `yours` the second."""
-    shown = _Shown()
+    shown = _ConflictReport()
     for key in sorted(clashing)[:MAX_CLASHES]:
         first, second = (
             [update for update in batches[place].updates if update.key == key]
@@ -71,7 +71,7 @@ def explain_branches(
     return {"keys": sorted(clashing), "conflicts": shown.conflicts}
 
 
-class _Shown:
+class _ConflictReport:
     """Conflicts as they are told, within the bytes that all of them may take."""
 
     def __init__(self) -> None:

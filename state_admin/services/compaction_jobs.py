@@ -55,7 +55,7 @@ _MOST_LOST = 100
 log = structlog.get_logger()
 
 
-class _Lost(Exception):
+class _JobLost(Exception):
     """The worker lost the job: it was cancelled, or another worker took it over."""
 
 
@@ -93,7 +93,7 @@ def _work(compaction_id: str) -> CompactionStatus:
     job = Compaction.objects.select_related("thread").get(public_id=compaction_id)
     try:
         return _do(job)
-    except _Lost:
+    except _JobLost:
         return CompactionStatus.SUPERSEDED
 
 
@@ -222,7 +222,7 @@ def _apply(
     with transaction.atomic():
         thread = Thread.objects.held().filter(pk=job.thread_id or 0).first()
         if thread is None or not _held(job).select_for_update().exists():
-            raise _Lost
+            raise _JobLost
         log_now = Message.objects.filter(thread=thread)
         if standing_summary(thread) != standing:
             words = "the previous summary was undone or replaced in the meantime"
@@ -262,13 +262,13 @@ def _held(job: Compaction) -> QuerySet[Compaction]:
 
 
 def _enter(job: Compaction, phase: Phase, **shown: Any) -> None:
-    """Record the phase of the job. Raises _Lost."""
+    """Record the phase of the job. Raises _JobLost."""
     if not _held(job).update(phase=phase, **shown):
-        raise _Lost
+        raise _JobLost
 
 
 def _finish(job: Compaction, status: CompactionStatus, detail: str) -> CompactionStatus:
-    """End the job. Raises _Lost."""
+    """End the job. Raises _JobLost."""
     closed = _held(job).update(
         status=status,
         phase="",
@@ -288,7 +288,7 @@ def _finish(job: Compaction, status: CompactionStatus, detail: str) -> Compactio
         instructions=job.instructions,
     )
     if not closed:
-        raise _Lost
+        raise _JobLost
     log.info("compaction.finished", compaction=job.public_id, status=status.value)
     return status
 
@@ -296,7 +296,7 @@ def _finish(job: Compaction, status: CompactionStatus, detail: str) -> Compactio
 def _queue_again(
     job: Compaction, words: str, at: datetime | Combinable, *, attempts: int
 ) -> CompactionStatus:
-    """Queue the job again, for `at` or later. Raises _Lost."""
+    """Queue the job again, for `at` or later. Raises _JobLost."""
     queued = _held(job).update(
         status=CompactionStatus.QUEUED,
         phase="",
@@ -309,6 +309,6 @@ def _queue_again(
         instructions=job.instructions,
     )
     if not queued:
-        raise _Lost
+        raise _JobLost
     log.info("compaction.postponed", compaction=job.public_id)
     return CompactionStatus.QUEUED

@@ -16,7 +16,7 @@ from state_admin.domain import summaries as rules
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.boundaries import Plan, Skip
 from state_admin.domain.ids import uuid7
-from state_admin.domain.policies import Effective, Policy
+from state_admin.domain.policies import EffectivePolicy, Policy
 from state_admin.models import (
     Compaction,
     CompactionKind,
@@ -185,7 +185,7 @@ class Preview:
     `warning`: what to know before it is requested.
     """
 
-    effective: Effective
+    effective: EffectivePolicy
     context_tokens: int
     plan: Plan | None
     skip: str = ""

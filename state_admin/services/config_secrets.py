@@ -16,7 +16,7 @@ from state_admin.models import ConfigSecret, Entry, Workspace
 
 from . import journal
 from .actors import system_actor
-from .encryption import Altered, Encrypted, UnknownKey, decrypt, encrypt, newest_key_id
+from .encryption import Encrypted, InvalidCiphertext, UnknownKey, decrypt, encrypt, newest_key_id
 from .errors import NotFound, Unreadable
 
 _PURPOSE = "commonhold.config.secret"
@@ -92,7 +92,7 @@ def open_secret(row: ConfigSecret) -> str:
             "Its encryption key is not configured. Restore the key in CONFIG_SECRET_KEYS "
             "or SECRET_KEY_FALLBACKS, or write the secret again."
         )
-    except Altered:
+    except InvalidCiphertext:
         hint = "The ciphertext was modified or copied from another record. Write the secret again."
     raise Unreadable(f"the secret at {address} cannot be decrypted", hint=hint)
 

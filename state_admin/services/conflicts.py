@@ -24,7 +24,7 @@ MAX_CLASHES = 100
 
 
 @dataclass(frozen=True)
-class Collision:
+class ConflictSides:
     """A write whose version is stale, and the sides of the conflict, as JSON text.
 
     `base` is the value at the version that the writer had read; None: it is no longer kept
@@ -62,7 +62,7 @@ class Collision:
 
 def collide(
     actor: Actor, definition: Definition, current: EntryView, expected: int, yours: str | None
-) -> Collision:
+) -> ConflictSides:
     """The conflict of a write to the version `expected` with the current entry."""
     return compare(read_base(actor, definition, current.key, expected), current, yours)
 
@@ -77,18 +77,18 @@ def read_base(actor: Actor, definition: Definition, key: str, version: int) -> s
     return texts.first()
 
 
-def compare(base: str | None, current: EntryView, yours: str | None) -> Collision:
+def compare(base: str | None, current: EntryView, yours: str | None) -> ConflictSides:
     """The sides compared. A value is never joined with a deletion."""
     theirs = current.value if current.exists else None
     if base is None:
-        return Collision(base, current, yours, None, ())
+        return ConflictSides(base, current, yours, None, ())
     before, stored, requested = (
         MISSING if text is None else values.load(text) for text in (base, theirs, yours)
     )
     merged, clashes = diffs.three_way(before, stored, requested)
     if theirs is None and yours is not None:
         merged, clashes = requested, [Clash("", before, None, requested, ("theirs",))]
-    return Collision(base, current, yours, merged, clashes)
+    return ConflictSides(base, current, yours, merged, clashes)
 
 
 def show_sides(**texts: str | None) -> dict[str, Any]:

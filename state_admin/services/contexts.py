@@ -88,7 +88,7 @@ def read_outline(
 
 
 @dataclass(frozen=True)
-class _Fitted:
+class _TrimmedView:
     """The places of a view that stay, what stands behind some of them, and what all that costs."""
 
     kept: list[int]
@@ -96,7 +96,7 @@ class _Fitted:
     tokens: int
 
 
-def _fit(view: Sequence[Message], max_tokens: int | None) -> _Fitted:
+def _fit(view: Sequence[Message], max_tokens: int | None) -> _TrimmedView:
     lines = [_line(message) for message in view]
     stand_ins: dict[int, list[JSON]] = {}
     for index, call_id in boundaries.dangling(lines):
@@ -106,7 +106,7 @@ def _fit(view: Sequence[Message], max_tokens: int | None) -> _Fitted:
         more = tokens.estimate_message(stand_in)
         lines[index] = replace(lines[index], tokens=lines[index].tokens + more)
     kept = list(range(len(view))) if max_tokens is None else boundaries.fit(lines, max_tokens)
-    return _Fitted(kept, stand_ins, sum(lines[index].tokens for index in kept))
+    return _TrimmedView(kept, stand_ins, sum(lines[index].tokens for index in kept))
 
 
 def _line(message: Message) -> boundaries.MessageLine:

@@ -26,7 +26,7 @@ from state_admin.models import (
     WebhookDelivery,
     webhooks_sql,
 )
-from state_admin.models.webhooks_sql import Claimed
+from state_admin.models.webhooks_sql import ClaimedDelivery
 
 from .batching import repeat_in_batches
 from .webhook_pump import disable_webhook, pump_webhook
@@ -96,7 +96,7 @@ def deliver(delivery_id: str) -> DeliveryStatus | None:
     return _settle(claimed, DeliveryAttempt(None, why, 0, hopeless=why))
 
 
-def _send(claimed: Claimed, keys: list[bytes], timeout: float) -> DeliveryAttempt:
+def _send(claimed: ClaimedDelivery, keys: list[bytes], timeout: float) -> DeliveryAttempt:
     body = claimed.body.encode()
     headers = {
         "content-type": "application/cloudevents+json; charset=utf-8",
@@ -135,7 +135,7 @@ def _send(claimed: Claimed, keys: list[bytes], timeout: float) -> DeliveryAttemp
     return DeliveryAttempt(status, error, latency, retry_after, hopeless)
 
 
-def _settle(claimed: Claimed, outcome: DeliveryAttempt) -> DeliveryStatus | None:
+def _settle(claimed: ClaimedDelivery, outcome: DeliveryAttempt) -> DeliveryStatus | None:
     """Record an attempt if the claim is still valid."""
     status, pause = _next(claimed, outcome)
     with transaction.atomic():
@@ -172,7 +172,7 @@ def _settle(claimed: Claimed, outcome: DeliveryAttempt) -> DeliveryStatus | None
     return status
 
 
-def _next(claimed: Claimed, outcome: DeliveryAttempt) -> tuple[DeliveryStatus, float]:
+def _next(claimed: ClaimedDelivery, outcome: DeliveryAttempt) -> tuple[DeliveryStatus, float]:
     """The delivery's status after this attempt, and the seconds until the next."""
     if not outcome.error:
         return DeliveryStatus.DELIVERED, 0.0

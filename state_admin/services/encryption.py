@@ -25,7 +25,7 @@ class UnknownKey(Exception):
     """No configured key has this id."""
 
 
-class Altered(Exception):
+class InvalidCiphertext(Exception):
     """The ciphertext was modified, or belongs to another place."""
 
 
@@ -41,12 +41,12 @@ class Encrypted(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> Encrypted:
-        """What `text` was made from. Altered for any other text."""
+        """What `text` was made from. InvalidCiphertext for any other text."""
         key_id, _, encoded = text.partition(".")
         try:
             return cls(key_id, base64.b64decode(encoded, b"-_", validate=True))
         except (binascii.Error, ValueError):
-            raise Altered from None
+            raise InvalidCiphertext from None
 
 
 def encrypt(purpose: str, plain: str, place: bytes = b"") -> Encrypted:
@@ -59,7 +59,7 @@ def encrypt(purpose: str, plain: str, place: bytes = b"") -> Encrypted:
 
 
 def decrypt(purpose: str, encrypted: Encrypted, place: bytes = b"") -> str:
-    """The plain text. Raises UnknownKey or Altered."""
+    """The plain text. Raises UnknownKey or InvalidCiphertext."""
     matching = (each for each in _secrets() if _key_id(purpose, each) == encrypted.key_id)
     secret = next(matching, None)
     if secret is None:
@@ -68,7 +68,7 @@ def decrypt(purpose: str, encrypted: Encrypted, place: bytes = b"") -> str:
     try:
         return _cipher(purpose, secret).decrypt(nonce, rest, place).decode()
     except (InvalidTag, ValueError):  # ValueError: too short for a nonce
-        raise Altered from None
+        raise InvalidCiphertext from None
 
 
 def newest_key_id(purpose: str) -> str:

@@ -433,7 +433,7 @@ def _check_quota(actor: Actor, namespace: str, key: str, size: int) -> None:
         quotas.check_room(actor, "bytes", size - current.size_bytes)
 
 
-def _count(actor: Actor, new: NewEntry, written: entries_sql.Written) -> None:
+def _count(actor: Actor, new: NewEntry, written: entries_sql.WrittenEntry) -> None:
     """Add a write to the usage. The previous version, with its size, is always in the history."""
     grown = new.size
     if not written.created:
@@ -489,7 +489,7 @@ def check_value(definition: Definition, value: Raw) -> None:
         )
 
 
-def written_view(actor: Actor, new: NewEntry, written: entries_sql.Written) -> EntryView:
+def written_view(actor: Actor, new: NewEntry, written: entries_sql.WrittenEntry) -> EntryView:
     return EntryView(
         namespace=new.namespace,
         key=new.key,

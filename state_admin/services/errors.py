@@ -15,7 +15,7 @@ from state_admin.domain.moments import timestamp
 from state_admin.domain.values import Fault
 
 if TYPE_CHECKING:
-    from .conflicts import Collision
+    from .conflicts import ConflictSides
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -416,7 +416,7 @@ class VersionConflict(Problem):
         actual: int,
         *,
         of: str = "entry",
-        collision: Collision | None = None,
+        collision: ConflictSides | None = None,
         **data: Any,
     ) -> None:
         # The versions of a thread may be counts of its messages, where 0 does not mean absent.

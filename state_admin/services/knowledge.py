@@ -9,7 +9,7 @@ from state_admin.domain import scopes
 from state_admin.domain.access import Actor
 from state_admin.domain.values import Fault
 from state_admin.models import Entry, Namespace, Revision, Run, RunRead, Thread, knowledge_sql
-from state_admin.models.knowledge_sql import Shared, VisibleVersion
+from state_admin.models.knowledge_sql import SharedEntry, VisibleVersion
 from state_admin.models.reads import RunReadQuerySet
 
 from . import snapshots
@@ -99,7 +99,7 @@ def keys_of_thread(thread: Thread) -> list[str]:
 
 def shared_with(
     actor: Actor, keys: Sequence[str], *, after: tuple[str, str] = ("", ""), limit: int = 50
-) -> Sequence[Shared]:
+) -> Sequence[SharedEntry]:
     """The current entries under keys of scopes, of all namespaces that the actor may see: up to
     `limit` after `after`, by namespace and key."""
     return knowledge_sql.read_shared(actor, keys, after=after, limit=limit)

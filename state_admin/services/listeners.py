@@ -88,7 +88,7 @@ def check_live(actor: Actor) -> None:
         raise Unauthenticated("the token is not valid", hint="It has just been revoked.")
 
 
-class _Open:
+class _OpenStreams:
     """The open streams of this process."""
 
     def __init__(self) -> None:
@@ -134,7 +134,7 @@ class _Open:
                     listener.stream.close("unauthenticated")
 
 
-_OPEN = _Open()
+_OPEN = _OpenStreams()
 
 
 def _live(tokens: Collection[str]) -> set[str]:

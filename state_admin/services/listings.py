@@ -40,7 +40,7 @@ class ListFilters:
 
 
 @dataclass(frozen=True)
-class Listed:
+class EntryPage:
     """Entries, each with whether the current schema accepts it. `after`: where the next page starts
     (a key, or namespace/key in a list of all namespaces); None on the last one."""
 
@@ -57,7 +57,7 @@ def list_namespace(
     before: str = "",
     limit: int = 50,
     after: str | None = None,
-) -> Listed:
+) -> EntryPage:
     """Up to `limit` entries of a namespace, by key, with keys below `before`. Raises
     NotRegistered."""
     definition = find_definition(actor, namespace, fresh=True)
@@ -78,7 +78,7 @@ def list_namespace(
         return _judge_in_turn(rows, definition, filters.valid, last_first, limit, after)
     fetched = list(_behind(rows, last_first, after)[: limit + 1])
     judged = [(row, is_valid(row, definition)) for row in fetched[:limit]]
-    return Listed(judged, judged[-1][0].key if len(fetched) > limit else None)
+    return EntryPage(judged, judged[-1][0].key if len(fetched) > limit else None)
 
 
 def list_entries(
@@ -88,7 +88,7 @@ def list_entries(
     plugin: str = "",
     limit: int = 50,
     after: str | None = None,
-) -> Listed:
+) -> EntryPage:
     """Up to `limit` entries of all namespaces that the actor may see, or of those of a plugin, by
     namespace and key. Unregistered namespaces are included.
 
@@ -114,12 +114,12 @@ def list_entries(
         if filters.valid in (None, valid):
             if len(judged) == limit:
                 last = judged[-1][0]
-                return Listed(judged, f"{last.namespace.name}/{last.key}")
+                return EntryPage(judged, f"{last.namespace.name}/{last.key}")
             judged.append((row, valid))
     if len(places) == most:
-        return Listed(judged, f"{places[-1].namespace}/{places[-1].key}")
+        return EntryPage(judged, f"{places[-1].namespace}/{places[-1].key}")
     end = window_end(actor, chosen, MOST_OPENED)
-    return Listed(judged, "/".join(end) if end else None)
+    return EntryPage(judged, "/".join(end) if end else None)
 
 
 def _judge_in_turn(
@@ -129,7 +129,7 @@ def _judge_in_turn(
     last_first: bool,
     limit: int,
     after: str | None,
-) -> Listed:
+) -> EntryPage:
     """The entries of `rows` that are valid, or invalid. Only a value that was written under another
     schema version can be invalid."""
     if not valid:
@@ -142,14 +142,14 @@ def _judge_in_turn(
         for row in _open(rows, [place[:2] for place in places]):
             if is_valid(row, definition) is valid:
                 if len(judged) == limit:
-                    return Listed(judged, judged[-1][0].key)
+                    return EntryPage(judged, judged[-1][0].key)
                 judged.append((row, valid))
         if len(places) < size:
-            return Listed(judged, None)
+            return EntryPage(judged, None)
         after = places[-1][2]
         opened += size
         if opened >= MOST_OPENED:
-            return Listed(judged, after)
+            return EntryPage(judged, after)
         size = min(size * 4, MOST_OPENED - opened)
 
 

@@ -21,7 +21,7 @@ from .errors import Conflict, Forbidden, Invalid, NotFound
 
 
 @dataclass(frozen=True)
-class Added:
+class AddedMember:
     """A new member. `link` is the secret of a one-time login link if the user is new, else ""."""
 
     membership: Membership
@@ -36,7 +36,7 @@ def find_member(actor: Actor, member_id: int) -> Membership:
     return member
 
 
-def add_member(*, actor: Actor, username: str, role: Role, reason: str = "") -> Added:
+def add_member(*, actor: Actor, username: str, role: Role, reason: str = "") -> AddedMember:
     """Add a user to the actor's workspace. A user who does not exist is created, and gets a login
     link.
 
@@ -55,7 +55,7 @@ def add_member(*, actor: Actor, username: str, role: Role, reason: str = "") -> 
             raise Conflict(f"already a member: {username}", hint=f"With the role {member.role}.")
         link = users.make_login_link(user) if is_new else ""
         _record(actor, "member.add", member, reason, role=role.value, new_user=is_new)
-    return Added(member, link)
+    return AddedMember(member, link)
 
 
 def change_role(

@@ -14,7 +14,7 @@ from state_admin.domain.ids import uuid7
 from state_admin.domain.messages import ParsedMessage
 from state_admin.domain.values import Fault, Raw
 from state_admin.models import Message, Thread, snapshots_sql
-from state_admin.models.snapshots_sql import Advanced, Move, NewMessage
+from state_admin.models.snapshots_sql import AdvancedThread, Move, NewMessage
 
 from . import journal, threads
 from .actors import require
@@ -32,7 +32,7 @@ class Appended:
     operations."""
 
     placed: list[tuple[str, int]]
-    thread: Advanced
+    thread: AdvancedThread
     outcomes: list[OperationResult]
 
 
@@ -124,7 +124,7 @@ def new_messages(parsed: Sequence[ParsedMessage]) -> list[NewMessage]:
     ]
 
 
-def check_inserted(thread: Thread, parsed: Sequence[ParsedMessage], moved: Advanced) -> None:
+def check_inserted(thread: Thread, parsed: Sequence[ParsedMessage], moved: AdvancedThread) -> None:
     """Raise Conflict, which rolls back, if the thread already has a message with one of the ids."""
     if moved.inserted == len(parsed):
         return

@@ -48,7 +48,7 @@ class Violations:
 
 
 @dataclass(frozen=True)
-class Registered:
+class NamespaceRegistration:
     namespace: Namespace
     created: bool
     changed: bool
@@ -139,7 +139,7 @@ def register_namespace(
     expected_version: int | None = None,
     dry_run: bool = False,
     reason: str = "",
-) -> Registered:
+) -> NamespaceRegistration:
     """Register `name`, or change it; the same content again changes nothing.
 
     With `expected_version` only while the schema version is that (0: not registered). With
@@ -170,9 +170,13 @@ def register_namespace(
         row = Namespace.objects.filter(workspace_id=actor.workspace_id, name=name).first()
         if row is None:
             _refuse_owned(None, plugin, expected_version)
-            return Registered(Namespace(name=name, **content), True, True, Violations(0, []))
+            return NamespaceRegistration(
+                Namespace(name=name, **content), True, True, Violations(0, [])
+            )
         _refuse_owned(row, plugin, expected_version)
-        return Registered(row, False, differs(row, content), find_violations(row, validator))
+        return NamespaceRegistration(
+            row, False, differs(row, content), find_violations(row, validator)
+        )
     with transaction.atomic():
         namespace, created = Namespace.objects.select_for_update(no_key=True).get_or_create(
             workspace_id=actor.workspace_id, name=name, defaults=content
@@ -206,7 +210,7 @@ def register_namespace(
             journal.record(actor, [trace], reason=reason)
             namespace.refresh_from_db()
     _definitions.pop((actor.workspace_id, name), None)
-    return Registered(namespace, created or revived, changed)
+    return NamespaceRegistration(namespace, created or revived, changed)
 
 
 def ensure_namespace(
@@ -219,7 +223,7 @@ def ensure_namespace(
     expected_version: int | None = None,
     dry_run: bool = False,
     **settings: Any,
-) -> Registered:
+) -> NamespaceRegistration:
     """Register `name` if it is not registered. A registered namespace is returned unchanged.
 
     Raises SchemaConflict if the registered schema or default is not compatible with the given one
@@ -239,7 +243,9 @@ def ensure_namespace(
             _refuse_owned(namespace, plugin, expected_version)
             if faults := _differences(namespace, schema, default):
                 raise SchemaConflict(name, namespace.schema_version, faults)
-            return Registered(namespace, False, False, Violations(0, []) if dry_run else None)
+            return NamespaceRegistration(
+                namespace, False, False, Violations(0, []) if dry_run else None
+            )
         try:
             return register_namespace(
                 actor=actor,

@@ -10,7 +10,7 @@ from django.db import transaction
 
 from state_admin.domain import policies, values
 from state_admin.domain.access import Actor, Role
-from state_admin.domain.policies import Effective, Policy
+from state_admin.domain.policies import EffectivePolicy, Policy
 from state_admin.domain.values import Raw
 from state_admin.models import CompactionPolicy, Thread
 from state_admin.models import policies as rows
@@ -34,13 +34,13 @@ class PolicyView:
     scope: Scope
     name: str
     body: str
-    effective: Effective
+    effective: EffectivePolicy
     version: int
     updated_at: datetime | None = None
     updated_by: str = ""
 
 
-def effective_policy(thread: Thread) -> Effective:
+def effective_policy(thread: Thread) -> EffectivePolicy:
     """The workspace's policy, under that of the agent of the thread's newest run, under the
     thread's own; narrowed to the window of that agent's model."""
     agent_id, layers = _layers(thread)
@@ -193,7 +193,7 @@ def _layers(thread: Thread) -> tuple[str, list[tuple[str, str]]]:
     return agent_id, [*layers, ("thread", thread.policy or "{}")]
 
 
-def _resolve(layers: list[tuple[str, str]], workspace_id: int, agent_id: str) -> Effective:
+def _resolve(layers: list[tuple[str, str]], workspace_id: int, agent_id: str) -> EffectivePolicy:
     return policies.effective(_load_layers(layers), *summaries.find_window(workspace_id, agent_id))
 
 

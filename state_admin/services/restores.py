@@ -49,7 +49,7 @@ class Step:
 
 
 @dataclass
-class Restored:
+class RestoreResult:
     """How many entries were changed, created again, deleted or skipped, and the first 100 of
     them."""
 
@@ -69,7 +69,7 @@ def restore_entries(
     scope_kind: ScopeKind | None = None,
     dry_run: bool = False,
     reason: str = "",
-) -> Restored:
+) -> RestoreResult:
     """Give every entry that matches the filters the value it had at `at`, or delete it if it had
     none.
 
@@ -91,7 +91,7 @@ def restore_entries(
             ),
             limit=MOST,
         )
-    report = Restored()
+    report = RestoreResult()
     definitions: dict[str, Definition] = {}
     with transaction.atomic():
         for ids in split_by_size(sized):

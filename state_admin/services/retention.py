@@ -22,7 +22,7 @@ from django.db.models.functions import Now
 from state_admin.domain import values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.ids import uuid7
-from state_admin.domain.policies import KEEP_LAST, Effective, Policy
+from state_admin.domain.policies import KEEP_LAST, EffectivePolicy, Policy
 from state_admin.domain.values import JSON
 from state_admin.models import (
     Compaction,
@@ -35,7 +35,7 @@ from state_admin.models import (
     Trigger,
     retention_sql,
 )
-from state_admin.models.retention_sql import History, Weight
+from state_admin.models.retention_sql import History, StoredSize
 
 from . import journal, notifications
 from .actors import require, require_open, system_actor
@@ -62,12 +62,12 @@ class SnapshotPreview:
     """What snapshot compaction would do to a thread now: of `snapshots`, `dropped` would be
     removed. `weight` is that of the thread's state values."""
 
-    effective: Effective
+    effective: EffectivePolicy
     keep_last: int
     keep_every: int | None
     snapshots: int
     dropped: int
-    weight: Weight
+    weight: StoredSize
 
 
 def preview_snapshots(*, actor: Actor, thread_id: str) -> SnapshotPreview:
@@ -98,7 +98,7 @@ def request_snapshots(
         return _enqueue(actor, job, trigger, reason)
 
 
-def preview_history(*, actor: Actor, namespace: str, most: int | None = None) -> Weight:
+def preview_history(*, actor: Actor, namespace: str, most: int | None = None) -> StoredSize:
     """All versions of the namespace's entries, and those that its `history` would remove now; with
     `most`, only those of so many entries, to limit the time."""
     return retention_sql.weigh_versions(_history(_find_namespace(actor, namespace)), most)
@@ -275,7 +275,7 @@ def _begin_history(job: Compaction) -> _Piece:
     return piece
 
 
-def _weigh(mine: Compaction, weight: Weight) -> None:
+def _weigh(mine: Compaction, weight: StoredSize) -> None:
     mine.rows_before = (mine.rows_before or 0) + weight.rows
     mine.bytes_before = (mine.bytes_before or 0) + weight.bytes
     mine.rows_removed += weight.rows_removed

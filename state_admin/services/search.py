@@ -39,7 +39,7 @@ class FoundEntry:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchPage:
     """Hits, newest entry first. Pass `after` to get the next page; None on the last one."""
 
     hits: list[FoundEntry]
@@ -59,7 +59,7 @@ def search_entries(
     writer: str = "",
     limit: int = 50,
     after: int | None = None,
-) -> Found:
+) -> SearchPage:
     """Up to `limit` live entries that the actor may see, whose value contains every word or phrase
     of `text` in its strings and satisfies every condition of `where`.
 
@@ -90,7 +90,7 @@ def search_entries(
     if writer:
         judged = judged.filter(actor_name=writer)
     lexemes = search.tsquery(query, home)
-    reach = search_models.read_reach(actor.workspace_id)
+    reach = search_models.read_coverage(actor.workspace_id)
     hits: list[FoundEntry] = []
     opened, size = 0, limit + 1
     while True:
@@ -103,14 +103,14 @@ def search_entries(
                 if matches is None:
                     continue
                 if len(hits) == limit:
-                    return Found(hits, hits[-1].entry.pk)
+                    return SearchPage(hits, hits[-1].entry.pk)
                 hits.append(FoundEntry(row, matches))
         if len(candidates) < size:
-            return Found(hits, None)
+            return SearchPage(hits, None)
         after = candidates[-1][0]
         opened += len(candidates)
         if opened >= MOST_OPENED:
-            return Found(hits, after)
+            return SearchPage(hits, after)
         size = min(size * 4, MOST_OPENED - opened)
 
 

@@ -28,7 +28,7 @@ from state_admin.models import Membership, User
 from . import journal
 from .actors import actor_of_user, require, system_actor
 from .config_secrets import Rotation
-from .encryption import Altered, Encrypted, UnknownKey, decrypt, encrypt, newest_key_id
+from .encryption import Encrypted, InvalidCiphertext, UnknownKey, decrypt, encrypt, newest_key_id
 from .errors import Conflict, Forbidden, Invalid, NotFound, RateLimited, Unreadable
 from .members import find_member
 
@@ -48,7 +48,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class Offer:
+class EnrolmentSecret:
     """A new secret for an app: as text in groups of four, and as a QR code (an SVG in a data URL,
     which the CSP permits in an <img>)."""
 
@@ -56,7 +56,7 @@ class Offer:
     image: str
 
 
-class Sealing(DefaultMFAAdapter):
+class EncryptingAdapter(DefaultMFAAdapter):
     """The adapter that allauth calls (MFA_ADAPTER): encrypts the secrets."""
 
     def encrypt(self, text: str) -> str:
@@ -65,7 +65,7 @@ class Sealing(DefaultMFAAdapter):
     def decrypt(self, encrypted_text: str) -> str:
         try:
             return decrypt(_PURPOSE, Encrypted.of(encrypted_text))
-        except (UnknownKey, Altered):
+        except (UnknownKey, InvalidCiphertext):
             raise Unreadable(
                 "the authenticator of this account cannot be decrypted",
                 hint="Its encryption key is not in CONFIG_SECRET_KEYS, SECRET_KEY or "
@@ -98,12 +98,12 @@ def make_secret() -> str:
     return str(totp.generate_totp_secret())
 
 
-def offer(user: User, secret: str) -> Offer:
-    adapter = Sealing()
+def offer(user: User, secret: str) -> EnrolmentSecret:
+    adapter = EncryptingAdapter()
     svg = adapter.build_totp_svg(adapter.build_totp_url(user, secret))
     image = base64.b64encode(svg.encode()).decode()
     groups = [secret[at : at + 4] for at in range(0, len(secret), 4)]
-    return Offer(" ".join(groups), f"data:image/svg+xml;base64,{image}")
+    return EnrolmentSecret(" ".join(groups), f"data:image/svg+xml;base64,{image}")
 
 
 def enrol(*, actor: Actor, secret: str, code: str) -> list[str]:
@@ -143,7 +143,7 @@ def check_code(*, user: User, code: str) -> bool:
                 hint=f"Wait {WINDOW_SECONDS // 60} minutes, or ask an admin to reset it.",
                 retry_after=WINDOW_SECONDS,
             )
-        counter = _counter_of(Sealing().decrypt(device.data["secret"]), code)
+        counter = _counter_of(EncryptingAdapter().decrypt(device.data["secret"]), code)
         used = device.data.get("used", -1)
         right = counter is not None and counter > used
         if right:
@@ -223,7 +223,7 @@ def rotate_secrets() -> Rotation:
             for device in devices.select_for_update():
                 try:
                     changed = _seal_anew(device)
-                except (UnknownKey, Altered):
+                except (UnknownKey, InvalidCiphertext):
                     done.unreadable.append(f"{user.get_username()}: {device.type}")
                     continue
                 if changed:
@@ -240,7 +240,7 @@ def rotate_secrets() -> Rotation:
 
 def _seal_anew(device: Authenticator) -> bool:
     """Encrypt the secrets of a device with the newest key. Returns whether one had another key.
-    Raises UnknownKey or Altered if one cannot be decrypted."""
+    Raises UnknownKey or InvalidCiphertext if one cannot be decrypted."""
     newest = newest_key_id(_PURPOSE)
     changed = False
 

@@ -13,7 +13,7 @@ from state_admin.domain.access import Actor, Role
 from state_admin.domain.messages import ParsedMessage
 from state_admin.domain.values import JSON
 from state_admin.models import Revision, RevisionKind, Run, StateValue, Thread, snapshots_sql
-from state_admin.models.snapshots_sql import Advanced, Move, StateRow
+from state_admin.models.snapshots_sql import AdvancedThread, Move, StateRow
 
 from . import journal
 from .actors import require
@@ -245,12 +245,12 @@ def advance(
     kind: RevisionKind,
     writes: Mapping[str, NewValue],
     **details: Unpack[MoveDetails],
-) -> Advanced:
+) -> AdvancedThread:
     """Make the next revision of `thread`, whose row lock the caller holds. One statement.
 
     Keys with a text get it as their value from this revision on; keys with None are cleared. The
     lease of the run is renewed, and `run` is updated to its stored fields. Raises Conflict for a
-    repeated message id. Advanced.reads counts the reads of versions that exist; the caller handles
+    repeated message id. AdvancedThread.reads counts the reads of versions that exist; the caller handles
     the others.
     """
     move = plan_move(actor, thread, kind, writes, **details)

@@ -27,7 +27,7 @@ _CHUNK = 500
 
 
 @dataclass(frozen=True)
-class HeldValues:
+class StateValueCounts:
     """How many values there are, and in how many threads."""
 
     threads: int
@@ -36,7 +36,7 @@ class HeldValues:
 
 def unregister_state_key(
     *, actor: Actor, name: str, clear: bool = False, dry_run: bool = False, reason: str = ""
-) -> HeldValues:
+) -> StateValueCounts:
     """Take one key out of use; answers what threads hold of it.
 
     The values stay readable in state, and come back into use when the name is registered again;
@@ -70,12 +70,14 @@ def stop_writers(actor: Actor) -> None:
     close_registry(actor)
 
 
-def count_held(actor: Actor, names: Collection[str]) -> HeldValues:
+def count_held(actor: Actor, names: Collection[str]) -> StateValueCounts:
     """What the threads of the workspace hold of the keys now."""
     rows = StateValue.objects.current().filter(
         thread__workspace_id=actor.workspace_id, key__in=names
     )
-    return HeldValues(**rows.aggregate(threads=Count("thread", distinct=True), values=Count("key")))
+    return StateValueCounts(
+        **rows.aggregate(threads=Count("thread", distinct=True), values=Count("key"))
+    )
 
 
 def remove_keys(

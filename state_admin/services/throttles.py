@@ -46,7 +46,7 @@ class _Lease:
     taking: bool = False
 
     @property
-    def stands(self) -> bool:
+    def is_valid(self) -> bool:
         return time.monotonic() - self.at < _LEASE
 
 
@@ -59,7 +59,7 @@ def spend_leased(token_id: int, per_minute: int) -> Allowance | None:
     nothing was counted."""
     with _lock:
         lease = _leases.get(token_id)
-        if lease is None or not lease.left or not lease.stands:
+        if lease is None or not lease.left or not lease.is_valid:
             return None
         lease.left -= 1
         return Allowance(per_minute, int(lease.level) + lease.left)
@@ -77,14 +77,14 @@ def spend(token_id: int, per_minute: int | None) -> Allowance | None:
         return leased
     with _lock:
         lease = _leases.setdefault(token_id, _Lease())
-        stands = lease.stands
+        was_valid = lease.is_valid
         # One thread takes for all; who comes meanwhile takes for itself alone.
         mine = not lease.taking
         requested, unspent = 1, 0
         if mine:
             lease.taking = True
             unspent, lease.left = lease.left, 0
-            if stands:
+            if was_valid:
                 requested = max(1, min(lease.size * 2, per_minute // 60))
     taken, level, wait = 0, 0.0, 0.0
     try:

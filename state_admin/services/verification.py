@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from django.conf import settings
 from django.db import connection, transaction
 
-from state_admin.domain.digests import DROPPED, DigestLine, Sum, differences
+from state_admin.domain.digests import DROPPED, DigestLine, SetDigest, differences
 from state_admin.models import verification_sql
 
 # Faults that are told one by one; the others are counted.
@@ -71,10 +71,10 @@ def _moment() -> Iterator[None]:
 def _digests() -> Iterator[DigestLine]:
     for entry, version, digest in verification_sql.stream(verification_sql.VERSIONS, {}):
         yield DigestLine("entry", entry, version, digest)
-    thread, held = None, Sum()
+    thread, held = None, SetDigest()
     for owner, at, what, digest in verification_sql.stream(verification_sql.STATES, {}):
         if owner != thread:
-            thread, held = owner, Sum()
+            thread, held = owner, SetDigest()
         if what == 1:
             held.add(digest)
         elif what == -1:

@@ -44,7 +44,7 @@ _READY = 5.0
 _BACKOFF = (0.1, 0.2, 0.5, 1.0)
 
 
-class Unready(Exception):
+class FeedUnavailable(Exception):
     """The database does not respond: no subscription is possible now."""
 
 
@@ -90,7 +90,7 @@ class Subscription:
 
 
 @dataclass
-class _Room:
+class _WorkspaceFeed:
     """The subscribers of one workspace, and the position up to which its feed was read for them."""
 
     position: Position = field(default_factory=Position)
@@ -108,7 +108,7 @@ class Hub:
         self._connect = connect
         self._interval = interval
         self._linger = linger
-        self._rooms: dict[int, _Room] = {}
+        self._feeds: dict[int, _WorkspaceFeed] = {}
         self._reader: asyncio.Task[None] | None = None
         self._wanted = asyncio.Event()
 
@@ -122,31 +122,31 @@ class Hub:
         only: Callable[[FeedRow], bool] | None = None,
     ) -> AsyncIterator[Subscription]:
         """Subscribe to every change after `start` that the actor may see, that matches the filters,
-        and for which `only` is true. Raises Unready if the database does not return the end of the
+        and for which `only` is true. Raises FeedUnavailable if the database does not return the end of the
         feed in time."""
-        place = self._rooms.setdefault(actor.workspace_id, _Room())
+        feed = self._feeds.setdefault(actor.workspace_id, _WorkspaceFeed())
         sees = feed_sql.matcher(actor, filters)
         takes = sees if only is None else lambda row: only(row) and sees(row)
         listener = Subscription(takes, room)
-        listener.start = place.position  # set again by the first poll, if that has not happened yet
-        place.listeners.add(listener)
+        listener.start = feed.position  # set again by the first poll, if that has not happened yet
+        feed.listeners.add(listener)
         self._wake()
         try:
             try:
                 async with asyncio.timeout(_READY):
-                    await place.ready.wait()
+                    await feed.ready.wait()
             except TimeoutError:
-                raise Unready from None
+                raise FeedUnavailable from None
             yield listener
         finally:
-            place.listeners.discard(listener)
-            if not place.listeners and self._rooms.get(actor.workspace_id) is place:
-                del self._rooms[actor.workspace_id]
+            feed.listeners.discard(listener)
+            if not feed.listeners and self._feeds.get(actor.workspace_id) is feed:
+                del self._feeds[actor.workspace_id]
 
     def reached(self, workspace_id: int) -> tuple[Position, datetime]:
         """The position up to which a workspace with subscribers was read, and when."""
-        place = self._rooms[workspace_id]
-        return place.position, place.seen_at
+        feed = self._feeds[workspace_id]
+        return feed.position, feed.seen_at
 
     def _wake(self) -> None:
         self._wanted.set()
@@ -160,12 +160,12 @@ class Hub:
         The positions are kept when the connection is lost, so no change is missed or repeated.
         """
         failures = 0
-        while self._rooms:
+        while self._feeds:
             try:
                 async with asyncio.timeout(_PATIENCE):
                     connection = await self._connect()
                 try:
-                    await self._look(connection)
+                    await self._poll(connection)
                     if failures:
                         log.info("feed.back", failures=failures)
                     failures = 0
@@ -181,20 +181,20 @@ class Hub:
     async def _follow(self, connection: Connection) -> None:
         """Poll until there have been no subscribers for a while."""
         while True:
-            if not self._rooms:
+            if not self._feeds:
                 self._wanted.clear()
                 try:
                     async with asyncio.timeout(self._linger):
                         await self._wanted.wait()
                 except TimeoutError:
                     return
-            if not await self._look(connection):
+            if not await self._poll(connection):
                 await asyncio.sleep(self._interval)
 
-    async def _look(self, connection: Connection) -> bool:
+    async def _poll(self, connection: Connection) -> bool:
         """Read new changes once. True if there may be more already."""
         async with asyncio.timeout(_PATIENCE):
-            fresh = [key for key, place in self._rooms.items() if not place.ready.is_set()]
+            fresh = [key for key, feed in self._feeds.items() if not feed.ready.is_set()]
             if fresh:
                 await self._find_ends(connection, fresh)
             return await self._read_news(connection)
@@ -202,24 +202,24 @@ class Hub:
     async def _find_ends(self, connection: Connection, workspaces: list[int]) -> None:
         cursor = await connection.execute(feed_sql.END.encode(), {"workspaces": workspaces})
         for row in await cursor.fetchall():
-            place = self._rooms.get(row[0])
-            if place is not None and not place.ready.is_set():
+            feed = self._feeds.get(row[0])
+            if feed is not None and not feed.ready.is_set():
                 end = feed_sql.end_of(row)
-                place.position, place.seen_at = end.position, end.at
-                for listener in place.listeners:
+                feed.position, feed.seen_at = end.position, end.at
+                for listener in feed.listeners:
                     listener.start = end.position
-                place.ready.set()
+                feed.ready.set()
 
     async def _read_news(self, connection: Connection) -> bool:
-        known = {key: place for key, place in self._rooms.items() if place.ready.is_set()}
+        known = {key: feed for key, feed in self._feeds.items() if feed.ready.is_set()}
         if not known:
             return False
         cursor = await connection.execute(
             feed_sql.NEWS.encode(),
             {
                 "workspaces": list(known),
-                "xids": [str(place.position.xid) for place in known.values()],
-                "ids": [place.position.id for place in known.values()],
+                "xids": [str(feed.position.xid) for feed in known.values()],
+                "ids": [feed.position.id for feed in known.values()],
                 "limit": _AT_ONCE,
             },
         )
@@ -229,10 +229,10 @@ class Hub:
             if xid is not None:
                 news.setdefault(workspace, []).append(FeedRow(xid, *rest))
         for workspace, rows in news.items():
-            place = known[workspace]
-            place.position = rows[-1].position
+            feed = known[workspace]
+            feed.position = rows[-1].position
             if len(rows) == _AT_ONCE:
-                place.seen_at = rows[-1].at  # later changes may be as old as this one
-            for listener in list(place.listeners):
+                feed.seen_at = rows[-1].at  # later changes may be as old as this one
+            for listener in list(feed.listeners):
                 listener.offer(rows)
         return any(len(rows) == _AT_ONCE for rows in news.values())

@@ -10,7 +10,7 @@ from state_admin.domain.access import Actor
 from state_admin.models.feed_sql import FeedFilter
 
 from .channel import Channel
-from .hub import Hub, Unready
+from .hub import FeedUnavailable, Hub
 
 
 class LongPoll:
@@ -27,7 +27,7 @@ class LongPoll:
         self.seconds, self.extra = seconds, extra
 
     async def __call__(self, channel: Channel, answer: Any) -> None:
-        with contextlib.suppress(Unready):  # then the first response is sent
+        with contextlib.suppress(FeedUnavailable):  # then the first response is sent
             loop = asyncio.get_running_loop()
             deadline = loop.time() + self.seconds
             async with self.hub.subscribe(self.actor, self.filters) as listener:

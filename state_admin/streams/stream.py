@@ -15,7 +15,7 @@ from state_admin.models.feed_sql import FeedFilter, FeedRow, Position
 
 from . import events
 from .channel import Channel
-from .hub import Hub, Subscription, Unready
+from .hub import FeedUnavailable, Hub, Subscription
 
 _PAGE = 500
 
@@ -44,12 +44,12 @@ class ChangeStream:
             self._listener.close(why)
 
     async def run(self, channel: Channel) -> None:
-        """Stream until it is closed. Raises Unready and django.db.Error only if nothing has been
+        """Stream until it is closed. Raises FeedUnavailable and django.db.Error only if nothing has been
         sent yet."""
         channel.on_end(self.close)
         try:
             await self._stream(channel)
-        except (Unready, django.db.Error):
+        except (FeedUnavailable, django.db.Error):
             if not channel.started:
                 raise
             self.close("unavailable")

@@ -52,7 +52,7 @@ _CHANGES: Final = re.compile(
 
 
 @dataclass
-class _Line:
+class _Candidate:
     """A candidate line for the summary. Lines with higher `worth` are kept if there is too little
     room."""
 
@@ -82,7 +82,7 @@ class ExtractiveSummarizer:
         return Summary(text, self.name, "", new + old, estimate_text(text), Decimal(0))
 
 
-def _previous(text: str) -> tuple[list[_Line], list[Fact]]:
+def _previous(text: str) -> tuple[list[_Candidate], list[Fact]]:
     """The lines and facts of the previous summary; one of another summarizer is parsed as prose."""
     lines, facts, section = [], [], ""
     for line in map(str.strip, text.splitlines()):
@@ -96,14 +96,14 @@ def _previous(text: str) -> tuple[list[_Line], list[Fact]]:
         elif section != _OPEN:
             said = line.removeprefix("- ")
             found = in_prose(said) + (numbers(said) if "→" in said else [])
-            lines.append(_Line(_cut(said, MAX_CARRIED), 2.0, _EARLIER, found))
+            lines.append(_Candidate(_cut(said, MAX_CARRIED), 2.0, _EARLIER, found))
     return lines, facts
 
 
-def _lines(messages: list[dict[str, Any]]) -> list[_Line]:
-    lines: list[_Line] = []
-    calls: dict[str, _Line] = {}
-    said: _Line | None = None
+def _lines(messages: list[dict[str, Any]]) -> list[_Candidate]:
+    lines: list[_Candidate] = []
+    calls: dict[str, _Candidate] = {}
+    said: _Candidate | None = None
     for position, message in enumerate(messages, 1):
         if message.get("visibility") == "internal":
             continue
@@ -112,7 +112,7 @@ def _lines(messages: list[dict[str, Any]]) -> list[_Line]:
         if role == "tool":
             call = calls.pop(str(message.get("tool_call_id")), None)
             if call is None:
-                call = _Line(f"Tool {message.get('name') or ''}", 1.0)
+                call = _Candidate(f"Tool {message.get('name') or ''}", 1.0)
                 lines.append(call)
             _answer(call, text, newness)
             continue
@@ -127,8 +127,8 @@ def _lines(messages: list[dict[str, Any]]) -> list[_Line]:
         said.worth += 4  # the last messages show the state of the conversation
         if question := _question(said.source):
             who = said.text.partition(":")[0]
-            lines.append(_Line(f"{who} asked: {question}", 9, _OPEN))
-    lines += [_Line(f"No result yet: {line.text}", 8, _OPEN) for line in calls.values()]
+            lines.append(_Candidate(f"{who} asked: {question}", 9, _OPEN))
+    lines += [_Candidate(f"No result yet: {line.text}", 8, _OPEN) for line in calls.values()]
     if asked := [line for line in lines if line.text.startswith("User:")]:
         asked[-1].worth += 4
     return _without_repeats(lines)
@@ -144,14 +144,16 @@ def _text(content: Any) -> str:
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
-def _message_line(role: str, text: str, newness: float) -> _Line:
+def _message_line(role: str, text: str, newness: float) -> _Candidate:
     if role == "system":
         first = _condensed(ends(text), 100)
-        return _Line(f"Instructions of {len(text):,} characters, beginning: {first}", 3.0)
+        return _Candidate(f"Instructions of {len(text):,} characters, beginning: {first}", 3.0)
     text = ends(text)
     facts = in_prose(text)
     worth = {"user": 4.0, "assistant": 2.0}.get(role, 1.0) + newness + min(len(facts), 6) / 3
-    return _Line(f"{role.capitalize()}: {_condensed(text, MAX_SAID)}", worth, _LOG, facts, text)
+    return _Candidate(
+        f"{role.capitalize()}: {_condensed(text, MAX_SAID)}", worth, _LOG, facts, text
+    )
 
 
 def _question(text: str) -> str | None:
@@ -195,9 +197,9 @@ def _calls(message: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
         yield str(function.get("name", "tool")), str(call.get("id")), arguments
 
 
-def _call(name: str, arguments: Any, newness: float) -> _Line:
+def _call(name: str, arguments: Any, newness: float) -> _Candidate:
     worth = (4.0 if _CHANGES.match(name) else 2.0) + newness
-    return _Line(
+    return _Candidate(
         f"{name}({_cut(to_line(arguments or ''), MAX_FOUND // 2)})",
         worth,
         _LOG,
@@ -205,7 +207,7 @@ def _call(name: str, arguments: Any, newness: float) -> _Line:
     )
 
 
-def _answer(call: _Line, text: str, newness: float) -> None:
+def _answer(call: _Candidate, text: str, newness: float) -> None:
     found = parsed(text)
     if not text.strip() or found in ([], {}):
         call.worth -= 2
@@ -220,13 +222,13 @@ def _answer(call: _Line, text: str, newness: float) -> None:
         call.worth += 0.5
 
 
-def _without_repeats(lines: list[_Line]) -> list[_Line]:
+def _without_repeats(lines: list[_Candidate]) -> list[_Candidate]:
     """Of equal lines the last one: a repeated call with the same result adds nothing."""
     last = {line.text: line for line in lines}
     return [line for line in lines if last[line.text] is line]
 
 
-def _fitted(header: str, lines: list[_Line], facts: list[Fact], size: int) -> str:
+def _fitted(header: str, lines: list[_Candidate], facts: list[Fact], size: int) -> str:
     """At most `size` bytes: as many lines, best first, as leave room for the ids and amounts that
     they do not contain; but the lines get at least the share LEAST_LINES."""
     newest_first = [fact for line in reversed(lines) for fact in reversed(line.facts)]
@@ -268,7 +270,7 @@ def _most(count: int, fits: Callable[[int], bool]) -> int:
     return bisect_left(range(count), True, key=lambda number: not fits(number + 1))
 
 
-def _sections(header: str, lines: list[_Line]) -> str:
+def _sections(header: str, lines: list[_Candidate]) -> str:
     text = [header]
     for title in (_EARLIER, _LOG, _OPEN):
         if body := [f"- {line.text}" for line in lines if line.section == title]:

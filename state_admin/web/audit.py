@@ -56,7 +56,7 @@ class AuditFilters:
 
 
 @dataclass(frozen=True)
-class Act:
+class AuditLine:
     """One row of the audit log. `diff_url` shows what a write changed in its entry."""
 
     row: AuditRow
@@ -66,10 +66,10 @@ class Act:
 
 
 @dataclass(frozen=True)
-class Card:
+class AuditGroup:
     """The audit rows of one request that are on this page."""
 
-    acts: list[Act]
+    acts: list[AuditLine]
     url: str
 
     @property
@@ -141,27 +141,27 @@ def _moment(name: str, text: str) -> datetime:
     return moment
 
 
-def _cards(rows: Sequence[AuditRow]) -> list[Card]:
+def _cards(rows: Sequence[AuditRow]) -> list[AuditGroup]:
     """The rows grouped by request, in the order of the newest row of each."""
-    cards: dict[str, Card] = {}
+    cards: dict[str, AuditGroup] = {}
     for row in rows:
         name = row.request_id or f"row {row.pk}"
         # The rows of a request are close together, so the link starts the search near them and not
         # at the newest row.
         near = row.pk + WINDOW // 2
         url = with_query(reverse("web:audit-list"), request=row.request_id, before=near)
-        card = cards.setdefault(name, Card([], url if row.request_id else ""))
+        card = cards.setdefault(name, AuditGroup([], url if row.request_id else ""))
         card.acts.append(_act(row))
     return list(cards.values())
 
 
-def _act(row: AuditRow) -> Act:
+def _act(row: AuditRow) -> AuditLine:
     sentence = describe_change(row, row.action, row.actor_name)
     if not (row.action.startswith("entry.") and row.key and row.version):
-        return Act(row, sentence, "", "")
+        return AuditLine(row, sentence, "", "")
     between = f"{row.version - 1}..{row.version}" if row.version > 1 else ""
     history = entry_url(row.namespace, row.key, tab="history", diff=between)
-    return Act(row, sentence, reverse("web:audit-diff", args=[row.pk]), history)
+    return AuditLine(row, sentence, reverse("web:audit-diff", args=[row.pk]), history)
 
 
 @require_safe

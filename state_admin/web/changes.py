@@ -126,7 +126,7 @@ VERBS = {
 }
 
 
-class Happened(Protocol):
+class EventRow(Protocol):
     """The attributes that change rows and audit rows have in common."""
 
     @property
@@ -157,7 +157,7 @@ class ChangeSentence:
     links: list[tuple[str, str, str]] = field(default_factory=list)  # noun, name, URL
 
 
-def describe_change(row: Happened, kind: str, who: str) -> ChangeSentence:
+def describe_change(row: EventRow, kind: str, who: str) -> ChangeSentence:
     noun = kind.partition(".")[0]
     links = []
     if row.namespace and row.key:

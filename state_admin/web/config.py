@@ -29,7 +29,7 @@ from state_admin.services.config import (
     put_record,
     read_record,
 )
-from state_admin.services.conflicts import Collision, compare
+from state_admin.services.conflicts import ConflictSides, compare
 from state_admin.services.entries import Precondition
 from state_admin.services.entry_views import EntryView, is_valid, read_entry, read_past
 from state_admin.services.errors import (
@@ -394,7 +394,7 @@ def _value_at(request: Request, kind: Kind, now: EntryView, version: int) -> JSO
     return _without_secrets(kind, values.load(now.value)) if now.exists else {}
 
 
-def _conflict(request: Request, kind: Kind, collision: Collision, draft: Draft) -> HttpResponse:
+def _conflict(request: Request, kind: Kind, collision: ConflictSides, draft: Draft) -> HttpResponse:
     """The conflict page: the versions without secrets. The choices for secrets are shown again; a
     typed secret is never sent back to the browser."""
 

@@ -36,7 +36,7 @@ _LONGEST_ROUND = 40
 
 
 @dataclass(frozen=True)
-class Piece:
+class MessagePart:
     """A part of a message: a text, or a value that is shown as a tree. `name` is its place in the
     body (`content`, `content.0`, `call.1`)."""
 
@@ -58,7 +58,7 @@ class Call:
 
     id: str
     name: str
-    arguments: Piece
+    arguments: MessagePart
     gist: str
     result: ConversationItem | None = None
 
@@ -68,7 +68,7 @@ class ConversationItem:
     """A message with its parts, as the template needs it."""
 
     row: Message
-    pieces: list[Piece]
+    pieces: list[MessagePart]
     url: str
     whole_url: str
     name: str = ""
@@ -214,7 +214,7 @@ def _call(call: JSON) -> tuple[str, JSON]:
     return str(body.get("name") or "tool"), body.get("arguments")
 
 
-def _pieces(thread_id: str, row: Message, body: JSON, clip: int) -> Iterator[Piece]:
+def _pieces(thread_id: str, row: Message, body: JSON, clip: int) -> Iterator[MessagePart]:
     content = body.get("content")
     if isinstance(content, list):
         for index, block in enumerate(content):
@@ -226,7 +226,7 @@ def _pieces(thread_id: str, row: Message, body: JSON, clip: int) -> Iterator[Pie
         yield _piece(thread_id, row, "content", content, clip)
 
 
-def _piece(thread_id: str, row: Message, name: str, value: JSON, clip: int) -> Piece:
+def _piece(thread_id: str, row: Message, name: str, value: JSON, clip: int) -> MessagePart:
     kind = "text"
     if isinstance(value, dict) and isinstance(value.get("text"), str):
         value = value["text"]
@@ -235,9 +235,9 @@ def _piece(thread_id: str, row: Message, name: str, value: JSON, clip: int) -> P
     if isinstance(value, str) and (row.role == "tool" or name.startswith("call")):
         value = _parsed(value)
     if isinstance(value, str):
-        return Piece(name, kind, text=value[:clip], whole_size=len(value), tree_url="")
+        return MessagePart(name, kind, text=value[:clip], whole_size=len(value), tree_url="")
     url = thread_action_url(f"piece/{row.seq}/{name}", thread_id)
-    return Piece(name, "data", value=value, tree_url=url)
+    return MessagePart(name, "data", value=value, tree_url=url)
 
 
 def _parsed(text: str) -> JSON:

@@ -11,7 +11,7 @@ from django.http import JsonResponse, QueryDict
 from state_admin.domain import diffs, values
 from state_admin.domain.diffs import Clash, Difference
 from state_admin.domain.values import JSON, Raw
-from state_admin.services.conflicts import Collision
+from state_admin.services.conflicts import ConflictSides
 from state_admin.services.entries import check_value
 from state_admin.services.errors import BadRequest, Invalid, Problem, TooLarge
 from state_admin.services.namespaces import Definition
@@ -101,7 +101,7 @@ def answer_check(text: str, check: Callable[[], object]) -> JsonResponse:
     return JsonResponse({"message": "", "errors": []})
 
 
-def conflict_context(collision: Collision, base: int, text: str) -> dict[str, Any]:
+def conflict_context(collision: ConflictSides, base: int, text: str) -> dict[str, Any]:
     """The context of entries/conflict.html: both sides and their merge. Where both changed the same
     value, the merge has theirs, marked. There is no merge without a base version or if theirs was
     deleted. `base` is the version that was edited, `text` the user's own text."""

@@ -24,7 +24,7 @@ from state_admin.domain.numbers import read_whole
 from state_admin.models import Entry
 from state_admin.models.bulk_sql import Action
 from state_admin.services import bulk
-from state_admin.services.bulk import Done, Seen
+from state_admin.services.bulk import ChangedEntry, SelectedEntry
 from state_admin.services.errors import BadRequest, Problem
 
 from .actors import page
@@ -69,7 +69,7 @@ _INPUTS: Final = {
 
 
 @dataclass(frozen=True)
-class Order:
+class BulkAction:
     """A bulk action. It changes the selected entries (`chosen`) or, with `all`, those that match
     `filters` and were written before `seen_at`. `done`, `skipped` and `more_skipped`
     are the results of earlier requests: how many entries were changed, which were skipped, and how
@@ -79,7 +79,7 @@ class Order:
     back: str
     all: bool
     texts: Sequence[str]
-    chosen: Sequence[Seen]
+    chosen: Sequence[SelectedEntry]
     filters: EntryListFilters
     seen_at: datetime
     tag: str = ""
@@ -134,7 +134,7 @@ def entry_bulk_undo(request: Request) -> HttpResponse:
     return see_other(request, back, part="entry-browser")
 
 
-def _order(request: Request) -> Order:
+def _order(request: Request) -> BulkAction:
     post = request.POST
     action, back = post.get("action", ""), _back(post)
     if action not in _VERBS:
@@ -144,7 +144,7 @@ def _order(request: Request) -> Order:
     texts = post.getlist("entry")[:_CHUNK]
     every = "all" in post or "all" in request.GET
     filters = read_filters(QueryDict(urlsplit(back).query))
-    return Order(
+    return BulkAction(
         action=action,
         back=back,
         all=every,
@@ -162,7 +162,7 @@ def _order(request: Request) -> Order:
     )
 
 
-def _question(actor: Actor, order: Order) -> Confirm:
+def _question(actor: Actor, order: BulkAction) -> Confirm:
     if order.all:
         rows, end = find_all(actor, order.filters, _MOST_COUNTED)
         names = [f"{row.line.namespace_name}/{row.line.key}" for row in rows]
@@ -193,7 +193,7 @@ def _question(actor: Actor, order: Order) -> Confirm:
     )
 
 
-def _run(request: Request, order: Order) -> HttpResponse:
+def _run(request: Request, order: BulkAction) -> HttpResponse:
     """Change the next thousand entries. Show the progress or, at the end, the skipped entries."""
     after, late = "", []
     selected = list(order.chosen)
@@ -210,7 +210,7 @@ def _run(request: Request, order: Order) -> HttpResponse:
                     ]
                 )
             else:
-                selected.append(Seen(line.namespace_name, line.key, line.version))
+                selected.append(SelectedEntry(line.namespace_name, line.key, line.version))
     expires_at = order.seen_at + timedelta(seconds=order.ttl) if order.ttl else None
     result = bulk.change_entries(
         actor=request.actor,
@@ -247,7 +247,7 @@ def _run(request: Request, order: Order) -> HttpResponse:
     return see_other(request, order.back, part="entry-browser")
 
 
-def _undo(order: Order, done: Sequence[Done]) -> Undo | None:
+def _undo(order: BulkAction, done: Sequence[ChangedEntry]) -> Undo | None:
     if len(done) > _MOST_UNDOABLE:
         return None
     written = [
@@ -259,7 +259,7 @@ def _undo(order: Order, done: Sequence[Done]) -> Undo | None:
     return Undo(reverse("web:entry-bulk-undo"), {**fields, "entries": values.dump(written)})
 
 
-def _undelete(actor: Actor, written: Sequence[Seen]) -> int:
+def _undelete(actor: Actor, written: Sequence[SelectedEntry]) -> int:
     restored = 0
     for each in written:
         try:
@@ -270,7 +270,7 @@ def _undelete(actor: Actor, written: Sequence[Seen]) -> int:
     return restored
 
 
-def _reverse(request: Request, written: Sequence[Seen]) -> int:
+def _reverse(request: Request, written: Sequence[SelectedEntry]) -> int:
     action = request.POST.get("action", "")
     if action not in get_args(Action) or action == "delete":
         raise BadRequest("this action cannot be undone")
@@ -284,14 +284,14 @@ def _reverse(request: Request, written: Sequence[Seen]) -> int:
     return len(result.done)
 
 
-def _export(actor: Actor, order: Order) -> HttpResponseBase:
+def _export(actor: Actor, order: BulkAction) -> HttpResponseBase:
     lines = _lines(actor, order)
     response = StreamingHttpResponse(lines, content_type="application/x-ndjson")
     response["Content-Disposition"] = 'attachment; filename="entries.jsonl"'
     return response
 
 
-def _lines(actor: Actor, order: Order) -> Iterator[str]:
+def _lines(actor: Actor, order: BulkAction) -> Iterator[str]:
     if not order.all:
         yield from _written(actor, [(each.namespace, each.key) for each in order.chosen])
         return
@@ -322,16 +322,16 @@ def _written(actor: Actor, addresses: Sequence[tuple[str, str]]) -> Iterator[str
             yield values.dump(document) + "\n"
 
 
-def _read_selected(text: str) -> Seen:
+def _read_selected(text: str) -> SelectedEntry:
     number, _, address = text.partition(" ")
     namespace, _, key = address.partition("/")
     version = read_whole(number)
     if version is None or not (namespace and key):
         raise BadRequest("not an entry address")
-    return Seen(namespace, key, version)
+    return SelectedEntry(namespace, key, version)
 
 
-def _read_written(text: str) -> list[Seen]:
+def _read_written(text: str) -> list[SelectedEntry]:
     """The entries of an undo form: namespace, key, version written, and the previous expiry."""
     written = _list(text, _MOST_UNDOABLE)
     for each in written:
@@ -340,7 +340,7 @@ def _read_written(text: str) -> list[Seen]:
         if not 0 < each[2] < 10**18:
             raise BadRequest("not a version of an entry")
     return [
-        Seen(each[0], each[1], each[2], _read_time(each[3]) if each[3:] else None)
+        SelectedEntry(each[0], each[1], each[2], _read_time(each[3]) if each[3:] else None)
         for each in written
     ]
 

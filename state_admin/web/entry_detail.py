@@ -17,7 +17,7 @@ from state_admin.domain.access import Actor, Role
 from state_admin.domain.numbers import read_whole
 from state_admin.domain.scopes import scope_kind
 from state_admin.models import EntryRevision, Namespace
-from state_admin.services.access import who_reaches
+from state_admin.services.access import read_namespace_access
 from state_admin.services.blame import blame_entry
 from state_admin.services.entries import check_address
 from state_admin.services.entry_views import EntryView, read_entry, read_unregistered
@@ -126,7 +126,7 @@ def _reach(actor: Actor, namespace: str, key: str) -> dict[str, Any]:
     """Who may read the entry. Only admins get the list: the page of tokens is theirs."""
     if not actor.may(Role.ADMIN):
         return {}
-    reach = who_reaches(actor=actor, namespace=namespace)
+    reach = read_namespace_access(actor=actor, namespace=namespace)
     place = {"namespace": namespace, "key": key}
     page = reverse("web:access")
     return {

@@ -14,7 +14,7 @@ from state_admin.domain import values
 from state_admin.domain.access import Role
 from state_admin.domain.numbers import read_whole
 from state_admin.models import Namespace
-from state_admin.services.conflicts import Collision
+from state_admin.services.conflicts import ConflictSides
 from state_admin.services.entries import Precondition, check_address, check_entry, put_entry
 from state_admin.services.entry_views import EntryView, read_entry
 from state_admin.services.errors import (
@@ -197,7 +197,7 @@ def _frame(definition: Definition, now: EntryView) -> dict[str, Any]:
 
 
 def _conflict(
-    request: Request, definition: Definition, collision: Collision, draft: Draft
+    request: Request, definition: Definition, collision: ConflictSides, draft: Draft
 ) -> HttpResponse:
     """The conflict page: both sides, merged where only one of them changed a value."""
     now = collision.current

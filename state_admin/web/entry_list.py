@@ -279,7 +279,7 @@ def _line(entry: Entry) -> EntryLine:
 
 
 @dataclass(frozen=True)
-class Leaves:
+class KeyPage:
     """The first keys below the selected scope, without the scope's prefix, and the URL of the next
     ones, "" if there are none."""
 
@@ -287,7 +287,7 @@ class Leaves:
     more_url: str
 
 
-def _leaves(actor: Actor, filters: EntryListFilters) -> Leaves | None:
+def _leaves(actor: Actor, filters: EntryListFilters) -> KeyPage | None:
     """The keys below the selected scope. None if no namespace and scope are selected."""
     if not (filters.namespace and filters.scope):
         return None
@@ -300,7 +300,7 @@ def _leaves(actor: Actor, filters: EntryListFilters) -> Leaves | None:
         last = lines[_LEAVES - 1]
         filters_of_scope = EntryListFilters(namespace=filters.namespace, scope=filters.scope)
         more_url = filters_of_scope.url(after=f"{last.namespace_name}/{last.key}")
-    return Leaves(leaves, more_url)
+    return KeyPage(leaves, more_url)
 
 
 def _valid(actor: Actor, line: EntryLine) -> bool:

@@ -79,7 +79,7 @@ def cell(value: Any) -> str:
     return "" if text == "null" else text
 
 
-class _Line:
+class _LineBuffer:
     """The file object for csv.writer: returns each line instead of storing it."""
 
     def write(self, line: str) -> str:
@@ -87,7 +87,7 @@ class _Line:
 
 
 def _lines(pages: Iterable[Sequence[msgspec.Struct]], without: Sequence[str]) -> Iterator[str]:
-    writer = csv.writer(_Line())
+    writer = csv.writer(_LineBuffer())
     columns: list[str] = []
     for items in pages:
         if items and not columns:

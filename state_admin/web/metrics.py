@@ -12,7 +12,7 @@ from django.urls import path
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from state_admin.models.metrics_sql import METRICS, Figure, read_figures
+from state_admin.models.metrics_sql import METRICS, MetricSample, read_figures
 
 
 @require_safe
@@ -27,7 +27,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
     return HttpResponse(_text(read_figures()), content_type="text/plain; version=0.0.4")
 
 
-def _text(figures: list[Figure]) -> str:
+def _text(figures: list[MetricSample]) -> str:
     lines = []
     for name, each in groupby(sorted(figures), key=lambda figure: figure.name):
         help_text, label = METRICS[name]

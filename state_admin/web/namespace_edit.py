@@ -22,7 +22,11 @@ from state_admin.services.errors import (
     Problem,
     VersionConflict,
 )
-from state_admin.services.namespaces import Registered, register_namespace, unregister_namespace
+from state_admin.services.namespaces import (
+    NamespaceRegistration,
+    register_namespace,
+    unregister_namespace,
+)
 from state_admin.templatetags.json_html import pretty
 
 from . import paging
@@ -190,7 +194,7 @@ def _form(
     namespace: Namespace | None,
     form: NamespaceForm,
     *,
-    tried: Registered | None = None,
+    tried: NamespaceRegistration | None = None,
     checked: bool = False,
     problem: Problem | None = None,
     status: int = 200,

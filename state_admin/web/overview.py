@@ -50,7 +50,7 @@ _MOST = 1000
 
 
 @dataclass(frozen=True)
-class Need:
+class AttentionItem:
     """Something that requires attention: what, why, and its URL."""
 
     state: str
@@ -62,7 +62,7 @@ class Need:
 
 
 @dataclass(frozen=True)
-class Sum:
+class AttentionTotal:
     """The number of things that require attention, the age of the oldest, and the URL of their
     list."""
 
@@ -79,7 +79,7 @@ class Sum:
 
 
 @dataclass(frozen=True)
-class Holding:
+class NamespaceTotal:
     """A namespace and its approximate size."""
 
     name: str
@@ -191,7 +191,7 @@ def _of_calls(what: str, line: list[int], url: str) -> Trend:
     return Trend(f"{what.capitalize()}s in {MINUTES} minutes", f"{total:,}", line, label, url)
 
 
-def _sums(actor: Actor) -> list[Sum]:
+def _sums(actor: Actor) -> list[AttentionTotal]:
     """Tickets, stuck runs and dead letters: their number, up to a limit, and the oldest."""
     mailbox = with_query(reverse("web:mailbox"), status=DispatchStatus.DEAD.value)
     stuck = with_query(reverse("web:run-list"), status="stuck")
@@ -204,20 +204,20 @@ def _sums(actor: Actor) -> list[Sum]:
     for label, state, rows, url in sources:
         bounded = rows.order_by("pk")[: _MOST + 1]
         counted = bounded.aggregate(count=Count("pk"), oldest=Min("created_at"))
-        sums.append(Sum(label, state, counted["count"], url, counted["oldest"]))
+        sums.append(AttentionTotal(label, state, counted["count"], url, counted["oldest"]))
     return sums
 
 
-def _sum_of_failed(failed: list[Compaction]) -> Sum:
+def _sum_of_failed(failed: list[Compaction]) -> AttentionTotal:
     url = with_query(reverse("web:compaction-list"), status=CompactionStatus.FAILED.value)
     ended = [job.finished_at for job in failed if job.finished_at]
-    return Sum("failed jobs", "failed", len(failed), url, min(ended, default=None))
+    return AttentionTotal("failed jobs", "failed", len(failed), url, min(ended, default=None))
 
 
-def _dead(actor: Actor) -> list[Need]:
+def _dead(actor: Actor) -> list[AttentionItem]:
     rows = Dispatch.objects.visible_to(actor).dead().select_related("thread").order_by("-id")
     return [
-        Need(
+        AttentionItem(
             "failed",
             "dead letter",
             row.thread.public_id,
@@ -229,10 +229,10 @@ def _dead(actor: Actor) -> list[Need]:
     ]
 
 
-def _stuck(actor: Actor) -> list[Need]:
+def _stuck(actor: Actor) -> list[AttentionItem]:
     runs = Run.objects.visible_to(actor).stuck().timed().select_related("thread").order_by("id")
     return [
-        Need(
+        AttentionItem(
             "stuck",
             "stuck run",
             run.public_id,
@@ -243,10 +243,10 @@ def _stuck(actor: Actor) -> list[Need]:
     ]
 
 
-def _tickets(actor: Actor) -> list[Need]:
+def _tickets(actor: Actor) -> list[AttentionItem]:
     tickets = Ticket.objects.visible_to(actor).pending().select_related("run").order_by("id")
     return [
-        Need(
+        AttentionItem(
             "waiting",
             "waits for a decision",
             ticket.tool_name or ticket.public_id,
@@ -276,8 +276,8 @@ def _failed(actor: Actor) -> list[Compaction]:
     return needs
 
 
-def _need_of(job: Compaction) -> Need:
-    return Need(
+def _need_of(job: Compaction) -> AttentionItem:
+    return AttentionItem(
         "failed",
         "failed compaction",
         job.thread.public_id if job.thread else job.public_id,
@@ -287,7 +287,7 @@ def _need_of(job: Compaction) -> Need:
     )
 
 
-def _holdings(actor: Actor) -> tuple[list[Holding], list[Need], Sum]:
+def _holdings(actor: Actor) -> tuple[list[NamespaceTotal], list[AttentionItem], AttentionTotal]:
     """The largest namespaces; those with entries that may no longer match their schema; and the
     number of those entries."""
     names = dict(
@@ -310,10 +310,10 @@ def _holdings(actor: Actor) -> tuple[list[Holding], list[Need], Sum]:
             text = f"{size.entries:,}"
         if size.entries:
             number = max(size.entries, about) if pk in large else size.entries
-            holdings.append(Holding(names[pk], number, text, namespace_url(names[pk])))
+            holdings.append(NamespaceTotal(names[pk], number, text, namespace_url(names[pk])))
     holdings.sort(key=lambda each: (-each.entries, each.name))
     stale = [
-        Need(
+        AttentionItem(
             "",
             "older schema",
             names[pk],
@@ -327,7 +327,7 @@ def _holdings(actor: Actor) -> tuple[list[Holding], list[Need], Sum]:
     count = sum(size.stale for size in sizes.values())
     every = with_query(browser, show="invalid")
     # Each namespace is counted up to a limit. If the sum is within the limit, every count is exact.
-    invalid = Sum("with an older schema", "warn", count, every, most=_COUNTED)
+    invalid = AttentionTotal("with an older schema", "warn", count, every, most=_COUNTED)
     return holdings[:_EACH], sorted(stale, key=lambda need: need.title)[:_EACH], invalid
 
 

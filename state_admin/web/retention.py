@@ -8,7 +8,7 @@ from django.urls import path
 from django.views.decorators.http import require_http_methods, require_POST
 
 from state_admin.domain.access import Role
-from state_admin.models.retention_sql import Weight
+from state_admin.models.retention_sql import StoredSize
 from state_admin.services.errors import BadRequest
 from state_admin.services.retention import (
     pin_version,
@@ -95,7 +95,7 @@ def entry_pin(request: Request, namespace: str, key: str) -> HttpResponse:
     return see_other(request, entry_url(namespace, key, tab="history"), part="entry")
 
 
-def _share(weight: Weight, forms: str) -> str:
+def _share(weight: StoredSize, forms: str) -> str:
     """ "3 of 10 values (1.2 kB of 4.0 kB)" """
     return (
         f"{weight.rows_removed:,} of {plural(weight.rows, forms)} "

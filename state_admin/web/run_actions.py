@@ -22,7 +22,7 @@ from .paging import whole_number
 
 
 @dataclass(frozen=True)
-class Act:
+class RunAction:
     """An action on a run. `do` takes the actor, the run's id and the reason."""
 
     title: str
@@ -54,7 +54,7 @@ def _renew(actor: Actor, run_id: str, reason: str) -> Run:
 
 
 ACTS = {
-    "cancel": Act(
+    "cancel": RunAction(
         "Cancel this run?",
         "Cancel run",
         "It ends as cancelled. Its pending tickets become void, the thread is free for a new run, "
@@ -62,7 +62,7 @@ ACTS = {
         "Run cancelled",
         _cancel,
     ),
-    "fail": Act(
+    "fail": RunAction(
         "End this run as failed?",
         "End as failed",
         "It ends with an error: the reason below. Its pending tickets become void, the thread is "
@@ -70,7 +70,7 @@ ACTS = {
         "Run ended as failed",
         _fail,
     ),
-    "resume": Act(
+    "resume": RunAction(
         "Resume this run?",
         "Resume run",
         "The run continues with a new fencing token and lease, without the answers "
@@ -79,7 +79,7 @@ ACTS = {
         _resume,
         "primary",
     ),
-    "release": Act(
+    "release": RunAction(
         "Release the lease?",
         "Release lease",
         "The worker that holds the run loses its lease: commits with its fencing token are refused. "
@@ -87,7 +87,7 @@ ACTS = {
         "Lease released",
         _release,
     ),
-    "renew": Act(
+    "renew": RunAction(
         "Renew the lease?",
         "Renew lease",
         "The lease is extended by one period. Renew it only when you know that the agent still "

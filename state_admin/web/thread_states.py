@@ -63,7 +63,7 @@ class StateValue:
 
 
 @dataclass(frozen=True)
-class Listed:
+class RevisionLine:
     """A revision in the list."""
 
     row: Revision
@@ -202,7 +202,9 @@ def _listed(request: Request, thread: Thread, at: int) -> dict[str, Any]:
 
     revisions, older = paging.cut(list(rows[: LIST + 1]), LIST, lambda last: url(last.number - 1))
     return {
-        "revisions": [Listed(row, _at_url(thread.public_id, row.number)) for row in revisions],
+        "revisions": [
+            RevisionLine(row, _at_url(thread.public_id, row.number)) for row in revisions
+        ],
         "list_older_url": older,
         "list_newer_url": url(top + LIST) if top < thread.revision else "",
     }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TypeVar
 
-from state_admin.domain.boundaries import Frontier, MessageLine, Turn, Unanswered
+from state_admin.domain.boundaries import CutPoint, MessageLine, PendingToolCall, Turn
 
 T = TypeVar("T")
 
@@ -35,12 +35,12 @@ class Lines:
         return None
 
     @property
-    def unanswered(self) -> Unanswered | None:
+    def unanswered(self) -> PendingToolCall | None:
         *_, left = self._open_calls()
         first = min(((index, call) for call, (_, index) in left.items()), default=None)
-        return first and Unanswered(first[0], self._lines[first[0]].seq, first[1])
+        return first and PendingToolCall(first[0], self._lines[first[0]].seq, first[1])
 
-    def frontier(self, end: int) -> Frontier | None:
+    def find_cut_point(self, end: int) -> CutPoint | None:
         # A retained message is after the summary that covers it; a boundary must not move before
         # it.
         furthest = list(accumulate((line.seq for line in self._lines), max))
@@ -53,7 +53,7 @@ class Lines:
                 upto = self._lines[: index + 1]
                 tokens = sum(each.tokens for each in upto)
                 external = sum(each.visibility != "internal" for each in upto)
-                return Frontier(index, line.seq, line.message_id, tokens, external)
+                return CutPoint(index, line.seq, line.message_id, tokens, external)
         return None
 
     def _open_calls(self) -> list[dict[str, tuple[int, int]]]:

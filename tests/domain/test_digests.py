@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from state_admin.domain.digests import DigestLine, Sum, differences
+from state_admin.domain.digests import DigestLine, SetDigest, differences
 
 _NAMES = st.tuples(st.sampled_from(["entry", "state"]), st.integers(1, 3), st.integers(1, 3))
 _LISTS = st.dictionaries(_NAMES, st.sampled_from("abc"))
@@ -35,7 +35,7 @@ def test_differences__any_lists__are_those_of_lines_with_the_same_name(
 def test_sum__of_the_same_set__is_independent_of_the_order_of_changes(
     stay: list[bytes], pass_by: list[bytes]
 ) -> None:
-    one, other = Sum(), Sum()
+    one, other = SetDigest(), SetDigest()
     for text in stay:
         one.add(hashlib.sha256(text).digest())
     for text in pass_by:

@@ -132,7 +132,7 @@ _MANY: Any = {"schema": "{}", "mask": None, "limit": 0, "value": "[" + "{}," * 4
 
 @pytest.mark.parametrize("limited", [1 << 28], indirect=True)
 def test_isolated__more_memory_than_allowed__is_stopped(limited: isolation.Child) -> None:
-    with pytest.raises(isolation.Stopped):
+    with pytest.raises(isolation.ValidationLimitExceeded):
         limited.ask(_MANY)
 
 

@@ -17,7 +17,7 @@ from state_admin.domain.schema_costs import measure
 from state_admin.domain.schema_faults import (
     MAX_STEPS,
     SHOWN,
-    Walk,
+    FaultSearch,
     compile_validator,
     message_of,
     shorten,
@@ -87,7 +87,7 @@ _schemas = st.builds(
 
 
 def walk(schema: Any, value: Any, limit: int = 1_000, steps: int = MAX_STEPS) -> list[Fault]:
-    return Walk(schema, measure(schema), None, steps).faults(value, limit)
+    return FaultSearch(schema, measure(schema), None, steps).faults(value, limit)
 
 
 @given(_schemas, _values)
@@ -207,7 +207,7 @@ def test_walk__masked__shows_no_value() -> None:
         "minProperties": 9,
     }
     value = {"a": "canary", "b": "canary"}
-    found = Walk(schema, measure(schema), "the value", MAX_STEPS).faults(value, 20)
+    found = FaultSearch(schema, measure(schema), "the value", MAX_STEPS).faults(value, 20)
     assert len(found) == 5
     assert "canary" not in str(found)
 

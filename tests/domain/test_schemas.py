@@ -229,12 +229,12 @@ def count_walks(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """One item for each search that did not use the library's list of all errors."""
     walks: list[object] = []
 
-    class Counted(schema_faults.Walk):
+    class Counted(schema_faults.FaultSearch):
         def faults(self, value: object, limit: int) -> list[Fault]:
             walks.append(value)
             return super().faults(value, limit)
 
-    monkeypatch.setattr(schemas, "Walk", Counted)
+    monkeypatch.setattr(schemas, "FaultSearch", Counted)
     return walks
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from project.bodies import Bodies, Body, Client, Ledger, Limits
+from project.bodies import Bodies, Body, BodyBudget, Client, Limits
 from state_admin.services.errors import (
     Problem,
     TooLarge,
@@ -113,7 +113,7 @@ def test_bodies__of_one_address__are_limited_to_its_share(patient: Running, head
 
 
 def test_ledger__many_addresses__leave_half_to_tokens() -> None:
-    ledger = Ledger(Limits(one=10, total=80))
+    ledger = BodyBudget(Limits(one=10, total=80))
     for number in range(4):
         ledger.charge(Client(f"10.0.0.{number}", has_token=False), 10)
     with pytest.raises(Unavailable):
@@ -134,7 +134,7 @@ def test_ledger__many_addresses__leave_half_to_tokens() -> None:
 
 
 def test_ledger__body_larger_than_a_quarter__one_is_accepted() -> None:
-    ledger = Ledger(Limits(one=100, total=80))
+    ledger = BodyBudget(Limits(one=100, total=80))
     ledger.charge(Client("10.0.0.1", has_token=False), 100)
     with pytest.raises(Unavailable):
         ledger.charge(Client("token:1", has_token=True), 1)

@@ -18,7 +18,7 @@ from state_admin.protocols.following import ThreadStream
 from state_admin.services.errors import NotFound
 from state_admin.services.listeners import CLOSED
 from state_admin.streams import events
-from state_admin.streams.hub import Subscription, Unready
+from state_admin.streams.hub import FeedUnavailable, Subscription
 from tests.loops import run
 
 ACTOR = Actor(kind="token", id="1", name="x", workspace_id=1, role=Role.VIEWER)
@@ -40,7 +40,7 @@ class Hub:
     @contextlib.asynccontextmanager
     async def subscribe(self, *_: Any) -> AsyncIterator[Subscription]:
         if self.missing:
-            raise Unready
+            raise FeedUnavailable
         yield self.listener
 
     def reached(self, workspace_id: int) -> tuple[Position, datetime]:
@@ -68,7 +68,7 @@ class Channel:
         self.finished = True
 
 
-class Teller:
+class ThreadEncoder:
     def __init__(self, told_before_over: int = 99) -> None:
         self.over, self.left, self.seen = False, told_before_over, []
 
@@ -86,27 +86,27 @@ class Teller:
         return f"closed: {why}\n".encode()
 
 
-def follow(hub: Hub, channel: Channel, teller: Any, after: Position | None = None) -> None:
-    stream = ThreadStream(hub, ACTOR, "t1", teller, after)  # type: ignore[arg-type]
+def follow(hub: Hub, channel: Channel, encoder: Any, after: Position | None = None) -> None:
+    stream = ThreadStream(hub, ACTOR, "t1", encoder, after)  # type: ignore[arg-type]
     run(stream.run(channel))  # type: ignore[arg-type]
 
 
 def test_stream__slow_client__is_disconnected_with_the_reason() -> None:
     hub = Hub(room=3)
     channel = Channel(lambda part: hub.listener.offer([row(n) for n in range(1, 5)]))
-    teller = Teller()
-    follow(hub, channel, teller)
+    encoder = ThreadEncoder()
+    follow(hub, channel, encoder)
     assert channel.parts[-1] == b"closed: slow\n"
-    assert (channel.finished, teller.seen) == (True, [])
+    assert (channel.finished, encoder.seen) == (True, [])
 
 
 def test_stream__changes_during_a_send__are_encoded_together() -> None:
     hub = Hub(room=9)
     batches = iter([[row(1)], [row(2), row(3)]])
     channel = Channel(lambda part: hub.listener.offer(next(batches, [])))
-    teller = Teller(told_before_over=2)
-    follow(hub, channel, teller)
-    assert teller.seen == [[1], [2, 3]]
+    encoder = ThreadEncoder(told_before_over=2)
+    follow(hub, channel, encoder)
+    assert encoder.seen == [[1], [2, 3]]
     assert channel.finished
     assert not any(part.startswith(b"closed") for part in channel.parts)
 
@@ -114,7 +114,7 @@ def test_stream__changes_during_a_send__are_encoded_together() -> None:
 def test_stream__ids__follow_the_events_they_cover() -> None:
     hub = Hub()
     channel = Channel(lambda part: hub.listener.offer([row(1)]))
-    follow(hub, channel, Teller(told_before_over=1))
+    follow(hub, channel, ThreadEncoder(told_before_over=1))
     first, second = channel.parts
     assert first.startswith(b"begin\nretry: ")
     assert second.startswith(b"news\nid: ")
@@ -125,11 +125,11 @@ def test_stream__change_before_the_position__is_not_sent_again() -> None:
     rows = iter([[row(5)], [row(6)]])
     channel = Channel(lambda part: hub.listener.offer(next(rows, [])))
     hub.listener.offer([row(4)])
-    teller = Teller(told_before_over=1)
+    encoder = ThreadEncoder(told_before_over=1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(following, "missed", lambda *_: [])
-        follow(hub, channel, teller, Position(5, 5))
-    assert teller.seen == [[6]]
+        follow(hub, channel, encoder, Position(5, 5))
+    assert encoder.seen == [[6]]
 
 
 def test_stream__silence__sends_a_heartbeat_with_an_id(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +141,7 @@ def test_stream__silence__sends_a_heartbeat_with_an_id(monkeypatch: pytest.Monke
             channel.end("gone")
 
     channel = Channel(leave)
-    follow(hub, channel, Teller())
+    follow(hub, channel, ThreadEncoder())
     assert b"\nid: " in channel.parts[1]
     assert not channel.finished  # no client is connected
 
@@ -149,7 +149,7 @@ def test_stream__silence__sends_a_heartbeat_with_an_id(monkeypatch: pytest.Monke
 @pytest.mark.parametrize("why", ["draining", "unauthenticated"])
 def test_stream__closed_by_the_server__sends_the_reason(why: str) -> None:
     channel = Channel(lambda part: channel.end(why))
-    follow(Hub(), channel, Teller())
+    follow(Hub(), channel, ThreadEncoder())
     assert channel.parts[-1] == f"closed: {why}\n".encode()
 
 
@@ -157,11 +157,11 @@ def test_stream__thread_deleted_before_the_first_event__raises() -> None:
     def gone(missed: Any) -> bytes:
         raise NotFound("thread not found: t1")
 
-    teller = SimpleNamespace(over=False, begin=gone)
+    encoder = SimpleNamespace(over=False, begin=gone)
     with pytest.raises(NotFound):
-        follow(Hub(), Channel(), teller)
+        follow(Hub(), Channel(), encoder)
 
 
 def test_stream__database_unavailable_before_the_first_event__raises() -> None:
-    with pytest.raises(Unready):
-        follow(Hub(missing=True), Channel(), Teller())
+    with pytest.raises(FeedUnavailable):
+        follow(Hub(missing=True), Channel(), ThreadEncoder())

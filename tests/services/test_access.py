@@ -64,17 +64,17 @@ def test_who_reaches__namespace__lists_members_by_role_and_permitted_tokens(
         tokens.create_token(actor=alice.actor, name=name, role=Role.VIEWER, namespaces=globs)
     tokens.revoke_token(actor=alice.actor, token_id=newest())
     tokens.create_token(actor=mallory.actor, name="foreign", role=Role.ADMIN)
-    reach = access.who_reaches(actor=alice.actor, namespace="team_a")
+    reach = access.read_namespace_access(actor=alice.actor, namespace="team_a")
     assert reach.members == {Role.ADMIN: 1, Role.VIEWER: 1}
     assert [token.name for token in reach.tokens] == ["team", "all"]
     assert not reach.partly
     with pytest.raises(Forbidden):
-        access.who_reaches(actor=bob.actor, namespace="team_a")
+        access.read_namespace_access(actor=bob.actor, namespace="team_a")
 
 
 def test_who_reaches__more_than_the_limit__reports_it(
     alice: Person, bob: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(access, "MOST", 1)
-    reach = access.who_reaches(actor=alice.actor, namespace="n")
+    reach = access.read_namespace_access(actor=alice.actor, namespace="n")
     assert (reach.members, len(reach.tokens), reach.partly) == ({Role.ADMIN: 1}, 1, True)

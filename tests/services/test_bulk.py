@@ -10,7 +10,7 @@ from state_admin.domain.config import Kind
 from state_admin.models import AuditRow, Change, EntryRevision
 from state_admin.models.browsing import EntryFilter, entry_page
 from state_admin.services import bulk, config
-from state_admin.services.bulk import Done, Seen, Skipped
+from state_admin.services.bulk import ChangedEntry, SelectedEntry, SkippedEntry
 from state_admin.services.entry_views import read_entry
 from state_admin.services.errors import Forbidden, Invalid
 from state_admin.services.namespaces import unregister_namespace
@@ -20,11 +20,11 @@ from .racing import race
 
 
 @pytest.fixture
-def seen(alice: Person) -> list[Seen]:
+def seen(alice: Person) -> list[SelectedEntry]:
     make_namespace(alice.actor, "n")
     for key in ("a", "b", "c"):
         put(alice.actor, "n", key, {"of": key}, tags=["old"])
-    return [Seen("n", key, 1) for key in ("c", "a", "b")]
+    return [SelectedEntry("n", key, 1) for key in ("c", "a", "b")]
 
 
 def tags(alice: Person) -> dict[str, list[str]]:
@@ -32,12 +32,12 @@ def tags(alice: Person) -> dict[str, list[str]]:
 
 
 def test_tag__many__keeps_values_and_writes_history_audit_and_feed(
-    alice: Person, seen: list[Seen]
+    alice: Person, seen: list[SelectedEntry]
 ) -> None:
     changes = Change.objects.count()
     made = bulk.change_entries(actor=alice.actor, action="tag", seen=seen, tag="vip", reason="why")
     assert made.skipped == []
-    assert made.done == [Done("n", key, 2, None) for key in ("a", "b", "c")]
+    assert made.done == [ChangedEntry("n", key, 2, None) for key in ("a", "b", "c")]
     assert tags(alice) == {key: ["old", "vip"] for key in ("a", "b", "c")}
     now = read_entry(actor=alice.actor, namespace="n", key="a")
     assert (now.value, now.version) == ('{"of": "a"}', 2)
@@ -48,36 +48,47 @@ def test_tag__many__keeps_values_and_writes_history_audit_and_feed(
 
 
 def test_change__written_since_deleted_or_unchanged__is_skipped_with_the_reason(
-    alice: Person, seen: list[Seen]
+    alice: Person, seen: list[SelectedEntry]
 ) -> None:
     put(alice.actor, "n", "a", "newer")
     put(alice.actor, "n", "b", "x", tags=["vip"])
-    asked = [Seen("n", "a", 1), Seen("n", "b", 2), Seen("n", "no", 1), Seen("no", "a", 1)]
+    asked = [
+        SelectedEntry("n", "a", 1),
+        SelectedEntry("n", "b", 2),
+        SelectedEntry("n", "no", 1),
+        SelectedEntry("no", "a", 1),
+    ]
     made = bulk.change_entries(actor=alice.actor, action="tag", seen=asked, tag="vip")
     assert made.done == []
     assert sorted(made.skipped) == [
-        Skipped("n", "a", "alice wrote version 2 in the meantime"),
-        Skipped("n", "b", "no change needed"),
-        Skipped("n", "no", "the entry no longer exists"),
-        Skipped("no", "a", "the entry no longer exists"),
+        SkippedEntry("n", "a", "alice wrote version 2 in the meantime"),
+        SkippedEntry("n", "b", "no change needed"),
+        SkippedEntry("n", "no", "the entry no longer exists"),
+        SkippedEntry("no", "a", "the entry no longer exists"),
     ]
 
 
-def test_untag__then_expire__returns_the_previous_expiry(alice: Person, seen: list[Seen]) -> None:
+def test_untag__then_expire__returns_the_previous_expiry(
+    alice: Person, seen: list[SelectedEntry]
+) -> None:
     bulk.change_entries(actor=alice.actor, action="untag", seen=seen, tag="old")
     assert tags(alice)["b"] == []
     until = datetime.now(UTC) + timedelta(hours=1)
-    asked = [Seen("n", "b", 2, until)]
+    asked = [SelectedEntry("n", "b", 2, until)]
     assert bulk.change_entries(actor=alice.actor, action="expire", seen=asked).done[0][3] is None
-    back = bulk.change_entries(actor=alice.actor, action="expire", seen=[Seen("n", "b", 3)])
+    back = bulk.change_entries(
+        actor=alice.actor, action="expire", seen=[SelectedEntry("n", "b", 3)]
+    )
     assert back.done[0].expired_at == until
     assert read_entry(actor=alice.actor, namespace="n", key="b").expires_at is None
 
 
-def test_delete__orphans__are_deleted_but_not_tagged(alice: Person, seen: list[Seen]) -> None:
+def test_delete__orphans__are_deleted_but_not_tagged(
+    alice: Person, seen: list[SelectedEntry]
+) -> None:
     unregister_namespace(actor=alice.actor, name="n", entries="retain")
     refused = bulk.change_entries(actor=alice.actor, action="tag", seen=seen[:1], tag="vip")
-    assert refused.skipped == [Skipped("n", "c", "its namespace is not registered")]
+    assert refused.skipped == [SkippedEntry("n", "c", "its namespace is not registered")]
     made = bulk.change_entries(actor=alice.actor, action="delete", seen=seen)
     assert len(made.done) == 3
     assert entry_page(alice.actor, EntryFilter(), limit=9) == []
@@ -85,14 +96,14 @@ def test_delete__orphans__are_deleted_but_not_tagged(alice: Person, seen: list[S
 
 def test_change__config_record__is_skipped(alice: Person) -> None:
     make_record(alice.actor, "providers", "openai", {"adapter": "openai"})
-    asked = [Seen("config.providers", "openai", 1)]
+    asked = [SelectedEntry("config.providers", "openai", 1)]
     made = bulk.change_entries(actor=alice.actor, action="delete", seen=asked)
-    assert made.skipped == [Skipped("config.providers", "openai", "its namespace is reserved")]
+    assert made.skipped == [SkippedEntry("config.providers", "openai", "its namespace is reserved")]
     assert config.read_record(actor=alice.actor, kind=Kind.PROVIDERS, identity="openai").exists
 
 
 def test_change__viewer_and_non_member__change_nothing(
-    alice: Person, bob: Person, mallory: Person, seen: list[Seen]
+    alice: Person, bob: Person, mallory: Person, seen: list[SelectedEntry]
 ) -> None:
     with pytest.raises(Forbidden):
         bulk.change_entries(actor=bob.actor, action="delete", seen=seen)
@@ -102,7 +113,7 @@ def test_change__viewer_and_non_member__change_nothing(
 
 
 @pytest.mark.parametrize("tag", ["", "x" * 65, "a\0"])
-def test_tag__invalid__is_refused(tag: str, alice: Person, seen: list[Seen]) -> None:
+def test_tag__invalid__is_refused(tag: str, alice: Person, seen: list[SelectedEntry]) -> None:
     with pytest.raises(Invalid, match="1 to 64"):
         bulk.change_entries(actor=alice.actor, action="tag", seen=seen, tag=tag)
 
@@ -110,8 +121,10 @@ def test_tag__invalid__is_refused(tag: str, alice: Person, seen: list[Seen]) -> 
 def test_tag__beyond_the_limit__is_skipped(alice: Person) -> None:
     make_namespace(alice.actor, "n")
     put(alice.actor, "n", "a", 1, tags=[str(number) for number in range(bulk.MOST_TAGS)])
-    made = bulk.change_entries(actor=alice.actor, action="tag", seen=[Seen("n", "a", 1)], tag="x")
-    assert made.skipped == [Skipped("n", "a", "the entry already has the maximum of 32 tags")]
+    made = bulk.change_entries(
+        actor=alice.actor, action="tag", seen=[SelectedEntry("n", "a", 1)], tag="x"
+    )
+    assert made.skipped == [SkippedEntry("n", "a", "the entry already has the maximum of 32 tags")]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -122,7 +135,7 @@ def test_change__two_concurrent_in_different_order__each_entry_has_one_winner(
     keys = [f"k{number}" for number in range(30)]
     for key in keys:
         put(alice.actor, "n", key, 1)
-    seen = [Seen("n", key, 1) for key in keys]
+    seen = [SelectedEntry("n", key, 1) for key in keys]
     tagged, deleted = race(
         [
             lambda: bulk.change_entries(actor=alice.actor, action="tag", seen=seen, tag="x"),

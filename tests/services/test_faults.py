@@ -100,10 +100,10 @@ WORKS: dict[str, Work] = {
     "delete": lambda a: entries.delete_entry(actor=a, namespace="notes", key="k"),
     "restore": lambda a: entries.restore_entry(actor=a, namespace="notes", key="k", version=1),
     "bulk tag": lambda a: bulk.change_entries(
-        actor=a, action="tag", seen=[bulk.Seen("notes", "k", 1)], tag="x"
+        actor=a, action="tag", seen=[bulk.SelectedEntry("notes", "k", 1)], tag="x"
     ),
     "bulk delete": lambda a: bulk.change_entries(
-        actor=a, action="delete", seen=[bulk.Seen("notes", "k", 1)]
+        actor=a, action="delete", seen=[bulk.SelectedEntry("notes", "k", 1)]
     ),
     "share view": lambda a: saved_views.save_view(
         actor=a, page=ViewPage.RUNS, name="v", query="status=done", shared=True

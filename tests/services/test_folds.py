@@ -90,7 +90,7 @@ def test_plan__any_messages_and_summary__is_the_same_in_the_database_as_over_a_l
     assert (there.count, there.tokens, there.turn) == (here.count, here.tokens, here.turn)
     assert there.unanswered == here.unanswered
     for end in range(here.count + 1):
-        assert there.frontier(end) == here.frontier(end)
+        assert there.find_cut_point(end) == here.find_cut_point(end)
     policy = Policy(
         raw_suffix_messages=suffix,
         min_recent_messages=recent,
@@ -169,7 +169,7 @@ def test_plan__many_summarized_messages__reads_only_later_ones(
     assert found.count == 41
     place = {**found._place, "end": 30}
     with connection.cursor() as cursor:
-        for statement in (folds_sql._MEASURE, folds_sql._FRONTIER):
+        for statement in (folds_sql._MEASURE, folds_sql._CUT_POINT):
             cursor.execute("EXPLAIN " + statement, place)
             planned = "\n".join(row[0] for row in cursor.fetchall())
             assert "Seq Scan on messages" not in planned

@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from state_admin.models import AuditRow, Entry, Namespace, NamespaceVersion
 from state_admin.services import namespaces, plugins
 from state_admin.services.errors import Conflict, Invalid, VersionConflict
-from state_admin.services.namespaces import Registered
+from state_admin.services.namespaces import NamespaceRegistration
 from tests.builders import Person, put, raw
 from tests.patience import PATIENCE
 from tests.project.running import wait_for
@@ -25,7 +25,9 @@ OBJECT = {"type": "object"}
 TEXT = {"type": "string"}
 
 
-def register(person: Person, schema: Any = None, default: Any = None, **fields: Any) -> Registered:
+def register(
+    person: Person, schema: Any = None, default: Any = None, **fields: Any
+) -> NamespaceRegistration:
     return namespaces.register_namespace(
         actor=person.actor, name="notes", schema=raw(schema or {}), default=raw(default), **fields
     )
@@ -204,7 +206,7 @@ def test_accept__workers_start_at_once__one_definition_is_registered_and_all_suc
 ) -> None:
     schemas = [{**GOAL, "properties": {"goal": TEXT, f"new{n}": {}}} for n in range(8)]
 
-    def start(schema: Any) -> Registered:
+    def start(schema: Any) -> NamespaceRegistration:
         return namespaces.ensure_namespace(
             actor=alice.actor, name="notes", schema=raw(schema), default=raw({})
         )

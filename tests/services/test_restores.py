@@ -12,7 +12,7 @@ from state_admin.domain.scopes import ScopeKind
 from state_admin.models import AuditRow, Change, Entry, EntryRevision, Namespace
 from state_admin.services import entries, namespaces, restores
 from state_admin.services.errors import BadRequest, Forbidden, Invalid, NotRegistered
-from state_admin.services.restores import Restored, restore_entries
+from state_admin.services.restores import RestoreResult, restore_entries
 from tests.builders import Person, make_namespace, make_token, put
 from tests.services.racing import race
 
@@ -32,7 +32,7 @@ def state(namespace: str = "notes") -> dict[str, str | None]:
     return dict(rows.values_list("key", "value"))
 
 
-def steps(report: Restored) -> list[tuple[str, str]]:
+def steps(report: RestoreResult) -> list[tuple[str, str]]:
     return [(step.key, step.action) for step in report.first]
 
 
@@ -75,7 +75,7 @@ def test_restore__namespace_to_a_time__has_a_preview_and_creates_versions(
     ]
     assert (Change.objects.count(), AuditRow.objects.count()) == (trail[0] + 3, trail[1] + 3)
     again = restore_entries(actor=alice.actor, at=moment, namespace="notes")
-    assert again == Restored()
+    assert again == RestoreResult()
 
 
 def test_restore__and_back_again__is_unchanged(alice: Person, moment: datetime) -> None:

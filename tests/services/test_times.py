@@ -12,7 +12,7 @@ from django.db import connection, connections, transaction
 
 from state_admin.models import Entry, EntryRevision
 from state_admin.services import bulk, clearing, entries, entry_views, redactions, restores
-from state_admin.services.bulk import Seen
+from state_admin.services.bulk import SelectedEntry
 from state_admin.services.entries import Precondition
 from tests.builders import Person, make_namespace, put, raw
 from tests.patience import PATIENCE
@@ -39,7 +39,7 @@ def put_at_version(person: Person) -> Any:
 
 
 def tag(person: Person) -> Any:
-    seen = [Seen("notes", "k", version(person))]
+    seen = [SelectedEntry("notes", "k", version(person))]
     return bulk.change_entries(actor=person.actor, action="tag", seen=seen, tag="t")
 
 

@@ -92,13 +92,13 @@ def test_refusal__deep_in_a_recursive_schema__takes_few_steps(
 ) -> None:
     walks = []
 
-    class Counted(schemas.Walk):
+    class Counted(schemas.FaultSearch):
         def faults(self, value: Any, limit: int) -> Any:
             found = super().faults(value, limit)
             walks.append(schemas.MAX_STEPS - self._steps)
             return found
 
-    monkeypatch.setattr(schemas, "Walk", Counted)
+    monkeypatch.setattr(schemas, "FaultSearch", Counted)
     with pytest.raises(Invalid) as refused:
         work(alice)
     (error,) = refused.value.data["errors"]

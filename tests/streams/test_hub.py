@@ -13,7 +13,7 @@ from project.postgres.aio import connect
 from state_admin.domain.access import Actor, Role
 from state_admin.models import feed_sql
 from state_admin.models.feed_sql import FeedFilter, FeedRow, Position
-from state_admin.streams.hub import Hub, Subscription, Unready
+from state_admin.streams.hub import FeedUnavailable, Hub, Subscription
 from tests.builders import Person
 from tests.loops import run
 
@@ -273,7 +273,7 @@ def test_hub__database_unavailable__subscription_is_refused(
         raise psycopg.OperationalError("down")
 
     async def scene() -> None:
-        with pytest.raises(Unready):
+        with pytest.raises(FeedUnavailable):
             async with Hub(never).subscribe(alice.actor, EVERYTHING):
                 pass
 

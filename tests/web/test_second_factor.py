@@ -487,7 +487,7 @@ def test_rotate__imported_codes__are_re_encrypted(
     with_password: Person, secret: str, settings: Settings
 ) -> None:
     """As allauth stores those imported from another system."""
-    sealing = second_factors.Sealing()
+    sealing = second_factors.EncryptingAdapter()
     Authenticator.objects.filter(type="recovery_codes").update(
         data={"migrated_codes": [sealing.encrypt("12345678"), sealing.encrypt("87654321")]}
     )

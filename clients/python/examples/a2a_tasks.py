@@ -28,7 +28,7 @@ CARD = AgentCard(
 )
 
 
-class Booker(AgentExecutor):
+class BookingAgent(AgentExecutor):
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
         task = context.current_task
         if task is None:
@@ -51,7 +51,9 @@ async def say(text: str, task: Task | None = None) -> Task:
     if task is not None:
         message.task_id, message.context_id = task.id, task.context_id
     async with CommonholdTaskStore() as store:
-        handler = DefaultRequestHandler(agent_executor=Booker(), task_store=store, agent_card=CARD)
+        handler = DefaultRequestHandler(
+            agent_executor=BookingAgent(), task_store=store, agent_card=CARD
+        )
         app = Starlette(routes=create_jsonrpc_routes(handler, "/"))
         http = httpx.AsyncClient(transport=httpx.ASGITransport(app=app))
         client = ClientFactory(ClientConfig(httpx_client=http, streaming=False)).create(CARD)

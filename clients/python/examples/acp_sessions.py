@@ -24,7 +24,7 @@ from acp import (
 )
 
 
-class Forgetful(Agent):
+class StatelessAgent(Agent):
     conn: Any
 
     def on_connect(self, conn: Any) -> None:
@@ -70,4 +70,4 @@ async def main() -> None:
     sys.stdout.write(f"heard again: {' / '.join(editor.heard)}\n")
 
 
-asyncio.run(run_agent(Forgetful()) if "agent" in sys.argv else main())
+asyncio.run(run_agent(StatelessAgent()) if "agent" in sys.argv else main())

@@ -15,7 +15,7 @@ from google.adk.runners import Runner
 from google.genai import types
 
 
-class Booker(BaseAgent):
+class BookingAgent(BaseAgent):
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         trips = ctx.session.state.get("user:trips", 0) + 1
         yield Event(
@@ -30,7 +30,9 @@ async def main() -> None:
     user = f"user-{uuid.uuid4()}"
     for _ in range(2):  # as if in two processes
         async with CommonholdSessionService() as service:
-            runner = Runner(app_name="travel", agent=Booker(name="booker"), session_service=service)
+            runner = Runner(
+                app_name="travel", agent=BookingAgent(name="booker"), session_service=service
+            )
             session = await service.create_session(app_name="travel", user_id=user)
             book = types.Content(role="user", parts=[types.Part(text="Book it.")])
             async for _ in runner.run_async(user_id=user, session_id=session.id, new_message=book):

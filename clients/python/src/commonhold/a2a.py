@@ -41,7 +41,7 @@ _ENDED = frozenset({"COMPLETED", "FAILED", "CANCELED", "REJECTED"})
 
 
 @dataclass(frozen=True)
-class _Held:
+class _StoredTask:
     """A task as it is stored, None where there is none, at a revision of its thread."""
 
     document: dict[str, Any] | None
@@ -52,8 +52,8 @@ class _Held:
         return self.document is not None and _state_in(self.document) in _ENDED
 
 
-class _Tasks:
-    """What both stores are made of."""
+class _TaskStore:
+    """The methods that both task stores share."""
 
     def __init__(
         self,
@@ -107,18 +107,18 @@ class _Tasks:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def _held(self, task_id: str, context: ServerCallContext) -> _Held:
+    async def _held(self, task_id: str, context: ServerCallContext) -> _StoredTask:
         return await self._read(_thread_of(self._owner_of(context), task_id))
 
-    async def _read(self, thread_id: str) -> _Held:
+    async def _read(self, thread_id: str) -> _StoredTask:
         try:
             found = await self._state.threads.state(thread_id)
         except NotFound:
-            return _Held(None, 0)
-        return _Held(found.extensions.get(_KEY), found.revision)
+            return _StoredTask(None, 0)
+        return _StoredTask(found.extensions.get(_KEY), found.revision)
 
     async def _write(
-        self, task: Task, context: ServerCallContext, held: _Held, base_revision: int
+        self, task: Task, context: ServerCallContext, held: _StoredTask, base_revision: int
     ) -> int:
         """The revision that the task has now. Raises RevisionConflict: it has changed since base."""
         owner = self._owner_of(context)
@@ -176,7 +176,7 @@ class _Tasks:
                 raise
 
 
-class CommonholdTaskStore(_Tasks, TaskStore):  # type: ignore[misc]  # Any without the SDK
+class CommonholdTaskStore(_TaskStore, TaskStore):  # type: ignore[misc]  # Any without the SDK
     """`state`: a client to share; without one, the store makes its own from the environment, and
     `close` (or `async with`) closes it. `agent_id`: whose runs the tasks are. Owners (users of the
     agent) see their own tasks only."""
@@ -196,7 +196,7 @@ class CommonholdTaskStore(_Tasks, TaskStore):  # type: ignore[misc]  # Any witho
         return None if held.document is None else _task_of(held.document)
 
 
-class VersionedCommonholdTaskStore(_Tasks, VersionedTaskStore):  # type: ignore[misc]
+class VersionedCommonholdTaskStore(_TaskStore, VersionedTaskStore):  # type: ignore[misc]
     """The same, for several replicas of one agent: of two that save the same version of a task one is
     refused with ConcurrentTaskModificationError."""
 

@@ -25,7 +25,7 @@ from commonhold.keys import Profile, name_of
 from commonhold.problems import NotRegistered, VersionConflict
 
 
-class _Local:
+class _LocalBackend:
     """Everything but where the records are. `_locked` guards a read and the write that follows."""
 
     def __init__(self) -> None:
@@ -140,7 +140,7 @@ def _scope_kind(key: str) -> str:
     return start if start in kinds else "custom"
 
 
-class MemoryBackend(_Local):
+class MemoryBackend(_LocalBackend):
     """Until the process ends. Threads may share one."""
 
     def __init__(self) -> None:
@@ -161,7 +161,7 @@ class MemoryBackend(_Local):
         self._records.setdefault(namespace, {})[key] = record
 
 
-class FileBackend(_Local):
+class FileBackend(_LocalBackend):
     """One JSON file per entry, replaced whole. Threads and, where the system has flock, processes
     may share a folder. Names of files are derived so that no two keys meet and none leaves it."""
 

@@ -24,7 +24,7 @@ HEARTBEAT_TIMEOUT = 40.0
 _TRY_AGAIN = frozenset({429, 500, 502, 503, 504})
 
 
-class _Ended(Exception):
+class _StreamEnded(Exception):
     """A stream that ended before it began."""
 
 
@@ -152,7 +152,7 @@ class Watch:
                             self._feed.opened()
                             return
                     self.close()
-                    pause = self._feed.failed(_Ended())
+                    pause = self._feed.failed(_StreamEnded())
                 else:
                     reply = Reply(answer.status_code, answer.headers, answer.read())
                     answer.close()
@@ -231,7 +231,7 @@ class AsyncWatch:
                             self._feed.opened()
                             return
                     await self.close()
-                    pause = self._feed.failed(_Ended())
+                    pause = self._feed.failed(_StreamEnded())
                 else:
                     reply = Reply(answer.status_code, answer.headers, await answer.aread())
                     await answer.aclose()

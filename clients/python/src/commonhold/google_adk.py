@@ -45,7 +45,7 @@ _BATCH = 1000
 
 
 @dataclass(frozen=True)
-class _Place:
+class _SessionAddress:
     """Where a session and its state are."""
 
     app: str
@@ -72,7 +72,7 @@ class _Place:
 
 
 @dataclass(frozen=True)
-class _Marker:
+class _SessionPosition:
     """What a session object was read from: versions of state by scope, messages of the thread."""
 
     versions: dict[Scope, int]
@@ -113,7 +113,7 @@ class CommonholdSessionService(BaseSessionService):  # type: ignore[misc]  # Any
     ) -> Session:
         """Raises AlreadyExistsError."""
         session_id = (session_id or "").strip() or random_id()
-        place = _Place(app_name, user_id, session_id)
+        place = _SessionAddress(app_name, user_id, session_id)
         # The nonce tells a session that is there already from our own attempt a moment ago.
         facts = {"app_name": app_name, "user_id": user_id, "session_id": session_id}
         metadata = {_MEMBER: {**facts, "nonce": random_id()}}
@@ -135,7 +135,7 @@ class CommonholdSessionService(BaseSessionService):  # type: ignore[misc]  # Any
         session_id: str,
         config: GetSessionConfig | None = None,
     ) -> Session | None:
-        place = _Place(app_name, user_id, session_id.strip())
+        place = _SessionAddress(app_name, user_id, session_id.strip())
         try:
             thread = await self._state.threads.get(place.thread)
         except NotFound:
@@ -164,12 +164,14 @@ class CommonholdSessionService(BaseSessionService):  # type: ignore[misc]  # Any
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
         """Needs the role admin: events and session state go with the thread."""
         try:
-            await self._state.threads.delete(_Place(app_name, user_id, session_id.strip()).thread)
+            await self._state.threads.delete(
+                _SessionAddress(app_name, user_id, session_id.strip()).thread
+            )
         except NotFound:
             return
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
-        address = _Place(app_name, user_id, "").address("user")
+        address = _SessionAddress(app_name, user_id, "").address("user")
         (entry,) = await self._batch([{"op": "get", **address}])
         return dict(entry.value)
 
@@ -183,12 +185,12 @@ class CommonholdSessionService(BaseSessionService):  # type: ignore[misc]  # Any
             return event
         self._apply_temp_state(session, event)
         event = self._trim_temp_delta_state(event)
-        place = _Place(session.app_name, session.user_id, session.id)
+        place = _SessionAddress(session.app_name, session.user_id, session.id)
         turn = (asyncio.get_running_loop(), place)
         async with self._locks.setdefault(turn, asyncio.Lock()):
             return await self._append(place, session, event)
 
-    async def _append(self, place: _Place, session: Session, event: Event) -> Event:
+    async def _append(self, place: _SessionAddress, session: Session, event: Event) -> Event:
         delta = _by_scope(event.actions.state_delta)
         message = _message_of(event)
         stamp = {"op": "put", **place.activity(), "value": {_UPDATED: event.timestamp}}
@@ -226,19 +228,19 @@ class CommonholdSessionService(BaseSessionService):  # type: ignore[misc]  # Any
             session.state.update(_prefixed(entry))
         if marker is not None:
             versions = {**marker.versions, **{_scope(entry): entry.version for entry in states}}
-            _remember(session, _Marker(versions, made.message_count))
+            _remember(session, _SessionPosition(versions, made.message_count))
         session.last_update_time = event.timestamp
         return event
 
-    async def _thread(self, place: _Place) -> Thread:
+    async def _thread(self, place: _SessionAddress) -> Thread:
         try:
             return await self._state.threads.get(place.thread)
         except NotFound:
             raise _not_found(place) from None
 
-    async def _marker(self, place: _Place, session: Session) -> _Marker:
+    async def _marker(self, place: _SessionAddress, session: Session) -> _SessionPosition:
         if session._storage_update_marker:
-            return _Marker(**json.loads(session._storage_update_marker))
+            return _SessionPosition(**json.loads(session._storage_update_marker))
         thread = await self._thread(place)
         newest = await anext(self._newest_first(place, 1), None)
         if (newest and newest.id) != (session.events[-1].id if session.events else None):
@@ -273,7 +275,7 @@ class CommonholdSessionService(BaseSessionService):  # type: ignore[misc]  # Any
                 outcomes += await self._state.batch(part)
         return [outcome.entry for outcome in outcomes if outcome.entry is not None]
 
-    async def _events(self, place: _Place, config: GetSessionConfig) -> list[Event]:
+    async def _events(self, place: _SessionAddress, config: GetSessionConfig) -> list[Event]:
         wanted, after = config.num_recent_events, config.after_timestamp
         found: list[Event] = []
         if wanted == 0:
@@ -287,14 +289,14 @@ class CommonholdSessionService(BaseSessionService):  # type: ignore[misc]  # Any
                 break
         return found[::-1]
 
-    async def _newest_first(self, place: _Place, wanted: int) -> AsyncIterator[Message]:
+    async def _newest_first(self, place: _SessionAddress, wanted: int) -> AsyncIterator[Message]:
         """The messages that are events."""
         call = Threads.messages(place.thread, order="desc", limit=min(wanted, _PAGE))
         async for message in self._state.every(call):
             if _MEMBER in message.document:
                 yield message
 
-    async def _holds(self, place: _Place, message: Mapping[str, Any]) -> bool:
+    async def _holds(self, place: _SessionAddress, message: Mapping[str, Any]) -> bool:
         """Whether the very event is stored."""
         async for held in self._newest_first(place, _PAGE):
             if held.id == message.get("id"):
@@ -303,11 +305,11 @@ class CommonholdSessionService(BaseSessionService):  # type: ignore[misc]  # Any
 
     async def _caught_up(
         self,
-        place: _Place,
+        place: _SessionAddress,
         delta: Mapping[Scope, Mapping[str, Any]],
-        known: _Marker,
+        known: _SessionPosition,
         message: Mapping[str, Any],
-    ) -> _Marker | None:
+    ) -> _SessionPosition | None:
         """The marker as of now, None if the very event is stored already. Raises StaleSessionError
         when another event was appended, or a key of the delta changed, since `known`."""
         thread = await self._thread(place)
@@ -346,11 +348,11 @@ def _pointer(name: str) -> str:
     return "/" + name.replace("~", "~0").replace("/", "~1")
 
 
-def _place_of(facts: Mapping[str, str]) -> _Place:
-    return _Place(facts["app_name"], facts["user_id"], facts["session_id"])
+def _place_of(facts: Mapping[str, str]) -> _SessionAddress:
+    return _SessionAddress(facts["app_name"], facts["user_id"], facts["session_id"])
 
 
-def _gets(places: Iterable[_Place]) -> list[Operation]:
+def _gets(places: Iterable[_SessionAddress]) -> list[Operation]:
     """Reads of the `_READS` entries of each session, its activity last."""
     return [
         {"op": "get", **address}
@@ -370,7 +372,7 @@ def _by_scope(state: Mapping[str, Any]) -> dict[Scope, dict[str, Any]]:
 
 
 def _changes(
-    place: _Place,
+    place: _SessionAddress,
     delta: Mapping[Scope, Mapping[str, Any]],
     versions: Mapping[Scope, int] | None = None,
 ) -> list[Operation]:
@@ -402,7 +404,7 @@ def _prefixed(entry: Entry) -> dict[str, Any]:
 
 
 def _session(
-    place: _Place, thread: Thread, entries: Sequence[Entry], events: list[Event]
+    place: _SessionAddress, thread: Thread, entries: Sequence[Entry], events: list[Event]
 ) -> Session:
     """A session from its thread, its `_READS` entries and the events that were asked for."""
     *states, activity = entries
@@ -418,20 +420,20 @@ def _session(
     return session
 
 
-def _marker_of(thread: Thread, entries: Sequence[Entry]) -> _Marker:
+def _marker_of(thread: Thread, entries: Sequence[Entry]) -> _SessionPosition:
     versions = {_scope(entry): entry.version for entry in entries[: len(_PREFIX)]}
-    return _Marker(versions, thread.message_count)
+    return _SessionPosition(versions, thread.message_count)
 
 
-def _remember(session: Session, marker: _Marker) -> None:
+def _remember(session: Session, marker: _SessionPosition) -> None:
     session._storage_update_marker = str(marker)
 
 
-def _not_found(place: _Place) -> SessionNotFoundError:
+def _not_found(place: _SessionAddress) -> SessionNotFoundError:
     return SessionNotFoundError(f"Session {place.session} not found.")
 
 
-def _stale(place: _Place, what: str = "") -> StaleSessionError:
+def _stale(place: _SessionAddress, what: str = "") -> StaleSessionError:
     # The text of ADK's DatabaseSessionService.
     return StaleSessionError(
         f"The session has been modified in storage since it was loaded{what}. "

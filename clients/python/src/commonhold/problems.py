@@ -127,7 +127,7 @@ class Conflict(Problem):
     slug = "conflict"
 
 
-class _Raced(Problem):
+class _Mismatch(Problem):
     @property
     def expected(self) -> int:
         """What you said it is."""
@@ -139,7 +139,7 @@ class _Raced(Problem):
         return int(self.document["actual"])
 
 
-class RevisionConflict(Conflict, _Raced):
+class RevisionConflict(Conflict, _Mismatch):
     """A commit's base revision is not the current one. No part of the commit was applied."""
 
     slug = "revision-conflict"
@@ -156,7 +156,7 @@ class SchemaConflict(Conflict):
         return int(self.document["schema_version"])
 
 
-class VersionConflict(_Raced):
+class VersionConflict(_Mismatch):
     """A precondition on a version failed; nothing changed.
 
     `base`: the value you started from, `theirs`: what stands there, `yours`: what you sent; each

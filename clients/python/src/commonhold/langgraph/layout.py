@@ -31,7 +31,7 @@ Document = dict[str, Any]
 
 
 @dataclass
-class Found:
+class StoredCheckpoint:
     """A stored checkpoint: its own document, and those of its writes by key."""
 
     base: str
@@ -47,7 +47,7 @@ class Found:
         )
 
 
-class Downward:
+class CheckpointPages:
     """The checkpoints of one namespace, newest first, a page at a time."""
 
     def __init__(self, namespace: str, base: str, before: str | None, size: int = PAGE) -> None:
@@ -57,7 +57,7 @@ class Downward:
         )
         self._rows: dict[str, Document] = {}
 
-    def read(self) -> Plan[list[Found]]:
+    def read(self) -> Plan[list[StoredCheckpoint]]:
         page: Page[EntryRow] = yield self._call
         found = []
         for entry in page:
@@ -65,7 +65,7 @@ class Downward:
             base = base_of(entry.key)
             if entry.key == base + "checkpoint":
                 rows = {key: row for key, row in self._rows.items() if key.startswith(base)}
-                found.append(Found(base, entry.value, rows))
+                found.append(StoredCheckpoint(base, entry.value, rows))
                 self._rows = {}
             else:
                 self._rows[entry.key] = entry.value
@@ -75,7 +75,7 @@ class Downward:
         return found
 
 
-class OneByOne:
+class CheckpointReads:
     """The checkpoints of a list of places, in its order."""
 
     def __init__(self, namespace: str, bases: Sequence[str]) -> None:
@@ -86,12 +86,12 @@ class OneByOne:
     def more(self) -> bool:
         return bool(self._bases)
 
-    def read(self) -> Plan[list[Found]]:
+    def read(self) -> Plan[list[StoredCheckpoint]]:
         found = yield from read_checkpoint(self._namespace, self._bases.pop(0))
         return [found] if found else []
 
 
-def read_checkpoint(namespace: str, base: str) -> Plan[Found | None]:
+def read_checkpoint(namespace: str, base: str) -> Plan[StoredCheckpoint | None]:
     """The checkpoint at a place, with its writes; None: there is none."""
     rows: dict[str, Document] = {}
     call = list_entries(namespace, prefix=base, values=True, limit=PAGE)
@@ -102,7 +102,7 @@ def read_checkpoint(namespace: str, base: str) -> Plan[Found | None]:
             break
         call = next_page(call, page.next_cursor)
     head = rows.pop(base + "checkpoint", None)
-    return Found(base, head, rows) if head is not None else None
+    return StoredCheckpoint(base, head, rows) if head is not None else None
 
 
 def thread_key(thread_id: str) -> str:
@@ -128,7 +128,7 @@ def channel_key(channel: str, version: str | int | float) -> str:
     return f"{part(channel, 100)}/{part(str(version), 80)}"
 
 
-def value_key(found: Found, channel: str) -> str:
+def value_key(found: StoredCheckpoint, channel: str) -> str:
     return ns_of(found.base) + channel_key(channel, found.head["channels"][channel])
 
 

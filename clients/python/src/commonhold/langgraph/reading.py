@@ -9,7 +9,7 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointMetadata, CheckpointTuple, PendingWrite
 
-from commonhold.langgraph.layout import Document, Found, value_key
+from commonhold.langgraph.layout import Document, StoredCheckpoint, value_key
 from commonhold.langgraph.operations import read_documents
 from commonhold.langgraph.packing import Packed, Packer
 from commonhold.langgraph.wire import Plan
@@ -22,18 +22,20 @@ class CheckpointReader:
     channels: str
     packer: Packer
 
-    def read_tuples(self, found: Sequence[Found]) -> Plan[Sequence[CheckpointTuple]]:
+    def read_tuples(self, found: Sequence[StoredCheckpoint]) -> Plan[Sequence[CheckpointTuple]]:
         """Stored checkpoints as LangGraph's, their values fetched together."""
         documents = yield from self.read_values(
             value_key(each, channel) for each in found for channel in each.head["channels"]
         )
         return [self._tuple(each, documents) for each in found]
 
-    def matches(self, found: Found, wanted: Mapping[str, Any] | None) -> bool:
+    def matches(self, found: StoredCheckpoint, wanted: Mapping[str, Any] | None) -> bool:
         metadata = self._metadata(found.head)
         return all(metadata.get(name) == value for name, value in (wanted or {}).items())
 
-    def channel_values(self, found: Found, documents: Mapping[str, Document]) -> Document:
+    def channel_values(
+        self, found: StoredCheckpoint, documents: Mapping[str, Document]
+    ) -> Document:
         values = dict(found.head["values"])
         for channel in found.head["channels"]:
             key = value_key(found, channel)
@@ -41,7 +43,7 @@ class CheckpointReader:
                 values[channel] = self._unpack(documents[key], key, documents)
         return values
 
-    def pending_write(self, found: Found, key: str, row: Document) -> PendingWrite:
+    def pending_write(self, found: StoredCheckpoint, key: str, row: Document) -> PendingWrite:
         return row["task_id"], row["channel"], self._unpack(row["value"], key, found.rows)
 
     def read_values(self, keys: Iterable[str]) -> Plan[dict[str, Document]]:
@@ -52,7 +54,7 @@ class CheckpointReader:
         ]
         return {**documents, **(yield from read_documents(self.channels, parts))}
 
-    def _tuple(self, found: Found, documents: Mapping[str, Document]) -> CheckpointTuple:
+    def _tuple(self, found: StoredCheckpoint, documents: Mapping[str, Document]) -> CheckpointTuple:
         head = found.head
         thread_id, ns = head["thread_id"], head["checkpoint_ns"]
         parent = head["parent_checkpoint_id"]

@@ -34,10 +34,10 @@ from commonhold.entries import (
 )
 from commonhold.langgraph.layout import (
     PAGE,
+    CheckpointPages,
+    CheckpointReads,
     Document,
-    Downward,
-    Found,
-    OneByOne,
+    StoredCheckpoint,
     base_of,
     channel_key,
     heads_of,
@@ -67,7 +67,7 @@ from commonhold.langgraph.operations import (
 )
 from commonhold.langgraph.packing import Packer, part
 from commonhold.langgraph.reading import CheckpointReader, config_of
-from commonhold.langgraph.wire import Plan, Wire
+from commonhold.langgraph.wire import ClientPair, Plan
 from commonhold.problems import (
     Conflict,
     Forbidden,
@@ -124,7 +124,7 @@ class CommonholdSaver(
             )
             for name, what in zip(names, told, strict=True)
         ]
-        self._wire = Wire(url, token, options, registrations)
+        self._wire = ClientPair(url, token, options, registrations)
         self._known_threads: set[str] = set()
 
     @classmethod
@@ -323,7 +323,7 @@ class CommonholdSaver(
             found = yield from read_checkpoint(self._checkpoints, base + id_key(wanted))
         else:
             found = None
-            newest = Downward(self._checkpoints, base, None, _FIRST_PAGE)
+            newest = CheckpointPages(self._checkpoints, base, None, _FIRST_PAGE)
             while newest.more and found is None:
                 found = next(iter((yield from newest.read())), None)
         if found is None:
@@ -417,18 +417,20 @@ class CommonholdSaver(
         configurable = config["configurable"] if config else {}
         one = get_checkpoint_id(config) if config else None
         end = get_checkpoint_id(before) if before else None
-        source: Downward | OneByOne
+        source: CheckpointPages | CheckpointReads
         if config and not one and configurable.get("checkpoint_ns") is not None:
             base = self._base(config)
             size = PAGE if limit is None else min(PAGE, _FIRST_PAGE * max(limit, 1))
-            source = Downward(self._checkpoints, base, base + id_key(end) if end else None, size)
+            source = CheckpointPages(
+                self._checkpoints, base, base + id_key(end) if end else None, size
+            )
         else:
             prefix = thread_key(configurable["thread_id"]) if config else ""
             if config and configurable.get("checkpoint_ns") is not None:
                 prefix = self._base(config)
             keys = yield from list_keys(self._checkpoints, prefix)
             bases = [base for base in map(base_of, heads_of(keys)) if is_between(base, one, end)]
-            source = OneByOne(self._checkpoints, sorted(bases, key=id_of, reverse=True))
+            source = CheckpointReads(self._checkpoints, sorted(bases, key=id_of, reverse=True))
         left = limit
         while source.more and left != 0:
             found = [
@@ -447,9 +449,9 @@ class CommonholdSaver(
         base, target = self._base(config), get_checkpoint_id(config)
         # "0" comes after "/": from the target's own entries on.
         end = base + id_part(target) + "0" if target else None
-        source = Downward(self._checkpoints, base, end)
+        source = CheckpointPages(self._checkpoints, base, end)
         newest_first: _Writes = {channel: [] for channel in channels}
-        seeds: dict[str, Found] = {}
+        seeds: dict[str, StoredCheckpoint] = {}
         awaited = base + id_key(target) if target else None
         is_target = True
         while source.more and awaited != "" and len(seeds) < len(newest_first):
@@ -479,7 +481,9 @@ class CommonholdSaver(
                     result[channel]["seed"] = values[channel]
         return result
 
-    def _collect(self, found: Found, newest_first: _Writes, seeds: dict[str, Found]) -> None:
+    def _collect(
+        self, found: StoredCheckpoint, newest_first: _Writes, seeds: dict[str, StoredCheckpoint]
+    ) -> None:
         """Add what an ancestor wrote to the channels that have no seed yet, and itself as one."""
         for key, row in reversed(found.writes):
             channel = row["channel"]

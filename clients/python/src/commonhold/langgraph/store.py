@@ -42,7 +42,7 @@ from commonhold.entries import (
     update_entry,
 )
 from commonhold.langgraph.packing import escape
-from commonhold.langgraph.wire import Plan, Wire
+from commonhold.langgraph.wire import ClientPair, Plan
 from commonhold.problems import VersionConflict
 
 MAX_KEY_BYTES: Final = 512
@@ -88,7 +88,7 @@ class CommonholdStore(
             default={},
             description="LangGraph: items of the store",
         )
-        self._wire = Wire(url, token, options, [registration])
+        self._wire = ClientPair(url, token, options, [registration])
 
     @classmethod
     def from_url(

@@ -21,7 +21,7 @@ R = TypeVar("R")
 Plan = Generator[Any, Any, R]
 
 
-class Wire:
+class ClientPair:
     """A blocking client and one for asyncio, each made when it is first needed. `registrations` are
     the calls that register the namespaces, made when the server says it knows none."""
 

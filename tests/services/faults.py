@@ -7,7 +7,8 @@ statements are covered: Django's cursors, and the hand-written ones of models/ho
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,36 +106,49 @@ def failing(faults: Faults | Bystander) -> Iterator[None]:
         yield
 
 
+def of_all_tables(queries: Iterable[str], parameters: Sequence[Any] = ()) -> dict[str, str]:
+    """One text for each table, read in one round trip."""
+    columns = ", ".join(f"({query})" for query in queries)
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {columns}", parameters)
+        return dict(zip(TABLES, map(str, cursor.fetchone()), strict=True))
+
+
 def fingerprint() -> dict[str, str]:
     """The content of the tables, times included."""
-    found = {}
-    with connection.cursor() as cursor:
-        for table in TABLES:
-            cursor.execute(f"SELECT md5(string_agg(t::text, ',' ORDER BY t::text)) FROM {table} t")
-            found[table] = str(cursor.fetchone()[0])
-    return found
+    return of_all_tables(
+        f"SELECT md5(string_agg(t::text, ',' ORDER BY t::text)) FROM {table} t" for table in TABLES
+    )
 
 
 def outline() -> dict[str, str]:
     """The same without times and ids, which differ each time the work is done."""
-    found = {}
+    return of_all_tables(
+        (
+            f"SELECT string_agg(row, ',' ORDER BY row) FROM"
+            f" (SELECT regexp_replace((to_jsonb(t) - %s::text[])::text, %s, '', 'g') AS row"
+            f" FROM {table} t) rows"
+            for table in TABLES
+        ),
+        [
+            parameter
+            for table in TABLES
+            for parameter in (varying_columns(table), f'"updated_at": [0-9]+|{_UUID}')
+        ],
+    )
+
+
+@functools.cache
+def varying_columns(table: str) -> list[str]:
     with connection.cursor() as cursor:
-        for table in TABLES:
-            cursor.execute(
-                "SELECT array_agg(column_name::text) FROM information_schema.columns"
-                " WHERE table_name = %s AND (data_type LIKE 'timestamp%%'"
-                " OR data_type IN ('xid8', 'pg_snapshot') OR column_name LIKE '%%id' OR column_name = 'detail')",
-                [table],
-            )
-            (varying,) = cursor.fetchone()
-            cursor.execute(
-                f"SELECT string_agg(row, ',' ORDER BY row) FROM"
-                f" (SELECT regexp_replace((to_jsonb(t) - %s::text[])::text, %s, '', 'g') AS row"
-                f" FROM {table} t) rows",
-                [varying, f'"updated_at": [0-9]+|{_UUID}'],
-            )
-            found[table] = str(cursor.fetchone()[0])
-    return found
+        cursor.execute(
+            "SELECT array_agg(column_name::text) FROM information_schema.columns"
+            " WHERE table_name = %s AND (data_type LIKE 'timestamp%%'"
+            " OR data_type IN ('xid8', 'pg_snapshot') OR column_name LIKE '%%id' OR column_name = 'detail')",
+            [table],
+        )
+        columns: list[str] = cursor.fetchone()[0]
+        return columns
 
 
 def fail_everywhere(work: Callable[[], Any]) -> int:

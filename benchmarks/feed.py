@@ -1,10 +1,10 @@
-"""From commit to subscriber, and what parked polls cost everybody else.
+"""The delay from a write to the subscribers of the change feed, and the cost of long polls.
 
-    python -m benchmarks.feed [--subscribers 500] [--rate 10] [--seconds 10]
+    python -m benchmarks.feed [--subscribers 500] [--seconds 5] [--rounds 3]
 
-Delays are measured from the statement that wrote the change (its `at`, by the clock of the same
-machine) to the bytes in the subscriber's hands, so they hold the commit itself. Server, PostgreSQL,
-writer and all subscribers share the machine.
+Subscribers have a process of their own. Delays are measured with the clock of the machine, from the
+start of a write's request, and from its response, to the arrival of the event. All processes share
+the machine.
 """
 
 from __future__ import annotations
@@ -13,224 +13,263 @@ import argparse
 import asyncio
 import http.client
 import json
-import os
+import multiprocessing
 import re
 import resource
-import signal
-import socket
-import subprocess
-import sys
-import tempfile
+import statistics
+import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from pathlib import Path
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple
 
-from benchmarks.hot_paths import wait_for
+import psycopg
+import uvloop
 
-_AT = re.compile(rb'"at":"([^"]+)"')
+from benchmarks.load import WARM_UP_SECONDS, measure, render_request
+from benchmarks.own_server import (
+    READ,
+    WRITE,
+    Api,
+    Commonhold,
+    find_entry_works,
+    find_works,
+    run_commonhold,
+)
+from benchmarks.tables import NOTHING, format_table, pick_percentile
+from project.postgres.server import Server
+
+# A process serves at most 100 streams of one token.
+_STREAMS_PER_TOKEN = 50
+# Seconds for which events may still arrive after the last write.
+_LAST_EVENTS = 1.0
+
+_KEY = re.compile(rb'"key":"w(\d+)"')
 
 
-@dataclass
-class Server:
-    port: int
-    tokens: list[str]
+class Case(NamedTuple):
+    """A row of the table of delays."""
 
-    @property
-    def token(self) -> str:
-        return self.tokens[0]
+    name: str
+    subscribers: int
+    # Writes per second that the subscribers receive.
+    rate: int
+    # Connections that write other entries, without a pause.
+    writers: int = 0
 
-    def call(self, method: str, path: str, body: object = None) -> bytes:
-        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
-        sent = json.dumps(body) if body is not None else None
-        client.request(method, f"/api/v1{path}", sent, headers)
-        answer = client.getresponse()
-        found = answer.read()
-        client.close()
-        if answer.status >= 300:
-            sys.exit(f"{method} {path}: {answer.status} {found!r}")
-        return found
 
-    def request(self, path: str, number: int) -> bytes:
-        token = self.tokens[number % len(self.tokens)]
-        return (
-            f"GET /api/v1{path} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-            f"Authorization: Bearer {token}\r\n\r\n"
-        ).encode()
+class Delays(NamedTuple):
+    """One round of a case: delays in ms, from the start of the request and from its response."""
+
+    from_request: list[float]
+    from_response: list[float]
+    missing: int
+    feed_connections: int
+    web_connections: int
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--subscribers", type=int, default=500)
-    options.add_argument("--rate", type=int, default=10, help="writes per second")
-    options.add_argument("--seconds", type=float, default=10)
+    options.add_argument("--seconds", type=float, default=5)
+    options.add_argument("--rounds", type=int, default=3)
     asked = options.parse_args()
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    with server(tokens=1 + asked.subscribers // 50) as running:
-        print(f"\n{'streams':>9}{'writes/s':>10}{'events':>9}{'lost':>6}", end="")
-        print(f"{'p50 ms':>9}{'p99 ms':>9}{'max ms':>9}{'feed conns':>12}{'other conns':>13}")
-        few = max(1, asked.subscribers // 10)
-        for count, rate in ((few, asked.rate), (asked.subscribers, asked.rate),
-                            (asked.subscribers, asked.rate * 3)):  # fmt: skip
-            asyncio.run(streams(running, count, rate, asked.seconds))
-        print(f"\n{'parked polls':>14}{'reads':>8}{'p50 ms':>9}{'p99 ms':>9}{'woken in ms':>13}")
-        for count in (0, asked.subscribers):
-            asyncio.run(polls(running, count, asked.seconds / 2))
+    few, many = max(1, asked.subscribers // 10), asked.subscribers
+    cases = [
+        Case(f"{few} subscribers, 10 writes/s", few, 10),
+        Case(f"{many} subscribers, 10 writes/s", many, 10),
+        Case(f"{many} subscribers, 30 writes/s", many, 30),
+        Case(f"{many} subscribers, 10 writes/s, 8 connections write other entries", many, 10, 8),
+    ]
+    with run_commonhold(WEB_WORKERS="2") as running:
+        tokens = create_tokens(running.api, 1 + many // _STREAMS_PER_TOKEN)
+        find_works(running.api)
+        rounds: dict[Case, list[Delays]] = {case: [] for case in cases}
+        for _ in range(asked.rounds):
+            for case in cases:
+                rounds[case].append(measure_delays(running, tokens, case, asked.seconds))
+        print(report_delays(rounds))
+        rows = [asyncio.run(poll(running.api, tokens, n, asked.seconds)) for n in (0, many)]
+        head = [
+            "long polls",
+            "reads",
+            "p50 ms of reads",
+            "p99 ms of reads",
+            "all responded after ms",
+        ]
+        print(f"\n{format_table(head, rows)}")
+
+
+def create_tokens(api: Api, count: int) -> list[str]:
+    created = [
+        api.call("POST", "/api/v1/tokens", {"name": f"bench {n}", "role": "viewer"})
+        for n in range(count)
+    ]
+    return [each["secret"] for each in created]
+
+
+def render_get(path: str, tokens: Sequence[str], number: int) -> bytes:
+    token = tokens[number % len(tokens)]
+    return render_request("GET", f"/api/v1{path}", {"Authorization": f"Bearer {token}"})
 
 
 # Streams -------------------------------------------------------------------------------------
 
 
+def report_delays(rounds: dict[Case, list[Delays]]) -> str:
+    head = [
+        "", "p50 ms", "p99 ms", "p50 ms from response", "p99 ms from response", "events", "missing",
+        "connections of the feed", "other connections of web",
+    ]  # fmt: skip
+    rows = []
+    for case, found in rounds.items():
+        cells = [
+            f"{statistics.median(pick_percentile(delays, share) for delays in each):.1f}"
+            for each in ([d.from_request for d in found], [d.from_response for d in found])
+            for share in (0.5, 0.99)
+        ]
+        counts = [
+            sum(len(each.from_request) for each in found),
+            sum(each.missing for each in found),
+            max(each.feed_connections for each in found),
+            max(each.web_connections for each in found),
+        ]
+        rows.append([case.name, *cells, *(f"{count:,}" for count in counts)])
+    return format_table(head, rows)
+
+
+def measure_delays(running: Commonhold, tokens: list[str], case: Case, seconds: float) -> Delays:
+    ours, theirs = multiprocessing.Pipe()
+    requests = [
+        render_get("/changes/stream?namespace=bench&prefix=w", tokens, number)
+        for number in range(case.subscribers)
+    ]
+    child = multiprocessing.Process(target=subscribe, args=(running.api.port, requests, theirs))
+    child.start()
+    ours.recv()
+    load = threading.Thread(target=write_others, args=(running.api, case.writers, seconds))
+    load.start()
+    time.sleep(WARM_UP_SECONDS)
+    written = write(running.api, case.rate, seconds)
+    feed, web = count_connections(running)
+    load.join()
+    time.sleep(_LAST_EVENTS)
+    ours.send("stop")
+    arrived: list[tuple[int, float]] = ours.recv()
+    child.join()
+    from_request, from_response = (
+        sorted(1000 * (at - written[number][place]) for number, at in arrived) for place in (0, 1)
+    )
+    missing = len(written) * case.subscribers - len(arrived)
+    return Delays(from_request, from_response, missing, feed, web)
+
+
+def write(api: Api, rate: int, seconds: float) -> list[tuple[float, float]]:
+    """Writes an entry at regular intervals. When each request started, and when it was answered."""
+    client = http.client.HTTPConnection("127.0.0.1", api.port, timeout=60)
+    headers = {"Content-Type": "application/json"} | api.headers
+    body = json.dumps({"value": {"n": 1}})
+    times = []
+    first = time.monotonic()
+    for number in range(int(rate * seconds)):
+        time.sleep(max(0.0, first + number / rate - time.monotonic()))
+        start = time.monotonic()
+        client.request("PUT", f"/api/v1/state/bench/w{number}", body, headers)
+        response = client.getresponse()
+        times.append((start, time.monotonic()))
+        found = response.read()
+        assert response.status < 300, found
+    client.close()
+    return times
+
+
+def write_others(api: Api, connections: int, seconds: float) -> None:
+    if connections:
+        (work,) = (work for work in find_entry_works(api, "") if work.row == WRITE)
+        measure(api.port, work, connections, seconds)
+
+
+def count_connections(running: Commonhold) -> tuple[int, int]:
+    """Database connections of the feed's readers, and all others of the web processes."""
+    folder = Server(running.data / "postgres").socket_folder
+    statement = """SELECT count(*) FILTER (WHERE application_name = 'commonhold feed'),
+        count(*) FILTER (WHERE application_name = 'web') FROM pg_stat_activity"""
+    with psycopg.connect(f"host={folder} user=postgres dbname=postgres") as connection:
+        found: tuple[int, int] | None = connection.execute(statement).fetchone()
+    assert found
+    return found
+
+
 @dataclass
 class Subscriber(asyncio.Protocol):
+    """Keeps what arrived and when; it is parsed after the round."""
+
     request: bytes
     ready: asyncio.Event = field(default_factory=asyncio.Event)
-    delays: list[float] = field(default_factory=list)
-    rest: bytes = b""
+    parts: list[tuple[float, bytes]] = field(default_factory=list)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         transport.write(self.request)  # type: ignore[attr-defined]
 
     def data_received(self, data: bytes) -> None:
-        now = time.time()
-        whole, end, self.rest = (self.rest + data).rpartition(b"\n\n")
-        for written in _AT.findall(whole + end):
-            self.delays.append(now - datetime.fromisoformat(written.decode()).timestamp())
+        self.parts.append((time.monotonic(), data))
         self.ready.set()
 
+    def find_events(self) -> list[tuple[int, float]]:
+        """The number of the write and the time of arrival of each event."""
+        found, rest = [], b""
+        for at, data in self.parts:
+            whole, end, rest = (rest + data).rpartition(b"\n\n")
+            found += [(int(number), at) for number in _KEY.findall(whole + end)]
+        return found
 
-async def streams(running: Server, count: int, rate: int, seconds: float) -> None:
+
+def subscribe(port: int, requests: list[bytes], pipe: Connection) -> None:
+    """The process of the subscribers: until the other end of the pipe sends something."""
+    pipe.send(uvloop.run(_subscribe(port, requests, pipe)))
+
+
+async def _subscribe(port: int, requests: list[bytes], pipe: Connection) -> list[tuple[int, float]]:
     loop = asyncio.get_running_loop()
-    path = "/changes/stream?kind=entry.put"
-    subscribers = [Subscriber(running.request(path, number)) for number in range(count)]
-    links = [
-        await loop.create_connection(lambda s=s: s, "127.0.0.1", running.port)  # type: ignore[misc]
+    subscribers = [Subscriber(request) for request in requests]
+    links: list[Any] = [
+        await loop.create_connection(lambda s=s: s, "127.0.0.1", port)  # type: ignore[misc]
         for s in subscribers
     ]
-    await asyncio.gather(*(s.ready.wait() for s in subscribers))
-    written = await asyncio.to_thread(write, running, rate, seconds)
-    await asyncio.sleep(1)
-    connections = await asyncio.to_thread(count_connections)
+    await asyncio.gather(*(subscriber.ready.wait() for subscriber in subscribers))
+    for subscriber in subscribers:
+        status = subscriber.parts[0][1].split(b"\r\n", 1)[0]
+        assert b" 200 " in status, subscriber.parts[0][1]
+    pipe.send("ready")
+    await loop.run_in_executor(None, pipe.recv)
     for transport, _ in links:
         transport.close()
-    delays = sorted(1000 * delay for s in subscribers for delay in s.delays)
-    lost = count * written - len(delays)
-    print(f"{count:9}{rate:10}{len(delays):9}{lost:6}{_at(delays, 0.5):9.1f}", end="")
-    print(f"{_at(delays, 0.99):9.1f}{delays[-1]:9.1f}{connections[0]:12}{connections[1]:13}")
+    return [event for subscriber in subscribers for event in subscriber.find_events()]
 
 
-def _at(values: list[float], share: float) -> float:
-    return values[min(int(len(values) * share), len(values) - 1)]
+# Long polls ----------------------------------------------------------------------------------
 
 
-def write(running: Server, rate: int, seconds: float) -> int:
-    begun = time.monotonic()
-    for number in range(int(rate * seconds)):
-        time.sleep(max(0.0, begun + number / rate - time.monotonic()))
-        running.call("PUT", f"/state/bench/k{number % 50}", {"value": number})
-    return int(rate * seconds)
-
-
-def count_connections() -> tuple[int, int]:
-    """Connections of the feed's readers, and all others of the server's processes."""
-    from django.db import connection
-
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(*) FILTER (WHERE application_name = 'commonhold feed'),"
-            " count(*) FILTER (WHERE application_name = 'web')"
-            " FROM pg_stat_activity WHERE datname = current_database()"
-        )
-        feed, others = cursor.fetchone()
-    connection.close()
-    return feed, others
-
-
-# Polls ---------------------------------------------------------------------------------------
-
-
-async def polls(running: Server, count: int, seconds: float) -> None:
-    links = [await asyncio.open_connection("127.0.0.1", running.port) for _ in range(count)]
+async def poll(api: Api, tokens: list[str], count: int, seconds: float) -> list[str]:
+    """A row: reads beside so many long polls of one entry, and the time until a write ended all."""
+    links = [await asyncio.open_connection("127.0.0.1", api.port) for _ in range(count)]
     for number, (_, writer) in enumerate(links):
-        writer.write(running.request("/state/bench/polled?wait=30", number))
-    await asyncio.sleep(2)  # they park
-    delays = await asyncio.to_thread(read, running, seconds)
-    begun = time.monotonic()
-    await asyncio.to_thread(running.call, "PUT", "/state/bench/polled", {"value": time.time()})
+        writer.write(render_get("/state/bench/polled?wait=30", tokens, number))
+    await asyncio.sleep(2)  # they wait for a change
+    work = next(work for work in find_entry_works(api, "") if work.row == READ)
+    found = await asyncio.to_thread(measure, api.port, work, 1, seconds)
+    start = time.monotonic()
+    await asyncio.to_thread(api.call, "PUT", "/api/v1/state/bench/polled", {"value": {"n": start}})
     for reader, writer in links:
         status = await reader.readline()
         assert b" 200 " in status, status
         writer.close()
-    woken = f"{1000 * (time.monotonic() - begun):13.1f}" if count else f"{'-':>13}"
-    print(f"{count:14}{len(delays):8}{_at(delays, 0.5):9.2f}{_at(delays, 0.99):9.2f}{woken}")
-
-
-def read(running: Server, seconds: float) -> list[float]:
-    client = http.client.HTTPConnection("127.0.0.1", running.port, timeout=60)
-    headers = {"Authorization": f"Bearer {running.token}"}
-    delays = []
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        begun = time.monotonic()
-        client.request("GET", "/api/v1/state/bench/k1", headers=headers)
-        client.getresponse().read()
-        delays.append(1000 * (time.monotonic() - begun))
-    client.close()
-    return sorted(delays)
-
-
-# Server --------------------------------------------------------------------------------------
-
-
-@contextmanager
-def server(tokens: int) -> Iterator[Server]:
-    """Two web workers on an embedded PostgreSQL, all of their own."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    with tempfile.TemporaryDirectory(prefix="ch") as folder:
-        os.environ |= {
-            "DJANGO_SETTINGS_MODULE": "project.settings",
-            "COMMONHOLD_DATA_DIR": folder,
-            "PORT": str(port),
-            "LOG_LEVEL": "ERROR",
-        }
-        running = Server(port, prepare(tokens))
-        child = subprocess.Popen(
-            [sys.executable, "-m", "project.processes", "web"], cwd=Path(__file__).parent.parent
-        )
-        try:
-            wait_for(f"http://127.0.0.1:{port}/api/v1/me", running.token)
-            yield running
-        finally:
-            child.send_signal(signal.SIGTERM)
-            child.wait(20)
-
-
-def prepare(tokens: int) -> list[str]:
-    import django
-
-    django.setup()
-    from django.core.management import call_command
-    from django.db import connections
-
-    from state_admin.domain.access import Role
-    from state_admin.services.actors import system_actor
-    from state_admin.services.tokens import create_token
-    from state_admin.services.workspaces import ensure_workspace
-    from tests import builders
-
-    call_command("migrate", verbosity=0)
-    workspace, _ = ensure_workspace("bench")
-    actor = system_actor(workspace.pk, "bench")
-    made = [create_token(actor=actor, name="bench", role=Role.ADMIN)[1] for _ in range(tokens)]
-    builders.make_namespace(actor, "bench")
-    connections.close_all()
-    return made
+    ended = f"{1000 * (time.monotonic() - start):.0f}" if count else NOTHING
+    reads = f"{found.per_second * seconds:,.0f}"
+    return [f"{count}", reads, f"{found.p50_ms:.2f}", f"{found.p99_ms:.2f}", ended]
 
 
 if __name__ == "__main__":

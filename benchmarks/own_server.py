@@ -88,7 +88,9 @@ class Api:
             raise RuntimeError(f"{method} {path}: {answer.status} {found!r}")
         return json.loads(found) if found else None
 
-    def wait(self, path: str, child: subprocess.Popen[bytes], seconds: float = 90) -> None:
+    def wait(
+        self, path: str, child: subprocess.Popen[bytes], seconds: float = 90, pause: float = 0.1
+    ) -> None:
         deadline = time.monotonic() + seconds
         while True:
             try:
@@ -96,7 +98,7 @@ class Api:
             except (OSError, RuntimeError, http.client.HTTPException):
                 if child.poll() is not None or time.monotonic() > deadline:
                     raise
-                time.sleep(0.1)
+                time.sleep(pause)
             else:
                 return
 
@@ -137,23 +139,8 @@ def run_commonhold(**env: str) -> Iterator[Commonhold]:
     port = free_port()
     with tempfile.TemporaryDirectory(prefix="ch") as name:
         folder = Path(name)
+        child = start_commonhold(folder, port, **env)
         log = folder / "log"
-        with log.open("wb") as output:
-            child = subprocess.Popen(
-                [sys.executable, "manage.py", "serve"],
-                cwd=ROOT,
-                env=os.environ
-                | {
-                    "DJANGO_SETTINGS_MODULE": "benchmarks.settings",
-                    "COMMONHOLD_DATA_DIR": str(folder / "data"),
-                    "PORT": str(port),
-                    "LOG_LEVEL": "ERROR",
-                }
-                | env,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                stdin=subprocess.DEVNULL,
-            )
         try:
             deadline = time.monotonic() + 90
             while not (token := re.search(r"API token +(ch_\S+)", log.read_text())):
@@ -163,8 +150,31 @@ def run_commonhold(**env: str) -> Iterator[Commonhold]:
             api = Api(port, {"Authorization": f"Bearer {token[1]}"})
             yield Commonhold(api, folder / "data", child.pid)
         finally:
-            child.send_signal(signal.SIGTERM)
-            child.wait(60)
+            stop(child)
+
+
+def start_commonhold(folder: Path, port: int, **env: str) -> subprocess.Popen[bytes]:
+    """A server with its data and its log in the folder."""
+    ours = {
+        "DJANGO_SETTINGS_MODULE": "benchmarks.settings",
+        "COMMONHOLD_DATA_DIR": str(folder / "data"),
+        "PORT": str(port),
+        "LOG_LEVEL": "ERROR",
+    }
+    with (folder / "log").open("wb") as output:
+        return subprocess.Popen(
+            [sys.executable, "manage.py", "serve"],
+            cwd=ROOT,
+            env=os.environ | ours | env,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+        )
+
+
+def stop(child: subprocess.Popen[bytes]) -> None:
+    child.send_signal(signal.SIGTERM)
+    child.wait(60)
 
 
 def find_works(api: Api) -> list[Work]:

@@ -60,12 +60,17 @@ class Channel:
         self._receive, self._to_client = receive, send
         self._ended = ""
         self._closers: list[Callable[[str], None]] = []
+        self._loop = asyncio.get_running_loop()
+        # When the send that is in progress began; 0 between sends.
+        self._sending_since = 0.0
 
     async def run(self) -> None:
         """Call `on_loop` and wait until the response is complete. An error closes the connection."""
-        watcher = asyncio.get_running_loop().create_task(self._watch())
+        watcher = self._loop.create_task(self._watch())
         try:
-            await self._on_loop(self, self._first)
+            async with asyncio.timeout(None) as limit:
+                self._check_progress(limit)
+                await self._on_loop(self, self._first)
         except TimeoutError:
             log.info("channel.stalled")
         except Exception as error:
@@ -75,6 +80,15 @@ class Channel:
                 await self.answer(Answer(start, b""))
         finally:
             watcher.cancel()
+            self._next_check.cancel()
+
+    def _check_progress(self, limit: asyncio.Timeout) -> None:
+        """End `run` if a send takes too long. A timer for each send would be the largest part of
+        its cost."""
+        now = self._loop.time()
+        if self._sending_since and now - self._sending_since > _STALLED:
+            limit.reschedule(now)
+        self._next_check = self._loop.call_later(_STALLED / 4, self._check_progress, limit)
 
     async def _watch(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
@@ -124,5 +138,6 @@ class Channel:
         await self._put({"type": "http.response.body", "body": b""})
 
     async def _put(self, message: Message) -> None:
-        async with asyncio.timeout(_STALLED):
-            await self._to_client(message)
+        self._sending_since = self._loop.time()
+        await self._to_client(message)
+        self._sending_since = 0.0

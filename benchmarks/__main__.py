@@ -1,7 +1,8 @@
 """`make bench`: every benchmark, one after the other; `python -m benchmarks NAME` runs one.
 
-`--peer PYTHON` is for those that compare with other libraries (comparison.py, steps.py). The one that looks at
-recorded conversations runs when it is asked for, by its name or by TRANSCRIPTS=FILE.
+`--peer PYTHON` is for those that compare with other libraries (checkpoints.py, comparison.py,
+steps.py). The one that looks at recorded conversations runs when it is asked for, by its name or by
+TRANSCRIPTS=FILE.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _NOT_BENCHMARKS = {
     "urls",
 }
 # They compare with libraries of another environment.
-_WITH_PEERS = {"comparison", "steps"}
+_WITH_PEERS = {"checkpoints", "comparison", "steps"}
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from benchmarks.growth import read_processor_time
+from benchmarks.growth import read_processor_time, read_processor_times
 from benchmarks.load import measure
 from benchmarks.own_server import (
     READ,
@@ -63,9 +63,10 @@ def main() -> None:
     options.add_argument("--idle", type=float, default=20)
     options.add_argument("--load", type=float, default=60)
     asked = options.parse_args()
-    starts = measure_starts(asked.starts)
+    seconds, used_seconds = zip(*measure_starts(asked.starts), strict=True)
     print(
-        f"start: median {statistics.median(starts):.1f} s, {min(starts):.1f} to {max(starts):.1f}\n"
+        f"Ready after {statistics.median(seconds):.1f} s ({min(seconds):.1f} to {max(seconds):.1f}),"
+        f" with {statistics.median(used_seconds):.1f} s of processor time; median of {asked.starts}\n"
     )
     with run_commonhold(WEB_WORKERS="2") as running:
         works = find_works(running.api)
@@ -89,8 +90,9 @@ def main() -> None:
     print(format_table(head, [*rows, ["together", *total]]))
 
 
-def measure_starts(count: int) -> list[float]:
-    """Seconds from the command to the first 200 of /readyz, each time with the same database."""
+def measure_starts(count: int) -> list[tuple[float, float]]:
+    """Seconds from the command to the first 200 of /readyz, each time with the same database; and
+    the processor time of all processes until then."""
     with TemporaryDirectory(prefix="ch") as name:
         found = []
         for _ in range(count + 1):
@@ -99,7 +101,9 @@ def measure_starts(count: int) -> list[float]:
             child = start_commonhold(Path(name), api.port, WEB_WORKERS="2")
             try:
                 api.wait("/readyz", child, pause=0.02)
-                found.append(time.monotonic() - start)
+                took = time.monotonic() - start
+                server = Commonhold(api, Path(name) / "data", child.pid)
+                found.append((took, sum(read_processor_times(server))))
             finally:
                 stop(child)
         # The first one creates the database.

@@ -1,0 +1,120 @@
+"""A LangGraph graph with CommonholdSaver, over HTTP, and with PostgresSaver, in process.
+
+    python -m benchmarks.checkpoints --peer PYTHON [--steps 1000] [--rounds 3]
+
+The graph is in benchmarks/peers/langgraph_graph.py. Each round has a server, or a database, of its
+own. The sizes on disk are those after VACUUM FULL, with indexes, audit and change feed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+
+import psycopg
+
+from benchmarks.own_server import ROOT, run_commonhold
+from benchmarks.tables import format_table
+from project.postgres.server import Server
+
+GRAPH = Path(__file__).parent / "peers" / "langgraph_graph.py"
+# So many steps at the beginning and at the end of the thread are compared.
+_FEW = 100
+
+
+class Round(NamedTuple):
+    total_seconds: float
+    first_ms: float
+    last_ms: float
+    history_ms: float
+    bytes_per_step: float
+    brought: float
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--steps", type=int, default=1000)
+    options.add_argument("--rounds", type=int, default=3)
+    options.add_argument("--peer", default="", metavar="PYTHON")
+    asked = options.parse_args()
+    if not asked.peer:
+        print("left out: give --peer")
+        return
+    rows: dict[str, list[Round]] = {
+        "CommonholdSaver, over HTTP": [],
+        "PostgresSaver, in process": [],
+    }
+    for _ in range(asked.rounds):
+        with run_commonhold(WEB_WORKERS="2") as running:
+            folder = Server(running.data / "postgres").socket_folder
+            token = running.api.headers["Authorization"].removeprefix("Bearer ")
+            places = {
+                "commonhold": ("commonhold", f"http://127.0.0.1:{running.api.port}"),
+                "postgres": ("peer", f"host={folder} user=postgres dbname=peer"),
+            }
+            with psycopg.connect(
+                f"host={folder} user=postgres dbname=postgres", autocommit=True
+            ) as connection:
+                connection.execute("CREATE DATABASE peer")
+            for (kind, (database, where)), found in zip(places.items(), rows.values(), strict=True):
+                dsn = f"host={folder} user=postgres dbname={database}"
+                found.append(run(asked.peer, kind, where, asked.steps, dsn, token))
+    print(report(rows))
+
+
+def run(python: str, kind: str, where: str, steps: int, dsn: str, token: str) -> Round:
+    before = measure_size(dsn)
+    done = subprocess.run(
+        [python, str(GRAPH), kind, where, str(steps)],
+        env=os.environ
+        | {"PYTHONPATH": str(ROOT / "clients/python/src"), "COMMONHOLD_TOKEN": token},
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    grown = measure_size(dsn) - before
+    found = json.loads(done.stdout)
+    seconds = found["seconds"]
+    return Round(
+        sum(seconds),
+        1000 * statistics.median(seconds[:_FEW]),
+        1000 * statistics.median(seconds[-_FEW:]),
+        1000 * found["history"],
+        grown / steps,
+        found["brought"],
+    )
+
+
+def measure_size(dsn: str) -> int:
+    """Bytes of all tables, with indexes, after the space of dead rows has been given back."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("VACUUM FULL")
+        row = connection.execute(
+            "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class"
+            " WHERE relkind IN ('r', 'm') AND relnamespace::regnamespace::text !~ '^pg_|^information'"
+        ).fetchone()
+    assert row
+    size: int = row[0]
+    return size
+
+
+def report(rows: dict[str, list[Round]]) -> str:
+    head = [
+        "", "seconds", "first 100 steps, ms", "last 100 steps, ms", "read 100 checkpoints, ms",
+        "bytes per step", "x of what it brought",
+    ]  # fmt: skip
+    lines = []
+    for name, rounds in rows.items():
+        found = Round(*(statistics.median(each) for each in zip(*rounds, strict=True)))
+        cells = [f"{found.total_seconds:.1f}", f"{found.first_ms:.1f}", f"{found.last_ms:.1f}"]
+        cells += [f"{found.history_ms:.0f}", f"{found.bytes_per_step:,.0f}"]
+        lines.append([name, *cells, f"{found.bytes_per_step / found.brought:.1f}"])
+    return format_table(head, lines)
+
+
+if __name__ == "__main__":
+    main()

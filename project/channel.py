@@ -139,5 +139,7 @@ class Channel:
 
     async def _put(self, message: Message) -> None:
         self._sending_since = self._loop.time()
-        await self._to_client(message)
-        self._sending_since = 0.0
+        try:
+            await self._to_client(message)
+        finally:
+            self._sending_since = 0.0

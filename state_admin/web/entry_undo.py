@@ -44,7 +44,7 @@ def undo_of(
     """The Undo of a write that created version `written` of an entry that was at `before` (0: it
     did not exist). The history has the previous value and expiry but not tags and pin, so a write
     that changes those passes the previous ones."""
-    fields: dict[str, str | int] = {"made": written, "before": before}
+    fields: dict[str, str | int] = {"written": written, "before": before}
     if tags is not None:
         fields["tags"] = values.dump(list(tags))
     if pinned is not None:
@@ -62,7 +62,7 @@ def undo_of_delete(namespace: str, key: str, *, written: int) -> Undo:
 def entry_undo(request: Request, namespace: str, key: str) -> HttpResponse:
     written, before, deleted = (
         read_required_number(name, request.POST.get(name, "0"))
-        for name in ("made", "before", "deleted")
+        for name in ("written", "before", "deleted")
     )
     if kind := config.kind_of(namespace):
         return _undo_record(request, kind, key, written, before)

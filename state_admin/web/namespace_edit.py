@@ -110,7 +110,7 @@ def _undo_of(old: Namespace, written: int) -> Undo | None:
     rest = values.dump({name: getattr(old, name) for name in _REST})
     if len(rest) > MOST_CARRIED:
         return None
-    fields: dict[str, str | int] = {"made": written, "before": old.schema_version, "rest": rest}
+    fields: dict[str, str | int] = {"written": written, "before": old.schema_version, "rest": rest}
     return Undo(namespace_url(old.name, "undo"), fields)
 
 
@@ -120,7 +120,7 @@ def namespace_undo(request: Request, name: str) -> HttpResponse:
     """Restore the previous registration as a new version, unless it was changed since then."""
     namespace = _find(request, name)
     saved, before = (
-        paging.read_number(each, request.POST.get(each, "")) for each in ("made", "before")
+        paging.read_number(each, request.POST.get(each, "")) for each in ("written", "before")
     )
     old = NamespaceVersion.objects.filter(namespace=namespace, schema_version=before or 0).first()
     if not saved or old is None:

@@ -117,7 +117,7 @@ def token_list(request: Request) -> HttpResponse:
     except (Invalid, Forbidden) as problem:
         form.add_error(None, sentences_of(problem))
         return _show(request, form, status=422)
-    created = {"made": token, "secret": secret, "made_curl": _try_line(secret)}
+    created = {"created": token, "secret": secret, "created_curl": _try_line(secret)}
     return _show(request, TokenForm(), created, status=201)
 
 
@@ -226,7 +226,7 @@ def rotate(request: Request, token_id: int) -> HttpResponse:
         overlap=_OVERLAPS[overlap][1],
         reason=request.POST.get("reason", ""),
     )
-    created = {"made": token, "secret": secret, "made_curl": _try_line(secret)}
+    created = {"created": token, "secret": secret, "created_curl": _try_line(secret)}
     return _show(request, TokenForm(), created, status=201)
 
 

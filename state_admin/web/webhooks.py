@@ -140,7 +140,7 @@ def webhook_new(request: Request) -> HttpResponse:
     except QuotaExceeded as problem:
         form.add_error(None, sentences_of(problem))
         return _list(request, form, status=422)
-    return _list(request, WebhookForm(), {"made": hook, "secret": secret}, status=201)
+    return _list(request, WebhookForm(), {"created": hook, "secret": secret}, status=201)
 
 
 def _items(request: Request, _: str) -> tuple[list[contract.Webhook], str]:

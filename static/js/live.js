@@ -64,8 +64,8 @@ const FIELDS = {
 };
 
 const pill = /** @type {HTMLButtonElement | null} */ (document.querySelector("#live"));
-const news = /** @type {HTMLButtonElement | null} */ (document.querySelector("#news"));
-const voice = document.querySelector("#live-said");
+const updates = /** @type {HTMLButtonElement | null} */ (document.querySelector("#updates"));
+const liveStatus = document.querySelector("#live-status");
 
 /** @type {EventSource | null} */
 let source = null;
@@ -119,18 +119,18 @@ function show(next) {
 function say(text) {
   word = text;
   soon("speak", timers.quiet ? SPOKEN_EVERY : 0, () => {
-    if (voice) voice.textContent = word;
+    if (liveStatus) liveStatus.textContent = word;
     soon("quiet", SPOKEN_EVERY, () => {});
   });
 }
 
 function showNews() {
-  if (!news) return;
-  news.hidden = !stale.size;
+  if (!updates) return;
+  updates.hidden = !stale.size;
   if (!stale.size) return;
   const many = waiting > 999 ? "999+" : String(waiting);
   const text = waiting ? `${many} new ${waiting === 1 ? "change" : "changes"}` : "New changes";
-  news.textContent = `${text} — show`;
+  updates.textContent = `${text} — show`;
   say(`${text}. Press . to show`);
 }
 
@@ -309,7 +309,7 @@ if (pill) {
   if (paused) show("paused");
   connect();
   pill.addEventListener("click", toggle);
-  news?.addEventListener("click", showWaiting);
+  updates?.addEventListener("click", showWaiting);
   document.addEventListener("live-toggle", toggle);
   document.addEventListener("live-show", showWaiting);
   document.addEventListener("visibilitychange", () => (document.hidden ? leave() : come()));

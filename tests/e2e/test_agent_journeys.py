@@ -94,7 +94,7 @@ def test_thread__slider_then_restore_then_undo(page: Page, alice: Person) -> Non
     expect(page.locator("#state-at")).to_contain_text("Revision 3")
     expect(page).to_have_url(re.compile(r"at=3$"))
     expect(page.locator("#at")).to_be_focused()
-    expect(page.locator(".held[data-lit]").first).to_contain_text("plan")
+    expect(page.locator(".state-value[data-lit]").first).to_contain_text("plan")
     page.get_by_role("link", name="Restore…").click()
     dialog = page.get_by_role("dialog", name="Restore revision 3?")
     expect(dialog).to_contain_text("/plan/count changed")

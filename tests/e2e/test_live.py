@@ -128,11 +128,11 @@ def test_pill__server_killed_and_restarted__misses_no_change(
     visit(page, "/changes")
     own_server.kill()
     expect(page.locator("#live")).to_have_text("reconnecting")
-    expect(page.locator("#live-said")).to_have_text("reconnecting")
+    expect(page.locator("#live-status")).to_have_text("reconnecting")
     put(erin.actor, "team", "meanwhile", 1)
     own_server.start()
     expect(page.locator("#live")).to_have_text("live")
-    expect(page.locator("#news")).to_have_text("1 new change — show")
+    expect(page.locator("#updates")).to_have_text("1 new change — show")
 
 
 def test_pill__session_ended__says_so_and_links_to_the_login(page: Page, erin: Person) -> None:
@@ -160,9 +160,9 @@ def test_new_changes__written__are_loaded_on_request(page: Page, erin: Person) -
     before, place = first.inner_text(), first.bounding_box()
     for number in range(3):
         put(erin.actor, "team", f"new-{number}", 1)
-    news = page.locator("#news")
+    news = page.locator("#updates")
     expect(news).to_have_text("3 new changes — show")
-    expect(page.locator("#live-said")).to_contain_text("new change")
+    expect(page.locator("#live-status")).to_contain_text("new change")
     assert (first.inner_text(), first.bounding_box()) == (before, place)
     news.click()
     expect(first).to_contain_text("team/new-2")
@@ -178,7 +178,7 @@ def test_new_changes__outside_the_filters__are_not_announced(page: Page, erin: P
     make_thread(erin.actor, "other")
     put(erin.actor, "team", "unwanted", 1)
     put(erin.actor, "team", "wanted/1", 1)
-    news = page.locator("#news")
+    news = page.locator("#updates")
     expect(news).to_have_text("1 new change — show")
     news.click()
     expect(page.locator("#change-table")).to_contain_text("team/wanted/1")
@@ -195,10 +195,10 @@ def test_pause__key_p__stops_updates_until_resumed(page: Page, erin: Person) -> 
     page.reload()
     expect(pill).to_have_text("paused")
     put(erin.actor, "team", "later", 1)
-    expect(page.locator("#news")).to_be_hidden()
+    expect(page.locator("#updates")).to_be_hidden()
     pill.click()
     expect(pill).to_have_text("live")
-    expect(page.locator("#news")).to_have_text("1 new change — show")
+    expect(page.locator("#updates")).to_have_text("1 new change — show")
 
 
 def test_hidden_tab__visible_again__reconnects(page: Page, erin: Person) -> None:
@@ -209,7 +209,7 @@ def test_hidden_tab__visible_again__reconnects(page: Page, erin: Person) -> None
     put(erin.actor, "team", "meanwhile", 1)
     with page.expect_request("**/changes/stream*"):
         page.evaluate(show, False)
-    expect(page.locator("#news")).to_have_text("1 new change — show")
+    expect(page.locator("#updates")).to_have_text("1 new change — show")
 
 
 def test_numbers__thread_grows__are_updated_in_place(page: Page, erin: Person) -> None:
@@ -270,7 +270,7 @@ def test_own_write__in_this_tab__is_shown_immediately(page: Page, erin: Person) 
     page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
     expect(page.locator("#mailbox tbody")).to_contain_text("Cancelled")
     expect(waiting).to_be_empty()  # the change has arrived
-    expect(page.locator("#news")).to_be_hidden()
+    expect(page.locator("#updates")).to_be_hidden()
 
 
 def test_own_write__slow__is_not_announced_to_its_author(page: Page, erin: Person) -> None:
@@ -290,7 +290,7 @@ def test_own_write__slow__is_not_announced_to_its_author(page: Page, erin: Perso
         page.clock.fast_forward(10_000)
         answer = route.fetch(max_redirects=0)
         expect(waiting).to_be_empty()  # the change has arrived, the response has not
-        news.append(page.locator("#news").is_visible())
+        news.append(page.locator("#updates").is_visible())
         route.fulfill(response=answer)
 
     page.route("**/mailbox/**", answer_late)
@@ -298,7 +298,7 @@ def test_own_write__slow__is_not_announced_to_its_author(page: Page, erin: Perso
     with page.expect_response(lambda answer: answer.request.method == "POST"):
         page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
     expect(page.locator("#mailbox tbody")).to_contain_text("Cancelled")
-    expect(page.locator("#news")).to_be_hidden()
+    expect(page.locator("#updates")).to_be_hidden()
     assert news == [False]
 
 

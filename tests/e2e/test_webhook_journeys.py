@@ -29,7 +29,7 @@ def test_journey__webhook__is_created_tested_replayed_rotated_deleted(
         expect(page.get_by_text("must begin with https")).to_be_visible()
         page.get_by_label("URL", exact=True).fill(receiver.url)
         page.get_by_role("button", name="Create webhook").click()
-        snippet = page.locator("section.made pre")
+        snippet = page.locator("section.created pre")
         expect(snippet).to_contain_text("whsec_")
         secret = snippet.inner_text().strip()
         page.get_by_role("link", name="Open the webhook").click()
@@ -54,8 +54,8 @@ def test_journey__webhook__is_created_tested_replayed_rotated_deleted(
     page.get_by_role("link", name="Rotate secret…").click()
     page.get_by_label("expires now (for example, because it leaked)").check()
     page.get_by_role("button", name="Rotate secret").click()
-    expect(page.locator("section.made pre")).to_contain_text("whsec_")
-    assert page.locator("section.made pre").inner_text().strip() != secret
+    expect(page.locator("section.created pre")).to_contain_text("whsec_")
+    assert page.locator("section.created pre").inner_text().strip() != secret
 
     page.get_by_role("button", name="Pause", exact=True).click()
     expect(page.get_by_text("paused by alice")).to_be_visible()

@@ -454,7 +454,7 @@ def test_htmx__save__shows_the_entry_in_place(admin: Client, team: EntryView) ->
     part = admin.get("/state/team/global", headers=headers)
     (toast,) = json.loads(part["HX-Trigger"])["toast"]["toasts"]
     assert toast["text"] == "Saved version 2"
-    fields = {"made": 2, "before": 1, "tags": '["vip"]', "pinned": 1}
+    fields = {"written": 2, "before": 1, "tags": '["vip"]', "pinned": 1}
     assert toast["undo"]["fields"] == fields
 
 
@@ -462,7 +462,7 @@ def test_htmx__save__shows_the_entry_in_place(admin: Client, team: EntryView) ->
 def test_write__viewer__is_refused(
     action: str, viewer: Client, alice: Person, team: EntryView
 ) -> None:
-    data = {"value": "1", "base": 1, "expected_version": 1, "version": 1, "made": 1}
+    data = {"value": "1", "base": 1, "expected_version": 1, "version": 1, "written": 1}
     assert viewer.post(f"/entry/{action}/team/global", data).status_code == 403
     assert stored(alice).version == team.version
 
@@ -471,7 +471,7 @@ def test_write__viewer__is_refused(
 def test_write__other_workspace__looks_absent(
     action: str, stranger: Client, alice: Person, team: EntryView
 ) -> None:
-    data = {"value": "1", "base": 1, "expected_version": 1, "version": 1, "made": 1}
+    data = {"value": "1", "base": 1, "expected_version": 1, "version": 1, "written": 1}
     assert stranger.post(f"/entry/{action}/team/global", data).status_code == 404
     assert stored(alice).version == team.version
 

@@ -111,7 +111,7 @@ def test_config__restored__undo_restores_the_newer_value(provider: Person, admin
 
 
 def test_config__undo_by_an_editor__is_refused(provider: Person, editor: Client) -> None:
-    response = editor.post("/entry/undo/config.providers/openai", {"made": 1})
+    response = editor.post("/entry/undo/config.providers/openai", {"written": 1})
     assert response.status_code == 403
     assert record(provider)["adapter"] == "openai"
 
@@ -244,7 +244,7 @@ def test_policy__malformed_undo__is_refused(
 
 
 def test_policy__undo_by_other_roles__is_refused(editor: Client, stranger: Client) -> None:
-    fields = {"before": "{}", "version": "0", "made": "{}"}
+    fields = {"before": "{}", "version": "0", "written": "{}"}
     assert editor.post("/policy/undo", fields).status_code == 403
     assert stranger.post("/policy/undo?scope=thread&name=t1", fields).status_code == 404
 
@@ -298,7 +298,7 @@ def test_namespace__edited_since__undo_refuses(admin: Client, alice: Person) -> 
 
 @pytest.mark.parametrize(
     "changes",
-    [{"before": "9"}, {"made": "²"}, {"rest": "{"}, {"rest": '{"ttl_seconds": -1}'}],
+    [{"before": "9"}, {"written": "²"}, {"rest": "{"}, {"rest": '{"ttl_seconds": -1}'}],
 )
 @pytest.mark.usefixtures("notes")
 def test_namespace__malformed_undo__is_refused(changes: dict[str, str], admin: Client) -> None:
@@ -310,6 +310,6 @@ def test_namespace__malformed_undo__is_refused(changes: dict[str, str], admin: C
 
 @pytest.mark.usefixtures("notes")
 def test_namespace__undo_by_other_roles__is_refused(editor: Client, stranger: Client) -> None:
-    fields = {"made": "1", "before": "1", "rest": "{}"}
+    fields = {"written": "1", "before": "1", "rest": "{}"}
     assert editor.post(f"{NOTES}/undo", fields).status_code == 403
     assert stranger.post(f"{NOTES}/undo", fields).status_code == 404

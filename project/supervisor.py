@@ -107,7 +107,7 @@ class Supervisor:
             if web.deaths >= _HOPELESS:
                 raise BadSetting("The web process does not start; its last lines are above")
             if time.monotonic() > deadline:
-                log.warning("web.slow", seconds=_READY_TIMEOUT)
+                log.warning("web.start_delayed", seconds=_READY_TIMEOUT)
                 break
             self._pause(0.05)
 
@@ -117,7 +117,7 @@ class Supervisor:
                 child.tend()
             self._pause(_TICK)
             if _is_embedded() and embedded().postmaster() is None:
-                log.warning("postgresql.died")
+                log.warning("postgresql.exited")
                 embedded().acquire()
 
     def _pause(self, seconds: float) -> None:

@@ -153,7 +153,7 @@ class Listening:
                 live = await self.host.in_thread(functools.partial(_live, set(seen.values())))
             # the tokens cannot be checked now: keep the streams until they can
             except django.db.Error as error:
-                log.warning("streams.unchecked", error=describe_error(error))
+                log.warning("streams.check_failed", error=describe_error(error))
                 continue
             for listener, token in seen.items():
                 if token not in live:

@@ -66,12 +66,12 @@ def _versions_without(trail: str, when: str) -> str:
 
 # Each query returns the places that violate the invariant: a column of text.
 CHECKS: Final[Mapping[str, str]] = {
-    "a state value's span is empty or ends beyond its thread": f"""
+    "a state value's range of revisions is empty or ends after the newest revision": f"""
         SELECT {_THREAD} || ' ' || x.key || ' @' || x.valid_from FROM state_values x {_THREADS}
         WHERE x.valid_from < 1 OR x.valid_from > t.revision
             OR x.valid_to <= x.valid_from OR x.valid_to > t.revision
     """,
-    "two state values of a key hold at once": f"""
+    "two state values of a key are valid at the same revision": f"""
         SELECT {_THREAD} || ' ' || x.key || ' @' || x.valid_from FROM (
             SELECT thread_id, key, valid_from,
                 lag(coalesce(valid_to, 9223372036854775807))
@@ -79,7 +79,7 @@ CHECKS: Final[Mapping[str, str]] = {
             FROM state_values
         ) x {_THREADS} WHERE x.before > x.valid_from
     """,
-    "a state value begins or ends where no revision touched its key": f"""
+    "a state value begins or ends at a revision that did not touch its key": f"""
         SELECT {_THREAD} || ' ' || x.key || ' @' || x.valid_from FROM state_values x {_THREADS}
         WHERE NOT EXISTS (
             SELECT FROM revisions r WHERE r.thread_id = x.thread_id AND r.number = x.valid_from
@@ -89,7 +89,7 @@ CHECKS: Final[Mapping[str, str]] = {
                 AND x.key = ANY(r.touched)
         )
     """,
-    "a kept revision reads a value from before it touched the key": f"""
+    "a retained revision touched a key but has an older value of it": f"""
         SELECT {_THREAD} || ' ' || k.key || ' @' || x.number FROM revisions x {_THREADS}
         CROSS JOIN unnest(x.touched) k(key)
         JOIN LATERAL (
@@ -99,14 +99,14 @@ CHECKS: Final[Mapping[str, str]] = {
         ) v ON v.valid_from < x.number AND (v.valid_to IS NULL OR v.valid_to > x.number)
         WHERE NOT x.dropped
     """,
-    "the revisions of a thread have a gap or an end of their own": f"""
+    "the revisions of a thread have a gap, or the newest is not the thread's revision": f"""
         SELECT {_THREAD} FROM threads t JOIN workspaces w ON w.id = t.workspace_id
         CROSS JOIN LATERAL (
             SELECT count(*) AS rows, coalesce(max(number), 0) AS newest FROM revisions r
             WHERE r.thread_id = t.id
         ) r WHERE (r.rows, r.newest) <> (t.revision, t.revision)
     """,
-    "a revision was dropped that must stay": f"""
+    "a revision was removed that must be retained": f"""
         SELECT {_THREAD} || ' @' || x.number FROM revisions x {_THREADS}
         LEFT JOIN runs ON runs.id = x.run_id
         WHERE x.dropped AND (x.pinned OR x.label <> '' OR x.number = t.revision
@@ -119,14 +119,14 @@ CHECKS: Final[Mapping[str, str]] = {
             WHERE r.thread_id = x.thread_id AND r.run_id = x.id
         )
     """,
-    "the messages of a thread have a gap or an end of their own": f"""
+    "the messages of a thread have a gap, or do not match its message count": f"""
         SELECT {_THREAD} FROM threads t JOIN workspaces w ON w.id = t.workspace_id
         CROSS JOIN LATERAL (
             SELECT count(*) AS rows, coalesce(max(seq), 0) AS newest FROM messages m
             WHERE m.thread_id = t.id
         ) m WHERE (m.rows, m.newest) <> (t.message_count, t.message_count)
     """,
-    "an entry is not what its newest version is": f"""
+    "an entry differs from its newest version": f"""
         SELECT {_ENTRY} FROM entries e JOIN namespaces n ON n.id = e.namespace_id
         JOIN workspaces w ON w.id = n.workspace_id
         LEFT JOIN entry_revisions x ON x.entry_id = e.id AND x.version = e.version

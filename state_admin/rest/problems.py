@@ -108,7 +108,7 @@ def _problem_of(error: Exception, request: Any) -> Problem:
                 " Retry with the same Idempotency-Key.",
             )
         case DatabaseError() if getattr(error.__cause__, "sqlstate", "") in _CLOSED:
-            log.error("database.closed", error=describe_error(error))
+            log.error("database.operation_refused", error=describe_error(error))
             return errors.Unavailable(
                 "the database refused the operation (read-only or missing privileges)",
                 hint="Nothing was changed. The server's log has the cause.",

@@ -127,7 +127,7 @@ class _OpenStreams:
             try:
                 welcome = await seen[0].channel.in_thread(functools.partial(_still_welcome, seen))
             except django.db.Error as error:  # nobody can say: they stay until it is known
-                log.warning("streams.unchecked", error=describe_error(error))
+                log.warning("streams.check_failed", error=describe_error(error))
                 continue
             for listener in seen:
                 if listener not in welcome:

@@ -158,7 +158,7 @@ def find_lost_compactions() -> Report:
 
 def schedule_compactions() -> Report:
     """Queue the compactions that policies request by time."""
-    return {"asked": request_scheduled()}
+    return {"requested": request_scheduled()}
 
 
 def run_sweep(name: str, work: Callable[[], Report]) -> Report | None:
@@ -183,7 +183,7 @@ def run_sweep(name: str, work: Callable[[], Report]) -> Report | None:
         row.update(finished_at=Now(), report=report, error="")
         if any(report.values()):
             row.update(last_effect_at=Now(), last_effect=report)
-            log.info("sweep.done", sweep=name, **report)
+            log.info("sweep.finished", sweep=name, **report)
         return report
     finally:
         with connection.cursor() as cursor:

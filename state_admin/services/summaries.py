@@ -196,7 +196,7 @@ def _failing() -> Iterator[None]:
     except SummaryFailed:
         raise
     except Exception as broken:
-        log.exception("summary.broken")
+        log.exception("summary.failed")
         kind = type(broken).__name__
         raise SummaryFailed(
             f"the summarizer failed: {kind}", retry=False, blames=True, billed=True

@@ -98,7 +98,7 @@ class TokenCache:
             except Exception as error:
                 self._listening.clear()
                 self.clear()
-                log.info("tokens.not_listening", error=type(error).__name__)
+                log.info("tokens.listen_failed", error=type(error).__name__)
                 self._stopping.wait(_TICK)
             finally:
                 connection.close()

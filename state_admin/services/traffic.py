@@ -61,7 +61,7 @@ class Counter:
         try:
             add_calls(calls)
         except Exception as error:
-            log.warning("traffic.not_flushed", error=type(error).__name__)
+            log.warning("traffic.flush_failed", error=type(error).__name__)
             self._keep(calls)
 
     def _keep(self, calls: dict[Minute, list[int]]) -> None:

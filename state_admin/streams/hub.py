@@ -170,14 +170,14 @@ class Hub:
                 try:
                     await self._poll(connection)
                     if failures:
-                        log.info("feed.back", failures=failures)
+                        log.info("feed.reconnected", failures=failures)
                     failures = 0
                     await self._follow(connection)
                 finally:
                     await connection.close()
             except Exception as error:
                 if not failures:
-                    log.warning("feed.lost", error=describe_error(error))
+                    log.warning("feed.disconnected", error=describe_error(error))
                 await asyncio.sleep(_BACKOFF[min(failures, len(_BACKOFF) - 1)])
                 failures += 1
 

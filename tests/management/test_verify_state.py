@@ -104,28 +104,28 @@ _CORRUPTIONS: dict[str, str] = {
         DELETE FROM state_values WHERE key = 'plan' AND valid_from = 9""",
     "content differs: acme/notes/k v2": """
         UPDATE entry_revisions SET value = '{"n": 9}' WHERE version = 2""",
-    "an entry is not what its newest version is: acme/notes/k": """
+    "an entry differs from its newest version: acme/notes/k": """
         UPDATE entries SET value = '6'""",
     "missing: acme/notes/k v3": "DELETE FROM entry_revisions WHERE version = 3",
     "versions are missing that no history compaction removed: acme/notes/k v4": """
         DELETE FROM entry_revisions WHERE version = 3""",
-    "two state values of a key hold at once: acme/t1 plan @5": """
+    "two state values of a key are valid at the same revision: acme/t1 plan @5": """
         UPDATE state_values SET valid_to = 6 WHERE key = 'plan' AND valid_from = 4""",
-    "a state value's span is empty or ends beyond its thread: acme/t1 plan @8": """
+    "a state value's range of revisions is empty or ends after the newest revision: acme/t1 plan @8": """
         UPDATE state_values SET valid_to = 8 WHERE key = 'plan' AND valid_from = 8""",
-    "a state value begins or ends where no revision touched its key: acme/t1 once @4": """
+    "a state value begins or ends at a revision that did not touch its key: acme/t1 once @4": """
         UPDATE state_values SET valid_from = 4 WHERE key = 'once'""",
-    "a kept revision reads a value from before it touched the key: acme/t1 plan @10": """
+    "a retained revision touched a key but has an older value of it: acme/t1 plan @10": """
         WITH gone AS (DELETE FROM state_values WHERE key = 'plan' AND valid_from = 10)
         UPDATE state_values SET valid_to = 11 WHERE key = 'plan' AND valid_from = 9""",
-    "the revisions of a thread have a gap or an end of their own: acme/t1": """
+    "the revisions of a thread have a gap, or the newest is not the thread's revision: acme/t1": """
         DELETE FROM revisions WHERE number = 4""",
     "missing: acme/t1 @4": "DELETE FROM revisions WHERE number = 4",
-    "a revision was dropped that must stay: acme/t1 @6": """
+    "a revision was removed that must be retained: acme/t1 @6": """
         UPDATE revisions SET dropped = true WHERE number = 6""",
     "a run does not end with its last revision: acme/t1 r1": """
         UPDATE runs SET last_revision = 5 WHERE public_id = 'r1'""",
-    "the messages of a thread have a gap or an end of their own: acme/t1": """
+    "the messages of a thread have a gap, or do not match its message count: acme/t1": """
         UPDATE threads SET message_count = 2""",
     "a revision has no audit row: acme/t1 @4": """
         DELETE FROM audit WHERE thread = 't1' AND version = 4""",

@@ -57,7 +57,7 @@ class Scheduler(beat.Scheduler):
 
     def apply_entry(self, entry: beat.ScheduleEntry, producer: Any = None) -> None:
         condition = self.conditions.get(str(entry.name))
-        if condition is None or _holds(condition):
+        if condition is None or _is_true(condition):
             super().apply_entry(entry, producer=producer)
 
     def setup_schedule(self) -> None:
@@ -88,7 +88,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _holds(condition: Callable[[], bool]) -> bool:
+def _is_true(condition: Callable[[], bool]) -> bool:
     """Whether the condition is true, or the database does not respond: the job then reports the
     error."""
     close_old_connections()

@@ -195,7 +195,9 @@ class Bridge:
             environ = self._environ(scope)
             environ["wsgi.input"] = io.BytesIO(body)
             with self._request():
-                answer = await Exchange(self.wsgi, environ, _nobody, _nobody).ask(self.threads)
+                answer = await Exchange(self.wsgi, environ, _receive_nothing, _receive_nothing).ask(
+                    self.threads
+                )
         except Problem as problem:
             return _refusal(problem)
         if answer is None:
@@ -333,6 +335,6 @@ def _refusal(problem: Problem) -> Answer:
     return Answer(start, response.content)
 
 
-async def _nobody(*_: Any) -> Any:
+async def _receive_nothing(*_: Any) -> Any:
     """The client of a request that has none: it stays, and takes no stream."""
     raise TypeError("nobody is there")

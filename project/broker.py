@@ -158,10 +158,10 @@ def address() -> str:
     """The address of the broker for display, without name, password and options of BROKER_URL."""
     if uses_database():
         return "queues in PostgreSQL"
-    return ", ".join(_bare(each) for each in url().split(";"))
+    return ", ".join(_strip_credentials(each) for each in url().split(";"))
 
 
-def _bare(one: str) -> str:
+def _strip_credentials(one: str) -> str:
     """Scheme, host and port. An unescaped `/`, `?` or `#` in a password may have split the URL
     there, so that the host may be a part of the password."""
     parts = urlsplit(one)

@@ -58,7 +58,7 @@ app.conf.update(
 
 
 @signals.setup_logging.connect
-def _keep_our_logging(**_: Any) -> None:
+def _disable_celery_logging(**_: Any) -> None:
     """A receiver of this signal keeps Celery from configuring the logging."""
 
 

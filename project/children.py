@@ -52,7 +52,7 @@ class Child:
             },
         )
 
-    def tend(self) -> None:
+    def restart_if_ended(self) -> None:
         """Start it again if it has ended and the pause is over."""
         now = time.monotonic()
         if self._process is None:

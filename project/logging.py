@@ -30,7 +30,7 @@ def _add_role(_: Any, __: str, event: EventDict) -> EventDict:
     return event
 
 
-def _leave_out_values(_: Any, __: str, event: EventDict) -> EventDict:
+def _omit_values(_: Any, __: str, event: EventDict) -> EventDict:
     """Keep the template of a library's message, without its arguments."""
     record: logging.LogRecord = event["_record"]
     arguments = event.pop("positional_args", None) or ()
@@ -96,7 +96,7 @@ def logging_config(*, level: str, as_json: bool) -> None:
             "formatters": {
                 "events": {
                     "()": structlog.stdlib.ProcessorFormatter,
-                    "foreign_pre_chain": [_leave_out_values, *shared],
+                    "foreign_pre_chain": [_omit_values, *shared],
                     "use_get_message": False,
                     "pass_foreign_args": True,
                     "processors": [

@@ -103,7 +103,7 @@ class Supervisor:
         web = self.children[0]
         deadline = time.monotonic() + _READY_TIMEOUT
         while not self.asked_to_stop and not answers():
-            web.tend()
+            web.restart_if_ended()
             if web.deaths >= _HOPELESS:
                 raise BadSetting("The web process does not start; its last lines are above")
             if time.monotonic() > deadline:
@@ -114,7 +114,7 @@ class Supervisor:
     def _watch(self) -> None:
         while not self.asked_to_stop:
             for child in self.children:
-                child.tend()
+                child.restart_if_ended()
             self._pause(_TICK)
             if _is_embedded() and embedded().postmaster() is None:
                 log.warning("postgresql.exited")

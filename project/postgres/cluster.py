@@ -42,7 +42,7 @@ class Cluster(Server):
                     self._owner = os.getpid()
                     atexit.register(self.release)
                 if not self.is_up():
-                    self.bring_up()
+                    self.start_or_wait()
 
     def release(self) -> None:
         """Unregister this process; the last user stops the server. A forked child was never

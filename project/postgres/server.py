@@ -146,7 +146,7 @@ class Server:
 
     # Start and stop ------------------------------------------------------------------------
 
-    def bring_up(self) -> None:
+    def start_or_wait(self) -> None:
         """Start the server, or wait for one that is starting or stopping."""
         who, programs = binaries.identity(), binaries.find()
         if not (self.data / "PG_VERSION").exists():
@@ -166,7 +166,7 @@ class Server:
             elif child is None:
                 child = self._spawn(who, programs)
             elif child.poll() is not None:
-                self._complain_unless_orphans(child)
+                self._raise_unless_orphans(child)
                 child = None
             time.sleep(0.02 if child else 0.1)
         raise ClusterError(f"PostgreSQL is not ready after {_START_TIMEOUT:.0f} s; see {self.log}")
@@ -234,7 +234,7 @@ class Server:
             )
         return self._child
 
-    def _complain_unless_orphans(self, child: subprocess.Popen[bytes]) -> None:
+    def _raise_unless_orphans(self, child: subprocess.Popen[bytes]) -> None:
         with self.log.open("rb") as log:
             log.seek(max(0, self.log.stat().st_size - 4000))
             tail = log.read().decode(errors="replace")

@@ -39,11 +39,11 @@ def attribute(history: Iterable[tuple[V, JSON, bool]]) -> list[BlamedPointer[V]]
     for older, before, existed in versions:
         if not existed:
             break
-        tree.settle(version, before)
-        if tree.settled:
+        tree.attribute_to(version, before)
+        if tree.is_attributed:
             break
         version = older
-    tree.settle_all(version)
+    tree.attribute_all(version)
     return list(tree.lines(None))
 
 
@@ -57,19 +57,19 @@ class _Node(Generic[V]):
         self.children: dict[str | int, _Node[V]] | None = None
 
     @property
-    def settled(self) -> bool:
+    def is_attributed(self) -> bool:
         if self.version is not None and self.children is None:
             return True
-        return self.children is not None and all(c.settled for c in self.children.values())
+        return self.children is not None and all(c.is_attributed for c in self.children.values())
 
-    def settle(self, version: V, before: JSON) -> None:
+    def attribute_to(self, version: V, before: JSON) -> None:
         """Attribute to `version` what it changed compared with the value `before`."""
-        if self.settled or same(self.value, before):
+        if self.is_attributed or same(self.value, before):
             return
         parts = _parts(self.value)
         old = _parts(before)
         if parts is None or old is None or type(self.value) is not type(before):
-            self.settle_all(version)
+            self.attribute_all(version)
             return
         if self.children is None:
             self.children = {
@@ -80,15 +80,15 @@ class _Node(Generic[V]):
             self.version = version
         for name, child in self.children.items():
             if name in old:
-                child.settle(version, old[name])
+                child.attribute_to(version, old[name])
             else:
-                child.settle_all(version)
+                child.attribute_all(version)
 
-    def settle_all(self, version: V) -> None:
+    def attribute_all(self, version: V) -> None:
         if self.version is None:
             self.version = version
         for child in (self.children or {}).values():
-            child.settle_all(version)
+            child.attribute_all(version)
 
     def lines(self, above: V | None) -> Iterator[BlamedPointer[V]]:
         if self.version is not None and self.version != above:

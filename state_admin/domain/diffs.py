@@ -102,9 +102,9 @@ def three_way(base: JSON, theirs: JSON, yours: JSON) -> tuple[JSON, list[Clash]]
 
 
 def _merged(base: JSON, theirs: JSON, yours: JSON, pointer: str, clashes: list[Clash]) -> JSON:
-    if _alike(theirs, yours) or _alike(base, yours):
+    if _is_same(theirs, yours) or _is_same(base, yours):
         return theirs
-    if _alike(base, theirs):
+    if _is_same(base, theirs):
         return yours
     sides = (base, theirs, yours)
     if isinstance(theirs, dict) and isinstance(yours, dict):
@@ -128,5 +128,5 @@ def _merged(base: JSON, theirs: JSON, yours: JSON, pointer: str, clashes: list[C
     return theirs
 
 
-def _alike(a: JSON, b: JSON) -> bool:
+def _is_same(a: JSON, b: JSON) -> bool:
     return a is b or (a is not MISSING and b is not MISSING and same(a, b))

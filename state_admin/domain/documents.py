@@ -202,7 +202,7 @@ def members(raw: Raw) -> dict[str, Raw]:
 
     `raw` is a result of `read`, `members` or `items`, so its text is valid.
     """
-    return _beside(_SLICES.decode(raw.text), raw.value)
+    return _pair_members(_SLICES.decode(raw.text), raw.value)
 
 
 def items(raw: Raw) -> list[Raw]:
@@ -214,10 +214,10 @@ def items(raw: Raw) -> list[Raw]:
 def records(raw: Raw) -> list[dict[str, Raw]]:
     """The `members` of each object of an array, in one pass. `raw` as for `members`."""
     slices = _RECORDS.decode(raw.text)
-    return [_beside(found, item) for found, item in zip(slices, raw.value, strict=True)]
+    return [_pair_members(found, item) for found, item in zip(slices, raw.value, strict=True)]
 
 
-def _beside(slices: dict[str, msgspec.Raw], value: dict[str, JSON]) -> dict[str, Raw]:
+def _pair_members(slices: dict[str, msgspec.Raw], value: dict[str, JSON]) -> dict[str, Raw]:
     return {name: Raw(_spelling(at), value[name]) for name, at in slices.items()}
 
 

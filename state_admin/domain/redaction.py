@@ -24,7 +24,7 @@ def redact(value: JSON, pointers: Collection[str]) -> tuple[JSON, set[str]]:
         try:
             part = json_pointers.find(value, path)
         except json_pointers.Mismatch:
-            if _lies_in_tombstone(value, path):
+            if _is_in_tombstone(value, path):
                 matched.add(pointer)
             continue
         matched.add(pointer)
@@ -43,7 +43,7 @@ def is_tombstone(text: str | None) -> bool:
     return text is not None and holds_tombstone(text) and values.same(values.load(text), TOMBSTONE)
 
 
-def _lies_in_tombstone(value: JSON, path: list[str]) -> bool:
+def _is_in_tombstone(value: JSON, path: list[str]) -> bool:
     for length in range(len(path)):
         try:
             if values.same(json_pointers.find(value, path[:length]), TOMBSTONE):

@@ -158,27 +158,27 @@ def _lifecycle(value: JSON, update: JSON) -> JSON:
     as the variants of the reference implementation (`StepCompleted`). An invalid transition leaves
     the value unchanged."""
     verb, body = _variant(update, _LIFECYCLE_VERBS)
-    at = _need(body, "updated_at", int)
+    at = _require_member(body, "updated_at", int)
     # Earlier versions of the reference implementation had one member per kind of reason.
     old = {**RUNTIME_KEYS["__runtime.run_lifecycle"]["default"], **_object(value)}
     reason = old.pop("done_reason", None) or old.pop("pause_reason", None)
     reason = old.pop("status_reason", reason)
     if verb == "start":
-        return _life(_need(body, "run_id", str), "running", None, at, 0)
-    run_id, status = _need(old, "run_id", str), _need(old, "status", str)
-    steps = _need(old, "step_count", int)
+        return _build_lifecycle(_require_member(body, "run_id", str), "running", None, at, 0)
+    run_id, status = _require_member(old, "run_id", str), _require_member(old, "status", str)
+    steps = _require_member(old, "step_count", int)
     if verb == "step_completed":
-        return _life(run_id, status, reason, at, steps + 1)
+        return _build_lifecycle(run_id, status, reason, at, steps + 1)
     new = {"set_waiting": "waiting", "set_running": "running", "done": "done"}[verb]
     if not can_move(status, new):
         return value
     reason = None if verb == "set_running" else body.get("reason")
     if not isinstance(reason, (str, type(None))):
         raise UpdateRefused("lifecycle: 'reason' must be a string")
-    return _life(run_id, new, reason, at, steps)
+    return _build_lifecycle(run_id, new, reason, at, steps)
 
 
-def _life(run_id: str, status: str, reason: str | None, at: int, steps: int) -> JSON:
+def _build_lifecycle(run_id: str, status: str, reason: str | None, at: int, steps: int) -> JSON:
     known = {} if reason is None else {"status_reason": reason}
     return {"run_id": run_id, "status": status, **known, "updated_at": at, "step_count": steps}
 
@@ -191,10 +191,10 @@ def _tool_calls(value: JSON, update: JSON) -> JSON:
     verb, body = _variant({update: {}} if isinstance(update, str) else update, _TOOL_CALL_VERBS)
     if verb == "clear":
         return {}
-    call_id = _need(body, "call_id", str)
-    _need(body, "tool_name", str)
-    _need(body, "updated_at", int)
-    status = _need(body, "status", str)
+    call_id = _require_member(body, "call_id", str)
+    _require_member(body, "tool_name", str)
+    _require_member(body, "updated_at", int)
+    status = _require_member(body, "status", str)
     if status not in _TOOL_CALL_MOVES:
         raise UpdateRefused(f"tool_calls: unknown status '{status[:40]}'")
     call = {"arguments": None, "resume_mode": RESUME_MODES[0], **body}
@@ -202,7 +202,7 @@ def _tool_calls(value: JSON, update: JSON) -> JSON:
         raise UpdateRefused(f"tool_calls: 'resume_mode' must be one of {', '.join(RESUME_MODES)}")
     calls = _object(value)
     if call_id in calls:
-        before = _need(_object(calls[call_id]), "status", str)
+        before = _require_member(_object(calls[call_id]), "status", str)
         if status != before and status not in _TOOL_CALL_MOVES.get(before, _ENDS):
             return value
     return {**calls, call_id: call}
@@ -212,7 +212,11 @@ def suspended_calls(value: JSON) -> dict[str, dict[str, JSON]]:
     """The calls in a value of `tool_calls` that wait for an answer. UpdateRefused if the value is
     malformed."""
     calls = {name: _object(call) for name, call in _object(value).items()}
-    return {name: call for name, call in calls.items() if _need(call, "status", str) == "suspended"}
+    return {
+        name: call
+        for name, call in calls.items()
+        if _require_member(call, "status", str) == "suspended"
+    }
 
 
 _ENDS: Final = {"succeeded", "failed", "cancelled"}
@@ -251,7 +255,7 @@ def _object(value: JSON) -> dict[str, JSON]:
     return value or {}
 
 
-def _need(body: dict[str, JSON], name: str, kind: type) -> Any:
+def _require_member(body: dict[str, JSON], name: str, kind: type) -> Any:
     found = body.get(name)
     if not isinstance(found, kind) or isinstance(found, bool):
         raise UpdateRefused(f"'{name}' must be {'a string' if kind is str else 'an integer'}")

@@ -142,7 +142,7 @@ def find(value: JSON, query: Query) -> list[Match] | None:
             return None
         if not same(found, equals):
             return None
-        matches.append(Match(pointer, _cut(found if isinstance(found, str) else dump(found))))
+        matches.append(Match(pointer, _truncate(found if isinstance(found, str) else dump(found))))
     missing = list(query.terms)
     for pointer, leaf in _leaves(value):
         if not missing:
@@ -180,7 +180,7 @@ def _snippet(text: str, start: int, end: int) -> str:
     return ("…" if left else "") + shown + ("…" if right < len(text) else "")
 
 
-def _cut(text: str) -> str:
+def _truncate(text: str) -> str:
     return text if len(text) <= 2 * _AROUND else text[: 2 * _AROUND] + "…"
 
 
@@ -209,7 +209,7 @@ def tsquery(query: Query, home: str) -> str:
     return f"{_quoted(home)} & ({_quoted(_EVERY)} | ({' & '.join(dict.fromkeys(lexemes))}))"
 
 
-def spellings(query: Query) -> list[str]:
+def build_patterns(query: Query) -> list[str]:
     r"""For each word of the terms a regular expression, valid in Python and PostgreSQL, that
     matches the lowercase JSON text of every value that matches the query, if that text is ASCII
     without `\\u`: JSON escapes nothing else that could be part of a word."""

@@ -36,7 +36,7 @@ def clean(text: str, max_tokens: int) -> str:
     """A summary as it may be stored: without control characters, unable to close or open the tags
     around it, and with at most `max_tokens` (tokens.estimate_text), cut at the end of a word."""
     text = _UNPRINTABLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
-    text = harmless(text, TAG).strip()
+    text = escape_tags(text, TAG).strip()
     most = 4 * max_tokens + 3
     encoded = text.encode()
     if len(encoded) <= most:
@@ -46,6 +46,6 @@ def clean(text: str, max_tokens: int) -> str:
     return whole_words.rstrip() + _CUT
 
 
-def harmless(text: str, *tags: str) -> str:
+def escape_tags(text: str, *tags: str) -> str:
     """`text` in which nothing can be read as one of these tags, however it is written."""
     return re.sub(rf"<(?=[\s/]*(?:{'|'.join(tags)}))", "[", text, flags=re.IGNORECASE)

@@ -53,7 +53,7 @@ class Gate:
             check_host(place)
         except Problem as problem:
             return Refusal(problem, request_id)
-        if not _is_welcome(headers.get(b"origin"), place, scope["scheme"]):
+        if not _is_origin_allowed(headers.get(b"origin"), place, scope["scheme"]):
             return Refusal(Forbidden("requests from this origin are not permitted"), request_id)
         try:
             actor = await self.host.in_thread(
@@ -82,7 +82,7 @@ def _actor(authorization: str, request_id: str) -> Actor:
     return actor
 
 
-def _is_welcome(origin: str | None, place: str, scheme: str) -> bool:
+def _is_origin_allowed(origin: str | None, place: str, scheme: str) -> bool:
     """Whether the Origin header, which only browsers send, is this site or one whose forms are
     accepted."""
     if origin is None:

@@ -135,11 +135,11 @@ class Listening:
     def _watch_over(self) -> None:
         loop = asyncio.get_running_loop()
         if self._drain is None:
-            self._drain = loop.create_task(self._end_with_the_server(), name="mcp drain")
+            self._drain = loop.create_task(self._end_on_shutdown(), name="mcp drain")
         if self._guard is None or self._guard.done():
             self._guard = loop.create_task(self._watch(), name="mcp streams")
 
-    async def _end_with_the_server(self) -> None:
+    async def _end_on_shutdown(self) -> None:
         await self.host.draining.wait()
         for listener in list(self._open):
             listener.close("draining")

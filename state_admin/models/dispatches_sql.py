@@ -152,7 +152,7 @@ def workspaces_with_due() -> list[int]:
     return [row[0] for row in hot.fetch_all(_WITH_DUE, {})]
 
 
-def take_back(threads: Sequence[int]) -> list[ExpiredDispatch]:
+def requeue_expired(threads: Sequence[int]) -> list[ExpiredDispatch]:
     """Requeue dispatches whose lease has expired, or make them dead letters. The mailboxes must be
     locked."""
     return [

@@ -58,7 +58,7 @@ class MessageQuerySet(models.QuerySet["Message"]):
     def external(self) -> Self:
         return self.filter(visibility=Visibility.ALL)
 
-    def standing_summaries(self) -> Self:
+    def active_summaries(self) -> Self:
         """The summaries that were not undone."""
         return self.filter(folds_to__isnull=False, fold_lifted_at=None)
 

@@ -244,7 +244,7 @@ def remove_versions(history: History, *, after: str, batch: int) -> tuple[str | 
     return key, StoredSize(*weight)
 
 
-def weigh_versions(history: History, most: int | None = None) -> StoredSize:
+def measure_versions(history: History, most: int | None = None) -> StoredSize:
     """All versions of a namespace's entries, or of the first `most` of them, and those that would
     be removed."""
     entries = _FIRST if most else _ALL

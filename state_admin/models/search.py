@@ -178,11 +178,11 @@ _SPELLS = """(
 )"""
 
 
-def spelling(rows: EntryQuerySet, spellings: Sequence[str]) -> EntryQuerySet:
-    """`rows` without those whose value cannot contain a word (domain/search.py, `spellings`)."""
-    if not spellings:
+def filter_by_patterns(rows: EntryQuerySet, patterns: Sequence[str]) -> EntryQuerySet:
+    """`rows` without those whose value cannot contain a word (domain/search.py, `build_patterns`)."""
+    if not patterns:
         return rows
-    return rows.filter(RawSQL(_SPELLS, [list(spellings)], models.BooleanField()))
+    return rows.filter(RawSQL(_SPELLS, [list(patterns)], models.BooleanField()))
 
 
 _STORE = """

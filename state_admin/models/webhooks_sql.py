@@ -91,22 +91,22 @@ def claim(delivery: str, *, lease: timedelta, most: int) -> ClaimedDelivery | No
     return ClaimedDelivery._make(row) if row else None
 
 
-def give_up_lost(*, most: int) -> int:
+def bury_lost_deliveries(*, most: int) -> int:
     """Make deliveries dead letters whose worker died during the last attempt."""
     return len(hot.fetch_all(_GIVE_UP, {"most": most}))
 
 
-def due_heads(webhook: str = "") -> list[tuple[str, str]]:
+def find_due_deliveries(webhook: str = "") -> list[tuple[str, str]]:
     """(webhook, delivery) of each active webhook whose next delivery is due."""
     return [(row[0], row[1]) for row in hot.fetch_all(_HEADS, {"webhook": webhook})]
 
 
-def anything_to_do() -> bool:
+def has_work() -> bool:
     """Whether a webhook is active or a test delivery is due."""
     row = hot.fetch_one(_ANYTHING, {"most": 1})
     return row is not None and bool(row[0])
 
 
-def due_tests() -> list[str]:
+def find_due_tests() -> list[str]:
     """Test deliveries that no worker has begun."""
     return [row[0] for row in hot.fetch_all(_TESTS, {"most": 1})]

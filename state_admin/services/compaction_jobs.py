@@ -42,7 +42,7 @@ from state_admin.summarizers import Summary, SummaryFailed, SummaryRequest, prom
 from . import summaries
 from .actors import system_actor
 from .compactions import record_step
-from .effective_views import effective_messages, recount_context, standing_summary
+from .effective_views import active_summary, effective_messages, recount_context
 
 LEASE = timedelta(seconds=120)
 MAX_ATTEMPTS = 3
@@ -106,7 +106,7 @@ def _do(job: Compaction) -> CompactionStatus:
         return _finish(job, CompactionStatus.FAILED, words)
     policy = Policy.from_json(values.load(job.policy or "{}"))
     _enter(job, Phase.PLANNING)
-    standing = standing_summary(thread)
+    standing = active_summary(thread)
     planned = boundaries.plan(LogView(thread.pk, standing), policy)
     if isinstance(planned, Skip):
         return _finish(job, CompactionStatus.SKIPPED, planned.reason)
@@ -224,7 +224,7 @@ def _apply(
         if thread is None or not _held(job).select_for_update().exists():
             raise _JobLost
         log_now = Message.objects.filter(thread=thread)
-        if standing_summary(thread) != standing:
+        if active_summary(thread) != standing:
             words = "the previous summary was undone or replaced in the meantime"
             return _finish(job, CompactionStatus.SUPERSEDED, words)
         stands = log_now.filter(

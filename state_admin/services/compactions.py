@@ -33,7 +33,7 @@ from state_admin.summarizers import SummaryFailed
 
 from . import journal, notifications, summaries
 from .actors import require, system_actor
-from .effective_views import recount_context, standing_summary
+from .effective_views import active_summary, recount_context
 from .errors import Conflict, NotFound
 from .policies import autocompact_policy, effective_policy
 from .threads import find_thread
@@ -160,7 +160,7 @@ def built_upon(job: Compaction) -> Compaction | None:
     """The later compaction that is based on the summary of this one. It must be undone first."""
     if job.status != CompactionStatus.DONE or job.summary is None:
         return None
-    standing = Message.objects.filter(thread=job.thread_id).standing_summaries()
+    standing = Message.objects.filter(thread=job.thread_id).active_summaries()
     outer = standing.filter(folds_to__gt=job.summary.folds_to).order_by("folds_to").first()
     return Compaction.objects.filter(summary=outer).first() if outer else None
 
@@ -220,7 +220,7 @@ def preview_compaction(*, actor: Actor, thread_id: str) -> Preview:
     """Plan a compaction by the rules of the job, without a summary. Stores nothing."""
     thread = find_thread(actor, thread_id)
     effective = effective_policy(thread)
-    view = LogView(thread.pk, standing_summary(thread))
+    view = LogView(thread.pk, active_summary(thread))
     planned = boundaries.plan(view, effective.policy)
     if isinstance(planned, Skip):
         return Preview(effective, view.tokens, None, planned.reason)

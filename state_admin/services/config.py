@@ -113,7 +113,7 @@ def put_record(
         raise Invalid("the value cannot be stored", refused.faults) from refused
     document = values.load(value.text)
     with transaction.atomic():
-        _hold_registry(actor, kind)
+        _lock_registry(actor, kind)
         markers = _markers(kind, _hold_entry(actor, kind, identity))
         sealed, fresh = _seal(actor, kind, identity, document, markers)
         attributes = {"ttl": None, "expires_at": None, "tags": None, "pinned": None}
@@ -203,7 +203,7 @@ def delete_record(
     require(actor, Role.ADMIN)
     check_id(identity)
     with transaction.atomic():
-        _hold_registry(actor, kind)
+        _lock_registry(actor, kind)
         dependents, hidden = _dependents(actor, kind, identity)
         if dry_run:
             return ConfigDeletion(0, dependents, hidden)
@@ -294,7 +294,7 @@ def _change(
         return sealed
 
     with transaction.atomic():
-        _hold_registry(actor, kind)
+        _lock_registry(actor, kind)
         definition = find_definition(actor, kind.namespace, fresh=True)
         result = entries.rewrite_value(
             actor, definition, identity, precondition, rewrite, reason, operation
@@ -303,7 +303,7 @@ def _change(
     return result
 
 
-def _hold_registry(actor: Actor, kind: Kind) -> None:
+def _lock_registry(actor: Actor, kind: Kind) -> None:
     """Keep other writes of the workspace's registry out until the end of the transaction. Raises
     NotRegistered for a kind that the actor does not see."""
     find_definition(actor, kind.namespace)

@@ -46,7 +46,7 @@ def read_context(*, actor: Actor, thread_id: str, max_tokens: int | None = None)
     says it was interrupted, so that no provider refuses the conversation."""
     thread = find_thread(actor, thread_id)
     view = effective_messages(thread)
-    fitted = _fit(view, max_tokens)
+    fitted = _trim_view(view, max_tokens)
     texts: list[str] = []
     rows: list[Message | None] = []
     for index in fitted.kept:
@@ -70,7 +70,7 @@ def read_outline(
     are looked at; the thread's own counts stand for the others."""
     thread = find_thread(actor, thread_id)
     view, between = recent_messages(thread, most)
-    fitted = _fit(view, max_tokens)
+    fitted = _trim_view(view, max_tokens)
     rows: list[Message | None] = []
     for index in fitted.kept:
         rows += [view[index], *(None for _ in fitted.stand_ins.get(index, ()))]
@@ -96,7 +96,7 @@ class _TrimmedView:
     tokens: int
 
 
-def _fit(view: Sequence[Message], max_tokens: int | None) -> _TrimmedView:
+def _trim_view(view: Sequence[Message], max_tokens: int | None) -> _TrimmedView:
     lines = [_line(message) for message in view]
     stand_ins: dict[int, list[JSON]] = {}
     for index, call_id in boundaries.dangling(lines):

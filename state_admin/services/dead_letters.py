@@ -69,7 +69,7 @@ def replay_dead_letters(
     the dedupe key of an open dispatch or of a newer dead letter."""
     require(actor, Role.EDITOR)
     with transaction.atomic():
-        letters = _lock_letters(actor, thread_id, agent_id)
+        letters = _lock_dead_letters(actor, thread_id, agent_id)
         same = {"thread": OuterRef("thread"), "dedupe_key": OuterRef("dedupe_key")}
         rivals = Dispatch.objects.filter(status__in=OPEN, **same)
         newer = letters.filter(pk__gt=OuterRef("pk"), **same)
@@ -98,8 +98,8 @@ def clear_dead_letters(
     require(actor, Role.ADMIN)
     with transaction.atomic():
         if dry_run:
-            return Cleared(_letters(actor, thread_id, agent_id).count(), 0)
-        letters = _lock_letters(actor, thread_id, agent_id)
+            return Cleared(_find_dead_letters(actor, thread_id, agent_id).count(), 0)
+        letters = _lock_dead_letters(actor, thread_id, agent_id)
         doomed = Dispatch.objects.filter(pk__in=list(letters.values_list("pk", flat=True)))
         traces = _traces("clear", doomed)
         number, _ = doomed.delete()
@@ -124,16 +124,16 @@ def purge_dispatches() -> dict[str, int]:
     return {"dispatches": repeat_in_batches(purge, _PURGE_BATCH)}
 
 
-def _letters(actor: Actor, thread_id: str, agent_id: str) -> Rows:
+def _find_dead_letters(actor: Actor, thread_id: str, agent_id: str) -> Rows:
     if thread_id:
         find_thread(actor, thread_id)
     rows = Dispatch.objects.visible_to(actor).dead()
     return rows.concerning(thread_id=thread_id, agent_id=agent_id)
 
 
-def _lock_letters(actor: Actor, thread_id: str, agent_id: str) -> Rows:
+def _lock_dead_letters(actor: Actor, thread_id: str, agent_id: str) -> Rows:
     """The dead letters, with the mailboxes of all of them locked."""
-    letters = _letters(actor, thread_id, agent_id)
+    letters = _find_dead_letters(actor, thread_id, agent_id)
     boxes = Mailbox.objects.filter(thread__in=letters.values("thread")).order_by("pk")
     list(boxes.select_for_update())
     return letters

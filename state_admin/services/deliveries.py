@@ -63,7 +63,7 @@ def drain(webhook_id: str) -> int:
     ends = time.monotonic() + _TURN
     arrived = 0
     while time.monotonic() < ends:
-        due = webhooks_sql.due_heads(webhook_id)
+        due = webhooks_sql.find_due_deliveries(webhook_id)
         if not due or deliver(due[0][1]) != DeliveryStatus.DELIVERED:
             break
         arrived += 1
@@ -199,9 +199,9 @@ def _note_health(webhook_pk: int, outcome: DeliveryAttempt) -> None:
         )
 
 
-def anything_to_do() -> bool:
+def has_work() -> bool:
     """Whether a tick would find work: one statement, which runs every second."""
-    return webhooks_sql.anything_to_do()
+    return webhooks_sql.has_work()
 
 
 def tick() -> tuple[dict[str, int], list[str], list[str]]:
@@ -210,9 +210,9 @@ def tick() -> tuple[dict[str, int], list[str], list[str]]:
     queued = 0
     for webhook_id in Webhook.objects.active().order_by("pk").values_list("public_id", flat=True):
         queued += pump_webhook(webhook_id)
-    lost = webhooks_sql.give_up_lost(most=settings.WEBHOOK_MAX_ATTEMPTS)
-    heads = [webhook_id for webhook_id, _ in webhooks_sql.due_heads()]
-    return {"queued": queued, "given_up": lost}, heads, webhooks_sql.due_tests()
+    lost = webhooks_sql.bury_lost_deliveries(most=settings.WEBHOOK_MAX_ATTEMPTS)
+    heads = [webhook_id for webhook_id, _ in webhooks_sql.find_due_deliveries()]
+    return {"queued": queued, "given_up": lost}, heads, webhooks_sql.find_due_tests()
 
 
 def purge_deliveries() -> dict[str, int]:

@@ -164,7 +164,7 @@ def _enqueue_dispatch(*, actor: Actor, available_in_days: int = 0, **fields: Any
     dispatches.enqueue_dispatch(actor=actor, **fields)
 
 
-def _bury_dispatch(
+def _create_dead_letter(
     *, actor: Actor, thread_id: str, consumer: str, error: str, **fields: Any
 ) -> None:
     """Enqueue a dispatch whose only attempt fails."""
@@ -195,7 +195,7 @@ def _create_traffic(operator: Actor, minutes: Sequence[tuple[int, int, int, int]
 
 
 _VERBS: Final[Mapping[str, Callable[..., Any]]] = {
-    "bury_dispatch": _bury_dispatch,
+    "bury_dispatch": _create_dead_letter,
     "claim_dispatches": dispatches.claim_dispatches,
     "commit": _commit,
     "compact_thread": _compact_thread,

@@ -304,7 +304,7 @@ def settle_mailboxes() -> dict[str, int]:
     return {"mailboxes": settled, "returned": returned}
 
 
-def anything_due() -> bool:
+def has_due_work() -> bool:
     """Whether the sweep has something to do."""
     return bool(dispatches_sql.workspaces_with_due())
 
@@ -315,7 +315,7 @@ def _settle(workspace_id: int, threads: Sequence[int]) -> tuple[int, bool]:
     if not threads:
         return 0, False
     actor = system_actor(workspace_id, "mailbox")
-    returned = dispatches_sql.take_back(threads)
+    returned = dispatches_sql.requeue_expired(threads)
     changed = dispatches_sql.refresh(threads, actor.name)
     traces = [
         journal.Trace(

@@ -21,7 +21,7 @@ def effective_messages(thread: Thread, upto: int | None = None) -> list[Message]
     Two index ranges, whatever the length of the log.
     """
     log = Message.objects.filter(thread=thread)
-    summary = standing_summary(thread)
+    summary = active_summary(thread)
     tail = log.filter(folds_to=None)
     if upto is not None:
         tail = tail.filter(seq__lte=upto)
@@ -35,7 +35,7 @@ def recent_messages(thread: Thread, most: int) -> tuple[list[Message], int]:
     """What the effective view begins with (the summary, system messages) and the newest `most`
     messages of it, without bodies (`MessageQuerySet.lines`), and how many stand in between."""
     log = Message.objects.filter(thread=thread)
-    summary = standing_summary(thread)
+    summary = active_summary(thread)
     folded = summary.folds_to or 0 if summary else 0
     tail = log.filter(folds_to=None, seq__gt=folded).lines()
     newest = list(tail.order_by("-seq")[:most])[::-1]
@@ -51,16 +51,16 @@ def recent_messages(thread: Thread, most: int) -> tuple[list[Message], int]:
     return [*begins, *system, *newest], between
 
 
-def standing_summary(thread: Thread) -> Message | None:
+def active_summary(thread: Thread) -> Message | None:
     """The summary that the effective view begins with, if any."""
-    standing = Message.objects.filter(thread=thread).standing_summaries()
+    standing = Message.objects.filter(thread=thread).active_summaries()
     return standing.order_by("-folds_to", "-seq").first()
 
 
 def sum_effective_tokens(thread: Thread) -> int:
     """The estimated tokens of the effective view, without loading it."""
     log = Message.objects.filter(thread=thread, folds_to=None)
-    summary = standing_summary(thread)
+    summary = active_summary(thread)
     if summary is not None:
         log = log.filter(Q(seq__gt=summary.folds_to) | Q(seq=summary.fold_carries))
     raw: int = log.aggregate(total=Sum("estimated_tokens"))["total"] or 0

@@ -20,7 +20,7 @@ from state_admin.models.erasures_sql import Scope
 from . import idempotency, journal
 from .actors import require
 from .errors import BadRequest, Forbidden, Invalid
-from .threads import lock_doomed, lock_hierarchy
+from .threads import lock_for_deletion, lock_hierarchy
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def erase(
             return Erasure(erasures_sql.count(scope), mark)
         counts = erasures_sql.erase(scope, mark)
         if any(counts.values()):
-            counts["stored_answers"] = idempotency.withdraw(actor.workspace_id)
+            counts["stored_answers"] = idempotency.expire_responses(actor.workspace_id)
         trace = journal.Trace("erase", key=mark, detail=counts)
         journal.record(actor, [trace], reason=reason)
     return Erasure(counts, mark)
@@ -87,7 +87,7 @@ def _find(actor: Actor, resource_id: str, key: str, *, lock: bool) -> Scope:
         threads = Thread.objects.visible_to(actor).filter(resource_id=resource_id).order_by("id")
     found = dict(threads.values_list("id", "public_id"))
     if lock:
-        lock_doomed(list(found))
+        lock_for_deletion(list(found))
         # Some may have gone to another resource meanwhile.
         found = dict(threads.filter(id__in=list(found)).values_list("id", "public_id"))
     keys = [key] if key else []

@@ -85,7 +85,7 @@ _WITHDRAWN = Gone(
 )
 
 
-def withdraw(workspace_id: int) -> int:
+def expire_responses(workspace_id: int) -> int:
     """Delete all responses stored for a workspace, but not the fact that the requests were
     performed: a repetition gets 410 Gone. Returns their number.
 

@@ -29,7 +29,7 @@ _MOST_STEPS = 20
 Report = dict[str, int]
 
 
-def anything_to_index() -> bool:
+def has_unindexed_changes() -> bool:
     """Whether the sweep would find work."""
     return search_models.is_behind()
 
@@ -127,7 +127,10 @@ def _index(ids: Sequence[int]) -> tuple[int, int]:
                 "version": version,
                 "terms": search.lexemes(
                     values.load(value or "null"),
-                    [search.home_of("n", namespace_id), search.home_of("w", workspace_id)],
+                    [
+                        search.home_of("n", namespace_id),
+                        search.home_of("w", workspace_id),
+                    ],
                 ),
             }
             for identity, version, value, namespace_id, workspace_id in rows

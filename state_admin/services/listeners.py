@@ -74,7 +74,7 @@ class Listener:
         finally:
             _OPEN.dismiss(self)
 
-    def is_welcome(self, tokens: set[str], sessions: Mapping[str, Actor | None]) -> bool:
+    def is_authorized(self, tokens: set[str], sessions: Mapping[str, Actor | None]) -> bool:
         if not self.session:
             return self.actor.id in tokens
         now = sessions[self.session]
@@ -147,4 +147,4 @@ def _still_welcome(listeners: Collection[Listener]) -> set[Listener]:
     live = _live({each.actor.id for each in listeners if each.actor.kind == "token"})
     now = {each.session: each.whose for each in listeners if each.session}
     sessions = {key: whose(key) for key, whose in now.items()}
-    return {each for each in listeners if each.is_welcome(live, sessions)}
+    return {each for each in listeners if each.is_authorized(live, sessions)}

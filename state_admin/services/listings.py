@@ -75,8 +75,8 @@ def list_namespace(
     if filters.tags:
         rows = rows.filter(tags__contains=list(filters.tags))
     if filters.valid is not None:
-        return _judge_in_turn(rows, definition, filters.valid, last_first, limit, after)
-    fetched = list(_behind(rows, last_first, after)[: limit + 1])
+        return _filter_by_validity(rows, definition, filters.valid, last_first, limit, after)
+    fetched = list(_rows_after(rows, last_first, after)[: limit + 1])
     judged = [(row, is_valid(row, definition)) for row in fetched[:limit]]
     return EntryPage(judged, judged[-1][0].key if len(fetched) > limit else None)
 
@@ -122,7 +122,7 @@ def list_entries(
     return EntryPage(judged, "/".join(end) if end else None)
 
 
-def _judge_in_turn(
+def _filter_by_validity(
     rows: EntryQuerySet,
     definition: Definition,
     valid: bool,
@@ -137,7 +137,7 @@ def _judge_in_turn(
     judged: list[tuple[Entry, bool]] = []
     opened, size = 0, limit + 1
     while True:
-        behind = _behind(rows, last_first, after).values_list("id", "size_bytes", "key")
+        behind = _rows_after(rows, last_first, after).values_list("id", "size_bytes", "key")
         places = list(behind[:size])
         for row in _open(rows, [place[:2] for place in places]):
             if is_valid(row, definition) is valid:
@@ -153,7 +153,7 @@ def _judge_in_turn(
         size = min(size * 4, MOST_OPENED - opened)
 
 
-def _behind(rows: EntryQuerySet, last_first: bool, after: str | None) -> EntryQuerySet:
+def _rows_after(rows: EntryQuerySet, last_first: bool, after: str | None) -> EntryQuerySet:
     if after is None:
         return rows
     return rows.filter(key__lt=after) if last_first else rows.filter(key__gt=after)

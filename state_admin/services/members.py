@@ -65,8 +65,8 @@ def change_role(
     Conflict if the workspace would have no admin left."""
     require(actor, Role.ADMIN)
     with transaction.atomic():
-        member = _hold(actor, member_id, stays_admin=role is Role.ADMIN)
-        if expected is not None and not _hold_role(member, expected):
+        member = _lock_member(actor, member_id, stays_admin=role is Role.ADMIN)
+        if expected is not None and not _lock_role(member, expected):
             raise Conflict(f"the role of {member.user.get_username()} was changed in the meantime")
         if member.role != role.value:
             before, member.role = member.role, role.value
@@ -80,7 +80,7 @@ def remove_member(*, actor: Actor, member_id: int, reason: str = "") -> Membersh
     tokens that they created remain. Raises Conflict as change_role does."""
     require(actor, Role.ADMIN)
     with transaction.atomic():
-        member = _hold(actor, member_id, stays_admin=False)
+        member = _lock_member(actor, member_id, stays_admin=False)
         Membership.objects.filter(pk=member.pk).delete()
         _record(actor, "member.remove", member, reason, role=member.role)
     return member
@@ -137,7 +137,7 @@ def _end(actor: Actor, user: User, reason: str, key_digest: str = "") -> int:
     return ended
 
 
-def _hold(actor: Actor, member_id: int, *, stays_admin: bool) -> Membership:
+def _lock_member(actor: Actor, member_id: int, *, stays_admin: bool) -> Membership:
     """The member, with the rows of all admins locked, so that concurrent changes of roles see each
     other."""
     admins = Membership.objects.filter(workspace_id=actor.workspace_id, role=Role.ADMIN.value)
@@ -151,7 +151,7 @@ def _hold(actor: Actor, member_id: int, *, stays_admin: bool) -> Membership:
     return member
 
 
-def _hold_role(member: Membership, role: Role) -> bool:
+def _lock_role(member: Membership, role: Role) -> bool:
     """Whether the member has `role`, which cannot change until the end of the transaction."""
     rows = Membership.objects.filter(pk=member.pk, role=role.value)
     return bool(rows.select_for_update(no_key=True).values_list("pk"))

@@ -23,7 +23,7 @@ from .namespaces import (
     settle_namespaces,
     withdraw_namespace,
 )
-from .state_keys import refuse_narrowed, register_state_key
+from .state_keys import refuse_restricted, register_state_key
 from .state_removals import count_held, remove_keys, stop_writers
 
 MAX_PARTS = 1000
@@ -62,7 +62,7 @@ def install_plugin(
     /namespaces/2.
     """
     require(actor, Role.ADMIN)
-    refuse_narrowed(actor)
+    refuse_restricted(actor)
     try:
         scopes.check_name(name)
     except scopes.BadName as bad:

@@ -77,7 +77,7 @@ def redact_entry(
         _make_version(actor, entry, pointers, reason)
         if kind := config.kind_of(namespace):
             keep_secrets(entry, kind, [])
-        answers = idempotency.withdraw(actor.workspace_id)
+        answers = idempotency.expire_responses(actor.workspace_id)
         detail = {"pointers": list(pointers), "versions": rewritten}
         trace = journal.Trace(
             "entry.redact", namespace=namespace, key=key, version=entry.version, detail=detail

@@ -102,7 +102,7 @@ def restore_entries(
                 report.counts[step.action] += 1
             report.first += [step for step, _ in plan][: SHOWN - len(report.first)]
             if not dry_run:
-                _carry_out(actor, definitions, plan, reason or f"restored to {at.isoformat()}")
+                _apply_plan(actor, definitions, plan, reason or f"restored to {at.isoformat()}")
         if not dry_run:
             journal.align_feed_clock(actor)
     return report
@@ -142,7 +142,7 @@ def _plan(
             problem = Conflict("the value at that time was redacted")
         elif each.then_value is None:
             action = "delete" if each.value is not None else None
-        elif not _alike(each.then_value, each.value):
+        elif not _is_same_json(each.then_value, each.value):
             action = "create" if each.value is None else "change"
             try:
                 if each.namespace not in definitions:
@@ -156,14 +156,14 @@ def _plan(
             yield step, each
 
 
-def _alike(then: str, now: str | None) -> bool:
+def _is_same_json(then: str, now: str | None) -> bool:
     """Whether two JSON texts differ only in white space."""
     return now is not None and (
         then == now or values.dump(values.load(then)) == values.dump(values.load(now))
     )
 
 
-def _carry_out(
+def _apply_plan(
     actor: Actor, definitions: Mapping[str, Definition], plan: Sequence[_Planned], reason: str
 ) -> None:
     parameters = {

@@ -74,7 +74,7 @@ def preview_snapshots(*, actor: Actor, thread_id: str) -> SnapshotPreview:
     """Plan by the rules of the job. Stores nothing."""
     thread = find_thread(actor, thread_id)
     effective = effective_policy(thread)
-    keep_last, keep_every = _keeps(effective.policy)
+    keep_last, keep_every = _retention_of(effective.policy)
     total, going, weight = retention_sql.preview_values(
         thread_id=thread.pk, until=_until(thread, effective.policy), keep_every=keep_every
     )
@@ -101,7 +101,7 @@ def request_snapshots(
 def preview_history(*, actor: Actor, namespace: str, most: int | None = None) -> StoredSize:
     """All versions of the namespace's entries, and those that its `history` would remove now; with
     `most`, only those of so many entries, to limit the time."""
-    return retention_sql.weigh_versions(_history(_find_namespace(actor, namespace)), most)
+    return retention_sql.measure_versions(_history(_find_namespace(actor, namespace)), most)
 
 
 def request_history(
@@ -188,7 +188,7 @@ def run_retention(compaction_id: str) -> CompactionStatus | None:
             if detail is not None:
                 _close(mine, CompactionStatus.DONE, detail)
                 break
-            _move_on(mine)
+            _save_progress(mine)
     log.info("compaction.finished", compaction=compaction_id)
     return CompactionStatus.DONE
 
@@ -223,7 +223,7 @@ _Piece = Callable[[Compaction], str | None]
 
 def _begin_snapshots(job: Compaction) -> _Piece:
     policy = Policy.from_json(values.load(job.policy or "{}"))
-    _, keep_every = _keeps(policy)
+    _, keep_every = _retention_of(policy)
     thread_id, until = job.thread_id or 0, job.to_revision or 0
     kept: list[int] | None = None
 
@@ -249,7 +249,7 @@ def _begin_snapshots(job: Compaction) -> _Piece:
         if page is None:
             return f"{done['dropped']:,} snapshots deleted"
         done["after"] = page.after
-        _weigh(mine, page.weight)
+        _record_size(mine, page.weight)
         return None
 
     return piece
@@ -269,13 +269,13 @@ def _begin_history(job: Compaction) -> _Piece:
             mine.progress["after"] = key
         else:  # these entries may have more: what stays of them is counted at last
             weight = weight._replace(rows=weight.rows_removed, bytes=weight.bytes_removed)
-        _weigh(mine, weight)
+        _record_size(mine, weight)
         return "" if key is None else None
 
     return piece
 
 
-def _weigh(mine: Compaction, weight: StoredSize) -> None:
+def _record_size(mine: Compaction, weight: StoredSize) -> None:
     mine.rows_before = (mine.rows_before or 0) + weight.rows
     mine.bytes_before = (mine.bytes_before or 0) + weight.bytes
     mine.rows_removed += weight.rows_removed
@@ -285,14 +285,14 @@ def _weigh(mine: Compaction, weight: StoredSize) -> None:
 # ------------------------------------------------------------------------------------------------
 
 
-def _keeps(policy: Policy) -> tuple[int, int | None]:
+def _retention_of(policy: Policy) -> tuple[int, int | None]:
     """How many of the newest snapshots are kept, and which multiples."""
     return policy.snapshot_keep_last or KEEP_LAST, policy.snapshot_keep_every
 
 
 def _until(thread: Thread, policy: Policy) -> int:
     """The newest revision that is not kept for being one of the newest."""
-    return max(thread.revision - _keeps(policy)[0], 0)
+    return max(thread.revision - _retention_of(policy)[0], 0)
 
 
 def _history(row: Namespace) -> History:
@@ -322,7 +322,7 @@ def _enqueue(actor: Actor, job: Compaction, trigger: Trigger, reason: str) -> Co
     return job
 
 
-def _move_on(mine: Compaction) -> None:
+def _save_progress(mine: Compaction) -> None:
     mine.lease_expires_at = Now() + LEASE
     mine.save(update_fields=[*_PROGRESS, "lease_expires_at"])
 

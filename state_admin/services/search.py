@@ -82,7 +82,9 @@ def search_entries(
         rows = rows.filter(key__startswith=prefix)
     if scope_kind:
         rows = rows.in_scope(scope_kind)
-    judged = search_models.spelling(rows, search.spellings(query)).select_related("namespace")
+    judged = search_models.filter_by_patterns(rows, search.build_patterns(query)).select_related(
+        "namespace"
+    )
     if since:
         judged = judged.filter(updated_at__gte=since)
     if tag:
@@ -99,7 +101,7 @@ def search_entries(
         )
         for part in split_by_size(candidates, _OPENED_AT_ONCE):
             for row in judged.filter(id__in=part).order_by("-id"):
-                matches = _judge(row, query)
+                matches = _match_entry(row, query)
                 if matches is None:
                     continue
                 if len(hits) == limit:
@@ -114,5 +116,5 @@ def search_entries(
         size = min(size * 4, MOST_OPENED - opened)
 
 
-def _judge(row: Entry, query: Query) -> list[Match] | None:
+def _match_entry(row: Entry, query: Query) -> list[Match] | None:
     return search.find(values.load(row.value or "null"), query)

@@ -110,7 +110,7 @@ def enrol(*, actor: Actor, secret: str, code: str) -> list[str]:
     """Require codes of `secret` from now on. Returns the recovery codes. Raises Invalid if `code`
     is not its current code, and Conflict if there is an authenticator already."""
     with transaction.atomic():
-        user = _hold_own(actor)
+        user = _lock_own_user(actor)
         if is_enrolled(user):
             raise Conflict("an authenticator is already set up", hint="Turn it off first.")
         counter = _counter_of(secret, code)
@@ -160,7 +160,7 @@ def remove(*, actor: Actor) -> None:
     if settings.LOGIN_TOTP == "required":
         raise Forbidden("this server requires an authenticator")
     with transaction.atomic():
-        user = _hold_own(actor)
+        user = _lock_own_user(actor)
         gone, _ = Authenticator.objects.filter(user=user).delete()
         if gone:
             _record(actor, "totp.remove", user)
@@ -170,7 +170,7 @@ def renew_codes(*, actor: Actor) -> list[str]:
     """Create new recovery codes; the old ones become invalid. Raises NotFound if there is no
     authenticator."""
     with transaction.atomic():
-        user = _hold_own(actor)
+        user = _lock_own_user(actor)
         if not is_enrolled(user):
             raise NotFound("no authenticator is set up")
         codes = _make_codes(user)
@@ -262,7 +262,7 @@ def _seal_anew(device: Authenticator) -> bool:
     return changed
 
 
-def _hold_own(actor: Actor) -> User:
+def _lock_own_user(actor: Actor) -> User:
     """The actor's user, locked, so that the second of two concurrent enrolments sees the first."""
     if actor.kind != "user":
         raise Forbidden("only users can sign in")

@@ -59,7 +59,7 @@ def register_state_key(
     a narrowed token.
     """
     require(actor, Role.ADMIN)
-    refuse_narrowed(actor)
+    refuse_restricted(actor)
     try:
         scopes.check_name(name)
     except scopes.BadName as bad:
@@ -107,7 +107,7 @@ def register_state_key(
     return held, created
 
 
-def refuse_narrowed(actor: Actor) -> None:
+def refuse_restricted(actor: Actor) -> None:
     """What reaches into every thread and namespace is beyond a narrowed token."""
     if actor.namespaces or actor.thread_prefixes:
         raise Forbidden(

@@ -19,7 +19,7 @@ from . import journal, snapshots
 from .actors import require
 from .errors import Conflict, NotFound
 from .snapshots import NewValue
-from .state_keys import close_registry, refuse_narrowed
+from .state_keys import close_registry, refuse_restricted
 from .threads import lock_hierarchy
 
 # Threads whose rows are in memory at once. Their locks stay until the end: all or nothing.
@@ -44,7 +44,7 @@ def unregister_state_key(
     `unknown key: …`; Conflict `key already registered: …` for a key of an installed plugin.
     """
     require(actor, Role.ADMIN)
-    refuse_narrowed(actor)
+    refuse_restricted(actor)
     with transaction.atomic():
         if not dry_run:
             stop_writers(actor)

@@ -80,7 +80,7 @@ def _the_one(threads: ThreadQuerySet, thread_id: str) -> Thread:
     return thread
 
 
-def lock_doomed(ids: Sequence[int]) -> None:
+def lock_for_deletion(ids: Sequence[int]) -> None:
     """Lock threads that will be deleted. The caller must have locked the hierarchy.
 
     First with the lock that all work on threads takes, including their children, because work on a
@@ -312,7 +312,7 @@ def delete_thread(
         ids = [thread.pk, *below]
         if not dry_run:
             # So that no step of theirs lands in between and is left behind.
-            lock_doomed(ids)
+            lock_for_deletion(ids)
             thread.refresh_from_db(fields=["revision", "version"])
         _guard_version(thread, expected_version)
         guard(thread, expected_revision)

@@ -28,7 +28,7 @@ class Verification:
     wrong: int = 0
     faults: list[str] = field(default_factory=list)
 
-    def accuse(self, fault: str) -> None:
+    def add_fault(self, fault: str) -> None:
         self.wrong += 1
         if len(self.faults) < SHOWN:
             self.faults.append(fault)
@@ -42,12 +42,14 @@ def verify_state(before: Iterable[DigestLine] = ()) -> Verification:
         for rule, statement in verification_sql.CHECKS.items():
             kept = {"changes_kept": settings.CHANGE_RETENTION}
             for (place,) in verification_sql.stream(statement, kept):
-                verification.accuse(f"{rule}: {place}")
+                verification.add_fault(f"{rule}: {place}")
         for old, new in differences(before, _count(verification, _digests())):
             if old is not None and old.digest != DROPPED:
-                _judge(verification, old, new)
+                _compare_line(verification, old, new)
             elif old is not None and new is not None:
-                verification.accuse(f"it was removed by compaction and exists again: {_place(new)}")
+                verification.add_fault(
+                    f"it was removed by compaction and exists again: {_place(new)}"
+                )
     return verification
 
 
@@ -89,7 +91,7 @@ def _count(verification: Verification, lines: Iterable[DigestLine]) -> Iterator[
         yield line
 
 
-def _judge(verification: Verification, old: DigestLine, new: DigestLine | None) -> None:
+def _compare_line(verification: Verification, old: DigestLine, new: DigestLine | None) -> None:
     """A line that is gone or differs."""
     if new is not None and new.digest == DROPPED:
         verification.compacted += 1
@@ -101,7 +103,7 @@ def _judge(verification: Verification, old: DigestLine, new: DigestLine | None) 
         verification.compacted += 1
     else:
         fault = "missing" if new is None else "content differs"
-        verification.accuse(f"{fault}: {_place(old)}")
+        verification.add_fault(f"{fault}: {_place(old)}")
 
 
 def _place(line: DigestLine) -> str:

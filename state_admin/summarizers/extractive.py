@@ -78,7 +78,7 @@ class ExtractiveSummarizer:
         old = estimate_text(request.previous_summary or "")
         target = max(int(new * TARGET_RATIO + old * OLD_RATIO), LEAST_TOKENS)
         size = 4 * min(request.max_tokens, target)
-        text = _fitted(_HEADER.format(len(request.messages)), lines, earlier_facts, size)
+        text = _fit_to_size(_HEADER.format(len(request.messages)), lines, earlier_facts, size)
         return Summary(text, self.name, "", new + old, estimate_text(text), Decimal(0))
 
 
@@ -96,7 +96,7 @@ def _previous(text: str) -> tuple[list[_Candidate], list[Fact]]:
         elif section != _OPEN:
             said = line.removeprefix("- ")
             found = in_prose(said) + (numbers(said) if "→" in said else [])
-            lines.append(_Candidate(_cut(said, MAX_CARRIED), 2.0, _EARLIER, found))
+            lines.append(_Candidate(_truncate(said, MAX_CARRIED), 2.0, _EARLIER, found))
     return lines, facts
 
 
@@ -146,20 +146,18 @@ def _text(content: Any) -> str:
 
 def _message_line(role: str, text: str, newness: float) -> _Candidate:
     if role == "system":
-        first = _condensed(ends(text), 100)
+        first = _condense(ends(text), 100)
         return _Candidate(f"Instructions of {len(text):,} characters, beginning: {first}", 3.0)
     text = ends(text)
     facts = in_prose(text)
     worth = {"user": 4.0, "assistant": 2.0}.get(role, 1.0) + newness + min(len(facts), 6) / 3
-    return _Candidate(
-        f"{role.capitalize()}: {_condensed(text, MAX_SAID)}", worth, _LOG, facts, text
-    )
+    return _Candidate(f"{role.capitalize()}: {_condense(text, MAX_SAID)}", worth, _LOG, facts, text)
 
 
 def _question(text: str) -> str | None:
     sentences = _sentences(text)
     found = [sentence for sentence in sentences[-3:] if sentence.endswith("?")]
-    return _cut(found[-1], MAX_SAID) if found else None
+    return _truncate(found[-1], MAX_SAID) if found else None
 
 
 def _sentences(text: str) -> list[str]:
@@ -167,7 +165,7 @@ def _sentences(text: str) -> list[str]:
     return [part for part in parts if part]
 
 
-def _condensed(text: str, most: int) -> str:
+def _condense(text: str, most: int) -> str:
     """The most informative sentences, in order: those with facts, then questions, then the rest;
     pleasantries last."""
     sentences = _sentences(text)
@@ -185,7 +183,7 @@ def _condensed(text: str, most: int) -> str:
             continue
         kept.add(place)
         room -= len(sentences[place]) + 1
-    return _cut(" ".join(sentences[place] for place in sorted(kept)), most)
+    return _truncate(" ".join(sentences[place] for place in sorted(kept)), most)
 
 
 def _calls(message: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
@@ -200,7 +198,7 @@ def _calls(message: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
 def _call(name: str, arguments: Any, newness: float) -> _Candidate:
     worth = (4.0 if _CHANGES.match(name) else 2.0) + newness
     return _Candidate(
-        f"{name}({_cut(to_line(arguments or ''), MAX_FOUND // 2)})",
+        f"{name}({_truncate(to_line(arguments or ''), MAX_FOUND // 2)})",
         worth,
         _LOG,
         [*in_json(arguments)],
@@ -216,8 +214,8 @@ def _answer(call: _Candidate, text: str, newness: float) -> None:
     if found is None:
         text = ends(text)
     call.facts += in_prose(text) if found is None else in_json(found)
-    shown = _condensed(text, MAX_FOUND) if found is None else to_line(found, words(call.text))
-    call.text += f" → {_cut(shown, MAX_FOUND)}"
+    shown = _condense(text, MAX_FOUND) if found is None else to_line(found, words(call.text))
+    call.text += f" → {_truncate(shown, MAX_FOUND)}"
     if "error" in text[:40].lower():
         call.worth += 0.5
 
@@ -228,7 +226,7 @@ def _without_repeats(lines: list[_Candidate]) -> list[_Candidate]:
     return [line for line in lines if last[line.text] is line]
 
 
-def _fitted(header: str, lines: list[_Candidate], facts: list[Fact], size: int) -> str:
+def _fit_to_size(header: str, lines: list[_Candidate], facts: list[Fact], size: int) -> str:
     """At most `size` bytes: as many lines, best first, as leave room for the ids and amounts that
     they do not contain; but the lines get at least the share LEAST_LINES."""
     newest_first = [fact for line in reversed(lines) for fact in reversed(line.facts)]
@@ -246,17 +244,19 @@ def _fitted(header: str, lines: list[_Candidate], facts: list[Fact], size: int) 
         index = _index(every.values(), text, Kind.AMOUNT)
         return len(f"{text}{index}".encode()) <= size
 
-    at_least = _most(len(lines), lambda count: len(body(count).encode()) <= size * LEAST_LINES)
-    text = body(max(at_least, _most(len(lines), fits)))
+    at_least = _find_greatest(
+        len(lines), lambda count: len(body(count).encode()) <= size * LEAST_LINES
+    )
+    text = body(max(at_least, _find_greatest(len(lines), fits)))
     for kind in (Kind.DATE, Kind.AMOUNT):
         index = _index(every.values(), text, kind)
         if len(f"{text}{index}".encode()) <= size:
             return text + index
-    index = _first_facts(index, size - len(text.encode()))
+    index = _list_first_facts(index, size - len(text.encode()))
     return (text + index).encode()[:size].decode(errors="ignore")
 
 
-def _first_facts(index: str, room: int) -> str:
+def _list_first_facts(index: str, room: int) -> str:
     """As many facts of an index as fit into `room` bytes; the oldest are last."""
     held = index.encode()
     if len(held) <= room:
@@ -265,7 +265,7 @@ def _first_facts(index: str, room: int) -> str:
     return held[:end].decode()
 
 
-def _most(count: int, fits: Callable[[int], bool]) -> int:
+def _find_greatest(count: int, fits: Callable[[int], bool]) -> int:
     """The greatest number up to `count` that fits, if every smaller number fits too."""
     return bisect_left(range(count), True, key=lambda number: not fits(number + 1))
 
@@ -291,7 +291,7 @@ def _index(facts: Iterable[Fact], text: str, kind: Kind) -> str:
     return "\n".join(["", _FACTS, *lines])
 
 
-def _cut(text: str, most: int) -> str:
+def _truncate(text: str, most: int) -> str:
     """The text, cut at the end of a word and marked if it is too long."""
     if len(text) <= most:
         return text

@@ -63,13 +63,13 @@ def write(request: SummaryRequest, context_window: int | None = None) -> Prompt:
     frames = _frame_messages(request.messages)
     if not frames and not request.previous_summary:
         raise SummaryFailed("nothing to summarise", retry=False)
-    previous = summaries.harmless(request.previous_summary or "There is none yet.", *_TAGS)
+    previous = summaries.escape_tags(request.previous_summary or "There is none yet.", *_TAGS)
     head = f"<existing-summary>\n{previous}\n</existing-summary>\n\n<new-conversation>\n"
     tail = "</new-conversation>"
     if context_window is not None:
         room = int((context_window - request.max_tokens) * _USABLE) * 4
         room -= len(f"{system}{head}{tail}".encode())
-        frames = _fitted(frames, room)
+        frames = _fit_to_size(frames, room)
     log = "".join(f'<message from="{who}">\n{text}\n</message>\n' for who, text in frames)
     return Prompt(system, f"{head}{log}{tail}")
 
@@ -101,7 +101,7 @@ def _frame_messages(messages: list[dict[str, Any]]) -> list[tuple[str, str]]:
             if not isinstance(arguments, str):
                 arguments = values.dump(arguments)
             frames.append((f"{_name(role)} calling {_name(name)}", arguments))
-    return [(who, summaries.harmless(text, *_TAGS)) for who, text in frames]
+    return [(who, summaries.escape_tags(text, *_TAGS)) for who, text in frames]
 
 
 def _name(name: str) -> str:
@@ -120,7 +120,7 @@ def _text(content: Any) -> str:
     )
 
 
-def _fitted(shown: list[tuple[str, str]], room: int) -> list[tuple[str, str]]:
+def _fit_to_size(shown: list[tuple[str, str]], room: int) -> list[tuple[str, str]]:
     """At most `room` bytes: the longest texts are cut to the same length, as long as possible."""
     frames = sum(len(f'<message from="{who}">\n\n</message>\n'.encode()) for who, _ in shown)
     sizes = [len(text.encode()) for _, text in shown]

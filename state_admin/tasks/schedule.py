@@ -9,10 +9,10 @@ from state_admin.services import deliveries, dispatches, indexing, maintenance
 
 # Checked by beat before each start, so that jobs that run every second cost an idle server little.
 CONDITIONS: dict[str, Callable[[], bool]] = {
-    "webhooks": deliveries.anything_to_do,
-    "settle mailboxes": dispatches.anything_due,
+    "webhooks": deliveries.has_work,
+    "settle mailboxes": dispatches.has_due_work,
     "expire tickets": maintenance.any_ticket_due,
-    "index entries": indexing.anything_to_index,
+    "index entries": indexing.has_unindexed_changes,
 }
 
 BEAT_SCHEDULE: dict[str, dict[str, Any]] = {

@@ -80,7 +80,7 @@ def _as_member(
     request.actor = member(request)
     require(request.actor, role)
     _refuse_nul(request)
-    shell.look_first(request)
+    shell.read_counts_first(request)
     return view(request, *args, **kwargs)
 
 

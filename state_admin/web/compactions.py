@@ -24,7 +24,7 @@ from state_admin.services.compactions import (
     retry_compaction,
     undo_compaction,
 )
-from state_admin.services.effective_views import standing_summary
+from state_admin.services.effective_views import active_summary
 from state_admin.services.storage import read_series
 from state_admin.templatetags.charts import Trend
 from state_admin.templatetags.ui import number, tokens
@@ -117,7 +117,7 @@ def _find(
 @page
 def compaction_detail(request: Request, compaction_id: str) -> HttpResponse:
     job = find_compaction(request.actor, compaction_id)
-    standing = standing_summary(job.thread) if job.thread else None
+    standing = active_summary(job.thread) if job.thread else None
     can = can_do(request, job, standing)
     context = {
         "job": job,
@@ -232,7 +232,7 @@ def _summary_below(job: Compaction) -> int | None:
     one."""
     if job.thread is None or job.boundary_seq is None:
         return None
-    standing = Message.objects.filter(thread=job.thread).standing_summaries()
+    standing = Message.objects.filter(thread=job.thread).active_summaries()
     below = standing.filter(folds_to__lt=job.boundary_seq).order_by("-folds_to").first()
     return below.folds_to if below else None
 

@@ -15,7 +15,7 @@ from state_admin.domain.json_pointers import MISSING
 from state_admin.domain.values import JSON
 from state_admin.models import Compaction, Message, Thread
 from state_admin.models.messages import MessageQuerySet
-from state_admin.services.effective_views import standing_summary
+from state_admin.services.effective_views import active_summary
 from state_admin.services.errors import NotFound
 from state_admin.services.threads import find_thread
 
@@ -94,8 +94,8 @@ def show(request: Request, thread: Thread) -> dict[str, Any]:
     position = {name: paging.whole_number(request, name) for name in ("before", "after", "message")}
     log = Message.objects.filter(thread=thread)
     window = read_window(log, thread.message_count, **position)
-    standing = standing_summary(thread)
-    items = converse(thread.public_id, window.rows)
+    standing = active_summary(thread)
+    items = build_conversation(thread.public_id, window.rows)
     for item in items:
         item.folded = is_folded(item.row, standing)
     jobs = {
@@ -176,7 +176,7 @@ def is_folded(row: Message, standing: Message | None) -> bool:
     return (row.folds_to or row.seq) <= (standing.folds_to or 0)
 
 
-def converse(thread_id: str, rows: Sequence[Message]) -> list[ConversationItem]:
+def build_conversation(thread_id: str, rows: Sequence[Message]) -> list[ConversationItem]:
     """The messages as a conversation: the result of a tool call is attached to its call."""
     items: list[ConversationItem] = []
     waiting: dict[str, Call] = {}

@@ -120,7 +120,7 @@ def entry_bulk(request: Request) -> HttpResponseBase:
 @page(role=Role.EDITOR)
 def entry_bulk_undo(request: Request) -> HttpResponse:
     """Undo an action on a few entries. Entries that were written since then are skipped."""
-    back = _back(request.POST)
+    back = _return_url(request.POST)
     action = request.POST.get("action", "delete")
     written = _read_written(request.POST.get("entries", ""))
     restored = (
@@ -136,7 +136,7 @@ def entry_bulk_undo(request: Request) -> HttpResponse:
 
 def _order(request: Request) -> BulkAction:
     post = request.POST
-    action, back = post.get("action", ""), _back(post)
+    action, back = post.get("action", ""), _return_url(post)
     if action not in _VERBS:
         raise BadRequest("unknown action")
     if action == "tag" and "," in post.get("tag", ""):
@@ -381,7 +381,7 @@ def _ttl(post: QueryDict) -> int:
     return ttl
 
 
-def _back(post: QueryDict) -> str:
+def _return_url(post: QueryDict) -> str:
     """The URL of the list that the user came from. Any other URL is replaced by the unfiltered
     list."""
     url = post.get("back", "")

@@ -23,7 +23,7 @@ from .htmx import Request, render, see_other, target_id, toast, wants_part
 from .id_address import id_page, id_path
 from .lists import list_paths
 from .runs import run_context
-from .tickets import point_out, question_of, read_answer
+from .tickets import question_of, read_answer, show_errors
 
 PAGE = 20
 _MOST = 1000
@@ -34,7 +34,7 @@ _NOTHING = Raw("null", None)
 @page
 def inbox(request: Request) -> HttpResponse:
     if wants_part(request) and target_id(request) == "inbox-now":
-        return render(request, "inbox/list.html", _news(request), part="inbox-now")
+        return render(request, "inbox/list.html", _count_updates(request), part="inbox-now")
     return render(request, "inbox/list.html", _context(request), part="inbox")
 
 
@@ -92,7 +92,7 @@ def _context(request: Request) -> dict[str, Any]:
     }
 
 
-def _news(request: Request) -> dict[str, Any]:
+def _count_updates(request: Request) -> dict[str, Any]:
     """The number of tickets that arrived or were decided since the page was loaded. The page shows
     a notice and is not replaced, because a form may be half filled in."""
     newest, oldest, count = (
@@ -124,26 +124,26 @@ def decide(request: Request, ticket_id: str) -> HttpResponse:
             reason=request.POST.get("reason", "").strip(),
         )
     except Invalid as refused:
-        return _again(request, ticket, refused)
+        return _render_again(request, ticket, refused)
     except Conflict as late:
-        return _again(request, ticket, lost=late)
+        return _render_again(request, ticket, lost=late)
     called = ticket.tool_name or ticket_id
     toast(request, f"Approved: {called}" if action == "resume" else f"Refused: {called}")
-    if _from_inbox(request):
+    if _is_from_inbox(request):
         return see_other(request, reverse("web:inbox"), part="inbox")
     return see_other(request, run_url(ticket.run.public_id), part="run")
 
 
-def _from_inbox(request: Request) -> bool:
+def _is_from_inbox(request: Request) -> bool:
     return request.POST.get("from") == "inbox"
 
 
-def _again(
+def _render_again(
     request: Request, ticket: Ticket, refused: Invalid | None = None, lost: Conflict | None = None
 ) -> HttpResponse:
     """The page that posted, with the errors at their fields; or, after a lost race, with a notice
     of who decided, and without the form."""
-    if _from_inbox(request):
+    if _is_from_inbox(request):
         template, part, context = "inbox/list.html", "inbox", _context(request)
     else:
         template, part = "runs/detail.html", "run"
@@ -153,7 +153,7 @@ def _again(
         question = next((each for each in questions if each.ticket.pk == ticket.pk), None)
         if question is None:  # it is on a later page
             questions.insert(0, question := question_of(ticket))
-        point_out(question, request, refused)
+        show_errors(question, request, refused)
     status = 409 if refused is None else 422
     return render(request, template, context | {"lost": lost}, part=part, status=status)
 

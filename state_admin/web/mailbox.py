@@ -173,7 +173,7 @@ def cancel(request: Request, dispatch_id: str) -> HttpResponse:
 def replay_all(request: Request) -> HttpResponse:
     address = _address_filters(request)
     if request.method == "GET":
-        return _confirm_letters(
+        return _confirm_dead_letters(
             request,
             "Replay the dead letters?",
             "Replay",
@@ -188,7 +188,7 @@ def replay_all(request: Request) -> HttpResponse:
         reason=request.POST.get("reason", ""),
     )
     toast(request, f"{plural(number, 'dispatch,dispatches')} requeued")
-    return _back(request, **address)
+    return _redirect_back(request, **address)
 
 
 @require_http_methods(["GET", "POST"])
@@ -196,7 +196,7 @@ def replay_all(request: Request) -> HttpResponse:
 def clear(request: Request) -> HttpResponse:
     address = _address_filters(request)
     if request.method == "GET":
-        return _confirm_letters(
+        return _confirm_dead_letters(
             request,
             "Clear the dead letters?",
             "Clear",
@@ -210,14 +210,14 @@ def clear(request: Request) -> HttpResponse:
         reason=request.POST.get("reason", ""),
     )
     toast(request, f"{done.deleted:,} cleared")
-    return _back(request, **address)
+    return _redirect_back(request, **address)
 
 
 def _address_filters(request: Request) -> dict[str, str]:
     return {name: paging.text(request, name) for name in ("thread", "agent")}
 
 
-def _confirm_letters(
+def _confirm_dead_letters(
     request: Request, title: str, verb: str, line: str, name: str, kind: str = "danger"
 ) -> HttpResponse:
     address = _address_filters(request)
@@ -243,10 +243,10 @@ def _stay(request: Request, row: Dispatch) -> HttpResponse:
     current_url = request.htmx.current_url_abs_path or ""
     if current_url.partition("?")[0] == reverse("web:mailbox"):
         return see_other(request, current_url, part="mailbox")
-    return _back(request, thread=row.thread.public_id)
+    return _redirect_back(request, thread=row.thread.public_id)
 
 
-def _back(request: Request, **address: str) -> HttpResponse:
+def _redirect_back(request: Request, **address: str) -> HttpResponse:
     return see_other(request, with_query(reverse("web:mailbox"), **address), part="mailbox")
 
 

@@ -103,7 +103,7 @@ class BusyNamespace:
 @page
 def overview(request: Request) -> HttpResponse:
     actor = request.actor
-    holdings, stale, invalid = _holdings(actor)
+    holdings, stale, invalid = _list_largest_namespaces(actor)
     failed = _failed(actor)
     busy = _busy(actor)
     sweeps = list(Sweep.objects.order_by("name"))
@@ -112,7 +112,7 @@ def overview(request: Request) -> HttpResponse:
         "needs": [
             *_stuck(actor),
             *_tickets(actor),
-            *(_need_of(job) for job in failed[:_EACH]),
+            *(_describe_failed_job(job) for job in failed[:_EACH]),
             *_dead(actor),
             *stale,
         ],
@@ -276,7 +276,7 @@ def _failed(actor: Actor) -> list[Compaction]:
     return needs
 
 
-def _need_of(job: Compaction) -> AttentionItem:
+def _describe_failed_job(job: Compaction) -> AttentionItem:
     return AttentionItem(
         "failed",
         "failed compaction",
@@ -287,7 +287,9 @@ def _need_of(job: Compaction) -> AttentionItem:
     )
 
 
-def _holdings(actor: Actor) -> tuple[list[NamespaceTotal], list[AttentionItem], AttentionTotal]:
+def _list_largest_namespaces(
+    actor: Actor,
+) -> tuple[list[NamespaceTotal], list[AttentionItem], AttentionTotal]:
     """The largest namespaces; those with entries that may no longer match their schema; and the
     number of those entries."""
     names = dict(

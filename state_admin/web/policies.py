@@ -193,7 +193,7 @@ def policy_detail(request: Request) -> HttpResponse:
         form.add_error(None, sentences_of(problem))
         return _show(request, view, form, status=422)
     toast(request, "Policy saved", undo=_undo_of(view, saved))
-    return _back(request, scope, name)
+    return _redirect_back(request, scope, name)
 
 
 def _undo_of(old: PolicyView, saved: PolicyView) -> Undo | None:
@@ -223,7 +223,7 @@ def policy_undo(request: Request) -> HttpResponse:
         toast(request, REFUSED, kind="failed")
     else:
         toast(request, "Undone")
-    return _back(request, scope, name)
+    return _redirect_back(request, scope, name)
 
 
 def _requested_scope(request: Request) -> tuple[Scope, str]:
@@ -248,7 +248,7 @@ def _version(request: Request) -> int:
     return version
 
 
-def _back(request: Request, scope: Scope, name: str) -> HttpResponse:
+def _redirect_back(request: Request, scope: Scope, name: str) -> HttpResponse:
     if scope == "thread":
         return see_other(request, thread_url(name, tab="compactions"))
     return see_other(request, reverse("web:policy-list"), part="policies")

@@ -134,11 +134,11 @@ def _enrolling(request: Request, context: dict[str, Any], status: int = 200) -> 
 @page
 def new_codes(request: Request) -> HttpResponse:
     if request.method == "GET":
-        return _ask_again(request, "codes")
+        return _render_form_again(request, "codes")
     try:
         _check_again(request)
     except Problem as problem:
-        return _ask_again(request, "codes", problem)
+        return _render_form_again(request, "codes", problem)
     return _show_codes(request, second_factors.renew_codes(actor=request.actor))
 
 
@@ -147,11 +147,11 @@ def new_codes(request: Request) -> HttpResponse:
 @page
 def remove(request: Request) -> HttpResponse:
     if request.method == "GET":
-        return _ask_again(request, "remove")
+        return _render_form_again(request, "remove")
     try:
         _check_again(request)
     except Problem as problem:
-        return _ask_again(request, "remove", problem)
+        return _render_form_again(request, "remove", problem)
     second_factors.remove(actor=request.actor)
     toast(request, "Authenticator turned off")
     return redirect("web:sign-in")
@@ -167,7 +167,7 @@ def _check_again(request: Request) -> None:
             raise Invalid("this code is incorrect or already used")
 
 
-def _ask_again(request: Request, what: str, problem: Problem | None = None) -> HttpResponse:
+def _render_form_again(request: Request, what: str, problem: Problem | None = None) -> HttpResponse:
     context: dict[str, Any] = {"what": what, "has_password": request.user.has_usable_password()}
     if problem is None:
         return render(request, "account/totp_again.html", context)

@@ -217,7 +217,7 @@ def shell(request: HttpRequest) -> dict[str, Any]:
     return context
 
 
-def look_first(request: Request) -> None:
+def read_counts_first(request: Request) -> None:
     """Count, and read the position in the change feed, before the page runs its queries, so that
     the stream delivers every change that the page does not show. Only for documents that a browser
     loads: other clients open no stream."""

@@ -11,7 +11,7 @@ from state_admin.domain.access import Role
 from state_admin.models import Compaction, Thread
 from state_admin.models.compactions import UNFINISHED
 from state_admin.services.compactions import preview_compaction, request_compaction
-from state_admin.services.effective_views import standing_summary
+from state_admin.services.effective_views import active_summary
 
 from .addresses import thread_action_url, thread_url
 from .compactions import can_do, replaced
@@ -29,7 +29,7 @@ def show(request: Request, thread: Thread) -> dict[str, Any]:
     jobs = list(
         Compaction.objects.filter(thread=thread).select_related("summary").order_by("-pk")[:_JOBS]
     )
-    summary = standing_summary(thread)
+    summary = active_summary(thread)
     context: dict[str, Any] = {
         "jobs": [(job, can_do(request, job, summary)) for job in jobs],
         "busy": any(job.status in UNFINISHED for job in jobs),

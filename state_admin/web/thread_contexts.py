@@ -42,7 +42,7 @@ def show(request: Request, thread: Thread) -> dict[str, Any]:
         actor=request.actor, thread_id=thread.public_id, most=_LOOKED_AT, max_tokens=limit
     )
     log = Message.objects.filter(thread=thread)
-    standing = list(log.standing_summaries().lines().order_by("-folds_to", "-seq"))
+    standing = list(log.active_summaries().lines().order_by("-folds_to", "-seq"))
     before = paging.whole_number(request, "before")
     rows = log.lines().order_by("-seq")
     rows = list((rows.filter(seq__lt=before) if before else rows)[: PAGE + 1])

@@ -74,7 +74,7 @@ def _read(text: str) -> Raw:
         raise Invalid("the answer cannot be stored", refused.faults) from refused
 
 
-def point_out(question: Question, request: Request, refused: Invalid) -> None:
+def show_errors(question: Question, request: Request, refused: Invalid) -> None:
     """Show the form again with the typed values and each error at its field."""
     question.mistake, question.errors = refused.detail, refused.data.get("errors", [])
     question.typed = request.POST.get("payload", "")

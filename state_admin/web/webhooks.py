@@ -190,7 +190,7 @@ def _url(hook: Webhook, verb: str = "") -> str:
     return reverse(f"web:webhook-{verb or 'detail'}", args=[hook.public_id])
 
 
-def _back(request: Request, webhook_id: str, message: str) -> HttpResponse:
+def _redirect_back(request: Request, webhook_id: str, message: str) -> HttpResponse:
     toast(request, message)
     return see_other(request, reverse("web:webhook-detail", args=[webhook_id]), part="webhook")
 
@@ -199,14 +199,14 @@ def _back(request: Request, webhook_id: str, message: str) -> HttpResponse:
 @page(role=Role.ADMIN)
 def pause(request: Request, webhook_id: str) -> HttpResponse:
     webhook_flow.pause_webhook(actor=request.actor, webhook_id=webhook_id)
-    return _back(request, webhook_id, "Webhook paused")
+    return _redirect_back(request, webhook_id, "Webhook paused")
 
 
 @require_POST
 @page(role=Role.ADMIN)
 def send_test(request: Request, webhook_id: str) -> HttpResponse:
     webhook_flow.send_test(actor=request.actor, webhook_id=webhook_id)
-    return _back(request, webhook_id, "Test event queued")
+    return _redirect_back(request, webhook_id, "Test event queued")
 
 
 def _confirm_or_do(
@@ -247,7 +247,7 @@ def resume(request: Request, webhook_id: str) -> HttpResponse:
             skip=request.POST.get("from") == "now",
             reason=request.POST.get("reason", ""),
         )
-        return _back(request, webhook_id, "Webhook resumed")
+        return _redirect_back(request, webhook_id, "Webhook resumed")
 
     return _confirm_or_do(request, webhook_id, confirm, do)
 
@@ -302,7 +302,9 @@ def replay_dead(request: Request, webhook_id: str) -> HttpResponse:
         number = webhook_flow.replay_dead_letters(
             actor=request.actor, webhook_id=webhook_id, reason=request.POST.get("reason", "")
         )
-        return _back(request, webhook_id, f"{plural(number, 'delivery,deliveries')} requeued")
+        return _redirect_back(
+            request, webhook_id, f"{plural(number, 'delivery,deliveries')} requeued"
+        )
 
     return _confirm_or_do(request, webhook_id, confirm, do)
 

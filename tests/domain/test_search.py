@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from state_admin.domain import search, values
-from state_admin.domain.search import BadQuery, find, lexemes, parse, spellings, words
+from state_admin.domain.search import BadQuery, build_patterns, find, lexemes, parse, words
 from tests.domain import strategies
 
 
@@ -188,12 +188,12 @@ def test_index__any_text_that_matches__is_never_missed(text: str, data: st.DataO
     assert is_candidate(lexemes({"a": [text]}, []), query)
     spelling = json.dumps({"a": [text]}, ensure_ascii=False)
     if spelling.isascii() and r"\u" not in spelling:
-        assert all(re.search(each, spelling.lower()) for each in spellings(query))
+        assert all(re.search(each, spelling.lower()) for each in build_patterns(query))
 
 
 @pytest.mark.parametrize("text", ["a", "a*", '"b a"'])
 def test_spellings__part_of_a_word__do_not_match(text: str) -> None:
-    assert not all(re.search(each, '{"x": "cab bad"}') for each in spellings(parse(text, [])))
+    assert not all(re.search(each, '{"x": "cab bad"}') for each in build_patterns(parse(text, [])))
 
 
 def test_tsquery__terms_and_conditions__are_all_required() -> None:
@@ -212,7 +212,7 @@ def test_tsquery__quotes_and_backslashes__are_escaped() -> None:
 def test_spellings__words_of_all_terms__once_each() -> None:
     before, behind = r"([^a-z0-9]|\\[bfnrt])", "[^a-z0-9]"
     expected = [before + word + behind for word in "abcd"] + [before + "e"]
-    assert spellings(parse('"a b" "c d" e* a', [])) == expected
+    assert build_patterns(parse('"a b" "c d" e* a', [])) == expected
 
 
 def test_find__match_at_the_end__excerpt_ends_with_the_text() -> None:

@@ -178,7 +178,7 @@ def test_drain__several_workers_and_failures_between__accepted_in_feed_order(
         hook, _ = make(alice, receiver)
         write(alice, *keys)
         pump(hook)
-        while webhooks_sql.due_heads():
+        while webhooks_sql.find_due_deliveries():
             race([lambda: deliveries.drain(hook.public_id)] * 3)
     assert (accepted, overlaps) == (keys, [])
     assert {row.status for row in rows_of(hook)} == {"delivered"}
@@ -450,7 +450,7 @@ def test_send_test__paused_webhook_with_a_queue__is_sent_at_once_and_once(alice:
         pump(hook)
         webhook_flow.pause_webhook(actor=alice.actor, webhook_id=hook.public_id)
         row = webhook_flow.send_test(actor=alice.actor, webhook_id=hook.public_id)
-        assert webhooks_sql.due_tests() == [row.public_id]
+        assert webhooks_sql.find_due_tests() == [row.public_id]
         assert deliveries.deliver(row.public_id) == DeliveryStatus.DEAD
         assert deliveries.deliver(row.public_id) is None
     (received,) = receiver.received
@@ -527,13 +527,13 @@ def test_deliver__webhook_deleted_meanwhile__ends_without_error(alice: Person) -
 
 
 def test_anything_to_do__without_webhooks__is_false(alice: Person, receiver: Receiver) -> None:
-    assert not deliveries.anything_to_do()
+    assert not deliveries.has_work()
     hook, _ = make(alice, receiver)
-    assert deliveries.anything_to_do()
+    assert deliveries.has_work()
     webhook_flow.pause_webhook(actor=alice.actor, webhook_id=hook.public_id)
-    assert not deliveries.anything_to_do()
+    assert not deliveries.has_work()
     webhook_flow.send_test(actor=alice.actor, webhook_id=hook.public_id)
-    assert deliveries.anything_to_do()
+    assert deliveries.has_work()
 
 
 def test_purge__finished_deliveries__are_deleted_by_status_and_age(

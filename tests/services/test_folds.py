@@ -16,7 +16,7 @@ from state_admin.domain.policies import Policy
 from state_admin.models import Message, Thread, folds_sql, hot
 from state_admin.models.folds_sql import LogView
 from state_admin.services import compaction_jobs, compactions, threads
-from state_admin.services.effective_views import effective_messages, standing_summary
+from state_admin.services.effective_views import active_summary, effective_messages
 from tests.builders import Person, append, make_thread, raw
 from tests.domain.reference_boundaries import Lines
 
@@ -67,7 +67,7 @@ def lines(thread: Thread) -> Lines:
 
 
 def view(thread: Thread) -> LogView:
-    return LogView(thread.pk, standing_summary(thread))
+    return LogView(thread.pk, active_summary(thread))
 
 
 @given(

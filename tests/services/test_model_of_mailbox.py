@@ -245,7 +245,7 @@ class MailboxMachine(InTransaction):
     @rule()
     def sweep(self) -> None:
         assert dispatches.settle_mailboxes()["returned"] == self.settle(*THREADS)
-        assert not dispatches.anything_due()
+        assert not dispatches.has_due_work()
 
     # What must hold ----------------------------------------------------------------------
 

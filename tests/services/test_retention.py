@@ -336,7 +336,7 @@ def test_job__worker_killed_after_any_batch__another_continues(
     keep(thread, 2)
     job = retention.request_snapshots(actor=thread.actor, thread_id="t1")
     weights = retention.preview_snapshots(actor=thread.actor, thread_id="t1").weight
-    move_on, left = retention._move_on, [pieces]
+    save_progress, left = retention._save_progress, [pieces]
 
     class Killed(BaseException):
         pass
@@ -345,12 +345,12 @@ def test_job__worker_killed_after_any_batch__another_continues(
         if not left[0]:
             raise Killed  # the transaction of this batch is lost
         left[0] -= 1
-        move_on(mine)
+        save_progress(mine)
 
-    monkeypatch.setattr(retention, "_move_on", die)
+    monkeypatch.setattr(retention, "_save_progress", die)
     with pytest.raises(Killed):
         retention.run_retention(job.public_id)
-    monkeypatch.setattr(retention, "_move_on", move_on)
+    monkeypatch.setattr(retention, "_save_progress", save_progress)
     assert retention.run_retention(job.public_id) is None, "its lease lasts"
     Compaction.objects.update(lease_expires_at=Now() - timedelta(seconds=1))
     assert job.public_id in retention.lost_jobs()

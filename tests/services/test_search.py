@@ -170,9 +170,9 @@ def test_search__word_in_any_spelling__is_found(alice: Person, spelled: str, wor
 def test_index__deleted_entry__is_removed(alice: Person) -> None:
     make_namespace(alice.actor)
     put(alice.actor, "notes", "k", "word")
-    assert indexing.anything_to_index()
+    assert indexing.has_unindexed_changes()
     assert indexing.index_entries() == {"indexed": 1, "removed": 0}
-    assert not indexing.anything_to_index()
+    assert not indexing.has_unindexed_changes()
     assert indexing.index_entries() == {"indexed": 0, "removed": 0}
     entries.delete_entry(actor=alice.actor, namespace="notes", key="k")
     assert indexing.index_entries() == {"indexed": 0, "removed": 1}

@@ -154,7 +154,7 @@ def test_conversation__tool_round__shows_the_result_below_its_call(
     make_thread(alice.actor, "t1")
     append(alice.actor, "t1", *conversation(1))
     rows = list(Message.objects.filter(thread__public_id="t1").order_by("seq"))
-    items = conversations.converse("t1", rows)
+    items = conversations.build_conversation("t1", rows)
     assert [item.row.role for item in items] == ["system", "user", "assistant", "assistant"]
     [call] = items[2].calls
     assert call.name == "find_trip"
@@ -173,7 +173,7 @@ def test_conversation__call_id_used_again__each_result_is_at_its_own_call(alice:
     ]
     append(alice.actor, "t1", *round_of)
     append(alice.actor, "t1", round_of[0], {**round_of[1], "content": "two"})
-    items = conversations.converse("t1", list(Message.objects.order_by("seq")))
+    items = conversations.build_conversation("t1", list(Message.objects.order_by("seq")))
     said = [item.calls[0].result.pieces[0].text for item in items if item.calls[0].result]
     assert said == ["one", "two"]
 

@@ -118,7 +118,7 @@ def list_namespaces(call: Endpoint) -> HttpResponse:
     matching: dict[tuple[str, ...], None] = {}
     for joined in rows.values_list("home", flat=True).distinct():
         labels = joined.split(".")
-        if _alike(prefix, labels) and _alike(suffix[::-1], labels[::-1]):
+        if _match_labels(prefix, labels) and _match_labels(suffix[::-1], labels[::-1]):
             matching[tuple(labels[:depth])] = None
     return answer({"namespaces": [[*each] for each in [*matching][offset : offset + limit]]})
 
@@ -283,7 +283,7 @@ def _fixed(labels: Sequence[str]) -> int:
     return labels.index("*") if "*" in labels else len(labels)
 
 
-def _alike(pattern: Sequence[str], labels: Sequence[str]) -> bool:
+def _match_labels(pattern: Sequence[str], labels: Sequence[str]) -> bool:
     return len(pattern) <= len(labels) and all(
         expected in ("*", label) for expected, label in zip(pattern, labels, strict=False)
     )

@@ -189,7 +189,7 @@ class MutationBatch:
 
     def extend(self, other: MutationBatch) -> Self:
         """`other` behind this. MutationBaseRevisionMismatch: they start from different revisions."""
-        self.base_revision = self._joint_base(other)
+        self.base_revision = self._common_base(other)
         self._ops += other._ops
         return self
 
@@ -198,14 +198,14 @@ class MutationBatch:
     ) -> MutationBatch:
         """One batch of two branches, this one's updates first. Neither is changed.
         ParallelMergeConflict names the first key that both touch and only one may."""
-        base = self._joint_base(other)
+        base = self._common_base(other)
         theirs = set(other.touched_keys)
         for key in self.touched_keys:
             if key in theirs and strategy_of(key) is MergeStrategy.EXCLUSIVE:
                 raise ParallelMergeConflict(key)
         return MutationBatch(base).extend(self).extend(other)
 
-    def _joint_base(self, other: MutationBatch) -> int | None:
+    def _common_base(self, other: MutationBatch) -> int | None:
         left, right = self.base_revision, other.base_revision
         if left is not None and right is not None and left != right:
             raise MutationBaseRevisionMismatch(left, right)

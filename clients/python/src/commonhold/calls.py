@@ -105,7 +105,7 @@ def exchange(call: Call[R], retries: Retries, *, decimals: bool = False) -> Exch
                 return _result(call, answer, decimals)
             problem = problem_in(answer, decimals=decimals)
             wanted = problem.retry_after or 0.0
-            if last or not _may_pass(problem) or wanted > retries.patience:
+            if last or not _is_transient(problem) or wanted > retries.patience:
                 raise problem
             yield Sleep(wanted + retries.pause(attempt))
         else:
@@ -202,7 +202,7 @@ def _spelled(value: Any) -> str:
     return str(value)
 
 
-def _may_pass(problem: Problem) -> bool:
+def _is_transient(problem: Problem) -> bool:
     return problem.status in _AGAIN or problem.document.get("type") == "/problems/in-flight"
 
 

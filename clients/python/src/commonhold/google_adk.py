@@ -124,7 +124,7 @@ class CommonholdSessionService(BaseSessionService):  # type: ignore[misc]  # Any
         except Conflict:
             raise AlreadyExistsError(f"Session with id {session_id} already exists.") from None
         changes = _changes(place, _by_scope(state or {}))
-        entries = await self._batch([*changes, *_gets([place])])
+        entries = await self._batch([*changes, *_read_operations([place])])
         return _session(place, made, entries[len(changes) :], [])
 
     async def get_session(
@@ -141,7 +141,8 @@ class CommonholdSessionService(BaseSessionService):  # type: ignore[misc]  # Any
         except NotFound:
             return None
         entries, events = await asyncio.gather(
-            self._batch(_gets([place])), self._events(place, config or GetSessionConfig())
+            self._batch(_read_operations([place])),
+            self._events(place, config or GetSessionConfig()),
         )
         return _session(place, thread, entries, events)
 
@@ -153,7 +154,7 @@ class CommonholdSessionService(BaseSessionService):  # type: ignore[misc]  # Any
         call = Threads.list(prefix=prefix, limit=_PAGE)
         threads = [each async for each in self._state.every(call) if _MEMBER in each.metadata]
         places = [_place_of(thread.metadata[_MEMBER]) for thread in threads]
-        entries = await self._batch(_gets(places))
+        entries = await self._batch(_read_operations(places))
         sessions = [
             _session(place, thread, entries[_READS * n : _READS * (n + 1)], [])
             for n, (place, thread) in enumerate(zip(places, threads, strict=True))
@@ -207,12 +208,12 @@ class CommonholdSessionService(BaseSessionService):  # type: ignore[misc]  # Any
             except VersionConflict:
                 if marker is None:
                     raise
-                newer = await self._caught_up(place, delta, marker, message)
+                newer = await self._refresh_position(place, delta, marker, message)
                 if newer is None:
                     return event
                 marker = newer
             except Conflict:
-                if not await self._holds(place, message):
+                if not await self._is_stored(place, message):
                     raise
                 return event
             except NotRegistered:
@@ -245,7 +246,7 @@ class CommonholdSessionService(BaseSessionService):  # type: ignore[misc]  # Any
         newest = await anext(self._newest_first(place, 1), None)
         if (newest and newest.id) != (session.events[-1].id if session.events else None):
             raise _stale(place)
-        return _marker_of(thread, await self._batch(_gets([place])))
+        return _position_of(thread, await self._batch(_read_operations([place])))
 
     async def close(self) -> None:
         if self._owned:
@@ -296,14 +297,14 @@ class CommonholdSessionService(BaseSessionService):  # type: ignore[misc]  # Any
             if _MEMBER in message.document:
                 yield message
 
-    async def _holds(self, place: _SessionAddress, message: Mapping[str, Any]) -> bool:
+    async def _is_stored(self, place: _SessionAddress, message: Mapping[str, Any]) -> bool:
         """Whether the very event is stored."""
         async for held in self._newest_first(place, _PAGE):
             if held.id == message.get("id"):
                 return _is_event(held, message)
         return False
 
-    async def _caught_up(
+    async def _refresh_position(
         self,
         place: _SessionAddress,
         delta: Mapping[Scope, Mapping[str, Any]],
@@ -319,13 +320,13 @@ class CommonholdSessionService(BaseSessionService):  # type: ignore[misc]  # Any
             return None
         if events:
             raise _stale(place)
-        now = await self._batch(_gets([place]))
+        now = await self._batch(_read_operations([place]))
         for entry in now[: len(_PREFIX)]:
             scope = _scope(entry)
             touched = {_pointer(name) for name in delta[scope]}
             if changed := touched & await self._moved(entry, known.versions[scope]):
                 raise _stale(place, f" ({scope} state: {', '.join(sorted(changed))})")
-        return _marker_of(thread, now)
+        return _position_of(thread, now)
 
     async def _moved(self, entry: Entry, since: int) -> set[str]:
         """Pointers of the members that changed after version `since`."""
@@ -352,7 +353,7 @@ def _place_of(facts: Mapping[str, str]) -> _SessionAddress:
     return _SessionAddress(facts["app_name"], facts["user_id"], facts["session_id"])
 
 
-def _gets(places: Iterable[_SessionAddress]) -> list[Operation]:
+def _read_operations(places: Iterable[_SessionAddress]) -> list[Operation]:
     """Reads of the `_READS` entries of each session, its activity last."""
     return [
         {"op": "get", **address}
@@ -416,11 +417,11 @@ def _session(
         events=events,
         last_update_time=activity.value.get(_UPDATED, thread.created_at.timestamp()),
     )
-    _remember(session, _marker_of(thread, entries))
+    _remember(session, _position_of(thread, entries))
     return session
 
 
-def _marker_of(thread: Thread, entries: Sequence[Entry]) -> _SessionPosition:
+def _position_of(thread: Thread, entries: Sequence[Entry]) -> _SessionPosition:
     versions = {_scope(entry): entry.version for entry in entries[: len(_PREFIX)]}
     return _SessionPosition(versions, thread.message_count)
 

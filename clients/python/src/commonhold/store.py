@@ -146,11 +146,11 @@ class StateStore:
             for name in batch.touched_keys:
                 if name not in self._keys:
                     raise UnknownKey(name)
-            event = self._land(batch)
+            event = self._apply_batch(batch)
         self._tell(event)
         return event.new_revision
 
-    def _land(self, batch: MutationBatch) -> CommitEvent:
+    def _apply_batch(self, batch: MutationBatch) -> CommitEvent:
         self._values = self._applied(batch)
         self._revision += 1
         return CommitEvent(self._revision - 1, self._revision, len(batch), self.snapshot())
@@ -210,7 +210,7 @@ class StateStore:
             for name, registration in owned.items():
                 if not registration.retain_on_uninstall:
                     batch.clear(name)
-            event = None if batch.is_empty() else self._land(batch)
+            event = None if batch.is_empty() else self._apply_batch(batch)
             del self._plugins[kind]
             for name in owned:
                 del self._keys[name]

@@ -51,8 +51,8 @@ async def run(state: AsyncCommonhold, command: Sequence[str], *, recall_tokens: 
     assert agent.stdout is not None  # noqa: S101
     bridge = Bridge(state, agent.stdin, command, recall_tokens)
     pumps = [
-        asyncio.create_task(_pump(editor, bridge.hear_editor)),
-        asyncio.create_task(_pump(agent.stdout, bridge.hear_agent)),
+        asyncio.create_task(_pump(editor, bridge.handle_editor_message)),
+        asyncio.create_task(_pump(agent.stdout, bridge.handle_agent_message)),
     ]
     with contextlib.suppress(NotImplementedError):
         loop.add_signal_handler(signal.SIGTERM, pumps[0].cancel)
@@ -106,7 +106,7 @@ class Bridge:
 
     # The editor -------------------------------------------------------------------------------
 
-    async def hear_editor(self, line: bytes) -> None:
+    async def handle_editor_message(self, line: bytes) -> None:
         message = _message(line)
         if message is None or "method" not in message:
             return await self._to_agent(line)
@@ -236,7 +236,7 @@ class Bridge:
 
     # The agent --------------------------------------------------------------------------------
 
-    async def hear_agent(self, line: bytes) -> None:
+    async def handle_agent_message(self, line: bytes) -> None:
         message = _message(line)
         if message is None:
             return self._to_editor(line)
@@ -252,10 +252,10 @@ class Bridge:
         session_id = self._editors[agent_id]
         self._to_editor({**message, "params": {**params, "sessionId": session_id}})
         if message["method"] == "session/update" and isinstance(params.get("update"), dict):
-            self._hear_update(session_id, params["update"])
+            self._record_update(session_id, params["update"])
         return None
 
-    def _hear_update(self, session_id: str, update: Json) -> None:
+    def _record_update(self, session_id: str, update: Json) -> None:
         if not updates.is_kept(update):
             return
         before = self._open.get(session_id)
@@ -319,10 +319,10 @@ class Bridge:
         try:
             context = await self._state.threads.context(session_id, max_tokens=self._recall_tokens)
         except CommonholdError as error:
-            _complain(f"not recalled of {session_id}: {error}")
+            _complain(f"history of {session_id} not restored: {error}")
             return []
         self._recall.discard(session_id)
-        text = updates.recalled(context.messages)
+        text = updates.format_history(context.messages)
         head = "What was said in this session before, for your information:\n\n"
         return [{"type": "text", "text": head + text}] if text else []
 

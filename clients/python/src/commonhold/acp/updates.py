@@ -61,7 +61,7 @@ def updates_of(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{"sessionUpdate": told, "content": {"type": "text", "text": text}}]
 
 
-def recalled(messages: Iterable[Mapping[str, Any]]) -> str:
+def format_history(messages: Iterable[Mapping[str, Any]]) -> str:
     """Messages as a text for an agent that knows nothing of them; "" when there is nothing."""
     return "\n\n".join(line for message in messages for line in _lines(message))
 

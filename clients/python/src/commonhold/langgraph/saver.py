@@ -340,7 +340,7 @@ class CommonholdSaver(
     ) -> Plan[RunnableConfig]:
         wanted = config["configurable"]
         thread_id, ns = wanted["thread_id"], wanted.get("checkpoint_ns") or ""
-        yield from self._know_thread(thread_id)
+        yield from self._ensure_thread(thread_id)
         base, packer = self._base(config), self._packer
         short: Document = {}
         stored: Document = {}
@@ -529,7 +529,7 @@ class CommonholdSaver(
             while True:
                 page = yield call
                 if page.items:
-                    yield from self._know_thread(target_id)
+                    yield from self._ensure_thread(target_id)
                 yield from write(
                     [
                         copy_entry(entry, target + entry.key[len(source) :], target_id)
@@ -577,7 +577,7 @@ class CommonholdSaver(
 
     # Steps of plans ------------------------------------------------------------------------------
 
-    def _know_thread(self, thread_id: str) -> Plan[None]:
+    def _ensure_thread(self, thread_id: str) -> Plan[None]:
         """Make sure that Commonhold has the thread, so that people find it there."""
         if thread_id in self._known_threads:
             return

@@ -238,7 +238,7 @@ class CommonholdStore(
             found += [
                 entry
                 for entry in page
-                if isinstance(entry.value, dict) and _meets(entry.value, op.filter)
+                if isinstance(entry.value, dict) and _matches_condition(entry.value, op.filter)
             ]
             if page.next_cursor is None:
                 break
@@ -356,7 +356,7 @@ def _chunks(operations: Sequence[dict[str, Any]]) -> Iterator[Sequence[dict[str,
 # Conditions, as LangGraph means them ----------------------------------------------------------------
 
 
-def _meets(value: Value, wanted: Mapping[str, Any] | None) -> bool:
+def _matches_condition(value: Value, wanted: Mapping[str, Any] | None) -> bool:
     return all(_equals(value.get(name), each) for name, each in (wanted or {}).items())
 
 
@@ -364,7 +364,7 @@ def _equals(value: Any, wanted: Any) -> bool:
     if isinstance(wanted, dict):
         if any(name.startswith("$") for name in wanted):
             return all(_compares(value, operator, than) for operator, than in wanted.items())
-        return isinstance(value, dict) and _meets(value, wanted)
+        return isinstance(value, dict) and _matches_condition(value, wanted)
     if isinstance(wanted, list | tuple):
         return (
             isinstance(value, list)

@@ -118,7 +118,7 @@ class ClientPair:
     async def _atake(self, step: Call[Any] | Sleep) -> Any:
         if isinstance(step, Sleep):
             return await asyncio.sleep(step.seconds)
-        client = self._for_this_loop()
+        client = self._client_of_loop()
         try:
             try:
                 return await client.send(step)
@@ -129,7 +129,7 @@ class ClientPair:
         except Problem as problem:
             return problem
 
-    def _for_this_loop(self) -> AsyncCommonhold:
+    def _client_of_loop(self) -> AsyncCommonhold:
         # Connections belong to the event loop they were opened in; a second asyncio.run() has another.
         loop = asyncio.get_running_loop()
         if self._async_client is None or self._loop is not loop:

@@ -58,7 +58,7 @@ def run_on_loop(work: Work[T]) -> T:
         try:
             return await work(session)
         finally:
-            await session.close()
+            session.close()
 
     result: T = loops.run(run())
     return result

@@ -32,7 +32,7 @@ class Sessions:
     async def _find(self) -> Session:
         while self._idle:
             session = self._idle.pop()
-            if not session.closed:
+            if session.is_usable():
                 return session
         with django_connection.wrap_database_errors:
             return Session(await connect(self._name))

@@ -8,8 +8,9 @@ statements: they wait several times for each, and register with the event loop e
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+import select
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import psycopg
@@ -20,6 +21,8 @@ from psycopg.errors import error_from_result
 
 from .hot import Call, Row, number
 
+# Between two attempts to read although the event loop has not reported anything.
+_WATCH_SECONDS = 0.2
 _BINARY = pq.Format.BINARY
 _Prepared = tuple[bytes, tuple[int, ...]]
 
@@ -40,6 +43,8 @@ class Session:
         self._done: asyncio.Future[None] | None = None
         self._loop = asyncio.get_running_loop()
         self._socket = self._pgconn.socket
+        self._poll = select.poll()
+        self._poll.register(self._socket, select.POLLIN)
         self.closed = False
         self._pgconn.enter_pipeline_mode()
         self._loop.add_reader(self._socket, self._receive)
@@ -51,12 +56,8 @@ class Session:
         `commit`: these are the last statements of `transaction`, which is committed in the same round
         trip. Raises django.db errors; statements after a failed one are not executed.
         """
-        with self._translate_errors:
-            try:
-                return await self._fetch_each(calls, commit)
-            except BaseException:
-                await self.close()
-                raise
+        with self._translate_errors, self._closing_on_error():
+            return await self._fetch_each(calls, commit)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[None]:
@@ -69,14 +70,33 @@ class Session:
             self._begins = False
             if self._in_transaction and not self.closed:
                 self._in_transaction = False
-                self._send(b"ROLLBACK")
-                await self._exchange()
+                with self._translate_errors, self._closing_on_error():
+                    self._send(b"ROLLBACK")
+                    await self._exchange()
 
-    async def close(self) -> None:
+    def is_usable(self) -> bool:
+        """Whether the connection can be used. One is closed if the server has sent something, or an
+        error was reported, since the last round trip: usually the server has ended it."""
+        if not self.closed and self._poll.poll(0):
+            self.close()
+        return not self.closed
+
+    def close(self) -> None:
+        """Close the connection. The event loop knows its socket by number, which another connection may
+        get next, so this happens as soon as an error is noticed."""
         if not self.closed:
             self.closed = True
             self._loop.remove_reader(self._socket)
-            await self._connection.close()
+            self._loop.remove_writer(self._socket)
+            self._pgconn.finish()
+
+    @contextmanager
+    def _closing_on_error(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
 
     async def _fetch_each(self, calls: Sequence[Call], commit: bool) -> list[list[Row]]:
         if self._begins:
@@ -117,12 +137,25 @@ class Session:
         self._pgconn.pipeline_sync()
         if self._pgconn.flush():
             self._loop.add_writer(self._socket, self._flush)
-        await self._done
+        self._watch()
+        try:
+            await self._done
+        finally:
+            self._watcher.cancel()
         results, self._results = self._results, []
         for result in results:
             if result.status == pq.ExecStatus.FATAL_ERROR:
                 raise error_from_result(result)
         return results
+
+    def _watch(self) -> None:
+        """uvloop does not call the reader if the socket has an error, such as a reset by a server that
+        was killed. So the socket is read from time to time, too."""
+        self._watcher = self._loop.call_later(_WATCH_SECONDS, self._read_anyway)
+
+    def _read_anyway(self) -> None:
+        self._watch()
+        self._receive()
 
     def _flush(self) -> None:
         try:
@@ -140,7 +173,7 @@ class Session:
                 result = self._pgconn.get_result()
                 if result is None:
                     if ended:
-                        return
+                        break
                 elif result.status == pq.ExecStatus.PIPELINE_SYNC:
                     self._finish()
                     return
@@ -149,15 +182,15 @@ class Session:
                 ended = result is None
         except psycopg.Error as error:
             self._fail(error)
+            return
+        if self._pgconn.status == pq.ConnStatus.BAD:
+            self._fail(psycopg.OperationalError("the connection to the database is lost"))
 
     def _finish(self) -> None:
         if self._done is not None and not self._done.done():
             self._done.set_result(None)
 
     def _fail(self, error: psycopg.Error) -> None:
-        """The server has closed the connection."""
-        self._loop.remove_reader(self._socket)
-        self._loop.remove_writer(self._socket)
-        self.closed = True
+        self.close()
         if self._done is not None and not self._done.done():
             self._done.set_exception(error)

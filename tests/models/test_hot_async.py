@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+import uvloop
 from django.db import DatabaseError, DataError, OperationalError, connection
 
+from project.postgres.aio import connect
 from project.postgres.sessions import Sessions
 from state_admin.models import hot
 from state_admin.models.hot_async import Session
 from tests import loops
+from tests.loops import in_thread
 from tests.sessions import run_on_loop
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -151,6 +154,45 @@ def test_fetch_each__connection_lost__raises_an_error_without_a_state_of_its_own
     assert getattr(cause, "sqlstate", None) in (None, "57P01")
 
 
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_fetch_each__server_process_killed__raises_on_every_event_loop(
+    new_loop: Callable[[], asyncio.AbstractEventLoop],
+) -> None:
+    """Data that the server has not read resets the socket, which uvloop does not report."""
+
+    async def work() -> None:
+        session = Session(await connect("test killed"))
+        waiting = [("SELECT pg_sleep(60)", {}), text("x" * 3_000_000)]
+        running = asyncio.ensure_future(session.fetch_each(waiting))
+        await asyncio.sleep(0.05)
+        assert await asyncio.to_thread(terminate, "test killed")
+        with pytest.raises(OperationalError):
+            await asyncio.wait_for(running, 60)
+        assert not session.is_usable()
+
+    def run() -> None:
+        with asyncio.Runner(loop_factory=new_loop) as runner:
+            runner.run(work())
+
+    in_thread(run)
+
+
+def test_transaction__connection_lost_before_the_rollback__closes_the_session() -> None:
+    """A session that seems open would later take the socket's number away from another one."""
+
+    async def work(session: Session) -> None:
+        async def lose() -> None:
+            async with session.transaction():
+                await session.fetch_each([COUNT])
+                assert in_thread(lambda: terminate("test"))
+
+        with pytest.raises(OperationalError):
+            await lose()
+        assert session.closed
+
+    run_on_loop(work)
+
+
 def test_sessions__idle_one_ended_by_the_server__is_replaced() -> None:
     async def work() -> list[Any]:
         sessions = Sessions("test sessions")
@@ -162,10 +204,10 @@ def test_sessions__idle_one_ended_by_the_server__is_replaced() -> None:
                 found.append(await session.fetch_each([("SELECT pg_backend_pid()", {})]))
             if len(taken) == 2:
                 assert await asyncio.to_thread(terminate, "test sessions") == 1
-                while not session.closed:
+                while session.is_usable():
                     await asyncio.sleep(0.01)
         assert taken[0] is taken[1]
-        await taken[2].close()
+        taken[2].close()
         return [each[0][0][0] for each in found]
 
     first, second, third = loops.run(work())
@@ -181,6 +223,6 @@ def test_sessions__one_that_failed__is_not_used_again() -> None:
         async with sessions.take() as session:
             assert session is not broken
             assert await session.fetch_each([("SELECT 1", {})]) == [[(1,)]]
-        await session.close()
+        session.close()
 
     loops.run(work())

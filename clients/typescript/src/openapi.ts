@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: a55d99623b2a585f59ed0fe6665314982315e2754e333a73be2c6ec65ceb53cf
+// sha256 of docs/openapi.json: 7b67730a86e42019b6d84901568394ca26f30e69e9a53f36fa63df1a97f09b4d
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -6189,7 +6189,7 @@ export interface components {
             versions?: "all";
         };
         /**
-         * @description How `apply` treats an update.
+         * @description How `apply` combines a value with an update.
          * @enum {unknown}
          */
         Reducer: "add" | "append" | "json_patch" | "lifecycle" | "max" | "merge" | "min" | "replace" | "tool_calls" | "union";

@@ -50,7 +50,14 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
 
     port: Annotated[int, _doc("The port of the web server.", ge=1, le=65535)] = 8000
     host: Annotated[str, _doc("The address that the web server listens on.")] = "127.0.0.1"
-    web_workers: Annotated[int, _doc("Processes of the web server.", ge=1)] = 2
+    web_workers: Annotated[
+        int,
+        _doc(
+            "Processes of the web server. Each has `WEB_THREADS` database connections, up to eight"
+            " more, and one for each download that it streams.",
+            ge=1,
+        ),
+    ] = 2
     web_threads: Annotated[
         int, _doc("Threads of each web process, each with a database connection.", ge=1)
     ] = 4

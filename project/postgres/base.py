@@ -102,7 +102,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         super().close_if_unusable_or_obsolete()
 
 
-def is_dead(connection: psycopg.Connection[Any]) -> bool:
+def is_dead(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:
     """Whether an idle connection is closed, or has data to read, as when the server has closed
     it."""
     if connection.closed:

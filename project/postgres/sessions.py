@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from django.db import connection as django_connection
 
 from project.postgres.aio import connect
+from project.postgres.base import is_dead
 from state_admin.models.hot_async import Session
 
 
@@ -32,7 +33,8 @@ class Sessions:
     async def _find(self) -> Session:
         while self._idle:
             session = self._idle.pop()
-            if session.is_usable():
+            if not is_dead(session.connection):
                 return session
+            session.close()
         with django_connection.wrap_database_errors:
             return Session(await connect(self._name))

@@ -8,7 +8,6 @@ statements: they wait several times for each, and register with the event loop e
 from __future__ import annotations
 
 import asyncio
-import select
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
@@ -32,7 +31,7 @@ class Session:
     be in autocommit mode. After an error it is closed."""
 
     def __init__(self, connection: psycopg.AsyncConnection[Any]) -> None:
-        self._connection = connection
+        self.connection = connection
         self._pgconn = connection.pgconn
         self._transformer = Transformer(connection)
         self._names: dict[_Prepared, bytes] = {}
@@ -43,8 +42,6 @@ class Session:
         self._done: asyncio.Future[None] | None = None
         self._loop = asyncio.get_running_loop()
         self._socket = self._pgconn.socket
-        self._poll = select.poll()
-        self._poll.register(self._socket, select.POLLIN)
         self.closed = False
         self._pgconn.enter_pipeline_mode()
         self._loop.add_reader(self._socket, self._receive)
@@ -73,13 +70,6 @@ class Session:
                 with self._translate_errors, self._closing_on_error():
                     self._send(b"ROLLBACK")
                     await self._exchange()
-
-    def is_usable(self) -> bool:
-        """Whether the connection can be used. One is closed if the server has sent something, or an
-        error was reported, since the last round trip: usually the server has ended it."""
-        if not self.closed and self._poll.poll(0):
-            self.close()
-        return not self.closed
 
     def close(self) -> None:
         """Close the connection. The event loop knows its socket by number, which another connection may

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
-import shutil
 import signal
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Playwright
 
 from tests.docs.sessions import Server
 from tests.e2e.conftest import CHROMIUM
-from tests.project.conftest import end_postgresql
+from tests.project.conftest import temporary_folder
 from tests.project.running import Running, free_port
 
 # Settings that pages require of their server.
@@ -28,23 +25,20 @@ def serve(playwright: Playwright | None) -> Iterator[Server]:
 
     Without `playwright` it opens no pages.
     """
-    # A short path, because it contains PostgreSQL's socket.
-    folder = Path(tempfile.mkdtemp(prefix="sh"))
-    running = Running(folder, "manage.py", "serve", PORT=str(free_port()), **SETTINGS)
-    try:
-        running.wait_for_output("Ctrl-C stops it")
-        (token,) = re.findall(r"API token +(ch_\S+)", running.output())
-        (login,) = re.findall(r"Log in +(http\S+)", running.output())
-        url = f"http://127.0.0.1:{running.port}"
-        with ExitStack() as exits:
-            browser = AdminBrowser(playwright, login, exits) if playwright else None
-            yield Server(url, token, folder / "data", browser and browser.open_page)
-        running.signal(signal.SIGINT)
-        running.wait()
-    finally:
-        running.kill_all()
-        end_postgresql(folder)
-        shutil.rmtree(folder, ignore_errors=True)
+    with temporary_folder() as folder:
+        running = Running(folder, "manage.py", "serve", PORT=str(free_port()), **SETTINGS)
+        try:
+            running.wait_for_output("Ctrl-C stops it")
+            (token,) = re.findall(r"API token +(ch_\S+)", running.output())
+            (login,) = re.findall(r"Log in +(http\S+)", running.output())
+            url = f"http://127.0.0.1:{running.port}"
+            with ExitStack() as exits:
+                browser = AdminBrowser(playwright, login, exits) if playwright else None
+                yield Server(url, token, folder / "data", browser and browser.open_page)
+            running.signal(signal.SIGINT)
+            running.wait()
+        finally:
+            running.kill_all()
 
 
 class AdminBrowser:

@@ -12,6 +12,7 @@ import uvloop
 from django.db import DatabaseError, DataError, OperationalError, connection
 
 from project.postgres.aio import connect
+from project.postgres.base import is_dead
 from project.postgres.sessions import Sessions
 from state_admin.models import hot
 from state_admin.models.hot_async import Session
@@ -168,7 +169,7 @@ def test_fetch_each__server_process_killed__raises_on_every_event_loop(
         assert await asyncio.to_thread(terminate, "test killed")
         with pytest.raises(OperationalError):
             await asyncio.wait_for(running, 60)
-        assert not session.is_usable()
+        assert is_dead(session.connection)
 
     def run() -> None:
         with asyncio.Runner(loop_factory=new_loop) as runner:
@@ -204,7 +205,7 @@ def test_sessions__idle_one_ended_by_the_server__is_replaced() -> None:
                 found.append(await session.fetch_each([("SELECT pg_backend_pid()", {})]))
             if len(taken) == 2:
                 assert await asyncio.to_thread(terminate, "test sessions") == 1
-                while session.is_usable():
+                while not is_dead(session.connection):
                     await asyncio.sleep(0.01)
         assert taken[0] is taken[1]
         taken[2].close()

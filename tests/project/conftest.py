@@ -7,6 +7,7 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,13 +22,22 @@ __all__ = ["sides"]
 Start = Callable[..., Running]
 
 
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A folder for servers. At the end, a PostgreSQL that still runs in it is ended, and the folder is
+    deleted. The path is short because it contains PostgreSQL's socket."""
+    path = Path(tempfile.mkdtemp(prefix="ch"))
+    try:
+        yield path
+    finally:
+        end_postgresql(path)
+        shutil.rmtree(path, ignore_errors=True)
+
+
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A short path, because it contains PostgreSQL's socket."""
-    path = Path(tempfile.mkdtemp(prefix="ch"))
-    yield path
-    end_postgresql(path)
-    shutil.rmtree(path, ignore_errors=True)
+    with temporary_folder() as path:
+        yield path
 
 
 @pytest.fixture

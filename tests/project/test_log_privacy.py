@@ -9,9 +9,7 @@ from __future__ import annotations
 import http.client
 import json
 import re
-import shutil
 import signal
-import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -23,7 +21,7 @@ import pytest
 
 from project.postgres.cluster import Cluster
 from project.postgres.server import PORT
-from tests.project.conftest import Start, end_postgresql
+from tests.project.conftest import Start
 from tests.project.running import Running, free_port, wait_for
 
 CANARY = "canary5d0c3f7e"
@@ -98,14 +96,6 @@ class Deployment:
         by_collector = (self.folder / "data/postgres/pg/log").glob("*")
         found = [*self.folder.glob("*.log"), *ours, *by_collector]
         return {path: path.read_text(errors="replace") for path in found}
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    path = Path(tempfile.mkdtemp(prefix="ch"))
-    yield path
-    end_postgresql(path)
-    shutil.rmtree(path, ignore_errors=True)
 
 
 @pytest.fixture

@@ -4,10 +4,8 @@ incompletely."""
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +14,7 @@ import pytest
 from project import login
 from project.env import BASE_DIR, BadSetting
 from tests.patience import PATIENCE
-from tests.project.conftest import end_postgresql
+from tests.project.conftest import temporary_folder
 
 SSO = {
     "OIDC_ISSUER": "https://sso.example",
@@ -28,11 +26,9 @@ ON = {**SSO, "LOGIN_TOTP": "required"}
 
 @pytest.fixture(scope="module")
 def folder() -> Iterator[Path]:
-    """One for all tests, so that PostgreSQL is initialized once. A short path: its socket is in it."""
-    path = Path(tempfile.mkdtemp(prefix="ch"))
-    yield path
-    end_postgresql(path)
-    shutil.rmtree(path, ignore_errors=True)
+    """One for all tests, so that PostgreSQL is initialized once."""
+    with temporary_folder() as path:
+        yield path
 
 
 def manage(folder: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:

@@ -5,17 +5,15 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import socket
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from project.postgres.cluster import Cluster
-from tests.project.conftest import end_postgresql
+from tests.project.conftest import temporary_folder
 from tests.project.running import Running, children, free_port, is_alive, wait_for
 
 ROLES = ("web", "worker", "beat")
@@ -25,10 +23,8 @@ Serve = Callable[..., Running]
 @pytest.fixture(scope="module")
 def folder() -> Iterator[Path]:
     """One installation for the whole file: each test must cope with what previous ones left."""
-    path = Path(tempfile.mkdtemp(prefix="ch"))
-    yield path
-    end_postgresql(path)
-    shutil.rmtree(path, ignore_errors=True)
+    with temporary_folder() as path:
+        yield path
 
 
 @pytest.fixture
@@ -82,8 +78,8 @@ def postmaster(folder: Path) -> int | None:
 
 
 def test_serve__first_start__prints_token_once_and_keeps_the_data(ready):
-    data = {"COMMONHOLD_DATA_DIR": tempfile.mkdtemp(prefix="ch")}
-    try:
+    with temporary_folder() as path:
+        data = {"COMMONHOLD_DATA_DIR": str(path)}
         first = ready(**data)
         token = re.search(r"API token +(ch_\S+)", first.output())
         login = re.search(r"http://127.0.0.1:\d+/login/once/\S+", first.output())
@@ -101,10 +97,7 @@ def test_serve__first_start__prints_token_once_and_keeps_the_data(ready):
         assert status == 200
         second.signal(signal.SIGTERM)
         assert second.wait() == 0
-        assert not (Path(data["COMMONHOLD_DATA_DIR"]) / "postgres/pg/postmaster.pid").exists()
-    finally:
-        end_postgresql(Path(data["COMMONHOLD_DATA_DIR"]))
-        shutil.rmtree(data["COMMONHOLD_DATA_DIR"])
+        assert not (path / "postgres/pg/postmaster.pid").exists()
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from state_admin.domain.alignment import align, identity_key
 from state_admin.domain.values import JSON, pointer_of, same
 
 V = TypeVar("V")
@@ -28,7 +29,7 @@ def attribute(history: Iterable[tuple[V, JSON, bool]]) -> list[BlamedPointer[V]]
 
     Reads no further back than it must: it stops when every path has its version. A path that is
     in the oldest version given is attributed to that one. [] when the newest does not exist.
-    Items of arrays are compared by place.
+    Items of arrays are followed from version to version (see `align`), wherever they stand.
     """
     versions = iter(history)
     newest = next(versions, None)
@@ -39,10 +40,10 @@ def attribute(history: Iterable[tuple[V, JSON, bool]]) -> list[BlamedPointer[V]]
     for older, before, existed in versions:
         if not existed:
             break
-        tree.attribute_to(version, before)
+        tree.attribute_to(version, value, before)
         if tree.is_attributed:
             break
-        version = older
+        version, value = older, before
     tree.attribute_all(version)
     return list(tree.lines(None))
 
@@ -54,52 +55,63 @@ class _Node(Generic[V]):
         self.pointer = pointer
         self.value = value
         self.version: V | None = None
-        self.children: dict[str | int, _Node[V]] | None = None
+        self.children: list[_Node[V]] | None = None
+        # The children that the last version read has, by their name or index in it.
+        self.places: dict[str | int, _Node[V]] = {}
 
     @property
     def is_attributed(self) -> bool:
-        if self.version is not None and self.children is None:
-            return True
-        return self.children is not None and all(c.is_attributed for c in self.children.values())
+        if self.children is None:
+            return self.version is not None
+        return all(child.is_attributed for child in self.children)
 
-    def attribute_to(self, version: V, before: JSON) -> None:
-        """Attribute to `version` what it changed compared with the value `before`."""
-        if self.is_attributed or same(self.value, before):
+    def attribute_to(self, version: V, after: JSON, before: JSON) -> None:
+        """Attribute to `version`, in which this node is `after`, what changed since `before`."""
+        if self.is_attributed or same(after, before):
             return
-        parts = _parts(self.value)
-        old = _parts(before)
-        if parts is None or old is None or type(self.value) is not type(before):
+        origins = _origins(after, before)
+        if origins is None:
             self.attribute_all(version)
             return
         if self.children is None:
-            self.children = {
-                name: _Node(self.pointer + pointer_of(name), part) for name, part in parts.items()
+            names = self.value if isinstance(self.value, dict) else range(len(self.value))
+            self.places = {
+                name: _Node(self.pointer + pointer_of(name), self.value[name]) for name in names
             }
-        # The container itself is attributed to the last version that changed its set of members.
-        if self.version is None and parts.keys() != old.keys():
+            self.children = list(self.places.values())
+        # The container itself is attributed to the last version that changed its set of members,
+        # or the order of its items.
+        is_kept = len(after) == len(origins) == len(before)
+        if self.version is None and not (is_kept and all(n == o for n, o in origins.items())):
             self.version = version
-        for name, child in self.children.items():
-            if name in old:
-                child.attribute_to(version, old[name])
+        places = self.places
+        self.places = {}
+        for name, child in places.items():
+            if name in origins:
+                child.attribute_to(version, after[name], before[origins[name]])
+                self.places[origins[name]] = child
             else:
                 child.attribute_all(version)
 
     def attribute_all(self, version: V) -> None:
         if self.version is None:
             self.version = version
-        for child in (self.children or {}).values():
+        for child in self.children or ():
             child.attribute_all(version)
 
     def lines(self, above: V | None) -> Iterator[BlamedPointer[V]]:
         if self.version is not None and self.version != above:
             yield BlamedPointer(self.pointer, self.version)
-        for child in (self.children or {}).values():
+        for child in self.children or ():
             yield from child.lines(self.version)
 
 
-def _parts(value: JSON) -> dict[str | int, JSON] | None:
-    if isinstance(value, dict):
-        return dict(value)
-    if isinstance(value, list):
-        return dict(enumerate(value))
+def _origins(after: JSON, before: JSON) -> dict[str | int, str | int] | None:
+    """The names or indexes of members of `after` that `before` has too, and those there. None if
+    they are not two objects or two arrays."""
+    if isinstance(after, dict) and isinstance(before, dict):
+        return {name: name for name in after if name in before}
+    if isinstance(after, list) and isinstance(before, list):
+        found = align(before, after, identity_key(before, after))
+        return {index: origin for index, origin in enumerate(found) if origin is not None}
     return None

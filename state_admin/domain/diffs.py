@@ -1,6 +1,6 @@
-"""The differences of two values: as JSON Patch, as rows for a page, as a three-way merge.
+"""The differences of two values: as JSON Patch and as rows for a page.
 
-Not here: applying a patch (patches). Equality is `values.same` throughout.
+Not here: applying a patch (patches) and merging (three_way). Equality is `values.same` throughout.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, Literal
 
-from state_admin.domain.json_pointers import MISSING
+from state_admin.domain.alignment import align, identity_key, in_order
 from state_admin.domain.values import JSON, pointer_of, same
 
 Kind = Literal["added", "removed", "changed"]
@@ -26,18 +26,6 @@ class Difference:
     kind: Kind
     before: JSON
     after: JSON
-
-
-@dataclass(frozen=True)
-class Clash:
-    """A place that both sides changed differently. `absent` lists the sides ("base", "theirs",
-    "yours") without a value there, whose member is None."""
-
-    pointer: str
-    base: JSON
-    theirs: JSON
-    yours: JSON
-    absent: tuple[str, ...] = ()
 
 
 def json_patch(before: JSON, after: JSON) -> list[dict[str, JSON]]:
@@ -73,60 +61,16 @@ def _rows(before: JSON, after: JSON, pointer: str) -> Iterator[Difference]:
 
 
 def _array_rows(before: list[JSON], after: list[JSON], pointer: str) -> Iterator[Difference]:
-    """Equal items at both ends are skipped; the rest is compared by position, in linear time."""
-    shorter = min(len(before), len(after))
-    start = 0
-    while start < shorter and same(before[start], after[start]):
-        start += 1
-    tail = 0
-    while tail < shorter - start and same(before[-1 - tail], after[-1 - tail]):
-        tail += 1
-    both = shorter - tail
-    for index in range(start, both):
-        yield from _rows(before[index], after[index], f"{pointer}/{index}")
-    for index in reversed(range(both, len(before) - tail)):
-        yield Difference(f"{pointer}/{index}", "removed", before[index], None)
-    for index in range(both, len(after) - tail):
-        yield Difference(f"{pointer}/{index}", "added", None, after[index])
-
-
-def three_way(base: JSON, theirs: JSON, yours: JSON) -> tuple[JSON, list[Clash]]:
-    """A value with the changes of both sides to `base`, and the places where they conflict.
-
-    Objects are merged by member, arrays by item if neither side changed the length, and everything
-    else as a whole. The same change on both sides is not a conflict. At a conflict, the merged
-    value has theirs.
-    """
-    clashes: list[Clash] = []
-    return _merged(base, theirs, yours, "", clashes), clashes
-
-
-def _merged(base: JSON, theirs: JSON, yours: JSON, pointer: str, clashes: list[Clash]) -> JSON:
-    if _is_same(theirs, yours) or _is_same(base, yours):
-        return theirs
-    if _is_same(base, theirs):
-        return yours
-    sides = (base, theirs, yours)
-    if isinstance(theirs, dict) and isinstance(yours, dict):
-        common = base if isinstance(base, dict) else {}
-        merged = {}
-        for name in dict.fromkeys([*theirs, *yours]):
-            parts = [side.get(name, MISSING) for side in (common, theirs, yours)]
-            member = _merged(parts[0], parts[1], parts[2], pointer + pointer_of(name), clashes)
-            if member is not MISSING:
-                merged[name] = member
-        return merged
-    if all(isinstance(side, list) for side in sides) and len(set(map(len, sides))) == 1:
-        return [
-            _merged(*triple, f"{pointer}/{index}", clashes)
-            for index, triple in enumerate(zip(*sides, strict=True))
-        ]
-    names = ("base", "theirs", "yours")
-    absent = tuple(name for name, side in zip(names, sides, strict=True) if side is MISSING)
-    known_sides = [None if side is MISSING else side for side in sides]
-    clashes.append(Clash(pointer, known_sides[0], known_sides[1], known_sides[2], absent))
-    return theirs
-
-
-def _is_same(a: JSON, b: JSON) -> bool:
-    return a is b or (a is not MISSING and b is not MISSING and same(a, b))
+    """Removed items at their index in `before`, from the last one; then new items and changes, at
+    their index in `after`. An item that moved is removed and added."""
+    origins = in_order(align(before, after, identity_key(before, after)))
+    kept = set(origins)
+    for index in reversed(range(len(before))):
+        if index not in kept:
+            yield Difference(f"{pointer}/{index}", "removed", before[index], None)
+    for index, origin in enumerate(origins):
+        if origin is None:
+            yield Difference(f"{pointer}/{index}", "added", None, after[index])
+    for index, origin in enumerate(origins):
+        if origin is not None:
+            yield from _rows(before[origin], after[index], f"{pointer}/{index}")

@@ -21,8 +21,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from state_admin.domain import json_pointers
-from state_admin.domain.json_pointers import MISSING
-from state_admin.domain.values import JSON, Fault, dump, identity, pointer_of, same
+from state_admin.domain.values import JSON, MISSING, Fault, dump, identity, pointer_of, same
 
 MAX_FAULTS: Final = 20
 # Pairs of subschemas that are compared; a small schema may have far more through references.

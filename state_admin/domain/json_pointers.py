@@ -11,9 +11,7 @@ import re
 from collections.abc import Callable, Hashable
 from typing import Final
 
-from state_admin.domain.values import JSON, MAX_DEPTH, identity
-
-MISSING: Final = object()
+from state_admin.domain.values import JSON, MAX_DEPTH, MISSING, identity
 
 # A `copy` can double the document; this limits what all of them add.
 MAX_COPIED: Final = 8 << 20

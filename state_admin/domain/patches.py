@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from state_admin.domain.json_pointers import MISSING, Mismatch, WorkingCopy, find, kind, parts_of
-from state_admin.domain.values import JSON, Fault, pointer_of, same
+from state_admin.domain.json_pointers import Mismatch, WorkingCopy, find, kind, parts_of
+from state_admin.domain.values import JSON, MISSING, Fault, pointer_of, same
 
 MAX_OPERATIONS: Final = 1_000
 

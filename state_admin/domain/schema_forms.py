@@ -13,9 +13,9 @@ from datetime import date
 from typing import Any, Final
 
 from state_admin.domain import json_pointers
-from state_admin.domain.json_pointers import MISSING
 from state_admin.domain.values import (
     JSON,
+    MISSING,
     Fault,
     MalformedJSON,
     RefusedJSON,

@@ -40,6 +40,7 @@ __all__ = [
     "MAX_DIGITS",
     "MAX_MEMBERS",
     "MAX_VALUE_BYTES",
+    "MISSING",
     "Fault",
     "Float",
     "MalformedJSON",
@@ -57,6 +58,8 @@ __all__ = [
     "same",
     "strings",
 ]
+
+MISSING: Final = object()  # instead of a value where there is none
 
 MAX_MEMBERS: Final = 10_000
 # Of entries: the limit of a namespace that sets none, and the highest limit that one can set.

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from state_admin.domain import diffs, values
+from state_admin.domain import three_way, values
 from state_admin.domain.access import Actor
-from state_admin.domain.diffs import Clash
-from state_admin.domain.json_pointers import MISSING
-from state_admin.domain.values import JSON
+from state_admin.domain.three_way import Clash
+from state_admin.domain.values import JSON, MISSING
 from state_admin.models import EntryRevision
 
 from .namespaces import Definition
@@ -85,7 +84,7 @@ def compare(base: str | None, current: EntryView, yours: str | None) -> Conflict
     before, stored, requested = (
         MISSING if text is None else values.load(text) for text in (base, theirs, yours)
     )
-    merged, clashes = diffs.three_way(before, stored, requested)
+    merged, clashes = three_way.merge(before, stored, requested)
     if theirs is None and yours is not None:
         merged, clashes = requested, [Clash("", before, None, requested, ("theirs",))]
     return ConflictSides(base, current, yours, merged, clashes)

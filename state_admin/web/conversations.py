@@ -11,8 +11,7 @@ from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
 from state_admin.domain import values
-from state_admin.domain.json_pointers import MISSING
-from state_admin.domain.values import JSON
+from state_admin.domain.values import JSON, MISSING
 from state_admin.models import Compaction, Message, Thread
 from state_admin.models.messages import MessageQuerySet
 from state_admin.services.effective_views import active_summary

@@ -9,7 +9,8 @@ from typing import Any
 from django.http import JsonResponse, QueryDict
 
 from state_admin.domain import diffs, values
-from state_admin.domain.diffs import Clash, Difference
+from state_admin.domain.diffs import Difference
+from state_admin.domain.three_way import Clash
 from state_admin.domain.values import JSON, Raw
 from state_admin.services.conflicts import ConflictSides
 from state_admin.services.entries import check_value

@@ -276,3 +276,43 @@ def test_precondition__invalid_value__is_refused_and_nothing_is_written(
     assert answer.status_code == 400
     assert said in answer.json()["detail"]
     assert moved.api("GET", "/state/notes/k").json()["version"] == 2
+
+
+def test_merge__items_added_and_edited_in_one_list__stores_both(alice: Person) -> None:
+    make_namespace(alice.actor, default={})
+    hotel, flight, car = ({"id": each, "done": False} for each in ("hotel", "flight", "car"))
+    put(alice.actor, "notes", "k", {"tasks": [hotel], "log": ["a", "b"]})
+    put(alice.actor, "notes", "k", {"tasks": [hotel, flight], "log": ["x", "a", "b"]})
+    mine = {"tasks": [{**hotel, "done": True}, car], "log": ["a", "b", "c"]}
+    answer = write(alice, mine, On_Conflict="merge")
+    assert answer.status_code == 200
+    assert answer.json()["value"] == {
+        "tasks": [{**hotel, "done": True}, flight, car],
+        "log": ["x", "a", "b", "c"],
+    }
+    lines = alice.api("GET", "/blame/notes/k").json()["items"]
+    assert {line["pointer"]: line["version"] for line in lines} == {
+        "": 1,
+        "/tasks": 3,
+        "/tasks/0": 1,
+        "/tasks/0/done": 3,
+        "/tasks/1": 2,
+        "/log": 3,
+        "/log/0": 2,
+        "/log/1": 1,
+        "/log/2": 1,
+    }
+    difference = alice.api("GET", "/diff/notes/k?from=1&to=2").json()
+    assert [(row["pointer"], row["kind"]) for row in difference["rows"]] == [
+        ("/tasks/1", "added"),
+        ("/log/0", "added"),
+    ]
+    assert [each["op"] for each in difference["patch"]] == ["add", "add"]
+
+
+def test_conflict__in_an_item_that_moved__points_into_the_merged_value(alice: Person) -> None:
+    make_namespace(alice.actor, default={})
+    put(alice.actor, "notes", "k", {"log": ["a", "b"]})
+    put(alice.actor, "notes", "k", {"log": ["x", "a", "c"]})
+    body = write(alice, {"log": ["a", "d"]}).json()
+    assert body["clashes"] == [{"pointer": "/log/2", "base": "b", "theirs": "c", "yours": "d"}]

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
-from state_admin.domain.json_pointers import MISSING, parts_of
+from state_admin.domain.json_pointers import parts_of
 from state_admin.domain.patches import merge_patch
-from state_admin.domain.values import same
+from state_admin.domain.values import MISSING, same
 
 
 class Refused(Exception):

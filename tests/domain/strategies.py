@@ -20,3 +20,12 @@ close_values = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_key, inner, max_size=3),
     max_leaves=10,
 )
+# Arrays whose items have an identity in most cases, in any order.
+keyed_arrays = st.lists(
+    st.fixed_dictionaries(
+        {"id": st.sampled_from(["a", "b", "c", 1, 1.0, 2, 10**25])},
+        optional={"n": _scalar, "items": st.lists(_scalar, max_size=3)},
+    )
+    | st.fixed_dictionaries({"key": st.just("a")}),
+    max_size=6,
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from state_admin.domain.blame import BlamedPointer, attribute
@@ -76,12 +76,6 @@ _values = st.recursive(
 )
 
 
-def at(value: Any, pointer: str) -> Any:
-    for part in pointer.split("/")[1:]:
-        value = value[int(part)] if isinstance(value, list) else value[part]
-    return value
-
-
 def leaves(value: Any, pointer: str = "") -> list[str]:
     if isinstance(value, dict) and value:
         return [p for k, v in value.items() for p in leaves(v, f"{pointer}/{k}")]
@@ -94,8 +88,67 @@ def leaves(value: Any, pointer: str = "") -> list[str]:
 def test_blame__every_leaf__was_last_changed_in_its_version(values: list[Any]) -> None:
     lines = blame(*values)
     for leaf in leaves(values[-1]):
-        owner = max((p for p in lines if leaf == p or leaf.startswith(f"{p}/")), key=len)
-        version = lines[owner]
-        # From its version on, the leaf has had its current value.
+        version = owner(lines, leaf)
+        # From its version on, the value has had the leaf, at this index or at another one.
         for later in values[version - 1 :]:
-            assert same(at(later, leaf), at(values[-1], leaf))
+            assert any(same(at(values[-1], leaf), found) for found in matches(later, leaf))
+
+
+def owner(lines: dict[str, int], pointer: str) -> int:
+    return lines[max((p for p in lines if pointer == p or pointer.startswith(f"{p}/")), key=len)]
+
+
+def at(value: Any, pointer: str) -> Any:
+    for part in pointer.split("/")[1:]:
+        value = value[int(part)] if isinstance(value, list) else value[part]
+    return value
+
+
+def matches(value: Any, pointer: str) -> list[Any]:
+    """The values at a pointer, with every item of an array instead of the one at its index."""
+    found = [value]
+    for part in pointer.split("/")[1:]:
+        objects = [each[part] for each in found if isinstance(each, dict) and part in each]
+        found = objects + [item for each in found if isinstance(each, list) for item in each]
+    return found
+
+
+@given(st.lists(_values, max_size=5), st.lists(st.tuples(st.integers(0, 9), _values), max_size=5))
+def test_blame__inserted_items__never_blame_their_neighbours(
+    base: list[Any], inserts: list[tuple[int, Any]]
+) -> None:
+    # Each item with the version that inserted it; an item beside an equal one cannot be told apart.
+    items = [(item, 1) for item in base]
+    history = [list(base)]
+    for version, (place, item) in enumerate(inserts, start=2):
+        place = min(place, len(items))
+        assume(not any(same(item, near) for near, _ in items[max(0, place - 1) : place + 1]))
+        items.insert(place, (item, version))
+        history.append([each for each, _ in items])
+    lines = blame(*history)
+    for index, (_, version) in enumerate(items):
+        assert owner(lines, f"/{index}") == version
+        assert not any(pointer.startswith(f"/{index}/") for pointer in lines)
+
+
+def test_blame__edit_beside_an_insert__names_the_member_alone() -> None:
+    first = {"title": "book a hotel", "done": False}
+    after = [{"title": "pay", "done": False}, {**first, "done": True}]
+    assert blame([first], after) == {"": 2, "/1": 1, "/1/done": 2}
+
+
+def test_blame__item_with_an_id__is_followed_when_it_moves() -> None:
+    versions = (
+        [{"id": 1, "n": 1}, {"id": 2, "n": 1}, {"id": 3, "n": 1}],
+        [{"id": 1, "n": 1}, {"id": 2, "n": 2}, {"id": 3, "n": 1}],
+        [{"id": 3, "n": 1}, {"id": 1, "n": 1}, {"id": 2, "n": 2}],
+        [{"id": 4, "n": 1}, {"id": 3, "n": 1}, {"id": 2, "n": 2}],
+    )
+    assert blame(*versions[:3]) == {"": 3, "/0": 1, "/1": 1, "/2": 1, "/2/n": 2}
+    assert blame(*versions) == {"": 4, "/1": 1, "/2": 1, "/2/n": 2}
+
+
+def test_blame__removed_and_inserted_again__belongs_to_the_last_insert() -> None:
+    assert blame(["a", "b"], ["b"], ["a", "b"]) == {"": 3, "/1": 1}
+    # The first "a" is the oldest one, although an "a" stood at the index of the second one before.
+    assert blame(["z", "a", "y"], ["a", "y"], ["a", "a", "y"]) == {"": 3, "/0": 1, "/2": 1}

@@ -8,8 +8,8 @@ import jsonpatch
 import pytest
 from hypothesis import given, settings
 
-from state_admin.domain import patches
-from state_admin.domain.diffs import Clash, Difference, json_patch, rows, three_way
+from state_admin.domain import patches, values
+from state_admin.domain.diffs import Difference, json_patch, rows
 from state_admin.domain.values import same
 from tests.domain import strategies
 
@@ -48,6 +48,47 @@ def test_json_patch__of_two_values__is_minimal(
     assert json_patch(before, after) == operations
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "operations"),
+    [
+        # One insert is one operation, whatever the length; so is a removal.
+        ([{"n": n} for n in range(17)], [{"n": -1}, *({"n": n} for n in range(17))],
+         [{"op": "add", "path": "/0", "value": {"n": -1}}]),
+        ([1, 2, 3, 4, 5], [2, 3, 9, 4, 5],
+         [{"op": "remove", "path": "/0"}, {"op": "add", "path": "/2", "value": 9}]),
+        # Changes have the index in the new value.
+        ([{"id": 1, "n": 1}, {"id": 2, "n": 1}], [{"id": 3}, {"id": 1, "n": 1}, {"id": 2, "n": 2}],
+         [{"op": "add", "path": "/0", "value": {"id": 3}},
+          {"op": "replace", "path": "/2/n", "value": 2}]),
+        # An item that moved is removed and added.
+        ([{"id": 1}, {"id": 2}, {"id": 3}], [{"id": 3}, {"id": 1}, {"id": 2}],
+         [{"op": "remove", "path": "/2"}, {"op": "add", "path": "/0", "value": {"id": 3}}]),
+    ],
+)  # fmt: skip
+def test_json_patch__of_two_arrays__follows_the_items(
+    before: object, after: object, operations: object
+) -> None:
+    assert json_patch(before, after) == operations
+    assert same(patches.json_patch(before, operations), after)
+
+
+@settings(max_examples=500)
+@given(strategies.keyed_arrays, strategies.keyed_arrays)
+def test_json_patch__of_items_with_identities__applies_exactly(
+    before: object, after: object
+) -> None:
+    operations = json_patch(before, after)
+    assert same(patches.json_patch(before, operations), after)
+    assert same(jsonpatch.apply_patch(copy.deepcopy(before), operations), after)
+
+
+def test_json_patch__numbers__keep_their_text() -> None:
+    before, after = values.load('[{"id": 1}]'), values.load('[{"id": 2, "n": 1.10}, {"id": 1.0}]')
+    assert values.dump(json_patch(before, after)) == (
+        '[{"op":"add","path":"/0","value":{"id":2,"n":1.10}}]'
+    )
+
+
 def test_rows__of_a_change__contain_before_and_after() -> None:
     assert rows({"a": 1, "b": [1, 2], "c": 3}, {"a": 2, "b": [1], "d": 4}) == [
         Difference("/a", "changed", 1, 2),
@@ -60,52 +101,3 @@ def test_rows__of_a_change__contain_before_and_after() -> None:
 def test_rows__more_than_the_limit__are_truncated() -> None:
     assert len(rows(list(range(1000)), [])) == 500
     assert len(rows({}, {str(n): n for n in range(20)}, limit=7)) == 7
-
-
-@given(strategies.close_values, strategies.close_values)
-def test_three_way__one_side_untouched__is_the_other(base: object, changed: object) -> None:
-    for merged, clashes in (three_way(base, changed, base), three_way(base, base, changed)):
-        assert same(merged, changed)
-        assert clashes == []
-
-
-@given(strategies.close_values, strategies.close_values)
-def test_three_way__same_change_on_both__is_not_a_conflict(base: object, changed: object) -> None:
-    merged, clashes = three_way(base, changed, copy.deepcopy(changed))
-    assert same(merged, changed)
-    assert clashes == []
-
-
-@given(strategies.close_values, strategies.close_values, strategies.close_values)
-def test_three_way__sides_swapped__has_the_same_conflicts(
-    base: object, theirs: object, yours: object
-) -> None:
-    _, clashes = three_way(base, theirs, yours)
-    _, mirrored = three_way(base, yours, theirs)
-    assert {c.pointer for c in clashes} == {c.pointer for c in mirrored}
-    for clash in clashes:
-        assert not same(clash.theirs, clash.yours) or clash.absent
-
-
-@pytest.mark.parametrize(
-    ("base", "theirs", "yours", "merged", "clashes"),
-    [
-        ({"a": 1, "b": 1}, {"a": 2, "b": 1}, {"a": 1, "b": 2}, {"a": 2, "b": 2}, []),
-        ({"a": 1}, {"a": 2}, {"a": 3}, {"a": 2}, [Clash("/a", 1, 2, 3)]),
-        ({"a": 1}, {}, {"a": 3}, {}, [Clash("/a", 1, None, 3, ("theirs",))]),
-        ({"a": 1}, {"a": 2}, {}, {"a": 2}, [Clash("/a", 1, 2, None, ("yours",))]),
-        ({}, {"a": 1}, {"a": 2}, {"a": 1}, [Clash("/a", None, 1, 2, ("base",))]),
-        ({"a": 1, "b": 1}, {"b": 1}, {"a": 1}, {}, []),
-        ({}, {"a": {"x": 1}}, {"a": {"y": 1}}, {"a": {"x": 1, "y": 1}}, []),
-        ({"l": [1, 2]}, {"l": [5, 2]}, {"l": [1, 6]}, {"l": [5, 6]}, []),
-        ({"l": [1]}, {"l": [1, 2]}, {"l": [1, 3]}, {"l": [1, 2]}, [Clash("/l", [1], [1, 2], [1, 3])]),
-        ({"a": 1}, {"a": True}, {"a": 1}, {"a": True}, []),
-        (1, 2, 3, 2, [Clash("", 1, 2, 3)]),
-    ],
-)  # fmt: skip
-def test_three_way__changes_of_both__merge_or_conflict(
-    base: object, theirs: object, yours: object, merged: object, clashes: object
-) -> None:
-    made, found = three_way(base, theirs, yours)
-    assert same(made, merged), made
-    assert found == clashes

@@ -212,8 +212,8 @@ def test_edit__conflict__shows_the_sides_at_the_refusal_and_not_later_ones(
 def test_edit__conflict__has_the_conflicts_of_the_api(
     admin: Client, alice: Person, team: EntryView
 ) -> None:
-    put(alice.actor, "team", "global", {"goal": "theirs", "count": 1, "constraints": ["x"]})
-    mine = {"goal": "mine", "count": 1, "constraints": ["y", "z"]}
+    put(alice.actor, "team", "global", {"goal": "theirs", "count": 1, "constraints": ["eu", "x"]})
+    mine = {"goal": "mine", "count": 1, "constraints": ["eu", "y", "z"]}
     told = alice.api("PUT", "/state/team/global", {"value": mine}, If_Match='"1"').json()
     page = save(admin, mine, 1).content.decode()
     clashes = page[page.index('class="clashes"') : page.index("</table>")]

@@ -1,5 +1,5 @@
 """Writes the files that are generated from the contract: the OpenAPI document, the problem types
-and the reference in docs/, and the classes of the Python client."""
+and the reference in docs/, and the classes of the Python client. Copies the rules that the client shares."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ from state_admin.services.problem_examples import example_of
 OPENAPI = settings.API_DOCUMENT
 DOCS = BASE_DIR / "docs"
 PROBLEMS = DOCS / "problems.md"
-CLIENT = BASE_DIR / "clients/python/src/commonhold/answers.py"
+CLIENT = BASE_DIR / "clients/python/src/commonhold"
+# Rules that the client applies as the server does.
+SHARED = ("alignment.py", "three_way.py")
 
 
 def openapi() -> bytes:
@@ -71,8 +73,17 @@ def generate_pages() -> dict[Path, bytes]:
     document = openapi()
     reference = render_reference(orjson.loads(document))
     pages = {DOCS / path: text.encode() for path, text in reference.items()}
-    client = client_classes().encode()
-    return {OPENAPI: document, PROBLEMS: problems().encode(), CLIENT: client, **pages}
+    client = {CLIENT / name: copy_rules(name).encode() for name in SHARED}
+    client[CLIENT / "answers.py"] = client_classes().encode()
+    return {OPENAPI: document, PROBLEMS: problems().encode(), **client, **pages}
+
+
+def copy_rules(name: str) -> str:
+    """A module of the domain as a module of the Python client."""
+    text = (BASE_DIR / "state_admin/domain" / name).read_text()
+    text = text.replace("state_admin.domain.values", "commonhold.documents")
+    text = text.replace("state_admin.domain", "commonhold")
+    return f"# A copy of state_admin/domain/{name}, written by `make docs`.\n{text}"
 
 
 class Command(BaseCommand):

@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -31,12 +31,15 @@ from commonhold import (
     profile_key,
     shapes,
 )
-from commonhold.merging import same, three_way
+from commonhold.documents import identity, same
+from commonhold.three_way import merge
 from hypothesis import given
 from hypothesis import strategies as some
 
 from project.env import BASE_DIR
-from state_admin.domain import diffs
+from state_admin.domain import three_way as server
+from state_admin.domain import values
+from tests.domain.strategies import keyed_arrays
 from tests.patience import PATIENCE
 
 SOURCE = BASE_DIR / "clients" / "python" / "src"
@@ -239,34 +242,34 @@ TREES = some.recursive(
 
 
 @given(TREES, TREES)
-def test_three_way__one_side_changed__returns_that_side(base: Any, changed: Any) -> None:
-    for theirs, yours in ((base, changed), (changed, base), (changed, changed)):
-        merged, clashes = three_way(base, theirs, yours)
-        assert same(merged, changed)
-        assert clashes == []
-
-
-@given(some.dictionaries(some.text(), TREES), TREES, TREES)
-def test_three_way__two_members__keeps_both(base: dict[str, Any], one: Any, other: Any) -> None:
-    base = {name: value for name, value in base.items() if name not in ("~1", "~2")}
-    merged, clashes = three_way(base, base | {"~1": one}, base | {"~2": other})
-    assert same(merged, base | {"~1": one, "~2": other})
-    assert clashes == []
+def test_equality__of_two_values__is_that_of_the_server(one: Any, other: Any) -> None:
+    assert same(one, other) == values.same(one, other)
+    assert (identity(one) == identity(other)) == same(one, other)
 
 
 @given(TREES, TREES, TREES)
-def test_three_way__any_three__gives_the_result_of_the_server(
+def test_merge__of_any_three__gives_the_result_of_the_server(
     base: Any, theirs: Any, yours: Any
 ) -> None:
-    there, refused = diffs.three_way(base, theirs, yours)
-    here, clashes = three_way(base, theirs, yours)
-    assert sorted(c["pointer"] for c in clashes) == sorted(c.pointer for c in refused)
-    assert clashes or same(here, there)
+    merged, clashes = merge(base, theirs, yours)
+    stored, refused = server.merge(base, theirs, yours)
+    assert same(merged, stored)
+    assert list(map(astuple, clashes)) == list(map(astuple, refused))
 
 
-def test_three_way__same_place__reports_the_conflict() -> None:
-    _, clashes = three_way({"a/b": {"x": 1}}, {"a/b": {"x": 2}}, {"a/b": {}})
-    assert clashes == [{"pointer": "/a~1b/x", "base": 1, "theirs": 2, "yours": None}]
+@given(keyed_arrays, keyed_arrays, keyed_arrays)
+def test_merge__of_arrays_with_identities__gives_the_result_of_the_server(
+    base: Any, theirs: Any, yours: Any
+) -> None:
+    merged, clashes = merge(base, theirs, yours)
+    stored, refused = server.merge(base, theirs, yours)
+    assert same(merged, stored)
+    assert list(map(astuple, clashes)) == list(map(astuple, refused))
+
+
+def test_merge__of_decimals__compares_by_value() -> None:
+    base, theirs = [Decimal("1.0"), "a"], [1, "a", "b"]
+    assert merge(base, theirs, [0, Decimal("1.00"), "a"]) == ([0, 1, "a", "b"], [])
 
 
 @given(TREES)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from decimal import Decimal
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 JSON: TypeAlias = Any
 """A JSON value: None, bool, int, float (or Decimal), str, list, dict with str keys."""
+
+MISSING: Final = object()  # instead of a value where there is none
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
@@ -39,3 +41,31 @@ def _dump(value: JSON, line: str, step: str) -> str:
 def load(text: str | bytes, *, decimals: bool = False) -> JSON:
     """Parse. With `decimals` numbers with a point or an exponent become Decimal, not float."""
     return json.loads(text, parse_float=Decimal if decimals else None)
+
+
+def same(a: JSON, b: JSON) -> bool:
+    """Equal as JSON: True is not 1, but 1 is 1.0."""
+    if isinstance(a, bool) or isinstance(b, bool):
+        return a is b
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(same(a[name], b[name]) for name in a)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(same, a, b))
+    return bool(a == b)
+
+
+def identity(value: JSON) -> Hashable:
+    """A hashable object that is equal for two values exactly when they are `same`."""
+    if isinstance(value, bool):
+        return bool, value
+    if isinstance(value, dict):
+        return frozenset((name, identity(member)) for name, member in value.items())
+    if isinstance(value, list):
+        return list, *map(identity, value)
+    scalar: Hashable = value
+    return scalar
+
+
+def pointer_of(part: str) -> str:
+    """The JSON Pointer (RFC 6901) of a member."""
+    return "/" + part.replace("~", "~0").replace("/", "~1")

@@ -27,6 +27,7 @@ from pydantic_core import to_jsonable_python
 from commonhold.answers import Entry, Message, Thread
 from commonhold.calls import random_id
 from commonhold.client import AsyncCommonhold
+from commonhold.documents import pointer_of
 from commonhold.entries import register_namespace
 from commonhold.keys import StateScope
 from commonhold.problems import Conflict, Gone, NotFound, NotRegistered, VersionConflict
@@ -323,7 +324,7 @@ class CommonholdSessionService(BaseSessionService):  # type: ignore[misc]  # Any
         now = await self._batch(_read_operations([place]))
         for entry in now[: len(_PREFIX)]:
             scope = _scope(entry)
-            touched = {_pointer(name) for name in delta[scope]}
+            touched = {pointer_of(name) for name in delta[scope]}
             if changed := touched & await self._moved(entry, known.versions[scope]):
                 raise _stale(place, f" ({scope} state: {', '.join(sorted(changed))})")
         return _position_of(thread, now)
@@ -333,7 +334,7 @@ class CommonholdSessionService(BaseSessionService):  # type: ignore[misc]  # Any
         if entry.version == since:
             return set()
         if since == 0:
-            return {_pointer(name) for name in entry.value}
+            return {pointer_of(name) for name in entry.value}
         try:
             diff = await self._state.diff(entry.namespace, entry.key, since, entry.version)
         except (Gone, NotFound) as forgotten:
@@ -343,10 +344,6 @@ class CommonholdSessionService(BaseSessionService):  # type: ignore[misc]  # Any
 
 def _joined(*parts: str) -> str:
     return ":".join(quote(part, safe="") for part in parts)
-
-
-def _pointer(name: str) -> str:
-    return "/" + name.replace("~", "~0").replace("/", "~1")
 
 
 def _place_of(facts: Mapping[str, str]) -> _SessionAddress:
@@ -384,7 +381,7 @@ def _changes(
             **place.address(scope),
             "patch_type": "update",
             "patch": [
-                {"op": "set", "path": _pointer(name), "value": value}
+                {"op": "set", "path": pointer_of(name), "value": value}
                 for name, value in delta[scope].items()
             ],
             **({} if versions is None else {"if_version": versions[scope]}),

@@ -10,11 +10,12 @@ from typing import Any, Protocol, TypeAlias, TypeVar, overload
 
 from commonhold.answers import Entry
 from commonhold.calls import Retries, Sleep
+from commonhold.documents import same
 from commonhold.errors import KeyDecode
 from commonhold.keys import Profile, decode, encode, profile_of
-from commonhold.merging import same, three_way
 from commonhold.problems import VersionConflict
 from commonhold.shapes import keep_others
+from commonhold.three_way import merge
 
 T = TypeVar("T")
 
@@ -176,14 +177,17 @@ def settle_steps(
         yield Sleep(_PAUSES.pause(attempt))
         entry = yield lambda at: at.get(profile.name, scope)
         theirs = encode(profile, opened(profile, entry))
-        wanted, clashes = three_way(base, theirs, yours)
+        wanted, clashes = merge(base, theirs, yours)
         if clashes:
             raise VersionConflict.of(
                 *(started_from, entry.version),
                 base=base,
                 theirs=theirs,
                 yours=yours,
-                clashes=clashes,
+                clashes=[
+                    {"pointer": at.pointer, "base": at.base, "theirs": at.theirs, "yours": at.yours}
+                    for at in clashes
+                ],
                 hint="Both sides changed the same value. Nothing was written.",
             )
 

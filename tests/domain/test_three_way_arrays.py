@@ -1,0 +1,132 @@
+"""Three-way merges of arrays: which changes of two sides go together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from state_admin.domain.three_way import Clash, merge
+from state_admin.domain.values import same
+from tests.domain import strategies
+
+A, B, C, D = ({"id": name, "n": 0} for name in "abcd")
+
+
+def changed(item: dict[str, Any], **members: Any) -> dict[str, Any]:
+    return item | members
+
+
+@given(
+    st.lists(strategies.close_values, min_size=1, max_size=6),
+    strategies.close_values,
+    strategies.close_values,
+    st.data(),
+)
+def test_merge__two_inserts_at_different_places__keeps_both(
+    base: list[Any], one: Any, other: Any, data: st.DataObject
+) -> None:
+    first = data.draw(st.integers(0, len(base) - 1))
+    second = data.draw(st.integers(first + 1, len(base)))
+    # Beside an equal item, the place of an insert is not unique.
+    for item, place in ((one, first), (other, second)):
+        assume(not any(same(item, near) for near in base[max(0, place - 1) : place + 1]))
+    theirs = [*base[:first], one, *base[first:]]
+    yours = [*base[:second], other, *base[second:]]
+    wanted = [*base[:first], one, *base[first:second], other, *base[second:]]
+    for merged, clashes in (merge(base, theirs, yours), merge(base, yours, theirs)):
+        assert clashes == []
+        assert same(merged, wanted)
+
+
+_tasks = st.lists(
+    st.fixed_dictionaries({"id": st.sampled_from("abcdef"), "n": st.integers(0, 2)}),
+    max_size=5,
+    unique_by=lambda task: task["id"],
+)
+
+
+@given(_tasks, _tasks, _tasks)
+def test_merge__items_with_ids__merge_like_members_of_an_object(
+    base: list[Any], theirs: list[Any], yours: list[Any]
+) -> None:
+    merged, clashes = merge(base, theirs, yours)
+    _, mirrored = merge(base, yours, theirs)
+    assert len(clashes) == len(mirrored)
+    if not clashes:
+        sides = [{task["id"]: task for task in side} for side in (base, theirs, yours)]
+        expected, found = merge(*sides)
+        assert found == []
+        assert {task["id"]: task for task in merged} == expected
+        assert len(merged) == len(expected)
+
+
+@given(_tasks, _tasks, _tasks)
+def test_merge__clash_in_an_item__points_into_the_merged_value(
+    base: list[Any], theirs: list[Any], yours: list[Any]
+) -> None:
+    merged, clashes = merge({"tasks": base}, {"tasks": theirs}, {"tasks": yours})
+    for clash in clashes:
+        found: Any = merged
+        for part in clash.pointer.split("/")[1:]:
+            found = found[int(part)] if isinstance(found, list) else found[part]
+        assert same(found, clash.theirs)
+
+
+@pytest.mark.parametrize(
+    ("base", "theirs", "yours", "merged"),
+    [
+        # Scalars
+        ([1, 2], [0, 1, 2], [1, 2, 3], [0, 1, 2, 3]),
+        ([1, 2, 3], [1, 3], [1, 2, 3, 4], [1, 3, 4]),
+        ([1, 2, 3], [1, 3], [1, 2, 9, 3], [1, 9, 3]),
+        ([1, 2], [1, 5, 2], [1, 5, 2, 6], [1, 5, 2, 6]),
+        ([1, 2, 3], [9, 2, 3], [1, 2], [9, 2]),
+        ([1, 2, 3], [1, 2], [1, 2], [1, 2]),
+        # An edit beside an insert
+        (
+            ["book a hotel"],
+            ["book a hotel in Porto"],
+            ["call Ann", "book a hotel"],
+            ["call Ann", "book a hotel in Porto"],
+        ),
+        # Items with ids: both append, both edit, one moves and the other edits, both add one id
+        ([A], [A, B], [A, C], [A, B, C]),
+        ([], [A], [B], [A, B]),
+        ([A, B], [B, A], [A, changed(B, n=1)], [changed(B, n=1), A]),
+        ([A, B], [A, changed(B, n=1)], [B, A, C], [changed(B, n=1), A, C]),
+        ([A, B, C], [C, A, B], [A, D, B, C], [C, A, D, B]),
+        ([A, B, C], [C, A, B], [C, A, B, D], [C, A, B, D]),
+        ([A], [A, B], [changed(B, m=1), A], [A, changed(B, m=1)]),
+        ([A, B], [A], [A, B, C], [A, C]),
+    ],
+)
+def test_merge__changes_of_different_items__keeps_both(
+    base: Any, theirs: Any, yours: Any, merged: Any
+) -> None:
+    assert merge(base, theirs, yours) == (merged, [])
+
+
+@pytest.mark.parametrize(
+    ("base", "theirs", "yours", "clash"),
+    [
+        # The clash of one item, at its index in the merged value
+        ([1, 2], [0, 1, 5], [1, 6], Clash("/2", 2, 5, 6)),
+        ([A], [B, changed(A, n=1)], [changed(A, n=2)], Clash("/1/n", 0, 1, 2)),
+        ([], [changed(A, n=1)], [changed(A, n=2)], Clash("/0/n", None, 1, 2, ("base",))),
+        # The array as a whole: different inserts at one place, a removed item that the other
+        # changed, two orders
+        ([1], [1, 2], [1, 3], Clash("", [1], [1, 2], [1, 3])),
+        ([A, B], [A], [A, changed(B, n=1)], Clash("", [A, B], [A], [A, changed(B, n=1)])),
+        ([A, B, C], [B, A, C], [A, C, B], Clash("", [A, B, C], [B, A, C], [A, C, B])),
+    ],
+)
+def test_merge__changes_of_the_same_place__is_a_conflict(
+    base: Any, theirs: Any, yours: Any, clash: Clash
+) -> None:
+    merged, clashes = merge(base, theirs, yours)
+    assert clashes == [clash]
+    if not clash.pointer:
+        assert merged == theirs

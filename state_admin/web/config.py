@@ -53,8 +53,11 @@ from .drafts import (
     Mark,
     answer_check,
     conflict_context,
+    kept_in_words,
     marks_of,
     read_value,
+    require_choices,
+    resolve_clashes,
     seen_version,
     typed_text,
 )
@@ -226,6 +229,8 @@ def record_edit(request: Request, kind: str, record_id: str) -> HttpResponse:
     try:
         if "value" not in request.POST:
             _read_form(request, record_kind, now, draft)
+        draft.text, kept = resolve_clashes(request.POST, draft.text)
+        require_choices(kept)
         saved = put_record(
             actor=request.actor,
             kind=record_kind,
@@ -248,8 +253,11 @@ def record_edit(request: Request, kind: str, record_id: str) -> HttpResponse:
         return _form(request, record_kind, record_id, now, draft, status=422)
     undo = undo_of(record_kind.namespace, record_id, written=saved.version, before=draft.base)
     # A replaced secret is destroyed, so that the previous version cannot be restored completely.
-    kept = rules.markers(record_kind, values.load(saved.value)) == _read_markers(record_kind, now)
-    toast(request, f"Saved version {saved.version}", undo=undo if kept or not draft.base else None)
+    restorable = rules.markers(record_kind, values.load(saved.value)) == _read_markers(
+        record_kind, now
+    )
+    message = f"Saved version {saved.version}{kept_in_words(kept)}"
+    toast(request, message, undo=undo if restorable or not draft.base else None)
     return see_other(
         request, reverse("web:config-detail", args=[record_kind, record_id]), part="record"
     )
@@ -259,15 +267,15 @@ def record_edit(request: Request, kind: str, record_id: str) -> HttpResponse:
 @page(role=Role.ADMIN)
 def record_check(request: Request, kind: str, record_id: str) -> HttpResponse:
     """The errors that saving the typed value would return, as JSON. Writes nothing."""
-    record_kind, text = Kind(kind), typed_text(request.POST)
+    record_kind = Kind(kind)
     check_id(record_id)
     now = read_entry(actor=request.actor, namespace=record_kind.namespace, key=record_id)
 
-    def check() -> None:
+    def check(text: str) -> None:
         value = _value(request, record_kind, now, text)
         check_record(actor=request.actor, kind=record_kind, identity=record_id, value=value)
 
-    return answer_check(text, check)
+    return answer_check(request.POST, check)
 
 
 @require_http_methods(["GET", "POST"])

@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.http import JsonResponse, QueryDict
 
 from state_admin.domain import diffs, values
 from state_admin.domain.diffs import Difference
+from state_admin.domain.json_pointers import Mismatch, WorkingCopy, find, parts_of
 from state_admin.domain.three_way import Clash
-from state_admin.domain.values import JSON, Raw
+from state_admin.domain.values import JSON, MISSING, Raw
 from state_admin.services.conflicts import ConflictSides
 from state_admin.services.entries import check_value
-from state_admin.services.errors import BadRequest, Invalid, Problem, TooLarge
+from state_admin.services.errors import BadRequest, Conflict, Invalid, Problem, TooLarge
 from state_admin.services.namespaces import Definition
 from state_admin.templatetags.json_html import pretty
 
 from .errors import heading_of
-from .json_lines import line_of, span_of, utf16
+from .json_lines import line_of, mark_ranges, span_of, utf16
 from .paging import read_required_number
 
 # The position in the parser's message, counted from the first character that is not whitespace.
 _STOPPED = re.compile(r"\(char (\d+)\)\Z")
+
+# The values that a user can keep at the place of a conflict, and their names in a message.
+SIDES = {"yours": "mine", "theirs": "theirs", "edited": "the edited value"}
+_OTHER = {"theirs": "yours", "yours": "theirs"}
 
 Mark = dict[str, Any]  # message, pointer, line, and start and end in UTF-16 code units
 
@@ -92,39 +97,106 @@ def _line_of(text: str, pointer: str) -> int:
         return 0
 
 
-def answer_check(text: str, check: Callable[[], object]) -> JsonResponse:
-    """The editor's validation while a user types: the error message, "" without errors, and the
-    positions. `check` writes nothing and raises what saving would raise."""
+def resolve_clashes(post: QueryDict, text: str) -> tuple[str, dict[str, str]]:
+    """Apply the choices of the conflict page to the typed text, and return what it then has at the
+    pointer of each conflict: a key of SIDES, "" without a choice. A place that was edited by hand
+    keeps its value."""
+    clashes = [values.load(clash) for clash in post.getlist("clash")]
+    if not clashes:
+        return text, {}
+    copy, kept = WorkingCopy(values.load(read_value(text).text)), {}
+    # From the end, so that removing an item of an array does not move the next place.
+    for number, clash in reversed(list(enumerate(clashes))):
+        path = parts_of(clash["pointer"])
+        choice = post.get(f"keep-{number}", "")
+        if choice in _OTHER and _holds(copy, path, clash, _OTHER[choice]):
+            _put(copy, path, clash.get(choice, MISSING))
+        held = [side for side in _OTHER if _holds(copy, path, clash, side)]
+        kept[clash["pointer"]] = (held[0] if choice else "") if held else "edited"
+    resolved = copy.document
+    unchanged = values.same(resolved, values.load(text))
+    return text if unchanged else pretty(resolved), dict(reversed(kept.items()))
+
+
+def require_choices(kept: dict[str, str]) -> None:
+    if not all(kept.values()):
+        raise Conflict("choose theirs, mine or the edited value for each conflict")
+
+
+def kept_in_words(kept: dict[str, str]) -> str:
+    """ ". Kept mine at /goal, /steps; theirs at /title" """
+    words = []
+    for side, name in SIDES.items():
+        if places := [
+            pointer or "(the whole value)" for pointer, each in kept.items() if each == side
+        ]:
+            more = f" and {len(places) - 3:,} more" if len(places) > 3 else ""
+            words.append(f"{name} at {', '.join(places[:3])}{more}")
+    return f". Kept {'; '.join(words)}" if words else ""
+
+
+def _holds(copy: WorkingCopy, path: list[str], clash: dict[str, JSON], side: str) -> bool:
     try:
-        check()
+        value = find(copy.document, path)
+    except Mismatch:
+        return side not in clash
+    return side in clash and values.same(value, clash[side])
+
+
+def _put(copy: WorkingCopy, path: list[str], value: JSON) -> None:
+    try:
+        find(copy.document, path)
+    except Mismatch:
+        copy.add(path, value)
+    else:
+        copy.remove(path) if value is MISSING else copy.replace(path, value)
+
+
+def answer_check(post: QueryDict, check: Callable[[str], object]) -> JsonResponse:
+    """The editor's validation while a user types: the error message, "" without errors, and the
+    positions; on the conflict page also the text with the choices, and what is kept. `check` writes
+    nothing and raises what saving would raise."""
+    text, kept = typed_text(post), dict[str, str]()
+    message, errors = "", list[Mark]()
+    try:
+        text, kept = resolve_clashes(post, text)
+        check(text)
     except (Invalid, TooLarge, BadRequest) as problem:
-        return JsonResponse({"message": heading_of(problem), "errors": marks_of(text, problem)})
-    return JsonResponse({"message": "", "errors": []})
+        message, errors = heading_of(problem), marks_of(text, problem)
+    resolved = {"value": text, "kept": list(kept.values())} if kept else {}
+    return JsonResponse({"message": message, "errors": errors, **resolved})
 
 
 def conflict_context(collision: ConflictSides, base: int, text: str) -> dict[str, Any]:
     """The context of entries/conflict.html: both sides and their merge. Where both changed the same
-    value, the merge has theirs, marked. There is no merge without a base version or if theirs was
+    value, the merge has theirs, marked, until the user chooses. There is no merge without a base version or if theirs was
     deleted. `base` is the version that was edited, `text` the user's own text."""
     current, theirs = collision.current, collision.theirs
     known, merging = collision.base is not None, collision.base is not None and theirs is not None
     sides = [
-        ("Theirs", f"version {current.version}" if theirs else "deleted", _pretty(theirs)),
-        ("Mine", "not saved", text),
+        (
+            "Theirs",
+            f"version {current.version}" if theirs else "deleted",
+            "theirs",
+            _pretty(theirs),
+        ),
+        ("Mine", "not saved", "yours", text),
     ]
     merged, label = text, "My value"
     if known:
         base_label = f"version {base}" if base else "the default"
-        sides.insert(0, ("Base", base_label, _pretty(collision.base)))
+        sides.insert(0, ("Base", base_label, "base", _pretty(collision.base)))
     if merging:
         merged, label = pretty(collision.merged), "Merged value"
-        label += ", with theirs for each conflict" if collision.clashes else ""
     return {
         "entry": current,
         "base": base,
         "base_known": known,
         "merging": merging,
-        "sides": sides,
+        "sides": [
+            (name, what, mark_ranges(content, _places(collision.clashes, side, content)))
+            for name, what, side, content in sides
+        ],
         "clashes": [_clash_row(clash) for clash in collision.clashes],
         "theirs_rows": _rows(collision.base, theirs),
         "mine_rows": _rows(collision.base, collision.yours),
@@ -134,6 +206,18 @@ def conflict_context(collision: ConflictSides, base: int, text: str) -> dict[str
         "editor_label": f"{label}: edit it before you save",
         "marks": [_clash_mark(merged, clash) for clash in collision.clashes] if merging else [],
     }
+
+
+def _places(clashes: Sequence[Clash], side: str, text: str) -> list[str]:
+    """The pointers of the clashes that have the same place on this side as in the merged value,
+    where items of an array can have another index."""
+    copy = WorkingCopy(values.load(text) if text else None)
+    return [
+        clash.pointer
+        for clash in clashes
+        if side not in clash.absent
+        and _holds(copy, parts_of(clash.pointer), {side: getattr(clash, side)}, side)
+    ]
 
 
 def _pretty(text: str | None) -> str:
@@ -154,12 +238,18 @@ def _clash_mark(text: str, clash: Clash) -> Mark:
 
 
 def _clash_row(clash: Clash) -> dict[str, Any]:
+    there = {
+        side: getattr(clash, side)
+        for side in ("base", "theirs", "yours")
+        if side not in clash.absent
+    }
     return {
         "pointer": clash.pointer or "(the whole value)",
         "sides": [
-            None if side in clash.absent else pretty(getattr(clash, side))
+            (side, pretty(there[side]) if side in there else None)
             for side in ("base", "theirs", "yours")
         ],
+        "json": values.dump({"pointer": clash.pointer, **there}),
     }
 
 

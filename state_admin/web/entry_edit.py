@@ -34,9 +34,12 @@ from .drafts import (
     Mark,
     answer_check,
     conflict_context,
+    kept_in_words,
     marks_of,
     read_value,
     refusal_of,
+    require_choices,
+    resolve_clashes,
     seen_version,
     typed_text,
 )
@@ -78,7 +81,9 @@ def entry_edit(request: Request, namespace: str, key: str) -> HttpResponse:
         return _form(request, definition, now, draft)
     draft = _draft(request.POST)
     try:
-        return _save(request, now, draft)
+        draft.text, kept = resolve_clashes(request.POST, draft.text)
+        require_choices(kept)
+        return _save(request, now, draft, kept_in_words(kept))
     except VersionConflict as conflict:
         if conflict.collision is None:
             raise
@@ -92,10 +97,9 @@ def entry_edit(request: Request, namespace: str, key: str) -> HttpResponse:
 @entry_page(role=Role.EDITOR)
 def entry_check(request: Request, namespace: str, key: str) -> HttpResponse:
     """The errors that saving the typed value would return, as JSON. Writes nothing."""
-    text = typed_text(request.POST)
     return answer_check(
-        text,
-        lambda: check_entry(actor=request.actor, namespace=namespace, value=read_value(text)),
+        request.POST,
+        lambda text: check_entry(actor=request.actor, namespace=namespace, value=read_value(text)),
     )
 
 
@@ -113,7 +117,7 @@ def entry_presence(request: Request, namespace: str, key: str) -> HttpResponse:
     return render(request, "entries/_presence.html", context)
 
 
-def _save(request: Request, now: EntryView, draft: Draft) -> HttpResponse:
+def _save(request: Request, now: EntryView, draft: Draft, kept: str) -> HttpResponse:
     value = read_value(draft.text)
     tags = _tags(draft.tags)
     page_url = entry_url(now.namespace, now.key)
@@ -141,7 +145,7 @@ def _save(request: Request, now: EntryView, draft: Draft) -> HttpResponse:
         tags=now.tags,
         pinned=now.pinned,
     )
-    toast(request, f"Saved version {saved.version}", undo=undo)
+    toast(request, f"Saved version {saved.version}{kept}", undo=undo)
     return see_other(request, page_url, part="entry")
 
 

@@ -104,12 +104,12 @@ def deliver_toasts(request: HttpRequest, response: HttpResponse) -> None:
 
 
 def see_other(request: HttpRequest, url: str, *, part: str = "") -> HttpResponse:
-    """The redirect after a write. htmx instead loads `url`, swaps its `#part` and pushes the
-    URL."""
+    """The redirect after a write. If the page of the request shows `#part`, htmx loads `url`, swaps
+    its `#part` and pushes the URL."""
     if not wants_part(request):
         return HttpResponseRedirect(url)
     response = HttpResponse()
-    if part:
+    if part and target_id(request) == part:
         place = {"path": url, "target": f"#{part}", "swap": "outerHTML show:top"}
         response["HX-Location"] = json.dumps(place)
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 
 _DECODER = json.JSONDecoder()
 _SPACE = " \t\n\r"
@@ -21,6 +22,26 @@ def span_of(text: str, pointer: str) -> tuple[int, int]:
     start = _place_of(text, pointer)
     end = start + 1 if text[start : start + 1] in "{[" else _DECODER.raw_decode(text, start)[1]
     return utf16(text, start), utf16(text, end)
+
+
+def mark_ranges(text: str, pointers: Iterable[str]) -> list[tuple[str, bool]]:
+    """The text in parts: those between the values at `pointers`, and those values (True). A pointer
+    that does not exist in the text marks nothing."""
+    parts, end = [], 0
+    for start, stop in sorted(filter(None, (_range_of(text, pointer) for pointer in pointers))):
+        if start >= end:
+            parts += [(text[end:start], False), (text[start:stop], True)]
+            end = stop
+    return [*parts, (text[end:], False)]
+
+
+def _range_of(text: str, pointer: str) -> tuple[int, int] | None:
+    at = _past(text, 0)
+    for part in pointer.split("/")[1:]:
+        at = _child(text, at, part.replace("~1", "/").replace("~0", "~"))
+        if at < 0:
+            return None
+    return at, _DECODER.raw_decode(text, at)[1]
 
 
 def utf16(text: str, at: int) -> int:

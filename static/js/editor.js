@@ -87,9 +87,10 @@ function checker(area, show) {
     timer = setTimeout(async () => {
       const mine = (asked += 1);
       const body = new FormData(area.form);
+      const { value } = area;
       try {
         const response = await fetch(area.dataset.check, { method: "POST", body });
-        if (!response.ok || mine !== asked || !area.isConnected) return;
+        if (!response.ok || mine !== asked || value !== area.value || !area.isConnected) return;
         show(await response.json());
       } catch {
         says(area, "Not checked: the server did not respond.");
@@ -115,6 +116,7 @@ async function mount(area) {
   area.after(host);
 
   const check = checker(area, (found) => {
+    resolve(found);
     const clashes = [];
     cm.forEachDiagnostic(view.state, (mark, from, to) => {
       if (mark.severity === "warning") clashes.push({ ...mark, from, to });
@@ -123,6 +125,21 @@ async function mount(area) {
     view.dispatch(cm.setDiagnostics(view.state, marks));
     says(area, told(found));
   });
+  // The conflict page: the text with the choices, and the choices that editing by hand has changed.
+  const resolve = ({ value, kept = [] }) => {
+    kept.forEach((side, index) => {
+      const radio = side && document.querySelector(`[name="keep-${index}"][value="${side}"]`);
+      if (radio) radio.checked = true;
+    });
+    if (value === undefined || value === area.value) return;
+    const before = area.value;
+    const limit = Math.min(before.length, value.length);
+    let start = 0;
+    while (start < limit && before[start] === value[start]) start += 1;
+    let end = 0;
+    while (end < limit - start && before.at(-1 - end) === value.at(-1 - end)) end += 1;
+    view.dispatch({ changes: { from: start, to: before.length - end, insert: value.slice(start, value.length - end) } });
+  };
   const save = () => {
     area.form.requestSubmit();
     return true;
@@ -168,6 +185,8 @@ async function mount(area) {
       ],
     }),
   });
+  // They are not inside the form, but belong to it.
+  document.querySelector(".clashes")?.addEventListener("change", check);
   const marks = JSON.parse(area.dataset.marks || "[]");
   view.dispatch(cm.setDiagnostics(view.state, diagnostics(marks, view.state.doc.length)));
   area.hidden = true;

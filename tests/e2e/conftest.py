@@ -53,24 +53,48 @@ def server(live_server: LiveServer, settings: Settings) -> LiveServer:
     return live_server
 
 
-class Watched:
-    """A page that records its errors."""
+# htmx reports what it cannot do as an event only, and the pages show a toast.
+REPORT_HTMX_ERRORS = """document.addEventListener("htmx:error", ({ detail: { error } }) => {
+    if (error?.message !== "Failed to fetch") console.error(`htmx: ${error}`)
+})"""
 
-    def __init__(self, page: Page) -> None:
-        self.page = page
-        self.errors: list[str] = []
+
+class Errors:
+    """The errors of all pages of a test. Statuses in `expected` are not errors."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
         self.expected: set[int] = set()
-        page.on("console", self._console)
-        page.on("pageerror", lambda error: self.errors.append(f"page error: {error}"))
-        page.on("response", self._response)
+
+    def watch(self, context: BrowserContext) -> None:
+        context.add_init_script(REPORT_HTMX_ERRORS)
+        context.on("console", self._console)
+        context.on("weberror", lambda error: self.found.append(f"page error: {error.error}"))
+        context.on("response", self._response)
 
     def _console(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning") and "Failed to load resource" not in message.text:
-            self.errors.append(f"console {message.type}: {message.text}")
+            self.found.append(f"console {message.type}: {message.text}")
 
     def _response(self, response: Response) -> None:
         if response.status >= 400 and response.status not in self.expected:
-            self.errors.append(f"{response.status} {response.url}")
+            self.found.append(f"{response.status} {response.url}")
+
+
+@pytest.fixture(autouse=True)
+def errors(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> Iterator[Errors]:
+    """Fails the test if an error occurred in any page of any context."""
+    errors = Errors()
+    new_context = browser.new_context
+
+    def new_watched_context(**options: Any) -> BrowserContext:
+        context = new_context(**options)
+        errors.watch(context)
+        return context
+
+    monkeypatch.setattr(browser, "new_context", new_watched_context)
+    yield errors
+    assert errors.found == []
 
 
 class Site(Protocol):
@@ -104,16 +128,9 @@ def click(page: Page, what: Locator) -> None:
 
 
 @pytest.fixture
-def watched(browser: Browser, server: LiveServer, alice: Person) -> Iterator[Watched]:
-    """A page at 1280 by 800 for alice; fails the test if any error occurred in it."""
+def page(browser: Browser, server: LiveServer, alice: Person) -> Iterator[Page]:
+    """A page at 1280 by 800 for alice."""
     context = open_context(browser, server, alice, viewport={"width": 1280, "height": 800})
     context.grant_permissions(["clipboard-read", "clipboard-write"])
-    watched = Watched(context.new_page())
-    yield watched
+    yield context.new_page()
     context.close()
-    assert watched.errors == []
-
-
-@pytest.fixture
-def page(watched: Watched) -> Page:
-    return watched.page

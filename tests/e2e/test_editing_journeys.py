@@ -15,7 +15,7 @@ from state_admin.models import EntryRevision
 from state_admin.services.entry_views import read_entry
 from tests.builders import Person, make_namespace, make_person, make_record, put
 
-from .conftest import Watched, open_context, press
+from .conftest import Errors, open_context, press
 
 SCHEMA = {"properties": {"goal": {"type": "string"}, "steps": {"type": "array"}}}
 
@@ -46,10 +46,9 @@ def violations(page: Page) -> list[str]:
 
 @pytest.mark.usefixtures("team")
 def test_journey__invalid_value__is_shown_at_its_place_and_fixed(
-    watched: Watched, alice: Person
+    page: Page, errors: Errors, alice: Person
 ) -> None:
-    watched.expected.add(422)
-    page = watched.page
+    errors.expected.add(422)
     page.goto("/state?namespace=team")
     page.get_by_role("link", name="thread::t1").click()
     press(page, "e")
@@ -81,9 +80,8 @@ def test_editor__typing_over_lines__replaces_them_without_csp_report(page: Page)
 
 
 @pytest.mark.usefixtures("team")
-def test_editor__large_value__is_fetched_after_the_page(watched: Watched, alice: Person) -> None:
+def test_editor__large_value__is_fetched_after_the_page(page: Page, alice: Person) -> None:
     put(alice.actor, "team", "long", {"goal": "word " * 30_000})
-    page = watched.page
     page.goto("/state/team/long")
     press(page, "e")
     expect(editor(page)).to_contain_text("word word")
@@ -113,9 +111,8 @@ def test_editor__escape__leaves_after_a_question_if_text_was_typed(
 
 
 @pytest.mark.usefixtures("team")
-def test_editor__session_expired__asks_before_the_text_is_lost(watched: Watched) -> None:
-    watched.expected.add(401)  # the change stream, if it reconnects
-    page = watched.page
+def test_editor__session_expired__asks_before_the_text_is_lost(page: Page, errors: Errors) -> None:
+    errors.expected.add(401)  # the change stream, if it reconnects
     page.goto("/entry/edit/team/thread::t1")
     editor(page).fill('{"goal": "mine"}')
     page.context.clear_cookies(name="commonhold_session")
@@ -128,10 +125,9 @@ def test_editor__session_expired__asks_before_the_text_is_lost(watched: Watched)
 
 @pytest.mark.usefixtures("team")
 def test_journey__conflict__is_resolved_by_editing_the_merge(
-    watched: Watched, alice: Person
+    page: Page, errors: Errors, alice: Person
 ) -> None:
-    watched.expected.add(409)
-    page = watched.page
+    errors.expected.add(409)
     page.goto("/entry/edit/team/thread::t1")
     put(alice.actor, "team", "thread::t1", {"goal": "theirs", "steps": ["a", "b"]})
     editor(page).fill('{"goal": "mine", "steps": ["a"]}')
@@ -139,19 +135,46 @@ def test_journey__conflict__is_resolved_by_editing_the_merge(
     expect(page.get_by_role("heading", name="changed while you were editing")).to_be_visible()
     expect(page.get_by_role("region", name="The three versions")).to_contain_text("mine")
     expect(page.locator(".cm-lintRange-warning")).to_have_text(['"theirs"'])
+    expect(page.locator("#side-3 mark")).to_have_text('"mine"')
     assert violations(page) == []
+    page.get_by_role("button", name="Save merged").click()  # the browser asks for a choice
+    expect(page.get_by_label("Keep theirs")).to_be_focused()
     editor(page).fill('{"goal": "both", "steps": ["a", "b"]}')
+    expect(page.get_by_label("Keep as edited below")).to_be_checked()
     editor(page).press("Control+s")
-    expect(page.locator("[data-toast]")).to_contain_text("Saved version 3")
+    toast = "Saved version 3. Kept the edited value at /goal"
+    expect(page.locator("[data-toast]")).to_contain_text(toast)
     assert value(alice) == {"goal": "both", "steps": ["a", "b"]}
 
 
 @pytest.mark.usefixtures("team")
-def test_journey__conflict_over_a_removed_version__compares_two_values(
-    watched: Watched, alice: Person
+def test_journey__conflict__keeps_the_chosen_values(
+    page: Page, errors: Errors, alice: Person
 ) -> None:
-    watched.expected.add(409)
-    page = watched.page
+    errors.expected.add(409)
+    put(alice.actor, "team", "thread::t1", {"goal": "ship", "owner": "bob", "steps": ["a"]})
+    page.goto("/entry/edit/team/thread::t1")
+    put(alice.actor, "team", "thread::t1", {"goal": "theirs", "steps": ["a", "b"]})
+    editor(page).fill('{"goal": "mine", "owner": "erin", "steps": ["a"]}')
+    page.get_by_role("button", name="Save").click()
+    goal, owner = (page.get_by_role("row", name=name) for name in ("/goal", "/owner"))
+    goal.get_by_label("Keep mine").check()
+    expect(editor(page)).to_contain_text('"goal": "mine"')
+    goal.get_by_label("Keep theirs").check()
+    expect(editor(page)).to_contain_text('"goal": "theirs"')
+    owner.get_by_label("Keep mine").check()
+    expect(editor(page)).to_contain_text('"owner": "erin"')
+    page.get_by_role("button", name="Save merged").click()
+    toast = "Saved version 4. Kept mine at /owner; theirs at /goal"
+    expect(page.locator("[data-toast]")).to_contain_text(toast)
+    assert value(alice) == {"goal": "theirs", "owner": "erin", "steps": ["a", "b"]}
+
+
+@pytest.mark.usefixtures("team")
+def test_journey__conflict_over_a_removed_version__compares_two_values(
+    page: Page, errors: Errors, alice: Person
+) -> None:
+    errors.expected.add(409)
     page.goto("/entry/edit/team/thread::t1")
     put(alice.actor, "team", "thread::t1", {"goal": "theirs", "steps": ["a", "b"]})
     EntryRevision.objects.filter(version=1).delete()
@@ -169,8 +192,9 @@ def test_journey__conflict_over_a_removed_version__compares_two_values(
 
 @pytest.mark.usefixtures("team")
 def test_journey__no_javascript__edits_and_merges(
-    browser: Browser, server: LiveServer, alice: Person
+    browser: Browser, server: LiveServer, alice: Person, errors: Errors
 ) -> None:
+    errors.expected |= {409, 422}
     context = open_context(browser, server, alice, java_script_enabled=False)
     page = context.new_page()
     page.goto("/entry/edit/team/thread::t1")
@@ -213,10 +237,11 @@ def test_editor__two_users__see_each_other(
     erin.close()
 
 
-def test_config__form__focuses_the_mistake_and_saves(watched: Watched, alice: Person) -> None:
-    watched.expected.add(422)
+def test_config__form__focuses_the_mistake_and_saves(
+    page: Page, errors: Errors, alice: Person
+) -> None:
+    errors.expected.add(422)
     make_record(alice.actor, "providers", "openai", {"adapter": "openai"})
-    page = watched.page
     page.goto("/config/models/big/edit")
     page.get_by_label("Upstream model").fill("example-large")
     page.get_by_label("Provider").fill("nobody")
@@ -233,11 +258,10 @@ def test_config__form__focuses_the_mistake_and_saves(watched: Watched, alice: Pe
 
 
 def test_config__conflict__shows_both_sides_without_secrets(
-    watched: Watched, alice: Person
+    page: Page, errors: Errors, alice: Person
 ) -> None:
-    watched.expected.add(409)
+    errors.expected.add(409)
     make_record(alice.actor, "providers", "openai", {"adapter": "openai", "api_key": "canary-1"})
-    page = watched.page
     page.goto("/config/providers/openai/edit?as=json")
     theirs = {"adapter": "openai", "api_key": "canary-2", "timeout_secs": 10}
     make_record(alice.actor, "providers", "openai", theirs)
@@ -250,11 +274,8 @@ def test_config__conflict__shows_both_sides_without_secrets(
 
 
 @pytest.mark.usefixtures("team")
-def test_journey__bulk_tag__by_filter_with_preview_and_undo(
-    watched: Watched, alice: Person
-) -> None:
+def test_journey__bulk_tag__by_filter_with_preview_and_undo(page: Page, alice: Person) -> None:
     put(alice.actor, "team", "global", {})
-    page = watched.page
     page.goto("/state?namespace=team&prefix=thread")
     page.get_by_label("Bulk action").select_option("tag")
     page.get_by_role("button", name="Tag all matching…").click()
@@ -274,8 +295,7 @@ def test_journey__bulk_tag__by_filter_with_preview_and_undo(
 
 
 @pytest.mark.usefixtures("team")
-def test_journey__bulk__lists_skipped_entries_and_exports(watched: Watched, alice: Person) -> None:
-    page = watched.page
+def test_journey__bulk__lists_skipped_entries_and_exports(page: Page, alice: Person) -> None:
     page.goto("/state?namespace=team")
     page.get_by_label("Select all").check()
     put(alice.actor, "team", "thread::t2", {"goal": "changed"})
@@ -314,9 +334,8 @@ def test_journey__saved_view__with_filters_applied_by_htmx_opens_the_list(page: 
 
 
 @pytest.mark.usefixtures("team")
-def test_journey__keyboard_only__merge_and_save(watched: Watched, alice: Person) -> None:
-    watched.expected.add(409)
-    page = watched.page
+def test_journey__keyboard_only__merge_and_save(page: Page, errors: Errors, alice: Person) -> None:
+    errors.expected.add(409)
     page.goto("/state?namespace=team")
     press(page, "j", "Enter")
     expect(page.get_by_role("heading", name="thread::t1")).to_be_visible()
@@ -330,6 +349,7 @@ def test_journey__keyboard_only__merge_and_save(watched: Watched, alice: Person)
     expect(editor(page)).to_be_focused()
     press(page, "Control+a")
     page.keyboard.type('{"goal": "both"}')
+    expect(page.get_by_label("Keep as edited below")).to_be_checked()
     press(page, "Control+s")
     expect(page.locator("[data-toast]")).to_contain_text("Saved version 3")
     assert value(alice) == {"goal": "both"}

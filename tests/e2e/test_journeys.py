@@ -14,7 +14,7 @@ from state_admin.services.logins import set_password
 from tests.builders import Person, make_namespace, put
 from tests.web.stories import create_story
 
-from .conftest import Watched, open_context, press
+from .conftest import Errors, open_context, press
 from .pages import BIG
 
 
@@ -157,9 +157,10 @@ def test_toast__delivered_by_two_responses__is_shown_once(page: Page) -> None:
 
 
 @pytest.mark.usefixtures("team")
-def test_edit__invalid__keeps_the_text_and_marks_the_place(watched: Watched, alice: Person) -> None:
-    watched.expected.add(422)
-    page = watched.page
+def test_edit__invalid__keeps_the_text_and_marks_the_place(
+    page: Page, errors: Errors, alice: Person
+) -> None:
+    errors.expected.add(422)
     page.goto("/entry/edit/team/thread::t1")
     page.locator(".cm-content").fill('{\n  "goal": 7\n}')
     page.get_by_role("button", name="Save").click()
@@ -169,9 +170,10 @@ def test_edit__invalid__keeps_the_text_and_marks_the_place(watched: Watched, ali
 
 
 @pytest.mark.usefixtures("team")
-def test_edit__concurrent_write__shows_the_merge_in_place(watched: Watched, alice: Person) -> None:
-    watched.expected.add(409)
-    page = watched.page
+def test_edit__concurrent_write__shows_the_merge_in_place(
+    page: Page, errors: Errors, alice: Person
+) -> None:
+    errors.expected.add(409)
     page.goto("/entry/edit/team/thread::t1")
     put(alice.actor, "team", "thread::t1", {"goal": "ship", "steps": ["a", "theirs"]})
     page.locator(".cm-content").fill('{"goal": "mine", "steps": ["a"]}')

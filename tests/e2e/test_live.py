@@ -31,7 +31,7 @@ from tests.project.conftest import folder, start
 from tests.project.running import Running
 from tests.streams.listening import web_on_this_database
 
-from .conftest import Watched, open_context, press
+from .conftest import open_context, press
 
 __all__ = ["folder", "start"]
 
@@ -96,10 +96,8 @@ def context(browser: Browser, served: Served, alice: Person) -> Iterator[Browser
 
 
 @pytest.fixture
-def page(context: BrowserContext) -> Iterator[Page]:
-    watched = Watched(context.new_page())
-    yield watched.page
-    assert watched.errors == []
+def page(context: BrowserContext) -> Page:
+    return context.new_page()
 
 
 @pytest.fixture

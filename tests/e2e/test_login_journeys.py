@@ -19,7 +19,7 @@ from tests.builders import Person
 from tests.providing import Provider, providing
 from tests.web.test_second_factor import code_of
 
-from .conftest import BROWSER_PATIENCE
+from .conftest import BROWSER_PATIENCE, Errors
 from .test_sweep import NARROW, OVERFLOW, WIDE
 
 GOOD = "correct horse battery staple"
@@ -34,8 +34,10 @@ def provider(settings: Settings) -> Iterator[Provider]:
 
 @pytest.fixture(params=["wide light", "narrow dark", "without javascript"])
 def context(
-    request: pytest.FixtureRequest, browser: Browser, server: LiveServer
+    request: pytest.FixtureRequest, browser: Browser, server: LiveServer, errors: Errors
 ) -> Iterator[BrowserContext]:
+    # A wrong code, a cancelled login, and the change stream of a page whose session has ended.
+    errors.expected |= {401, 403, 422}
     narrow, dark = "narrow" in request.param, "dark" in request.param
     found = browser.new_context(
         base_url=server.url,

@@ -5,15 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
+from django.urls import resolve
 from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize
 from pytest_django.live_server_helper import LiveServer
 
 from tests.builders import Person
 
-from .conftest import Watched, open_context
+from .conftest import Errors, open_context
 from .pages import ANONYMOUS_PAGES, EMPTY_PAGES, PAGES, fill
 
 pytestmark = pytest.mark.timeout(900)  # more than a hundred pages in each
@@ -25,6 +27,24 @@ ZOOMED: Final[ViewportSize] = {"width": 640, "height": 400}
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 SET_THEME = "theme => { document.documentElement.dataset.theme = theme }"
 RUN_AXE = "options => axe.run(document, options)"
+
+# The forms of a page and the links to forms in dialogs: their selectors, and the paths they send to.
+LIST_FORMS = """() => [...document.querySelectorAll("main form, main a[hx-target='#dialog']")]
+    .map((each, index) => { each.id ||= `form-${index}`; return each })
+    .filter((each) => !each.matches("[data-download]"))
+    .map((each) => [each.id, new URL(each.getAttribute("action") ?? each.href, location).pathname])"""
+# Marks the document as busy until all requests of htmx have ended. A new document is not busy.
+SUBMIT = """form => {
+    window.pending = 1;
+    document.addEventListener("htmx:before:request", () => (window.pending += 1));
+    document.addEventListener("htmx:finally:request", () => {
+        window.pending -= 1;
+        setTimeout(() => { if (window.pending === 1) window.pending = 0 });
+    });
+    for (const field of form.querySelectorAll("input:required:is([type=text], [type=number])")) field.value ||= "1";
+    form.noValidate = true;
+    form.requestSubmit(form.querySelector("button:not([type=button])"));
+}"""
 
 
 class Look(NamedTuple):
@@ -47,26 +67,26 @@ LOOKS: Final = (
 
 
 def sweep(
-    context: BrowserContext, paths: Sequence[str], looks: Sequence[Look] = LOOKS
+    context: BrowserContext, errors: Errors, paths: Sequence[str], looks: Sequence[Look] = LOOKS
 ) -> list[str]:
     """The errors of the pages, one line each. Each page is loaded once."""
     found = []
-    watched = Watched(context.new_page())
+    page = context.new_page()
     for path in paths:
-        watched.page.set_viewport_size(looks[0].viewport)
-        response = watched.page.goto(path)
+        page.set_viewport_size(looks[0].viewport)
+        response = page.goto(path)
         assert response is not None
         if response.status != 200:
             found.append(f"{path}: {response.status}")
-        watched.page.evaluate(AXE_SCRIPT)
+        page.evaluate(AXE_SCRIPT)
         for look in looks:
-            found += [f"{path}, {look.name}: {wrong}" for wrong in inspect(watched.page, look)]
+            found += [f"{path}, {look.name}: {wrong}" for wrong in inspect(page, look)]
         # As late as possible, so that errors of scripts after loading are assigned to their own
         # page.
-        found += [f"{path}: {error}" for error in watched.errors]
-        watched.errors.clear()
-    watched.page.close()
-    return found + [f"at the end: {error}" for error in watched.errors]
+        found += [f"{path}: {error}" for error in errors.found]
+        errors.found.clear()
+    page.close()
+    return found
 
 
 def inspect(page: Page, look: Look) -> list[str]:
@@ -84,25 +104,69 @@ def inspect(page: Page, look: Look) -> list[str]:
     return found + [f"axe {each['id']} at {each['nodes'][0]['html'][:120]}" for each in violations]
 
 
+def submit_forms(context: BrowserContext, errors: Errors, paths: Sequence[str]) -> list[str]:
+    """Submit each form of the pages and of their dialogs as it is. Returns the errors, one line
+    each. A page of a resource that an earlier form deleted is skipped."""
+    found = []
+    done: set[tuple[str, str]] = set()
+    page = context.new_page()
+    for path in paths:
+        page.goto(path)
+        for element, action in page.evaluate(LIST_FORMS):
+            form = (resolve(urlsplit(path).path).view_name, resolve(action).view_name)
+            if form in done:
+                continue
+            done.add(form)
+            page.goto(path)
+            page.evaluate(LIST_FORMS)
+            opener = page.locator(f"[id='{element}']")
+            if opener.count() == 0:
+                continue
+            if opener.evaluate("each => each.matches('a')"):
+                opener.evaluate("each => each.click()")
+                opener = page.locator("#dialog form")
+                opener.wait_for()
+            opener.evaluate(SUBMIT)
+            page.wait_for_function("() => !window.pending")
+            page.wait_for_load_state()
+            page.wait_for_function("true")  # errors until now have arrived
+            found += [f"{form} on {path}: {error}" for error in errors.found]
+            errors.found.clear()
+    page.close()
+    return found
+
+
 @pytest.mark.parametrize("part", [0, 1], ids=["even", "odd"])  # one for each worker
 def test_pages__with_data__have_no_errors(
-    part: int, browser: Browser, server: LiveServer, alice: Person
+    part: int, browser: Browser, server: LiveServer, alice: Person, errors: Errors
 ) -> None:
     fill(alice)
     context = open_context(browser, server, alice, reduced_motion="reduce")
-    assert sweep(context, PAGES[part::2]) == []
+    assert sweep(context, errors, PAGES[part::2]) == []
     context.close()
 
 
 def test_pages__without_data__have_no_errors(
-    browser: Browser, server: LiveServer, alice: Person
+    browser: Browser, server: LiveServer, alice: Person, errors: Errors
 ) -> None:
     context = open_context(browser, server, alice)
-    assert sweep(context, EMPTY_PAGES, LOOKS[:1]) == []
+    assert sweep(context, errors, EMPTY_PAGES, LOOKS[:1]) == []
     context.close()
 
 
-def test_pages__anonymous__have_no_errors(browser: Browser, server: LiveServer) -> None:
+def test_pages__anonymous__have_no_errors(
+    browser: Browser, server: LiveServer, errors: Errors
+) -> None:
     context = browser.new_context(base_url=server.url)
-    assert sweep(context, ANONYMOUS_PAGES) == []
+    assert sweep(context, errors, ANONYMOUS_PAGES) == []
+    context.close()
+
+
+def test_forms__submitted__have_no_errors(
+    browser: Browser, server: LiveServer, alice: Person, errors: Errors
+) -> None:
+    fill(alice)
+    errors.expected |= set(range(400, 500))
+    context = open_context(browser, server, alice)
+    assert submit_forms(context, errors, PAGES) == []
     context.close()

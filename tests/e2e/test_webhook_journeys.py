@@ -13,14 +13,14 @@ from state_admin.services import deliveries
 from tests.builders import Person
 from tests.receiving import answer, is_signed, receiving
 
-from .conftest import Watched
+from .conftest import Errors
 
 
 def test_journey__webhook__is_created_tested_replayed_rotated_deleted(
-    page: Page, watched: Watched, server: LiveServer, alice: Person, settings: Settings
+    page: Page, errors: Errors, server: LiveServer, alice: Person, settings: Settings
 ) -> None:
     settings.WEBHOOK_ALLOW_PRIVATE = True
-    watched.expected.add(422)  # a form with an error in it
+    errors.expected.add(422)  # a form with an error in it
     with receiving(answer(500)) as receiver:
         page.goto("/webhooks")
         page.get_by_label("Name", exact=True).fill("billing")

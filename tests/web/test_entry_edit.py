@@ -126,8 +126,8 @@ def test_edit__concurrent_write__shows_base_theirs_mine(
     assert stored(alice).version == 2
     assert "You started from version 1; alice wrote version 2" in page
     clashes = page[page.index('class="clashes"') : page.index("</table>")]
-    assert re.findall(r'"mono">(/[^<]*)</th>', clashes) == ["/goal"]
-    assert re.findall(r'<td class="mono">([^<]*)</td>', clashes) == [
+    assert re.findall(r'"mono">(/[^<]*)<', clashes) == ["/goal"]
+    assert re.findall(r'<div class="mono">([^<]*)</div>', clashes) == [
         "&quot;ship&quot;",
         "&quot;theirs&quot;",
         "&quot;mine&quot;",
@@ -149,6 +149,38 @@ def test_edit__merged_conflict__is_stored_on_theirs(
     assert save(admin, {"goal": "mine"}, team.version).status_code == 409
     assert save(admin, {"goal": "both"}, theirs.version).status_code == 302
     assert stored(alice).value == '{"goal":"both"}'
+
+
+@pytest.mark.parametrize(
+    ("choices", "value", "words"),
+    [
+        (("theirs", "yours"), {"goal": "theirs", "tag": "m"}, "mine at /tag; theirs at /goal"),
+        (("yours", "theirs"), {"goal": "mine"}, "mine at /goal; theirs at /tag"),
+        (("edited", "yours"), {"goal": "theirs", "tag": "m"}, "mine at /tag; theirs at /goal"),
+    ],
+)
+def test_edit__conflicts__are_saved_as_chosen(
+    admin: Client,
+    alice: Person,
+    choices: tuple[str, str],
+    value: object,
+    words: str,
+) -> None:
+    make_namespace(alice.actor, "free")
+    put(alice.actor, "free", "two", {"goal": "ship", "tag": "a"})
+    put(alice.actor, "free", "two", {"goal": "theirs"})
+    path = "/entry/edit/free/two"
+    page = save(admin, {"goal": "mine", "tag": "m"}, 1, path=path).content.decode()
+    clashes = [unescape(each) for each in re.findall(r'name="clash" value="([^"]*)"', page)]
+    assert page.count('<input type="radio"') == 6
+    assert page.count("<mark>&quot;mine&quot;</mark>") == 1
+    kept = {f"keep-{number}": choice for number, choice in enumerate(choices)}
+    unchosen = save(admin, {"goal": "theirs"}, 2, path=path, clash=clashes)
+    assert unchosen.status_code == 409
+    assert "Choose theirs, mine or the edited value" in unchosen.content.decode()
+    assert save(admin, {"goal": "theirs"}, 2, path=path, clash=clashes, **kept).status_code == 302
+    assert f"Saved version 3. Kept {words}" in admin.get("/state/free/two").content.decode()
+    assert json.loads(read_entry(actor=alice.actor, namespace="free", key="two").value) == value
 
 
 def test_edit__deleted_meanwhile__is_a_conflict(
@@ -217,7 +249,7 @@ def test_edit__conflict__has_the_conflicts_of_the_api(
     told = alice.api("PUT", "/state/team/global", {"value": mine}, If_Match='"1"').json()
     page = save(admin, mine, 1).content.decode()
     clashes = page[page.index('class="clashes"') : page.index("</table>")]
-    pointers = re.findall(r'"mono">(/[^<]*)</th>', clashes)
+    pointers = re.findall(r'"mono">(/[^<]*)<', clashes)
     assert pointers == [clash["pointer"] for clash in told["clashes"]] == ["/goal", "/constraints"]
 
 
@@ -443,7 +475,7 @@ def test_restore__old_version__writes_it_again(
 
 
 def test_htmx__save__shows_the_entry_in_place(admin: Client, team: EntryView) -> None:
-    headers = {"HX-Request": "true", "HX-Request-Type": "partial"}
+    headers = {"HX-Request": "true", "HX-Request-Type": "partial", "HX-Target": "div#entry"}
     data = {"value": '{"goal": "x"}', "base": 1, "lifetime": "keep"}
     response = admin.post(EDIT, data, headers=headers)
     assert json.loads(response["HX-Location"]) == {

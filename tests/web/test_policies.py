@@ -74,6 +74,14 @@ def test_policy__saved__contains_only_filled_in_fields(admin: Client) -> None:
     assert AuditRow.objects.filter(action="compaction_policy.put", reason="long talks").exists()
 
 
+def test_policy__saved_with_htmx__loads_the_list_as_a_page(admin: Client) -> None:
+    headers = {"HX-Request": "true", "HX-Request-Type": "partial", "HX-Target": "div#policy"}
+    response = admin.post("/policy", {"min_gain_tokens": "2", "version": "0"}, headers=headers)
+    assert "HX-Location" not in response.headers, "the form is on a page without the list"
+    assert response["HX-Redirect"] == "/policies"
+    assert "Policy saved" in page(admin, "/policies")
+
+
 @pytest.mark.parametrize(
     ("fields", "words"),
     [

@@ -47,7 +47,12 @@ class Namespace(Answer):
     name: types.Namespace
     schema: Annotated[JsonOut, _SCHEMA]
     schema_version: Annotated[
-        int, doc("Version, which grows by 1 when the definition changes.", 1, ge=1)
+        int,
+        doc(
+            "Version, which grows by 1 when the schema, the default, `max_value_bytes` or `ttl_seconds` changes.",
+            1,
+            ge=1,
+        ),
     ]
     default: Annotated[JsonOut, _DEFAULT]
     description: Description
@@ -197,7 +202,7 @@ GET_NAMESPACE = Operation(
     path="/namespaces/{namespace}",
     tag="namespaces",
     summary="Read a namespace",
-    description="The ETag is the schema version.",
+    description="The ETag is the schema version, which a change of the description, the plugin or the retention of histories does not increase.",
     answers={200: Namespace},
     problems=("not-registered",),
     etag=True,

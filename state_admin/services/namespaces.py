@@ -55,6 +55,9 @@ class NamespaceRegistration:
     violations: Violations | None = None
 
 
+# The columns of a Definition; the description, the plugin and the retention of histories are not.
+_VERSIONED = ("schema", "default", "max_value_bytes", "ttl_seconds")
+
 # Definitions by (workspace, name). A stale one is harmless: every write names the schema version
 # it was validated against, and the statement refuses another (models/entries_sql.py); a value that
 # it refuses is judged again by the newest (definition_for in entries.py).
@@ -140,7 +143,8 @@ def register_namespace(
     dry_run: bool = False,
     reason: str = "",
 ) -> NamespaceRegistration:
-    """Register `name`, or change it; the same content again changes nothing.
+    """Register `name`, or change it; the same content again changes nothing. Only a change of what
+    values are validated against and written with (_VERSIONED) increases the schema version.
 
     With `expected_version` only while the schema version is that (0: not registered). With
     `dry_run` nothing is stored or locked, and the answer carries the entries that would violate
@@ -183,11 +187,12 @@ def register_namespace(
         )
         _refuse_owned(None if created else namespace, plugin, expected_version)
         changed = differs(namespace, content)
+        renewed = differs(namespace, {column: content[column] for column in _VERSIONED})
         revived = namespace.unregistered_at is not None
         if changed:
             for column, value in content.items():
                 setattr(namespace, column, value)
-            namespace.schema_version += 1
+            namespace.schema_version += renewed
         if changed or revived:
             namespace.unregistered_at = None
             Namespace.objects.filter(pk=namespace.pk).update(
@@ -196,7 +201,7 @@ def register_namespace(
                 unregistered_at=None,
                 updated_at=Now(),
             )
-        if created or changed:
+        if created or renewed:
             NamespaceVersion.objects.create(
                 namespace=namespace,
                 schema_version=namespace.schema_version,

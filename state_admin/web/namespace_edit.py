@@ -98,7 +98,8 @@ def _submit(request: Request, namespace: Namespace | None) -> HttpResponse:
         undo = (
             _undo_of(namespace, number) if namespace and namespace.unregistered_at is None else None
         )
-        toast(request, f"Saved as schema version {number}", undo=undo)
+        renewed = namespace is None or number != namespace.schema_version
+        toast(request, f"Saved as schema version {number}" if renewed else "Saved", undo=undo)
     else:
         toast(request, "No changes", kind="note")
     return see_other(request, namespace_url(name))
@@ -117,7 +118,7 @@ def _undo_of(old: Namespace, written: int) -> Undo | None:
 @require_POST
 @page(role=Role.ADMIN)
 def namespace_undo(request: Request, name: str) -> HttpResponse:
-    """Restore the previous registration as a new version, unless it was changed since then."""
+    """Restore the previous registration, unless its schema version was changed since then."""
     namespace = _find(request, name)
     saved, before = (
         paging.read_number(each, request.POST.get(each, "")) for each in ("written", "before")
@@ -140,7 +141,7 @@ def namespace_undo(request: Request, name: str) -> HttpResponse:
             default=_stored(old.default or "null"),
             plugin=namespace.plugin,
             expected_version=saved,
-            reason=f"undo of schema version {saved}",
+            reason="undo" if saved == before else f"undo of schema version {saved}",
             **form.cleaned_data,
         )
     except VersionConflict:

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 
 from state_admin.contract.namespaces import NamespaceRow
 from state_admin.domain import config, diffs, values
-from state_admin.domain.access import Actor, Role
+from state_admin.domain.access import Role
 from state_admin.domain.values import DEFAULT_MAX_VALUE_BYTES
 from state_admin.models import Namespace
 from state_admin.models.browsing import (
@@ -23,7 +23,6 @@ from state_admin.models.browsing import (
 from state_admin.models.counts import namespace_writes
 from state_admin.models.storage_sql import measured_bytes
 from state_admin.services.errors import NotFound
-from state_admin.services.namespaces import find_definition
 from state_admin.services.storage import read_series
 from state_admin.templatetags.json_html import pretty
 from state_admin.templatetags.ui import size as shown_size
@@ -32,6 +31,7 @@ from . import snippets
 from .actors import page
 from .addresses import namespace_url, with_query
 from .htmx import Request, render
+from .invalid_entries import find_invalid
 from .lists import list_paths
 from .usage import describe_sizes
 
@@ -40,7 +40,8 @@ COUNTED = 1000
 # Entries counted per namespace of the list.
 _LISTED = 100
 _VERSIONS = 10
-_EXAMINED = 200
+# Entries of an older schema version that are validated.
+_EXAMINED = 100
 
 
 @require_safe
@@ -54,6 +55,8 @@ def namespace_list(request: Request) -> HttpResponse:
     estimates = estimated_entries(large) if large else {}
     measured = measured_bytes(request.actor.workspace_id, large) if large else {}
     writes = {each.namespace: each for each in namespace_writes(request.actor)} if rows else {}
+    registered = {row.name: sizes[row.pk] for row in rows if row.unregistered_at is None}
+    invalid = find_invalid(request.actor, registered, _EXAMINED)
     url = with_query(home, prefix=prefix, show=show)
     schema = '{"schema": {"type": "object"}, "default": {}}'
     context = {
@@ -64,12 +67,12 @@ def namespace_list(request: Request) -> HttpResponse:
                 _format_count(sizes[row.pk].entries, _LISTED, estimates.get(row.pk, 0)),
                 _bytes(sizes[row.pk], measured.get(row.pk)),
                 writes.get(row.name),
+                invalid.get(row.name),
             )
             for row in rows
         ],
         "prefix": prefix,
         "show": show,
-        "counted": _LISTED,
         "home": home,
         "list_url": reverse("web:entry-list"),
         "json_url": with_query(reverse("web:namespace-list-json"), prefix=prefix, show=show),
@@ -136,8 +139,8 @@ def namespace_detail(request: Request, name: str) -> HttpResponse:
     size = namespace_sizes([namespace.pk], COUNTED + 1)[namespace.pk]
     estimates = estimated_entries([namespace.pk]) if size.entries > COUNTED else {}
     versions = list(namespace.versions.order_by("-schema_version")[: _VERSIONS + 1])
-    stale = size.stale and namespace.unregistered_at is None
-    invalid, examined = _invalid(request.actor, name) if stale else ([], 0)
+    registered = namespace.unregistered_at is None
+    invalid = find_invalid(request.actor, {name: size} if registered else {}, _EXAMINED).get(name)
     open_to_all = config.kind_of(name) is None
     samples = read_series(request.actor, days=30, namespace_id=namespace.pk)
     context = {
@@ -145,7 +148,7 @@ def namespace_detail(request: Request, name: str) -> HttpResponse:
         "stored": samples[-1].total_bytes if samples else None,
         "sizes": [sample.total_bytes for sample in samples],
         "sizes_text": describe_sizes(samples) if samples else "",
-        "registered": namespace.unregistered_at is None,
+        "registered": registered,
         "size": size,
         "held": _format_count(size.entries, COUNTED, estimates.get(namespace.pk, 0)),
         "schema": pretty(values.load(namespace.schema or "{}")),
@@ -154,7 +157,6 @@ def namespace_detail(request: Request, name: str) -> HttpResponse:
         "versions": versions[:_VERSIONS],
         "change": _last_change(versions),
         "invalid": invalid,
-        "invalid_label": f"{len(invalid):,} of {examined:,} with an older schema",
         "version_label": f"schema v{namespace.schema_version}",
         "newest": entry_page(request.actor, EntryFilter(name), limit=8),
         "list_url": with_query(reverse("web:entry-list"), namespace=name),
@@ -166,20 +168,6 @@ def namespace_detail(request: Request, name: str) -> HttpResponse:
         "new_url": with_query(reverse("web:entry-new"), namespace=name),
     }
     return render(request, "namespaces/detail.html", context, part="namespace")
-
-
-def _invalid(actor: Actor, name: str) -> tuple[list[tuple[str, str]], int]:
-    """Keys whose value does not match the current schema, with the first error, and how many
-    entries were examined. Only entries written under another schema version can be invalid."""
-    stale = EntryFilter(name, stale=True)
-    lines = entry_page(actor, stale, limit=_EXAMINED, window=COUNTED)
-    validator = find_definition(actor, name, fresh=True).validator
-    invalid = [
-        (line.key, str(faults[0]))
-        for line in lines
-        if (faults := validator.faults(values.load(line.value or "null"), 1))
-    ]
-    return invalid, len(lines)
 
 
 def _last_change(versions: list[Any]) -> dict[str, Any] | None:

@@ -39,11 +39,14 @@ from .addresses import namespace_url, run_url, with_query
 from .changes import describe_change
 from .health import broker_health, database_health, worker_state
 from .htmx import Request, render, target_id
+from .invalid_entries import find_invalid
 from .usage import TREND_DAYS, describe_sizes, saved_trend
 
 _EACH = 6
 _CHANGES = 20
 _COUNTED = 50
+# Entries of an older schema version that are validated.
+_EXAMINED = 50
 _NAMESPACES = 100
 _COMPACTIONS = 500
 _MOST = 1000
@@ -71,11 +74,14 @@ class AttentionTotal:
     count: int
     url: str
     oldest: datetime | None = None
-    most: int = _MOST  # the count is exact up to this number
+    bounded: bool = False  # there may be more
+    note: str = ""
 
     @property
     def text(self) -> str:
-        return f"{self.most:,}+" if self.count > self.most else f"{self.count:,}"
+        if self.count > _MOST:
+            return f"{_MOST:,}+"
+        return f"{self.count:,}{'+' if self.bounded and self.count else ''}"
 
 
 @dataclass(frozen=True)
@@ -103,7 +109,7 @@ class BusyNamespace:
 @page
 def overview(request: Request) -> HttpResponse:
     actor = request.actor
-    holdings, stale, invalid = _list_largest_namespaces(actor)
+    holdings, invalid_by_namespace, invalid = _list_largest_namespaces(actor)
     failed = _failed(actor)
     busy = _busy(actor)
     sweeps = list(Sweep.objects.order_by("name"))
@@ -114,7 +120,7 @@ def overview(request: Request) -> HttpResponse:
             *_tickets(actor),
             *(_describe_failed_job(job) for job in failed[:_EACH]),
             *_dead(actor),
-            *stale,
+            *invalid_by_namespace,
         ],
         "runs": _runs(actor),
         "changes": [
@@ -290,8 +296,8 @@ def _describe_failed_job(job: Compaction) -> AttentionItem:
 def _list_largest_namespaces(
     actor: Actor,
 ) -> tuple[list[NamespaceTotal], list[AttentionItem], AttentionTotal]:
-    """The largest namespaces; those with entries that may no longer match their schema; and the
-    number of those entries."""
+    """The largest namespaces; those with entries that do not match their schema; and the number of
+    those entries."""
     names = dict(
         Namespace.objects.visible_to(actor)
         .registered()
@@ -314,23 +320,29 @@ def _list_largest_namespaces(
             number = max(size.entries, about) if pk in large else size.entries
             holdings.append(NamespaceTotal(names[pk], number, text, namespace_url(names[pk])))
     holdings.sort(key=lambda each: (-each.entries, each.name))
-    stale = [
+    found = find_invalid(actor, {names[pk]: size for pk, size in sizes.items()}, _EXAMINED)
+    needs = [
         AttentionItem(
-            "",
-            "older schema",
-            names[pk],
-            f"{min(size.stale, _COUNTED):,}{'+' if pk in large else ''} written under another"
-            " schema; may not match the current one",
-            with_query(browser, namespace=names[pk], show="invalid"),
+            "failed",
+            "invalid entries",
+            name,
+            f"{each.count} {'does' if each.count == '1' else 'do'} not match the schema",
+            with_query(browser, namespace=name, show="invalid"),
         )
-        for pk, size in sizes.items()
-        if size.stale
+        for name, each in sorted(found.items())
+        if each.errors
     ]
-    count = sum(size.stale for size in sizes.values())
-    every = with_query(browser, show="invalid")
-    # Each namespace is counted up to a limit. If the sum is within the limit, every count is exact.
-    invalid = AttentionTotal("with an older schema", "warn", count, every, most=_COUNTED)
-    return holdings[:_EACH], sorted(stale, key=lambda need: need.title)[:_EACH], invalid
+    complete = all(each.complete for each in found.values())
+    examined = sum(each.examined for each in found.values())
+    invalid = AttentionTotal(
+        "invalid entries",
+        "failed",
+        sum(len(each.errors) for each in found.values()),
+        with_query(browser, show="invalid"),
+        bounded=not complete,
+        note="" if complete else f"{examined:,} of an older schema version checked",
+    )
+    return holdings[:_EACH], needs[:_EACH], invalid
 
 
 def _busy(actor: Actor) -> list[BusyNamespace]:

@@ -53,6 +53,24 @@ def test_register__other_content__is_a_new_schema_version_and_changes_no_entry(
     assert (read.schema_version, read.default) == (2, '""')
 
 
+@pytest.mark.parametrize(
+    "change", [{"description": "Plans"}, {"history_keep_last": 3}, {"history_keep_seconds": 60}]
+)
+def test_register__only_description_or_retention_changed__keeps_the_schema_version(
+    alice: Person, change: dict[str, Any]
+) -> None:
+    register(alice, OBJECT, {})
+    put(alice.actor, "notes", "k", {"a": 1})
+    changed = register(alice, OBJECT, {}, **change, reason="tidy")
+    assert (changed.changed, changed.namespace.schema_version) == (True, 1)
+    assert NamespaceVersion.objects.filter(namespace=changed.namespace).count() == 1
+    assert AuditRow.objects.filter(action="namespace.change", reason="tidy").exists()
+    (name, value) = next(iter(change.items()))
+    assert getattr(Namespace.objects.get(name="notes"), name) == value
+    assert not register(alice, OBJECT, {}, **change).changed
+    assert register(alice, TEXT, "", **change).namespace.schema_version == 2
+
+
 def test_register__invalid_default__is_refused(alice: Person) -> None:
     with pytest.raises(Invalid, match="default does not satisfy"):
         register(alice, TEXT, 1)
@@ -108,6 +126,9 @@ def test_expected_version__over_the_api__is_if_match(alice: Person) -> None:
     body["description"] = "changed"
     stale = alice.api("PUT", "/namespaces/notes", body, If_Match='"7"')
     assert (stale.status_code, stale.json()["actual"]) == (412, 1)
+    landed = alice.api("PUT", "/namespaces/notes", body, If_Match='"1"')
+    assert (landed.status_code, landed["ETag"]) == (200, '"1"')
+    body["ttl_seconds"] = 60
     landed = alice.api("PUT", "/namespaces/notes", body, If_Match='"1"')
     assert (landed.status_code, landed["ETag"]) == (200, '"2"')
 

@@ -41,6 +41,21 @@ def test_overview__nothing_pending__says_so(admin: Client) -> None:
     assert "no stuck runs, pending tickets" in page(admin, "/")
 
 
+def test_overview__entries_of_an_older_schema__are_counted_only_if_invalid(
+    admin: Client, alice: Person
+) -> None:
+    make_namespace(alice.actor, "notes")
+    for number in range(60):
+        put(alice.actor, "notes", f"k{number:02}", number)
+    make_namespace(alice.actor, "notes", schema={"type": "integer"}, default=0)
+    assert sums(admin) == {}
+    make_namespace(alice.actor, "notes", schema={"minimum": 2}, default=2)
+    assert sums(admin)["invalid entries"][0] == "2+"
+    assert "2+ do not match the schema" in page(admin, "/")
+    assert "50 of an older schema version checked" in page(admin, "/")
+    assert "2</span> invalid</a>" in page(admin, "/namespaces")
+
+
 def test_overview__each_kind__has_count_oldest_and_link(admin: Client, alice: Person) -> None:
     create_story(alice.actor)
     make_thread(alice.actor, "t2")
@@ -60,7 +75,7 @@ def test_overview__each_kind__has_count_oldest_and_link(admin: Client, alice: Pe
         "stuck runs": "1",
         "dead letters": "1",
         "failed jobs": "1",
-        "with an older schema": "1",
+        "invalid entries": "1",
     }
     shown = page(admin, "/")
     assert shown.count("oldest <relative-time") == 4

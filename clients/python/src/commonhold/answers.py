@@ -206,7 +206,8 @@ class Namespace(Answer):
     schema: dict[str, Any] | bool
     """JSON Schema (2020-12) of the values. Default: `{}`, any value."""
     schema_version: int
-    """Version, which grows by 1 when the definition changes."""
+    """Version, which grows by 1 when the schema, the default, `max_value_bytes` or `ttl_seconds`
+    changes."""
     default: Any
     """Value of an entry that does not exist. Default: null."""
     description: str

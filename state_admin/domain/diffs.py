@@ -71,6 +71,5 @@ def _array_rows(before: list[JSON], after: list[JSON], pointer: str) -> Iterator
     for index, origin in enumerate(origins):
         if origin is None:
             yield Difference(f"{pointer}/{index}", "added", None, after[index])
-    for index, origin in enumerate(origins):
-        if origin is not None:
+        else:
             yield from _rows(before[origin], after[index], f"{pointer}/{index}")

@@ -13,6 +13,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from state_admin.domain.diffs import Difference
+from state_admin.domain.text_changes import Piece, text_changes
 from state_admin.domain.values import JSON, dump, pointer_of
 from state_admin.web.addresses import with_query
 
@@ -25,6 +26,8 @@ MOST_NODES = 200
 _LONGEST = 600
 # On a page with many trees, each shows fewer nodes and shorter texts.
 _SHORT = 200
+# Characters of an unchanged text that are shown beside changed words.
+_AROUND = 80
 # A table of differences is truncated after so many characters.
 _DIFFERENCE = 50_000
 
@@ -203,6 +206,7 @@ def diff_table(
                 "kind": row.kind,
                 "before": before,
                 "after": after,
+                "words": _words(row),
             }
         )
         if left < 0:
@@ -212,3 +216,25 @@ def diff_table(
         "label": label,
         "capped": len(lines) >= limit or len(lines) < len(rows),
     }
+
+
+def _words(row: Difference) -> list[Piece] | None:
+    """The changed words of a string, with what is around them. None: show both values whole."""
+    if not (isinstance(row.before, str) and isinstance(row.after, str)):
+        return None
+    pieces = text_changes(row.before, row.after)
+    if pieces is None or sum(len(text) for kind, text in pieces if kind != "same") > 4 * _LONGEST:
+        return None
+    last = len(pieces) - 1
+    return [
+        Piece(kind, dump(_around(text, place, last) if kind == "same" else text)[1:-1])
+        for place, (kind, text) in enumerate(pieces)
+    ]
+
+
+def _around(text: str, place: int, last: int) -> str:
+    """The beginning and end of an unchanged text, as far as they are next to a change."""
+    if len(text) <= 3 * _AROUND:
+        return text
+    start = text[:_AROUND] if place > 0 else ""
+    return f"{start}…{text[-_AROUND:] if place < last else ''}"

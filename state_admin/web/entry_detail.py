@@ -14,8 +14,10 @@ from django.views.decorators.http import require_safe
 from state_admin.contract.entries import EntryVersion
 from state_admin.domain import config, diffs, values
 from state_admin.domain.access import Actor, Role
+from state_admin.domain.json_pointers import Mismatch, find, parts_of
 from state_admin.domain.numbers import read_whole
 from state_admin.domain.scopes import scope_kind
+from state_admin.domain.values import JSON
 from state_admin.models import EntryRevision, Namespace
 from state_admin.services.access import read_namespace_access
 from state_admin.services.blame import blame_entry
@@ -23,6 +25,7 @@ from state_admin.services.entries import check_address
 from state_admin.services.entry_views import EntryView, read_entry, read_unregistered
 from state_admin.services.errors import BadRequest, NotFound, NotRegistered
 from state_admin.services.namespaces import find_definition
+from state_admin.templatetags.json_html import pretty
 
 from . import paging, snippets
 from .addresses import entry_action_url, entry_url, with_query
@@ -40,6 +43,7 @@ _TOLD = 8
 BIG = 100_000
 # How many lines blame shows. With more versions than this it is fetched after the page has loaded.
 BLAMED = 200
+_PREVIEW = 90  # characters of a value beside its line of blame
 _TABS = {
     "value": "Value",
     "text": "Text",
@@ -113,13 +117,24 @@ def entry_detail(request: Request, namespace: str, key: str) -> HttpResponse:
         context["blame_url"] = entry_url(namespace, key, tab="blame", whole="yes")
     elif context["tab"] == "blame" and registered:
         blamed = blame_entry(actor=request.actor, namespace=namespace, key=key)
-        context |= {"blame": blamed[:BLAMED], "blamed": len(blamed)}
+        value = values.load(now.value)
+        shown = [(line, _preview(value, line.pointer)) for line in blamed[:BLAMED]]
+        context |= {"blame": shown, "blamed": len(blamed)}
     if context["tab"] == "code":
         context["snippets"] = _snippets(now)
     if registered and not past and not entry.valid and not context["big"]:
         refusal = refusal_of(find_definition(request.actor, namespace), entry.value)
         context["faults"] = refusal.data.get("errors", []) if refusal else []
     return render(request, "entries/detail.html", context, part="entry")
+
+
+def _preview(value: JSON, pointer: str) -> str:
+    """The beginning of the part at `pointer`, in one line; "" if it was removed meanwhile."""
+    try:
+        part = find(value, parts_of(pointer))
+    except Mismatch:
+        return ""
+    return " ".join(pretty(part, _PREVIEW).split())
 
 
 def _reach(actor: Actor, namespace: str, key: str) -> dict[str, Any]:

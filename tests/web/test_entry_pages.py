@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 
 import pytest
 from django.test import Client
@@ -79,6 +80,26 @@ def test_entry_url__any_key__resolves_to_that_key(key: str) -> None:
     match = resolve(unquote(parts.path))
     given_key = match.kwargs.get("key") or parse_qs(parts.query)["key"][0]
     assert (match.url_name, match.kwargs["namespace"], given_key) == ("entry-detail", "ns", key)
+
+
+def test_blame__inserted_item__shows_each_part_with_its_version(
+    admin: Client, alice: Person
+) -> None:
+    make_namespace(alice.actor, "n")
+    put(alice.actor, "n", "k", {"stops": ["<b>Lisbon</b>", "Porto"]})
+    put(alice.actor, "n", "k", {"stops": ["Madrid", "<b>Lisbon</b>", "Porto"]})
+    page = admin.get("/state/n/k?tab=blame").content.decode()
+    lines = re.findall(
+        r'mono key">([^<]*)<div class="muted">(.*?)</div>.*?>(\d+)</a>', page, re.DOTALL
+    )
+    stops = '["Madrid", "<b>Lisbon</b>", "Porto"]'
+    assert [(pointer, unescape(part), version) for pointer, part, version in lines] == [
+        ("(the whole value)", f'{{ "stops": {stops} }}', "1"),
+        ("/stops", stops, "2"),
+        ("/stops/1", '"<b>Lisbon</b>"', "1"),
+        ("/stops/2", '"Porto"', "1"),
+    ]
+    assert "<b>Lisbon" not in page
 
 
 @pytest.mark.parametrize(

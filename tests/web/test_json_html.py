@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
+from django.template.loader import render_to_string
 from hypothesis import HealthCheck, given, settings
 
 from state_admin.domain import diffs, values
@@ -79,3 +81,25 @@ def test_diff_table__all_kinds__are_distinguished() -> None:
     assert (lines["/a"]["before"], lines["/a"]["after"]) == ("1", "2")
     assert (lines["/b"]["before"], lines["/b"]["after"]) == ("null", None)
     assert (lines["/c"]["before"], lines["/c"]["after"]) == (None, '"x"')
+
+
+def test_diff_table__changed_string__marks_the_words_and_escapes_them() -> None:
+    before = "Book a <b>quiet</b> hotel near the river.\nPay later." + " The rest stays." * 20
+    after = before.replace("quiet", "loud") + " <script>"
+    page = render_to_string("components/_diff.html", diff_table(diffs.rows(before, after)))
+    assert "Book a &lt;b&gt;<del>quiet</del><ins>loud</ins>&lt;/b&gt; hotel" in page
+    assert "river.\\nPay later" in page
+    assert "…" in page
+    assert '<ins> &lt;script&gt;</ins>"' in page
+    assert len(page) < 1_000
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("yes", "no"), ("a b c", 1), ("x " * 3000, "y " * 3000), ("x" * 5000, "x" * 5000 + "y")],
+)
+def test_diff_table__other_changes__show_both_values(before: Any, after: Any) -> None:
+    (line,) = diff_table(diffs.rows(before, after))["lines"]
+    assert line["words"] is None
+    page = render_to_string("components/_diff.html", {"lines": [line]})
+    assert (page.count("<del>"), page.count("<ins>")) == (1, 1)

@@ -210,17 +210,15 @@ SELECT (SELECT max(key) FROM page), count(*), (SELECT count(*) FROM gone),
 FROM page JOIN entry_revisions r ON r.entry_id = page.id
 """
 
-_ALL = "SELECT id FROM entries WHERE namespace_id = %(namespace)s"
-_FIRST = f"{_ALL} ORDER BY key LIMIT %(most)s"
-
 _COUNT_VERSIONS = """
 SELECT count(*), coalesce(sum(r.size_bytes), 0)::bigint
-FROM ({entries}) e JOIN entry_revisions r ON r.entry_id = e.id
+FROM entries e JOIN entry_revisions r ON r.entry_id = e.id
+WHERE e.namespace_id = %(namespace)s
 """
 
 _COUNT_OLD_VERSIONS = f"""
 SELECT count(*), coalesce(sum(r.size_bytes), 0)::bigint
-FROM ({{entries}}) e {_OLD_VERSIONS}
+FROM (SELECT id FROM entries WHERE namespace_id = %(namespace)s) e {_OLD_VERSIONS}
 """
 
 _ANY_OLD_VERSION = f"""
@@ -244,13 +242,10 @@ def remove_versions(history: History, *, after: str, batch: int) -> tuple[str | 
     return key, StoredSize(*weight)
 
 
-def measure_versions(history: History, most: int | None = None) -> StoredSize:
-    """All versions of a namespace's entries, or of the first `most` of them, and those that would
-    be removed."""
-    entries = _FIRST if most else _ALL
-    parameters = {**history._asdict(), "most": most}
-    rows, size = _one(_COUNT_VERSIONS.format(entries=entries), parameters)
-    rows_removed, bytes_removed = _one(_COUNT_OLD_VERSIONS.format(entries=entries), parameters)
+def measure_versions(history: History) -> StoredSize:
+    """All versions of a namespace's entries, and those that would be removed."""
+    rows, size = _one(_COUNT_VERSIONS, history._asdict())
+    rows_removed, bytes_removed = _one(_COUNT_OLD_VERSIONS, history._asdict())
     return StoredSize(rows, rows_removed, size, bytes_removed)
 
 

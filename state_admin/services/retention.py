@@ -98,10 +98,17 @@ def request_snapshots(
         return _enqueue(actor, job, trigger, reason)
 
 
-def preview_history(*, actor: Actor, namespace: str, most: int | None = None) -> StoredSize:
-    """All versions of the namespace's entries, and those that its `history` would remove now; with
-    `most`, only those of so many entries, to limit the time."""
-    return retention_sql.measure_versions(_history(_find_namespace(actor, namespace)), most)
+def preview_history(*, actor: Actor, namespace: str) -> StoredSize:
+    """All versions of the namespace's entries, and those that its `history` would remove now."""
+    return retention_sql.measure_versions(_history(_find_namespace(actor, namespace)))
+
+
+def preview_history_rule(
+    *, actor: Actor, namespace: str, keep_last: int | None, keep_seconds: int | None
+) -> StoredSize:
+    """The same with another `history` than the stored one."""
+    row = _find_namespace(actor, namespace)
+    return retention_sql.measure_versions(History(row.pk, keep_last, keep_seconds))
 
 
 def request_history(

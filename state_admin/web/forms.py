@@ -70,7 +70,6 @@ class NamespaceForm(NamespaceLimitsForm):
     reason = forms.CharField(
         required=False, max_length=500, help_text="Recorded in the history with your name."
     )
-    # The schema version that was edited, and the number of entries whose mismatch the user
-    # accepted.
+    # The schema version that was edited, and what the user accepted: see SaveEffects.token.
     base = forms.IntegerField(required=False, max_value=_MOST, widget=forms.HiddenInput)
-    agreed = forms.IntegerField(required=False, max_value=_MOST, widget=forms.HiddenInput)
+    agreed = forms.CharField(required=False, max_length=100, widget=forms.HiddenInput)

@@ -3,6 +3,7 @@ longer match the schema."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpResponse
@@ -14,6 +15,7 @@ from state_admin.domain.access import Role
 from state_admin.domain.values import Raw
 from state_admin.models import Namespace, NamespaceVersion
 from state_admin.models.browsing import EntryFilter, entry_page, namespace_sizes
+from state_admin.models.retention_sql import StoredSize
 from state_admin.services.errors import (
     BadRequest,
     Conflict,
@@ -27,6 +29,7 @@ from state_admin.services.namespaces import (
     register_namespace,
     unregister_namespace,
 )
+from state_admin.services.retention import preview_history_rule
 from state_admin.templatetags.json_html import pretty
 
 from . import paging
@@ -37,11 +40,36 @@ from .drafts import show_refused
 from .entry_undo import MOST_CARRIED, REFUSED
 from .forms import NamespaceForm, NamespaceLimitsForm
 from .htmx import Request, Undo, render, see_other, toast
+from .retention import share
 
 _COUNTED = 1000
 _TEXTS = ("schema", "default")
 _LIMITS = ("max_value_bytes", "ttl_seconds", "history_keep_last", "history_keep_seconds")
 _REST = ("description", *_LIMITS)
+
+
+@dataclass(frozen=True)
+class SaveEffects:
+    """What saving a definition would do. `removed`: the versions that a changed rule for histories
+    removes, of all; None if the rule is not changed or removes nothing."""
+
+    tried: NamespaceRegistration
+    removed: StoredSize | None
+    rule: str
+
+    @property
+    def broken(self) -> int:
+        return self.tried.violations.count if self.tried.violations else 0
+
+    @property
+    def token(self) -> str:
+        """Names the effects that a user has to accept; "" if there are none."""
+        parts = [f"{self.broken} invalid"] if self.broken else []
+        return ", ".join([*parts, self.rule] if self.removed else parts)
+
+    @property
+    def share(self) -> str:
+        return share(self.removed, "version,versions") if self.removed else ""
 
 
 @require_http_methods(["GET", "POST"])
@@ -84,10 +112,10 @@ def _submit(request: Request, namespace: Namespace | None) -> HttpResponse:
         base = namespace.schema_version if namespace is not None else 0
         register = {"actor": request.actor, "name": name, "expected_version": base, **content}
         tried = register_namespace(**register, dry_run=True)
-        broken = tried.violations.count if tried.violations else 0
-        agreed = form.cleaned_data["agreed"] == broken
-        if "check" in request.POST or (broken and not agreed):
-            return _form(request, namespace, form, tried=tried, checked="check" in request.POST)
+        effects = _effects(request, namespace, tried, content)
+        agreed = form.cleaned_data["agreed"] == effects.token
+        if "check" in request.POST or (effects.token and not agreed):
+            return _form(request, namespace, form, effects=effects)
         saved = register_namespace(**register, reason=form.cleaned_data["reason"])
     except Problem as problem:
         return _form(request, namespace, form, problem=problem, status=422)
@@ -103,6 +131,26 @@ def _submit(request: Request, namespace: Namespace | None) -> HttpResponse:
     else:
         toast(request, "No changes", kind="note")
     return see_other(request, namespace_url(name))
+
+
+def _effects(
+    request: Request,
+    namespace: Namespace | None,
+    tried: NamespaceRegistration,
+    content: dict[str, Any],
+) -> SaveEffects:
+    keep_last, keep_seconds = content["history_keep_last"], content["history_keep_seconds"]
+    before = namespace and (namespace.history_keep_last, namespace.history_keep_seconds)
+    removed = None
+    if namespace and before != (keep_last, keep_seconds) and (keep_last or keep_seconds):
+        removed = preview_history_rule(
+            actor=request.actor,
+            namespace=namespace.name,
+            keep_last=keep_last,
+            keep_seconds=keep_seconds,
+        )
+    rule = f"keep {keep_last or 'all'} versions, {keep_seconds or 'all'} seconds"
+    return SaveEffects(tried, removed if removed and removed.rows_removed else None, rule)
 
 
 def _undo_of(old: Namespace, written: int) -> Undo | None:
@@ -195,16 +243,14 @@ def _form(
     namespace: Namespace | None,
     form: NamespaceForm,
     *,
-    tried: NamespaceRegistration | None = None,
-    checked: bool = False,
+    effects: SaveEffects | None = None,
     problem: Problem | None = None,
     status: int = 200,
 ) -> HttpResponse:
     context: dict[str, Any] = {
         "namespace": namespace,
         "form": form,
-        "tried": tried,
-        "checked": checked,
+        "effects": effects,
         "post_url": namespace_url(namespace.name, "edit")
         if namespace
         else reverse("web:namespace-new"),

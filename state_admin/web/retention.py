@@ -27,8 +27,6 @@ from .entry_address import entry_page, entry_paths
 from .htmx import Request, see_other, toast
 from .id_address import id_page, id_path
 
-# Entries whose versions are counted for the confirmation.
-_WEIGHED = 1_000
 _FOR_GOOD = "Removed data cannot be restored."
 
 
@@ -44,12 +42,12 @@ def compact_snapshots(request: Request, thread_id: str) -> HttpResponse:
     every = f", every {preview.keep_every}th" if preview.keep_every else ""
     question = Confirm(
         title="Remove old snapshots?",
-        verb="Remove snapshots" if preview.dropped else "",
+        verb="Remove snapshots",
         url=thread_action_url("compact-snapshots", thread_id),
         back=back,
         lines=[
             f"{preview.dropped:,} of {plural(preview.snapshots, 'snapshot,snapshots')} will be removed, with "
-            f"{_share(preview.weight, 'value,values')}.",
+            f"{share(preview.weight, 'value,values')}.",
             f"The newest {preview.keep_last:,}{every}, the last of each run, and those with a "
             "label or a pin are kept.",
             _FOR_GOOD,
@@ -65,16 +63,14 @@ def compact_history(request: Request, name: str) -> HttpResponse:
         request_history(actor=request.actor, namespace=name, reason=_reason(request))
         toast(request, "History compaction requested")
         return see_other(request, namespace_url(name))
-    weight = preview_history(actor=request.actor, namespace=name, most=_WEIGHED)
-    partly = weight.rows >= _WEIGHED
+    weight = preview_history(actor=request.actor, namespace=name)
     question = Confirm(
         title=f"Remove old versions in {name}?",
-        verb="Remove versions" if weight.rows_removed else "",
+        verb="Remove versions",
         url=namespace_url(name, "compact"),
         back=namespace_url(name),
         lines=[
-            f"{_share(weight, 'version,versions')} will be removed, according to the history settings of this namespace."
-            + (f" Counted over its first {_WEIGHED:,} entries only." if partly else ""),
+            f"{share(weight, 'version,versions')} will be removed, according to the history settings of this namespace.",
             "The newest version of each entry and pinned versions are kept.",
             _FOR_GOOD,
         ],
@@ -95,7 +91,7 @@ def entry_pin(request: Request, namespace: str, key: str) -> HttpResponse:
     return see_other(request, entry_url(namespace, key, tab="history"), part="entry")
 
 
-def _share(weight: StoredSize, forms: str) -> str:
+def share(weight: StoredSize, forms: str) -> str:
     """ "3 of 10 values (1.2 kB of 4.0 kB)" """
     return (
         f"{weight.rows_removed:,} of {plural(weight.rows, forms)} "

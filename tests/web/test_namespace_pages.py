@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db.models.functions import Now
 from django.test import Client
 
-from state_admin.models import Entry, Namespace
+from state_admin.models import Entry, EntryRevision, Namespace
 from state_admin.services.namespaces import find_definition
 from state_admin.services.storage import measure_storage
 from state_admin.web import namespace_list
@@ -80,17 +82,48 @@ def test_edit__invalidates_entries__is_saved_only_if_accepted(admin: Client) -> 
     first = admin.post("/namespaces/team/edit", fields(schema=STRICTER, base=1))
     assert b"Save anyway" in first.content
     assert Namespace.objects.open().get().schema_version == 1
-    admin.post("/namespaces/team/edit", fields(schema=STRICTER, base=1, agreed=1))
+    admin.post("/namespaces/team/edit", fields(schema=STRICTER, base=1, agreed="1 invalid"))
     assert Namespace.objects.open().get().schema_version == 2
     page = admin.get("/namespaces/team").content.decode()
     assert "Entries that do not match the schema" in page
     assert "/state/team/breaks" in page
 
 
+@pytest.mark.parametrize("rule", ["last", "seconds"])
+def test_edit__rule_that_removes_versions__is_saved_only_if_accepted(
+    admin: Client, alice: Person, rule: str
+) -> None:
+    make_namespace(alice.actor, "team")
+    for number in range(40):
+        for _ in range(4):
+            put(alice.actor, "team", f"k{number}", {})
+    EntryRevision.objects.update(at=Now() - timedelta(days=1))
+    sent = fields(base=1, **{f"history_keep_{rule}": 3 if rule == "last" else 60})
+    removed = 40 if rule == "last" else 120
+    for more in ({"check": "yes"}, {}, {"agreed": "keep 9 versions, all seconds"}):
+        shown = admin.post("/namespaces/team/edit", sent | more).content.decode()
+        assert f"{removed} old versions will be removed" in shown
+        assert f"removes {removed} of 160 versions" in shown
+        assert Namespace.objects.get(name="team").history_keep_last is None
+        assert Namespace.objects.get(name="team").history_keep_seconds is None
+    agreed = re.findall(r'name="agreed" value="([^"]+)" data-kind="danger">([^<]+)<', shown)
+    assert [button for _, button in agreed] == [f"Save and remove {removed} versions"]
+    admin.post("/namespaces/team/edit", sent | {"agreed": agreed[0][0]})
+    saved = Namespace.objects.get(name="team")
+    assert (saved.history_keep_last, saved.history_keep_seconds) == (
+        (3, None) if rule == "last" else (None, 60)
+    )
+    assert alice.api("GET", "/namespaces/team/compactions").json()["rows_removed"] == removed
+    again = admin.post("/namespaces/team/edit", sent | {"description": "other", "base": 2})
+    assert again.status_code == 302, "the rule is the same"
+
+
 @pytest.mark.usefixtures("numbers")
 def test_edit__changed_meanwhile__is_refused_and_the_text_is_kept(admin: Client) -> None:
     admin.post("/namespaces/team/edit", fields(base=1))
-    response = admin.post("/namespaces/team/edit", fields(schema=STRICTER, base=1, agreed=1))
+    response = admin.post(
+        "/namespaces/team/edit", fields(schema=STRICTER, base=1, agreed="1 invalid")
+    )
     assert response.status_code == 422
     assert b"this namespace was changed in the meantime" in response.content.lower()
     assert b"integer" in response.content

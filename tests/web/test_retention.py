@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.db import connection
 from django.test import Client
 
 from state_admin.models import Compaction, EntryRevision
@@ -9,6 +10,13 @@ from state_admin.services import policies, retention
 from tests.builders import Person, make_namespace, put, raw
 from tests.web.stories import create_story
 from tests.web.test_threads import page
+
+MORE_ENTRIES = """
+INSERT INTO entries (namespace_id, key, value, version, born_version, schema_version, deleted,
+    size_bytes, estimated_tokens, actor_kind, actor_name)
+SELECT namespace_id, 'k' || n, '1', 1, 1, 1, false, 1, 1, 'system', 'x'
+FROM entries, generate_series(1, 1200) n WHERE key = 'a'
+"""
 
 
 def test_snapshots__compaction__is_requested_after_a_preview(admin: Client, alice: Person) -> None:
@@ -52,6 +60,20 @@ def test_history__compaction__is_requested_after_a_preview(admin: Client, alice:
     job = Compaction.objects.get(kind="history")
     assert retention.run_retention(job.public_id) == "done"
     assert 'href="/namespaces/notes"' in page(admin, f"/compactions/{job.public_id}")
+
+
+def test_history__many_entries__are_all_counted_as_by_the_api(admin: Client, alice: Person) -> None:
+    make_namespace(alice.actor, "notes", history_keep_last=1)
+    put(alice.actor, "notes", "a", 1)
+    with connection.cursor() as cursor:
+        cursor.execute(MORE_ENTRIES)
+    assert "0 of 1 version (" in page(admin, "/namespaces/notes/compact")
+    assert "Remove versions</button>" in page(admin, "/namespaces/notes/compact")
+    for number in range(7):
+        put(alice.actor, "notes", "z", number)
+    counted = alice.api("GET", "/namespaces/notes/compactions").json()
+    assert (counted["rows"], counted["rows_removed"]) == (8, 6)
+    assert "6 of 8 versions (" in page(admin, "/namespaces/notes/compact")
 
 
 def test_pin__version__is_pinned_and_unpinned(admin: Client, viewer: Client, alice: Person) -> None:

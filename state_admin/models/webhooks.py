@@ -57,6 +57,11 @@ class WebhookQuerySet(models.QuerySet["Webhook"]):
     def active(self) -> Self:
         return self.filter(status=WebhookStatus.ACTIVE)
 
+    def failing(self) -> Self:
+        """Active ones whose last attempt failed, and those that the server disabled."""
+        failing = Q(status=WebhookStatus.ACTIVE, failing_since__isnull=False)
+        return self.filter(failing | Q(status=WebhookStatus.DISABLED))
+
     def with_counts(self) -> Self:
         """With `waiting` and `dead`: the number of unfinished deliveries, and of dead letters."""
         return self.annotate(

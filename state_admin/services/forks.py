@@ -43,7 +43,7 @@ def fork_thread(
     existing one is returned).
 
     Revision 1 of the fork has the state at `revision` (None: now), without values that live only
-    until a run ends. Its messages are the first `message_count` ones (None: those of the revision,
+    until a run ends and without the life of the source's run. Its messages are the first `message_count` ones (None: those of the revision,
     or all without one) with their summaries, so a compaction can be undone there too. It has no
     runs, tickets or parent. Resource, compaction policy and, unless given, title and metadata are
     those of the source. Raises NotFound and Gone (the revision), Conflict (the id exists) and
@@ -104,7 +104,11 @@ def _copy(actor: Actor, source: Thread, fork: Thread, reason: str) -> None:
         message_count=count, context_tokens=sum_effective_tokens(fork)
     )
     rows = snapshots.read_kept(source, revision)
-    state = {row.key: NewValue(row.value, row.scope, True) for row in rows if row.persistent}
+    state = {
+        row.key: NewValue(row.value, row.scope, True)
+        for row in rows
+        if row.persistent and row.key != snapshots.LIFECYCLE
+    }
     snapshots.advance(actor, fork, RevisionKind.FORK, state, action="thread.fork", reason=reason)
 
 

@@ -231,6 +231,9 @@ def record_edit(request: Request, kind: str, record_id: str) -> HttpResponse:
             _read_form(request, record_kind, now, draft)
         draft.text, kept = resolve_clashes(request.POST, draft.text)
         require_choices(kept)
+        if draft.base == now.version and _is_unchanged(request, record_kind, now, draft.text):
+            toast(request, "No changes", kind="note")
+            return _redirect_to_record(request, record_kind, record_id)
         saved = put_record(
             actor=request.actor,
             kind=record_kind,
@@ -258,9 +261,23 @@ def record_edit(request: Request, kind: str, record_id: str) -> HttpResponse:
     )
     message = f"Saved version {saved.version}{kept_in_words(kept)}"
     toast(request, message, undo=undo if restorable or not draft.base else None)
-    return see_other(
-        request, reverse("web:config-detail", args=[record_kind, record_id]), part="record"
-    )
+    return _redirect_to_record(request, record_kind, record_id)
+
+
+def _redirect_to_record(request: Request, kind: Kind, record_id: str) -> HttpResponse:
+    return see_other(request, reverse("web:config-detail", args=[kind, record_id]), part="record")
+
+
+def _is_unchanged(request: Request, kind: Kind, now: EntryView, text: str) -> bool:
+    """Whether the typed value is the stored one, and every secret is kept."""
+    if not now.exists or any(
+        request.POST.get(slot.name, "keep") != "keep" for slot in _slots(kind, now)
+    ):
+        return False
+    value, stored = values.load(read_value(text).text), values.load(now.value)
+    if isinstance(value, dict):
+        value = {"id": now.key, **value}
+    return values.same(value, _without_secrets(kind, stored))
 
 
 @require_POST

@@ -27,6 +27,9 @@ class Input:
     label: str
     help: str = ""
     kind: str = "text"
+    value: str = ""
+    longest: int = 64
+    required: bool = True
 
 
 @dataclass(frozen=True)

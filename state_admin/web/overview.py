@@ -26,6 +26,8 @@ from state_admin.models import (
     RunStatus,
     Sweep,
     Ticket,
+    Webhook,
+    WebhookStatus,
 )
 from state_admin.models.browsing import estimated_entries, namespace_sizes
 from state_admin.models.counts import MOST, hourly_changes, namespace_writes
@@ -111,15 +113,17 @@ def overview(request: Request) -> HttpResponse:
     actor = request.actor
     holdings, invalid_by_namespace, invalid = _list_largest_namespaces(actor)
     failed = _failed(actor)
+    hooks = _failing_webhooks(actor)
     busy = _busy(actor)
     sweeps = list(Sweep.objects.order_by("name"))
     context = {
-        "sums": [*_sums(actor), _sum_of_failed(failed), invalid],
+        "sums": [*_sums(actor), _sum_of_failed(failed), _sum_of_webhooks(hooks), invalid],
         "needs": [
             *_stuck(actor),
             *_tickets(actor),
             *(_describe_failed_job(job) for job in failed[:_EACH]),
             *_dead(actor),
+            *(_describe_webhook(hook) for hook in hooks[:_EACH]),
             *invalid_by_namespace,
         ],
         "runs": _runs(actor),
@@ -235,6 +239,30 @@ def _dead(actor: Actor) -> list[AttentionItem]:
     ]
 
 
+def _failing_webhooks(actor: Actor) -> list[Webhook]:
+    """Webhooks whose deliveries fail, and those that the server disabled, longest first."""
+    rows = Webhook.objects.visible_to(actor).failing()
+    return list(rows.order_by("failing_since", "pk")[: _MOST + 1])
+
+
+def _sum_of_webhooks(hooks: list[Webhook]) -> AttentionTotal:
+    since = [hook.failing_since for hook in hooks if hook.failing_since]
+    url = reverse("web:webhook-list")
+    return AttentionTotal("failing webhooks", "failed", len(hooks), url, min(since, default=None))
+
+
+def _describe_webhook(hook: Webhook) -> AttentionItem:
+    disabled = hook.status == WebhookStatus.DISABLED
+    return AttentionItem(
+        "failed",
+        "disabled webhook" if disabled else "failing webhook",
+        hook.name,
+        (disabled and hook.status_reason) or hook.last_error,
+        reverse("web:webhook-detail", args=[hook.public_id]),
+        hook.failing_since,
+    )
+
+
 def _stuck(actor: Actor) -> list[AttentionItem]:
     runs = Run.objects.visible_to(actor).stuck().timed().select_related("thread").order_by("id")
     return [
@@ -332,15 +360,18 @@ def _list_largest_namespaces(
         for name, each in sorted(found.items())
         if each.errors
     ]
+    count = sum(len(each.errors) for each in found.values())
     complete = all(each.complete for each in found.values())
     examined = sum(each.examined for each in found.values())
     invalid = AttentionTotal(
         "invalid entries",
         "failed",
-        sum(len(each.errors) for each in found.values()),
+        count,
         with_query(browser, show="invalid"),
         bounded=not complete,
-        note="" if complete else f"{examined:,} of an older schema version checked",
+        note=("do not match the schema" if count else "")
+        if complete
+        else f"{examined:,} of an older schema version checked",
     )
     return holdings[:_EACH], needs[:_EACH], invalid
 

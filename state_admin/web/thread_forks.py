@@ -14,7 +14,7 @@ from state_admin.services.threads import find_thread
 from state_admin.templatetags.ui import plural
 
 from .addresses import thread_action_url, thread_url
-from .confirm import Confirm, ask
+from .confirm import Confirm, Input, ask
 from .htmx import Request, see_other, toast
 from .id_address import id_page, id_path
 from .thread_states import read_requested_revision
@@ -33,6 +33,7 @@ def fork(request: Request, thread_id: str) -> HttpResponse:
         thread_id=thread_id,
         fork_id=request.POST.get("fork") or None,
         revision=at,
+        title=request.POST.get("title", "").strip()[:512] if "title" in request.POST else None,
         reason=request.POST.get("reason", ""),
     )
     toast(request, f"Forked at revision {at}")
@@ -54,6 +55,11 @@ def _ask(request: Request, thread: Thread, at: int) -> HttpResponse:
             "Runs, tickets and values of state keys that are not persistent are not copied.",
         ],
         fields=[("fork", uuid7())],
+        inputs=[
+            Input(
+                "title", "Title of the new thread", value=thread.title, longest=512, required=False
+            )
+        ],
         kind="primary",
     )
     return ask(request, confirm, part="thread")

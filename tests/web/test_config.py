@@ -16,6 +16,7 @@ from state_admin.domain.config import SCHEMAS, SECRET_PLACES, Kind
 from state_admin.models import AuditRow, ConfigSecret, EntryRevision
 from state_admin.services.config import read_record
 from state_admin.services.config_secrets import find_provider_secret
+from state_admin.services.entry_views import read_entry
 from state_admin.services.errors import NotFound
 from state_admin.web.config import EXAMPLES
 from tests.builders import Person, make_record
@@ -415,6 +416,19 @@ def test_form__concurrent_write__changes_only_edited_fields(
     now = stored(registry, Kind.PROVIDERS, "openai")
     assert (now["timeout_secs"], now["base_url"]) == (7, "https://example.com")
     assert now["adapter_options"] == {"a": 1}
+
+
+def test_form__nothing_changed__writes_no_version(registry: Person, admin: Client) -> None:
+    url = "/config/providers/openai/edit"
+    for sent in (form_of(admin, url).sent, form_of(admin, f"{url}?as=json").sent):
+        assert admin.post(url, sent).status_code == 302
+        assert b"No changes" in admin.get("/config/providers/openai").content
+    read = {"actor": registry.actor, "namespace": "config.providers", "key": "openai"}
+    assert read_entry(**read).version == 1
+    assert secret_of(registry) == SECRET
+    again = form_of(admin, url).sent | {"secret0": "replace", "secret0_value": SECRET}
+    assert admin.post(url, again).status_code == 302
+    assert read_entry(**read).version == 2
 
 
 @pytest.mark.usefixtures("registry")

@@ -9,9 +9,10 @@ import pytest
 from django.db.models.functions import Now
 from django.test import Client
 
-from state_admin.models import Change, Compaction, Dispatch, Run, Traffic, counts
+from state_admin.models import Change, Compaction, Dispatch, Run, Traffic, Webhook, counts
 from state_admin.services import forks
 from state_admin.services.dispatches import enqueue_dispatch
+from state_admin.services.webhooks import create_webhook
 from tests.builders import (
     Person,
     append,
@@ -56,6 +57,25 @@ def test_overview__entries_of_an_older_schema__are_counted_only_if_invalid(
     assert "2</span> invalid</a>" in page(admin, "/namespaces")
 
 
+def test_overview__failing_webhooks__need_attention(admin: Client, alice: Person) -> None:
+    hooks = [
+        create_webhook(actor=alice.actor, name=name, url=f"https://{name}.example")[0]
+        for name in ("well", "billing", "old", "paused")
+    ]
+    failing = {"failing_since": datetime.now(UTC) - timedelta(hours=2), "last_error": "HTTP 500"}
+    Webhook.objects.exclude(name="well").update(**failing)
+    Webhook.objects.filter(name="old").update(status="disabled", status_reason="410 Gone")
+    Webhook.objects.filter(name="paused").update(status="paused")
+    count, url = sums(admin)["failing webhooks"]
+    assert (count, url) == ("2", "/webhooks")
+    shown = page(admin, "/")
+    assert "failing webhook</span>" in shown
+    assert "disabled webhook</span>" in shown
+    for text in (f'href="/webhooks/{hooks[1].public_id}"', "HTTP 500", "410 Gone"):
+        assert text in shown
+    assert hooks[0].public_id not in shown
+
+
 def test_overview__each_kind__has_count_oldest_and_link(admin: Client, alice: Person) -> None:
     create_story(alice.actor)
     make_thread(alice.actor, "t2")
@@ -75,6 +95,7 @@ def test_overview__each_kind__has_count_oldest_and_link(admin: Client, alice: Pe
         "stuck runs": "1",
         "dead letters": "1",
         "failed jobs": "1",
+        "failing webhooks": "0",
         "invalid entries": "1",
     }
     shown = page(admin, "/")

@@ -27,11 +27,16 @@ def test_fork__confirmed__is_a_new_thread(admin: Client, alice: Person) -> None:
     found = re.search(r'name="fork" value="([^"]+)"', asked)
     assert found is not None
     for _ in range(2):  # sent twice, created once
-        answer = admin.post("/thread/fork/t1?at=3", {"fork": found[1], "reason": "what if"})
+        sent = {"fork": found[1], "reason": "what if", "title": "What if"}
+        answer = admin.post("/thread/fork/t1?at=3", sent)
         assert answer["Location"] == f"/threads/{found[1]}?tab=state"
     assert Thread.objects.count() == 3
     now = read_snapshot(actor=alice.actor, thread_id=found[1]).parsed()
     assert now["plan"] == {"count": 1}
+    assert "__runtime.run_lifecycle" not in now
+    assert Thread.objects.get(public_id=found[1]).title == "What if"
+    title = Thread.objects.get(public_id="t1").title
+    assert f'name="title" maxlength="512" value="{title}"' in asked
     assert AuditRow.objects.filter(action="thread.fork", reason="what if").count() == 1
     page = text(admin, f"/threads/{found[1]}")
     assert 'href="/threads/t1?tab=state&amp;at=3">t1</a>' in page

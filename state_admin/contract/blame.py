@@ -38,7 +38,8 @@ BLAME_ENTRY = Operation(
     path="/blame/{namespace}/{key}",
     tag="entries",
     summary="Attribute the parts of an entry",
-    description="Who set each part of the current value, in which version, request and run. What "
+    description="Who set each part of the current value, in which version, request and run. Items "
+    "of arrays are followed when they get another index. What "
     "history compaction removed is attributed to the oldest version that is kept. All parts are "
     "on one page.",
     answers={200: Page[Attribution]},

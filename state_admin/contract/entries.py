@@ -490,7 +490,8 @@ DIFF_ENTRY = Operation(
     tag="entries",
     summary="Compare two versions",
     description="What changed between two versions. A deletion counts as the default of the "
-    "namespace.",
+    "namespace. Items of arrays are followed when they get another index: an insert is one "
+    "difference.",
     query=Versions,
     answers={200: Diff},
     problems=("not-registered", "gone", "not-found"),

@@ -52,7 +52,7 @@ REQUEST_HEADERS: Final[dict[str, Schema]] = {
     "On-Conflict": {
         "schema": {"type": "string", "enum": ["merge"]},
         "description": "`merge`, together with If-Match: merge with concurrent changes that do not"
-        " overlap instead of refusing the write.",
+        " overlap instead of refusing the write. Objects are merged by member, arrays by item.",
     },
     "Last-Event-ID": {
         "schema": {"type": "string"},

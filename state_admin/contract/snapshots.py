@@ -213,7 +213,8 @@ DIFF_SNAPSHOTS = Operation(
     path="/threads/{thread_id}/diff",
     tag="snapshots",
     summary="Compare two revisions",
-    description="What changed in the state of the thread between them.",
+    description="What changed in the state of the thread between them. Items of arrays are followed "
+    "when they get another index.",
     query=Revisions,
     answers={200: Diff},
     problems=("gone",),

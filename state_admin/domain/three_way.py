@@ -6,7 +6,8 @@ The command `write_docs` copies this file into the Python client, so that both m
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 from state_admin.domain.alignment import align, identity_key
 from state_admin.domain.values import JSON, MISSING, identity, pointer_of, same
@@ -15,13 +16,25 @@ from state_admin.domain.values import JSON, MISSING, identity, pointer_of, same
 @dataclass(frozen=True)
 class Clash:
     """A place of the merged value that both sides changed differently. `absent` lists the sides
-    ("base", "theirs", "yours") without a value there, whose member is None."""
+    ("base", "theirs", "yours") without a value there, whose member is None. `pointers` has the
+    place in the sides where it differs, because an item of an array has another index."""
 
     pointer: str
     base: JSON
     theirs: JSON
     yours: JSON
     absent: tuple[str, ...] = ()
+    pointers: dict[str, str] = field(default_factory=dict)
+
+
+class _Side(NamedTuple):
+    """A value of one side and its place there."""
+
+    value: JSON
+    pointer: str
+
+
+_ABSENT: Final = _Side(MISSING, "")
 
 
 def merge(base: JSON, theirs: JSON, yours: JSON) -> tuple[JSON, list[Clash]]:
@@ -35,51 +48,62 @@ def merge(base: JSON, theirs: JSON, yours: JSON) -> tuple[JSON, list[Clash]]:
     Items with an identity key may be inserted at the same place; theirs are first.
     """
     clashes: list[Clash] = []
-    return _merged(base, theirs, yours, "", clashes), clashes
+    merged = _merged(_Side(base, ""), _Side(theirs, ""), _Side(yours, ""), "", clashes)
+    return merged, clashes
 
 
-def _merged(base: JSON, theirs: JSON, yours: JSON, pointer: str, clashes: list[Clash]) -> JSON:
-    if _is_same(theirs, yours) or _is_same(base, yours):
-        return theirs
-    if _is_same(base, theirs):
-        return yours
-    sides = (base, theirs, yours)
-    if isinstance(theirs, dict) and isinstance(yours, dict):
-        common = base if isinstance(base, dict) else {}
+def _merged(base: _Side, theirs: _Side, yours: _Side, pointer: str, clashes: list[Clash]) -> JSON:
+    if _is_same(theirs.value, yours.value) or _is_same(base.value, yours.value):
+        return theirs.value
+    if _is_same(base.value, theirs.value):
+        return yours.value
+    if isinstance(theirs.value, dict) and isinstance(yours.value, dict):
         merged = {}
-        for name in dict.fromkeys([*theirs, *yours]):
-            parts = [side.get(name, MISSING) for side in (common, theirs, yours)]
-            member = _merged(parts[0], parts[1], parts[2], pointer + pointer_of(name), clashes)
+        for name in dict.fromkeys([*theirs.value, *yours.value]):
+            at = pointer + pointer_of(name)
+            of_base, of_theirs = _member(base, name), _member(theirs, name)
+            member = _merged(of_base, of_theirs, _member(yours, name), at, clashes)
             if member is not MISSING:
                 merged[name] = member
         return merged
-    if all(isinstance(side, list) for side in sides):
+    if all(isinstance(side.value, list) for side in (base, theirs, yours)):
         items = _items(base, theirs, yours)
         if items is not None:
             return [
                 _merged(*item, f"{pointer}/{index}", clashes) for index, item in enumerate(items)
             ]
-    names = ("base", "theirs", "yours")
-    absent = tuple(name for name, side in zip(names, sides, strict=True) if side is MISSING)
-    known_sides = [None if side is MISSING else side for side in sides]
-    clashes.append(Clash(pointer, known_sides[0], known_sides[1], known_sides[2], absent))
-    return theirs
+    clashes.append(_clash(pointer, base=base, theirs=theirs, yours=yours))
+    return theirs.value
 
 
 def _is_same(a: JSON, b: JSON) -> bool:
     return a is b or (a is not MISSING and b is not MISSING and same(a, b))
 
 
-def _items(
-    base: list[JSON], theirs: list[JSON], yours: list[JSON]
-) -> list[tuple[JSON, JSON, JSON]] | None:
+def _member(side: _Side, name: str) -> _Side:
+    value = side.value.get(name, MISSING) if isinstance(side.value, dict) else MISSING
+    return _Side(value, side.pointer + pointer_of(name))
+
+
+def _clash(pointer: str, **sides: _Side) -> Clash:
+    there = {name: side for name, side in sides.items() if side.value is not MISSING}
+    known = {name: there[name].value if name in there else None for name in sides}
+    return Clash(
+        pointer,
+        **known,
+        absent=tuple(name for name in sides if name not in there),
+        pointers={name: at.pointer for name, at in there.items() if at.pointer != pointer},
+    )
+
+
+def _items(base: _Side, theirs: _Side, yours: _Side) -> list[tuple[_Side, _Side, _Side]] | None:
     """The items of the merged array in order, each as the three sides have it. None: a conflict."""
-    key = identity_key(base, theirs, yours)
+    key = identity_key(base.value, theirs.value, yours.value)
     left, right = _named(base, theirs, key, "theirs"), _named(base, yours, key, "yours")
     common = left.keys() & right.keys()
     for side in (left, right):
         for name in side.keys() - common:
-            if isinstance(name, int) and not same(base[name], side[name]):
+            if isinstance(name, int) and not same(base.value[name], side[name].value):
                 return None
     first = left
     order = [name for name in left if name in common and isinstance(name, int)]
@@ -95,32 +119,42 @@ def _items(
         merged += [] if place is None else [place]
         added, also_added = theirs_after.get(place, []), yours_after.get(place, [])
         if added and also_added and key is None:
-            if not same([left[name] for name in added], [right[name] for name in also_added]):
+            if not same(_values(left, added), _values(right, also_added)):
                 return None
             also_added = []
         merged += added + also_added
     return [
         (
-            base[name] if isinstance(name, int) else MISSING,
-            left.get(name, MISSING),
-            right.get(name, MISSING),
+            _item(base, name) if isinstance(name, int) else _ABSENT,
+            left.get(name, _ABSENT),
+            right.get(name, _ABSENT),
         )
         for name in merged
     ]
 
 
-def _named(base: list[JSON], items: list[JSON], key: str | None, side: str) -> dict[Hashable, JSON]:
+def _item(side: _Side, index: int) -> _Side:
+    return _Side(side.value[index], f"{side.pointer}/{index}")
+
+
+def _values(items: dict[Hashable, _Side], names: list[Hashable]) -> list[JSON]:
+    return [items[name].value for name in names]
+
+
+def _named(base: _Side, side: _Side, key: str | None, label: str) -> dict[Hashable, _Side]:
     """The items in order. The name of an item is its index in `base`; of a new one, its identity,
     or its side and index."""
-    named: dict[Hashable, JSON] = {}
-    for index, origin in enumerate(align(base, items, key)):
-        item = items[index]
-        new = (side, index) if key is None else (key, identity(item[key]))
-        named[new if origin is None else origin] = item
+    named: dict[Hashable, _Side] = {}
+    for index, origin in enumerate(align(base.value, side.value, key)):
+        item = side.value[index]
+        new = (label, index) if key is None else (key, identity(item[key]))
+        named[new if origin is None else origin] = _item(side, index)
     return named
 
 
-def _inserted(items: dict[Hashable, JSON], common: set[Hashable]) -> dict[Hashable, list[Hashable]]:
+def _inserted(
+    items: dict[Hashable, _Side], common: set[Hashable]
+) -> dict[Hashable, list[Hashable]]:
     """The new items that only one side has, by the common item before them; None: by none."""
     place: Hashable = None
     inserted: dict[Hashable, list[Hashable]] = {}

@@ -53,8 +53,7 @@ class ConflictSides:
         members: dict[str, Any] = {"mergeable": self.mergeable, **sides}
         if self.base is not None:
             members["clashes"] = [
-                _show(clash) if sides else {"pointer": clash.pointer}
-                for clash in self.clashes[:MAX_CLASHES]
+                _show(clash, with_values=bool(sides)) for clash in self.clashes[:MAX_CLASHES]
             ]
         return members
 
@@ -98,6 +97,10 @@ def show_sides(**texts: str | None) -> dict[str, Any]:
     return {side: values.load(text) for side, text in there.items()}
 
 
-def _show(clash: Clash) -> dict[str, Any]:
+def _show(clash: Clash, *, with_values: bool) -> dict[str, Any]:
     sides = {"base": clash.base, "theirs": clash.theirs, "yours": clash.yours}
-    return {"pointer": clash.pointer, **{k: v for k, v in sides.items() if k not in clash.absent}}
+    return {
+        "pointer": clash.pointer,
+        **({"pointers": clash.pointers} if clash.pointers else {}),
+        **{side: v for side, v in sides.items() if with_values and side not in clash.absent},
+    }

@@ -407,7 +407,8 @@ class VersionConflict(Problem):
         "theirs": "the current value",
         "yours": "the value of the request",
         "mergeable": "whether the changes touch different parts",
-        "clashes": "the JSON pointers that both changed, with the values of each side",
+        "clashes": "the JSON pointers that both changed, with the values of each side; `pointers` has the "
+        "place in the sides where an item of an array has another index",
     }
 
     def __init__(

@@ -194,7 +194,7 @@ def conflict_context(collision: ConflictSides, base: int, text: str) -> dict[str
         "base_known": known,
         "merging": merging,
         "sides": [
-            (name, what, mark_ranges(content, _places(collision.clashes, side, content)))
+            (name, what, mark_ranges(content, _places(collision.clashes, side)))
             for name, what, side, content in sides
         ],
         "clashes": [_clash_row(clash) for clash in collision.clashes],
@@ -208,15 +208,10 @@ def conflict_context(collision: ConflictSides, base: int, text: str) -> dict[str
     }
 
 
-def _places(clashes: Sequence[Clash], side: str, text: str) -> list[str]:
-    """The pointers of the clashes that have the same place on this side as in the merged value,
-    where items of an array can have another index."""
-    copy = WorkingCopy(values.load(text) if text else None)
+def _places(clashes: Sequence[Clash], side: str) -> list[str]:
+    """The places of the clashes on a side, where items of an array can have another index."""
     return [
-        clash.pointer
-        for clash in clashes
-        if side not in clash.absent
-        and _holds(copy, parts_of(clash.pointer), {side: getattr(clash, side)}, side)
+        clash.pointers.get(side, clash.pointer) for clash in clashes if side not in clash.absent
     ]
 
 

@@ -315,4 +315,12 @@ def test_conflict__in_an_item_that_moved__points_into_the_merged_value(alice: Pe
     put(alice.actor, "notes", "k", {"log": ["a", "b"]})
     put(alice.actor, "notes", "k", {"log": ["x", "a", "c"]})
     body = write(alice, {"log": ["a", "d"]}).json()
-    assert body["clashes"] == [{"pointer": "/log/2", "base": "b", "theirs": "c", "yours": "d"}]
+    assert body["clashes"] == [
+        {
+            "pointer": "/log/2",
+            "pointers": {"base": "/log/1", "yours": "/log/1"},
+            "base": "b",
+            "theirs": "c",
+            "yours": "d",
+        }
+    ]

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from state_admin.domain.json_pointers import find, parts_of
 from state_admin.domain.three_way import Clash, merge
 from state_admin.domain.values import same
 from tests.domain import strategies
@@ -63,16 +64,21 @@ def test_merge__items_with_ids__merge_like_members_of_an_object(
         assert len(merged) == len(expected)
 
 
-@given(_tasks, _tasks, _tasks)
-def test_merge__clash_in_an_item__points_into_the_merged_value(
+_lists = _tasks | st.lists(strategies.close_values, max_size=4)
+
+
+@given(_lists, _lists, _lists)
+def test_merge__clash__has_its_place_in_the_merged_value_and_in_the_sides(
     base: list[Any], theirs: list[Any], yours: list[Any]
 ) -> None:
-    merged, clashes = merge({"tasks": base}, {"tasks": theirs}, {"tasks": yours})
+    sides = {"base": {"l": base}, "theirs": {"l": theirs}, "yours": {"l": yours}}
+    merged, clashes = merge(*sides.values())
     for clash in clashes:
-        found: Any = merged
-        for part in clash.pointer.split("/")[1:]:
-            found = found[int(part)] if isinstance(found, list) else found[part]
-        assert same(found, clash.theirs)
+        if "theirs" not in clash.absent:
+            assert same(find(merged, parts_of(clash.pointer)), clash.theirs)
+        for name in sides.keys() - {*clash.absent}:
+            pointer = clash.pointers.get(name, clash.pointer)
+            assert same(find(sides[name], parts_of(pointer)), getattr(clash, name))
 
 
 @pytest.mark.parametrize(
@@ -113,8 +119,13 @@ def test_merge__changes_of_different_items__keeps_both(
     ("base", "theirs", "yours", "clash"),
     [
         # The clash of one item, at its index in the merged value
-        ([1, 2], [0, 1, 5], [1, 6], Clash("/2", 2, 5, 6)),
-        ([A], [B, changed(A, n=1)], [changed(A, n=2)], Clash("/1/n", 0, 1, 2)),
+        ([1, 2], [0, 1, 5], [1, 6], Clash("/2", 2, 5, 6, (), {"base": "/1", "yours": "/1"})),
+        (
+            [A],
+            [B, changed(A, n=1)],
+            [changed(A, n=2)],
+            Clash("/1/n", 0, 1, 2, (), {"base": "/0/n", "yours": "/0/n"}),
+        ),
         ([], [changed(A, n=1)], [changed(A, n=2)], Clash("/0/n", None, 1, 2, ("base",))),
         # The array as a whole: different inserts at one place, a removed item that the other
         # changed, two orders

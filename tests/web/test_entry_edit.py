@@ -183,6 +183,15 @@ def test_edit__conflicts__are_saved_as_chosen(
     assert json.loads(read_entry(actor=alice.actor, namespace="free", key="two").value) == value
 
 
+def test_edit__conflict_in_an_item__is_marked_at_its_index_in_each_value(
+    admin: Client, alice: Person, team: EntryView
+) -> None:
+    steps = {"goal": "ship", "count": 1, "constraints": ["new", "eu soon"]}
+    put(alice.actor, "team", "global", steps)
+    page = save(admin, {**steps, "constraints": ["in asia"]}, 1).content.decode()
+    assert re.findall("<mark>&quot;(.*?)&quot;</mark>", page) == ["eu", "eu soon", "in asia"]
+
+
 def test_edit__deleted_meanwhile__is_a_conflict(
     admin: Client, alice: Person, team: EntryView
 ) -> None:

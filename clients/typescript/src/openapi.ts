@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 7b67730a86e42019b6d84901568394ca26f30e69e9a53f36fa63df1a97f09b4d
+// sha256 of docs/openapi.json: 53b2fec62f6dfdbc25cf95ccc31b8efb5910d7882a2d9cde5b931d9404c199ab
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -315,7 +315,7 @@ export interface paths {
         };
         /**
          * Attribute the parts of an entry
-         * @description Who set each part of the current value, in which version, request and run. What history compaction removed is attributed to the oldest version that is kept. All parts are on one page.
+         * @description Who set each part of the current value, in which version, request and run. Items of arrays are followed when they get another index. What history compaction removed is attributed to the oldest version that is kept. All parts are on one page.
          */
         get: operations["blame_entry"];
         put?: never;
@@ -731,7 +731,7 @@ export interface paths {
         };
         /**
          * Compare two versions
-         * @description What changed between two versions. A deletion counts as the default of the namespace.
+         * @description What changed between two versions. A deletion counts as the default of the namespace. Items of arrays are followed when they get another index: an insert is one difference.
          */
         get: operations["diff_entry"];
         put?: never;
@@ -1171,7 +1171,7 @@ export interface paths {
         };
         /**
          * Read a namespace
-         * @description The ETag is the schema version.
+         * @description The ETag is the schema version, which a change of the description, the plugin or the retention of histories does not increase.
          */
         get: operations["get_namespace"];
         /**
@@ -1909,7 +1909,7 @@ export interface paths {
         };
         /**
          * Compare two revisions
-         * @description What changed in the state of the thread between them.
+         * @description What changed in the state of the thread between them. Items of arrays are followed when they get another index.
          */
         get: operations["diff_snapshots"];
         put?: never;
@@ -5347,7 +5347,7 @@ export interface components {
              */
             schema: Record<string, unknown> | boolean;
             /**
-             * @description Version, which grows by 1 when the definition changes.
+             * @description Version, which grows by 1 when the schema, the default, `max_value_bytes` or `ttl_seconds` changes.
              * @example 1
              */
             schema_version: number;
@@ -9703,7 +9703,7 @@ export interface operations {
                 "If-None-Match"?: "*";
                 /** @description `true`: a write of an equal value creates no new version. */
                 "If-Changed"?: "true" | "false";
-                /** @description `merge`, together with If-Match: merge with concurrent changes that do not overlap instead of refusing the write. */
+                /** @description `merge`, together with If-Match: merge with concurrent changes that do not overlap instead of refusing the write. Objects are merged by member, arrays by item. */
                 "On-Conflict"?: "merge";
                 /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
@@ -9765,7 +9765,7 @@ export interface operations {
                 "If-Match"?: string;
                 /** @description `*`: create only, never replace. */
                 "If-None-Match"?: "*";
-                /** @description `merge`, together with If-Match: merge with concurrent changes that do not overlap instead of refusing the write. */
+                /** @description `merge`, together with If-Match: merge with concurrent changes that do not overlap instead of refusing the write. Objects are merged by member, arrays by item. */
                 "On-Conflict"?: "merge";
                 /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
@@ -9819,7 +9819,7 @@ export interface operations {
                 "If-None-Match"?: "*";
                 /** @description `true`: a write of an equal value creates no new version. */
                 "If-Changed"?: "true" | "false";
-                /** @description `merge`, together with If-Match: merge with concurrent changes that do not overlap instead of refusing the write. */
+                /** @description `merge`, together with If-Match: merge with concurrent changes that do not overlap instead of refusing the write. Objects are merged by member, arrays by item. */
                 "On-Conflict"?: "merge";
                 /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
@@ -12380,7 +12380,7 @@ export interface operations {
                 "If-None-Match"?: "*";
                 /** @description `true`: a write of an equal value creates no new version. */
                 "If-Changed"?: "true" | "false";
-                /** @description `merge`, together with If-Match: merge with concurrent changes that do not overlap instead of refusing the write. */
+                /** @description `merge`, together with If-Match: merge with concurrent changes that do not overlap instead of refusing the write. Objects are merged by member, arrays by item. */
                 "On-Conflict"?: "merge";
                 /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
@@ -12440,7 +12440,7 @@ export interface operations {
                 "If-Match"?: string;
                 /** @description `*`: create only, never replace. */
                 "If-None-Match"?: "*";
-                /** @description `merge`, together with If-Match: merge with concurrent changes that do not overlap instead of refusing the write. */
+                /** @description `merge`, together with If-Match: merge with concurrent changes that do not overlap instead of refusing the write. Objects are merged by member, arrays by item. */
                 "On-Conflict"?: "merge";
                 /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
@@ -12494,7 +12494,7 @@ export interface operations {
                 "If-None-Match"?: "*";
                 /** @description `true`: a write of an equal value creates no new version. */
                 "If-Changed"?: "true" | "false";
-                /** @description `merge`, together with If-Match: merge with concurrent changes that do not overlap instead of refusing the write. */
+                /** @description `merge`, together with If-Match: merge with concurrent changes that do not overlap instead of refusing the write. Objects are merged by member, arrays by item. */
                 "On-Conflict"?: "merge";
                 /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;

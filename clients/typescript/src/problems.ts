@@ -106,7 +106,8 @@ export class SchemaConflict extends Conflict {
 
 /**
  * A precondition on a version failed; nothing changed. `base`: the value you started from, `theirs`:
- * what stands there, `yours`: what you sent; `clashes`: the pointers both changed. Each only where known.
+ * what stands there, `yours`: what you sent; `clashes`: the pointers both changed; their
+ * `pointers` have the place in each side where an item of an array has another index. Each only where known.
  */
 export class VersionConflict extends Problem {
   readonly expected = this.document["expected"] as number;
@@ -116,6 +117,7 @@ export class VersionConflict extends Problem {
   readonly yours = this.document["yours"];
   readonly clashes = (this.document["clashes"] ?? []) as {
     pointer: string;
+    pointers?: Partial<Record<"base" | "theirs" | "yours", string>>;
     base: unknown;
     theirs: unknown;
     yours: unknown;

@@ -185,7 +185,13 @@ def settle_steps(
                 theirs=theirs,
                 yours=yours,
                 clashes=[
-                    {"pointer": at.pointer, "base": at.base, "theirs": at.theirs, "yours": at.yours}
+                    {
+                        "pointer": at.pointer,
+                        **({"pointers": at.pointers} if at.pointers else {}),
+                        "base": at.base,
+                        "theirs": at.theirs,
+                        "yours": at.yours,
+                    }
                     for at in clashes
                 ],
                 hint="Both sides changed the same value. Nothing was written.",

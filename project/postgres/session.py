@@ -1,10 +1,12 @@
-"""What every connection requires of its server: durable writes, and no values in its log.
+"""What every connection requires of its server: durable writes, no values in its log, and the
+feed's clock of this server.
 
 The settings are read over the connection itself, so those of its role and database are included.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -41,6 +43,9 @@ _HIDE: Final = f"""
 SELECT set_config(name, value, false) FROM (VALUES {_REQUIRED}) AS required(name, value)
 WHERE current_setting(name, true) <> value AND has_parameter_privilege(name, 'SET')
 """
+
+# Must precede the first write on a server that the database has moved to (models/feed_eras.py).
+_ENSURE_ERA: Final = "SELECT ensure_feed_era()"
 
 _DURABILITY: Final = """
 SELECT name, setting, source FROM pg_settings
@@ -79,6 +84,8 @@ def prepare(connection: psycopg.Connection[Any]) -> None:
         connection.autocommit = True
         check_server(connection)
         connection.execute(_HIDE)
+        with contextlib.suppress(psycopg.errors.UndefinedFunction):  # before the first migration
+            connection.execute(_ENSURE_ERA)
         connection.autocommit = autocommit
     except BaseException:
         connection.close()
@@ -92,6 +99,8 @@ async def prepare_async(connection: psycopg.AsyncConnection[Any]) -> None:
         settings = await (await connection.execute(_DURABILITY)).fetchall()
         _check_settings(connection.info, settings)
         await connection.execute(_HIDE)
+        with contextlib.suppress(psycopg.errors.UndefinedFunction):
+            await connection.execute(_ENSURE_ERA)
     except BaseException:
         await connection.close()
         raise

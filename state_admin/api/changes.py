@@ -80,6 +80,15 @@ def open_cursor(cursor: str, end: FeedEnd) -> Position:
         return cursors.resume(cursor, end, settings.CHANGE_RETENTION)
     except cursors.BadCursor:
         raise BadRequest("cursor must be a value that this API returned") from None
+    except cursors.LostCursor:
+        raise Gone(
+            "the cursor is newer than the database",
+            hint=(
+                "The database was restored, or lost its newest changes in a failover. Changes that "
+                "were read may be undone. Read the state, then follow the feed from the current "
+                "position."
+            ),
+        ) from None
     except cursors.ExpiredCursor:
         raise Gone(
             "the cursor has expired",

@@ -199,7 +199,7 @@ class Migration(migrations.Migration):
                 (
                     "xid",
                     state_admin.models.fields.Xid8(
-                        db_default=state_admin.models.fields.FeedClock(), editable=False
+                        db_default=state_admin.models.fields.CurrentXid(), editable=False
                     ),
                 ),
                 (

@@ -9,6 +9,7 @@ from .compactions import Compaction, CompactionKind, CompactionStatus, Phase, Tr
 from .config import ConfigSecret
 from .dispatches import Dispatch, DispatchStatus, Mailbox
 from .entries import Entry, EntryRevision, Operation
+from .feed_eras import FeedEra
 from .idempotency import IdempotencyRecord
 from .limits import RateBucket, WorkspaceUsage
 from .messages import Message, MessageRole, Visibility
@@ -47,6 +48,7 @@ __all__ = [
     "DispatchStatus",
     "Entry",
     "EntryRevision",
+    "FeedEra",
     "IdempotencyRecord",
     "LoginAttempt",
     "LoginLink",

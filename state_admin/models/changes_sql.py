@@ -14,7 +14,7 @@ WITH me AS MATERIALIZED (
 ), mine AS MATERIALIZED (
     SELECT c.id, c.xid
     FROM me, changes c, LATERAL (SELECT (c.xmin::text::bigint - me.xid) & 4294967295) AS x(ahead)
-    WHERE c.workspace_id = %(workspace)s AND c.xid >= pg_current_xact_id_if_assigned()
+    WHERE c.workspace_id = %(workspace)s AND c.xid >= feed_xid()
         AND CASE WHEN x.ahead < 2147483648
             THEN pg_xact_status((me.xid + x.ahead)::text::xid8) = 'in progress' END
 ), gathered AS (

@@ -9,7 +9,7 @@ from state_admin.domain import config
 from state_admin.domain.access import Actor
 
 from . import hot
-from .feed_sql import FeedEnd, Position
+from .feed_sql import GAPS, FeedEnd, Position, gaps_of
 
 MOST = 10_000
 # Entries and threads are counted on every page, therefore up to this number only.
@@ -40,15 +40,16 @@ class Counts(NamedTuple):
     now: datetime
     newest_xid: int | None
     newest_id: int | None
+    gaps: list[list[int]]
 
     @property
     def end(self) -> FeedEnd:
         """The end of the change feed at the time of the counts."""
         newest = Position(self.newest_xid or 0, self.newest_id or 0)
-        return FeedEnd(self.horizon, self.now, newest)
+        return FeedEnd(self.horizon, self.now, newest, gaps_of(self.gaps))
 
 
-_COUNTS = """
+_COUNTS = f"""
 SELECT
     (SELECT slug FROM workspaces WHERE id = %(workspace)s),
     (SELECT CASE WHEN count(*) > %(few)s THEN greatest(count(*), s.entries) ELSE count(*) END
@@ -87,8 +88,8 @@ SELECT
         WHERE workspace_id = %(workspace)s AND revoked_at IS NULL
         AND (expires_at IS NULL OR expires_at > now()) LIMIT %(most)s) counted),
     (SELECT max(started_at) FROM sweeps),
-    h.xid::text::bigint, now(), n.xid::text::bigint, n.id
-FROM (SELECT pg_snapshot_xmin(pg_current_snapshot()) AS xid) h
+    h.xid::text::bigint, now(), n.xid::text::bigint, n.id, {GAPS}
+FROM (SELECT feed_horizon() AS xid) h
 LEFT JOIN LATERAL (SELECT c.xid, c.id FROM changes c
     WHERE c.workspace_id = %(workspace)s AND c.xid < h.xid
     ORDER BY c.xid DESC, c.id DESC LIMIT 1) n ON true

@@ -19,7 +19,7 @@ from state_admin.domain import config
 from state_admin.domain.access import Actor
 from state_admin.domain.scopes import ScopeKind
 
-from .fields import CurrentXid, RawJSON, Xid8
+from .fields import FeedXid, RawJSON, Xid8
 from .namespaces import Namespace, glob_regex
 from .stamps import ActorStamp
 
@@ -182,7 +182,7 @@ class EntryRevision(ActorStamp):
     at = models.DateTimeField(db_default=Now())
     # The transaction that wrote it, which decides whether a run could see it
     # (docs/adr/0009-what-a-run-knew.md).
-    xid = Xid8(null=True, db_default=CurrentXid(), editable=False)
+    xid = Xid8(null=True, db_default=FeedXid(), editable=False)
 
     objects = EntryRevisionQuerySet.as_manager()
 

@@ -101,9 +101,10 @@ def trail(source: str, namespace: str, call: str = "%({})s") -> str:
     return f"""
 , history AS (
     INSERT INTO entry_revisions (entry_id, version, operation, value, schema_version, size_bytes,
-        expires_at, pinned, run, actor_kind, actor_id, actor_name, reason, request_id, at)
+        expires_at, pinned, run, actor_kind, actor_id, actor_name, reason, request_id, at, xid)
     SELECT w.id, w.version, {operation}, w.value, w.schema_version, w.size_bytes,
-        w.expires_at, false, {run}, {kind}, {identity}, {name}, {reason}, {request_id}, w.updated_at
+        w.expires_at, false, {run}, {kind}, {identity}, {name}, {reason}, {request_id}, w.updated_at,
+        (SELECT feed_xid())
     FROM {source}
 ), change AS (
     INSERT INTO changes (workspace_id, kind, namespace, key, run, version, actor_name, xid)

@@ -43,6 +43,14 @@ class FeedRow(NamedTuple):
         return Position(self.xid, self.id)
 
 
+class Gap(NamedTuple):
+    """Positions that no change has: those after `last` with a clock below `base`. Changes that had
+    one were lost in a restore or failover (models/feed_eras.py)."""
+
+    last: Position
+    base: int
+
+
 class FeedEnd(NamedTuple):
     """The end of a workspace's feed: its newest final change, read at the database's time `at`.
 
@@ -53,6 +61,11 @@ class FeedEnd(NamedTuple):
     horizon: int
     at: datetime
     position: Position
+    gaps: tuple[Gap, ...] = ()
+
+    def lost(self, position: Position) -> bool:
+        """Whether a position was lost in a restore or failover: it is newer than what survived."""
+        return any(gap.last < position and position.xid < gap.base for gap in self.gaps)
 
 
 class FeedFilter(NamedTuple):
@@ -76,10 +89,13 @@ _NEWEST = """
     ORDER BY c.xid DESC, c.id DESC LIMIT 1
 """
 
+# The ranges of positions that were lost or skipped when an era began (models/feed_eras.py).
+GAPS = "ARRAY(SELECT ARRAY[last_xid, last_id, base] FROM feed_eras WHERE base > 0)"
+
 END = f"""
-SELECT w.id, h.xid::text::bigint, now(), n.xid::text::bigint, n.id
+SELECT w.id, h.xid::text::bigint, now(), n.xid::text::bigint, n.id, {GAPS}
 FROM unnest(%(workspaces)s::bigint[]) AS w(id)
-CROSS JOIN (SELECT pg_snapshot_xmin(pg_current_snapshot()) AS xid) h
+CROSS JOIN (SELECT feed_horizon() AS xid) h
 LEFT JOIN LATERAL ({_NEWEST}) n ON true
 """
 
@@ -92,7 +108,7 @@ LEFT JOIN LATERAL (
     SELECT {_COLUMNS} FROM changes c
     WHERE c.workspace_id = w.id
         AND (c.xid, c.id) > (w.xid::xid8, w.place)
-        AND c.xid < pg_snapshot_xmin(pg_current_snapshot())
+        AND c.xid < feed_horizon()
     ORDER BY c.xid, c.id
     LIMIT %(limit)s
 ) n ON true
@@ -126,7 +142,7 @@ FROM (
     SELECT * FROM changes c
     WHERE c.workspace_id = %(workspace)s
         AND (c.xid, c.id) < (%(before_xid)s::text::xid8, %(before_id)s)
-        AND c.xid < pg_snapshot_xmin(pg_current_snapshot())
+        AND c.xid < feed_horizon()
     ORDER BY c.xid DESC, c.id DESC
     LIMIT %(window)s
 ) c
@@ -146,7 +162,7 @@ _WINDOW_END = """
 SELECT c.xid::text::bigint, c.id FROM changes c
 WHERE c.workspace_id = %(workspace)s
     AND (c.xid, c.id) < (%(before_xid)s::text::xid8, %(before_id)s)
-    AND c.xid < pg_snapshot_xmin(pg_current_snapshot())
+    AND c.xid < feed_horizon()
 ORDER BY c.xid DESC, c.id DESC
 OFFSET %(window)s - 1 LIMIT 1
 """
@@ -162,8 +178,14 @@ def read_end(workspace_id: int) -> FeedEnd:
 
 def end_of(row: hot.Row) -> FeedEnd:
     """The end of the feed from a row of END."""
-    _, horizon, at, xid, identity = row
-    return FeedEnd(horizon, at, Position() if xid is None else Position(xid, identity))
+    _, horizon, at, xid, identity, gaps = row
+    position = Position() if xid is None else Position(xid, identity)
+    return FeedEnd(horizon, at, position, gaps_of(gaps))
+
+
+def gaps_of(rows: Sequence[Sequence[int]]) -> tuple[Gap, ...]:
+    """The gaps from the column GAPS."""
+    return tuple(Gap(Position(xid, identity), base) for xid, identity, base in rows)
 
 
 def read_page(

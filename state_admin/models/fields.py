@@ -62,23 +62,37 @@ class PgSnapshot(Field):
 
 
 class CurrentSnapshot(Func):
+    """As in migration 0001; replaced by FeedSnapshot."""
+
     template = "pg_current_snapshot()"
     output_field = PgSnapshot()
 
 
 class CurrentXid(Func):
-    function = "pg_current_xact_id"
-    template = "%(function)s()"
+    """The id of the current transaction, in this server."""
+
+    template = "pg_current_xact_id()"
     output_field = Xid8()
 
 
-class FeedClock(Func):
-    """The change feed's clock in the snapshot of the statement (models/changes.py). A statement
-    that waits for locks uses the SQL function feed_clock() instead, which is evaluated when it is
-    called."""
+class FeedXid(Func):
+    """The id of the current transaction, increasing across servers (models/feed_eras.py)."""
 
-    template = (
-        "greatest(pg_current_xact_id()::text::bigint,"
-        " pg_snapshot_xmax(pg_current_snapshot())::text::bigint - 1)::text::xid8"
-    )
+    template = "feed_xid()"
+    output_field = Xid8()
+
+
+class FeedSnapshot(Func):
+    """The snapshot of the statement, with ids as FeedXid has them."""
+
+    template = "feed_snapshot()"
+    output_field = PgSnapshot()
+
+
+class FeedClock(Func):
+    """The change feed's clock in the snapshot of the statement (models/changes.py), so that all rows of
+    a statement have the same. A statement that waits for locks uses the SQL function feed_clock()
+    instead, which is evaluated when it is called."""
+
+    template = "feed_statement_clock()"
     output_field = Xid8()

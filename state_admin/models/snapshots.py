@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Cast, Now
 
-from .fields import CurrentSnapshot, PgSnapshot, RawJSON
+from .fields import FeedSnapshot, PgSnapshot, RawJSON
 from .stamps import ActorStamp
 from .threads import Thread
 
@@ -47,7 +47,7 @@ class Revision(ActorStamp):
     dropped = models.BooleanField(default=False, db_default=False)
     at = models.DateTimeField(db_default=Now(), editable=False)
     # The shared state that its transaction could see (docs/adr/0009-what-a-run-knew.md).
-    seen = PgSnapshot(null=True, db_default=CurrentSnapshot(), editable=False)
+    seen = PgSnapshot(null=True, db_default=FeedSnapshot(), editable=False)
 
     class Meta:
         db_table = "revisions"

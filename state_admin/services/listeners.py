@@ -21,7 +21,7 @@ from state_admin.domain.access import Actor
 from state_admin.models import ApiToken
 from state_admin.streams.channel import Channel
 
-from .errors import NotFound, Problem, RateLimited, TooSlow, Unauthenticated, Unavailable
+from .errors import Gone, NotFound, Problem, RateLimited, TooSlow, Unauthenticated, Unavailable
 
 log = structlog.get_logger(__name__)
 
@@ -38,6 +38,11 @@ CLOSED: dict[str, Problem] = {
     "draining": Unavailable("the server is shutting down or restarting", hint=_RECONNECT),
     "unavailable": Unavailable("the database does not respond", hint=_RECONNECT),
     "unauthenticated": Unauthenticated("the token or session is no longer valid"),
+    "lost": Gone(
+        "changes that were sent have been lost",
+        hint="The database was restored, or lost its newest changes in a failover. Read the state, "
+        "then follow the feed from the current position.",
+    ),
     "deleted": NotFound("the thread was deleted"),
     "page": Unavailable("this server does not support open streams", hint=_RECONNECT),
 }

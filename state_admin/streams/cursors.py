@@ -27,6 +27,11 @@ class ExpiredCursor(Exception):
     """Changes after the cursor may have been deleted."""
 
 
+class LostCursor(ExpiredCursor):
+    """The cursor is newer than the database, which was restored or lost its newest changes in a
+    failover."""
+
+
 def seal(position: Position, at: datetime) -> str:
     """The cursor for `position`. `at`: the time of the change, or when the end of the feed was
     read."""
@@ -48,10 +53,11 @@ def unseal(cursor: str) -> tuple[Position, datetime]:
 
 
 def resume(cursor: str, end: FeedEnd, retention: timedelta) -> Position:
-    """The position from which a reader with this cursor continues. Raises BadCursor, or
-    ExpiredCursor if it would miss changes: too old, or from before the database was restored from a
-    backup."""
+    """The position from which a reader with this cursor continues. Raises BadCursor,
+    ExpiredCursor if it would miss changes, or LostCursor if its reader knows changes that were lost."""
     position, at = unseal(cursor)
-    if at < end.at - retention or position.xid >= end.horizon:
+    if at < end.at - retention:
         raise ExpiredCursor(cursor)
+    if position.xid >= end.horizon or end.lost(position):
+        raise LostCursor(cursor)
     return position

@@ -160,7 +160,8 @@ class Hub:
         """While there are subscribers: connect and follow the feed; after a failure reconnect, with
         increasing pauses.
 
-        The positions are kept when the connection is lost, so no change is missed or repeated.
+        The positions are kept when the connection is lost, so no change is missed or repeated. If
+        the database has lost changes that were already passed on, subscribers are closed ("lost").
         """
         failures = 0
         while self._feeds:
@@ -168,7 +169,7 @@ class Hub:
                 async with asyncio.timeout(_PATIENCE):
                     connection = await self._connect()
                 try:
-                    await self._poll(connection)
+                    await self._resume(connection)
                     if failures:
                         log.info("feed.reconnected", failures=failures)
                     failures = 0
@@ -194,6 +195,11 @@ class Hub:
             if not await self._poll(connection):
                 await asyncio.sleep(self._interval)
 
+    async def _resume(self, connection: Connection) -> None:
+        async with asyncio.timeout(_PATIENCE):
+            await self._find_ends(connection, list(self._feeds))
+            await self._read_news(connection)
+
     async def _poll(self, connection: Connection) -> bool:
         """Read new changes once. True if there may be more already."""
         async with asyncio.timeout(_PATIENCE):
@@ -206,12 +212,18 @@ class Hub:
         cursor = await connection.execute(feed_sql.END.encode(), {"workspaces": workspaces})
         for row in await cursor.fetchall():
             feed = self._feeds.get(row[0])
-            if feed is not None and not feed.ready.is_set():
-                end = feed_sql.end_of(row)
-                feed.position, feed.seen_at = end.position, end.at
+            if feed is None:
+                continue
+            end = feed_sql.end_of(row)
+            if end.lost(feed.position):
                 for listener in feed.listeners:
-                    listener.start = end.position
-                feed.ready.set()
+                    listener.close("lost")
+            elif feed.ready.is_set():
+                continue
+            feed.position, feed.seen_at = end.position, end.at
+            for listener in feed.listeners:
+                listener.start = end.position
+            feed.ready.set()
 
     async def _read_news(self, connection: Connection) -> bool:
         known = {key: feed for key, feed in self._feeds.items() if feed.ready.is_set()}

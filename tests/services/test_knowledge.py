@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from state_admin.contract import knowledge as contract
 from state_admin.models import Entry, EntryRevision, Revision, Run, RunRead, Thread, knowledge_sql
+from state_admin.models.feed_eras import begin_era
 from state_admin.services import entries, knowledge, threads
 from state_admin.services.errors import Invalid, NotFound, NotRegistered
 from state_admin.services.knowledge import Knowledge
@@ -40,6 +41,13 @@ def run(alice: Person) -> Person:
     return alice
 
 
+@pytest.fixture(params=["first era", "later era"])
+def era(request: pytest.FixtureRequest) -> None:
+    """The same with numbers that PostgreSQL did not assign."""
+    if request.param == "later era":
+        begin_era()
+
+
 def commit(person: Person, *reads: tuple[str, str, int], **fields: Any) -> int:
     made = builders.commit(
         person.actor, "r1", label="step", reads=[Read(*each) for each in reads], **fields
@@ -60,6 +68,7 @@ transactional = pytest.mark.django_db(transaction=True)
 
 
 @transactional
+@pytest.mark.usefixtures("era")
 def test_knowledge__later_writes__do_not_change_a_step(run: Person) -> None:
     put(run.actor, "notes", "global", "one")
     put(run.actor, "team", "thread::t1", "mine")
@@ -104,6 +113,7 @@ def test_knowledge__state__is_the_snapshot_of_that_revision(run: Person) -> None
 
 
 @transactional
+@pytest.mark.usefixtures("era")
 def test_knowledge__write_committed_after_the_step__was_not_visible(run: Person) -> None:
     """By the time of its transaction it precedes the step, but it was not visible."""
     put(run.actor, "notes", "global", "old")
@@ -132,6 +142,7 @@ def test_knowledge__write_committed_after_the_step__was_not_visible(run: Person)
 
 
 @transactional
+@pytest.mark.usefixtures("era")
 def test_knowledge__write_committed_while_the_step_waited__was_visible(run: Person) -> None:
     """By the time of its transaction the step came first, but the write was visible to it."""
     put(run.actor, "notes", "global", "old")
@@ -156,6 +167,7 @@ def _put_and_close(person: Person, value: Any) -> None:
 
 
 @transactional
+@pytest.mark.usefixtures("era")
 def test_race__writers_and_steps__equals_what_the_step_itself_read(
     run: Person,
 ) -> None:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import orjson
 import pytest
 
-from state_admin.models.feed_sql import FeedEnd, Position
+from state_admin.models.feed_sql import FeedEnd, Gap, Position
 from state_admin.streams import cursors
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -69,8 +69,36 @@ def test_resume__older_than_retention__is_expired() -> None:
         cursors.resume(old, END, WEEK)
 
 
-def test_resume__transaction_unknown_to_the_database__is_expired() -> None:
+def test_resume__transaction_unknown_to_the_database__is_lost() -> None:
     """A cursor from before a restore is in the future: without an error it would hide new
     changes."""
-    with pytest.raises(cursors.ExpiredCursor):
+    with pytest.raises(cursors.LostCursor):
         cursors.resume(cursors.seal(Position(1000, 1), NOW), END, WEEK)
+
+
+@pytest.mark.parametrize(
+    ("position", "is_lost"),
+    [
+        (Position(1, 1), False),
+        (Position(100, 7), False),  # the last that survived
+        (Position(100, 8), True),
+        (Position(101, 1), True),
+        (Position(499, 9), True),
+        (Position(500, 1), False),
+        (Position(700, 3), False),
+        (Position(700, 4), True),
+        (Position(899, 1), True),
+        (Position(900, 1), False),
+    ],
+)
+def test_resume__after_restores__refuses_what_did_not_survive(
+    position: Position, is_lost: bool
+) -> None:
+    end = END._replace(gaps=(Gap(Position(100, 7), 500), Gap(Position(700, 3), 900)))
+    cursor = cursors.seal(position, NOW)
+
+    if is_lost:
+        with pytest.raises(cursors.LostCursor):
+            cursors.resume(cursor, end, WEEK)
+    else:
+        assert cursors.resume(cursor, end, WEEK) == position

@@ -240,6 +240,36 @@ def test_hub__many_pages_after_an_outage__are_all_delivered(alice: Person) -> No
     run(scene())
 
 
+@pytest.mark.parametrize("lost", [True, False])
+def test_hub__new_era_after_reconnection__closes_those_who_got_lost_changes(
+    alice: Person, lost: bool
+) -> None:
+    async def scene() -> None:
+        opened: list[psycopg.AsyncConnection[Any]] = []
+
+        async def open_noted() -> psycopg.AsyncConnection[Any]:
+            opened.append(await open_hub())
+            return opened[-1]
+
+        hub, write = Hub(open_noted), await writer(alice)
+        async with hub.subscribe(alice.actor, EVERYTHING) as listener:
+            await write.change("a")
+            assert await keys_of(listener, 1) == ["a"]
+            if lost:
+                await write.connection.execute("DELETE FROM changes")
+            await write.connection.execute("SELECT begin_feed_era(false)")
+            await opened[0].close()
+            if lost:
+                assert await listener.take(10) == []
+                assert listener.closed == "lost"
+            else:
+                await write.change("b")
+                assert await keys_of(listener, 1) == ["b"]
+        await close(write)
+
+    run(scene())
+
+
 def test_hub__no_subscribers__closes_its_connection(alice: Person) -> None:
     async def scene() -> None:
         hub, write = Hub(open_hub, linger=0.0), await writer(alice)

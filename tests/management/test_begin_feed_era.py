@@ -1,0 +1,75 @@
+"""The command `begin_feed_era`, beside running writers."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+from django.db import connection, transaction
+
+from state_admin.models import FeedEra, feed_sql
+from state_admin.models.feed_sql import FeedFilter, Position
+from state_admin.streams import cursors
+from tests.builders import Person, make_namespace, put
+from tests.project.running import wait_for
+from tests.services.racing import holds_up
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WEEK = timedelta(days=7)
+
+
+def begin_feed_era() -> str:
+    output = StringIO()
+    try:
+        call_command("begin_feed_era", stdout=output)
+    finally:
+        connection.close()
+    return output.getvalue()
+
+
+def keys_after(person: Person, position: Position) -> list[str]:
+    end = feed_sql.read_end(person.workspace.pk)
+    rows = feed_sql.read_page(
+        person.actor, after=position, until=end.position, filters=FeedFilter(), limit=100
+    )
+    return [row.key for row in rows]
+
+
+def test_begin_feed_era__cursors__expire_after_the_newest_change(alice: Person) -> None:
+    make_namespace(alice.actor, "notes")
+    put(alice.actor, "notes", "a", 1)
+    last = feed_sql.read_end(alice.workspace.pk).position
+
+    output = begin_feed_era()
+
+    era = FeedEra.objects.latest("id")
+    assert output == f"The clock of the change feed continues at {era.base:,}.\n"
+    put(alice.actor, "notes", "b", 1)
+    end = feed_sql.read_end(alice.workspace.pk)
+    assert cursors.resume(cursors.seal(last, end.at), end, WEEK) == last
+    assert keys_after(alice, last) == ["b"]
+    for lost in (last._replace(id=last.id + 1), Position(last.xid + 1, 1)):
+        with pytest.raises(cursors.LostCursor):
+            cursors.resume(cursors.seal(lost, end.at), end, WEEK)
+
+
+def test_begin_feed_era__open_transaction__is_waited_for_and_its_change_is_read(
+    alice: Person,
+) -> None:
+    """Otherwise a reader with the new horizon would pass the change before it is committed."""
+    make_namespace(alice.actor, "notes")
+    before = feed_sql.read_end(alice.workspace.pk).position
+    waiting = threading.Thread(target=begin_feed_era)
+    with transaction.atomic():
+        put(alice.actor, "notes", "open", 1)
+        waiting.start()
+        wait_for(holds_up, "the command waits")
+    waiting.join()
+
+    assert FeedEra.objects.latest("id").base > before.xid
+    put(alice.actor, "notes", "after", 1)
+    assert keys_after(alice, before) == ["open", "after"]

@@ -25,17 +25,19 @@ _PLANNED_AT_ONCE = 5_000
 
 
 def show(request: Request, thread: Thread) -> dict[str, Any]:
-    """The context of the tab. A request that polls the jobs computes no plan."""
+    """The context of the tab. While a job is unfinished, a live update has only the jobs, and no
+    plan; then it has the whole tab, since the summary and the plan have changed too."""
     jobs = list(
         Compaction.objects.filter(thread=thread).select_related("summary").order_by("-pk")[:_JOBS]
     )
     summary = active_summary(thread)
+    busy = any(job.status in UNFINISHED for job in jobs)
     context: dict[str, Any] = {
         "jobs": [(job, can_do(request, job, summary)) for job in jobs],
-        "busy": any(job.status in UNFINISHED for job in jobs),
         "current_url": thread_url(thread.public_id, tab="compactions"),
+        "whole": target_id(request) == "thread-jobs" and not busy,
     }
-    if target_id(request) == "thread-jobs":
+    if target_id(request) == "thread-jobs" and busy:
         return context
     standing = next((job for job in jobs if summary and job.summary_id == summary.pk), None)
     length = thread.message_count - (summary.folds_to or 0 if summary else 0)

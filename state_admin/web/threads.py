@@ -200,9 +200,12 @@ def thread_detail(request: Request, thread_id: str) -> HttpResponse:
     if wants_part(request) and target == "thread-now":
         return render(request, "threads/detail.html", context, part=target)
     context |= tab.show(request, thread)
-    if target in tab.parts:
+    if target in tab.parts and not context.get("whole"):
         return render(request, f"threads/_{name}.html", context, part=target)
-    return render(request, "threads/detail.html", context, part="thread")
+    response = render(request, "threads/detail.html", context, part="thread")
+    if target in tab.parts:
+        response["HX-Retarget"], response["HX-Reswap"] = "#thread", "outerMorph"
+    return response
 
 
 def _header(request: Request, thread: Thread, tab: str) -> dict[str, Any]:

@@ -80,6 +80,12 @@ let word = ""; // to be spoken next
 let waiting = 0; // changes that the page does not show yet
 /** @type {Set<string>} ids of regions */
 const stale = new Set();
+/** The newest changes and when they came: an answer that was asked for before may lack them.
+ * @type {{at: number, change: Change}[]} */
+const recent = [];
+const MOST_RECENT = 200;
+/** When each request began, by its htmx context. @type {WeakMap<object, number>} */
+const began = new WeakMap();
 /** @type {Record<string, number>} */
 const timers = {};
 
@@ -278,6 +284,8 @@ function refresh(id) {
 
 /** @param {Change} change */
 function take(change) {
+  recent.push({ at: Date.now(), change });
+  if (recent.length > MOST_RECENT) recent.shift();
   const waits = regions().filter((region) => concerns(region, change) && outdate(region));
   if (waits.length) {
     waiting += 1;
@@ -326,6 +334,7 @@ const isLive = (ctx) => ["live", "every"].includes(ctx.sourceEvent?.type);
 
 document.addEventListener("htmx:before:request", (event) => {
   const { ctx } = event.detail;
+  began.set(ctx, Date.now());
   if (ctx.sourceEvent?.type === "every" && (paused || document.hidden)) event.preventDefault();
   else if (isWrite(ctx)) ownUntil = Date.now() + LONGEST_WRITE;
 });
@@ -340,11 +349,19 @@ document.addEventListener("htmx:before:swap", (event) => {
   if (isLive(ctx) && ctx.response.status >= 400) event.preventDefault();
 });
 document.addEventListener("htmx:after:swap", (event) => {
-  const { target } = event.detail.ctx;
+  const { ctx } = event.detail;
+  // A selector, where the answer has chosen the target.
+  const target = typeof ctx.target === "string" ? document.querySelector(ctx.target) : ctx.target;
   if (!(target instanceof HTMLElement)) return;
   for (const id of stale) {
     const region = document.getElementById(id);
     if (!region || target.id === id || target.contains(region)) stale.delete(id);
+  }
+  const at = began.get(ctx) ?? Date.now();
+  const missed = recent.filter((each) => each.at >= at).map((each) => each.change);
+  const swapped = document.getElementById(target.id) ?? target;
+  for (const region of regions().filter((each) => swapped.contains(each))) {
+    if (missed.some((change) => concerns(region, change))) outdate(region);
   }
   if (!stale.size) waiting = 0;
   showNews();

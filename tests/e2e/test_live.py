@@ -10,16 +10,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Request, Route, expect
 
 from state_admin.domain.access import Role
-from state_admin.models import UserSession
+from state_admin.models import Compaction, UserSession
+from state_admin.services.compaction_jobs import run_compaction
+from state_admin.services.compactions import undo_compaction
 from state_admin.services.dispatches import enqueue_dispatch
 from state_admin.services.runs import RunChange, change_run
 from state_admin.services.tickets import decide_ticket
 from tests.builders import (
     Person,
     append,
+    conversation,
     make_namespace,
     make_person,
     make_run,
@@ -269,6 +272,59 @@ def test_own_write__in_this_tab__is_shown_immediately(page: Page, erin: Person) 
     expect(page.locator("#mailbox tbody")).to_contain_text("Cancelled")
     expect(waiting).to_be_empty()  # the change has arrived
     expect(page.locator("#updates")).to_be_hidden()
+
+
+def test_compaction__finished__shows_its_summary_and_no_finished_plan(
+    page: Page, erin: Person
+) -> None:
+    make_thread(erin.actor, "t1")
+    append(erin.actor, "t1", *conversation(8))
+    visit(page, "/threads/t1?tab=compactions")
+    plan = page.get_by_role("region", name="Compaction preview")
+    expect(plan).to_contain_text("Summarizes messages 1 to")
+    page.get_by_role("button", name="Compact now").click()
+    jobs = page.locator("#thread-jobs tbody tr")
+    expect(jobs).to_contain_text("queued")
+    run_compaction(Compaction.objects.get().public_id)
+    expect(jobs).to_contain_text("done")
+    expect(page.get_by_role("region", name="Text of the summary")).to_be_visible()
+    expect(plan).not_to_contain_text("Summarizes messages 1 to")
+    undo = page.get_by_role("link", name="Undo…")
+    undo_compaction(actor=erin.actor, compaction_id=Compaction.objects.get().public_id)
+    expect(jobs).to_contain_text("undone")
+    expect(undo).to_have_count(0)
+    expect(plan).to_contain_text("Summarizes messages 1 to")
+
+
+def test_compaction__finished_before_its_page_arrives__is_shown_as_finished(
+    page: Page, erin: Person
+) -> None:
+    make_thread(erin.actor, "t1")
+    append(erin.actor, "t1", *conversation(8))
+    visit(page, "/threads/t1?tab=compactions")
+    unfinished = page.locator('[data-go="c"] .count')
+    late: list[Request] = []
+
+    def finish_first(route: Route) -> None:
+        if late:
+            route.continue_()
+            return
+        late.append(route.request)
+        answer = route.fetch()
+        expect(unfinished).to_have_text("1")
+        run_compaction(Compaction.objects.get().public_id)
+        expect(unfinished).to_be_empty()  # the change has arrived, the page has not
+        route.fulfill(response=answer, body=answer.text() + "<!-- late -->")
+
+    page.route("**/threads/t1?tab=compactions", finish_first)
+    page.evaluate(
+        """() => document.addEventListener("htmx:after:swap", ({ detail: { ctx } }) => {
+            if (ctx.text?.includes("<!-- late -->")) window.late = true;
+        })"""
+    )
+    page.get_by_role("button", name="Compact now").click()
+    page.wait_for_function("() => window.late")
+    expect(page.locator("#thread-jobs tbody tr")).to_contain_text("done")
 
 
 def test_own_write__slow__is_not_announced_to_its_author(page: Page, erin: Person) -> None:

@@ -129,7 +129,7 @@ def submit_forms(context: BrowserContext, errors: Errors, paths: Sequence[str]) 
             opener.evaluate(SUBMIT)
             page.wait_for_function("() => !window.pending")
             page.wait_for_load_state()
-            page.wait_for_function("true")  # errors until now have arrived
+            page.wait_for_function("() => true")  # errors until now have arrived
             found += [f"{form} on {path}: {error}" for error in errors.found]
             errors.found.clear()
     page.close()

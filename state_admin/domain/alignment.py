@@ -23,7 +23,21 @@ IDENTITY_KEYS: Final = ("id", "key", "name")
 # similar items are compared one by one.
 MAX_EQUAL: Final = 100_000_000
 MAX_SIMILAR: Final = 256
+_EQUAL_COST: Final = 1  # nanoseconds for each of the product
+_SIMILAR_COST: Final = 3_000
 _LONGEST: Final = 1_000  # characters of a string whose words are compared
+
+
+class Effort:
+    """How long the searches of many alignments may take together, in estimated nanoseconds."""
+
+    def __init__(self, nanoseconds: int) -> None:
+        self._left = nanoseconds
+
+    def take(self, nanoseconds: int) -> bool:
+        """Whether a search may start that takes so long."""
+        self._left -= nanoseconds
+        return self._left >= 0
 
 
 def identity_key(*arrays: list[JSON]) -> str | None:
@@ -43,7 +57,9 @@ def _is_unique(key: str, array: list[JSON]) -> bool:
     return len(seen) == len(array)
 
 
-def align(before: list[JSON], after: list[JSON], key: str | None) -> list[int | None]:
+def align(
+    before: list[JSON], after: list[JSON], key: str | None, effort: Effort | None = None
+) -> list[int | None]:
     """For each item of `after`, the index of the item of `before` that it was; None if it is new.
 
     With an `identity_key`, items correspond if they have the same key, in any order. Without one,
@@ -52,19 +68,25 @@ def align(before: list[JSON], after: list[JSON], key: str | None) -> list[int | 
     then left by position, if both sides have the same number of items or an item is neither an
     array nor an object.
 
-    Takes linear time if `after` differs at one place. Beyond MAX_EQUAL and MAX_SIMILAR, equal or
-    similar items are not searched between the equal beginning and the equal end.
+    Takes linear time if `after` differs at one place. Beyond MAX_EQUAL, MAX_SIMILAR and `effort`,
+    equal or similar items are not searched between those that correspond already.
     """
     if key is not None:
         places = {identity(item[key]): place for place, item in enumerate(before)}
         return [places.get(identity(item[key])) for item in after]
     pairs = _equal_ends(before, after)
-    searches: tuple[_Search, ...] = (_equal, _similar, _by_position)
-    for search in searches:
-        gaps = list(_gaps(pairs, len(before), len(after)))
-        for old, new in gaps:
-            pairs.extend(search(before, after, old, new))
+    searches: tuple[tuple[_Search, int, int], ...] = (
+        (_equal, MAX_EQUAL, _EQUAL_COST),
+        (_similar, MAX_SIMILAR, _SIMILAR_COST),
+    )
+    for search, most, cost in searches:
+        for old, new in list(_gaps(pairs, len(before), len(after))):
+            size = len(old) * len(new)
+            if 1 < size <= most and (effort is None or effort.take(size * cost)):
+                pairs.extend(search(before, after, old, new))
         pairs.sort()
+    for old, new in list(_gaps(pairs, len(before), len(after))):
+        pairs.extend(_by_position(before, after, old, new))
     origins: list[int | None] = [None] * len(after)
     for place, index in pairs:
         origins[index] = place
@@ -117,50 +139,48 @@ def _equal(before: list[JSON], after: list[JSON], old: range, new: range) -> Ite
     A row has a bit for each old item. It is 0 where the common subsequence with the new items so
     far becomes longer by this old item.
     """
-    if len(old) * len(new) in range(2, MAX_EQUAL + 1):  # a single pair is not equal: see the ends
-        places: dict[Hashable, int] = {}
-        for bit, place in enumerate(old):
-            item = identity(before[place])
-            places[item] = places.get(item, 0) | 1 << bit
-        every = (1 << len(old)) - 1
-        row = every
-        rows = []
-        for index in new:
-            found = row & places.get(identity(after[index]), 0)
-            row = ((row + found) | (row - found)) & every
-            rows.append(row)
-        x, y = len(old) - 1, len(new) - 1
-        while x >= 0 and y >= 0:
-            if rows[y] >> x & 1:
-                x -= 1
-            elif y and not rows[y - 1] >> x & 1:
-                y -= 1
-            else:
-                yield old[x], new[y]
-                x, y = x - 1, y - 1
+    places: dict[Hashable, int] = {}
+    for bit, place in enumerate(old):
+        item = identity(before[place])
+        places[item] = places.get(item, 0) | 1 << bit
+    every = (1 << len(old)) - 1
+    row = every
+    rows = []
+    for index in new:
+        found = row & places.get(identity(after[index]), 0)
+        row = ((row + found) | (row - found)) & every
+        rows.append(row)
+    x, y = len(old) - 1, len(new) - 1
+    while x >= 0 and y >= 0:
+        if rows[y] >> x & 1:
+            x -= 1
+        elif y and not rows[y - 1] >> x & 1:
+            y -= 1
+        else:
+            yield old[x], new[y]
+            x, y = x - 1, y - 1
 
 
 def _similar(before: list[JSON], after: list[JSON], old: range, new: range) -> Iterator[Pair]:
     """The pairs in order with the highest sum of similarities."""
-    if len(old) * len(new) in range(2, MAX_SIMILAR + 1):
-        ours = [_parts(before[place]) for place in old]
-        others = [_parts(after[index]) for index in new]
-        scores = [[_similarity(a, b) for b in others] for a in ours]
-        best = [[0.0] * (len(new) + 1) for _ in range(len(old) + 1)]
-        for x in reversed(range(len(old))):
-            for y in reversed(range(len(new))):
-                score = scores[x][y]
-                paired = best[x + 1][y + 1] + score if score else 0.0
-                best[x][y] = max(paired, best[x + 1][y], best[x][y + 1])
-        x = y = 0
-        while x < len(old) and y < len(new):
-            if scores[x][y] and best[x][y] == best[x + 1][y + 1] + scores[x][y]:
-                yield old[x], new[y]
-                x, y = x + 1, y + 1
-            elif best[x][y] == best[x + 1][y]:
-                x += 1
-            else:
-                y += 1
+    ours = [_parts(before[place]) for place in old]
+    others = [_parts(after[index]) for index in new]
+    scores = [[_similarity(a, b) for b in others] for a in ours]
+    best = [[0.0] * (len(new) + 1) for _ in range(len(old) + 1)]
+    for x in reversed(range(len(old))):
+        for y in reversed(range(len(new))):
+            score = scores[x][y]
+            paired = best[x + 1][y + 1] + score if score else 0.0
+            best[x][y] = max(paired, best[x + 1][y], best[x][y + 1])
+    x = y = 0
+    while x < len(old) and y < len(new):
+        if scores[x][y] and best[x][y] == best[x + 1][y + 1] + scores[x][y]:
+            yield old[x], new[y]
+            x, y = x + 1, y + 1
+        elif best[x][y] == best[x + 1][y]:
+            x += 1
+        else:
+            y += 1
 
 
 def _by_position(before: list[JSON], after: list[JSON], old: range, new: range) -> Iterator[Pair]:

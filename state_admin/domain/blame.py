@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
-from state_admin.domain.alignment import align, identity_key
+from state_admin.domain.alignment import Effort, align, identity_key
 from state_admin.domain.values import JSON, pointer_of, same
 
 V = TypeVar("V")
+
+# For all versions together. Beyond it, items of arrays are followed by position, except at the
+# equal beginning and end of an array.
+MAX_EFFORT: Final = 5_000_000_000
 
 
 @dataclass(frozen=True)
@@ -37,10 +41,11 @@ def attribute(history: Iterable[tuple[V, JSON, bool]]) -> list[BlamedPointer[V]]
         return []
     version, value, _ = newest
     tree: _Node[V] = _Node("", value)
+    effort = Effort(MAX_EFFORT)
     for older, before, existed in versions:
         if not existed:
             break
-        tree.attribute_to(version, value, before)
+        tree.attribute_to(version, value, before, effort)
         if tree.is_attributed:
             break
         version, value = older, before
@@ -65,11 +70,11 @@ class _Node(Generic[V]):
             return self.version is not None
         return all(child.is_attributed for child in self.children)
 
-    def attribute_to(self, version: V, after: JSON, before: JSON) -> None:
+    def attribute_to(self, version: V, after: JSON, before: JSON, effort: Effort) -> None:
         """Attribute to `version`, in which this node is `after`, what changed since `before`."""
         if self.is_attributed or same(after, before):
             return
-        origins = _origins(after, before)
+        origins = _origins(after, before, effort)
         if origins is None:
             self.attribute_all(version)
             return
@@ -88,7 +93,7 @@ class _Node(Generic[V]):
         self.places = {}
         for name, child in places.items():
             if name in origins:
-                child.attribute_to(version, after[name], before[origins[name]])
+                child.attribute_to(version, after[name], before[origins[name]], effort)
                 self.places[origins[name]] = child
             else:
                 child.attribute_all(version)
@@ -106,12 +111,12 @@ class _Node(Generic[V]):
             yield from child.lines(self.version)
 
 
-def _origins(after: JSON, before: JSON) -> dict[str | int, str | int] | None:
+def _origins(after: JSON, before: JSON, effort: Effort) -> dict[str | int, str | int] | None:
     """The names or indexes of members of `after` that `before` has too, and those there. None if
     they are not two objects or two arrays."""
     if isinstance(after, dict) and isinstance(before, dict):
         return {name: name for name in after if name in before}
     if isinstance(after, list) and isinstance(before, list):
-        found = align(before, after, identity_key(before, after))
+        found = align(before, after, identity_key(before, after), effort)
         return {index: origin for index, origin in enumerate(found) if origin is not None}
     return None

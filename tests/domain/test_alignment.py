@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from state_admin.domain import alignment
-from state_admin.domain.alignment import align, identity_key, in_order
+from state_admin.domain.alignment import Effort, align, identity_key, in_order
 from state_admin.domain.values import same
 from tests.domain import strategies
 
@@ -101,6 +101,12 @@ def test_align__beyond_the_limits__corresponds_by_position(monkeypatch: pytest.M
     assert align([0, 1, 2, 3, 9], [0, 2, 3, 1, 9], None) == [0, 1, 2, 3, 4]
     assert align([{}, {"a": 1}], [{"b": 1}, {"a": 1}, {"c": 1}, {}, {}], None) == [None] * 5
     assert align(["a b", "c d"], ["x", "a b c"], None) == [0, 1]
+
+
+def test_align__without_effort_left__corresponds_by_position() -> None:
+    effort = Effort(20)
+    assert align([0, 1, 2, 3], [1, 0, 2, 9], None, effort) == [None, 0, 2, 3]
+    assert align([0, 1, 2, 3], [1, 0, 2, 9], None, effort) == [0, 1, 2, 3]
 
 
 def increasing(origins: list[int]) -> int:

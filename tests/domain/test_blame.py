@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -135,6 +136,14 @@ def test_blame__edit_beside_an_insert__names_the_member_alone() -> None:
     first = {"title": "book a hotel", "done": False}
     after = [{"title": "pay", "done": False}, {**first, "done": True}]
     assert blame([first], after) == {"": 2, "/1": 1, "/1/done": 2}
+
+
+def test_blame__beyond_the_effort__compares_by_position(monkeypatch: pytest.MonkeyPatch) -> None:
+    versions = ([1, 2, 3], [0, 1, 5, 3])
+    assert blame(*versions) == {"": 2, "/1": 1, "/3": 1}
+    monkeypatch.setattr("state_admin.domain.blame.MAX_EFFORT", 0)
+    assert blame(*versions) == {"": 2, "/3": 1}
+    assert blame([1, 2], [0, 1, 2]) == {"": 2, "/1": 1, "/2": 1}
 
 
 def test_blame__item_with_an_id__is_followed_when_it_moves() -> None:

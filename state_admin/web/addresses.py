@@ -64,7 +64,7 @@ def run_action_url(action: str, run_id: str, **query: Query) -> str:
 
 
 def ticket_url(ticket_id: str) -> str:
-    """The page on which a ticket is decided: `/ticket/<id>`."""
+    """The page of a ticket, where it is decided: `/ticket/<id>`."""
     return _id_url("ticket", ticket_id, {})
 
 

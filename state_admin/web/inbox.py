@@ -1,4 +1,4 @@
-"""The inbox: all pending tickets, oldest first, and their decision."""
+"""The inbox: all pending tickets, oldest first; the page of one ticket; and the decision."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.urls import path, reverse
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from state_admin.contract import tickets as contract
+from state_admin.domain import values
 from state_admin.domain.access import Role
 from state_admin.domain.values import Raw
-from state_admin.models import Ticket
+from state_admin.models import Ticket, TicketStatus
 from state_admin.services.errors import Conflict, Invalid
 from state_admin.services.runs import find_run
 from state_admin.services.tickets import decide_ticket, find_ticket
 
 from . import paging, snippets
 from .actors import page
-from .addresses import run_url, with_query
+from .addresses import run_url, ticket_url, with_query
 from .htmx import Request, render, see_other, target_id, toast, wants_part
 from .id_address import id_page, id_path
 from .lists import list_paths
@@ -77,6 +78,8 @@ def _context(request: Request) -> dict[str, Any]:
         "tool": paging.text(request, "tool"),
         "agent": paging.text(request, "agent"),
         "root": reverse("web:inbox"),
+        # A decision returns to the same filters.
+        "filter_query": _url(request).removeprefix(reverse("web:inbox")),
         "json_url": _url(request, "web:inbox-json"),
         "current_url": current_url,
         "pager": {"first": _url(request) if after else "", "next": next_url},
@@ -108,12 +111,15 @@ def _count_updates(request: Request) -> dict[str, Any]:
     }
 
 
-@require_POST
-@id_page(role=Role.EDITOR)
-def decide(request: Request, ticket_id: str) -> HttpResponse:
-    """Approve a ticket with an answer, or refuse it. After invalid input or a lost race, the page
-    that posted (inbox or run) is rendered again."""
+@require_http_methods(["GET", "HEAD", "POST"])
+@id_page()
+def ticket_detail(request: Request, ticket_id: str) -> HttpResponse:
+    """GET shows a ticket. POST approves it with an answer, or refuses it. After invalid input or a
+    lost race, the page that posted (inbox, ticket or run) is rendered again."""
     ticket = find_ticket(request.actor, ticket_id)
+    if request.method != "POST":
+        context = _ticket_context(request, ticket)
+        return render(request, "tickets/detail.html", context, part="ticket")
     action = request.POST.get("action") or "resume"
     try:
         decide_ticket(
@@ -126,16 +132,26 @@ def decide(request: Request, ticket_id: str) -> HttpResponse:
     except Invalid as refused:
         return _render_again(request, ticket, refused)
     except Conflict as late:
-        return _render_again(request, ticket, lost=late)
+        return _render_again(request, find_ticket(request.actor, ticket_id), lost=late)
     called = ticket.tool_name or ticket_id
     toast(request, f"Approved: {called}" if action == "resume" else f"Refused: {called}")
-    if _is_from_inbox(request):
-        return see_other(request, reverse("web:inbox"), part="inbox")
+    origin = request.POST.get("from")
+    if origin == "inbox":
+        return see_other(request, _url(request), part="inbox")
+    if origin == "ticket":
+        return see_other(request, ticket_url(ticket_id), part="ticket")
     return see_other(request, run_url(ticket.run.public_id), part="run")
 
 
-def _is_from_inbox(request: Request) -> bool:
-    return request.POST.get("from") == "inbox"
+def _ticket_context(request: Request, ticket: Ticket) -> dict[str, Any]:
+    pending = ticket.status == TicketStatus.PENDING
+    return {
+        "ticket": ticket,
+        "questions": [question_of(ticket)] if pending else [],
+        "args": values.load(ticket.arguments or "null"),
+        "payload": values.load(ticket.payload) if ticket.payload else None,
+        "can_act": request.actor.may(Role.EDITOR),
+    }
 
 
 def _render_again(
@@ -143,8 +159,11 @@ def _render_again(
 ) -> HttpResponse:
     """The page that posted, with the errors at their fields; or, after a lost race, with a notice
     of who decided, and without the form."""
-    if _is_from_inbox(request):
+    origin = request.POST.get("from")
+    if origin == "inbox":
         template, part, context = "inbox/list.html", "inbox", _context(request)
+    elif origin == "ticket":
+        template, part, context = "tickets/detail.html", "ticket", _ticket_context(request, ticket)
     else:
         template, part = "runs/detail.html", "run"
         context = run_context(request, find_run(request.actor, ticket.run.public_id))
@@ -161,5 +180,5 @@ def _render_again(
 urlpatterns = [
     path("inbox", inbox, name="inbox"),
     *list_paths("inbox", "inbox", _items),
-    id_path("ticket", decide, "ticket-decide"),
+    id_path("ticket", ticket_detail, "ticket-detail"),
 ]

@@ -37,7 +37,7 @@ from state_admin.templatetags import ui
 from state_admin.templatetags.charts import Trend
 
 from .actors import page
-from .addresses import namespace_url, run_url, with_query
+from .addresses import namespace_url, run_url, ticket_url, with_query
 from .changes import describe_change
 from .health import broker_health, database_health, worker_state
 from .htmx import Request, render, target_id
@@ -285,7 +285,7 @@ def _tickets(actor: Actor) -> list[AttentionItem]:
             "waits for a decision",
             ticket.tool_name or ticket.public_id,
             ticket.reason or f"run {ticket.run.public_id} waits for it",
-            with_query(reverse("web:inbox"), tool=ticket.tool_name),
+            ticket_url(ticket.public_id),
             ticket.created_at,
         )
         for ticket in tickets[:_EACH]

@@ -166,6 +166,7 @@ EXPLAINED_BY: Final = {
     "threads": "concepts/threads-and-runs",
     "runs": "guides/runs",
     "inbox": "concepts/people-and-workers#ticket-and-decision",
+    "ticket": "concepts/people-and-workers#ticket-and-decision",
     "mailbox": "guides/mailbox",
     "compactions": "guides/compaction",
     "policies": "guides/compaction#policies",

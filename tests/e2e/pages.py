@@ -126,6 +126,7 @@ PAGES = [
     "/run/cancel/r1",
     "/inbox",
     "/inbox?tool=nothing",
+    "/ticket/tk1",
     "/mailbox",
     "/mailbox?status=DeadLetter",
     "/mailbox/replay",

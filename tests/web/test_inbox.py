@@ -109,6 +109,41 @@ def test_form__filled_in__resumes_with_the_answer_and_stays_in_the_inbox(
     assert Ticket.objects.get().payload == given
 
 
+def test_form__filtered_inbox__returns_to_the_same_filters(admin: Client, alice: Person) -> None:
+    ask(alice, refund(1), refund(2, tool_name="other"))
+    shown = page(admin, "/inbox?tool=issue_refund&agent=helper")
+    query = "?tool=issue_refund&amp;agent=helper"
+    assert f'action="/ticket/k1{query}" hx-post="/ticket/k1{query}"' in shown
+    url = "/ticket/k1?tool=issue_refund&agent=helper"
+    wrong = admin.post(url, FORM | GOOD | {"answer/approved": ""})
+    assert 'value="issue_refund"' in wrong.content.decode()
+    assert wrong.content.decode().count("data-ticket>") == 1
+    assert admin.post(url, FORM | GOOD)["Location"] == "/inbox?tool=issue_refund&agent=helper"
+
+
+def test_ticket__opened_from_the_overview__is_decided_on_its_page(
+    admin: Client, viewer: Client, alice: Person
+) -> None:
+    ask(alice, refund(1), refund(2))
+    assert 'href="/ticket/k2"' in page(admin, "/")
+    shown = page(admin, "/ticket/k2")
+    assert shown.count("data-ticket>") == 1
+    assert 'href="/runs/r1"' in shown
+    assert "Only editors and admins can decide" in page(viewer, "/ticket/k2")
+    sent = FORM | GOOD | {"from": "ticket"}
+    assert viewer.post("/ticket/k2", sent).status_code == 403
+    wrong = admin.post("/ticket/k2", sent | {"answer/approved": ""})
+    assert (wrong.status_code, b"A value is required" in wrong.content) == (422, True)
+    assert admin.post("/ticket/k2", sent)["Location"] == "/ticket/k2"
+    decided = page(viewer, "/ticket/k2")
+    assert "by alice" in decided
+    assert "DE1" in decided
+    assert "data-ticket>" not in decided
+    late = admin.post("/ticket/k2", sent)
+    assert (late.status_code, b"already decided" in late.content) == (409, True)
+    assert admin.get("/ticket/none").status_code == 404
+
+
 def test_form__enter_without_a_button__approves(admin: Client, alice: Person) -> None:
     ask(alice, refund())
     admin.post("/ticket/k1", {"from": "inbox"} | GOOD)

@@ -6,22 +6,19 @@ from __future__ import annotations
 import asyncio
 import random
 import uuid
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from commonhold import Commonhold, NotFound
-from commonhold.calls import Call
 from commonhold.langgraph import CommonholdSaver
 from langchain_core.messages import HumanMessage
-from langgraph.checkpoint.base import CheckpointTuple, empty_checkpoint
 from langgraph.checkpoint.base.id import uuid6
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.serde.types import ERROR, INTERRUPT, RESUME
+from savers import config, counted, put, told, values_of
 
 ODD_VALUES = [
     None,
@@ -52,51 +49,6 @@ ODD_VALUES = [
     uuid.UUID(int=5),
     list(range(20_000)),
 ]
-
-
-def config(thread: str, ns: str = "", checkpoint_id: str | None = None) -> Any:
-    wanted = {"thread_id": thread, "checkpoint_ns": ns}
-    return {"configurable": wanted | ({"checkpoint_id": checkpoint_id} if checkpoint_id else {})}
-
-
-def put(
-    saver: Any,
-    at: Any,
-    values: dict[str, Any],
-    *,
-    versions: dict[str, Any] | None = None,
-    fresh: dict[str, Any] | None = None,
-    checkpoint_id: str | None = None,
-    **metadata: Any,
-) -> Any:
-    versions = versions if versions is not None else dict.fromkeys(values, "1")
-    checkpoint = {
-        **empty_checkpoint(),
-        "id": checkpoint_id or str(uuid6()),
-        "ts": "2020-01-01T00:00:00+00:00",
-        "channel_values": values,
-        "channel_versions": versions,
-    }
-    about = {"source": "loop", "step": 0, "parents": {}, **metadata}
-    return saver.put(at, checkpoint, about, versions if fresh is None else fresh)
-
-
-def values_of(saver: Any, at: Any) -> Any:
-    return saver.get_tuple(at).checkpoint["channel_values"]
-
-
-@contextmanager
-def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Call[Any]]]:
-    calls: list[Call[Any]] = []
-    send = Commonhold.send
-
-    def count(self: Commonhold, call: Call[Any]) -> Any:
-        calls.append(call)
-        return send(self, call)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Commonhold, "send", count)
-        yield calls
 
 
 # Values ------------------------------------------------------------------------------------------
@@ -136,17 +88,23 @@ def test_value__of_ten_megabytes__lies_in_parts_and_goes_with_them(
 def test_plain_json__in_commonhold__is_readable(
     saver: CommonholdSaver, state: Commonhold, namespace: str, thread: str
 ) -> None:
-    at = put(saver, config(thread), {"trip": {"city": "Lisbon"}, "turn": 3}, step=7)
+    notes = {"note": "n" * 300}
+    at = put(saver, config(thread), {"trip": {"city": "Lisbon"}, "turn": 3, "notes": notes}, step=7)
     saver.put_writes(at, [("trip", {"city": "Porto"})], "task")
-    rows = {e.key: e.value for e in state.list(f"{namespace}.checkpoints", values=True)}
     name = at["configurable"]["checkpoint_id"]
-    head = rows[f"{thread}//{name}/checkpoint"]
-    assert head["metadata"]["step"] == 7
-    assert head["values"] == {"turn": 3}
-    assert head["channels"] == {"trip": "1"}
-    assert rows[f"{thread}//{name}/write/task/0"]["value"] == {"json": {"city": "Porto"}}
+    head, written = state.list(f"{namespace}.checkpoints", values=True)
+    assert head.key == f"{thread}//{name}/checkpoint"
+    assert head.value["metadata"]["step"] == 7
+    assert head.value["values"] == {"trip": {"city": "Lisbon"}, "turn": 3}
+    assert head.value["channels"] == {"notes": "1"}
+    assert written.key.startswith(f"{thread}//{name}/write/")
+    assert written.value == {
+        "task_id": "task",
+        "task_path": "",
+        "writes": [{"index": 0, "channel": "trip", "value": {"json": {"city": "Porto"}}}],
+    }
     (value,) = state.list(f"{namespace}.channels", values=True)
-    assert (value.key, value.value) == (f"{thread}//trip/1", {"json": {"city": "Lisbon"}})
+    assert (value.key, value.value) == (f"{thread}//notes/1", {"json": notes})
 
 
 def test_unchanged_channel__in_a_hundred_checkpoints__is_stored_once(
@@ -285,11 +243,12 @@ def test_delete_for_runs__also_frees_the_values_nobody_needs(
     saver: CommonholdSaver, state: Commonhold, namespace: str, thread: str
 ) -> None:
     one, two = str(uuid.uuid4()), str(uuid.uuid4())
-    at = put(saver, config(thread), {"a": [1], "b": [1]}, run_id=one)
+    long = ["x" * 300]
+    at = put(saver, config(thread), {"a": [1, *long], "b": long}, run_id=one)
     new = {"a": "2", "b": "1"}
-    put(saver, at, {"a": [2], "b": [1]}, versions=new, fresh={"a": "2"}, run_id=two)
+    put(saver, at, {"a": [2, *long], "b": long}, versions=new, fresh={"a": "2"}, run_id=two)
     saver.delete_for_runs([one, "no such run"])
-    assert values_of(saver, config(thread)) == {"a": [2], "b": [1]}
+    assert values_of(saver, config(thread)) == {"a": [2, *long], "b": long}
     keys = [e.key for e in state.list(f"{namespace}.channels")]
     assert keys == [f"{thread}//a/2", f"{thread}//b/1"]
 
@@ -299,7 +258,8 @@ def test_prune__also_frees_values_and_leaves_writes_that_are_ahead(
 ) -> None:
     at = config(thread)
     for n in range(5):
-        at = put(saver, at, {"a": [n], "b": [0]}, versions={"a": str(n), "b": "0"})
+        values = {"a": [n, "x" * 300], "b": ["y" * 300]}
+        at = put(saver, at, values, versions={"a": str(n), "b": "0"})
     ahead = str(uuid6())
     saver.put_writes(config(thread, "", ahead), [("a", 1)], "task")
     saver.prune([thread])
@@ -331,7 +291,7 @@ def test_list__of_a_long_thread__reads_only_the_pages_that_are_asked_for(
     with counted(monkeypatch) as calls:
         listed = saver.list(config(thread))
         assert next(listed).config == at
-        assert len(calls) == 2
+        assert len(calls) == 1
     assert [t.checkpoint["id"] for t in saver.list(config(thread))] == ids
     assert [t.checkpoint["id"] for t in saver.list(config(thread), limit=25)] == ids[:25]
     below = saver.list(config(thread), before=config(thread, "", ids[29]), limit=3)
@@ -357,15 +317,6 @@ def test_random_steps__on_both_savers__read_the_same(saver: CommonholdSaver, thr
     chance = random.Random(20)
     memory = InMemorySaver()
     known: list[Any] = [config(thread), config(thread, "sub:1")]
-
-    def told(found: CheckpointTuple | None) -> Any:
-        return found and (
-            found.config["configurable"],
-            found.checkpoint,
-            found.metadata,
-            found.parent_config,
-            found.pending_writes,
-        )
 
     for step in range(80):
         at = chance.choice(known)
@@ -464,14 +415,15 @@ def test_round_trips__of_each_call__are_one_or_two(
         return len(calls)
 
     assert trips(lambda: saver.get_tuple(config(thread))) == 1  # short values are in it
-    assert trips(lambda: put(saver, at, {"doc": [1], "more": [2], "n": 2})) == 1
+    big = {"doc": ["x" * 300], "more": ["y" * 300], "n": 2}
+    assert trips(lambda: put(saver, at, big)) == 1
     newest = saver.get_tuple(config(thread))
     assert newest is not None
     at = newest.config
     assert trips(lambda: saver.put_writes(at, [("a", 1), ("b", [2]), (ERROR, "e")], "task")) == 1
     assert trips(lambda: saver.get_tuple(config(thread))) == 2
     assert trips(lambda: saver.get_tuple(at)) == 2
-    assert trips(lambda: list(saver.list(config(thread)))) == 2
+    assert trips(lambda: list(saver.list(config(thread)))) == 3
     assert trips(lambda: put(saver, config(str(uuid.uuid4())), {"n": 1})) == 2  # makes the thread
 
 

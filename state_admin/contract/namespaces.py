@@ -26,6 +26,11 @@ _TTL = "Time to live in seconds of entries that are written without one. Null, t
 _SIZE = "Largest size of a value in bytes. Default: 1 MiB."
 _KEEP_LAST = "Number of versions that history compaction keeps. Null, the default: all."
 _KEEP_SECONDS = "Age in seconds up to which versions are kept. Null, the default: any."
+_TRACKED = (
+    "False: writes leave no history, no changes in the feed and no audit rows, searches do not find "
+    "the entries, and versions begin at 1 again after a deletion. For data that a program writes "
+    "often and that nobody follows, such as checkpoints. "
+)
 Plugin = Annotated[
     str, doc("The plugin that owns it. Empty, the default: none.", "planning", max_length=128)
 ]
@@ -60,6 +65,7 @@ class Namespace(Answer):
     max_value_bytes: Annotated[int, doc(_SIZE, DEFAULT_MAX_VALUE_BYTES)]
     ttl_seconds: Annotated[int | None, doc(_TTL, None)]
     history: History
+    tracked: Annotated[bool, doc(_TRACKED, True)]
     created_at: Annotated[Time, doc("When it was registered for the first time.")]
     updated_at: Annotated[Time, doc("When it was last changed.")]
 
@@ -75,6 +81,7 @@ class Namespace(Answer):
             max_value_bytes=row.max_value_bytes or DEFAULT_MAX_VALUE_BYTES,
             ttl_seconds=row.ttl_seconds,
             history=History(keep_last=row.history_keep_last, keep_seconds=row.history_keep_seconds),
+            tracked=row.tracked,
             created_at=time_of(row.created_at),
             updated_at=time_of(row.updated_at),
             **more,
@@ -141,6 +148,17 @@ class NamespaceDefinition(Body):
     ttl_seconds: Annotated[int, doc(_TTL, 86400, ge=1, le=MAX_TTL)] | UnsetType | None = UNSET
     history: (
         Annotated[HistoryPolicy, doc("Which versions history compaction keeps.")] | UnsetType
+    ) = UNSET
+    tracked: (
+        Annotated[
+            bool,
+            doc(
+                _TRACKED + "It cannot be changed later. Default: as it is, or true for a new "
+                "namespace.",
+                True,
+            ),
+        ]
+        | UnsetType
     ) = UNSET
 
     def arguments(self) -> dict[str, Any]:

@@ -15,7 +15,7 @@ Action = Literal["delete", "tag", "untag", "expire"]
 # Locks in the order of all batches (clearing_sql.py): (namespace, key).
 _HELD = """
 WITH held AS MATERIALIZED (
-    SELECT e.id, n.name, e.expires_at AS expired_at, want.expires_at
+    SELECT e.id, n.name, n.tracked, e.expires_at AS expired_at, want.expires_at
     FROM unnest(%(namespaces)s::bigint[], %(keys)s::text[], %(versions)s::bigint[],
         %(moments)s::timestamptz[]) AS want(namespace_id, key, version, expires_at)
     JOIN entries e ON e.namespace_id = want.namespace_id AND e.key = want.key
@@ -32,7 +32,7 @@ WITH held AS MATERIALIZED (
 _SET: Final[Mapping[Action, str]] = {
     "delete": """value = NULL, deleted = true, expires_at = NULL, size_bytes = 0,
         estimated_tokens = 0
-    FROM held WHERE e.id = held.id""",
+    FROM held WHERE e.id = held.id AND held.tracked""",
     "tag": """tags = array_append(e.tags, %(tag)s::varchar)
     FROM held WHERE e.id = held.id AND NOT %(tag)s::varchar = ANY(e.tags)
         AND cardinality(e.tags) < %(most_tags)s""",
@@ -42,12 +42,21 @@ _SET: Final[Mapping[Action, str]] = {
     FROM held WHERE e.id = held.id AND e.expires_at IS DISTINCT FROM held.expires_at""",
 }
 
+# An entry of an untracked namespace that is deleted leaves nothing.
+_REMOVED = """, removed AS (
+    DELETE FROM entries e USING held
+    WHERE %(operation)s::text = 'delete' AND e.id = held.id AND NOT held.tracked
+    RETURNING e.namespace_id, e.key, e.version + 1, held.expired_at
+)"""
+
 _CHANGE: Final[Mapping[Action, str]] = {
     action: _HELD
     + change
     + "\n    RETURNING e.*\n)"
+    + _REMOVED
     + trail("w JOIN held ON held.id = w.id", "held.name")
     + "SELECT w.namespace_id, w.key, w.version, held.expired_at FROM w JOIN held ON held.id = w.id"
+    " UNION ALL SELECT * FROM removed"
     for action, change in _SET.items()
 }
 

@@ -1,4 +1,5 @@
-"""The statement that deletes many entries at once, with history, audit row and change of each."""
+"""The statement that deletes many entries at once, with history, audit row and change of each. Those
+of untracked namespaces are removed."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from .entries_sql import trail
 _CLEAR = (
     """
 WITH held AS MATERIALIZED (
-    SELECT e.id, n.name
+    SELECT e.id, n.name, n.tracked
     FROM unnest(%(namespaces)s::bigint[], %(keys)s::text[]) AS want(namespace_id, key)
     JOIN entries e ON e.namespace_id = want.namespace_id AND e.key = want.key
     JOIN namespaces n ON n.id = e.namespace_id
@@ -27,12 +28,17 @@ WITH held AS MATERIALIZED (
         estimated_tokens = 0, actor_kind = %(actor_kind)s, actor_name = %(actor_name)s,
         updated_at = clock_timestamp()
     FROM held
-    WHERE e.id = held.id AND NOT e.deleted
+    WHERE e.id = held.id AND held.tracked AND NOT e.deleted
         AND coalesce(e.expires_at <= now(), false) = %(expired)s
     RETURNING e.*
+), removed AS (
+    DELETE FROM entries e USING held
+    WHERE e.id = held.id AND NOT held.tracked AND NOT e.deleted
+        AND coalesce(e.expires_at <= now(), false) = %(expired)s
+    RETURNING e.id
 )"""
     + trail("w JOIN held ON held.id = w.id", "held.name")
-    + "SELECT count(*) FROM w"
+    + "SELECT (SELECT count(*) FROM w) + (SELECT count(*) FROM removed)"
 )
 
 

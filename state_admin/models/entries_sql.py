@@ -91,9 +91,12 @@ def entries_of(rows: Sequence[hot.Row]) -> dict[Address, EntryRow]:
     return {Address._make(row[:3]): EntryRow._make(row[3:]) for row in rows}
 
 
+_TRACKED = "WHERE (SELECT n.tracked FROM namespaces n WHERE n.id = w.namespace_id)"
+
+
 def trail(source: str, namespace: str, call: str = "%({})s") -> str:
     """What every write leaves behind: history, change and audit rows for the rows of `source`,
-    whose `w` is the entry as written; `namespace` is the SQL of its namespace's name. `call` formats
+    whose `w` is the entry as written, if its namespace is tracked; `namespace` is the SQL of its name. `call` formats
     the SQL of a fact about the call, such as `actor_id`: a parameter, or a column of `source`."""
     run, reason, request_id = map(call.format, ("run", "reason", "request_id"))
     kind, identity, name = map(call.format, ("actor_kind", "actor_id", "actor_name"))
@@ -105,18 +108,18 @@ def trail(source: str, namespace: str, call: str = "%({})s") -> str:
     SELECT w.id, w.version, {operation}, w.value, w.schema_version, w.size_bytes,
         w.expires_at, false, {run}, {kind}, {identity}, {name}, {reason}, {request_id}, w.updated_at,
         (SELECT feed_xid())
-    FROM {source}
+    FROM {source} {_TRACKED}
 ), change AS (
     INSERT INTO changes (workspace_id, kind, namespace, key, run, version, actor_name, xid)
     SELECT {workspace}, 'entry.' || {operation}, {namespace}, w.key, {run}, w.version, {name},
         (SELECT feed_clock() FROM (SELECT count(*) FROM w) AS all_are_locked)
-    FROM {source}
+    FROM {source} {_TRACKED}
 ), audited AS (
     INSERT INTO audit (workspace_id, action, namespace, key, run, version,
         actor_kind, actor_id, actor_name, reason, request_id)
     SELECT {workspace}, 'entry.' || {operation}, {namespace}, w.key, {run}, w.version,
         {kind}, {identity}, {name}, {reason}, {request_id}
-    FROM {source}
+    FROM {source} {_TRACKED}
 )
 """
 
@@ -307,24 +310,30 @@ _REPLACE = (
     + _RETURN
 )
 
+_DELETABLE = """e.namespace_id = %(namespace_id)s AND e.key = %(key)s AND NOT e.deleted
+        AND coalesce(e.expires_at <= now(), false) = %(expired)s
+        AND (%(expected)s::bigint IS NULL OR e.version = %(expected)s)
+        AND (%(orphans)s OR EXISTS (
+            SELECT 1 FROM namespaces n
+            WHERE n.id = e.namespace_id AND n.unregistered_at IS NULL))"""
 _DELETE = (
-    """
+    f"""
 WITH w AS (
     UPDATE entries e SET
         value = NULL, version = e.version + 1, deleted = true, expires_at = NULL, size_bytes = 0,
         estimated_tokens = 0, actor_kind = %(actor_kind)s, actor_name = %(actor_name)s,
         updated_at = clock_timestamp()
-    WHERE e.namespace_id = %(namespace_id)s AND e.key = %(key)s AND NOT e.deleted
-        AND coalesce(e.expires_at <= now(), false) = %(expired)s
-        AND (%(expected)s::bigint IS NULL OR e.version = %(expected)s)
-        AND (%(orphans)s OR EXISTS (
-            SELECT 1 FROM namespaces n
-            WHERE n.id = e.namespace_id AND n.unregistered_at IS NULL))
+    WHERE {_DELETABLE}
     RETURNING e.*
 )"""
     + _TRAIL
     + _RETURN
 )
+# Of an untracked namespace: nothing remains.
+_REMOVE = f"""
+DELETE FROM entries e WHERE {_DELETABLE}
+RETURNING e.id, e.version + 1, {_WRITTEN.removeprefix("id, version, ")}
+"""
 
 
 class WrittenEntry(NamedTuple):
@@ -426,6 +435,6 @@ def replace_entry(parameters: Mapping[str, Any]) -> WrittenEntry | None:
 def delete_entry(parameters: Mapping[str, Any]) -> WrittenEntry | None:
     """Delete an entry: a live one, or with `expired` only one whose time is over; at version
     `expected` unless that is None; in an unregistered namespace only with `orphans`. None: nothing
-    matched."""
-    row = hot.fetch_one(_DELETE, parameters)
+    matched. `tracked` is whether the namespace is."""
+    row = hot.fetch_one(_DELETE if parameters["tracked"] else _REMOVE, parameters)
     return WrittenEntry._make(row) if row else None

@@ -55,6 +55,8 @@ class Namespace(models.Model):
     ttl_seconds = models.PositiveIntegerField(null=True, blank=True)
     history_keep_last = models.PositiveIntegerField(null=True, blank=True)
     history_keep_seconds = models.PositiveIntegerField(null=True, blank=True)
+    # False: writes leave no version, change, audit row or search document (ADR 20). Never changed.
+    tracked = models.BooleanField(default=True, db_default=True)
     unregistered_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     updated_at = models.DateTimeField(db_default=Now())

@@ -130,10 +130,10 @@ CHECKS: Final[Mapping[str, str]] = {
         SELECT {_ENTRY} FROM entries e JOIN namespaces n ON n.id = e.namespace_id
         JOIN workspaces w ON w.id = n.workspace_id
         LEFT JOIN entry_revisions x ON x.entry_id = e.id AND x.version = e.version
-        WHERE x.version IS NULL OR x.value::text IS DISTINCT FROM e.value::text
+        WHERE n.tracked AND (x.version IS NULL OR x.value::text IS DISTINCT FROM e.value::text
             OR e.deleted <> (e.value IS NULL)
             OR EXISTS (SELECT FROM entry_revisions r WHERE r.entry_id = e.id
-                AND r.version > e.version)
+                AND r.version > e.version))
     """,
     "versions are missing that no history compaction removed": f"""
         SELECT {_ENTRY} || ' v' || x.version FROM (

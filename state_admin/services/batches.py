@@ -105,10 +105,16 @@ def _run_together(actor: Actor, operations: Sequence[BatchOperation]) -> list[Op
     patched = _PatchBudget()
     with transaction.atomic():
         seen = _read_together(actor, operations)
-        for index in _key_order(operations):
+        order = _key_order(operations)
+        for position, index in enumerate(order):
             if failed and index > min(failed):
                 continue  # nothing will land; only an earlier one that fails too must be told
+            if index in outcomes:
+                continue
             try:
+                outcomes |= _delete_next(actor, operations, order[position:], seen)
+                if index in outcomes:
+                    continue
                 outcomes[index] = _run_next(actor, operations[index], seen, patched)
             except Problem as problem:
                 failed[index] = problem
@@ -119,6 +125,34 @@ def _run_together(actor: Actor, operations: Sequence[BatchOperation]) -> list[Op
         if any(operation.op != "get" for operation in operations):
             journal.align_feed_clock(actor)
     return [outcomes[index] for index in range(len(operations))]
+
+
+def _delete_next(
+    actor: Actor,
+    operations: Sequence[BatchOperation],
+    order: Sequence[int],
+    seen: dict[tuple[str, str], EntryView],
+) -> dict[int, OperationResult]:
+    """Run the deletions at known versions that come next in one namespace, in one statement. Those that
+    are refused are left out. Nothing if there is only one."""
+    first = operations[order[0]]
+    indexes: dict[str, int] = {}
+    for index in order:
+        o = operations[index]
+        if (o.op, o.namespace, o.reason) != ("delete", first.namespace, first.reason):
+            break
+        if not o.if_version or o.key in indexes or (o.namespace, o.key) in seen:
+            break
+        indexes[o.key] = index
+    if len(indexes) < 2:
+        return {}
+    versions = {key: operations[index].if_version or 0 for key, index in indexes.items()}
+    deleted = entries.delete_entries(
+        actor=actor, namespace=first.namespace, versions=versions, reason=first.reason
+    )
+    return {
+        indexes[key]: OperationResult("delete", version=version) for key, version in deleted.items()
+    }
 
 
 def _run_next(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ from django.db import transaction
 from state_admin.domain import patches, scopes, tokens, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.values import JSON, Raw
-from state_admin.models import Entry, EntryRevision, Operation, entries_sql
+from state_admin.models import Entry, EntryRevision, Operation, bulk_sql, entries_sql
 from state_admin.models.entries_sql import NewEntry
 
 from . import journal, quotas
@@ -213,6 +213,27 @@ def delete_entry(
     return delete_value(actor, namespace, key, precondition, reason, operation)
 
 
+def delete_entries(
+    *, actor: Actor, namespace: str, versions: Mapping[str, int], reason: str = ""
+) -> dict[str, int]:
+    """Delete the entries that have these versions, by key, in one statement. Returns the versions of the
+    deletions; the other entries are left out. Raises NotRegistered."""
+    require(actor, Role.EDITOR)
+    require_open(namespace)
+    changed = bulk_sql.change_entries(
+        "delete",
+        {
+            **journal.parameters(actor, reason),
+            "operation": Operation.DELETE.value,
+            "namespaces": [find_definition(actor, namespace).id] * len(versions),
+            "keys": list(versions),
+            "versions": list(versions.values()),
+            "moments": [None] * len(versions),
+        },
+    )
+    return {row.key: row.version for row in changed}
+
+
 def delete_value(
     actor: Actor,
     namespace: str,
@@ -235,6 +256,7 @@ def delete_value(
                 "expected": precondition.version,
                 "expired": False,
                 "orphans": False,
+                "tracked": definition.tracked,
             }
         )
         if written is not None:

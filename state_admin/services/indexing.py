@@ -73,7 +73,9 @@ def _advance(actor: Actor) -> tuple[int, int, bool]:
 
 
 def _fill(actor: Actor, position: SearchPosition) -> tuple[int, int, bool]:
-    rows = Entry.objects.visible_to(actor).filter(id__gt=position.filled_to)
+    rows = Entry.objects.visible_to(actor).filter(
+        id__gt=position.filled_to, namespace__tracked=True
+    )
     ids = list(rows.order_by("id").values_list("id", flat=True)[:_CHUNK])
     indexed, removed = _index(ids)
     position.filled_to = ids[-1] if len(ids) == _CHUNK else None

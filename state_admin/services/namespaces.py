@@ -36,6 +36,7 @@ class Definition:
     default: str
     max_value_bytes: int
     ttl_seconds: int | None
+    tracked: bool
     validator: schemas.Validator
 
 
@@ -123,6 +124,7 @@ def define(row: Namespace) -> Definition:
         default=row.default or "null",
         max_value_bytes=row.max_value_bytes or DEFAULT_MAX_VALUE_BYTES,
         ttl_seconds=row.ttl_seconds,
+        tracked=row.tracked,
         validator=schemas.compile_schema(row.schema or "{}"),
     )
 
@@ -139,12 +141,14 @@ def register_namespace(
     ttl_seconds: int | None = None,
     history_keep_last: int | None = None,
     history_keep_seconds: int | None = None,
+    tracked: bool | None = None,
     expected_version: int | None = None,
     dry_run: bool = False,
     reason: str = "",
 ) -> NamespaceRegistration:
     """Register `name`, or change it; the same content again changes nothing. Only a change of what
     values are validated against and written with (_VERSIONED) increases the schema version.
+    `tracked` None: as it is or, if it was never registered, True.
 
     With `expected_version` only while the schema version is that (0: not registered). With
     `dry_run` nothing is stored or locked, and the answer carries the entries that would violate
@@ -172,6 +176,7 @@ def register_namespace(
 
     if dry_run:
         row = Namespace.objects.filter(workspace_id=actor.workspace_id, name=name).first()
+        _refuse_tracking(row, tracked)
         if row is None:
             _refuse_owned(None, plugin, expected_version)
             return NamespaceRegistration(
@@ -183,8 +188,11 @@ def register_namespace(
         )
     with transaction.atomic():
         namespace, created = Namespace.objects.select_for_update(no_key=True).get_or_create(
-            workspace_id=actor.workspace_id, name=name, defaults=content
+            workspace_id=actor.workspace_id,
+            name=name,
+            defaults={**content, "tracked": tracked is not False},
         )
+        _refuse_tracking(namespace, tracked)
         _refuse_owned(None if created else namespace, plugin, expected_version)
         changed = differs(namespace, content)
         renewed = differs(namespace, {column: content[column] for column in _VERSIONED})
@@ -312,6 +320,15 @@ def _refuse_owned(namespace: Namespace | None, plugin: str, expected_version: in
     actual = registered.schema_version if registered is not None else 0
     if expected_version is not None and expected_version != actual:
         raise VersionConflict(expected_version, actual, of="namespace")
+
+
+def _refuse_tracking(namespace: Namespace | None, tracked: bool | None) -> None:
+    """Refuse to change whether the entries are tracked: their history would have gaps."""
+    if namespace is not None and tracked not in (None, namespace.tracked):
+        raise Conflict(
+            f"tracked of {namespace.name} cannot be changed",
+            hint="Register a namespace with another name.",
+        )
 
 
 def differs(row: Model, content: Mapping[str, Any]) -> bool:

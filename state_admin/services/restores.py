@@ -116,7 +116,11 @@ def _choose(
 ) -> EntryQuerySet:
     if not (namespace or key or prefix or scope_kind):
         raise BadRequest("a namespace, a key, a prefix or a scope_kind is required")
-    rows = Entry.objects.visible_to(actor).open().filter(namespace__unregistered_at=None)
+    rows = (
+        Entry.objects.visible_to(actor)
+        .open()
+        .filter(namespace__unregistered_at=None, namespace__tracked=True)
+    )
     if namespace:
         require_open(namespace)
         rows = rows.filter(namespace_id=find_definition(actor, namespace, fresh=True).id)

@@ -72,7 +72,11 @@ def search_entries(
         query = search.parse(text, where)
     except BadQuery as bad:
         raise Invalid(f"invalid query: {bad}") from bad
-    rows = Entry.objects.visible_to(actor).live().filter(namespace__unregistered_at=None)
+    rows = (
+        Entry.objects.visible_to(actor)
+        .live()
+        .filter(namespace__unregistered_at=None, namespace__tracked=True)
+    )
     home = search.home_of("w", actor.workspace_id)
     if namespace:
         definition = find_definition(actor, namespace, fresh=True)

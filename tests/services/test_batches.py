@@ -292,6 +292,34 @@ def test_atomic__puts_that_all_have_a_version__are_conditional(notes: Person) ->
     assert stored_values() == {"a": "1", "b": '"b"', "c": "1"}
 
 
+def test_atomic__deletions_of_known_versions__are_one_statement(
+    notes: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entries, "delete_entry", None)
+    done = run(
+        notes,
+        op("put", "0", 1),
+        op("delete", "b", if_version=1, reason="old"),
+        op("delete", "a", if_version=1, reason="old"),
+    )
+    assert [(o.op, o.version) for o in done] == [("put", 1), ("delete", 2), ("delete", 2)]
+    assert stored_values() == {"0": "1"}
+    assert EntryRevision.objects.get(entry__key="a", version=2).reason == "old"
+
+
+def test_atomic__deletion_of_another_version__rolls_back_and_has_its_index(notes: Person) -> None:
+    with pytest.raises(VersionConflict) as refused:
+        run(
+            notes,
+            op("delete", "b", if_version=7),
+            op("put", "0", 1),
+            op("delete", "a", if_version=1),
+            op("delete", "c", if_version=1),
+        )
+    assert refused.value.data["index"] == 0
+    assert stored_values() == {"a": '"a"', "b": '"b"'}
+
+
 @pytest.mark.parametrize("atomic", [True, False])
 def test_batch__put_with_attributes__keeps_them(notes: Person, atomic: bool) -> None:
     (done,) = run(notes, op("put", "z", 1, ttl_seconds=60, tags=["x"], pinned=True), atomic=atomic)

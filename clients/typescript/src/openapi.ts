@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 53b2fec62f6dfdbc25cf95ccc31b8efb5910d7882a2d9cde5b931d9404c199ab
+// sha256 of docs/openapi.json: 449faa7554f446543015f4914150df6ca0b52fd4af7716cf10dd29766f0f60d8
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -5352,6 +5352,11 @@ export interface components {
              */
             schema_version: number;
             /**
+             * @description False: writes leave no history, no changes in the feed and no audit rows, searches do not find the entries, and versions begin at 1 again after a deletion. For data that a program writes often and that nobody follows, such as checkpoints.
+             * @example true
+             */
+            tracked: boolean;
+            /**
              * @description Time to live in seconds of entries that are written without one. Null, the default: none.
              * @example null
              */
@@ -5390,6 +5395,11 @@ export interface components {
              *     }
              */
             schema?: Record<string, unknown> | boolean;
+            /**
+             * @description False: writes leave no history, no changes in the feed and no audit rows, searches do not find the entries, and versions begin at 1 again after a deletion. For data that a program writes often and that nobody follows, such as checkpoints. It cannot be changed later. Default: as it is, or true for a new namespace.
+             * @example true
+             */
+            tracked?: boolean;
             ttl_seconds?: number | null;
         };
         /** @description One page of a list. */
@@ -5434,6 +5444,11 @@ export interface components {
              *     }
              */
             schema?: Record<string, unknown> | boolean;
+            /**
+             * @description False: writes leave no history, no changes in the feed and no audit rows, searches do not find the entries, and versions begin at 1 again after a deletion. For data that a program writes often and that nobody follows, such as checkpoints. It cannot be changed later. Default: as it is, or true for a new namespace.
+             * @example true
+             */
+            tracked?: boolean;
             ttl_seconds?: number | null;
         };
         /** @description What would lose its namespace. */

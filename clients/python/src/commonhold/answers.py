@@ -219,6 +219,10 @@ class Namespace(Answer):
     ttl_seconds: int | None
     """Time to live in seconds of entries that are written without one. Null, the default: none."""
     history: History
+    tracked: bool
+    """False: writes leave no history, no changes in the feed and no audit rows, searches do not
+    find the entries, and versions begin at 1 again after a deletion. For data that a program writes
+    often and that nobody follows, such as checkpoints."""
     created_at: datetime
     """When it was registered for the first time."""
     updated_at: datetime

@@ -283,6 +283,7 @@ def register_namespace(
     ttl_seconds: int | None = None,
     max_value_bytes: int | None = None,
     history: Mapping[str, int | None] | None = None,
+    tracked: bool | None = None,
     replace: bool = False,
     if_version: int | None = None,
     reason: str = "",
@@ -298,6 +299,7 @@ def register_namespace(
         ttl_seconds=ttl_seconds,
         max_value_bytes=max_value_bytes,
         history=history,
+        tracked=tracked,
     )
     if default is not NOTHING:
         body["default"] = default

@@ -1,38 +1,42 @@
-"""Where a checkpoint is stored: its keys, and pages of entries.
+"""Where a checkpoint is stored: the keys of its entries.
 
 | entry | key |
 |---|---|
-| `{namespace}.checkpoints` | `{thread}/{checkpoint_ns}/{checkpoint}/checkpoint`: what it is, and its short values |
-| the same | `{thread}/{checkpoint_ns}/{checkpoint}/write/{task}/{index}`: a pending write |
-| `{namespace}.channels` | `{thread}/{checkpoint_ns}/{channel}/{version}`: a value, written once per version |
+| `{namespace}.checkpoints` | `{thread}/{checkpoint_ns}/{checkpoint}/checkpoint`: what it is, and its small values |
+| the same | `{thread}/{checkpoint_ns}/{checkpoint}/write/{time}`: the pending writes of one call |
+| the same | `%segments/{thread}/{checkpoint_ns}/{first}/{last}`: older checkpoints with their writes (segments) |
+| `{namespace}.channels` | `{thread}/{checkpoint_ns}/{channel}/{version}`: a larger value, written once per version |
 
-Checkpoint ids grow with time, so the last key of a prefix belongs to the newest checkpoint.
+Checkpoint ids grow with time, so the last key of a prefix belongs to the newest checkpoint. Up to version
+0.1, each write was an entry, `…/write/{task}/{index}`; those are read, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from langgraph.checkpoint.base import writes_sort_key
 
-from commonhold.answers import EntryRow
+from commonhold.answers import Entry, EntryRow
 from commonhold.calls import Call
-from commonhold.entries import list_entries
 from commonhold.langgraph.packing import part
-from commonhold.langgraph.wire import Plan
-from commonhold.reading import Page
 
 PAGE: Final = 200
 MOST_ID: Final = 64
+# No thread's key begins with it, because names are escaped.
+SEGMENTS: Final = "%segments/"
+
+_NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 Document = dict[str, Any]
 
 
 @dataclass
 class StoredCheckpoint:
-    """A stored checkpoint: its own document, and those of its writes by key."""
+    """A stored checkpoint: its own document, and those of its writes by key, the oldest first."""
 
     base: str
     head: Document
@@ -40,69 +44,27 @@ class StoredCheckpoint:
 
     @property
     def writes(self) -> list[tuple[str, Document]]:
-        """Those of its writes with their keys, in the order LangGraph applies them."""
-        found = [(key, row) for key, row in self.rows.items() if "task_id" in row]
+        """Its writes with the keys of their entries, in the order LangGraph applies them. The first
+        to write an index wins, but the last error, interrupt or resume (below 0)."""
+        chosen: dict[tuple[str, int], tuple[str, Document]] = {}
+        for key, row in self.rows.items():
+            if "task_id" not in row:
+                continue
+            for each in row.get("writes", [row]):
+                index = row["task_id"], each["index"]
+                if each["index"] < 0 or index not in chosen:
+                    about = {"task_id": row["task_id"], "task_path": row["task_path"]}
+                    chosen[index] = key, {**about, **each}
         return sorted(
-            found, key=lambda w: writes_sort_key(w[1]["task_path"], w[1]["task_id"], w[1]["index"])
+            chosen.values(),
+            key=lambda w: writes_sort_key(w[1]["task_path"], w[1]["task_id"], w[1]["index"]),
         )
 
 
-class CheckpointPages:
-    """The checkpoints of one namespace, newest first, a page at a time."""
-
-    def __init__(self, namespace: str, base: str, before: str | None, size: int = PAGE) -> None:
-        self.more = True
-        self._call = list_entries(
-            namespace, prefix=base, order="desc", before=before, values=True, limit=size
-        )
-        self._rows: dict[str, Document] = {}
-
-    def read(self) -> Plan[list[StoredCheckpoint]]:
-        page: Page[EntryRow] = yield self._call
-        found = []
-        for entry in page:
-            # Downwards the writes of a checkpoint come before itself.
-            base = base_of(entry.key)
-            if entry.key == base + "checkpoint":
-                rows = {key: row for key, row in self._rows.items() if key.startswith(base)}
-                found.append(StoredCheckpoint(base, entry.value, rows))
-                self._rows = {}
-            else:
-                self._rows[entry.key] = entry.value
-        self.more = page.next_cursor is not None
-        if page.next_cursor is not None:
-            self._call = next_page(self._call, page.next_cursor)
-        return found
-
-
-class CheckpointReads:
-    """The checkpoints of a list of places, in its order."""
-
-    def __init__(self, namespace: str, bases: Sequence[str]) -> None:
-        self._namespace = namespace
-        self._bases = list(bases)
-
-    @property
-    def more(self) -> bool:
-        return bool(self._bases)
-
-    def read(self) -> Plan[list[StoredCheckpoint]]:
-        found = yield from read_checkpoint(self._namespace, self._bases.pop(0))
-        return [found] if found else []
-
-
-def read_checkpoint(namespace: str, base: str) -> Plan[StoredCheckpoint | None]:
-    """The checkpoint at a place, with its writes; None: there is none."""
-    rows: dict[str, Document] = {}
-    call = list_entries(namespace, prefix=base, values=True, limit=PAGE)
-    while True:
-        page = yield call
-        rows |= {entry.key: entry.value for entry in page}
-        if page.next_cursor is None:
-            break
-        call = next_page(call, page.next_cursor)
-    head = rows.pop(base + "checkpoint", None)
-    return StoredCheckpoint(base, head, rows) if head is not None else None
+def rows_of(entries: Iterable[Entry | EntryRow]) -> dict[str, Document]:
+    """The documents of entries by key, the oldest first."""
+    in_order = sorted(entries, key=lambda e: (e.created_at or _NEVER, e.key))
+    return {entry.key: entry.value for entry in in_order}
 
 
 def thread_key(thread_id: str) -> str:
@@ -132,6 +94,22 @@ def value_key(found: StoredCheckpoint, channel: str) -> str:
     return ns_of(found.base) + channel_key(channel, found.head["channels"][channel])
 
 
+def segment_key(first: str, last: str) -> str:
+    """Of the segment of the checkpoints from one base to another."""
+    return f"{SEGMENTS}{first}{id_of(last)}"
+
+
+def segment_range(key: str) -> tuple[str, str]:
+    """The bases of the first and the last checkpoint of a segment."""
+    thread, ns, first, last = key.removeprefix(SEGMENTS).split("/")
+    return f"{thread}/{ns}/{first}/", f"{thread}/{ns}/{last}/"
+
+
+def after(base: str) -> str:
+    """The first key after those below a base: "0" follows "/"."""
+    return base[:-1] + "0"
+
+
 def base_of(key: str) -> str:
     """`{thread}/{ns}/{checkpoint}/` of a key below it."""
     return "/".join(key.split("/", 3)[:3]) + "/"
@@ -156,5 +134,5 @@ def heads_of(keys: Iterable[str]) -> list[str]:
     return [key for key in keys if key == base_of(key) + "checkpoint"]
 
 
-def next_page(call: Call[Any], cursor: str) -> Call[Any]:
-    return replace(call, query={**call.query, "cursor": cursor, "limit": PAGE})
+def next_page(call: Call[Any], cursor: str, limit: int = PAGE) -> Call[Any]:
+    return replace(call, query={**call.query, "cursor": cursor, "limit": limit})

@@ -7,14 +7,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from commonhold.answers import EntryRow
+from commonhold.answers import Entry, EntryRow
 from commonhold.calls import Call
-from commonhold.entries import clear_entries, list_entries, run_batch
+from commonhold.documents import dump
+from commonhold.entries import clear_entries, list_entries, put_entry, run_batch
 from commonhold.langgraph.layout import PAGE, Document, next_page
+from commonhold.langgraph.packing import Packed
 from commonhold.langgraph.wire import Plan
 from commonhold.problems import Invalid
 
 _BATCH: Final = 1000
+# What a checkpoint, or the writes of a task, hold themselves.
+SMALL_TOGETHER: Final = 16 * 1024
 _MOST_SENT: Final = 7 * 1024 * 1024
 
 Operation = dict[str, Any]
@@ -35,6 +39,31 @@ def put_in_parts(
 ) -> list[Operation]:
     each = [put_operation(namespace, f"{key}/{n}", {"part": text}) for n, text in enumerate(parts)]
     return [*each, put_operation(namespace, key, document)]
+
+
+def put_writes_together(
+    namespace: str,
+    key: str,
+    about: Document,
+    writes: Iterable[tuple[int, str, Packed, Sequence[str]]],
+) -> list[Operation]:
+    """Operations that store writes (index, channel, packed value, its parts) in one entry, but large
+    ones in entries of their own."""
+    operations: list[Operation] = []
+    together: list[Document] = []
+    size = 0
+    for index, channel, packed, parts in writes:
+        row = {"index": index, "channel": channel, "value": packed}
+        weight = len(dump(packed))
+        if parts or size + weight > SMALL_TOGETHER:
+            document = {**about, "writes": [row]}
+            operations += put_in_parts(namespace, f"{key}{index:+}", document, parts)
+        else:
+            together.append(row)
+            size += weight
+    if together:
+        operations.append(put_operation(namespace, key, {**about, "writes": together}))
+    return operations
 
 
 def split_batches(operations: Sequence[Operation]) -> Iterator[list[Operation]]:
@@ -59,13 +88,19 @@ def repeatable(call: Call[Any]) -> Call[Any]:
 
 def read_documents(namespace: str, keys: Iterable[str]) -> Plan[dict[str, Document]]:
     """Values of entries by key; missing ones are left out."""
-    found: dict[str, Document] = {}
+    entries = yield from read_entries(namespace, keys)
+    return {key: entry.value for key, entry in entries.items()}
+
+
+def read_entries(namespace: str, keys: Iterable[str]) -> Plan[dict[str, Entry]]:
+    """Entries by key; missing ones are left out."""
+    found: dict[str, Entry] = {}
     wanted = list(dict.fromkeys(keys))
     for at in range(0, len(wanted), PAGE):
         gets = [{"op": "get", "namespace": namespace, "key": key} for key in wanted[at : at + PAGE]]
         for outcome in (yield repeatable(run_batch(gets))):
             if outcome.entry.exists:
-                found[outcome.entry.key] = outcome.entry.value
+                found[outcome.entry.key] = outcome.entry
     return found
 
 
@@ -82,6 +117,11 @@ def list_keys(namespace: str, prefix: str) -> Plan[Sequence[str]]:
 
 def write(operations: Sequence[Operation]) -> Plan[None]:
     """Write in order, in as few requests as possible."""
+    if len(operations) == 1 and operations[0]["op"] == "put" and "if_version" not in operations[0]:
+        (only,) = operations
+        # The server does this with less work than a batch of one.
+        yield repeatable(put_entry(only["namespace"], only["key"], only["value"]))
+        return
     for chunk in split_batches(operations):
         yield repeatable(run_batch(chunk))
 
@@ -90,10 +130,9 @@ def delete_keys(namespace: str, keys: Sequence[str]) -> Plan[None]:
     yield from write([{"op": "delete", "namespace": namespace, "key": k} for k in keys])
 
 
-def clear(namespaces: Iterable[str], prefix: str) -> Plan[None]:
+def clear(namespace: str, prefix: str) -> Plan[None]:
     """Delete every entry below `prefix`."""
-    for namespace in namespaces:
-        try:
-            yield clear_entries(namespace, prefix=prefix)
-        except Invalid:  # more than the server clears in one transaction
-            yield from delete_keys(namespace, (yield from list_keys(namespace, prefix)))
+    try:
+        yield clear_entries(namespace, prefix=prefix)
+    except Invalid:  # more than the server clears in one transaction
+        yield from delete_keys(namespace, (yield from list_keys(namespace, prefix)))

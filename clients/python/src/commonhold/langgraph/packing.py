@@ -22,8 +22,8 @@ _MEMBERS: Final = 8_000
 _INTEGER: Final = 2**63
 PART_BYTES: Final = 4 * 1024 * 1024
 _WORTH_BYTES: Final = 1024
-# A scalar this short stands in the checkpoint itself, in every one: an entry of its own is bigger.
-_SHORT: Final = 128
+# A value this small is stored in the checkpoint itself: an entry of its own would be larger.
+_SMALL: Final = 256
 
 _RESERVED: Final = re.compile("[%/\x00-\x1f\x7f-\x9f]")
 _REFUSED: Final = re.compile("[\x00\ud800-\udfff]")
@@ -85,13 +85,12 @@ class Packer:
             raw = zlib.decompress(raw)
         return self._serde.loads_typed((packed["type"], raw))
 
-    def is_short(self, value: Any) -> bool:
-        """Whether it may stand in the checkpoint itself, as it is."""
-        if type(value) is str:
-            return self._readable and len(value) <= _SHORT and _is_json(value)
-        return self._readable and (
-            value is None or (type(value) in (bool, int, float) and _is_json(value))
-        )
+    def small_size(self, value: Any) -> int | None:
+        """The approximate size of a value that is stored in the checkpoint itself; None: it is not."""
+        if not self._readable:
+            return None
+        size = _weigh(value)
+        return size if size <= _SMALL and _is_json(value) else None
 
     def split(self, members: Mapping[str, Any]) -> tuple[dict[str, Any], Packed]:
         """Members that are JSON, readable whatever the serializer, and the others, packed."""
@@ -109,6 +108,26 @@ def _listed(value: Any) -> Any:
     if type(value) is dict:
         return {name: _listed(each) for name, each in value.items()}
     return value
+
+
+def _weigh(value: Any) -> int:
+    """About the bytes of a value as JSON. It stops counting when they are too many for a small one."""
+    size = 0
+    stack = [value]
+    while stack and size <= _SMALL:
+        node = stack.pop()
+        kind = type(node)
+        if kind is str:
+            size += len(node)
+        elif kind is dict or kind is list:
+            size += 2 * len(node)
+            if size <= _SMALL:
+                stack += node
+                if kind is dict:
+                    stack += node.values()
+        else:
+            size += 4
+    return size
 
 
 def _is_json(value: Any) -> bool:

@@ -22,11 +22,21 @@ class CheckpointReader:
     channels: str
     packer: Packer
 
-    def read_tuples(self, found: Sequence[StoredCheckpoint]) -> Plan[Sequence[CheckpointTuple]]:
-        """Stored checkpoints as LangGraph's, their values fetched together."""
-        documents = yield from self.read_values(
-            value_key(each, channel) for each in found for channel in each.head["channels"]
-        )
+    def read_tuples(
+        self, found: Sequence[StoredCheckpoint], known: dict[str, Document] | None = None
+    ) -> Plan[Sequence[CheckpointTuple]]:
+        """Stored checkpoints as LangGraph's, their values fetched together. `known`: values that are
+        not fetched again, by key; those of these checkpoints afterwards."""
+        known = {} if known is None else known
+        keys = {value_key(each, channel) for each in found for channel in each.head["channels"]}
+        documents = {
+            key: document
+            for key, document in known.items()
+            if "/".join(key.split("/", 4)[:4]) in keys
+        }
+        documents |= yield from self.read_values(sorted(keys - documents.keys()))
+        known.clear()
+        known |= documents
         return [self._tuple(each, documents) for each in found]
 
     def matches(self, found: StoredCheckpoint, wanted: Mapping[str, Any] | None) -> bool:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, suppress
-from dataclasses import replace
 from typing import Any, Final, Self, Unpack
 
 from langchain_core.runnables import RunnableConfig
@@ -22,37 +21,29 @@ from langgraph.checkpoint.base import (
     get_checkpoint_id,
     get_checkpoint_metadata,
 )
+from langgraph.checkpoint.base.id import uuid6
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from commonhold.client import Options
-from commonhold.entries import (
-    clear_entries,
-    list_entries,
-    register_namespace,
-    run_batch,
-    search_entries,
-)
+from commonhold.entries import list_entries, register_namespace
 from commonhold.langgraph.layout import (
     PAGE,
-    CheckpointPages,
-    CheckpointReads,
+    SEGMENTS,
     Document,
     StoredCheckpoint,
+    after,
     base_of,
     channel_key,
-    heads_of,
     id_key,
-    id_of,
-    id_part,
     is_between,
     next_page,
     ns_key,
     ns_of,
-    read_checkpoint,
     thread_key,
     value_key,
 )
 from commonhold.langgraph.operations import (
+    SMALL_TOGETHER,
     Operation,
     clear,
     copy_entry,
@@ -60,25 +51,26 @@ from commonhold.langgraph.operations import (
     list_keys,
     put_in_parts,
     put_operation,
-    read_documents,
+    put_writes_together,
     repeatable,
-    split_batches,
     write,
 )
-from commonhold.langgraph.packing import Packer, part
-from commonhold.langgraph.reading import CheckpointReader, config_of
-from commonhold.langgraph.wire import ClientPair, Plan
-from commonhold.problems import (
-    Conflict,
-    Forbidden,
-    NotFound,
-    VersionConflict,
-    problem_of,
+from commonhold.langgraph.packing import Packer
+from commonhold.langgraph.pages import (
+    CheckpointPages,
+    CheckpointReads,
+    find_checkpoint,
+    list_all_keys,
+    read_heads,
 )
+from commonhold.langgraph.reading import CheckpointReader, config_of
+from commonhold.langgraph.segments import delete_folded, fold, is_due, read_segments
+from commonhold.langgraph.wire import ClientPair, Plan
+from commonhold.problems import Conflict, Forbidden, NotFound
 from commonhold.threads import create_thread, delete_thread, read_thread
 
 MAX_BYTES: Final = 8 * 1024 * 1024  # the most that the server lets a namespace allow
-_FIRST_PAGE: Final = 20  # enough for the newest checkpoint and what its tasks wrote
+_FIRST_PAGE: Final = 8  # enough for the newest checkpoint and what its tasks wrote
 _MOST_THREADS: Final = 10_000
 _METADATA: Final = {"framework": "langgraph"}
 
@@ -114,13 +106,13 @@ class CommonholdSaver(
         self._channels = f"{namespace}.channels"
         told = "checkpoints and pending writes", "values of channels, by version"
         names = (self._checkpoints, self._channels)
-        # Entries are written once: history would only keep what was deleted.
+        # Checkpoints are a history themselves, and nobody follows their writes.
         registrations = [
             register_namespace(
                 name,
                 description=f"LangGraph: {what}",
                 max_value_bytes=MAX_BYTES,
-                history={"keep_last": 1},
+                tracked=False,
             )
             for name, what in zip(names, told, strict=True)
         ]
@@ -174,7 +166,7 @@ class CommonholdSaver(
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """The checkpoint that `config` names, or the newest. Two round trips, one if all its values
-        are short."""
+        are small, and one more for one that is in a segment."""
         return self._wire.run(self._get(config))
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
@@ -189,7 +181,8 @@ class CommonholdSaver(
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """Store a checkpoint and the values that are new in it, in one transaction and one round
-        trip (two for the first of a thread). Beyond 8 MiB the values go ahead in their own."""
+        trip (two for the first of a thread). Beyond 8 MiB the values go ahead in their own. Every 32
+        steps, three more round trips make a segment of older checkpoints."""
         return self._wire.run(self._put(config, checkpoint, metadata, new_versions))
 
     async def aput(
@@ -253,8 +246,8 @@ class CommonholdSaver(
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
-        """What the ancestors wrote to each channel since its last stored value, read in pages of 200
-        entries instead of one round trip per ancestor."""
+        """What the ancestors wrote to each channel since its last stored value, read in pages instead
+        of one round trip per ancestor."""
         return self._wire.run(self._delta_history(config, channels))
 
     async def aget_delta_channel_history(
@@ -276,7 +269,7 @@ class CommonholdSaver(
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Delete the checkpoints whose metadata names one of the runs, with their writes, and the
-        values that no checkpoint needs any longer."""
+        values that no checkpoint needs any longer. Reads all checkpoints of all threads."""
         self._wire.run(self._delete_for_runs(run_ids))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
@@ -320,10 +313,10 @@ class CommonholdSaver(
     def _get(self, config: RunnableConfig) -> Plan[CheckpointTuple | None]:
         base = self._base(config)
         if wanted := get_checkpoint_id(config):
-            found = yield from read_checkpoint(self._checkpoints, base + id_key(wanted))
+            found = yield from find_checkpoint(self._checkpoints, base + id_key(wanted))
         else:
             found = None
-            newest = CheckpointPages(self._checkpoints, base, None, _FIRST_PAGE)
+            newest = CheckpointPages(self._checkpoints, base, size=_FIRST_PAGE)
             while newest.more and found is None:
                 found = next(iter((yield from newest.read())), None)
         if found is None:
@@ -342,7 +335,8 @@ class CommonholdSaver(
         thread_id, ns = wanted["thread_id"], wanted.get("checkpoint_ns") or ""
         yield from self._ensure_thread(thread_id)
         base, packer = self._base(config), self._packer
-        short: Document = {}
+        small: Document = {}
+        room = SMALL_TOGETHER
         stored: Document = {}
         operations: list[Operation] = []
         versions = checkpoint["channel_versions"]
@@ -350,11 +344,14 @@ class CommonholdSaver(
             version = new_versions.get(channel, versions.get(channel))
             if version is None:
                 continue
-            if packer.is_short(value):
-                short[channel] = value
+            size = packer.small_size(value)
+            if size is not None and size <= room:
+                small[channel] = value
+                room -= size
                 continue
             stored[channel] = version
-            if channel in new_versions:
+            # A small value may have been stored in the checkpoint before.
+            if channel in new_versions or size is not None:
                 key = base + channel_key(channel, version)
                 operations += put_in_parts(self._channels, key, *packer.pack(value))
         rest = {name: part for name, part in checkpoint.items() if name != "channel_values"}
@@ -367,13 +364,15 @@ class CommonholdSaver(
             "parent_checkpoint_id": get_checkpoint_id(config),
             "metadata": described,
             "checkpoint": plain,
-            "values": short,
+            "values": small,
             "channels": stored,
             **({"packed": odd} if odd else {}),
             **({"packed_metadata": odd_metadata} if odd_metadata else {}),
         }
         key = base + id_key(checkpoint["id"]) + "checkpoint"
         yield from write([*operations, put_operation(self._checkpoints, key, head)])
+        if is_due(metadata):
+            yield from fold(self._checkpoints, base)
         return config_of(thread_id, ns, checkpoint["id"])
 
     def _put_writes(
@@ -384,28 +383,15 @@ class CommonholdSaver(
         task_path: str,
     ) -> Plan[None]:
         base = self._base(config) + id_key(config["configurable"]["checkpoint_id"])
-        packer = self._packer
-        operations: list[Operation] = []
-        for position, (channel, value) in enumerate(writes):
-            index = WRITES_IDX_MAP.get(channel, position)
-            packed, parts = packer.pack(value)
-            about = {"task_id": task_id, "task_path": task_path, "index": index}
-            document = {**about, "channel": channel, "value": packed}
-            key = f"{base}write/{part(task_id, 64)}/{index}"
-            made = put_in_parts(self._checkpoints, key, document, parts)
-            if index >= 0:
-                made = [{**each, "if_version": 0} for each in made]
-            operations += made
-        if not operations:
-            return
-        try:
+        packed = [
+            (WRITES_IDX_MAP.get(channel, position), channel, *self._packer.pack(value))
+            for position, (channel, value) in enumerate(writes)
+        ]
+        # Every call has keys of its own, which grow: who reads decides which writes count.
+        key = f"{base}write/{uuid6()}"
+        about = {"task_id": task_id, "task_path": task_path}
+        if operations := put_writes_together(self._checkpoints, key, about, packed):
             yield from write(operations)
-        except VersionConflict:
-            # Somebody, or this call before its answer was lost, wrote some of them: these stay.
-            for chunk in split_batches(operations):
-                for outcome in (yield repeatable(run_batch(chunk, atomic=False))):
-                    if outcome.problem and outcome.status != 412:
-                        raise problem_of(outcome.status, outcome.problem) from None
 
     def _list(
         self,
@@ -418,9 +404,9 @@ class CommonholdSaver(
         one = get_checkpoint_id(config) if config else None
         end = get_checkpoint_id(before) if before else None
         source: CheckpointPages | CheckpointReads
-        if config and not one and configurable.get("checkpoint_ns") is not None:
+        if config and configurable.get("checkpoint_ns") is not None and not one:
             base = self._base(config)
-            size = PAGE if limit is None else min(PAGE, _FIRST_PAGE * max(limit, 1))
+            size = PAGE if limit is None else min(PAGE, _FIRST_PAGE + 3 * limit)
             source = CheckpointPages(
                 self._checkpoints, base, base + id_key(end) if end else None, size
             )
@@ -428,9 +414,11 @@ class CommonholdSaver(
             prefix = thread_key(configurable["thread_id"]) if config else ""
             if config and configurable.get("checkpoint_ns") is not None:
                 prefix = self._base(config)
-            keys = yield from list_keys(self._checkpoints, prefix)
-            bases = [base for base in map(base_of, heads_of(keys)) if is_between(base, one, end)]
-            source = CheckpointReads(self._checkpoints, sorted(bases, key=id_of, reverse=True))
+            keys = yield from list_all_keys(self._checkpoints, prefix)
+            source = CheckpointReads(
+                self._checkpoints, keys, lambda base: is_between(base, one, end)
+            )
+        values: dict[str, Document] = {}
         left = limit
         while source.more and left != 0:
             found = [
@@ -439,7 +427,7 @@ class CommonholdSaver(
             if left is not None:
                 found = found[:left]
                 left -= len(found)
-            for made in (yield from self._reader.read_tuples(found)):  # noqa: UP028  # a list takes no answers
+            for made in (yield from self._reader.read_tuples(found, values)):  # noqa: UP028  # a list takes no answers
                 yield made
 
     def _delta_history(
@@ -447,8 +435,7 @@ class CommonholdSaver(
     ) -> Plan[Mapping[str, DeltaChannelHistory]]:
         # Ancestors have smaller ids, as everywhere in LangGraph: one walk down passes all of them.
         base, target = self._base(config), get_checkpoint_id(config)
-        # "0" comes after "/": from the target's own entries on.
-        end = base + id_part(target) + "0" if target else None
+        end = after(base + id_key(target)) if target else None
         source = CheckpointPages(self._checkpoints, base, end)
         newest_first: _Writes = {channel: [] for channel in channels}
         seeds: dict[str, StoredCheckpoint] = {}
@@ -494,7 +481,7 @@ class CommonholdSaver(
                 seeds.setdefault(channel, found)
 
     def _delete_thread(self, thread_id: str) -> Plan[None]:
-        yield from clear((self._checkpoints, self._channels), thread_key(thread_id))
+        yield from self._clear(thread_key(thread_id))
         self._known_threads.discard(thread_id)
         with suppress(NotFound, Forbidden):  # an editor may not delete threads
             thread = yield read_thread(thread_id)
@@ -504,36 +491,35 @@ class CommonholdSaver(
                 yield delete_thread(thread_id)
 
     def _delete_for_runs(self, run_ids: Sequence[str]) -> Plan[None]:
+        keys = yield from list_all_keys(self._checkpoints, "")
+        source = CheckpointReads(self._checkpoints, keys, lambda _: True)
         doomed: set[str] = set()
-        for run_id in run_ids:
-            where = [{"path": "/metadata/run_id", "equals": run_id}]
-            call = search_entries(where=where, namespace=self._checkpoints, limit=PAGE)
-            while True:
-                page = yield call
-                doomed |= {base_of(entry.key) for entry in page}
-                if page.next_cursor is None:
-                    break
-                call = replace(call, body={**call.body, "cursor": page.next_cursor})
+        while source.more:
+            for found in (yield from source.read()):
+                if found.head["metadata"].get("run_id") in run_ids:
+                    doomed.add(found.base)
         for thread in sorted({base.split("/", 1)[0] + "/" for base in doomed}):
             values = yield from list_keys(self._channels, thread)
-            for base in sorted(base for base in doomed if base.startswith(thread)):
-                yield clear_entries(self._checkpoints, prefix=base)
-            keys = yield from list_keys(self._checkpoints, thread)
-            heads = yield from read_documents(self._checkpoints, heads_of(keys))
-            yield from self._delete_unused(values, heads)
+            yield from self._delete_checkpoints(thread, doomed)
+            kept = yield from read_heads(self._checkpoints, thread)
+            yield from self._delete_unused(values, kept.values())
 
     def _copy_thread(self, source_id: str, target_id: str) -> Plan[None]:
         source, target = thread_key(source_id), thread_key(target_id)
-        for namespace in (self._channels, self._checkpoints):
-            call = list_entries(namespace, prefix=source, values=True, limit=PAGE)
+        for namespace, start in (
+            (self._channels, ""),
+            (self._checkpoints, SEGMENTS),
+            (self._checkpoints, ""),
+        ):
+            call = list_entries(namespace, prefix=start + source, values=True, limit=PAGE)
             while True:
                 page = yield call
                 if page.items:
                     yield from self._ensure_thread(target_id)
                 yield from write(
                     [
-                        copy_entry(entry, target + entry.key[len(source) :], target_id)
-                        for entry in page
+                        copy_entry(e, start + target + e.key[len(start + source) :], target_id)
+                        for e in page
                     ]
                 )
                 if page.next_cursor is None:
@@ -545,35 +531,30 @@ class CommonholdSaver(
             raise ValueError(f"strategy must be keep_latest or delete, not {strategy!r}")
         for thread_id in thread_ids:
             if strategy == "delete":
-                yield from clear((self._checkpoints, self._channels), thread_key(thread_id))
+                yield from self._clear(thread_key(thread_id))
             else:
                 yield from self._keep_latest(thread_key(thread_id))
 
     def _keep_latest(self, thread: str) -> Plan[None]:
         # The values first: one that comes later belongs to a checkpoint we may not have seen.
         values = yield from list_keys(self._channels, thread)
-        keys = yield from list_keys(self._checkpoints, thread)
-        newest = {ns_of(head): head for head in sorted(heads_of(keys))}
-        kept: dict[str, Document] = {}
-        # For each checkpoint to keep, the delta channels whose value lies further back.
-        frontier: dict[str, set[str] | None] = dict.fromkeys(newest.values())
-        while frontier:
-            heads = yield from read_documents(self._checkpoints, frontier)
-            further: dict[str, set[str] | None] = {}
-            for key, head in heads.items():
-                kept[key] = head
-                sought = frontier[key]
-                if sought is None:
-                    sought = set(head["metadata"].get("counters_since_delta_snapshot") or {})
-                sought = sought - head["values"].keys() - head["channels"].keys()
+        found = yield from read_heads(self._checkpoints, thread)
+        newest = {ns_of(base): base for base in sorted(found)}
+        kept: dict[str, StoredCheckpoint] = {}
+        for base in newest.values():
+            # The delta channels whose value lies further back.
+            counters = found[base].head["metadata"].get("counters_since_delta_snapshot")
+            sought = set(counters or {})
+            while base in found:
+                kept[base] = found[base]
+                head = found[base].head
+                sought -= head["values"].keys() | head["channels"].keys()
                 parent = head["parent_checkpoint_id"]
-                if sought and parent:
-                    further[ns_of(key) + id_key(parent) + "checkpoint"] = sought
-            frontier = further
-        # A write whose checkpoint is not there may be ahead of it.
-        doomed = {base_of(head) for head in heads_of(keys)} - {base_of(head) for head in kept}
-        yield from delete_keys(self._checkpoints, [k for k in keys if base_of(k) in doomed])
-        yield from self._delete_unused(values, kept)
+                if not sought or not parent:
+                    break
+                base = ns_of(base) + id_key(parent)  # the walk to the ancestors
+        yield from self._delete_checkpoints(thread, found.keys() - kept.keys())
+        yield from self._delete_unused(values, kept.values())
 
     # Steps of plans ------------------------------------------------------------------------------
 
@@ -587,12 +568,24 @@ class CommonholdSaver(
             self._known_threads.clear()
         self._known_threads.add(thread_id)
 
-    def _delete_unused(self, values: Sequence[str], heads: Mapping[str, Document]) -> Plan[None]:
+    def _clear(self, thread: str) -> Plan[None]:
+        yield from clear(self._checkpoints, thread)
+        yield from clear(self._checkpoints, SEGMENTS + thread)
+        yield from clear(self._channels, thread)
+
+    def _delete_checkpoints(self, thread: str, bases: Collection[str]) -> Plan[None]:
+        """Delete those of a thread's checkpoints, with their writes."""
+        keys = yield from list_keys(self._checkpoints, thread)
+        yield from delete_keys(self._checkpoints, [key for key in keys if base_of(key) in bases])
+        segments = yield from read_segments(self._checkpoints, thread)
+        yield from delete_folded(self._checkpoints, segments.values(), bases)
+
+    def _delete_unused(
+        self, values: Sequence[str], checkpoints: Iterable[StoredCheckpoint]
+    ) -> Plan[None]:
         """Delete those of the values' keys that none of the checkpoints names."""
         used = {
-            ns_of(key) + channel_key(channel, version)
-            for key, head in heads.items()
-            for channel, version in head["channels"].items()
+            value_key(each, channel) for each in checkpoints for channel in each.head["channels"]
         }
         # A part goes with what it is a part of.
         unused = [k for k in values if "/".join(k.split("/", 4)[:4]) not in used]

@@ -18,7 +18,7 @@ from django.conf import settings
 from django.contrib.auth.middleware import AuthenticationMiddleware
 from django.contrib.messages.middleware import MessageMiddleware
 from django.contrib.sessions.middleware import SessionMiddleware
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponseBase, HttpResponseNotAllowed
 from django.middleware.clickjacking import XFrameOptionsMiddleware
 from django.middleware.common import CommonMiddleware
 from django.middleware.csrf import CsrfViewMiddleware
@@ -30,6 +30,7 @@ from project.hosts import check_host
 from project.paths import encode_path
 from state_admin.rest import problems
 from state_admin.services.errors import Problem
+from state_admin.web.errors import method_not_allowed
 
 Handler = Callable[[HttpRequest], HttpResponseBase]
 
@@ -108,3 +109,21 @@ Authentication = _for_pages(AuthenticationMiddleware)
 Messages = _for_pages(MessageMiddleware)
 Clickjacking = _for_pages(XFrameOptionsMiddleware)
 Htmx = _for_pages(HtmxMiddleware)
+
+
+class MethodNotAllowed:
+    """Shows a page where Django refuses a method without a body, for example to someone who opens
+    the address of a form."""
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        if not isinstance(response, HttpResponseNotAllowed) or response.content:
+            return response
+        if not _is_page(request.path_info):
+            return response
+        page = method_not_allowed(request)
+        page["Allow"] = response["Allow"]
+        return page

@@ -63,6 +63,7 @@ MIDDLEWARE = [
     "project.middleware.Messages",
     "project.middleware.Clickjacking",
     "project.middleware.Htmx",
+    "project.middleware.MethodNotAllowed",
 ]
 API_PREFIX = "/api/"
 API_DOCS_PATH = "/api/docs"  # a page

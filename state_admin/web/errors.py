@@ -52,6 +52,11 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
     return _answer(request, 404, {"message": "Page not found", "hint": ""})
 
 
+def method_not_allowed(request: HttpRequest) -> HttpResponse:
+    hint = "It receives the form of another page. Open that page and send its form."
+    return _answer(request, 405, {"message": "This address is not a page", "hint": hint})
+
+
 def server_error(request: HttpRequest) -> HttpResponse:
     return _answer(request, 500, {"message": "Internal server error", "hint": ""})
 

@@ -178,8 +178,8 @@ def _traffic(actor: Actor) -> list[Trend]:
         return []
     changes = reverse("web:change-list")
     calls = (
-        ("read", hour.reads, ""),
-        ("write", hour.writes, changes),
+        ("read request", hour.reads, ""),
+        ("write request", hour.writes, changes),
         ("conflict", hour.conflicts, changes),  # the writes that caused the conflicts
     )
     now, most = hour.queued[-1], max(hour.queued)

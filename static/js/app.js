@@ -81,6 +81,15 @@ document.addEventListener("htmx:error", (event) => {
   }
 });
 
+// An error page of something in between, such as a proxy, replaces nothing: it is no part of a page.
+document.addEventListener("htmx:before:swap", (event) => {
+  const { ctx } = event.detail;
+  const { status, headers } = ctx.response;
+  if (status < 400 || headers.get("X-Request-ID")) return;
+  event.preventDefault();
+  if (!isLive(ctx)) showToast({ text: `The server is not available (${status}). Check whether the change was saved, then try again.`, kind: "failed" });
+});
+
 // Dialogs --------------------------------------------------------------------------------------
 
 document.addEventListener("htmx:after:swap", (event) => {

@@ -137,6 +137,33 @@ def test_filter__left_with_escape__is_kept(page: Page) -> None:
 
 
 @pytest.mark.usefixtures("team")
+def test_filter__error_page_of_a_proxy__replaces_nothing(page: Page, errors: Errors) -> None:
+    errors.expected.add(502)
+    page.goto("/state?namespace=team")
+    page.route("**/state?*", lambda route: route.fulfill(status=502, body="<h1>Bad Gateway</h1>"))
+    press(page, "/")
+    page.keyboard.type("thread::t2")
+    expect(page.locator("[data-toast]").last).to_contain_text("The server is not available (502)")
+    expect(page.locator("main")).not_to_contain_text("Bad Gateway")
+    expect(page.get_by_role("link", name="thread::t1")).to_be_visible()
+    page.unroute("**/state?*")
+    page.keyboard.type("0")
+    expect(page.get_by_role("link", name="thread::t1")).to_have_count(0)
+
+
+@pytest.mark.usefixtures("team")
+def test_navigation__longest_counts__stay_within_their_items(page: Page) -> None:
+    page.goto("/compactions")
+    page.locator("[data-go] .count").evaluate_all(
+        "counts => counts.forEach((each) => (each.textContent = '10,000+ failed'))"
+    )
+    wider = "menu => menu.scrollWidth - menu.clientWidth"
+    assert page.get_by_role("navigation", name="Main").evaluate(wider) == 0
+    overflows = "items => items.filter((each) => each.scrollWidth > each.clientWidth).length"
+    assert page.locator("[data-go]").evaluate_all(overflows) == 0
+
+
+@pytest.mark.usefixtures("team")
 def test_shortcut_x__pressed__opens_the_actions_of_the_page(page: Page) -> None:
     page.goto("/state/team/thread::t1")
     press(page, "x")

@@ -134,7 +134,8 @@ def test_overview__busiest_namespaces__are_ordered_by_writes_per_day(
     shown = page(admin, "/").partition("Busiest namespaces")[2]
     assert shown.index(">loud<") < shown.index(">quiet<")
     assert re.findall(
-        r'<span class="num">(\d+) <span class="muted">per day, (\d+) this hour', shown
+        r'<span class="num">(\d+) <span class="muted">entry writes in a day, (\d+) in an hour',
+        shown,
     ) == [
         ("2", "1"),
         ("1", "1"),
@@ -175,8 +176,8 @@ def test_overview__busy_hour__has_lines_numbers_and_texts(admin: Client, alice: 
     busy(alice)
     shown = page(admin, "/")
     for said in (
-        "42 reads in the last hour, at most 40 a minute",
-        "12 writes in the last hour, at most 7 a minute",
+        "42 read requests in the last hour, at most 40 a minute",
+        "12 write requests in the last hour, at most 7 a minute",
         "1 conflict in the last hour, at most 1 a minute",
         "2 waiting now, at most 6 in the last hour",
     ):
@@ -185,8 +186,8 @@ def test_overview__busy_hour__has_lines_numbers_and_texts(admin: Client, alice: 
         r'<span class="muted">([^<]+ in 60 minutes)</span>\s*<strong>(\d+)<', shown
     )
     assert numbers == [
-        ("Reads in 60 minutes", "42"),
-        ("Writes in 60 minutes", "12"),
+        ("Read requests in 60 minutes", "42"),
+        ("Write requests in 60 minutes", "12"),
         ("Conflicts in 60 minutes", "1"),
     ]
 

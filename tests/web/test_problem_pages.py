@@ -57,3 +57,12 @@ def test_types__each__has_its_own_text_and_documents_the_members_of_its_example(
 def test_docs__problem_types__are_current() -> None:
     written = (BASE_DIR / "docs" / "problems.md").read_text()
     assert written == write_docs.problems(), "run `make docs`"
+
+
+@pytest.mark.parametrize("path", ["/policy/undo", "/thread/compact/t1", "/entry/check/notes/k"])
+def test_form_address__opened_in_a_browser__is_explained(admin: Client, path: str) -> None:
+    response = admin.get(path)
+    assert (response.status_code, response["Allow"]) == (405, "POST")
+    assert "This address is not a page" in response.content.decode()
+    assert "Go to the overview" in response.content.decode()
+    assert admin.delete("/api/v1/namespaces").headers["Content-Type"] == "application/problem+json"

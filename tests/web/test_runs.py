@@ -293,6 +293,20 @@ def test_timeline__all_events__are_newest_first(admin: Client, alice: Person) ->
     assert "Refunds above 100 need a person." in shown
 
 
+def test_run__steps__are_those_of_the_timeline_and_those_that_the_agent_reports(
+    admin: Client, alice: Person
+) -> None:
+    make_thread(alice.actor, "t9")
+    make_run(alice.actor, "t9", "r9")
+    for count in range(3):
+        commit(alice.actor, "r9", run=RunChange(step_count=count))
+    shown = page(admin, "/runs/r9")
+    steps = [int(number) for number in re.findall(r", step (\d+)<", shown)]
+    assert f"<dt>Steps</dt><dd>{max(steps)}</dd>" in shown
+    assert "<dt>Steps reported by the agent</dt><dd>2</dd>" in shown
+    assert f'data-label="steps">{max(steps)}<' in page(admin, "/runs")
+
+
 def test_timeline__many_events__each_is_on_one_page(admin: Client, alice: Person) -> None:
     create_story(alice.actor)
     admin.post("/ticket/tk1", {"action": "cancel"})

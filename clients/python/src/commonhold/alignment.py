@@ -66,8 +66,8 @@ def align(
     With an `identity_key`, items correspond if they have the same key, in any order. Without one,
     the order is kept: a longest common subsequence of equal items corresponds. What lies between
     two of them corresponds if it is similar (at least half of the text is the same), and what is
-    then left by position, if both sides have the same number of items or an item is neither an
-    array nor an object.
+    then left by position, if both sides have the same number of items or neither item is an array
+    or an object.
 
     Takes linear time if `after` differs at one place. Beyond MAX_EQUAL, MAX_SIMILAR and `effort`,
     equal or similar items are not searched between those that correspond already.

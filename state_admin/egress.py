@@ -10,6 +10,7 @@ more is kept than the caller asks for.
 from __future__ import annotations
 
 import functools
+import ipaddress
 import re
 import socket
 import ssl
@@ -63,6 +64,18 @@ def check_url(url: str, *, allow_private: bool) -> None:
     """Raise Refused for a URL that could never be called. Does not resolve its name: what it
     means can change at any time, so that is judged at each call."""
     _parse(url, allow_private)
+
+
+def names_private_host(url: str) -> bool:
+    """Whether the URL names a private address or localhost itself, which no name server changes."""
+    host = httpx2.URL(url).raw_host.decode("ascii").lower().removesuffix(".").strip("[]")
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return not is_public(host)
 
 
 def origin_of(url: str) -> str:

@@ -14,6 +14,7 @@ from state_admin.domain import config, evolution, schemas, scopes, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.values import DEFAULT_MAX_VALUE_BYTES, Fault, Raw
 from state_admin.models import Entry, Namespace, NamespaceVersion, database
+from state_admin.models.namespaces import glob_regex
 
 from . import journal
 from .actors import require, require_open
@@ -435,6 +436,12 @@ def _still_holds(name: str, count: int) -> Conflict:
         hint="retain keeps them as orphans until the name is registered again.",
         count=count,
     )
+
+
+def find_unmatched(actor: Actor, globs: Sequence[str]) -> list[str]:
+    """The globs that match no registered namespace yet."""
+    names = Namespace.objects.visible_to(actor).registered()
+    return [glob for glob in globs if not names.filter(name__regex=glob_regex([glob])).exists()]
 
 
 def find_violations(namespace: Namespace, validator: schemas.Validator) -> Violations:

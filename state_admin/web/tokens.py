@@ -19,6 +19,7 @@ from state_admin.contract import tokens as contract
 from state_admin.domain.access import Role
 from state_admin.models import ApiToken
 from state_admin.services.errors import Forbidden, Invalid, NotFound
+from state_admin.services.namespaces import find_unmatched
 from state_admin.services.tokens import create_token, revoke_token, rotate_token
 
 from . import paging, snippets
@@ -117,7 +118,15 @@ def token_list(request: Request) -> HttpResponse:
     except (Invalid, Forbidden) as problem:
         form.add_error(None, sentences_of(problem))
         return _show(request, form, status=422)
-    created = {"created": token, "secret": secret, "created_curl": _try_line(secret)}
+    created = {
+        "created": token,
+        "secret": secret,
+        "created_curl": _try_line(secret),
+        "warnings": [
+            f"No namespace matches {glob} yet."
+            for glob in find_unmatched(request.actor, token.namespaces)
+        ],
+    }
     return _show(request, TokenForm(), created, status=201)
 
 
@@ -226,7 +235,15 @@ def rotate(request: Request, token_id: int) -> HttpResponse:
         overlap=_OVERLAPS[overlap][1],
         reason=request.POST.get("reason", ""),
     )
-    created = {"created": token, "secret": secret, "created_curl": _try_line(secret)}
+    created = {
+        "created": token,
+        "secret": secret,
+        "created_curl": _try_line(secret),
+        "warnings": [
+            f"No namespace matches {glob} yet."
+            for glob in find_unmatched(request.actor, token.namespaces)
+        ],
+    }
     return _show(request, TokenForm(), created, status=201)
 
 

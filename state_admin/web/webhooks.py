@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.http import HttpResponse
 from django.urls import path, reverse
 from django.views.decorators.debug import sensitive_variables
@@ -18,6 +19,7 @@ from state_admin.domain.access import Role
 from state_admin.models import Webhook, WebhookStatus
 from state_admin.services import webhook_flow, webhooks
 from state_admin.services.errors import Invalid, QuotaExceeded
+from state_admin.services.namespaces import find_unmatched
 from state_admin.services.webhooks import Filter, find_webhook
 from state_admin.templatetags.ui import plural
 
@@ -140,7 +142,17 @@ def webhook_new(request: Request) -> HttpResponse:
     except QuotaExceeded as problem:
         form.add_error(None, sentences_of(problem))
         return _list(request, form, status=422)
-    return _list(request, WebhookForm(), {"created": hook, "secret": secret}, status=201)
+    warnings = [
+        f"No namespace matches {glob} yet."
+        for glob in find_unmatched(request.actor, form.filters().namespaces)
+    ]
+    if not settings.WEBHOOK_ALLOW_PRIVATE and egress.names_private_host(hook.url):
+        warnings.append(
+            "Deliveries will fail: the address is not public. The operator of the server can permit"
+            " private addresses with WEBHOOK_ALLOW_PRIVATE=true."
+        )
+    created = {"created": hook, "secret": secret, "warnings": warnings}
+    return _list(request, WebhookForm(), created, status=201)
 
 
 def _items(request: Request, _: str) -> tuple[list[contract.Webhook], str]:

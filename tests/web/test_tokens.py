@@ -11,7 +11,7 @@ from state_admin.domain.access import Role
 from state_admin.models import ApiToken, AuditRow
 from state_admin.services.actors import actor_of_token, system_actor
 from state_admin.services.tokens import create_token
-from tests.builders import Person
+from tests.builders import Person, make_namespace
 from tests.web.stories import HOSTILE
 from tests.web.test_threads import htmx, page
 
@@ -55,6 +55,13 @@ def test_token__restricted__has_globs_and_prefixes(admin: Client) -> None:
     assert actor.thread_prefixes == ("order-",)
     assert actor.role == "viewer"
     assert "team_*" in page(admin, "/tokens")
+
+
+def test_token__glob_without_a_namespace__is_named(admin: Client, alice: Person) -> None:
+    make_namespace(alice.actor, "team_context")
+    shown, _ = make(admin, namespaces="team_* taem_*")
+    assert shown.count("No namespace matches") == 1
+    assert "No namespace matches taem_* yet." in shown
 
 
 @pytest.mark.parametrize(

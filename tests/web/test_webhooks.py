@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from pytest_django import Settings
 
 from state_admin.models import AuditRow, Webhook, WebhookDelivery
 from state_admin.services import webhooks
@@ -80,6 +81,28 @@ def test_webhook__invalid_field__is_reported_at_the_field(
     assert response.status_code == 422
     assert said in response.content.decode()
     assert not Webhook.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("url", "private"),
+    [
+        ("https://10.1.2.3/hook", True),
+        ("http://localhost:8080/hook", True),
+        ("https://[::1]/hook", True),
+        ("https://example.com/hook", False),
+        ("https://93.184.216.34/hook", False),
+    ],
+)
+def test_webhook__private_address_or_unmatched_glob__is_named(
+    admin: Client, settings: Settings, url: str, private: bool
+) -> None:
+    sent = FORM | {"url": url, "namespaces": "nowhere_*"}
+    shown = admin.post("/webhooks/+new", sent).content.decode()
+    assert ("Deliveries will fail: the address is not public" in shown) == private
+    assert "No namespace matches nowhere_* yet." in shown
+    settings.WEBHOOK_ALLOW_PRIVATE = True
+    again = admin.post("/webhooks/+new", sent | {"name": "again"}).content.decode()
+    assert "Deliveries will fail" not in again
 
 
 def test_webhook__detail__escapes_deliveries(admin: Client, hook: Webhook) -> None:

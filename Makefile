@@ -42,6 +42,7 @@ check: $(VENV)/dev.stamp ## lint, formats, types, layers, links of the documenta
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	[ ! -x $(BIN)/hadolint ] || $(BIN)/hadolint Dockerfile  # there is none for macOS
 	find templates -name '*.html' -exec $(BIN)/djade --check --target-version 5.2 {} +
 	$(SITE)
 	$(BIN)/python manage.py makemigrations --check --dry-run

@@ -61,7 +61,7 @@ def children(pid: int) -> list[int]:
 class Running:
     """A Python process of this project, with its output in a file."""
 
-    def __init__(self, folder: Path, *arguments: str, **env: str) -> None:
+    def __init__(self, folder: Path, *arguments: str, cwd: Path = BASE_DIR, **env: str) -> None:
         self.folder = folder
         self.log = folder / f"{arguments[-1].replace('/', '_')}.{os.urandom(3).hex()}.log"
         port = env.get("PORT", "")
@@ -75,7 +75,7 @@ class Running:
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 [sys.executable, *arguments],
-                cwd=BASE_DIR,
+                cwd=cwd,
                 env={**inherited, "COMMONHOLD_DATA_DIR": str(folder / "data"), **env},
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -1,0 +1,36 @@
+"""Prepares the database of an installation whose processes run separately."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from project import broker, startup
+from project.env import BadSetting
+from state_admin.services.bootstrap import ensure_first_run
+
+
+class Command(BaseCommand):
+    help = (
+        "Prepare the database: apply the migrations, and create the workspace `default`, its "
+        "admin and an API token if they do not exist. Run it before the processes of each new "
+        "version; several at once wait for each other."
+    )
+    requires_system_checks: list[str] = []
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            broker.check()
+            startup.reach_database()
+            migrated = startup.migrate()
+        except BadSetting as error:
+            sys.exit(str(error))
+        broker.prepare()
+        first = ensure_first_run()
+        self.stdout.write("Migrated the database." if migrated else "The database is up to date.")
+        if first.login_url:
+            self.stdout.write(f"Log in     {first.login_url}")
+        if first.token:
+            self.stdout.write(f"API token  {first.token}")

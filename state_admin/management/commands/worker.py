@@ -1,0 +1,10 @@
+"""`manage.py worker`: one process of the server."""
+
+from __future__ import annotations
+
+from state_admin.management.roles import RoleCommand
+
+
+class Command(RoleCommand):
+    role = "worker"
+    help = "Run a worker, which does the jobs: compactions, sweeps and webhooks, until SIGTERM."

@@ -1,0 +1,167 @@
+"""Dockerfile, compose.yaml and the files of deploy/: what they start, with the files that the image
+has, without Docker."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import shutil
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+import yaml
+from django.core.management import get_commands
+
+from project.env import BASE_DIR, list_settings
+from project.postgres.cluster import Cluster
+from project.postgres.server import PORT
+from tests.project.running import Running, free_port, wait_for
+from tests.receiving import receiving
+
+ROLES = ("web", "worker", "beat")
+DOCKERFILE = (BASE_DIR / "Dockerfile").read_text()
+COMPOSE = yaml.safe_load((BASE_DIR / "compose.yaml").read_text())
+UNIT = (BASE_DIR / "deploy/systemd/commonhold@.service").read_text()
+KUBERNETES = BASE_DIR / "deploy/kubernetes"
+OURS = [name for name in COMPOSE["services"] if name != "postgres"]
+
+
+def resources() -> list[dict[str, Any]]:
+    listed = yaml.safe_load((KUBERNETES / "kustomization.yaml").read_text())["resources"]
+    assert sorted(listed) == sorted(
+        path.name for path in KUBERNETES.glob("*.yaml") if path.name != "kustomization.yaml"
+    )
+    return [one for name in listed for one in yaml.safe_load_all((KUBERNETES / name).read_text())]
+
+
+def pods() -> dict[str, dict[str, Any]]:
+    """The containers that Kubernetes runs, by role."""
+    specs = [one["spec"]["template"]["spec"] for one in resources() if "template" in one["spec"]]
+    return {spec["containers"][0]["args"][0]: spec["containers"][0] for spec in specs}
+
+
+def test_files__commands__exist() -> None:
+    commands = [COMPOSE["services"][name]["command"] for name in OURS]
+    commands += [container["args"] for container in pods().values()]
+    commands += re.findall(r'^CMD \["(\w+)"\]$', DOCKERFILE, re.M)[-1:]
+    assert "ExecStart=/opt/commonhold/.venv/bin/python manage.py %i\n" in UNIT
+
+    for command in commands:
+        name = command if isinstance(command, str) else command[0]
+        assert get_commands()[name] == "state_admin"
+    assert set(pods()) == {"setup", *ROLES} == {COMPOSE["services"][n]["command"][0] for n in OURS}
+
+
+def test_files__environment__has_declared_settings_only() -> None:
+    declared = {setting.name for setting in list_settings()}
+    names = {name for ours in OURS for name in COMPOSE["services"][ours]["environment"]}
+    names |= set(re.findall(r"\b([A-Z_]+)=", re.findall(r"^ENV (.*)$", DOCKERFILE, re.M)[0]))
+    names |= set(re.findall(r"\b([A-Z_]+)=", re.findall(r"^Environment=(.*)$", UNIT, re.M)[0]))
+    kustomization = yaml.safe_load((KUBERNETES / "kustomization.yaml").read_text())
+    names |= {one.partition("=")[0] for one in kustomization["configMapGenerator"][0]["literals"]}
+    pythons_own = {"PATH", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"}
+
+    assert names - pythons_own <= declared
+    assert {"DATABASE_URL", "COMMONHOLD_DATA_DIR", "HOST", "SITE_URL"} <= names
+
+
+def test_containers__of_every_file__may_write_and_escalate_nothing() -> None:
+    for name in OURS:
+        service = COMPOSE["services"][name]
+        assert service["read_only"] is True
+        assert service["cap_drop"] == ["ALL"]
+        assert service["security_opt"] == ["no-new-privileges:true"]
+    for container in pods().values():
+        context = container["securityContext"]
+        assert context["readOnlyRootFilesystem"] is True
+        assert context["allowPrivilegeEscalation"] is False
+    assert "\nUSER 10001\n" in DOCKERFILE
+
+
+@pytest.fixture
+def image(folder: Path) -> Path:
+    """The files of the image after its build, and nothing else of the repository."""
+    root = folder / "app"
+    kept = [line[1:] for line in (BASE_DIR / ".dockerignore").read_text().splitlines()
+            if line.startswith("!")]  # fmt: skip
+    for name in kept:
+        source, target = BASE_DIR / name, root / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, target)
+    collected = Running(folder, "manage.py", "collectstatic", "--noinput", cwd=root)
+    assert collected.wait() == 0, collected.output()
+    return root
+
+
+def snapshot(root: Path) -> dict[str, int]:
+    """The files below a folder, with the times of their last changes."""
+    return {str(path): path.stat().st_mtime_ns for path in root.rglob("*") if path.is_file()}
+
+
+def test_image__every_role__works_without_a_write_to_its_files(folder: Path, image: Path) -> None:
+    cluster = Cluster(folder / "database")
+    cluster.acquire()
+    started: list[Running] = []
+
+    def run(command: str, **env: str) -> Running:
+        url = f"postgresql://postgres@/commonhold?host={cluster.socket_folder}&port={PORT}"
+        settings = {"DATABASE_URL": url, "HOST": "127.0.0.1", "WEBHOOK_ALLOW_PRIVATE": "true"}
+        settings |= {"PYTHONDONTWRITEBYTECODE": "1", **env}
+        started.append(Running(folder, "manage.py", command, cwd=image, **settings))
+        return started[-1]
+
+    try:
+        with psycopg.connect(
+            host=str(cluster.socket_folder), port=PORT, user="postgres", autocommit=True
+        ) as connection:
+            connection.execute("CREATE DATABASE commonhold")
+        before = snapshot(image)
+        both = [run("setup"), run("setup")]
+        assert [one.wait() for one in both] == [0, 0], [one.output() for one in both]
+        (token,) = re.findall(r"API token +(ch_\S+)", "".join(one.output() for one in both))
+        assert len(re.findall(r"Log in +http\S+", both[0].output())) == 1
+
+        port = str(free_port())
+        web, worker, beat = run("web", PORT=port), run("worker"), run("beat")
+        web.wait_until_it_answers("/readyz")
+        wait_for(lambda: json.loads(web.get("/readyz")[1])["status"] == "ok", "the worker sweeps")
+        # Probes of an orchestrator name the address of the container.
+        assert web.get("/healthz", Host="10.1.2.3:8000")[0] == 200
+        assert web.get("/readyz", Host="10.1.2.3:8000")[0] == 200
+        assert web.get("/login")[0] == 200
+        check_jobs(web, token)
+
+        began = time.monotonic()
+        for running in (beat, worker, web):
+            running.signal(signal.SIGTERM)
+        assert [running.wait() for running in (web, worker, beat)] == [0, 0, 0]
+        assert time.monotonic() - began < 30  # the period after which they are killed
+        assert snapshot(image) == before
+    finally:
+        for running in started:
+            running.kill_all()
+        cluster.release()
+
+
+def check_jobs(web: Running, token: str) -> None:
+    """The worker sends what the web process queued."""
+
+    def call(method: str, path: str, body: Any) -> int:
+        client = http.client.HTTPConnection("127.0.0.1", web.port, timeout=60)
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        client.request(method, f"/api/v1{path}", json.dumps(body), headers)
+        return client.getresponse().status
+
+    with receiving() as receiver:
+        assert call("PUT", "/namespaces/notes", {"schema": True}) in (200, 201)
+        assert call("POST", "/webhooks", {"name": "hook", "url": receiver.url}) == 201
+        assert call("PUT", "/state/notes/a", {"value": 1}) == 201
+        receiver.wait_for(1)

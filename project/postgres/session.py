@@ -74,10 +74,14 @@ class UnsafeServer(psycopg.OperationalError):
     change."""
 
 
+class StandbyServer(psycopg.OperationalError):
+    """The server is a standby. After a failover, a proxy or DNS may still point to one."""
+
+
 def prepare(connection: psycopg.Connection[Any]) -> None:
     """Prepare a new connection, outside any transaction; its autocommit mode is restored.
 
-    UnsafeServer if the server must not be used; the connection is then closed.
+    UnsafeServer or StandbyServer if the server must not be used; the connection is then closed.
     """
     autocommit = connection.autocommit
     try:
@@ -95,7 +99,7 @@ def prepare(connection: psycopg.Connection[Any]) -> None:
 async def prepare_async(connection: psycopg.AsyncConnection[Any]) -> None:
     """As `prepare`, for a connection in autocommit mode."""
     try:
-        _check_version(connection.info)
+        _check_kind(connection.info)
         settings = await (await connection.execute(_DURABILITY)).fetchall()
         _check_settings(connection.info, settings)
         await connection.execute(_HIDE)
@@ -107,12 +111,18 @@ async def prepare_async(connection: psycopg.AsyncConnection[Any]) -> None:
 
 
 def check_server(connection: psycopg.Connection[Any]) -> None:
-    """Raise UnsafeServer unless version, encoding and durability settings are as required."""
-    _check_version(connection.info)
+    """Raise UnsafeServer unless version, encoding and durability settings are as required, and
+    StandbyServer for a standby."""
+    _check_kind(connection.info)
     _check_settings(connection.info, connection.execute(_DURABILITY).fetchall())
 
 
-def _check_version(info: psycopg.ConnectionInfo) -> None:
+def _check_kind(info: psycopg.ConnectionInfo) -> None:
+    if info.parameter_status("in_hot_standby") == "on":
+        raise StandbyServer(
+            "The database server is a standby, which accepts no writes. DATABASE_URL must lead to the "
+            "primary; with several hosts, add target_session_attrs=read-write."
+        )
     major = info.server_version // 10_000
     if major < OLDEST:
         raise UnsafeServer(

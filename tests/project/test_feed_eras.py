@@ -202,6 +202,7 @@ def recover(data: Path, *verbs: str) -> None:
     options = f"-k {data} -p {PORT} -c listen_addresses="
     run("pg_ctl", "-D", data, "-w", "-l", data / "log", "-o", options, "start")
     for verb in verbs:
+        check_refused(data)
         run("pg_ctl", "-D", data, "-w", verb)
     with psycopg.connect(host=str(data), port=PORT, user="postgres", dbname="postgres") as one:
         one.autocommit = True
@@ -211,6 +212,14 @@ def recover(data: Path, *verbs: str) -> None:
 
         wait_for(accepts_writes, "the copy accepts writes")
     run("pg_ctl", "-D", data, "-w", "-m", "fast", "stop")
+
+
+def check_refused(standby: Path) -> None:
+    """No process uses a standby."""
+    url = f"postgresql://postgres@/commonhold?host={standby}&port={PORT}"
+    setup = Running(standby.parents[2], "manage.py", "setup", DATABASE_URL=url)
+    assert setup.wait() == 1
+    assert "The database server is a standby" in setup.output()
 
 
 def take_copy(copy: Path, folder: Path) -> Path:

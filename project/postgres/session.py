@@ -118,16 +118,16 @@ def check_server(connection: psycopg.Connection[Any]) -> None:
 
 
 def _check_kind(info: psycopg.ConnectionInfo) -> None:
-    if info.parameter_status("in_hot_standby") == "on":
-        raise StandbyServer(
-            "The database server is a standby, which accepts no writes. DATABASE_URL must lead to the "
-            "primary; with several hosts, add target_session_attrs=read-write."
-        )
     major = info.server_version // 10_000
     if major < OLDEST:
         raise UnsafeServer(
             f"The database server is PostgreSQL {major}; Commonhold requires {OLDEST} or newer. "
             "Check DATABASE_URL."
+        )
+    if info.parameter_status("in_hot_standby") == "on":
+        raise StandbyServer(
+            "The database server is a standby, which accepts no writes. DATABASE_URL must lead to the "
+            "primary; with several hosts, add target_session_attrs=read-write."
         )
 
 

@@ -32,6 +32,10 @@ class InvalidEntries:
         """The number as text: "3", or "3+" if not all entries were validated."""
         return f"{len(self.errors):,}{'' if self.complete else '+'}"
 
+    @property
+    def label(self) -> str:
+        return f"{self.count} invalid"
+
 
 def find_invalid(
     actor: Actor, sizes: Mapping[str, NamespaceSize], most: int

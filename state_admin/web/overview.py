@@ -369,7 +369,7 @@ def _list_largest_namespaces(
         count,
         with_query(browser, show="invalid"),
         bounded=not complete,
-        note=("do not match the schema" if count else "")
+        note=("by the current schema" if count else "")
         if complete
         else f"{examined:,} of an older schema version checked",
     )

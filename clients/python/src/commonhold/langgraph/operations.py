@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from commonhold.answers import Entry, EntryRow
 from commonhold.calls import Call
-from commonhold.documents import dump
 from commonhold.entries import clear_entries, list_entries, put_entry, run_batch
+from commonhold.langgraph.joining import Puts
 from commonhold.langgraph.layout import PAGE, Document, next_page
 from commonhold.langgraph.packing import Packed
 from commonhold.langgraph.wire import Plan
@@ -54,7 +54,7 @@ def put_writes_together(
     size = 0
     for index, channel, packed, parts in writes:
         row = {"index": index, "channel": channel, "value": packed}
-        weight = len(dump(packed))
+        weight = len(json.dumps(packed))
         if parts or size + weight > SMALL_TOGETHER:
             document = {**about, "writes": [row]}
             operations += put_in_parts(namespace, f"{key}{index:+}", document, parts)
@@ -115,15 +115,28 @@ def list_keys(namespace: str, prefix: str) -> Plan[Sequence[str]]:
         call = next_page(call, page.next_cursor)
 
 
-def write(operations: Sequence[Operation]) -> Plan[None]:
-    """Write in order, in as few requests as possible."""
-    if len(operations) == 1 and operations[0]["op"] == "put" and "if_version" not in operations[0]:
-        (only,) = operations
-        # The server does this with less work than a batch of one.
-        yield repeatable(put_entry(only["namespace"], only["key"], only["value"]))
+def write(operations: Sequence[Operation], *, waits: bool = False) -> Plan[None]:
+    """Write in order, in as few requests as possible, together with other writes of the moment. `waits`:
+    for these."""
+    is_plain = all(each["op"] == "put" and "if_version" not in each for each in operations)
+    if is_plain and len(operations) == 1:
+        yield Puts(operations, store_entries, waits)
         return
-    for chunk in split_batches(operations):
-        yield repeatable(run_batch(chunk))
+    chunks = list(split_batches(operations))
+    for chunk in chunks:
+        if is_plain and len(chunks) == 1:
+            yield Puts(chunk, store_entries, waits)
+        else:
+            yield repeatable(run_batch(chunk))
+
+
+def store_entries(operations: Sequence[Operation]) -> Call[Any]:
+    """The call that stores entries unconditionally."""
+    if len(operations) > 1:
+        return repeatable(run_batch(operations))
+    (only,) = operations
+    # The server does this with less work than a batch of one.
+    return repeatable(put_entry(only["namespace"], only["key"], only["value"]))
 
 
 def delete_keys(namespace: str, keys: Sequence[str]) -> Plan[None]:

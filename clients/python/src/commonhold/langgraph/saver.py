@@ -391,7 +391,7 @@ class CommonholdSaver(
         key = f"{base}write/{uuid6()}"
         about = {"task_id": task_id, "task_path": task_path}
         if operations := put_writes_together(self._checkpoints, key, about, packed):
-            yield from write(operations)
+            yield from write(operations, waits=True)
 
     def _list(
         self,

@@ -1,7 +1,7 @@
 """How the plans of the saver and the store reach the server: the same plan for both clients.
 
 A plan is a generator. It yields a `Call` and is sent what came of it (a Problem is thrown into it),
-or a `Sleep`; anything else it yields is an item for who asked.
+`Puts`, or a `Sleep`; anything else it yields is an item for who asked.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from commonhold.calls import Call, Sleep
 from commonhold.client import AsyncCommonhold, Commonhold, Options
+from commonhold.langgraph.joining import AsyncJoiner, Joiner, Puts
 from commonhold.problems import NotRegistered, Problem
 
 R = TypeVar("R")
@@ -33,7 +34,9 @@ class ClientPair:
         self._registrations = registrations
         self._client: Commonhold | None = None
         self._opening = threading.Lock()  # LangGraph's background threads write at once
+        self._joiner = Joiner()
         self._async_client: AsyncCommonhold | None = None
+        self._async_joiner = AsyncJoiner()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def register(self) -> Plan[None]:
@@ -60,7 +63,7 @@ class ClientPair:
                 step = _resume(plan, answer)
             except StopIteration:
                 return
-            if isinstance(step, Call | Sleep):
+            if isinstance(step, Call | Puts | Sleep):
                 answer = self._take(step)
             else:
                 answer = None
@@ -83,7 +86,7 @@ class ClientPair:
                 step = _resume(plan, answer)
             except StopIteration:
                 return
-            if isinstance(step, Call | Sleep):
+            if isinstance(step, Call | Puts | Sleep):
                 answer = await self._atake(step)
             else:
                 answer = None
@@ -100,32 +103,43 @@ class ClientPair:
             await self._async_client.close()
         self._async_client = None
 
-    def _take(self, step: Call[Any] | Sleep) -> Any:
+    def _take(self, step: Call[Any] | Puts | Sleep) -> Any:
         if isinstance(step, Sleep):
             return time.sleep(step.seconds)
-        with self._opening:
-            client = self._client = self._client or Commonhold(*self._address, **self._options)
         try:
-            try:
-                return client.send(step)
-            except NotRegistered:
-                for each in self._registrations:
-                    client.send(each)
-                return client.send(step)
+            if isinstance(step, Puts):
+                return self._joiner.store(step, self._send)
+            return self._send(step)
         except Problem as problem:
             return problem
 
-    async def _atake(self, step: Call[Any] | Sleep) -> Any:
+    def _send(self, call: Call[Any]) -> Any:
+        with self._opening:
+            client = self._client = self._client or Commonhold(*self._address, **self._options)
+        try:
+            return client.send(call)
+        except NotRegistered:
+            for each in self._registrations:
+                client.send(each)
+            return client.send(call)
+
+    async def _atake(self, step: Call[Any] | Puts | Sleep) -> Any:
         if isinstance(step, Sleep):
             return await asyncio.sleep(step.seconds)
         client = self._client_of_loop()
-        try:
+
+        async def send(call: Call[Any]) -> Any:
             try:
-                return await client.send(step)
+                return await client.send(call)
             except NotRegistered:
                 for each in self._registrations:
                     await client.send(each)
-                return await client.send(step)
+                return await client.send(call)
+
+        try:
+            if isinstance(step, Puts):
+                return await self._async_joiner.store(step, send)
+            return await send(step)
         except Problem as problem:
             return problem
 
@@ -134,6 +148,7 @@ class ClientPair:
         loop = asyncio.get_running_loop()
         if self._async_client is None or self._loop is not loop:
             self._async_client = AsyncCommonhold(*self._address, **self._options)
+            self._async_joiner = AsyncJoiner()
             self._loop = loop
         return self._async_client
 

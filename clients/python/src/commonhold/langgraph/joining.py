@@ -1,0 +1,121 @@
+"""Sends writes that come at the same moment in one request.
+
+LangGraph stores what the tasks of a step wrote and, about a millisecond later and in another thread, the next
+checkpoint. So the writes of a task wait a moment for a checkpoint, which takes them along: one request per
+step. Every call returns when its entries are stored. If a request of several calls fails, each call is
+made alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
+
+from commonhold.calls import Call
+
+# How long the writes of a task wait for a checkpoint, in seconds.
+MOMENT: Final = 0.003
+
+E = TypeVar("E", threading.Event, asyncio.Event)
+
+
+@dataclass(frozen=True)
+class Puts:
+    """A step of a plan: store these entries. `render` makes the call that stores them, or more of them.
+    `waits`: for a moment, if nobody takes them along."""
+
+    operations: Sequence[dict[str, Any]]
+    render: Callable[[Sequence[dict[str, Any]]], Call[Any]]
+    waits: bool
+
+    @property
+    def call(self) -> Call[Any]:
+        return self.render(self.operations)
+
+
+@dataclass(eq=False)
+class _Waiting(Generic[E]):
+    puts: Puts
+    done: E
+    stored: bool = False
+
+
+class _Queue(Generic[E]):
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: list[_Waiting[E]] = []
+
+    def add(self, own: _Waiting[E]) -> None:
+        with self._lock:
+            self._waiting.append(own)
+
+    def take(self, own: _Waiting[E]) -> list[_Waiting[E]]:
+        """All that wait. Nothing if another call has taken `own`."""
+        with self._lock:
+            if own not in self._waiting:
+                return []
+            taken, self._waiting = self._waiting, []
+            return taken
+
+
+def _join(taken: Sequence[_Waiting[E]]) -> Call[Any]:
+    return taken[0].puts.render([each for one in taken for each in one.puts.operations])
+
+
+def _finish(taken: Sequence[_Waiting[E]], *, stored: bool) -> None:
+    for each in taken:
+        each.stored = stored
+        each.done.set()
+
+
+class Joiner(_Queue[threading.Event]):
+    """For threads."""
+
+    def store(self, puts: Puts, send: Callable[[Call[Any]], Any]) -> None:
+        own = _Waiting(puts, threading.Event())
+        self.add(own)
+        if puts.waits:
+            own.done.wait(MOMENT)
+        taken = self.take(own)
+        if len(taken) > 1:
+            stored = False
+            try:
+                with suppress(Exception):
+                    send(_join(taken))
+                    stored = True
+            finally:
+                _finish(taken, stored=stored)
+        elif not taken:
+            own.done.wait()
+        if not own.stored:
+            send(puts.call)
+
+
+class AsyncJoiner(_Queue[asyncio.Event]):
+    """For the tasks of an event loop."""
+
+    async def store(self, puts: Puts, send: Callable[[Call[Any]], Awaitable[Any]]) -> None:
+        own = _Waiting(puts, asyncio.Event())
+        self.add(own)
+        try:
+            if puts.waits:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(own.done.wait(), MOMENT)
+        finally:
+            taken = self.take(own)
+        if len(taken) > 1:
+            stored = False
+            try:
+                with suppress(Exception):
+                    await send(_join(taken))
+                    stored = True
+            finally:
+                _finish(taken, stored=stored)
+        elif not taken:
+            await own.done.wait()
+        if not own.stored:
+            await send(puts.call)

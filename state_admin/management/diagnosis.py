@@ -1,0 +1,285 @@
+"""The checks of `manage.py doctor`: what is wrong with an installation, and what to do about it."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Final, Literal, NamedTuple
+
+from django.conf import settings
+from django.core.files.storage import storages
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+from django.utils import timezone
+
+from project import broker, startup
+from project.env import BadSetting, data_dir
+from project.failures import describe_error
+from project.postgres.session import find_log_leaks
+from state_admin.models import ConfigSecret, Run, Sweep, Webhook, WebhookStatus, database_faults
+from state_admin.models import search as search_models
+from state_admin.models.database import connections_used, describe_database
+from state_admin.services import config_secrets
+from state_admin.services.errors import Problem
+
+Level = Literal["ok", "warning", "error"]
+
+_SKEW_SECONDS: Final = 2.0
+_LONG_SECONDS: Final = 300
+_SLOT_BYTES: Final = 1 << 30
+_OLD_TRANSACTIONS: Final = 1_000_000_000
+_CROWDED: Final = 0.9
+_SILENCE: Final = timedelta(minutes=2)
+_LATE_INDEX: Final = timedelta(minutes=10)
+_FREE_BYTES: Final = 1 << 30
+_NAMED: Final = 5
+
+
+class Finding(NamedTuple):
+    """The result of one check. `remedy`: what to do; empty if nothing."""
+
+    check: str
+    level: Level
+    text: str
+    remedy: str = ""
+
+
+Check = Callable[[], Iterator[Finding]]
+
+
+def diagnose() -> Iterator[Finding]:
+    """The findings of all checks, one after the other. Changes nothing."""
+    yield from _guarded("files", _check_files)
+    try:
+        startup.reach_database()
+    except BadSetting as error:
+        yield Finding("database", "error", str(error), "Start it, or correct DATABASE_URL.")
+        return
+    due = False
+    for name, check in _OF_THE_SERVER.items():
+        for finding in _guarded(name, check):
+            due = due or (finding.check == "migrations" and finding.level == "error")
+            yield finding
+    if due:  # the others read tables that may not be there
+        return
+    for name, check in _OF_THE_ROWS.items():
+        yield from _guarded(name, check)
+
+
+def _guarded(name: str, check: Check) -> Iterator[Finding]:
+    """The findings of a check, or that it failed; the next ones are made in any case."""
+    try:
+        yield from check()
+    except (DatabaseError, OSError, BadSetting) as error:
+        yield Finding(name, "error", f"cannot be checked: {describe_error(error)}")
+
+
+def _check_files() -> Iterator[Finding]:
+    folder = data_dir()  # also corrects its mode
+    free = shutil.disk_usage(folder).free
+    text = f"{free / 2**30:,.1f} GiB free in {folder}"
+    if free < _FREE_BYTES:
+        yield Finding("disk", "error", text, "Free space, or move COMMONHOLD_DATA_DIR.")
+    else:
+        yield Finding("disk", "ok", text)
+    # Only the storage of production reads a manifest.
+    if not getattr(storages["staticfiles"], "hashed_files", True):
+        yield Finding(
+            "static files",
+            "error",
+            f"{settings.STATIC_ROOT} holds no collected files, so pages cannot be shown",
+            "Run manage.py collectstatic --noinput.",
+        )
+
+
+def _check_server() -> Iterator[Finding]:
+    database = describe_database()
+    used, most = connections_used()
+    text = (
+        f"PostgreSQL {database.version}, {database.size_bytes / 2**20:,.0f} MiB, "
+        f"{used:,} of {most:,} connections"
+    )
+    if used > _CROWDED * most:
+        remedy = "Raise max_connections, or lower WEB_WORKERS, WEB_THREADS or WORKER_THREADS."
+        yield Finding("database", "warning", text, remedy)
+    else:
+        yield Finding("database", "ok", text)
+    connection.ensure_connection()
+    if leaks := find_log_leaks(connection.connection):
+        yield Finding(
+            "database log",
+            "warning",
+            f"the server may log values: {', '.join(sorted(leaks))}",
+            'Grant the privilege named in docs/operations.md, "The database server".',
+        )
+
+
+def _check_migrations() -> Iterator[Finding]:
+    executor = MigrationExecutor(connection)
+    due = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    if due:
+        names = ", ".join(f"{step.app_label}.{step.name}" for step, _ in due[:_NAMED])
+        yield Finding("migrations", "error", f"{len(due)} due: {names}", "Run manage.py setup.")
+    else:
+        yield Finding("migrations", "ok", "all applied")
+
+
+def _check_clock() -> Iterator[Finding]:
+    before = time.time()
+    server = database_faults.read_clock()
+    skew = server - (before + time.time()) / 2
+    if abs(skew) > _SKEW_SECONDS:
+        yield Finding(
+            "clock",
+            "warning",
+            f"the database server is {abs(skew):,.1f} s {'ahead' if skew > 0 else 'behind'}",
+            "Synchronize the clocks of both machines (NTP): expiry of logins and codes depends on "
+            "them.",
+        )
+    else:
+        yield Finding("clock", "ok", f"differs from the database server by {abs(skew):.1f} s")
+
+
+def _check_transactions() -> Iterator[Finding]:
+    found = database_faults.find_long_transactions(_LONG_SECONDS)
+    for one in found:
+        name = f"connection {one.pid} ({one.who})" if one.pid else f"prepared transaction {one.who}"
+        end = f"pg_terminate_backend({one.pid})" if one.pid else f"ROLLBACK PREPARED '{one.who}'"
+        yield Finding(
+            "transactions",
+            "warning",
+            f"{name} is open for {timedelta(seconds=one.seconds)}; the change feed waits for it if "
+            "it has written, and dead rows stay",
+            f"End it: {end}.",
+        )
+    if not found:
+        yield Finding("transactions", "ok", "none is open for long")
+    age = database_faults.read_transaction_age()
+    if age > _OLD_TRANSACTIONS:
+        yield Finding(
+            "transaction ids",
+            "error",
+            f"{age:,} since the oldest row that is not frozen; the server stops at two billion",
+            "Find what holds back autovacuum (transactions and slots above), then run VACUUM.",
+        )
+
+
+def _check_storage() -> Iterator[Finding]:
+    for slot in database_faults.find_abandoned_slots():
+        if slot.retained_bytes > _SLOT_BYTES:
+            yield Finding(
+                "replication",
+                "warning",
+                f"the slot {slot.name} has no reader and keeps "
+                f"{slot.retained_bytes / 2**30:,.1f} GiB of WAL",
+                f"Start its standby, or drop it: pg_drop_replication_slot('{slot.name}').",
+            )
+    for table in database_faults.find_bloated_tables():
+        yield Finding(
+            "dead rows",
+            "warning",
+            f"{table.table} has {table.dead:,} dead rows and {table.live:,} live ones",
+            f"Run VACUUM (ANALYZE) {table.table}; find out why autovacuum does not.",
+        )
+    missing, invalid = database_faults.find_broken_indexes()
+    for name in missing:
+        remedy = "Create it as manage.py sqlmigrate shows it."
+        yield Finding("indexes", "error", f"{name} is missing", remedy)
+    for name in invalid:
+        remedy = f"Run REINDEX INDEX CONCURRENTLY {name}."
+        yield Finding("indexes", "error", f"{name} is invalid and not used", remedy)
+    if not missing and not invalid:
+        yield Finding("indexes", "ok", "all present and valid")
+
+
+def _check_broker() -> Iterator[Finding]:
+    where, problem = broker.ping()
+    if problem:
+        remedy = "Start it, or correct BROKER_URL. No job is lost: sweeps find them."
+        yield Finding("broker", "error", f"{where}: {problem}", remedy)
+    else:
+        yield Finding("broker", "ok", where)
+
+
+def _check_jobs() -> Iterator[Finding]:
+    newest = max((row.started_at for row in Sweep.objects.all() if row.started_at), default=None)
+    if newest is None or timezone.now() - newest > _SILENCE:
+        since = f"since {newest:%Y-%m-%d %H:%M:%S} UTC" if newest else "yet"
+        yield Finding(
+            "worker and beat",
+            "error",
+            f"no sweep has started {since}: jobs wait",
+            "Start manage.py worker and manage.py beat, and look for child.died in their logs.",
+        )
+    else:
+        age = (timezone.now() - newest).total_seconds()
+        yield Finding("worker and beat", "ok", f"the last sweep started {age:.0f} s ago")
+    for sweep in Sweep.objects.exclude(error=""):
+        remedy = "Its traceback is in the log of the worker. It is repeated."
+        yield Finding("sweeps", "error", f"{sweep.name} failed: {sweep.error}", remedy)
+    late = search_models.SearchPosition.objects.filter(at__lt=timezone.now() - _LATE_INDEX).count()
+    if late:
+        remedy = "Searches are right but slow. Check worker, beat and transactions above."
+        yield Finding("search", "warning", f"the index of {late} workspaces is behind", remedy)
+
+
+def _check_secrets() -> Iterator[Finding]:
+    unreadable, total = [], 0
+    rows = ConfigSecret.objects.select_related("entry__namespace")
+    for row in rows.iterator(chunk_size=500):
+        total += 1
+        try:
+            config_secrets.open_secret(row)
+        except Problem as problem:
+            unreadable.append(problem.detail)
+    for detail in unreadable[:_NAMED]:
+        remedy = "Restore the key in CONFIG_SECRET_KEYS or SECRET_KEY_FALLBACKS, or write it again."
+        yield Finding("secrets", "error", detail, remedy)
+    if len(unreadable) > _NAMED:
+        yield Finding("secrets", "error", f"{len(unreadable) - _NAMED} more cannot be decrypted")
+    if not unreadable:
+        yield Finding("secrets", "ok", f"{total:,} of the config registry can be decrypted")
+
+
+def _check_work() -> Iterator[Finding]:
+    hooks = Webhook.objects.select_related("workspace").order_by("pk")
+    for hook in hooks.filter(status=WebhookStatus.DISABLED)[:_NAMED]:
+        name = f"{hook.workspace.slug}/{hook.name}"
+        remedy = "Fix the cause, then resume it on its page."
+        yield Finding("webhooks", "warning", f"{name} is disabled: {hook.status_reason}", remedy)
+    failing = hooks.filter(status=WebhookStatus.ACTIVE, failing_since__isnull=False)
+    for hook in failing[:_NAMED]:
+        yield Finding(
+            "webhooks",
+            "warning",
+            f"{hook.workspace.slug}/{hook.name} fails since {_utc(hook.failing_since)}",
+            "Check its receiver. Its page has the last error.",
+        )
+    if not hooks.filter(status=WebhookStatus.DISABLED).exists() and not failing.exists():
+        yield Finding("webhooks", "ok", "none is failing")
+    if stuck := Run.objects.stuck().count():
+        remedy = "Open the runs that need attention in the admin: each page offers the ways out."
+        yield Finding("runs", "warning", f"{stuck:,} need attention", remedy)
+    else:
+        yield Finding("runs", "ok", "none needs attention")
+
+
+def _utc(moment: datetime | None) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC") if moment else "?"
+
+
+_OF_THE_SERVER: Final[dict[str, Check]] = {
+    "database": _check_server,
+    "migrations": _check_migrations,
+    "clock": _check_clock,
+    "transactions": _check_transactions,
+    "storage": _check_storage,
+}
+_OF_THE_ROWS: Final[dict[str, Check]] = {
+    "broker": _check_broker,
+    "worker and beat": _check_jobs,
+    "secrets": _check_secrets,
+    "webhooks and runs": _check_work,
+}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import time
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, suppress
 from typing import Any, Final, Self, Unpack
@@ -21,9 +22,9 @@ from langgraph.checkpoint.base import (
     get_checkpoint_id,
     get_checkpoint_metadata,
 )
-from langgraph.checkpoint.base.id import uuid6
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
+from commonhold.calls import random_id
 from commonhold.client import Options
 from commonhold.entries import list_entries, register_namespace
 from commonhold.langgraph.layout import (
@@ -388,7 +389,7 @@ class CommonholdSaver(
             for position, (channel, value) in enumerate(writes)
         ]
         # Every call has keys of its own, which grow: who reads decides which writes count.
-        key = f"{base}write/{uuid6()}"
+        key = f"{base}write/{time.time_ns():016x}-{random_id()[:8]}"
         about = {"task_id": task_id, "task_path": task_path}
         if operations := put_writes_together(self._checkpoints, key, about, packed):
             yield from write(operations, waits=True)

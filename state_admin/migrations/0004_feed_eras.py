@@ -72,9 +72,10 @@ BEGIN
     IF only_if_needed AND feed_era_is_current() THEN
         RETURN;
     END IF;
-    IF EXISTS (SELECT 1 FROM feed_eras) THEN
+    IF NOT only_if_needed THEN
         -- With a writer that still uses the old base, readers could pass a change that is not
-        -- committed yet.
+        -- committed yet. On a server that is new to this database there is none, and the lock
+        -- would have to wait for vacuum.
         LOCK TABLE changes IN EXCLUSIVE MODE;
     END IF;
     SELECT xid, id INTO survived FROM (

@@ -109,6 +109,11 @@ def read_past(
     """The entry at a version, or at a time. Raises NotFound if the version never existed, and Gone if
     history compaction removed it."""
     definition = find_definition(actor, namespace, fresh=True)
+    if not definition.tracked:
+        raise Gone(
+            f"the namespace {namespace} is untracked and has no history",
+            hint="Entries of an untracked namespace have their current value only.",
+        )
     history = EntryRevision.objects.visible_to(actor).of_key(namespace, key)
     newest = (
         Entry.objects.filter(namespace_id=definition.id, key=key).values_list("version").first()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,6 +65,12 @@ _VERSIONED = ("schema", "default", "max_value_bytes", "ttl_seconds")
 # it refuses is judged again by the newest (definition_for in entries.py).
 _definitions: dict[tuple[int, str], Definition] = {}
 _DEFINITIONS_KEPT = 10_000
+
+
+def find_untracked(actor: Actor, names: Collection[str]) -> list[str]:
+    """Those of the namespaces that are untracked: what is deleted there cannot be restored."""
+    rows = Namespace.objects.visible_to(actor).filter(name__in=names, tracked=False)
+    return list(rows.order_by("name").values_list("name", flat=True))
 
 
 def find_definition(actor: Actor, name: str, *, fresh: bool = False) -> Definition:

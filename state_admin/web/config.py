@@ -254,7 +254,9 @@ def record_edit(request: Request, kind: str, record_id: str) -> HttpResponse:
             draft.errors = [dict(error) for error in rest]
             draft.fields = bind_fields(fields, read_typed(request.POST, fields), at)
         return _form(request, record_kind, record_id, now, draft, status=422)
-    undo = undo_of(record_kind.namespace, record_id, written=saved.version, before=draft.base)
+    undo = undo_of(
+        request.actor, record_kind.namespace, record_id, written=saved.version, before=draft.base
+    )
     # A replaced secret is destroyed, so that the previous version cannot be restored completely.
     restorable = rules.markers(record_kind, values.load(saved.value)) == _read_markers(
         record_kind, now

@@ -13,6 +13,7 @@ from state_admin.services.config import restore_record
 from state_admin.services.entries import Precondition, delete_entry, restore_entry
 from state_admin.services.entry_views import read_entry, read_past
 from state_admin.services.errors import NotFound, VersionConflict
+from state_admin.services.namespaces import find_definition
 
 from .addresses import entry_action_url, entry_url
 from .confirm import PREVIEW, Confirm, ask
@@ -33,6 +34,7 @@ def entry_delete(request: Request, namespace: str, key: str) -> HttpResponse:
         now = read_entry(**address)
         if not now.exists:
             raise NotFound(f"entry not found: {namespace}/{key}")
+        tracked = find_definition(request.actor, namespace).tracked
         question = Confirm(
             title=f"Delete {key}?",
             verb="Delete",
@@ -41,7 +43,9 @@ def entry_delete(request: Request, namespace: str, key: str) -> HttpResponse:
             lines=[
                 f"Version {now.version} of {namespace}/{key}, {now.size_bytes:,} bytes, "
                 f"last written by {now.actor}.",
-                "Reads then return the default. The history is kept and can be restored.",
+                "Reads then return the default. The history is kept and can be restored."
+                if tracked
+                else f"The namespace {namespace} is untracked: the entry cannot be restored.",
             ],
             fields=[("expected_version", now.version)],
         )
@@ -57,7 +61,11 @@ def entry_delete(request: Request, namespace: str, key: str) -> HttpResponse:
     except VersionConflict:
         toast(request, _CHANGED, kind="failed")
     else:
-        toast(request, f"Deleted {key}", undo=undo_of_delete(namespace, key, written=written))
+        toast(
+            request,
+            f"Deleted {key}",
+            undo=undo_of_delete(request.actor, namespace, key, written=written),
+        )
     return see_other(request, back, part="entry")
 
 
@@ -106,7 +114,9 @@ def entry_restore(request: Request, namespace: str, key: str) -> HttpResponse:
     except VersionConflict:
         toast(request, _CHANGED, kind="failed")
     else:
-        undo = undo_of(namespace, key, written=restored.entry.version, before=expected_version)
+        undo = undo_of(
+            request.actor, namespace, key, written=restored.entry.version, before=expected_version
+        )
         toast(request, f"Restored version {version} as {restored.entry.version}", undo=undo)
     return see_other(request, entry_url(namespace, key), part="entry")
 

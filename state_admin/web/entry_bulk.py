@@ -26,6 +26,7 @@ from state_admin.models.bulk_sql import Action
 from state_admin.services import bulk
 from state_admin.services.bulk import ChangedEntry, SelectedEntry
 from state_admin.services.errors import BadRequest, Problem
+from state_admin.services.namespaces import find_untracked
 
 from .actors import page
 from .confirm import PREVIEW, Confirm, Input, ask
@@ -61,6 +62,8 @@ _LINES: Final = {
     "expire": "Reads then return the default. The history is kept.",
     "export": "One JSON object per line, with value, version and tags.",
 }
+# Actions that cannot be undone in an untracked namespace.
+_FINAL: Final = ("delete", "expire")
 _INPUTS: Final = {
     "tag": Input("tag", "Tag", "1 to 64 characters, no comma"),
     "untag": Input("tag", "Tag to remove"),
@@ -171,11 +174,16 @@ def _question(actor: Actor, order: BulkAction) -> Confirm:
         end = ""
     what = f"{len(names):,} entries or more" if end else _count(len(names))
     lines = [_LINES[order.action]]
+    final = order.action in _FINAL and find_untracked(
+        actor, {name.partition("/")[0] for name in names}
+    )
+    if final:
+        lines = [f"Entries of untracked namespaces cannot be restored: {', '.join(final)}."]
     if order.all:
         lines.append(
             "These are all entries that match the filters now. Entries written from now on are skipped."
         )
-    if order.action != "export" and len(names) <= _MOST_UNDOABLE:
+    if order.action != "export" and len(names) <= _MOST_UNDOABLE and not final:
         lines.append("You can undo this for ten seconds.")
     verb = f"{_VERBS[order.action]} {what}"
     return Confirm(
@@ -240,15 +248,17 @@ def _run(request: Request, order: BulkAction) -> HttpResponse:
     text = f"{_PAST[order.action]} {_count(order.done)}"
     if skipped := len(order.skipped) + order.more_skipped:
         text += f"; skipped {skipped:,}"
-    undo = _undo(order, result.done) if 0 < order.done == len(result.done) else None
+    undo = _undo(request.actor, order, result.done) if 0 < order.done == len(result.done) else None
     toast(request, text, undo=undo, kind="failed" if skipped else "done")
     if skipped:
         return render(request, "entries/bulk.html", context, part="entry-bulk")
     return see_other(request, order.back, part="entry-browser")
 
 
-def _undo(order: BulkAction, done: Sequence[ChangedEntry]) -> Undo | None:
+def _undo(actor: Actor, order: BulkAction, done: Sequence[ChangedEntry]) -> Undo | None:
     if len(done) > _MOST_UNDOABLE:
+        return None
+    if order.action in _FINAL and find_untracked(actor, {each.namespace for each in done}):
         return None
     written = [
         [each.namespace, each.key, each.version, each.expired_at and each.expired_at.isoformat()]

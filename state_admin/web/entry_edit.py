@@ -138,6 +138,7 @@ def _save(request: Request, now: EntryView, draft: Draft, kept: str) -> HttpResp
         reason=draft.reason,
     ).entry
     undo = undo_of(
+        request.actor,
         now.namespace,
         now.key,
         written=saved.version,

@@ -20,6 +20,7 @@ from state_admin.services.config import delete_record, restore_record
 from state_admin.services.entries import Precondition, WriteResult, delete_entry, put_entry
 from state_admin.services.entry_views import read_past
 from state_admin.services.errors import BadRequest, Conflict, Invalid, NotFound, VersionConflict
+from state_admin.services.namespaces import find_definition
 
 from .addresses import entry_action_url, entry_url
 from .entry_address import entry_page, entry_paths
@@ -33,6 +34,7 @@ REFUSED = "Not undone: the entry was changed in the meantime"
 
 
 def undo_of(
+    actor: Actor,
     namespace: str,
     key: str,
     *,
@@ -40,10 +42,12 @@ def undo_of(
     before: int,
     tags: Sequence[str] | None = None,
     pinned: bool | None = None,
-) -> Undo:
+) -> Undo | None:
     """The Undo of a write that created version `written` of an entry that was at `before` (0: it
-    did not exist). The history has the previous value and expiry but not tags and pin, so a write
+    did not exist); None in an untracked namespace, which has no history. The history has the previous value and expiry but not tags and pin, so a write
     that changes those passes the previous ones."""
+    if before and not find_definition(actor, namespace).tracked:
+        return None
     fields: dict[str, str | int] = {"written": written, "before": before}
     if tags is not None:
         fields["tags"] = values.dump(list(tags))
@@ -52,8 +56,10 @@ def undo_of(
     return Undo(entry_action_url("undo", namespace, key), fields)
 
 
-def undo_of_delete(namespace: str, key: str, *, written: int) -> Undo:
-    """The Undo of the deletion that created version `written`."""
+def undo_of_delete(actor: Actor, namespace: str, key: str, *, written: int) -> Undo | None:
+    """The Undo of the deletion that created version `written`; None in an untracked namespace."""
+    if not find_definition(actor, namespace).tracked:
+        return None
     return Undo(entry_action_url("undo", namespace, key), {"deleted": written})
 
 

@@ -13,6 +13,7 @@ from state_admin.domain import values
 from state_admin.domain.access import Role
 from state_admin.domain.values import Raw
 from state_admin.models import Ticket, TicketStatus
+from state_admin.services.actors import require
 from state_admin.services.errors import Conflict, Invalid
 from state_admin.services.runs import find_run
 from state_admin.services.tickets import decide_ticket, find_ticket
@@ -120,6 +121,7 @@ def ticket_detail(request: Request, ticket_id: str) -> HttpResponse:
     if request.method != "POST":
         context = _ticket_context(request, ticket)
         return render(request, "tickets/detail.html", context, part="ticket")
+    require(request.actor, Role.EDITOR)
     action = request.POST.get("action") or "resume"
     try:
         decide_ticket(

@@ -15,7 +15,7 @@ RUN useradd --uid 10001 --no-create-home commonhold && install -d -o commonhold 
 COPY --from=build /venv /venv
 COPY --from=build /app /app
 WORKDIR /app
-# HOST: the port is published by the container. COMMONHOLD_DATA_DIR holds the secret key, if SECRET_KEY is not
+# HOST: all addresses, so that the port can be published. COMMONHOLD_DATA_DIR holds the secret key, if SECRET_KEY is not
 # set, and the schedule of beat; nothing else is written.
 ENV PATH=/venv/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 HOST=0.0.0.0 COMMONHOLD_DATA_DIR=/data
 USER 10001

@@ -112,8 +112,8 @@ Htmx = _for_pages(HtmxMiddleware)
 
 
 class MethodNotAllowed:
-    """Shows a page where Django refuses a method without a body, for example to someone who opens
-    the address of a form."""
+    """Replaces the empty response of Django to a method that is not allowed by a page, for example
+    when someone opens the address of a form."""
 
     def __init__(self, get_response: Handler) -> None:
         self.get_response = get_response

@@ -1,5 +1,5 @@
-"""What every connection requires of its server: durable writes, no values in its log, and the
-feed's clock of this server.
+"""What every connection requires of its server: durable writes, no values in its log, and an era
+of the feed's clock that began on this server.
 
 The settings are read over the connection itself, so those of its role and database are included.
 """
@@ -126,7 +126,7 @@ def _check_kind(info: psycopg.ConnectionInfo) -> None:
         )
     if info.parameter_status("in_hot_standby") == "on":
         raise StandbyServer(
-            "The database server is a standby, which accepts no writes. DATABASE_URL must lead to the "
+            "The database server is a standby, which accepts no writes. DATABASE_URL must name the "
             "primary; with several hosts, add target_session_attrs=read-write."
         )
 

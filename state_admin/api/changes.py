@@ -85,8 +85,8 @@ def open_cursor(cursor: str, end: FeedEnd) -> Position:
             "the cursor is newer than the database",
             hint=(
                 "The database was restored, or lost its newest changes in a failover. Changes that "
-                "were read may be undone. Read the state, then follow the feed from the current "
-                "position."
+                "you have read may no longer exist. Read the state again, then follow the feed "
+                "from the current position."
             ),
         ) from None
     except cursors.ExpiredCursor:

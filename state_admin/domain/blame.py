@@ -33,7 +33,7 @@ def attribute(history: Iterable[tuple[V, JSON, bool]]) -> list[BlamedPointer[V]]
 
     Reads no further back than it must: it stops when every path has its version. A path that is
     in the oldest version given is attributed to that one. [] when the newest does not exist.
-    Items of arrays are followed from version to version (see `align`), wherever they stand.
+    Items of arrays are followed from version to version (see `align`), wherever they are.
     """
     versions = iter(history)
     newest = next(versions, None)

@@ -50,7 +50,7 @@ Check = Callable[[], Iterator[Finding]]
 
 
 def diagnose() -> Iterator[Finding]:
-    """The findings of all checks, one after the other. Changes nothing."""
+    """The findings of all checks, one after the other. Repairs nothing."""
     yield from _guarded("files", _check_files)
     try:
         startup.reach_database()
@@ -62,14 +62,14 @@ def diagnose() -> Iterator[Finding]:
         for finding in _guarded(name, check):
             due = due or (finding.check == "migrations" and finding.level == "error")
             yield finding
-    if due:  # the others read tables that may not be there
+    if due:  # the other checks read tables that may not exist yet
         return
     for name, check in _OF_THE_ROWS.items():
         yield from _guarded(name, check)
 
 
 def _guarded(name: str, check: Check) -> Iterator[Finding]:
-    """The findings of a check, or that it failed; the next ones are made in any case."""
+    """The findings of a check, or that it failed; the next checks run in any case."""
     try:
         yield from check()
     except (DatabaseError, OSError, BadSetting) as error:
@@ -162,7 +162,7 @@ def _check_transactions() -> Iterator[Finding]:
             "transaction ids",
             "error",
             f"{age:,} since the oldest row that is not frozen; the server stops at two billion",
-            "Find what holds back autovacuum (transactions and slots above), then run VACUUM.",
+            "End what holds back vacuum (long transactions, abandoned replication slots), then run VACUUM.",
         )
 
 
@@ -181,7 +181,7 @@ def _check_storage() -> Iterator[Finding]:
             "dead rows",
             "warning",
             f"{table.table} has {table.dead:,} dead rows and {table.live:,} live ones",
-            f"Run VACUUM (ANALYZE) {table.table}; find out why autovacuum does not.",
+            f"Run VACUUM (ANALYZE) {table.table}; find out why autovacuum does not run on it.",
         )
     missing, invalid = database_faults.find_broken_indexes()
     for name in missing:
@@ -211,7 +211,7 @@ def _check_jobs() -> Iterator[Finding]:
             "worker and beat",
             "error",
             f"no sweep has started {since}: jobs wait",
-            "Start manage.py worker and manage.py beat, and look for child.died in their logs.",
+            "Start manage.py worker and manage.py beat, and read their logs.",
         )
     else:
         age = (timezone.now() - newest).total_seconds()
@@ -235,7 +235,7 @@ def _check_secrets() -> Iterator[Finding]:
         except Problem as problem:
             unreadable.append(problem.detail)
     for detail in unreadable[:_NAMED]:
-        remedy = "Restore the key in CONFIG_SECRET_KEYS or SECRET_KEY_FALLBACKS, or write it again."
+        remedy = "Restore the key in CONFIG_SECRET_KEYS or SECRET_KEY_FALLBACKS, or write the secret again."
         yield Finding("secrets", "error", detail, remedy)
     if len(unreadable) > _NAMED:
         yield Finding("secrets", "error", f"{len(unreadable) - _NAMED} more cannot be decrypted")
@@ -254,16 +254,16 @@ def _check_work() -> Iterator[Finding]:
         yield Finding(
             "webhooks",
             "warning",
-            f"{hook.workspace.slug}/{hook.name} fails since {_utc(hook.failing_since)}",
+            f"{hook.workspace.slug}/{hook.name} has been failing since {_utc(hook.failing_since)}",
             "Check its receiver. Its page has the last error.",
         )
     if not hooks.filter(status=WebhookStatus.DISABLED).exists() and not failing.exists():
         yield Finding("webhooks", "ok", "none is failing")
     if stuck := Run.objects.stuck().count():
-        remedy = "Open the runs that need attention in the admin: each page offers the ways out."
-        yield Finding("runs", "warning", f"{stuck:,} need attention", remedy)
+        remedy = "Open the stuck runs in the admin: each page lists what you can do."
+        yield Finding("runs", "warning", f"{stuck:,} stuck", remedy)
     else:
-        yield Finding("runs", "ok", "none needs attention")
+        yield Finding("runs", "ok", "none is stuck")
 
 
 def _utc(moment: datetime | None) -> str:

@@ -12,7 +12,7 @@ from project.env import BASE_DIR
 
 
 class RoleCommand(BaseCommand):
-    """Replaces this process by the one of the role, which imports only what it needs."""
+    """Replaces this process with one of the role, which imports only what the role needs."""
 
     role: ClassVar[str]
     requires_system_checks: list[str] = []

@@ -42,7 +42,7 @@ _SET: Final[Mapping[Action, str]] = {
     FROM held WHERE e.id = held.id AND e.expires_at IS DISTINCT FROM held.expires_at""",
 }
 
-# An entry of an untracked namespace that is deleted leaves nothing.
+# A deleted entry of an untracked namespace leaves no row.
 _REMOVED = """, removed AS (
     DELETE FROM entries e USING held
     WHERE %(operation)s::text = 'delete' AND e.id = held.id AND NOT held.tracked

@@ -1,5 +1,5 @@
-"""The statement that deletes many entries at once, with history, audit row and change of each. Those
-of untracked namespaces are removed."""
+"""The statement that deletes many entries at once, with history, audit row and change of each. It
+removes the rows of entries in untracked namespaces."""
 
 from __future__ import annotations
 

@@ -329,7 +329,7 @@ WITH w AS (
     + _TRAIL
     + _RETURN
 )
-# Of an untracked namespace: nothing remains.
+# In an untracked namespace nothing remains.
 _REMOVE = f"""
 DELETE FROM entries e WHERE {_DELETABLE}
 RETURNING e.id, e.version + 1, {_WRITTEN.removeprefix("id, version, ")}
@@ -435,6 +435,6 @@ def replace_entry(parameters: Mapping[str, Any]) -> WrittenEntry | None:
 def delete_entry(parameters: Mapping[str, Any]) -> WrittenEntry | None:
     """Delete an entry: a live one, or with `expired` only one whose time is over; at version
     `expected` unless that is None; in an unregistered namespace only with `orphans`. None: nothing
-    matched. `tracked` is whether the namespace is."""
+    matched. `tracked`: whether the namespace is tracked."""
     row = hot.fetch_one(_DELETE if parameters["tracked"] else _REMOVE, parameters)
     return WrittenEntry._make(row) if row else None

@@ -15,7 +15,7 @@ from .fields import CurrentXid, Xid8
 
 
 class FeedEra(models.Model):
-    """One era. The newest one is in force.
+    """One era. The newest one applies.
 
     `system` and `timeline` identify the server that it began on. `started_by` is the transaction that
     inserted the row: in a logical copy (pg_dump, logical replication), another one has written the

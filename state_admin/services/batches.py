@@ -133,8 +133,8 @@ def _delete_next(
     order: Sequence[int],
     seen: dict[tuple[str, str], EntryView],
 ) -> dict[int, OperationResult]:
-    """Run the deletions at known versions that come next in one namespace, in one statement. Those that
-    are refused are left out. Nothing if there is only one."""
+    """Run the next deletions if they name a version and are in one namespace, in one statement. The
+    result lacks those that are refused. A single deletion is not run here."""
     first = operations[order[0]]
     indexes: dict[str, int] = {}
     for index in order:

@@ -43,7 +43,7 @@ def fork_thread(
     existing one is returned).
 
     Revision 1 of the fork has the state at `revision` (None: now), without values that live only
-    until a run ends and without the life of the source's run. Its messages are the first `message_count` ones (None: those of the revision,
+    until a run ends and without the lifecycle of the source's run. Its messages are the first `message_count` ones (None: those of the revision,
     or all without one) with their summaries, so a compaction can be undone there too. It has no
     runs, tickets or parent. Resource, compaction policy and, unless given, title and metadata are
     those of the source. Raises NotFound and Gone (the revision), Conflict (the id exists) and

@@ -40,8 +40,8 @@ CLOSED: dict[str, Problem] = {
     "unauthenticated": Unauthenticated("the token or session is no longer valid"),
     "lost": Gone(
         "changes that were sent have been lost",
-        hint="The database was restored, or lost its newest changes in a failover. Read the state, "
-        "then follow the feed from the current position.",
+        hint="The database was restored, or lost its newest changes in a failover. Read the state "
+        "again, then follow the feed from the current position.",
     ),
     "deleted": NotFound("the thread was deleted"),
     "page": Unavailable("this server does not support open streams", hint=_RECONNECT),

@@ -68,7 +68,7 @@ _DEFINITIONS_KEPT = 10_000
 
 
 def find_untracked(actor: Actor, names: Collection[str]) -> list[str]:
-    """Those of the namespaces that are untracked: what is deleted there cannot be restored."""
+    """The untracked ones of these namespaces. Entries that are deleted there cannot be restored."""
     rows = Namespace.objects.visible_to(actor).filter(name__in=names, tracked=False)
     return list(rows.order_by("name").values_list("name", flat=True))
 
@@ -333,7 +333,7 @@ def _refuse_tracking(namespace: Namespace | None, tracked: bool | None) -> None:
     """Refuse to change whether the entries are tracked: their history would have gaps."""
     if namespace is not None and tracked not in (None, namespace.tracked):
         raise Conflict(
-            f"tracked of {namespace.name} cannot be changed",
+            f"tracked cannot be changed after the first registration: {namespace.name}",
             hint="Register a namespace with another name.",
         )
 

@@ -53,7 +53,7 @@ from .drafts import (
     Mark,
     answer_check,
     conflict_context,
-    kept_in_words,
+    describe_kept,
     marks_of,
     read_value,
     require_choices,
@@ -261,7 +261,7 @@ def record_edit(request: Request, kind: str, record_id: str) -> HttpResponse:
     restorable = rules.markers(record_kind, values.load(saved.value)) == _read_markers(
         record_kind, now
     )
-    message = f"Saved version {saved.version}{kept_in_words(kept)}"
+    message = f"Saved version {saved.version}{describe_kept(kept)}"
     toast(request, message, undo=undo if restorable or not draft.base else None)
     return _redirect_to_record(request, record_kind, record_id)
 

@@ -123,7 +123,7 @@ def require_choices(kept: dict[str, str]) -> None:
         raise Conflict("choose theirs, mine or the edited value for each conflict")
 
 
-def kept_in_words(kept: dict[str, str]) -> str:
+def describe_kept(kept: dict[str, str]) -> str:
     """ ". Kept mine at /goal, /steps; theirs at /title" """
     words = []
     for side, name in SIDES.items():

@@ -178,7 +178,7 @@ def _question(actor: Actor, order: BulkAction) -> Confirm:
         actor, {name.partition("/")[0] for name in names}
     )
     if final:
-        lines = [f"Entries of untracked namespaces cannot be restored: {', '.join(final)}."]
+        lines = [f"Entries of untracked namespaces cannot be restored ({', '.join(final)})."]
     if order.all:
         lines.append(
             "These are all entries that match the filters now. Entries written from now on are skipped."

@@ -34,7 +34,7 @@ from .drafts import (
     Mark,
     answer_check,
     conflict_context,
-    kept_in_words,
+    describe_kept,
     marks_of,
     read_value,
     refusal_of,
@@ -83,7 +83,7 @@ def entry_edit(request: Request, namespace: str, key: str) -> HttpResponse:
     try:
         draft.text, kept = resolve_clashes(request.POST, draft.text)
         require_choices(kept)
-        return _save(request, now, draft, kept_in_words(kept))
+        return _save(request, now, draft, describe_kept(kept))
     except VersionConflict as conflict:
         if conflict.collision is None:
             raise

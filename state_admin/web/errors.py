@@ -53,7 +53,7 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 
 def method_not_allowed(request: HttpRequest) -> HttpResponse:
-    hint = "It receives the form of another page. Open that page and send its form."
+    hint = "It only accepts submitted forms. Open the page with the form and submit it there."
     return _answer(request, 405, {"message": "This address is not a page", "hint": hint})
 
 

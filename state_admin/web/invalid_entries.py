@@ -1,7 +1,7 @@
 """Entries that do not match the schema of their namespace.
 
 Only entries that were written under another schema version can be invalid. They are validated here,
-since most changes of a schema leave them valid.
+because most of them match the current schema as well.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from state_admin.domain.access import Actor
 from state_admin.models.browsing import EntryFilter, NamespaceSize, entry_page
 from state_admin.services.namespaces import find_definition
 
-# Entries of which the first `stale` ones are found.
+# Entries that are read to find those of another schema version.
 _WINDOW = 1000
 
 
 @dataclass(frozen=True)
 class InvalidEntries:
     """The keys of invalid entries with their first error, and how many entries were validated.
-    `complete`: no other entry can be invalid, as far as the namespace was counted."""
+    `complete`: every entry of another schema version that was counted has been validated."""
 
     errors: list[tuple[str, str]] = field(default_factory=list)
     examined: int = 0

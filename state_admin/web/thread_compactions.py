@@ -25,8 +25,8 @@ _PLANNED_AT_ONCE = 5_000
 
 
 def show(request: Request, thread: Thread) -> dict[str, Any]:
-    """The context of the tab. While a job is unfinished, a live update has only the jobs, and no
-    plan; then it has the whole tab, since the summary and the plan have changed too."""
+    """The context of the tab. While a job is unfinished, a live update contains the jobs only.
+    Afterwards it contains the whole tab, because the summary and the plan have changed too."""
     jobs = list(
         Compaction.objects.filter(thread=thread).select_related("summary").order_by("-pk")[:_JOBS]
     )

@@ -81,7 +81,7 @@ document.addEventListener("htmx:error", (event) => {
   }
 });
 
-// An error page of something in between, such as a proxy, replaces nothing: it is no part of a page.
+// An error page that a proxy sent is not a part of ours, so it replaces nothing.
 document.addEventListener("htmx:before:swap", (event) => {
   const { ctx } = event.detail;
   const { status, headers } = ctx.response;

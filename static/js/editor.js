@@ -185,7 +185,7 @@ async function mount(area) {
       ],
     }),
   });
-  // They are not inside the form, but belong to it.
+  // The choices are outside the form element, but are submitted with it.
   document.querySelector(".clashes")?.addEventListener("change", check);
   const marks = JSON.parse(area.dataset.marks || "[]");
   view.dispatch(cm.setDiagnostics(view.state, diagnostics(marks, view.state.doc.length)));

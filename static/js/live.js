@@ -80,7 +80,7 @@ let word = ""; // to be spoken next
 let waiting = 0; // changes that the page does not show yet
 /** @type {Set<string>} ids of regions */
 const stale = new Set();
-/** The newest changes and when they came: an answer that was asked for before may lack them.
+/** The newest changes and when they arrived: a response to an earlier request may lack them.
  * @type {{at: number, change: Change}[]} */
 const recent = [];
 const MOST_RECENT = 200;
@@ -350,7 +350,7 @@ document.addEventListener("htmx:before:swap", (event) => {
 });
 document.addEventListener("htmx:after:swap", (event) => {
   const { ctx } = event.detail;
-  // A selector, where the answer has chosen the target.
+  // A selector if the response has chosen the target (HX-Retarget).
   const target = typeof ctx.target === "string" ? document.querySelector(ctx.target) : ctx.target;
   if (!(target instanceof HTMLElement)) return;
   for (const id of stale) {

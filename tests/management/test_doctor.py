@@ -160,7 +160,7 @@ def test_secret__without_its_key__is_named_without_its_value(alice: Person) -> N
     ("change", "text"),
     [
         ({"status": WebhookStatus.DISABLED, "status_reason": "why"}, "is disabled: why"),
-        ({"failing_since": timezone.now()}, "fails since"),
+        ({"failing_since": timezone.now()}, "has been failing since"),
     ],
 )
 def test_webhook__disabled_or_failing__is_named(
@@ -178,7 +178,7 @@ def test_run__stuck__is_counted(alice: Person) -> None:
     make_run(alice.actor, "t1", "r1", lease_seconds=1)
     execute("UPDATE runs SET lease_expires_at = now() - interval '1 minute'")
 
-    assert find("runs").text == "1 need attention"
+    assert find("runs").text == "1 stuck"
 
 
 def test_broker__unreachable__is_reported(monkeypatch: pytest.MonkeyPatch) -> None:

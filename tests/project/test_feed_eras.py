@@ -92,7 +92,7 @@ def address(cluster: Cluster) -> list[str | Path]:
 
 
 class Past(NamedTuple):
-    """What readers and copies of the first server have, which is no more."""
+    """What readers and copies of the first server have. That server no longer exists."""
 
     folder: Path
     token: str
@@ -256,7 +256,7 @@ def test_feed__database_that_lost_its_newest_changes__skips_and_repeats_nothing(
 
 
 def check_lost(site: Site, cursor: str) -> None:
-    """A reader of lost changes is told so."""
+    """A reader of lost changes gets 410."""
     status, problem = site.call("GET", f"/changes?cursor={cursor}")
     assert status == 410
     assert problem["detail"] == "the cursor is newer than the database"

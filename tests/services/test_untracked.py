@@ -141,7 +141,9 @@ def test_registration__later__keeps_what_was_chosen(steps: Person) -> None:
     assert make_namespace(actor, "steps", description="again").tracked is False
     for name, tracked in (("steps", True), ("notes", False)):
         for dry_run in (False, True):
-            with pytest.raises(Conflict, match=f"tracked of {name} cannot be changed"):
+            with pytest.raises(
+                Conflict, match=f"tracked cannot be changed after the first registration: {name}"
+            ):
                 namespaces.register_namespace(
                     actor=actor,
                     name=name,

@@ -51,7 +51,7 @@ def test_bulk_delete__untracked__is_final(
     chosen = [f"1 {namespace}/b" for namespace in namespaces]
     fields = {"action": "delete", "back": "/state", "entry": chosen}
     question = admin.post("/entries/bulk", fields).content.decode()
-    assert ("Entries of untracked namespaces cannot be restored: cp." in question) == final
+    assert ("Entries of untracked namespaces cannot be restored (cp)." in question) == final
     assert ("You can undo this" in question) != final
 
     admin.post("/entries/bulk", {**fields, "confirmed": "yes", "total": len(chosen)})

@@ -106,8 +106,8 @@ export class SchemaConflict extends Conflict {
 
 /**
  * A precondition on a version failed; nothing changed. `base`: the value you started from, `theirs`:
- * what stands there, `yours`: what you sent; `clashes`: the pointers both changed; their
- * `pointers` have the place in each side where an item of an array has another index. Each only where known.
+ * the stored value, `yours`: the value you sent; `clashes`: the pointers both changed, with `pointers` for
+ * the sides where an item of an array has another index. A member that is not known is absent.
  */
 export class VersionConflict extends Problem {
   readonly expected = this.document["expected"] as number;

@@ -7,4 +7,4 @@ from state_admin.management.roles import RoleCommand
 
 class Command(RoleCommand):
     role = "beat"
-    help = "Run the scheduler of the sweeps, until SIGTERM. One is enough."
+    help = "Run the scheduler of the sweeps, until SIGTERM. Run it once."

@@ -14,7 +14,7 @@ from state_admin.management.diagnosis import Finding, diagnose
 class Command(BaseCommand):
     help = (
         "Check the installation: files, database, migrations, clocks, indexes, broker, worker, "
-        "beat, secrets, webhooks and runs. Says what to do about each fault, and changes nothing. "
+        "beat, secrets, webhooks and runs. Says what to do about each problem, and repairs nothing. "
         "Exits with 1 if there is an error."
     )
     requires_system_checks: list[str] = []

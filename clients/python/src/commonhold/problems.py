@@ -159,7 +159,7 @@ class SchemaConflict(Conflict):
 class VersionConflict(_Mismatch):
     """A precondition on a version failed; nothing changed.
 
-    `base`: the value you started from, `theirs`: what stands there, `yours`: what you sent; each
+    `base`: the value you started from, `theirs`: the stored value, `yours`: the value you sent; each
     None where it is not known. `clashes`: the pointers both changed, each with all three values,
     and `pointers` with the place in each side where an item of a list has another index.
     """

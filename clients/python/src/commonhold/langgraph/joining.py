@@ -1,9 +1,9 @@
 """Sends writes that come at the same moment in one request.
 
-LangGraph stores what the tasks of a step wrote and, about a millisecond later and in another thread, the next
-checkpoint. So the writes of a task wait a moment for a checkpoint, which takes them along: one request per
-step. Every call returns when its entries are stored. If a request of several calls fails, each call is
-made alone.
+LangGraph stores the writes of the tasks of a step and, about a millisecond later and in another thread, the
+next checkpoint. So the writes wait a moment for a checkpoint and are sent with it: one request per step. Every
+call returns when its entries are stored. If the request of several calls fails, each call is repeated on its
+own.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ E = TypeVar("E", threading.Event, asyncio.Event)
 
 @dataclass(frozen=True)
 class Puts:
-    """A step of a plan: store these entries. `render` makes the call that stores them, or more of them.
-    `waits`: for a moment, if nobody takes them along."""
+    """A step of a plan: store these entries. `render` returns the call that stores them, alone or with
+    others. `waits`: whether to wait a moment for others."""
 
     operations: Sequence[dict[str, Any]]
     render: Callable[[Sequence[dict[str, Any]]], Call[Any]]
@@ -54,7 +54,7 @@ class _Queue(Generic[E]):
             self._waiting.append(own)
 
     def take(self, own: _Waiting[E]) -> list[_Waiting[E]]:
-        """All that wait. Nothing if another call has taken `own`."""
+        """All that wait, for one request. Nothing if another call has taken `own` already."""
         with self._lock:
             if own not in self._waiting:
                 return []

@@ -2,7 +2,7 @@
 
 | entry | key |
 |---|---|
-| `{namespace}.checkpoints` | `{thread}/{checkpoint_ns}/{checkpoint}/checkpoint`: what it is, and its small values |
+| `{namespace}.checkpoints` | `{thread}/{checkpoint_ns}/{checkpoint}/checkpoint`: metadata, versions, parent and small values |
 | the same | `{thread}/{checkpoint_ns}/{checkpoint}/write/{time}`: the pending writes of one call |
 | the same | `%segments/{thread}/{checkpoint_ns}/{first}/{last}`: older checkpoints with their writes (segments) |
 | `{namespace}.channels` | `{thread}/{checkpoint_ns}/{channel}/{version}`: a larger value, written once per version |
@@ -26,7 +26,7 @@ from commonhold.langgraph.packing import part
 
 PAGE: Final = 200
 MOST_ID: Final = 64
-# No thread's key begins with it, because names are escaped.
+# No key of a thread begins with this, because names are percent-encoded.
 SEGMENTS: Final = "%segments/"
 
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
@@ -45,7 +45,7 @@ class StoredCheckpoint:
     @property
     def writes(self) -> list[tuple[str, Document]]:
         """Its writes with the keys of their entries, in the order LangGraph applies them. The first
-        to write an index wins, but the last error, interrupt or resume (below 0)."""
+        write of an index counts, but of errors, interrupts and resumes (below 0) the last one."""
         chosen: dict[tuple[str, int], tuple[str, Document]] = {}
         for key, row in self.rows.items():
             if "task_id" not in row:

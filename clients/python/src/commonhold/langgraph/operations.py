@@ -17,7 +17,7 @@ from commonhold.langgraph.wire import Plan
 from commonhold.problems import Invalid
 
 _BATCH: Final = 1000
-# What a checkpoint, or the writes of a task, hold themselves.
+# The most bytes of values that a checkpoint, or the writes of a task, contain themselves.
 SMALL_TOGETHER: Final = 16 * 1024
 _MOST_SENT: Final = 7 * 1024 * 1024
 
@@ -116,8 +116,8 @@ def list_keys(namespace: str, prefix: str) -> Plan[Sequence[str]]:
 
 
 def write(operations: Sequence[Operation], *, waits: bool = False) -> Plan[None]:
-    """Write in order, in as few requests as possible, together with other writes of the moment. `waits`:
-    for these."""
+    """Write in order, in as few requests as possible, together with other writes at the same moment.
+    `waits`: whether to wait for these."""
     is_plain = all(each["op"] == "put" and "if_version" not in each for each in operations)
     if is_plain and len(operations) == 1:
         yield Puts(operations, store_entries, waits)

@@ -59,13 +59,13 @@ class CheckpointPages:
         if is_single:
             return self._read_single(page)
         found = [each for entry in page for each in open_segment(entry, self._rows)]
-        # Some may have been single when this began.
+        # Some may have been read as single entries already.
         return [each for each in found if self._before is None or each.base < self._before]
 
     def _read_single(self, page: Iterable[EntryRow]) -> list[StoredCheckpoint]:
         found = []
         for entry in page:
-            # Downwards the writes of a checkpoint come before itself.
+            # In descending order, the writes of a checkpoint come before it.
             base = base_of(entry.key)
             if entry.key == base + "checkpoint":
                 rows = rows_of(self._rows.pop(base, ()))

@@ -25,8 +25,8 @@ class CheckpointReader:
     def read_tuples(
         self, found: Sequence[StoredCheckpoint], known: dict[str, Document] | None = None
     ) -> Plan[Sequence[CheckpointTuple]]:
-        """Stored checkpoints as LangGraph's, their values fetched together. `known`: values that are
-        not fetched again, by key; those of these checkpoints afterwards."""
+        """Stored checkpoints as LangGraph's, their values fetched together. `known`: values by key that
+        are not fetched again; afterwards those of these checkpoints."""
         known = {} if known is None else known
         keys = {value_key(each, channel) for each in found for channel in each.head["channels"]}
         documents = {

@@ -388,7 +388,7 @@ class CommonholdSaver(
             (WRITES_IDX_MAP.get(channel, position), channel, *self._packer.pack(value))
             for position, (channel, value) in enumerate(writes)
         ]
-        # Every call has keys of its own, which grow: who reads decides which writes count.
+        # Every call has keys of its own, which grow; the reader decides which writes count.
         key = f"{base}write/{time.time_ns():016x}-{random_id()[:8]}"
         about = {"task_id": task_id, "task_path": task_path}
         if operations := put_writes_together(self._checkpoints, key, about, packed):
@@ -543,7 +543,7 @@ class CommonholdSaver(
         newest = {ns_of(base): base for base in sorted(found)}
         kept: dict[str, StoredCheckpoint] = {}
         for base in newest.values():
-            # The delta channels whose value lies further back.
+            # The delta channels whose value is in an older checkpoint.
             counters = found[base].head["metadata"].get("counters_since_delta_snapshot")
             sought = set(counters or {})
             while base in found:

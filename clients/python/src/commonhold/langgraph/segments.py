@@ -1,8 +1,8 @@
 """Segments: older checkpoints of a thread, with their writes, compressed in one entry.
 
 A new checkpoint is an entry, and so is each set of writes. Every 32 steps the older ones of these become a
-segment, in one transaction: the steps of a thread differ little, so they take a tenth of the space together.
-The newest checkpoints stay, because their writes may follow. All segments are older than all other
+segment, in one transaction: the steps of a thread differ little, so together they take a tenth of the space.
+The newest checkpoints stay single entries, because more writes may follow. All segments are older than all other
 checkpoints.
 """
 
@@ -43,7 +43,7 @@ STEPS: Final = 32
 # So many of the newest checkpoints stay out of segments.
 _NEWEST: Final = 4
 _FEWEST: Final = 8
-# Larger checkpoints gain little, and those behind them stay as they are, too.
+# Larger checkpoints gain little. They and those after them stay single entries.
 _MOST_BYTES: Final = 64 * 1024
 _MOST_TOGETHER: Final = 1024 * 1024
 _SEGMENTS_PER_PAGE: Final = 8
@@ -57,7 +57,7 @@ def is_due(metadata: Mapping[str, Any]) -> bool:
 
 def fold(namespace: str, base: str) -> Plan[None]:
     """Make a segment of the older checkpoints of a thread and checkpoint namespace. Nothing happens if
-    there are too few of them, or if they are changed or folded by others at the same time."""
+    there are too few of them, or if another process changes them at the same time."""
     page = yield list_entries(namespace, prefix=base, limit=PAGE)
     folded = _choose(page.items, is_last=page.next_cursor is None)
     if len(folded) < _FEWEST:
@@ -89,7 +89,7 @@ def _choose(rows: Sequence[EntryRow], *, is_last: bool) -> dict[str, list[EntryR
     by_base: dict[str, list[EntryRow]] = {}
     for row in rows:
         by_base.setdefault(base_of(row.key), []).append(row)
-    # The last one of a page may be incomplete. Writes without a checkpoint are ahead or behind.
+    # The last one of a page may be incomplete. Writes without a checkpoint arrived before it, or belong to one in a segment.
     kept = list(by_base)[: -_NEWEST if is_last else -1]
     chosen: dict[str, list[EntryRow]] = {}
     together = 0
@@ -116,8 +116,8 @@ def list_segments(namespace: str, base: str, before: str | None, limit: int) -> 
 def open_segment(
     entry: Entry | EntryRow, late: Mapping[str, Iterable[Entry | EntryRow]]
 ) -> list[StoredCheckpoint]:
-    """The checkpoints of a segment, newest first. `late`: entries of writes by base, that came when
-    their checkpoint was in the segment already."""
+    """The checkpoints of a segment, newest first. `late`: entries of writes by base that were
+    stored after their checkpoint became part of the segment."""
     value = entry.value
     about = {name: value[name] for name in ("thread_id", "checkpoint_ns")}
     base = ns_of(segment_range(entry.key)[0])

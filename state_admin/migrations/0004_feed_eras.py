@@ -7,7 +7,8 @@ from django.db import migrations, models
 
 import state_admin.models.fields
 
-# Wider than the number of transactions that a failover or a restore can lose.
+# Wider than the number of transactions that a failover or a restore can lose; only used if the clock of
+# the server is behind.
 _GAP = 2**32
 _BASE = "coalesce((SELECT base FROM feed_eras ORDER BY id DESC LIMIT 1), 0)"
 
@@ -67,6 +68,7 @@ DECLARE
     survived record;
     base bigint := {_BASE};
     ids text := pg_get_serial_sequence('changes', 'id');
+    microseconds bigint := extract(epoch FROM clock_timestamp()) * 1000000;
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtext('feed_eras'));
     IF only_if_needed AND feed_era_is_current() THEN
@@ -92,12 +94,16 @@ BEGIN
         SELECT system_identifier, feed_timeline(), 0, 0, 0 FROM pg_control_system();
         RETURN;
     END IF;
+    -- The time, because a backup can be restored twice: what the first restore assigned is below the
+    -- base of the second. If the clock of the server is behind, the gap has to be enough.
+    base := greatest(base, survived.xid);
     INSERT INTO feed_eras (system, timeline, base, last_xid, last_id)
-    SELECT system_identifier, feed_timeline(), greatest(base, survived.xid) + {_GAP},
+    SELECT system_identifier, feed_timeline(),
+        CASE WHEN microseconds > base THEN microseconds ELSE base + {_GAP} END,
         survived.xid, survived.id
     FROM pg_control_system();
     -- The ids of lost changes are not assigned again: receivers of webhooks discard known ids.
-    PERFORM setval(ids, greatest(nextval(ids), survived.id) + {_GAP});
+    PERFORM setval(ids, greatest(nextval(ids) + {_GAP}, survived.id + {_GAP}, microseconds));
 END $$;
 
 -- Called on every new connection: a restore or a failover ends all connections.

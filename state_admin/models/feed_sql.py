@@ -64,8 +64,11 @@ class FeedEnd(NamedTuple):
     gaps: tuple[Gap, ...] = ()
 
     def lost(self, position: Position) -> bool:
-        """Whether a position was lost in a restore or failover: it is newer than what survived."""
-        return any(gap.last < position and position.xid < gap.base for gap in self.gaps)
+        """Whether a position was lost in a restore or failover: it is newer than what survived, or
+        than the database."""
+        return position.xid >= self.horizon or any(
+            gap.last < position and position.xid < gap.base for gap in self.gaps
+        )
 
 
 class FeedFilter(NamedTuple):

@@ -58,6 +58,6 @@ def resume(cursor: str, end: FeedEnd, retention: timedelta) -> Position:
     position, at = unseal(cursor)
     if at < end.at - retention:
         raise ExpiredCursor(cursor)
-    if position.xid >= end.horizon or end.lost(position):
+    if end.lost(position):
         raise LostCursor(cursor)
     return position

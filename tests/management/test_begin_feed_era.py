@@ -10,7 +10,8 @@ import pytest
 from django.core.management import call_command
 from django.db import connection, transaction
 
-from state_admin.models import FeedEra, feed_sql
+from state_admin.models import Change, FeedEra, feed_sql
+from state_admin.models.feed_eras import begin_era
 from state_admin.models.feed_sql import FeedFilter, Position
 from state_admin.streams import cursors
 from tests.builders import Person, make_namespace, put
@@ -20,6 +21,11 @@ from tests.services.racing import holds_up
 pytestmark = pytest.mark.django_db(transaction=True)
 
 WEEK = timedelta(days=7)
+
+
+def execute(statement: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
 
 
 def begin_feed_era() -> str:
@@ -73,3 +79,25 @@ def test_begin_feed_era__open_transaction__is_waited_for_and_its_change_is_read(
     assert FeedEra.objects.latest("id").base > before.xid
     put(alice.actor, "notes", "after", 1)
     assert keys_after(alice, before) == ["open", "after"]
+
+
+def test_begin_feed_era__same_backup_restored_twice__assigns_no_position_and_id_again(
+    alice: Person,
+) -> None:
+    """Followers of the first restore would otherwise be taken for followers of the second."""
+
+    def restore_and_write() -> tuple[int, int, int]:
+        with transaction.atomic():
+            execute("SELECT setval(pg_get_serial_sequence('changes', 'id'), 1000)")
+            base = begin_era().base
+            put(alice.actor, "notes", "a", 1)
+            change = Change.objects.latest("xid", "id")
+            transaction.set_rollback(True)  # the next one restores the same again
+            return change.xid, change.id, base
+
+    make_namespace(alice.actor, "notes")
+    first_xid, first_id, _ = restore_and_write()
+    _, second_id, second_base = restore_and_write()
+
+    assert second_base > first_xid
+    assert second_id > first_id

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
@@ -150,6 +151,7 @@ def register_namespace(
     history_keep_seconds: int | None = None,
     tracked: bool | None = None,
     expected_version: int | None = None,
+    expected_time: datetime | None = None,
     dry_run: bool = False,
     reason: str = "",
 ) -> NamespaceRegistration:
@@ -157,10 +159,11 @@ def register_namespace(
     values are validated against and written with (_VERSIONED) increases the schema version.
     `tracked` None: as it is or, if it was never registered, True.
 
-    With `expected_version` only while the schema version is that (0: not registered). With
+    With `expected_version` only while the schema version is that (0: not registered), with
+    `expected_time` only while `updated_at` is that, which every change sets. With
     `dry_run` nothing is stored or locked, and the answer carries the entries that would violate
-    the new schema. Raises Invalid (schema or default), Conflict (`key already registered: …`),
-    VersionConflict.
+    the new schema. Raises Invalid (schema or default), Conflict (`key already registered: …`, or
+    the time differs), VersionConflict.
     """
     require(actor, Role.ADMIN)
     _check_name(actor, name)
@@ -201,6 +204,8 @@ def register_namespace(
         )
         _refuse_tracking(namespace, tracked)
         _refuse_owned(None if created else namespace, plugin, expected_version)
+        if expected_time not in (None, namespace.updated_at):
+            raise Conflict("this namespace was changed in the meantime")
         changed = differs(namespace, content)
         renewed = differs(namespace, {column: content[column] for column in _VERSIONED})
         revived = namespace.unregistered_at is not None

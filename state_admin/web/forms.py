@@ -70,6 +70,8 @@ class NamespaceForm(NamespaceLimitsForm):
     reason = forms.CharField(
         required=False, max_length=500, help_text="Recorded in the history with your name."
     )
-    # The schema version that was edited, and what the user accepted: see SaveEffects.token.
+    # The schema version and `updated_at` that were edited, and what the user accepted: see
+    # SaveEffects.token.
     base = forms.IntegerField(required=False, max_value=_MOST, widget=forms.HiddenInput)
+    seen = forms.CharField(required=False, max_length=40, widget=forms.HiddenInput)
     agreed = forms.CharField(required=False, max_length=100, widget=forms.HiddenInput)

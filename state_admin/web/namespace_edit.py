@@ -103,10 +103,13 @@ def _submit(request: Request, namespace: Namespace | None) -> HttpResponse:
         return _form(request, namespace, form, status=422)
     name = namespace.name if namespace else form.cleaned_data["name"]
     try:
-        if namespace is not None and form.cleaned_data["base"] != namespace.schema_version:
+        if namespace is not None and (
+            form.cleaned_data["base"] != namespace.schema_version
+            or form.cleaned_data["seen"] not in ("", namespace.updated_at.isoformat())
+        ):
             raise Conflict(
                 "this namespace was changed in the meantime",
-                hint="Open the form again to see the current schema. Your input is kept below.",
+                hint="Open the form again to see the current settings. Your input is kept below.",
             )
         content = _content(form, namespace)
         base = namespace.schema_version if namespace is not None else 0
@@ -116,7 +119,11 @@ def _submit(request: Request, namespace: Namespace | None) -> HttpResponse:
         agreed = form.cleaned_data["agreed"] == effects.token
         if "check" in request.POST or (effects.token and not agreed):
             return _form(request, namespace, form, effects=effects)
-        saved = register_namespace(**register, reason=form.cleaned_data["reason"])
+        saved = register_namespace(
+            **register,
+            expected_time=namespace.updated_at if namespace else None,
+            reason=form.cleaned_data["reason"],
+        )
     except Problem as problem:
         return _form(request, namespace, form, problem=problem, status=422)
     if saved.created:
@@ -124,7 +131,9 @@ def _submit(request: Request, namespace: Namespace | None) -> HttpResponse:
     elif saved.changed:
         number = saved.namespace.schema_version
         undo = (
-            _undo_of(namespace, number) if namespace and namespace.unregistered_at is None else None
+            _undo_of(namespace, saved.namespace)
+            if namespace and namespace.unregistered_at is None
+            else None
         )
         renewed = namespace is None or number != namespace.schema_version
         toast(request, f"Saved as schema version {number}" if renewed else "Saved", undo=undo)
@@ -153,20 +162,25 @@ def _effects(
     return SaveEffects(tried, removed if removed and removed.rows_removed else None, rule)
 
 
-def _undo_of(old: Namespace, written: int) -> Undo | None:
+def _undo_of(old: Namespace, new: Namespace) -> Undo | None:
     """The Undo of a change. The previous schema and default are stored with their version; the Undo
     carries the other fields. None if they are too long."""
     rest = values.dump({name: getattr(old, name) for name in _REST})
     if len(rest) > MOST_CARRIED:
         return None
-    fields: dict[str, str | int] = {"written": written, "before": old.schema_version, "rest": rest}
+    fields: dict[str, str | int] = {
+        "written": new.schema_version,
+        "seen": new.updated_at.isoformat(),
+        "before": old.schema_version,
+        "rest": rest,
+    }
     return Undo(namespace_url(old.name, "undo"), fields)
 
 
 @require_POST
 @page(role=Role.ADMIN)
 def namespace_undo(request: Request, name: str) -> HttpResponse:
-    """Restore the previous registration, unless its schema version was changed since then."""
+    """Restore the previous registration, unless it was changed since then."""
     namespace = _find(request, name)
     saved, before = (
         paging.read_number(each, request.POST.get(each, "")) for each in ("written", "before")
@@ -181,6 +195,9 @@ def namespace_undo(request: Request, name: str) -> HttpResponse:
     form = NamespaceLimitsForm(rest if isinstance(rest, dict) else {})
     if not form.is_valid():
         raise BadRequest("an undo requires the previous definition")
+    if request.POST.get("seen") != namespace.updated_at.isoformat():
+        toast(request, REFUSED, kind="failed")
+        return see_other(request, namespace_url(name))
     try:
         register_namespace(
             actor=request.actor,
@@ -189,10 +206,11 @@ def namespace_undo(request: Request, name: str) -> HttpResponse:
             default=_stored(old.default or "null"),
             plugin=namespace.plugin,
             expected_version=saved,
+            expected_time=namespace.updated_at,
             reason="undo" if saved == before else f"undo of schema version {saved}",
             **form.cleaned_data,
         )
-    except VersionConflict:
+    except (Conflict, VersionConflict):
         toast(request, REFUSED, kind="failed")
     else:
         toast(request, "Undone")
@@ -207,7 +225,10 @@ def _initial(namespace: Namespace) -> dict[str, Any]:
     }
     for name in _TEXTS:
         initial[name] = pretty(values.load(getattr(namespace, name) or "null"))
-    return initial | {"base": namespace.schema_version}
+    return initial | {
+        "base": namespace.schema_version,
+        "seen": namespace.updated_at.isoformat(),
+    }
 
 
 def _content(form: NamespaceForm, namespace: Namespace | None) -> dict[str, Any]:

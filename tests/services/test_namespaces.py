@@ -119,6 +119,15 @@ def test_expected_version__stale__is_refused(alice: Person) -> None:
         register(alice, TEXT, "", expected_version=1, dry_run=True)
 
 
+def test_expected_time__changed_since__is_refused(alice: Person) -> None:
+    first = register(alice, description="first").namespace
+    second = register(alice, description="second").namespace
+    with pytest.raises(Conflict, match="changed in the meantime"):
+        register(alice, description="third", expected_version=1, expected_time=first.updated_at)
+    assert Namespace.objects.get(name="notes").description == "second"
+    assert register(alice, description="third", expected_time=second.updated_at).changed
+
+
 def test_expected_version__over_the_api__is_if_match(alice: Person) -> None:
     body = {"schema": OBJECT, "default": {}}
     assert alice.api("PUT", "/namespaces/notes", body, If_None_Match="*").status_code == 201

@@ -296,6 +296,24 @@ def test_namespace__edited_since__undo_refuses(admin: Client, alice: Person) -> 
     assert REFUSED in admin.get(NOTES).content.decode()
 
 
+@pytest.mark.usefixtures("notes")
+def test_namespace__only_the_rule_for_histories_changed_since__undo_refuses(admin: Client) -> None:
+    form = admin.get(f"{NOTES}/edit").context["form"].initial
+    sent = {name: value for name, value in form.items() if value is not None}
+    assert admin.post(f"{NOTES}/edit", sent | {"description": "newer"}).status_code == 302
+    url, undo = undo_fields(admin, NOTES)
+    form = admin.get(f"{NOTES}/edit").context["form"].initial
+    sent = {name: value for name, value in form.items() if value is not None}
+    admin.post(f"{NOTES}/edit", sent | {"history_keep_last": ""})
+    admin.post(url, undo)
+    assert (content()["description"], content()["history_keep_last"]) == ("newer", None)
+    assert REFUSED in admin.get(NOTES).content.decode()
+    stale = admin.post(f"{NOTES}/edit", sent | {"description": "stale"})
+    assert stale.status_code == 422
+    assert "changed in the meantime" in stale.content.decode()
+    assert (content()["description"], content()["history_keep_last"]) == ("newer", None)
+
+
 @pytest.mark.parametrize(
     "changes",
     [{"before": "9"}, {"written": "²"}, {"rest": "{"}, {"rest": '{"ttl_seconds": -1}'}],

@@ -109,8 +109,12 @@ def resolve_clashes(post: QueryDict, text: str) -> tuple[str, dict[str, str]]:
     for number, clash in reversed(list(enumerate(clashes))):
         path = parts_of(clash["pointer"])
         choice = post.get(f"keep-{number}", "")
-        if choice in _OTHER and _holds(copy, path, clash, _OTHER[choice]):
-            _put(copy, path, clash.get(choice, MISSING))
+        try:
+            if choice in _OTHER and _holds(copy, path, clash, _OTHER[choice]):
+                _put(copy, path, clash.get(choice, MISSING))
+        except Mismatch:  # a parent of the place was removed by hand
+            kept[clash["pointer"]] = "edited"
+            continue
         held = [side for side in _OTHER if _holds(copy, path, clash, side)]
         kept[clash["pointer"]] = (held[0] if choice else "") if held else "edited"
     resolved = copy.document

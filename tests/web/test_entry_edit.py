@@ -171,7 +171,7 @@ def test_edit__conflicts__are_saved_as_chosen(
     put(alice.actor, "free", "two", {"goal": "theirs"})
     path = "/entry/edit/free/two"
     page = save(admin, {"goal": "mine", "tag": "m"}, 1, path=path).content.decode()
-    clashes = [unescape(each) for each in re.findall(r'name="clash" value="([^"]*)"', page)]
+    clashes = conflicts_of(page)
     assert page.count('<input type="radio"') == 6
     assert page.count("<mark>&quot;mine&quot;</mark>") == 1
     kept = {f"keep-{number}": choice for number, choice in enumerate(choices)}
@@ -181,6 +181,24 @@ def test_edit__conflicts__are_saved_as_chosen(
     assert save(admin, {"goal": "theirs"}, 2, path=path, clash=clashes, **kept).status_code == 302
     assert f"Saved version 3. Kept {words}" in admin.get("/state/free/two").content.decode()
     assert json.loads(read_entry(actor=alice.actor, namespace="free", key="two").value) == value
+
+
+def conflicts_of(page: str) -> list[str]:
+    return [unescape(each) for each in re.findall(r'name="clash" value="([^"]*)"', page)]
+
+
+def test_edit__parent_of_a_conflict_removed_by_hand__counts_as_edited(
+    admin: Client, alice: Person
+) -> None:
+    make_namespace(alice.actor, "free")
+    put(alice.actor, "free", "k", {"a": {"b": 1, "c": 1}})
+    put(alice.actor, "free", "k", {"a": {"c": 1}})
+    path = "/entry/edit/free/k"
+    page = save(admin, {"a": {"b": 2, "c": 1}}, 1, path=path).content.decode()
+    choice = {"clash": conflicts_of(page), "keep-0": "yours"}
+    assert save(admin, {}, 2, path=path, **choice).status_code == 302
+    assert read_entry(actor=alice.actor, namespace="free", key="k").value == "{}"
+    assert "Kept the edited value at /a/b" in admin.get("/state/free/k").content.decode()
 
 
 def test_edit__conflict_in_an_item__is_marked_at_its_index_in_each_value(

@@ -29,6 +29,8 @@ _STOPPED = re.compile(r"\(char (\d+)\)\Z")
 # The values that a user can keep at the place of a conflict, and their names in a message.
 SIDES = {"yours": "mine", "theirs": "theirs", "edited": "the edited value"}
 _OTHER = {"theirs": "yours", "yours": "theirs"}
+# With more conflicts, the page has no choices and no marks: it would be slow, and its form too large.
+_MOST_CHOICES = 100
 
 Mark = dict[str, Any]  # message, pointer, line, and start and end in UTF-16 code units
 
@@ -105,11 +107,12 @@ def resolve_clashes(post: QueryDict, text: str) -> tuple[str, dict[str, str]]:
     if not clashes:
         return text, {}
     copy, kept = WorkingCopy(values.load(read_value(text).text)), {}
-    # From the end, so that removing an item of an array does not move the next place.
-    for number, clash in reversed(list(enumerate(clashes))):
+    for number, clash in enumerate(clashes):
         path = parts_of(clash["pointer"])
         choice = post.get(f"keep-{number}", "")
         try:
+            if _lengths(copy.document, path) != clash.get("lengths"):
+                raise Mismatch("the indexes of the items may have changed")
             if choice in _OTHER and _holds(copy, path, clash, _OTHER[choice]):
                 _put(copy, path, clash.get(choice, MISSING))
         except Mismatch:  # a parent of the place was removed by hand
@@ -119,7 +122,7 @@ def resolve_clashes(post: QueryDict, text: str) -> tuple[str, dict[str, str]]:
         kept[clash["pointer"]] = (held[0] if choice else "") if held else "edited"
     resolved = copy.document
     unchanged = values.same(resolved, values.load(text))
-    return text if unchanged else pretty(resolved), dict(reversed(kept.items()))
+    return text if unchanged else pretty(resolved), kept
 
 
 def require_choices(kept: dict[str, str]) -> None:
@@ -137,6 +140,13 @@ def describe_kept(kept: dict[str, str]) -> str:
             more = f" and {len(places) - 3:,} more" if len(places) > 3 else ""
             words.append(f"{name} at {', '.join(places[:3])}{more}")
     return f". Kept {'; '.join(words)}" if words else ""
+
+
+def _lengths(document: JSON, path: list[str]) -> list[int | None]:
+    """The length of each array on the path, None for an object. Raises Mismatch if a parent of the
+    place does not exist."""
+    parents = (find(document, path[:depth]) for depth in range(len(path)))
+    return [len(parent) if isinstance(parent, list) else None for parent in parents]
 
 
 def _holds(copy: WorkingCopy, path: list[str], clash: dict[str, JSON], side: str) -> bool:
@@ -175,6 +185,7 @@ def conflict_context(collision: ConflictSides, base: int, text: str) -> dict[str
     """The context of entries/conflict.html: both sides and their merge. Where both changed the same
     value, the merge has theirs, marked, until the user chooses. There is no merge without a base version or if theirs was
     deleted. `base` is the version that was edited, `text` the user's own text."""
+    clashes = collision.clashes if len(collision.clashes) <= _MOST_CHOICES else []
     current, theirs = collision.current, collision.theirs
     known, merging = collision.base is not None, collision.base is not None and theirs is not None
     sides = [
@@ -198,17 +209,18 @@ def conflict_context(collision: ConflictSides, base: int, text: str) -> dict[str
         "base_known": known,
         "merging": merging,
         "sides": [
-            (name, what, mark_ranges(content, _places(collision.clashes, side)))
+            (name, what, mark_ranges(content, _places(clashes, side)))
             for name, what, side, content in sides
         ],
-        "clashes": [_clash_row(clash) for clash in collision.clashes],
+        "clash_count": len(collision.clashes),
+        "clashes": [_clash_row(clash, collision.merged) for clash in clashes] if merging else [],
         "theirs_rows": _rows(collision.base, theirs),
         "mine_rows": _rows(collision.base, collision.yours),
         "rows": _rows(theirs, collision.yours),
         "typed": text,
         "merged": merged,
         "editor_label": f"{label}: edit it before you save",
-        "marks": [_clash_mark(merged, clash) for clash in collision.clashes] if merging else [],
+        "marks": [_clash_mark(merged, clash) for clash in clashes] if merging else [],
     }
 
 
@@ -236,11 +248,16 @@ def _clash_mark(text: str, clash: Clash) -> Mark:
     return {"message": message, "pointer": clash.pointer, "start": start, "end": end, "clash": True}
 
 
-def _clash_row(clash: Clash) -> dict[str, Any]:
+def _clash_row(clash: Clash, merged: JSON) -> dict[str, Any]:
     there = {
         side: getattr(clash, side)
         for side in ("base", "theirs", "yours")
         if side not in clash.absent
+    }
+    resolvable = {side: there[side] for side in _OTHER if side in there}
+    resolvable |= {
+        "pointer": clash.pointer,
+        "lengths": _lengths(merged, parts_of(clash.pointer)),
     }
     return {
         "pointer": clash.pointer or "(the whole value)",
@@ -248,7 +265,7 @@ def _clash_row(clash: Clash) -> dict[str, Any]:
             (side, pretty(there[side]) if side in there else None)
             for side in ("base", "theirs", "yours")
         ],
-        "json": values.dump({"pointer": clash.pointer, **there}),
+        "json": values.dump(resolvable),
     }
 
 

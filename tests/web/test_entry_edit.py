@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from html import unescape
 from typing import Any
 
@@ -199,6 +200,52 @@ def test_edit__parent_of_a_conflict_removed_by_hand__counts_as_edited(
     assert save(admin, {}, 2, path=path, **choice).status_code == 302
     assert read_entry(actor=alice.actor, namespace="free", key="k").value == "{}"
     assert "Kept the edited value at /a/b" in admin.get("/state/free/k").content.decode()
+
+
+@pytest.mark.parametrize("removed", [False, True])
+def test_edit__items_moved_by_hand__are_not_overwritten_by_a_choice(
+    admin: Client, alice: Person, removed: bool
+) -> None:
+    def items(*words: str) -> list[dict[str, Any]]:
+        return [{"id": number, "status": word} for number, word in enumerate(words)]
+
+    make_namespace(alice.actor, "free")
+    put(alice.actor, "free", "k", items("a", "open", "done"))
+    theirs = items("a", "done", "done")
+    put(alice.actor, "free", "k", theirs)
+    path = "/entry/edit/free/k"
+    page = save(admin, items("a", "late", "done"), 1, path=path).content.decode()
+    choice = {"clash": conflicts_of(page), "keep-0": "yours"}
+    typed = theirs[1:] if removed else theirs
+    assert save(admin, typed, 2, path=path, **choice).status_code == 302
+    stored = read_entry(actor=alice.actor, namespace="free", key="k").value
+    assert json.loads(stored) == (typed if removed else items("a", "late", "done"))
+    kept = "the edited value" if removed else "mine"
+    assert f"Kept {kept} at /1/status" in admin.get("/state/free/k").content.decode()
+
+
+@pytest.mark.parametrize("count", [100, 101, 3000])
+def test_edit__many_conflicts__have_choices_up_to_a_hundred(
+    admin: Client, alice: Person, count: int
+) -> None:
+    def members(value: int) -> dict[str, int]:
+        return {f"k{number}": value for number in range(count)}
+
+    make_namespace(alice.actor, "free")
+    for value in (1, 2):
+        put(alice.actor, "free", "k", members(value))
+    path = "/entry/edit/free/k"
+    start = time.monotonic()
+    page = save(admin, members(3), 1, path=path).content.decode()
+    assert time.monotonic() - start < 5
+    assert len(conflicts_of(page)) == (count if count == 100 else 0)
+    assert ("too many to choose a value for each" in page) == (count > 100)
+    assert page.count("<mark>") == (300 if count == 100 else 0)
+    assert "&quot;base&quot;" not in "".join(re.findall(r'name="clash" value="[^"]*"', page))
+    assert page.count("Save mine over theirs") == page.count("Discard mine") == 1
+    choices = {f"keep-{number}": "yours" for number in range(count)} if count == 100 else {}
+    sent = save(admin, members(2), 2, path=path, clash=conflicts_of(page), **choices)
+    assert sent.status_code == 302
 
 
 def test_edit__conflict_in_an_item__is_marked_at_its_index_in_each_value(

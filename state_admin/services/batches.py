@@ -102,6 +102,7 @@ def _run_each(actor: Actor, operations: Sequence[BatchOperation]) -> list[Operat
 def _run_together(actor: Actor, operations: Sequence[BatchOperation]) -> list[OperationResult]:
     outcomes: dict[int, OperationResult] = {}
     failed: dict[int, Problem] = {}
+    grouped: set[int] = set()
     patched = _PatchBudget()
     with transaction.atomic():
         seen = _read_together(actor, operations)
@@ -112,9 +113,12 @@ def _run_together(actor: Actor, operations: Sequence[BatchOperation]) -> list[Op
             if index in outcomes:
                 continue
             try:
-                outcomes |= _delete_next(actor, operations, order[position:], seen)
-                if index in outcomes:
-                    continue
+                if index not in grouped:
+                    group = _next_deletions(operations, order[position:], seen)
+                    grouped |= set(group)
+                    outcomes |= _delete_together(actor, operations, group)
+                    if index in outcomes:
+                        continue
                 outcomes[index] = _run_next(actor, operations[index], seen, patched)
             except Problem as problem:
                 failed[index] = problem
@@ -127,25 +131,33 @@ def _run_together(actor: Actor, operations: Sequence[BatchOperation]) -> list[Op
     return [outcomes[index] for index in range(len(operations))]
 
 
-def _delete_next(
-    actor: Actor,
+def _next_deletions(
     operations: Sequence[BatchOperation],
     order: Sequence[int],
     seen: dict[tuple[str, str], EntryView],
-) -> dict[int, OperationResult]:
-    """Run the next deletions if they name a version and are in one namespace, in one statement. The
-    result lacks those that are refused. A single deletion is not run here."""
+) -> list[int]:
+    """The indexes of the next deletions that one statement can do: they name a version and are in one
+    namespace, each key once. Empty if there is only one."""
     first = operations[order[0]]
-    indexes: dict[str, int] = {}
+    keys: dict[str, int] = {}
     for index in order:
         o = operations[index]
         if (o.op, o.namespace, o.reason) != ("delete", first.namespace, first.reason):
             break
-        if not o.if_version or o.key in indexes or (o.namespace, o.key) in seen:
+        if not o.if_version or o.key in keys or (o.namespace, o.key) in seen:
             break
-        indexes[o.key] = index
-    if len(indexes) < 2:
+        keys[o.key] = index
+    return list(keys.values()) if len(keys) > 1 else []
+
+
+def _delete_together(
+    actor: Actor, operations: Sequence[BatchOperation], group: Sequence[int]
+) -> dict[int, OperationResult]:
+    """Run these deletions in one statement. The result lacks those that are refused."""
+    if not group:
         return {}
+    first = operations[group[0]]
+    indexes = {operations[index].key: index for index in group}
     versions = {key: operations[index].if_version or 0 for key, index in indexes.items()}
     deleted = entries.delete_entries(
         actor=actor, namespace=first.namespace, versions=versions, reason=first.reason

@@ -320,6 +320,24 @@ def test_atomic__deletion_of_another_version__rolls_back_and_has_its_index(notes
     assert stored_values() == {"a": '"a"', "b": '"b"'}
 
 
+def test_atomic__many_deletions_of_other_versions__run_together_once(
+    notes: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    groups = []
+    delete_entries = entries.delete_entries
+
+    def count(**options: Any) -> dict[str, int]:
+        groups.append(len(options["versions"]))
+        return delete_entries(**options)
+
+    monkeypatch.setattr(entries, "delete_entries", count)
+    with pytest.raises(VersionConflict) as refused:
+        run(notes, *(op("delete", key, if_version=7) for key in "edcba"))
+    assert groups == [5]
+    assert refused.value.data["index"] == 0
+    assert stored_values() == {"a": '"a"', "b": '"b"'}
+
+
 @pytest.mark.parametrize("atomic", [True, False])
 def test_batch__put_with_attributes__keeps_them(notes: Person, atomic: bool) -> None:
     (done,) = run(notes, op("put", "z", 1, ttl_seconds=60, tags=["x"], pinned=True), atomic=atomic)

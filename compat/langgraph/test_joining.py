@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 from commonhold import AsyncCommonhold, Invalid
 from commonhold.langgraph import CommonholdSaver, joining
+from commonhold.langgraph.joining import AsyncJoiner, Joiner, Puts
+from commonhold.langgraph.operations import store_entries
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.base.id import uuid6
 from savers import config, counted, put
@@ -92,3 +95,93 @@ def test_writes_and_the_next_checkpoint__async__are_one_request(
             assert found.pending_writes == [("task", "n", 1)]
 
     asyncio.run(run())
+
+
+def puts(name: str, *, waits: bool = True) -> Puts:
+    operation = {"op": "put", "namespace": "n", "key": name, "value": {}}
+    return Puts([operation], store_entries, waits)
+
+
+def test_cancelled_call__that_waits__does_not_block_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(joining, "MOMENT", 0.2)
+    joiner = AsyncJoiner()
+    calls: list[Any] = []
+
+    async def send(call: Any) -> None:
+        calls.append(call)
+
+    async def run() -> None:
+        first, second = (asyncio.create_task(joiner.store(puts(n), send)) for n in "ab")
+        await asyncio.sleep(0)
+        first.cancel()
+        async with asyncio.timeout(5):
+            await second
+        assert first.cancelled()
+
+    asyncio.run(run())
+    assert [call.path.rpartition("/")[2] for call in calls] == ["b"]
+    assert joiner._waiting == []
+
+
+@pytest.mark.usefixtures("patient")
+def test_cancelled_call__that_sends_for_others__lets_them_send_on_their_own() -> None:
+    joiner = AsyncJoiner()
+    calls: list[Any] = []
+
+    async def send(call: Any) -> None:
+        calls.append(call)
+        if call.method == "POST":
+            await asyncio.sleep(60)
+
+    async def run() -> None:
+        follower = asyncio.create_task(joiner.store(puts("a"), send))
+        await asyncio.sleep(0)
+        leader = asyncio.create_task(joiner.store(puts("b", waits=False), send))
+        while not calls:
+            await asyncio.sleep(0)
+        leader.cancel()
+        async with asyncio.timeout(5):
+            await follower
+        assert leader.cancelled()
+
+    asyncio.run(run())
+    assert [call.method for call in calls] == ["POST", "PUT"]
+    assert calls[1].path.endswith("/a")
+
+
+def test_interrupted_call__in_a_thread__is_not_sent_by_a_later_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Interrupted(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            raise KeyboardInterrupt
+
+    joiner = Joiner()
+    calls: list[Any] = []
+    with monkeypatch.context() as patched:
+        patched.setattr(threading, "Event", Interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            joiner.store(puts("a"), calls.append)
+    joiner.store(puts("b"), calls.append)
+    assert [call.path.rpartition("/")[2] for call in calls] == ["b"]
+
+
+@pytest.mark.usefixtures("patient")
+def test_interrupted_call__that_sends_for_others__lets_them_send_on_their_own() -> None:
+    joiner = Joiner()
+    calls: list[Any] = []
+
+    def send(call: Any) -> None:
+        calls.append(call)
+        if call.method == "POST":
+            raise KeyboardInterrupt
+
+    with ThreadPoolExecutor() as pool:
+        follower = pool.submit(joiner.store, puts("a"), send)
+        wait_for(joiner, 1)
+        with pytest.raises(KeyboardInterrupt):
+            joiner.store(puts("b", waits=False), send)
+        follower.result(5)
+    assert [call.method for call in calls] == ["POST", "PUT"]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 import savers
-from commonhold import Commonhold
-from commonhold.langgraph import CommonholdSaver
+from commonhold import AsyncCommonhold, Commonhold, RateLimited, Unavailable, Unreachable
+from commonhold.langgraph import CommonholdSaver, copying
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.base.id import uuid6
 from langgraph.checkpoint.memory import InMemorySaver
@@ -146,6 +147,110 @@ def test_segments__copied_and_deleted__are_as_other_checkpoints(
     saver.prune([copy], strategy="delete")
     assert list(saver.list(None)) == []
     assert list(state.every(Commonhold.list(f"{namespace}.checkpoints"))) == []
+
+
+@pytest.mark.parametrize("page", [200, 10])
+def test_copy__while_checkpoints_become_a_segment__is_complete(
+    saver: CommonholdSaver,
+    state: Commonhold,
+    namespace: str,
+    thread: str,
+    page: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    at = take_steps(saver, config(thread), 32)[-1]
+    monkeypatch.setattr(copying, "PAGE", page)
+    send, lists = Commonhold.send, 0
+
+    def fold_between(self: Commonhold, call: Any) -> Any:
+        nonlocal lists
+        lists += call.method == "GET" and f"{namespace}.checkpoints" in str(call)
+        if lists == 2:  # after the first page of checkpoints
+            monkeypatch.setattr(Commonhold, "send", send)
+            put(saver, at, {"n": 1}, step=32)
+        return send(self, call)
+
+    monkeypatch.setattr(Commonhold, "send", fold_between)
+    copy = f"{thread}-copy"
+    saver.copy_thread(thread, copy)
+    assert lists == 2
+    steps = [t.metadata["step"] for t in saver.list(config(copy))]
+    assert steps == list(range(len(steps) - 1, -1, -1))
+    assert len(steps) >= 32
+    anywhere: Any = {"configurable": {"thread_id": copy}}
+    assert [t.metadata["step"] for t in saver.list(anywhere)] == steps
+    writes = {t.metadata["step"]: t.pending_writes for t in saver.list(config(thread))}
+    assert all(t.pending_writes == writes[t.metadata["step"]] for t in saver.list(config(copy)))
+    # No entry is both single and in a segment.
+    rows = list(state.every(Commonhold.list(f"{namespace}.checkpoints", prefix=f"{copy}/")))
+    assert len(rows) <= 2 * 5
+
+
+FAILURES = [
+    Unreachable("no answer"),
+    RateLimited({"status": 429}),
+    Unavailable({"status": 503}),
+]
+
+
+@pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: type(failure).__name__)
+@pytest.mark.parametrize("step", [1, 2, 3], ids=["list", "read", "write"])
+def test_put__when_making_a_segment_fails__succeeds(
+    saver: CommonholdSaver, thread: str, step: int, failure: Exception, monkeypatch: Any
+) -> None:
+    at = take_steps(saver, config(thread), 32)[-1]
+    send, calls = Commonhold.send, 0
+
+    def fail(self: Commonhold, call: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 1 + step:
+            raise failure
+        return send(self, call)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Commonhold, "send", fail)
+        at = put(saver, at, {"n": 1}, step=32)
+    assert calls == 1 + step
+    assert values_of(saver, at) == {"n": 1}
+    assert len(list(saver.list(config(thread)))) == 33
+
+
+def test_put__when_making_a_segment_fails__succeeds_async(
+    namespace: str, thread: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send = AsyncCommonhold.send
+
+    async def fail(self: AsyncCommonhold, call: Any) -> Any:
+        if call.method == "GET":
+            raise Unreachable("no answer")
+        return await send(self, call)
+
+    async def run() -> None:
+        async with CommonholdSaver.from_env(namespace=namespace) as saver:
+            with monkeypatch.context() as patched:
+                patched.setattr(AsyncCommonhold, "send", fail)
+                at = await saver.aput(
+                    config(thread), {**empty_checkpoint(), "id": str(uuid6())}, {"step": 32}, {}
+                )
+            assert await saver.aget_tuple(at) is not None
+
+    asyncio.run(run())
+
+
+def test_put__with_a_bug_in_making_a_segment__raises(
+    saver: CommonholdSaver, thread: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send = Commonhold.send
+
+    def fail(self: Commonhold, call: Any) -> Any:
+        if call.method == "GET":
+            raise ValueError("bug")
+        return send(self, call)
+
+    monkeypatch.setattr(Commonhold, "send", fail)
+    with pytest.raises(ValueError, match="bug"):
+        put(saver, config(thread), {"n": 1}, step=32)
 
 
 def test_segments__of_large_writes__are_not_made(

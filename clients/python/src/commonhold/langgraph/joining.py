@@ -61,6 +61,11 @@ class _Queue(Generic[E]):
             taken, self._waiting = self._waiting, []
             return taken
 
+    def remove(self, own: _Waiting[E]) -> None:
+        """Remove a call that was cancelled or interrupted. The others keep waiting."""
+        with self._lock, suppress(ValueError):
+            self._waiting.remove(own)
+
 
 def _join(taken: Sequence[_Waiting[E]]) -> Call[Any]:
     return taken[0].puts.render([each for one in taken for each in one.puts.operations])
@@ -77,19 +82,21 @@ class Joiner(_Queue[threading.Event]):
 
     def store(self, puts: Puts, send: Callable[[Call[Any]], Any]) -> None:
         own = _Waiting(puts, threading.Event())
-        self.add(own)
-        if puts.waits:
-            own.done.wait(MOMENT)
-        taken = self.take(own)
-        if len(taken) > 1:
-            stored = False
-            try:
+        taken: list[_Waiting[threading.Event]] = []
+        stored = False
+        try:
+            self.add(own)
+            if puts.waits:
+                own.done.wait(MOMENT)
+            taken = self.take(own)
+            if len(taken) > 1:
                 with suppress(Exception):
                     send(_join(taken))
                     stored = True
-            finally:
-                _finish(taken, stored=stored)
-        elif not taken:
+        finally:
+            self.remove(own)
+            _finish(taken, stored=stored)
+        if not taken:
             own.done.wait()
         if not own.stored:
             send(puts.call)
@@ -100,22 +107,22 @@ class AsyncJoiner(_Queue[asyncio.Event]):
 
     async def store(self, puts: Puts, send: Callable[[Call[Any]], Awaitable[Any]]) -> None:
         own = _Waiting(puts, asyncio.Event())
-        self.add(own)
+        taken: list[_Waiting[asyncio.Event]] = []
+        stored = False
         try:
+            self.add(own)
             if puts.waits:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(own.done.wait(), MOMENT)
-        finally:
             taken = self.take(own)
-        if len(taken) > 1:
-            stored = False
-            try:
+            if len(taken) > 1:
                 with suppress(Exception):
                     await send(_join(taken))
                     stored = True
-            finally:
-                _finish(taken, stored=stored)
-        elif not taken:
+        finally:
+            self.remove(own)
+            _finish(taken, stored=stored)
+        if not taken:
             await own.done.wait()
         if not own.stored:
             await send(puts.call)

@@ -26,7 +26,8 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from commonhold.calls import random_id
 from commonhold.client import Options
-from commonhold.entries import list_entries, register_namespace
+from commonhold.entries import register_namespace
+from commonhold.langgraph.copying import ThreadCopy
 from commonhold.langgraph.layout import (
     PAGE,
     SEGMENTS,
@@ -37,7 +38,6 @@ from commonhold.langgraph.layout import (
     channel_key,
     id_key,
     is_between,
-    next_page,
     ns_key,
     ns_of,
     thread_key,
@@ -47,7 +47,6 @@ from commonhold.langgraph.operations import (
     SMALL_TOGETHER,
     Operation,
     clear,
-    copy_entry,
     delete_keys,
     list_keys,
     put_in_parts,
@@ -506,26 +505,9 @@ class CommonholdSaver(
             yield from self._delete_unused(values, kept.values())
 
     def _copy_thread(self, source_id: str, target_id: str) -> Plan[None]:
-        source, target = thread_key(source_id), thread_key(target_id)
-        for namespace, start in (
-            (self._channels, ""),
-            (self._checkpoints, SEGMENTS),
-            (self._checkpoints, ""),
-        ):
-            call = list_entries(namespace, prefix=start + source, values=True, limit=PAGE)
-            while True:
-                page = yield call
-                if page.items:
-                    yield from self._ensure_thread(target_id)
-                yield from write(
-                    [
-                        copy_entry(e, start + target + e.key[len(start + source) :], target_id)
-                        for e in page
-                    ]
-                )
-                if page.next_cursor is None:
-                    break
-                call = next_page(call, page.next_cursor)
+        copy = ThreadCopy(source_id, target_id, self._ensure_thread)
+        yield from copy.copy_entries(self._channels)
+        yield from copy.copy_checkpoints(self._checkpoints)
 
     def _prune(self, thread_ids: Sequence[str], strategy: str) -> Plan[None]:
         if strategy not in ("keep_latest", "delete"):

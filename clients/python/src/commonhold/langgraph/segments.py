@@ -12,6 +12,7 @@ import base64
 import json
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from commonhold.answers import Entry, EntryRow
@@ -37,7 +38,7 @@ from commonhold.langgraph.operations import (
     write,
 )
 from commonhold.langgraph.wire import Plan
-from commonhold.problems import Problem
+from commonhold.problems import CommonholdError
 
 STEPS: Final = 32
 # So many of the newest checkpoints stay out of segments.
@@ -57,7 +58,13 @@ def is_due(metadata: Mapping[str, Any]) -> bool:
 
 def fold(namespace: str, base: str) -> Plan[None]:
     """Make a segment of the older checkpoints of a thread and checkpoint namespace. Nothing happens if
-    there are too few of them, or if another process changes them at the same time."""
+    there are too few of them, if another process changes them at the same time, or if a call fails."""
+    # The checkpoints remain stored, and the next step that is due tries again.
+    with suppress(CommonholdError):
+        yield from _fold(namespace, base)
+
+
+def _fold(namespace: str, base: str) -> Plan[None]:
     page = yield list_entries(namespace, prefix=base, limit=PAGE)
     folded = _choose(page.items, is_last=page.next_cursor is None)
     if len(folded) < _FEWEST:
@@ -78,10 +85,7 @@ def fold(namespace: str, base: str) -> Plan[None]:
             for e in rows
         ),
     ]
-    try:
-        yield repeatable(run_batch(operations))
-    except Problem:
-        return  # the checkpoints are all there, and the next step that is due tries again
+    yield repeatable(run_batch(operations))
 
 
 def _choose(rows: Sequence[EntryRow], *, is_last: bool) -> dict[str, list[EntryRow]]:

@@ -1,7 +1,7 @@
 """How the plans of the saver and the store reach the server: the same plan for both clients.
 
-A plan is a generator. It yields a `Call` and is sent what came of it (a Problem is thrown into it),
-`Puts`, or a `Sleep`; anything else it yields is an item for who asked.
+A plan is a generator. It yields a `Call` and is sent what came of it (a CommonholdError is thrown into
+it), `Puts`, or a `Sleep`; anything else it yields is an item for who asked.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from commonhold.calls import Call, Sleep
 from commonhold.client import AsyncCommonhold, Commonhold, Options
 from commonhold.langgraph.joining import AsyncJoiner, Joiner, Puts
-from commonhold.problems import NotRegistered, Problem
+from commonhold.problems import CommonholdError, NotRegistered
 
 R = TypeVar("R")
 
@@ -110,8 +110,8 @@ class ClientPair:
             if isinstance(step, Puts):
                 return self._joiner.store(step, self._send)
             return self._send(step)
-        except Problem as problem:
-            return problem
+        except CommonholdError as error:
+            return error
 
     def _send(self, call: Call[Any]) -> Any:
         with self._opening:
@@ -140,8 +140,8 @@ class ClientPair:
             if isinstance(step, Puts):
                 return await self._async_joiner.store(step, send)
             return await send(step)
-        except Problem as problem:
-            return problem
+        except CommonholdError as error:
+            return error
 
     def _client_of_loop(self) -> AsyncCommonhold:
         # Connections belong to the event loop they were opened in; a second asyncio.run() has another.
@@ -154,4 +154,4 @@ class ClientPair:
 
 
 def _resume(plan: Plan[Any], answer: Any) -> Any:
-    return plan.throw(answer) if isinstance(answer, Problem) else plan.send(answer)
+    return plan.throw(answer) if isinstance(answer, CommonholdError) else plan.send(answer)

@@ -15,8 +15,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
+import psycopg
 import structlog
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, OperationalError, transaction
 from django.db.models.functions import Now
 
 from state_admin.domain import values
@@ -103,12 +104,20 @@ def preview_history(*, actor: Actor, namespace: str) -> StoredSize:
     return retention_sql.measure_versions(_history(_find_namespace(actor, namespace)))
 
 
-def preview_history_rule(
-    *, actor: Actor, namespace: str, keep_last: int | None, keep_seconds: int | None
-) -> StoredSize:
-    """The same with another `history` than the stored one."""
+def try_preview_history(
+    *, actor: Actor, namespace: str, rule: tuple[int | None, int | None] | None = None
+) -> StoredSize | None:
+    """The same, or None if counting the versions exceeds the statement timeout. `rule`: keep_last
+    and keep_seconds of another `history` than the stored one."""
     row = _find_namespace(actor, namespace)
-    return retention_sql.measure_versions(History(row.pk, keep_last, keep_seconds))
+    history = History(row.pk, *rule) if rule else _history(row)
+    try:
+        with transaction.atomic():
+            return retention_sql.measure_versions(history)
+    except OperationalError as error:
+        if isinstance(error.__cause__, psycopg.errors.QueryCanceled):
+            return None
+        raise
 
 
 def request_history(

@@ -29,7 +29,7 @@ from state_admin.services.namespaces import (
     register_namespace,
     unregister_namespace,
 )
-from state_admin.services.retention import preview_history_rule
+from state_admin.services.retention import try_preview_history
 from state_admin.templatetags.json_html import pretty
 
 from . import paging
@@ -51,10 +51,12 @@ _REST = ("description", *_LIMITS)
 @dataclass(frozen=True)
 class SaveEffects:
     """What saving a definition would do. `removed`: the versions that a changed rule for histories
-    removes, of all; None if the rule is not changed or removes nothing."""
+    removes, of all; None if the rule is not changed or removes nothing, or if they are `uncounted`
+    because counting took too long."""
 
     tried: NamespaceRegistration
     removed: StoredSize | None
+    uncounted: bool
     rule: str
 
     @property
@@ -65,7 +67,7 @@ class SaveEffects:
     def token(self) -> str:
         """Names the effects that a user has to accept; "" if there are none."""
         parts = [f"{self.broken} invalid"] if self.broken else []
-        return ", ".join([*parts, self.rule] if self.removed else parts)
+        return ", ".join([*parts, self.rule] if self.removed or self.uncounted else parts)
 
     @property
     def share(self) -> str:
@@ -150,16 +152,16 @@ def _effects(
 ) -> SaveEffects:
     keep_last, keep_seconds = content["history_keep_last"], content["history_keep_seconds"]
     before = namespace and (namespace.history_keep_last, namespace.history_keep_seconds)
-    removed = None
+    removed, uncounted = None, False
     if namespace and before != (keep_last, keep_seconds) and (keep_last or keep_seconds):
-        removed = preview_history_rule(
-            actor=request.actor,
-            namespace=namespace.name,
-            keep_last=keep_last,
-            keep_seconds=keep_seconds,
+        removed = try_preview_history(
+            actor=request.actor, namespace=namespace.name, rule=(keep_last, keep_seconds)
         )
+        uncounted = removed is None
     rule = f"keep {keep_last or 'all'} versions, {keep_seconds or 'all'} seconds"
-    return SaveEffects(tried, removed if removed and removed.rows_removed else None, rule)
+    return SaveEffects(
+        tried, removed if removed and removed.rows_removed else None, uncounted, rule
+    )
 
 
 def _undo_of(old: Namespace, new: Namespace) -> Undo | None:

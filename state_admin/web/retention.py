@@ -12,10 +12,10 @@ from state_admin.models.retention_sql import StoredSize
 from state_admin.services.errors import BadRequest
 from state_admin.services.retention import (
     pin_version,
-    preview_history,
     preview_snapshots,
     request_history,
     request_snapshots,
+    try_preview_history,
 )
 from state_admin.templatetags.ui import plural, size
 
@@ -63,14 +63,17 @@ def compact_history(request: Request, name: str) -> HttpResponse:
         request_history(actor=request.actor, namespace=name, reason=_reason(request))
         toast(request, "History compaction requested")
         return see_other(request, namespace_url(name))
-    weight = preview_history(actor=request.actor, namespace=name)
+    weight = try_preview_history(actor=request.actor, namespace=name)
+    rule = "according to the history settings of this namespace"
     question = Confirm(
         title=f"Remove old versions in {name}?",
         verb="Remove versions",
         url=namespace_url(name, "compact"),
         back=namespace_url(name),
         lines=[
-            f"{share(weight, 'version,versions')} will be removed, according to the history settings of this namespace.",
+            f"{share(weight, 'version,versions')} will be removed, {rule}."
+            if weight
+            else f"Old versions will be removed, {rule}. They could not be counted in time.",
             "The newest version of each entry and pinned versions are kept.",
             _FOR_GOOD,
         ],

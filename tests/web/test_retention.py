@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
+import pytest
 from django.db import connection
 from django.test import Client
 
-from state_admin.models import Compaction, EntryRevision
+from state_admin.models import Compaction, EntryRevision, Namespace, retention_sql
 from state_admin.services import policies, retention
 from tests.builders import Person, make_namespace, put, raw
 from tests.web.stories import create_story
@@ -74,6 +77,29 @@ def test_history__many_entries__are_all_counted_as_by_the_api(admin: Client, ali
     counted = alice.api("GET", "/namespaces/notes/compactions").json()
     assert (counted["rows"], counted["rows_removed"]) == (8, 6)
     assert "6 of 8 versions (" in page(admin, "/namespaces/notes/compact")
+
+
+def test_history__too_many_versions_to_count__still_asks(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_namespace(alice.actor, "notes", history_keep_last=5)
+    for number in range(3):
+        put(alice.actor, "notes", "k", number)
+    monkeypatch.setattr(retention_sql, "_COUNT_VERSIONS", "SELECT 1, 1 FROM pg_sleep(60)")
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL statement_timeout = '2s'")
+    question = page(admin, "/namespaces/notes/compact")
+    assert "They could not be counted in time." in question
+    assert "Remove versions</button>" in question
+    sent = {"schema": "{}", "default": "null", "base": 1, "history_keep_last": 1}
+    for more in ({"check": "yes"}, {}):
+        shown = admin.post("/namespaces/notes/edit", sent | more).content.decode()
+        assert "could not be counted in time" in shown
+        assert "no old version will be removed" not in shown
+        assert Namespace.objects.get(name="notes").history_keep_last == 5
+    agreed = re.findall(r'name="agreed" value="([^"]+)"[^>]*>Save and remove old versions<', shown)
+    assert admin.post("/namespaces/notes/edit", sent | {"agreed": agreed[0]}).status_code == 302
+    assert Namespace.objects.get(name="notes").history_keep_last == 1
 
 
 def test_pin__version__is_pinned_and_unpinned(admin: Client, viewer: Client, alice: Person) -> None:

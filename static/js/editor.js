@@ -84,8 +84,9 @@ function checker(area, show) {
   return () => {
     clearTimeout(timer);
     if (!area.dataset.check) return;
+    // From now on an answer about the state before is outdated: it would undo a choice.
+    const mine = (asked += 1);
     timer = setTimeout(async () => {
-      const mine = (asked += 1);
       const body = new FormData(area.form);
       const { value } = area;
       try {

@@ -98,6 +98,9 @@ WORKS: dict[str, Work] = {
         actor=a, namespace="notes", key="new", kind="merge", operations={"b": 1}
     ),
     "delete": lambda a: entries.delete_entry(actor=a, namespace="notes", key="k"),
+    "delete several": lambda a: entries.delete_entries(
+        actor=a, namespace="notes", versions={"k": 1}
+    ),
     "restore": lambda a: entries.restore_entry(actor=a, namespace="notes", key="k", version=1),
     "bulk tag": lambda a: bulk.change_entries(
         actor=a, action="tag", seen=[bulk.SelectedEntry("notes", "k", 1)], tag="x"
@@ -483,6 +486,7 @@ def test_operations__of_the_services__are_all_listed() -> None:
         "dispatches.extend_dispatch",
         "dispatches.interrupt_thread",
         "dispatches.nack_dispatch",
+        "entries.delete_entries",
         "entries.delete_entry",
         "entries.patch_entry", "entries.put_entries", "entries.put_entry",
         "entries.restore_entry", "erasures.erase", "exports.import_snapshot",

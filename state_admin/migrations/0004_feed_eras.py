@@ -69,6 +69,9 @@ DECLARE
     base bigint := {_BASE};
     ids text := pg_get_serial_sequence('changes', 'id');
     microseconds bigint := extract(epoch FROM clock_timestamp()) * 1000000;
+    number bigint := pg_current_xact_id()::text::bigint;
+    highest bigint;
+    highest_id bigint;
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtext('feed_eras'));
     IF only_if_needed AND feed_era_is_current() THEN
@@ -89,21 +92,24 @@ BEGIN
         UNION ALL SELECT 0, 0
     ) positions ORDER BY xid DESC, id DESC LIMIT 1;
     IF NOT EXISTS (SELECT 1 FROM feed_eras)
-        AND survived.xid < pg_current_xact_id()::text::bigint THEN
+        AND survived.xid < number THEN
         INSERT INTO feed_eras (system, timeline, base, last_xid, last_id)
         SELECT system_identifier, feed_timeline(), 0, 0, 0 FROM pg_control_system();
         RETURN;
     END IF;
-    -- The time, because a backup can be restored twice: what the first restore assigned is below the
-    -- base of the second. If the clock of the server is behind, the gap has to be enough.
-    base := greatest(base, survived.xid);
+    -- The clock starts at the time, because a backup can be restored twice: what the first restore
+    -- assigned is below the start of the second. If the time of the server is behind, the gap has to
+    -- be enough.
+    highest := greatest(base + number, survived.xid);
+    highest_id := greatest(nextval(ids), survived.id);
     INSERT INTO feed_eras (system, timeline, base, last_xid, last_id)
     SELECT system_identifier, feed_timeline(),
-        CASE WHEN microseconds > base THEN microseconds ELSE base + {_GAP} END,
+        CASE WHEN microseconds > highest THEN microseconds ELSE highest + {_GAP} END - number,
         survived.xid, survived.id
     FROM pg_control_system();
     -- The ids of lost changes are not assigned again: receivers of webhooks discard known ids.
-    PERFORM setval(ids, greatest(nextval(ids) + {_GAP}, survived.id + {_GAP}, microseconds));
+    PERFORM setval(ids,
+        CASE WHEN microseconds > highest_id THEN microseconds ELSE highest_id + {_GAP} END);
 END $$;
 
 -- Called on every new connection: a restore or a failover ends all connections.

@@ -28,12 +28,17 @@ class FeedEra(models.Model):
     started_at = models.DateTimeField(db_default=Now(), editable=False)
     base = models.BigIntegerField()
     # The newest position that survived from the earlier eras. The positions between this one and
-    # the base were lost, or never existed.
+    # the start were lost, or never existed.
     last_xid = models.BigIntegerField()
     last_id = models.BigIntegerField()
 
     class Meta:
         db_table = "feed_eras"
+
+    @property
+    def start(self) -> int:
+        """The clock at its beginning: no change of the era has an earlier one."""
+        return int(self.base + self.started_by)
 
 
 def begin_era() -> FeedEra:

@@ -44,11 +44,11 @@ class FeedRow(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """Positions that no change has: those after `last` with a clock below `base`. Changes that had
+    """Positions that no change has: those after `last` with a clock below `start`. Changes that had
     one were lost in a restore or failover (models/feed_eras.py)."""
 
     last: Position
-    base: int
+    start: int
 
 
 class FeedEnd(NamedTuple):
@@ -67,7 +67,7 @@ class FeedEnd(NamedTuple):
         """Whether a position was lost in a restore or failover: it is newer than what survived, or
         than the database."""
         return position.xid >= self.horizon or any(
-            gap.last < position and position.xid < gap.base for gap in self.gaps
+            gap.last < position and position.xid < gap.start for gap in self.gaps
         )
 
 
@@ -93,7 +93,9 @@ _NEWEST = """
 """
 
 # The ranges of positions that were lost or skipped when an era began (models/feed_eras.py).
-GAPS = "ARRAY(SELECT ARRAY[last_xid, last_id, base] FROM feed_eras WHERE base > 0)"
+GAPS = """ARRAY(
+    SELECT ARRAY[last_xid, last_id, base + started_by::text::bigint] FROM feed_eras WHERE base > 0
+)"""
 
 END = f"""
 SELECT w.id, h.xid::text::bigint, now(), n.xid::text::bigint, n.id, {GAPS}
@@ -188,7 +190,7 @@ def end_of(row: hot.Row) -> FeedEnd:
 
 def gaps_of(rows: Sequence[Sequence[int]]) -> tuple[Gap, ...]:
     """The gaps from the column GAPS."""
-    return tuple(Gap(Position(xid, identity), base) for xid, identity, base in rows)
+    return tuple(Gap(Position(xid, identity), start) for xid, identity, start in rows)
 
 
 def read_page(

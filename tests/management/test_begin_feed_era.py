@@ -53,7 +53,7 @@ def test_begin_feed_era__cursors__expire_after_the_newest_change(alice: Person) 
     output = begin_feed_era()
 
     era = FeedEra.objects.latest("id")
-    assert output == f"The clock of the change feed continues at {era.base:,}.\n"
+    assert output == f"The clock of the change feed continues at {era.start:,}.\n"
     put(alice.actor, "notes", "b", 1)
     end = feed_sql.read_end(alice.workspace.pk)
     assert cursors.resume(cursors.seal(last, end.at), end, WEEK) == last
@@ -76,7 +76,7 @@ def test_begin_feed_era__open_transaction__is_waited_for_and_its_change_is_read(
         wait_for(holds_up, "the command waits")
     waiting.join()
 
-    assert FeedEra.objects.latest("id").base > before.xid
+    assert FeedEra.objects.latest("id").start > before.xid
     put(alice.actor, "notes", "after", 1)
     assert keys_after(alice, before) == ["open", "after"]
 
@@ -89,15 +89,15 @@ def test_begin_feed_era__same_backup_restored_twice__assigns_no_position_and_id_
     def restore_and_write() -> tuple[int, int, int]:
         with transaction.atomic():
             execute("SELECT setval(pg_get_serial_sequence('changes', 'id'), 1000)")
-            base = begin_era().base
+            start = begin_era().start
             put(alice.actor, "notes", "a", 1)
             change = Change.objects.latest("xid", "id")
             transaction.set_rollback(True)  # the next one restores the same again
-            return change.xid, change.id, base
+            return change.xid, change.id, start
 
     make_namespace(alice.actor, "notes")
     first_xid, first_id, _ = restore_and_write()
-    _, second_id, second_base = restore_and_write()
+    _, second_id, second_start = restore_and_write()
 
-    assert second_base > first_xid
+    assert second_start > first_xid
     assert second_id > first_id

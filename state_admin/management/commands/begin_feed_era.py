@@ -18,4 +18,4 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         era = begin_era()
-        self.stdout.write(f"The clock of the change feed continues at {era.base:,}.")
+        self.stdout.write(f"The clock of the change feed continues at {era.start:,}.")

@@ -14,8 +14,8 @@ from django.conf import settings
 from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connection
-from django.db.migrations.executor import MigrationExecutor
 
+from project import migrations
 from project.env import BadSetting, data_dir
 from project.postgres.session import UnsafeServer
 from project.server import DRAIN_SECONDS
@@ -137,8 +137,7 @@ def migrate() -> bool:
                 break
             time.sleep(0.2)
         try:
-            executor = MigrationExecutor(connection)
-            due = executor.migration_plan(executor.loader.graph.leaf_nodes())
+            due = migrations.find_due()
             if due:
                 cursor.execute("SET statement_timeout = 0")
                 call_command("migrate", interactive=False, verbosity=0, database=DEFAULT_DB_ALIAS)

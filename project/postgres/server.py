@@ -220,7 +220,10 @@ class Server:
             # Keep the shared memory line, because of which PostgreSQL refuses to start while a
             # backend of the dead server still writes.
             pidfile = self.data / "postmaster.pid"
-            pidfile.write_text("\n".join([_NOBODYS_PID, *self._pidfile()[1:]]) + "\n")
+            draft = pidfile.with_suffix(".draft")  # a kill must not leave an empty pid file
+            draft.write_text("\n".join([_NOBODYS_PID, *self._pidfile()[1:]]) + "\n")
+            os.chown(draft, who.uid if who.uid is not None else -1, who.gid or -1)
+            draft.replace(pidfile)
         if self.log.exists() and self.log.stat().st_size > _LOG_LIMIT:
             self.log.rename(self.log.with_suffix(".log.1"))
         options = [part for setting in _ALWAYS for part in ("-c", setting)]

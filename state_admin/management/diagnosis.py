@@ -11,16 +11,16 @@ from typing import Final, Literal, NamedTuple
 from django.conf import settings
 from django.core.files.storage import storages
 from django.db import DatabaseError, connection
-from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
-from project import broker, startup
+from project import broker, migrations, startup
 from project.env import BadSetting, data_dir
 from project.failures import describe_error
 from project.postgres.session import find_log_leaks
 from state_admin.models import ConfigSecret, Run, Sweep, Webhook, WebhookStatus, database_faults
 from state_admin.models import search as search_models
-from state_admin.models.database import connections_used, describe_database
+from state_admin.models.database import CROWDED, connections_used, describe_database
+from state_admin.models.sweeps import WORKER_SILENCE, newest_sweep
 from state_admin.services import config_secrets
 from state_admin.services.errors import Problem
 
@@ -30,8 +30,6 @@ _SKEW_SECONDS: Final = 2.0
 _LONG_SECONDS: Final = 300
 _SLOT_BYTES: Final = 1 << 30
 _OLD_TRANSACTIONS: Final = 1_000_000_000
-_CROWDED: Final = 0.9
-_SILENCE: Final = timedelta(minutes=2)
 _LATE_INDEX: Final = timedelta(minutes=10)
 _FREE_BYTES: Final = 1 << 30
 _NAMED: Final = 5
@@ -101,7 +99,7 @@ def _check_server() -> Iterator[Finding]:
         f"PostgreSQL {database.version}, {database.size_bytes / 2**20:,.0f} MiB, "
         f"{used:,} of {most:,} connections"
     )
-    if used > _CROWDED * most:
+    if used > CROWDED * most:
         remedy = "Raise max_connections, or lower WEB_WORKERS, WEB_THREADS or WORKER_THREADS."
         yield Finding("database", "warning", text, remedy)
     else:
@@ -117,10 +115,9 @@ def _check_server() -> Iterator[Finding]:
 
 
 def _check_migrations() -> Iterator[Finding]:
-    executor = MigrationExecutor(connection)
-    due = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    due = migrations.find_due()
     if due:
-        names = ", ".join(f"{step.app_label}.{step.name}" for step, _ in due[:_NAMED])
+        names = ", ".join(f"{step.app_label}.{step.name}" for step in due[:_NAMED])
         yield Finding("migrations", "error", f"{len(due)} due: {names}", "Run manage.py setup.")
     else:
         yield Finding("migrations", "ok", "all applied")
@@ -204,8 +201,8 @@ def _check_broker() -> Iterator[Finding]:
 
 
 def _check_jobs() -> Iterator[Finding]:
-    newest = max((row.started_at for row in Sweep.objects.all() if row.started_at), default=None)
-    if newest is None or timezone.now() - newest > _SILENCE:
+    newest = newest_sweep()
+    if newest is None or timezone.now() - newest > WORKER_SILENCE:
         since = f"since {newest:%Y-%m-%d %H:%M:%S} UTC" if newest else "yet"
         yield Finding(
             "worker and beat",
@@ -244,20 +241,19 @@ def _check_secrets() -> Iterator[Finding]:
 
 
 def _check_work() -> Iterator[Finding]:
-    hooks = Webhook.objects.select_related("workspace").order_by("pk")
+    hooks = Webhook.objects.failing().select_related("workspace").order_by("pk")
     for hook in hooks.filter(status=WebhookStatus.DISABLED)[:_NAMED]:
         name = f"{hook.workspace.slug}/{hook.name}"
         remedy = "Fix the cause, then resume it on its page."
         yield Finding("webhooks", "warning", f"{name} is disabled: {hook.status_reason}", remedy)
-    failing = hooks.filter(status=WebhookStatus.ACTIVE, failing_since__isnull=False)
-    for hook in failing[:_NAMED]:
+    for hook in hooks.filter(status=WebhookStatus.ACTIVE)[:_NAMED]:
         yield Finding(
             "webhooks",
             "warning",
             f"{hook.workspace.slug}/{hook.name} has been failing since {_utc(hook.failing_since)}",
             "Check its receiver. Its page has the last error.",
         )
-    if not hooks.filter(status=WebhookStatus.DISABLED).exists() and not failing.exists():
+    if not hooks.exists():
         yield Finding("webhooks", "ok", "none is failing")
     if stuck := Run.objects.stuck().count():
         remedy = "Open the stuck runs in the admin: each page lists what you can do."

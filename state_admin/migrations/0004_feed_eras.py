@@ -11,14 +11,15 @@ import state_admin.models.fields
 # the server is behind.
 _GAP = 2**32
 _BASE = "coalesce((SELECT base FROM feed_eras ORDER BY id DESC LIMIT 1), 0)"
+_CLOCK = f"""({_BASE} + greatest(pg_current_xact_id()::text::bigint,
+        pg_snapshot_xmax(pg_current_snapshot())::text::bigint - 1))::text::xid8"""
 
 # VOLATILE: evaluated with what is committed at the call, after the locks that the statement waited
 # for. STABLE: evaluated with the snapshot of the statement.
 _FUNCTIONS = f"""
 CREATE OR REPLACE FUNCTION feed_clock() RETURNS xid8 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-    RETURN ({_BASE} + greatest(pg_current_xact_id()::text::bigint,
-        pg_snapshot_xmax(pg_current_snapshot())::text::bigint - 1))::text::xid8;
+    RETURN {_CLOCK};
 END $$;
 
 CREATE FUNCTION feed_xid() RETURNS xid8 LANGUAGE plpgsql STABLE AS $$
@@ -28,8 +29,7 @@ END $$;
 
 CREATE FUNCTION feed_statement_clock() RETURNS xid8 LANGUAGE plpgsql STABLE AS $$
 BEGIN
-    RETURN ({_BASE} + greatest(pg_current_xact_id()::text::bigint,
-        pg_snapshot_xmax(pg_current_snapshot())::text::bigint - 1))::text::xid8;
+    RETURN {_CLOCK};
 END $$;
 
 CREATE FUNCTION feed_horizon() RETURNS xid8 LANGUAGE plpgsql STABLE AS $$

@@ -76,6 +76,10 @@ SELECT (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
 """
 
 
+# The share of max_connections beyond which few are left.
+CROWDED: Final = 0.9
+
+
 def connections_used() -> tuple[int, int]:
     """The number of connections to this database, and the server's limit."""
     row = hot.fetch_one(_LOAD, {})

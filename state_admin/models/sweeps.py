@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
 from django.db import models
+
+# Sweeps start every minute: after this time without one, no worker or no beat runs.
+WORKER_SILENCE = timedelta(minutes=2)
 
 
 class Sweep(models.Model):
@@ -22,3 +27,9 @@ class Sweep(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+def newest_sweep() -> datetime | None:
+    """The start of the newest sweep of any worker, None without one."""
+    moment: datetime | None = Sweep.objects.aggregate(newest=models.Max("started_at"))["newest"]
+    return moment

@@ -7,22 +7,17 @@ from time import monotonic
 from typing import Literal, NamedTuple
 
 from django.db import DatabaseError, InterfaceError, connection
-from django.db.migrations.executor import MigrationExecutor
-from django.db.models import Max
 from django.http import HttpRequest, JsonResponse
 from django.urls import path
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from project import broker
-from state_admin.models import Sweep
-from state_admin.models.database import connections_used
+from project import broker, migrations
+from state_admin.models.database import CROWDED, connections_used
+from state_admin.models.sweeps import WORKER_SILENCE, newest_sweep
 
-WORKER_SILENCE = timedelta(minutes=2)
 # Celery beat starts a task every second.
 BEAT_SILENCE = timedelta(minutes=1)
-# The share of PostgreSQL's max_connections beyond which the page warns.
-_CROWDED = 0.9
 # The time in which a worker begins its first sweep.
 STARTING_SECONDS = 30.0
 
@@ -60,17 +55,10 @@ def migrations_applied() -> bool:
     """Whether the database has every migration of this version. A True is remembered."""
     global _migrated
     if not _migrated:
-        executor = MigrationExecutor(connection)
-        _migrated = not executor.migration_plan(executor.loader.graph.leaf_nodes())
+        _migrated = not migrations.find_due()
     else:
         connection.ensure_connection()
     return _migrated
-
-
-def newest_sweep() -> datetime | None:
-    """The start of the newest sweep of any worker, None without one."""
-    moment: datetime | None = Sweep.objects.aggregate(newest=Max("started_at"))["newest"]
-    return moment
 
 
 def worker_state(last_seen: datetime | None) -> Literal["running", "starting", "silent"]:
@@ -94,7 +82,7 @@ class Health(NamedTuple):
 def database_health() -> Health:
     """The health of the database by its number of connections."""
     used, most = connections_used()
-    crowded = used > _CROWDED * most
+    crowded = used > CROWDED * most
     detail = f"{used:,} of {most:,} connections"
     return Health(
         "database", *(("stuck", "few connections left") if crowded else ("done", "healthy")), detail

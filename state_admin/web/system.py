@@ -21,6 +21,7 @@ from state_admin.models import Sweep
 from state_admin.models.counts import MOST
 from state_admin.models.database import describe_database, slow_statements
 from state_admin.models.metrics_sql import read_queues
+from state_admin.models.sweeps import newest_sweep
 from state_admin.services.access import administers_all
 
 from .actors import page
@@ -29,7 +30,6 @@ from .health import (
     broker_health,
     migrations_applied,
     newest_beat,
-    newest_sweep,
     worker_state,
 )
 from .htmx import Request, render

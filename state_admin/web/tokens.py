@@ -19,7 +19,6 @@ from state_admin.contract import tokens as contract
 from state_admin.domain.access import Role
 from state_admin.models import ApiToken
 from state_admin.services.errors import Forbidden, Invalid, NotFound
-from state_admin.services.namespaces import find_unmatched
 from state_admin.services.tokens import create_token, revoke_token, rotate_token
 
 from . import paging, snippets
@@ -27,6 +26,7 @@ from .actors import page
 from .addresses import with_query
 from .confirm import Choice, Confirm, ask
 from .errors import sentences_of
+from .globs import warn_unmatched
 from .htmx import Request, render, see_other, toast
 from .lists import list_paths
 
@@ -118,16 +118,7 @@ def token_list(request: Request) -> HttpResponse:
     except (Invalid, Forbidden) as problem:
         form.add_error(None, sentences_of(problem))
         return _show(request, form, status=422)
-    created = {
-        "created": token,
-        "secret": secret,
-        "created_curl": _try_line(secret),
-        "warnings": [
-            f"No namespace matches {glob} yet."
-            for glob in find_unmatched(request.actor, token.namespaces)
-        ],
-    }
-    return _show(request, TokenForm(), created, status=201)
+    return _show_secret(request, token, secret)
 
 
 def _try_line(secret: str) -> str:
@@ -235,14 +226,17 @@ def rotate(request: Request, token_id: int) -> HttpResponse:
         overlap=_OVERLAPS[overlap][1],
         reason=request.POST.get("reason", ""),
     )
+    return _show_secret(request, token, secret)
+
+
+@sensitive_variables("secret")
+def _show_secret(request: Request, token: ApiToken, secret: str) -> HttpResponse:
+    """The list with a new token, whose secret is shown once."""
     created = {
         "created": token,
         "secret": secret,
         "created_curl": _try_line(secret),
-        "warnings": [
-            f"No namespace matches {glob} yet."
-            for glob in find_unmatched(request.actor, token.namespaces)
-        ],
+        "warnings": warn_unmatched(request.actor, token.namespaces),
     }
     return _show(request, TokenForm(), created, status=201)
 

@@ -19,7 +19,6 @@ from state_admin.domain.access import Role
 from state_admin.models import Webhook, WebhookStatus
 from state_admin.services import webhook_flow, webhooks
 from state_admin.services.errors import Invalid, QuotaExceeded
-from state_admin.services.namespaces import find_unmatched
 from state_admin.services.webhooks import Filter, find_webhook
 from state_admin.templatetags.ui import plural
 
@@ -27,6 +26,7 @@ from . import snippets, webhook_deliveries
 from .actors import page
 from .confirm import Choice, Confirm, ask
 from .errors import sentences_of
+from .globs import warn_unmatched
 from .htmx import Request, render, see_other, target_id, toast
 from .lists import list_paths
 
@@ -142,10 +142,7 @@ def webhook_new(request: Request) -> HttpResponse:
     except QuotaExceeded as problem:
         form.add_error(None, sentences_of(problem))
         return _list(request, form, status=422)
-    warnings = [
-        f"No namespace matches {glob} yet."
-        for glob in find_unmatched(request.actor, form.filters().namespaces)
-    ]
+    warnings = warn_unmatched(request.actor, form.filters().namespaces)
     if not settings.WEBHOOK_ALLOW_PRIVATE and egress.names_private_host(hook.url):
         warnings.append(
             "Deliveries will fail: the address is not public. The operator of the server can permit"

@@ -14,6 +14,7 @@ import pytest
 from kombu import pools
 
 from project import job_notifications
+from project.postgres.server import Server
 from tests.project.lanes import sides
 from tests.project.running import Running, is_alive, wait_for
 
@@ -67,9 +68,7 @@ def fresh_broker() -> Iterator[None]:
 
 
 def end_postgresql(path: Path) -> None:
-    for pidfile in path.glob("**/postmaster.pid"):
-        pid = int(pidfile.read_text().split()[0])
-        command = Path(f"/proc/{pid}/cmdline")
-        if command.exists() and os.fsencode(path) in command.read_bytes():
+    for pidfile in path.glob("**/pg/postmaster.pid"):
+        if pid := Server(pidfile.parents[1]).postmaster():
             os.kill(pid, signal.SIGQUIT)
             wait_for(lambda pid=pid: not is_alive(pid), "PostgreSQL ends")

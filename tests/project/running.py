@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import os
 import signal
 import socket
@@ -10,8 +11,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from project.env import BASE_DIR
 from tests.patience import PATIENCE
@@ -56,6 +58,18 @@ def children(pid: int) -> list[int]:
     except OSError:
         return []
     return direct + [grandchild for child in direct for grandchild in children(child)]
+
+
+def call_api(port: int, token: str, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+    """Call /api/v1 of the server on a port; returns the status and the decoded body."""
+    client = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    try:
+        client.request(method, f"/api/v1{path}", json.dumps(body), headers)
+        response = client.getresponse()
+        return response.status, json.loads(response.read())
+    finally:
+        client.close()
 
 
 class Running:
@@ -126,11 +140,10 @@ class Running:
         return self.process.wait(seconds)
 
     def kill_all(self) -> None:
-        """Kill all its processes at the end of a test."""
-        family = [self.pid, *children(self.pid)]
-        for pid in family:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
+        """Kill all its processes at the end of a test. They are stopped first, so that none starts
+        another, such as PostgreSQL, in place of one that is gone."""
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in [self.pid, *children(self.pid)]:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, number)
         self.process.wait(PATIENCE)

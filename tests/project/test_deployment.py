@@ -3,7 +3,6 @@ has, without Docker."""
 
 from __future__ import annotations
 
-import http.client
 import json
 import re
 import shutil
@@ -20,7 +19,7 @@ from django.core.management import get_commands
 from project.env import BASE_DIR, list_settings
 from project.postgres.cluster import Cluster
 from project.postgres.server import PORT
-from tests.project.running import Running, free_port, wait_for
+from tests.project.running import Running, call_api, free_port, wait_for
 from tests.receiving import receiving
 
 ROLES = ("web", "worker", "beat")
@@ -155,10 +154,7 @@ def check_jobs(web: Running, token: str) -> None:
     """The worker sends what the web process queued."""
 
     def call(method: str, path: str, body: Any) -> int:
-        client = http.client.HTTPConnection("127.0.0.1", web.port, timeout=60)
-        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-        client.request(method, f"/api/v1{path}", json.dumps(body), headers)
-        return client.getresponse().status
+        return call_api(web.port, token, method, path, body)[0]
 
     with receiving() as receiver:
         assert call("PUT", "/namespaces/notes", {"schema": True}) in (200, 201)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import json
 import os
 import re
 import signal
@@ -15,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from project.postgres.cluster import Cluster
-from tests.patience import PATIENCE
-from tests.project.running import Running, children, free_port, wait_for
+from tests.project.running import Running, call_api, children, free_port, wait_for
 
 WRITERS = 3
 
@@ -43,14 +41,7 @@ class Traffic:
         wait_for(lambda: len(self.acknowledged) >= enough, f"{count} more writes")
 
     def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
-        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
-        try:
-            client.request(method, f"/api/v1{path}", json.dumps(body), headers)
-            response = client.getresponse()
-            return response.status, json.loads(response.read())
-        finally:
-            client.close()
+        return call_api(self.port, self.token, method, path, body)
 
     def _write(self, key: str) -> None:
         number = 0

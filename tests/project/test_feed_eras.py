@@ -4,8 +4,6 @@ cursor whose reader knows lost changes is refused, and search and webhooks conti
 
 from __future__ import annotations
 
-import http.client
-import json
 import re
 import shutil
 import signal
@@ -21,9 +19,8 @@ from project.postgres import binaries
 from project.postgres.cluster import Cluster
 from project.postgres.server import PORT
 from state_admin.models import changes_sql
-from tests.patience import PATIENCE
 from tests.project.conftest import end_postgresql, temporary_folder
-from tests.project.running import Running, free_port, is_alive, wait_for
+from tests.project.running import Running, call_api, free_port, is_alive, wait_for
 from tests.receiving import Receiver, receiving
 
 SETTINGS = {"SECRET_KEY": "the same on every server", "WEBHOOK_ALLOW_PRIVATE": "true"}
@@ -45,14 +42,7 @@ class Site:
         self.token = token or found[0]
 
     def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        client = http.client.HTTPConnection("127.0.0.1", self.running.port, timeout=PATIENCE)
-        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
-        try:
-            client.request(method, f"/api/v1{path}", json.dumps(body), headers)
-            response = client.getresponse()
-            return response.status, json.loads(response.read())
-        finally:
-            client.close()
+        return call_api(self.running.port, self.token, method, path, body)
 
     def write(self, *keys: str) -> None:
         for key in keys:

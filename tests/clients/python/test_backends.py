@@ -247,24 +247,25 @@ def test_equality__of_two_values__is_that_of_the_server(one: Any, other: Any) ->
     assert (identity(one) == identity(other)) == same(one, other)
 
 
-@given(TREES, TREES, TREES)
-def test_merge__of_any_three__gives_the_result_of_the_server(
-    base: Any, theirs: Any, yours: Any
-) -> None:
+def assert_merged_as_on_the_server(base: Any, theirs: Any, yours: Any) -> None:
     merged, clashes = merge(base, theirs, yours)
     stored, refused = server.merge(base, theirs, yours)
     assert same(merged, stored)
     assert list(map(astuple, clashes)) == list(map(astuple, refused))
+
+
+@given(TREES, TREES, TREES)
+def test_merge__of_any_three__gives_the_result_of_the_server(
+    base: Any, theirs: Any, yours: Any
+) -> None:
+    assert_merged_as_on_the_server(base, theirs, yours)
 
 
 @given(keyed_arrays, keyed_arrays, keyed_arrays)
 def test_merge__of_arrays_with_identities__gives_the_result_of_the_server(
     base: Any, theirs: Any, yours: Any
 ) -> None:
-    merged, clashes = merge(base, theirs, yours)
-    stored, refused = server.merge(base, theirs, yours)
-    assert same(merged, stored)
-    assert list(map(astuple, clashes)) == list(map(astuple, refused))
+    assert_merged_as_on_the_server(base, theirs, yours)
 
 
 def test_merge__of_decimals__compares_by_value() -> None:

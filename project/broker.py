@@ -20,7 +20,7 @@ from pgmq.install import get_embedded_install_sql
 from psycopg_pool import ConnectionPool
 
 from project.env import BadSetting
-from project.postgres import session
+from project.postgres import replication, session
 from project.postgres.base import connect_embedded, is_dead
 
 _SCHEMES = ("redis", "rediss", "amqp", "amqps", "memory")
@@ -200,7 +200,7 @@ def _params() -> dict[str, Any]:
 
 def _connect(**params: Any) -> psycopg.Connection[Any]:
     def connect(params: dict[str, Any]) -> psycopg.Connection[Any]:
-        return psycopg.Connection.connect(**params)
+        return replication.Connection.connect(**params)
 
     embedded = connections["default"].settings_dict.get("EMBEDDED")
     connection = connect_embedded(connect, params) if embedded else connect(params)

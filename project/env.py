@@ -188,6 +188,14 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
             "A statement that waits longer for a lock is cancelled, and the request gets 503.", ge=1
         ),
     ] = 5_000
+    standby_timeout_ms: Annotated[
+        int,
+        _doc(
+            "A commit that waits longer for a synchronous standby is no longer waited for, and the"
+            " request gets 503. The change is stored, but a failover may lose it.",
+            ge=1,
+        ),
+    ] = 10_000
     embedded_pg_bin: Annotated[
         str,
         _doc(

@@ -17,10 +17,10 @@ from typing import Any, TypeVar
 import psycopg
 from django.db.backends.base.creation import TEST_DATABASE_PREFIX
 from django.db.backends.postgresql import base
-from psycopg import sql
+from psycopg import IsolationLevel, sql
 
 from project.env import data_dir
-from project.postgres import session
+from project.postgres import replication, session
 from project.postgres.cluster import Cluster
 from project.postgres.server import PORT
 
@@ -83,9 +83,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
     """
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
-        connect = super().get_new_connection
-        embedded = self.settings_dict.get("EMBEDDED")
-        connection = connect_embedded(connect, conn_params) if embedded else connect(conn_params)
+        self.isolation_level = IsolationLevel.READ_COMMITTED  # as Django's method
+        connection: replication.Connection = (
+            connect_embedded(lambda params: replication.Connection.connect(**params), conn_params)
+            if self.settings_dict.get("EMBEDDED")
+            else replication.Connection.connect(**conn_params)
+        )
         session.prepare(connection)
         return connection
 

@@ -51,6 +51,7 @@ _DURABILITY: Final = """
 SELECT name, setting, source FROM pg_settings
 WHERE (name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND setting = 'off')
     OR (name = 'standard_conforming_strings' AND setting <> 'on')
+    OR (name = 'client_min_messages' AND setting = 'error')
 ORDER BY name
 """
 _EFFECTS = {
@@ -58,6 +59,8 @@ _EFFECTS = {
     "full_page_writes": "a crash can damage pages",
     "synchronous_commit": "acknowledged writes can be lost in a crash",
     "standard_conforming_strings": "backslashes in strings are read as escapes",
+    # project/postgres/replication.py reads the warning.
+    "client_min_messages": "a commit that no standby has confirmed appears to be safe",
 }
 _REMEDIES = {
     "global": "ALTER ROLE ALL RESET {0}",
@@ -141,7 +144,7 @@ def _check_settings(info: psycopg.ConnectionInfo, unsafe: Sequence[tuple[Any, ..
             "with ENCODING 'UTF8' TEMPLATE template0"
         )
     for name, setting, source in unsafe:
-        remedy = _REMEDIES.get(source, "set {0} = on in postgresql.conf and reload the server")
+        remedy = _REMEDIES.get(source, "remove {0} from postgresql.conf and reload the server")
         faults.append(f"{name} is {setting}, so {_EFFECTS[name]}: {remedy.format(name)}")
     if faults:
         raise UnsafeServer(f"The database server is not safe to use: {'; '.join(faults)}.")

@@ -16,6 +16,7 @@ from django.utils import timezone
 from project import broker, migrations, startup
 from project.env import BadSetting, data_dir
 from project.failures import describe_error
+from project.postgres import replication
 from project.postgres.session import find_log_leaks
 from state_admin.models import ConfigSecret, Run, Sweep, Webhook, WebhookStatus, database_faults
 from state_admin.models import search as search_models
@@ -163,6 +164,25 @@ def _check_transactions() -> Iterator[Finding]:
         )
 
 
+def _check_standbys() -> Iterator[Finding]:
+    standbys = database_faults.read_standbys()
+    if standbys.required and not standbys.confirming:
+        yield Finding(
+            "standbys",
+            "error",
+            f"no synchronous standby is connected: writes get 503 after {replication.PATIENCE:g} s"
+            f" ({standbys.waiting} waiting)",
+            "Start a standby. To see standbys, the role of DATABASE_URL needs pg_monitor.",
+        )
+    elif standbys.connected:
+        yield Finding(
+            "standbys",
+            "ok",
+            f"{standbys.connected} connected, {standbys.confirming} synchronous, "
+            f"{standbys.lag / 2**20:,.0f} MiB behind at most",
+        )
+
+
 def _check_storage() -> Iterator[Finding]:
     for slot in database_faults.find_abandoned_slots():
         if slot.retained_bytes > _SLOT_BYTES:
@@ -271,6 +291,7 @@ _OF_THE_SERVER: Final[dict[str, Check]] = {
     "migrations": _check_migrations,
     "clock": _check_clock,
     "transactions": _check_transactions,
+    "standbys": _check_standbys,
     "storage": _check_storage,
 }
 _OF_THE_ROWS: Final[dict[str, Check]] = {

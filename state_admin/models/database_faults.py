@@ -61,6 +61,32 @@ def find_abandoned_slots() -> list[Slot]:
     return [Slot._make(row) for row in hot.fetch_all(_SLOTS, {})]
 
 
+class Standbys(NamedTuple):
+    """`required`: whether commits wait for a standby. `confirming`: the standbys for which they can
+    wait. `waiting`: the commits that wait now. `lag`: bytes that the slowest standby has not replayed."""
+
+    required: bool
+    connected: int
+    confirming: int
+    waiting: int
+    lag: int
+
+
+_STANDBYS = """
+SELECT current_setting('synchronous_standby_names') <> '', count(*),
+    count(*) FILTER (WHERE sync_state IN ('sync', 'quorum')),
+    (SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'),
+    coalesce(max(pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn)), 0)::bigint
+FROM pg_stat_replication WHERE state = 'streaming'
+"""
+
+
+def read_standbys() -> Standbys:
+    """The state of streaming replication. A role without the rights of pg_monitor sees none."""
+    row = hot.fetch_one(_STANDBYS, {})
+    return Standbys._make(row or (False, 0, 0, 0, 0))
+
+
 _AGE = "SELECT max(age(datfrozenxid))::bigint FROM pg_database"
 
 

@@ -18,6 +18,8 @@ from psycopg import pq
 from psycopg.adapt import PyFormat, Transformer
 from psycopg.errors import error_from_result
 
+from project.postgres import replication
+
 from .hot import Call, Row, number
 
 # Between two attempts to read although the event loop has not reported anything.
@@ -40,6 +42,7 @@ class Session:
         self._begins = self._in_transaction = False
         self._results: list[pq.abc.PGresult] = []
         self._done: asyncio.Future[None] | None = None
+        self._unconfirmed = replication.watch(connection)
         self._loop = asyncio.get_running_loop()
         self._socket = self._pgconn.socket
         self.closed = False
@@ -127,6 +130,7 @@ class Session:
         self._pgconn.pipeline_sync()
         if self._pgconn.flush():
             self._loop.add_writer(self._socket, self._flush)
+        self._end_wait_at = self._loop.time() + replication.PATIENCE
         self._watch()
         try:
             await self._done
@@ -136,6 +140,7 @@ class Session:
         for result in results:
             if result.status == pq.ExecStatus.FATAL_ERROR:
                 raise error_from_result(result)
+        replication.raise_if_any(self._unconfirmed)
         return results
 
     def _watch(self) -> None:
@@ -144,6 +149,9 @@ class Session:
         self._watcher = self._loop.call_later(_WATCH_SECONDS, self._read_anyway)
 
     def _read_anyway(self) -> None:
+        if self._loop.time() > self._end_wait_at:
+            self._end_wait_at = self._loop.time() + replication.PATIENCE
+            self._loop.run_in_executor(None, replication.end_wait, self.connection.info)
         self._watch()
         self._receive()
 

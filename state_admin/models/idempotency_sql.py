@@ -20,6 +20,11 @@ FROM unnest(%(scope)b::text[], %(workspace_id)b::bigint[], %(fingerprint)b::text
     AS x(scope, workspace_id, fingerprint, status, headers, body)
 RETURNING scope
 """
+# Writes nothing but WAL: the commit waits until the standbys have this and all that was before it.
+_CONFIRM = """
+SELECT pg_logical_emit_message(true, 'commonhold', '')::text
+WHERE current_setting('synchronous_standby_names') <> ''
+"""
 _COLUMNS = ("scope", "workspace_id", "fingerprint", "status", "headers", "body")
 
 
@@ -43,3 +48,9 @@ def inserting(rows: Sequence[tuple[str, int | None, str, int, str, bytes]]) -> h
     """The statement that stores responses. Each row: scope, workspace, fingerprint, status, headers
     as JSON text, body."""
     return _INSERT, hot.unzip(_COLUMNS, rows)
+
+
+def confirming() -> hot.Call:
+    """The statement that makes the transaction wait for synchronous standbys, as a write does: a repeat
+    is not answered before the change it repeats is safe."""
+    return _CONFIRM, {}

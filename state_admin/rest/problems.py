@@ -13,6 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from rest_framework import exceptions as drf
 
 from project.failures import describe_error
+from project.postgres.replication import UnconfirmedCommit
 from state_admin.domain import isolation, values
 from state_admin.domain.values import MalformedJSON, RefusedJSON
 from state_admin.services import errors
@@ -100,6 +101,12 @@ def _problem_of(error: Exception, request: Any) -> Problem:
             return errors.BadRequest("the request is malformed")
         case isolation.Busy():
             return errors.Unavailable(str(error), hint="Nothing was changed. Repeat the request.")
+        case OperationalError() if isinstance(error.__cause__, UnconfirmedCommit):
+            log.warning("database.commit_unconfirmed")
+            return errors.Unavailable(
+                "the change is stored, but no standby server has confirmed it in time",
+                hint="A failover may lose it. Repeat the request with the same Idempotency-Key.",
+            )
         case OperationalError() | InterfaceError():
             log.warning("database.unavailable", error=describe_error(error))
             return errors.Unavailable(

@@ -48,6 +48,7 @@ def claim(key: Key) -> StoredResponse | None:
             "this Idempotency-Key was used for a different request",
             hint="Use a new key for each different request.",
         )
+    hot.fetch_all(*idempotency_sql.confirming())
     return StoredResponse(record.status, record.headers, bytes(record.body))
 
 

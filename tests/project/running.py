@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -60,41 +60,43 @@ def children(pid: int) -> list[int]:
     return direct + [grandchild for child in direct for grandchild in children(child)]
 
 
-def call_api(port: int, token: str, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+def call_api(
+    port: int,
+    token: str,
+    method: str,
+    path: str,
+    body: Any = None,
+    *,
+    seconds: float = PATIENCE,
+    **headers: str,
+) -> tuple[int, Any]:
     """Call /api/v1 of the server on a port; returns the status and the decoded body."""
-    client = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
-    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    client = http.client.HTTPConnection("127.0.0.1", port, timeout=seconds)
+    own = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     try:
-        client.request(method, f"/api/v1{path}", json.dumps(body), headers)
+        client.request(method, f"/api/v1{path}", json.dumps(body), {**own, **headers})
         response = client.getresponse()
         return response.status, json.loads(response.read())
     finally:
         client.close()
 
 
-class Running:
-    """A Python process of this project, with its output in a file."""
+class Process:
+    """A program with its output in a file. It is killed with all its descendants."""
 
-    def __init__(self, folder: Path, *arguments: str, cwd: Path = BASE_DIR, **env: str) -> None:
-        self.folder = folder
-        self.log = folder / f"{arguments[-1].replace('/', '_')}.{os.urandom(3).hex()}.log"
-        port = env.get("PORT", "")
-        self.port = int(port) if port.isdecimal() else 0
-        inherited = {
-            key: value
-            for key, value in os.environ.items()
-            if not key.startswith(("COMMONHOLD_", "DJANGO_", "PYTEST_"))
-            and key not in ("DATABASE_URL", "BROKER_URL", "PORT")
-        }
-        with self.log.open("wb") as log:
+    def __init__(
+        self, log: Path, *command: str | Path, env: Mapping[str, str], **options: Any
+    ) -> None:
+        self.log = log
+        with log.open("ab") as output:
             self.process = subprocess.Popen(
-                [sys.executable, *arguments],
-                cwd=cwd,
-                env={**inherited, "COMMONHOLD_DATA_DIR": str(folder / "data"), **env},
+                command,
+                env=env,
                 stdin=subprocess.DEVNULL,
-                stdout=log,
+                stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                **options,
             )
         self.pid = self.process.pid
 
@@ -107,6 +109,42 @@ class Running:
             return text in self.output()
 
         wait_for(seen, f"{text!r} in {self.output()!r}")
+
+    def signal(self, number: int) -> None:
+        self.process.send_signal(number)
+
+    def wait(self, seconds: float = PATIENCE) -> int:
+        return self.process.wait(seconds)
+
+    def kill_all(self) -> None:
+        """Kill all its processes at the end of a test. They are stopped first, so that none starts
+        another, such as PostgreSQL, in place of one that is gone."""
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in [self.pid, *children(self.pid)]:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, number)
+        self.process.wait(PATIENCE)
+
+
+class Running(Process):
+    """A Python process of this project."""
+
+    def __init__(self, folder: Path, *arguments: str, cwd: Path = BASE_DIR, **env: str) -> None:
+        self.folder = folder
+        port = env.get("PORT", "")
+        self.port = int(port) if port.isdecimal() else 0
+        inherited = {
+            key: value
+            for key, value in os.environ.items()
+            if not key.startswith(("COMMONHOLD_", "DJANGO_", "PYTEST_"))
+            and key not in ("DATABASE_URL", "BROKER_URL", "PORT")
+        }
+        super().__init__(
+            folder / f"{arguments[-1].replace('/', '_')}.{os.urandom(3).hex()}.log",
+            *(sys.executable, *arguments),
+            cwd=cwd,
+            env={**inherited, "COMMONHOLD_DATA_DIR": str(folder / "data"), **env},
+        )
 
     def get(self, path: str, **headers: str) -> tuple[int, bytes]:
         client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
@@ -132,18 +170,3 @@ class Running:
             return self.answers(path)
 
         wait_for(ready, f"{path} answers; output: {self.output()}")
-
-    def signal(self, number: int) -> None:
-        self.process.send_signal(number)
-
-    def wait(self, seconds: float = PATIENCE) -> int:
-        return self.process.wait(seconds)
-
-    def kill_all(self) -> None:
-        """Kill all its processes at the end of a test. They are stopped first, so that none starts
-        another, such as PostgreSQL, in place of one that is gone."""
-        for number in (signal.SIGSTOP, signal.SIGKILL):
-            for pid in [self.pid, *children(self.pid)]:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, number)
-        self.process.wait(PATIENCE)

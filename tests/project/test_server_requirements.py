@@ -123,7 +123,7 @@ def test_processes__server_without_fsync__none_starts(server: Server, start: Sta
             process = start(*arguments, DATABASE_URL=server.url(), PORT=str(free_port()))
             assert process.wait() == 1, (role, process.output())
             assert "fsync is off, so acknowledged writes can be lost" in process.output(), role
-            assert "set fsync = on in postgresql.conf" in process.output(), role
+            assert "remove fsync from postgresql.conf" in process.output(), role
             assert "Traceback" not in process.output(), (role, process.output())
 
 
@@ -141,22 +141,23 @@ def test_connection__server_changed_since_the_start__is_refused(
 
 
 @pytest.mark.parametrize(
-    ("setting", "effect"),
+    ("setting", "value", "effect"),
     [
-        ("fsync", "can be lost in a crash"),
-        ("synchronous_commit", "can be lost in a crash"),
-        ("full_page_writes", "can damage pages"),
-        ("standard_conforming_strings", "read as escapes"),
+        ("fsync", "off", "can be lost in a crash"),
+        ("synchronous_commit", "off", "can be lost in a crash"),
+        ("full_page_writes", "off", "can damage pages"),
+        ("standard_conforming_strings", "off", "read as escapes"),
+        ("client_min_messages", "error", "appears to be safe"),
     ],
 )
 def test_server__unsafe_setting__is_refused_by_name(
-    setting: str, effect: str, server: Server, connect: Connect
+    setting: str, value: str, effect: str, server: Server, connect: Connect
 ) -> None:
-    with server.configured(**{setting: "off"}):
+    with server.configured(**{setting: value}):
         message = refusal(connect, server.url())
-    assert f"{setting} is off" in message
+    assert f"{setting} is {value}" in message
     assert effect in message
-    assert f"set {setting} = on in postgresql.conf and reload" in message
+    assert f"remove {setting} from postgresql.conf and reload" in message
 
 
 def test_server__synchronous_commit__is_accepted(server: Server, connect: Connect) -> None:

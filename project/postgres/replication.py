@@ -1,0 +1,114 @@
+"""Commits that wait for synchronous standbys: the wait is bounded, and a commit that no standby has
+confirmed raises instead of succeeding.
+
+PostgreSQL applies no timeout to this wait. If it is cancelled, PostgreSQL reports success with a
+warning: the transaction is committed on the primary, and a failover would lose it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Generator
+from typing import Any, TypeVar
+
+import psycopg
+import structlog
+from psycopg.errors import Diagnostic
+
+from project.env import read_environment
+from project.failures import describe_error
+
+T = TypeVar("T")
+
+log = structlog.get_logger(__name__)
+
+# Seconds that a commit may wait for its standbys.
+PATIENCE = read_environment().standby_timeout_ms / 1000
+
+# Cancels the statement of a backend only if it waits for standbys.
+_RELEASE = (
+    "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE pid = %s AND wait_event = 'SyncRep'"
+)
+
+
+class UnconfirmedCommit(psycopg.OperationalError):
+    """The transaction is committed on the primary, but no standby has confirmed it in time."""
+
+    def __init__(self) -> None:
+        super().__init__("no standby has confirmed the commit in time")
+
+
+class Connection(psycopg.Connection[Any]):
+    """Raises UnconfirmedCommit from the statement whose commit was not confirmed. A server that has
+    become read-only is left: the next connection finds the new primary."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._unconfirmed = watch(self)
+
+    def wait(self, gen: Generator[Any, Any, T], *options: Any, **more: Any) -> T:
+        try:
+            result = super().wait(self._bound(gen), *options, **more)
+        except psycopg.errors.ReadOnlySqlTransaction:
+            self.close()
+            raise
+        raise_if_any(self._unconfirmed)
+        return result
+
+    def _bound(self, gen: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
+        """`gen`, which ends the wait of a commit that lasts too long."""
+        until = time.monotonic() + PATIENCE
+        try:
+            wanted = next(gen)
+            while True:
+                ready = yield wanted
+                if not ready and time.monotonic() > until:
+                    end_wait(self.info)
+                    until = time.monotonic() + PATIENCE
+                wanted = gen.send(ready)
+        except StopIteration as ended:
+            result: T = ended.value
+            return result
+
+
+def watch(
+    connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any],
+) -> list[Diagnostic]:
+    """The list to which the connection appends a notice for each commit that was not confirmed."""
+    unconfirmed: list[Diagnostic] = []
+
+    def note(notice: Diagnostic) -> None:
+        # The text of a notice is translated, the name of the function that sent it is not.
+        if notice.source_function == "SyncRepWaitForLSN":
+            unconfirmed.append(notice)
+
+    connection.add_notice_handler(note)
+    return unconfirmed
+
+
+def raise_if_any(unconfirmed: list[Diagnostic]) -> None:
+    if unconfirmed:
+        unconfirmed.clear()
+        raise UnconfirmedCommit
+
+
+def end_wait(stuck: psycopg.ConnectionInfo) -> None:
+    """End the wait for standbys of the backend of another connection, if it waits for them."""
+    try:
+        with contextlib.closing(
+            psycopg.connect(
+                stuck.dsn,
+                host=stuck.host,
+                port=stuck.port,
+                password=stuck.password,
+                connect_timeout=5,
+                autocommit=True,
+            )
+        ) as connection:
+            ended = connection.execute(_RELEASE, [stuck.backend_pid]).fetchone()
+    except psycopg.Error as error:
+        log.warning("commit.wait_not_ended", error=describe_error(error))
+    else:
+        if ended:
+            log.warning("commit.unconfirmed", seconds=PATIENCE)

@@ -1,0 +1,70 @@
+"""A whole server in a folder, and the programs of its PostgreSQL."""
+
+from __future__ import annotations
+
+import re
+import signal
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from project.postgres import binaries
+from project.postgres.cluster import Cluster
+from project.postgres.server import PORT
+from tests.project.running import Running, call_api, free_port
+
+SETTINGS = {"SECRET_KEY": "the same on every server", "WEBHOOK_ALLOW_PRIVATE": "true"}
+
+
+class Site:
+    """`manage.py serve` with the data folder in `folder`."""
+
+    def __init__(self, folder: Path, token: str = "", **env: str) -> None:
+        folder.mkdir(exist_ok=True)
+        self.cluster = Cluster(folder / "data" / "postgres")
+        self.running = Running(
+            folder, "manage.py", "serve", PORT=str(free_port()), **SETTINGS, **env
+        )
+        self.running.wait_for_output("Ctrl-C stops it")
+        found = re.findall(r"API token +(ch_\S+)", self.running.output())
+        self.token = token or found[0]
+
+    def call(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
+        return call_api(self.running.port, self.token, method, path, body, **headers)
+
+    def write(self, *keys: str) -> None:
+        for key in keys:
+            status, _ = self.call("PUT", f"/state/notes/{key}", {"value": {"word": key}})
+            assert status == 201
+
+    def follow(self, cursor: str = "") -> tuple[list[str], str]:
+        """The keys written after a cursor, and the next cursor."""
+        after = f"&cursor={cursor}" if cursor else ""
+        status, page = self.call("GET", f"/changes?namespace=notes{after}")
+        assert status == 200, page
+        keys = [item["key"] for item in page["items"] if item["kind"] == "entry.put"]
+        return keys, page["next_cursor"]
+
+    def connect(self) -> psycopg.Connection[Any]:
+        return connect(self.cluster)
+
+    def stop(self) -> None:
+        self.running.signal(signal.SIGINT)
+        self.running.wait()
+
+
+def connect(cluster: Cluster, name: str = "commonhold") -> psycopg.Connection[Any]:
+    where = {"host": str(cluster.socket_folder), "port": PORT, "user": "postgres"}
+    return psycopg.connect(**where, dbname=name, autocommit=True)
+
+
+def run(*command: str | Path) -> None:
+    """Run a program of PostgreSQL as the user of the clusters."""
+    program, *arguments = command
+    done = binaries.identity().run(binaries.find() / program, *arguments)
+    assert done.returncode == 0, done.stdout
+
+
+def address(cluster: Cluster) -> list[str | Path]:
+    return ["-h", cluster.socket_folder, "-p", str(PORT), "-U", "postgres"]

@@ -1,0 +1,97 @@
+"""Writes with a synchronous standby: no answer claims more than what the standby has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from project.postgres.server import PORT
+from tests.project.running import Running, wait_for
+from tests.project.sites import Site, address, run
+
+ONCE = {"Idempotency-Key": "one"}
+
+
+class Standby:
+    """A streaming standby of a site's PostgreSQL, on which every commit waits."""
+
+    def __init__(self, site: Site, data: Path) -> None:
+        self.data = data
+        run("pg_basebackup", *address(site.cluster), "-D", data, "-c", "fast", "-R")
+        self.start()
+        with site.connect() as database:
+            database.execute("ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (*)'")
+            database.execute("SELECT pg_reload_conf()")
+        self.wait_until_connected(site)
+
+    def start(self) -> None:
+        options = f"-k {self.data} -p {PORT} -c listen_addresses="
+        run("pg_ctl", "-D", self.data, "-w", "-l", self.data / "log", "-o", options, "start")
+
+    def stop(self) -> None:
+        run("pg_ctl", "-D", self.data, "-w", "-m", "immediate", "stop")
+
+    def wait_until_connected(self, site: Site) -> None:
+        with site.connect() as database:
+            states = "SELECT 1 FROM pg_stat_replication WHERE sync_state = 'quorum'"
+            wait_for(lambda: database.execute(states).fetchone(), "the standby is connected")
+
+
+@pytest.fixture
+def pair(folder: Path) -> Iterator[tuple[Site, Standby]]:
+    site = Site(folder, STANDBY_TIMEOUT_MS="1000")
+    try:
+        assert site.call("PUT", "/namespaces/notes", {"schema": True})[0] in (200, 201)
+        yield site, Standby(site, folder / "standby" / "pg")
+    finally:
+        site.running.kill_all()
+
+
+@contextmanager
+def without(standby: Standby, site: Site) -> Iterator[None]:
+    standby.stop()
+    yield
+    standby.start()
+    standby.wait_until_connected(site)
+
+
+def assert_unconfirmed(answer: tuple[int, Any]) -> None:
+    status, problem = answer
+    assert status == 503, problem
+    assert (
+        problem["detail"] == "the change is stored, but no standby server has confirmed it in time"
+    )
+    assert "failover may lose it" in problem["hint"]
+
+
+def diagnose(site: Site) -> str:
+    doctor = Running(site.running.folder, "manage.py", "doctor")
+    doctor.wait()
+    return doctor.output()
+
+
+def test_write__no_standby_confirms__is_503_until_one_does(pair: tuple[Site, Standby]) -> None:
+    site, standby = pair
+    put = "PUT", "/state/notes/a", {"value": 1}
+    register = "PUT", "/namespaces/other", {"schema": True}
+    assert site.call(*put)[0] == 201
+    assert "standbys: 1 connected, 1 synchronous" in diagnose(site)
+
+    with without(standby, site):
+        assert "no synchronous standby is connected: writes get 503" in diagnose(site)
+        for _ in range(2):  # a new connection behaves as the first
+            assert_unconfirmed(site.call(*put))  # in the lane
+            assert_unconfirmed(site.call(*register))  # in Django
+        assert_unconfirmed(site.call(*put, **ONCE))
+        assert_unconfirmed(site.call(*put, **ONCE))  # the stored response
+        status, entry = site.call("GET", "/state/notes/a")
+        assert (status, entry["version"]) == (200, 4)
+
+    status, entry = site.call(*put, **ONCE)
+    assert (status, entry["version"]) == (200, 4)
+    assert site.call(*put)[0] == 200
+    assert site.call(*register)[0] == 200

@@ -2,7 +2,7 @@
 arrive together share work.
 
 The lane handles a request only if it understands all of it: a read, a write or a patch of an
-entry, or a commit, with a token that was used within the last seconds and no headers but those
+entry, a batch of reads or of writes, or a commit, with a token that was used within the last seconds and no headers but those
 listed here. It responds only to calls that succeed, and to writes whose outcome is unknown
 because the database failed. Django serves all other requests, so only Django decides why a
 request is refused. A test sends the same requests both ways and compares the responses and the
@@ -31,14 +31,19 @@ from project.middleware import read_request_id
 from project.paths import RAW_PATH, encoded_path
 from state_admin.api.commits import CommitCall, answer_commits
 from state_admin.api.joined_entries import (
+    BatchRead,
+    BatchWrite,
     ReadCall,
     WriteCall,
     answer_reads,
     answer_writes,
     is_address,
+    items_of,
+    read_batch,
 )
 from state_admin.contract import OPERATIONS
 from state_admin.contract.base import JSON_TYPE
+from state_admin.contract.batches import RUN_BATCH
 from state_admin.contract.commits import COMMIT
 from state_admin.contract.entries import PATCH_TYPES, READ_ENTRY
 from state_admin.models.hot_async import Session
@@ -60,13 +65,16 @@ Environ = dict[str, Any]
 Header = tuple[bytes, bytes]
 # What a group returns for a call that writes.
 Written = StoredResponse | Exception
-C = TypeVar("C", WriteCall, CommitCall)
+C = TypeVar("C", WriteCall | BatchWrite, CommitCall)
 
 _STATE: Final = "/api/v1/state/"
+_BATCH: Final = "/api/v1/state/batch"
 _RUNS: Final = "/api/v1/runs/"
 _COMMITS: Final = "/commits"
 # A larger body would delay the other calls of its group.
 _LARGEST_BODY: Final = 64 * 1024
+_LARGEST_BATCH: Final = 256 * 1024
+_MOST_OPERATIONS: Final = 256
 # So many bytes of a body weigh as much as a call without a body. A group has at most 64 of them.
 _BYTES_PER_CALL: Final = 2048
 # Headers that do not affect these calls.
@@ -80,9 +88,8 @@ _OF_EACH: Final = _WITHOUT_MEANING | {
     "HTTP_AUTHORIZATION", "HTTP_HOST", "HTTP_RUN_ID", "HTTP_X_REQUEST_ID",
 }  # fmt: skip
 _OF_READS: Final = _OF_EACH | {"HTTP_IF_NONE_MATCH"}
-_OF_WRITES: Final = _OF_EACH | {
-    "HTTP_CHANGE_REASON", "HTTP_IDEMPOTENCY_KEY", "HTTP_IF_MATCH",
-}  # fmt: skip
+_OF_BATCHES: Final = _OF_EACH | {"HTTP_CHANGE_REASON", "HTTP_IDEMPOTENCY_KEY"}
+_OF_WRITES: Final = _OF_BATCHES | {"HTTP_IF_MATCH"}
 
 
 def _allow(path: str) -> Header:
@@ -97,6 +104,7 @@ def _allow(path: str) -> Header:
 
 
 _ALLOW_ENTRY: Final = _allow(READ_ENTRY.path)
+_ALLOW_BATCH: Final = _allow(RUN_BATCH.path)
 _ALLOW_COMMIT: Final = _allow(COMMIT.path)
 
 
@@ -104,8 +112,8 @@ class Lane:
     """Handles requests of the bridge, on the event loop. `take` gives a session to each group."""
 
     def __init__(self, take: Callable[[], AbstractAsyncContextManager[Session]]) -> None:
-        self._reads = Joiner(answer_reads, take)
-        self._writes: Joiner[WriteCall, Written, Session] = Joiner(
+        self._reads = Joiner(answer_reads, take, weigh=lambda call: len(call.addresses))
+        self._writes: Joiner[WriteCall | BatchWrite, Written, Session] = Joiner(
             answer_writes, take, weigh=_weigh
         )
         self._commits: Joiner[CommitCall, Written, Session] = Joiner(
@@ -123,6 +131,8 @@ class Lane:
                 take, target = self._read, _read_address(environ[RAW_PATH])
             case "PUT" | "PATCH":
                 take, target = self._write, _read_address(environ[RAW_PATH])
+            case "POST" if environ[RAW_PATH] == _BATCH:
+                take, target = self._batch, _BATCH
             case "POST":
                 take, target = self._commit, _read_run(environ[RAW_PATH])
             case _:
@@ -143,16 +153,19 @@ class Lane:
         if body or not _understands(environ, _OF_READS):
             return None
         tags = environ.get("HTTP_IF_NONE_MATCH", "")
-        call = ReadCall(credential, *address, frozenset(tag.strip() for tag in tags.split(",")))
+        known = frozenset(tag.strip() for tag in tags.split(","))
+        return await self._ask_reads(ReadCall(credential, *address, known), _ALLOW_ENTRY)
+
+    async def _ask_reads(self, call: ReadCall | BatchRead, allow: Header) -> Answer | None:
+        actor = call.credential.actor
         try:
-            answered = await self._reads.ask(call, credential.actor.workspace_id)
+            answered = await self._reads.ask(call, actor.workspace_id)
         except Exception as error:  # Django runs into it again, and reports it
             log.info("group.failed", error=describe_error(error))
             return None
         if answered is None:
             return None
-        request_id = credential.actor.request_id
-        return _show(answered.response, request_id, _ALLOW_ENTRY, answered.allowance)
+        return _show(answered.response, actor.request_id, allow, answered.allowance)
 
     async def _write(
         self, environ: Environ, credential: Credential, address: Address, body: bytes
@@ -170,6 +183,28 @@ class Lane:
         call = WriteCall(actor, *address, body, patch, expected, read_reason(environ), once)
         return await _ask(self._writes, call, environ, _ALLOW_ENTRY)
 
+    async def _batch(
+        self, environ: Environ, credential: Credential, path: str, body: bytes
+    ) -> Answer | None:
+        if _media_type(environ) != JSON_TYPE or not _is_small(
+            environ, body, _OF_BATCHES, _LARGEST_BATCH
+        ):
+            return None
+        reason = read_reason(environ)
+        operations = read_batch(body)
+        if not operations or len(operations) > _MOST_OPERATIONS:
+            return None
+        once = _read_key(environ, body)
+        if all(each.op == "get" for each in operations) and once is None:
+            addresses = [(each.namespace, each.key) for each in operations]
+            return await self._ask_reads(BatchRead(credential, addresses), _ALLOW_BATCH)
+        items = items_of(operations)
+        if items is None or credential.rate_per_minute is not None:
+            return None
+        weight = len(items) + len(body) // _BYTES_PER_CALL
+        call = BatchWrite(credential.actor, items, reason, once, weight)
+        return await _ask(self._writes, call, environ, _ALLOW_BATCH)
+
     async def _commit(
         self, environ: Environ, credential: Credential, run_id: str, body: bytes
     ) -> Answer | None:
@@ -180,8 +215,10 @@ class Lane:
         return await _ask(self._commits, call, environ, _ALLOW_COMMIT)
 
 
-def _weigh(call: WriteCall | CommitCall) -> int:
+def _weigh(call: WriteCall | BatchWrite | CommitCall) -> int:
     """The event loop does nothing else while it checks the bodies of a group."""
+    if isinstance(call, BatchWrite):
+        return call.weight
     return 1 + len(call.body) // _BYTES_PER_CALL
 
 
@@ -223,11 +260,13 @@ def _media_type(environ: Environ) -> str:
 
 def _is_small_write(environ: Environ, credential: Credential, body: bytes) -> bool:
     """Whether the lane may handle a write: known headers, a small body, no rate limit of the token."""
-    return (
-        _understands(environ, _OF_WRITES)
-        and 0 < len(body) <= _LARGEST_BODY
-        and credential.rate_per_minute is None
+    return credential.rate_per_minute is None and _is_small(
+        environ, body, _OF_WRITES, _LARGEST_BODY
     )
+
+
+def _is_small(environ: Environ, body: bytes, headers: Set[str], most: int) -> bool:
+    return 0 < len(body) <= most and _understands(environ, headers)
 
 
 def _read_match(environ: Environ) -> int | None:
@@ -255,7 +294,8 @@ def _show(
 ) -> Answer:
     """The response as rest/bodies.py writes it."""
     headers = [(name.lower().encode(), text.encode()) for name, text in response.headers.items()]
-    headers.insert(-1, (b"cache-control", b"no-store"))  # before the entity tag
+    at = -1 if "ETag" in response.headers else len(headers)
+    headers.insert(at, (b"cache-control", b"no-store"))
     headers.append(allow)
     if left is not None:
         limits = rate_limit_headers(left.limit, left.remaining, left.reset)

@@ -1,18 +1,22 @@
 """Reads and writes of entries that arrive at the same moment, handled together (project/lane.py).
 
-A response is the same as that of `/state/{namespace}/{key}` (api/entries.py). None instead of a
+A response is the same as that of `/state/{namespace}/{key}` (api/entries.py) or `/state/batch`
+(api/batches.py). None instead of a
 response means that nothing was done, because the call would fail or is unusual: Django serves it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from itertools import islice
 from typing import NamedTuple
 
 import msgspec
 from msgspec import UNSET
 
 from state_admin.contract.base import JSON_TYPE
+from state_admin.contract.batches import Batch, BatchOperation, BatchResult, BatchResults
 from state_admin.contract.entries import Entry, Write
 from state_admin.domain import scopes, values
 from state_admin.domain.access import Actor
@@ -23,7 +27,7 @@ from state_admin.services.entries import PatchKind, WriteResult
 from state_admin.services.entry_views import EntryView
 from state_admin.services.errors import Problem
 from state_admin.services.idempotency import Key, StoredResponse
-from state_admin.services.joined_writes import Patch, Put, store_joined
+from state_admin.services.joined_writes import Item, Patch, Puts, store_joined
 from state_admin.services.throttles import Allowance
 from state_admin.services.token_cache import Credential
 from state_admin.services.traffic import CallKind, counter
@@ -38,6 +42,29 @@ class ReadCall(NamedTuple):
     namespace: str
     key: str
     known: frozenset[str] = frozenset()
+    kind: CallKind = CallKind.READ
+
+    @property
+    def addresses(self) -> Sequence[tuple[str, str]]:
+        return ((self.namespace, self.key),)
+
+    def respond(self, found: Sequence[EntryView]) -> StoredResponse:
+        (entry,) = found
+        etag = f'"{entry.version}"'
+        if etag in self.known:
+            return StoredResponse(304, {"ETag": etag}, b"")
+        return _respond(200, entry)
+
+
+class BatchRead(NamedTuple):
+    """A batch of gets."""
+
+    credential: Credential
+    addresses: Sequence[tuple[str, str]]
+    kind: CallKind = CallKind.WRITE  # as any POST
+
+    def respond(self, found: Sequence[EntryView]) -> StoredResponse:
+        return _respond_to_batch([BatchResult(status=200, entry=Entry.of(each)) for each in found])
 
 
 class WriteCall(NamedTuple):
@@ -52,6 +79,16 @@ class WriteCall(NamedTuple):
     expected: int | None
     reason: str
     once: Key | None
+
+
+class BatchWrite(NamedTuple):
+    """A batch of puts. `actor`, `once`: as in WriteCall."""
+
+    actor: Actor
+    items: Sequence[Item]
+    reason: str
+    once: Key | None
+    weight: int
 
 
 class Answered(NamedTuple):
@@ -72,15 +109,52 @@ def is_address(namespace: str, key: str) -> bool:
     return True
 
 
-async def answer_reads(calls: Sequence[ReadCall], session: Session) -> list[Answered | None]:
+def read_batch(body: bytes) -> Sequence[BatchOperation] | None:
+    """The operations of a batch. None: they are invalid."""
+    try:
+        operations = decode(values.read(body), Batch).operations
+    except (Problem, values.MalformedJSON, values.RefusedJSON):
+        return None
+    return operations if all(is_address(each.namespace, each.key) for each in operations) else None
+
+
+def items_of(operations: Sequence[BatchOperation]) -> list[Item] | None:
+    """The items of a batch that only puts values, each at another address. None: it does more."""
+    items = [
+        Item(
+            each.namespace,
+            each.key,
+            each.value,
+            None if each.if_version is UNSET else each.if_version,
+            each.ttl_seconds or None,
+        )
+        for each in operations
+        if each.op == "put"
+        and each.value is not UNSET
+        and each.if_version != 0
+        and each.tags is UNSET
+        and each.pinned is UNSET
+    ]
+    distinct = {(each.namespace, each.key) for each in items}
+    return items if len(distinct) == len(operations) else None
+
+
+async def answer_reads(
+    calls: Sequence[ReadCall | BatchRead], session: Session
+) -> list[Answered | None]:
     """The responses to the calls, all read in one statement."""
-    addresses = [(call.credential.actor, call.namespace, call.key) for call in calls]
-    found = await entry_views.read_joined(addresses, session)
-    return [_answer_read(*pair) for pair in zip(calls, found, strict=True)]
+    found = iter(
+        await entry_views.read_joined(
+            [(call.credential.actor, *address) for call in calls for address in call.addresses],
+            session,
+        )
+    )
+    return [_answer_read(call, list(islice(found, len(call.addresses)))) for call in calls]
 
 
-def _answer_read(call: ReadCall, entry: EntryView | None) -> Answered | None:
-    if entry is None:
+def _answer_read(call: ReadCall | BatchRead, found: Sequence[EntryView | None]) -> Answered | None:
+    entries = [entry for entry in found if entry is not None]
+    if len(entries) < len(found):
         return None
     allowance = None
     if call.credential.rate_per_minute is not None:
@@ -89,40 +163,54 @@ def _answer_read(call: ReadCall, entry: EntryView | None) -> Answered | None:
         )
         if allowance is None:
             return None
-    counter.count(call.credential.actor.workspace_id, CallKind.READ)
-    etag = f'"{entry.version}"'
-    if etag in call.known:
-        return Answered(StoredResponse(304, {"ETag": etag}, b""), allowance)
-    return Answered(_respond(200, entry), allowance)
+    counter.count(call.credential.actor.workspace_id, call.kind)
+    return Answered(call.respond(entries), allowance)
 
 
 async def answer_writes(
-    calls: Sequence[WriteCall], session: Session
+    calls: Sequence[WriteCall | BatchWrite], session: Session
 ) -> list[StoredResponse | Exception | None]:
     """The responses to the calls, as answer_group returns them."""
-    return await answer_group(
-        calls, _read_write, lambda writes: store_joined(writes, _respond_to_write, session)
-    )
+    return await answer_group(calls, _read_write, partial(store_joined, session=session))
 
 
-def _read_write(call: WriteCall) -> Put | Patch | None:
+def _read_write(call: WriteCall | BatchWrite) -> Puts | Patch | None:
     """The write of a call. None: the body is invalid, or sets tags or a pin."""
-    common = (call.actor, call.namespace, call.key, call.expected, call.reason, call.once)
+    if isinstance(call, BatchWrite):
+        return Puts(call.actor, call.reason, call.once, _respond_to_puts, call.items)
+    common = (call.actor, call.reason, call.once, _respond_to_write)
     try:
         raw = values.read(call.body)
         if call.patch is not None:
             values.check(raw)
-            return Patch(*common, call.patch, values.load(raw.text))
+            operations = values.load(raw.text)
+            return Patch(*common, call.namespace, call.key, call.expected, call.patch, operations)
         body = decode(raw, Write)
     except (Problem, values.MalformedJSON, values.RefusedJSON):
         return None
     if body.tags is not UNSET or body.pinned is not UNSET:
         return None
-    return Put(*common, body.value, None if body.ttl_seconds is UNSET else body.ttl_seconds)
+    ttl = None if body.ttl_seconds is UNSET else body.ttl_seconds
+    return Puts(*common, [Item(call.namespace, call.key, body.value, call.expected, ttl)])
 
 
-def _respond_to_write(result: WriteResult) -> StoredResponse:
+def _respond_to_write(results: Sequence[WriteResult]) -> StoredResponse:
+    (result,) = results
     return _respond(201 if result.created else 200, result.entry)
+
+
+def _respond_to_puts(results: Sequence[WriteResult]) -> StoredResponse:
+    return _respond_to_batch(
+        [
+            BatchResult(status=201 if each.created else 200, entry=Entry.of(each.entry))
+            for each in results
+        ]
+    )
+
+
+def _respond_to_batch(results: list[BatchResult]) -> StoredResponse:
+    body = msgspec.json.encode(BatchResults(results=results))
+    return StoredResponse(200, {"Content-Type": JSON_TYPE}, body)
 
 
 def _respond(status: int, entry: EntryView) -> StoredResponse:

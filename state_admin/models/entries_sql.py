@@ -91,13 +91,14 @@ def entries_of(rows: Sequence[hot.Row]) -> dict[Address, EntryRow]:
     return {Address._make(row[:3]): EntryRow._make(row[3:]) for row in rows}
 
 
-_TRACKED = "WHERE (SELECT n.tracked FROM namespaces n WHERE n.id = w.namespace_id)"
+_TRACKED = "(SELECT n.tracked FROM namespaces n WHERE n.id = w.namespace_id)"
 
 
-def trail(source: str, namespace: str, call: str = "%({})s") -> str:
+def trail(source: str, namespace: str, call: str = "%({})s", tracked: str = _TRACKED) -> str:
     """What every write leaves behind: history, change and audit rows for the rows of `source`,
-    whose `w` is the entry as written, if its namespace is tracked; `namespace` is the SQL of its name. `call` formats
-    the SQL of a fact about the call, such as `actor_id`: a parameter, or a column of `source`."""
+    whose `w` is the entry as written, if its namespace is tracked; `namespace` is the SQL of its name,
+    `tracked` that of whether it is tracked. `call` formats the SQL of a fact about the call, such as
+    `actor_id`: a parameter, or a column of `source`."""
     run, reason, request_id = map(call.format, ("run", "reason", "request_id"))
     kind, identity, name = map(call.format, ("actor_kind", "actor_id", "actor_name"))
     workspace, operation = map(call.format, ("workspace", "operation"))
@@ -108,18 +109,18 @@ def trail(source: str, namespace: str, call: str = "%({})s") -> str:
     SELECT w.id, w.version, {operation}, w.value, w.schema_version, w.size_bytes,
         w.expires_at, false, {run}, {kind}, {identity}, {name}, {reason}, {request_id}, w.updated_at,
         (SELECT feed_xid())
-    FROM {source} {_TRACKED}
+    FROM {source} WHERE {tracked}
 ), change AS (
     INSERT INTO changes (workspace_id, kind, namespace, key, run, version, actor_name, xid)
     SELECT {workspace}, 'entry.' || {operation}, {namespace}, w.key, {run}, w.version, {name},
         (SELECT feed_clock() FROM (SELECT count(*) FROM w) AS all_are_locked)
-    FROM {source} {_TRACKED}
+    FROM {source} WHERE {tracked}
 ), audited AS (
     INSERT INTO audit (workspace_id, action, namespace, key, run, version,
         actor_kind, actor_id, actor_name, reason, request_id)
     SELECT {workspace}, 'entry.' || {operation}, {namespace}, w.key, {run}, w.version,
         {kind}, {identity}, {name}, {reason}, {request_id}
-    FROM {source} {_TRACKED}
+    FROM {source} WHERE {tracked}
 )
 """
 
@@ -153,24 +154,30 @@ _INTO = """
         created_at, updated_at)
 """
 
-_OVER = f"""
-    ON CONFLICT (namespace_id, key) DO UPDATE SET
-        value = excluded.value,
+
+def _replacing(new: str) -> str:
+    """The columns that a write of `new` sets in an entry that exists."""
+    return f"""
+        value = {new}.value,
         version = e.version + 1,
         born_version = CASE WHEN {_LIVE} THEN e.born_version ELSE e.version + 1 END,
         created_at = CASE WHEN {_LIVE} THEN e.created_at ELSE clock_timestamp() END,
-        schema_version = excluded.schema_version,
+        schema_version = {new}.schema_version,
         deleted = false,
-        expires_at = excluded.expires_at,
-        tags = CASE WHEN %(tags)s::text[] IS NULL AND {_LIVE} THEN e.tags ELSE excluded.tags END,
+        expires_at = {new}.expires_at,
+        tags = CASE WHEN %(tags)s::text[] IS NULL AND {_LIVE} THEN e.tags ELSE {new}.tags END,
         pinned = CASE WHEN %(pinned)s::boolean IS NULL AND {_LIVE} THEN e.pinned
-            ELSE excluded.pinned END,
-        size_bytes = excluded.size_bytes,
-        estimated_tokens = excluded.estimated_tokens,
-        actor_kind = excluded.actor_kind,
-        actor_name = excluded.actor_name,
+            ELSE {new}.pinned END,
+        size_bytes = {new}.size_bytes,
+        estimated_tokens = {new}.estimated_tokens,
+        actor_kind = {new}.actor_kind,
+        actor_name = {new}.actor_name,
         updated_at = clock_timestamp()
 """
+
+
+_OVER = f"""
+    ON CONFLICT (namespace_id, key) DO UPDATE SET {_replacing("excluded")}"""
 
 _PUT = (
     _NAMESPACE
@@ -195,42 +202,50 @@ _OF_ENTRY = {
     "namespace_id": "bigint", "namespace": "text", "schema_version": "int", "key": "text",
     "value": "text", "size": "int", "tokens": "int", "ttl": "int",
 }  # fmt: skip
+_OF_JOINED = {**_OF_ENTRY, "place": "int", "expected": "bigint", "expires_at": "timestamptz"}
 _OF_CALL = {
-    **_OF_ENTRY,
-    "operation": "text", "expected": "bigint", "expires_at": "timestamptz", "workspace": "bigint",
+    "call": "int", "size_of_call": "int", "operation": "text", "workspace": "bigint",
     "run": "text", "actor_kind": "text", "actor_id": "text", "actor_name": "text",
     "reason": "text", "request_id": "text", "scope": "text",
 }  # fmt: skip
 
 
-def _rows(columns: Mapping[str, str], condition: str = "") -> str:
+def _table(columns: Mapping[str, str], name: str) -> str:
+    """The parameters `columns`, which are arrays, as a table."""
+    arrays = ", ".join(f"%({column})b::{kind}[]" for column, kind in columns.items())
+    return f"unnest({arrays}) AS {name}({', '.join(columns)})"
+
+
+def _rows(columns: Mapping[str, str], more: str = "", of_call: str = "") -> str:
     """`x`: what to write, without the rows whose namespace is no longer what they were validated
-    against. The parameters are arrays."""
-    arrays = ", ".join(f"%({name})b::{kind}[]" for name, kind in columns.items())
+    against. `more` joins facts about the call of a row, `of_call`."""
     return f"""x AS (
-    SELECT x.* FROM unnest({arrays}) AS x({", ".join(columns)})
+    SELECT x.*{of_call} FROM {_table(columns, "x")}
     JOIN namespaces n ON n.id = x.namespace_id AND n.schema_version = x.schema_version
         AND n.unregistered_at IS NULL
-    {condition}
+    {more}
 )"""
 
 
 # The Idempotency-Key is locked for this transaction (try_lock has succeeded for it before), and no
 # response is stored for it.
-_OWN_SCOPE = f"""WHERE x.scope IS NULL OR {idempotency_sql.TRY_LOCK.format("x.scope")} AND NOT EXISTS (
-        SELECT 1 FROM idempotency_records r WHERE r.scope = x.scope)"""
+_OWN_SCOPE = f"""JOIN (
+        SELECT * FROM {_table(_OF_CALL, "c")}
+        WHERE c.scope IS NULL OR {idempotency_sql.TRY_LOCK.format("c.scope")} AND NOT EXISTS (
+            SELECT 1 FROM idempotency_records r WHERE r.scope = c.scope)
+    ) c ON c.call = x.place"""
 _OWN_TTL = "x.at + x.ttl * interval '1 second'"
 
 
 def _upsert(chosen: str, *, expires: str, call: str) -> str:
-    """`w`: the rows of `x` that `chosen` selects, as they are written. They go in by (namespace, key),
+    """`w`: the rows of `chosen`, an `x`, as they are written. They go in by (namespace, key),
     the order in which every batch takes its locks. `call`: as for `trail`."""
     kind, name = map(call.format, ("actor_kind", "actor_name"))
     return f"""w AS (
     {_INTO}
     SELECT x.namespace_id, x.key, x.value::json, 1, 1, x.schema_version, false,
         {expires}, '{{}}', false, x.size, x.tokens, {kind}, {name}, x.at, x.at
-    FROM (SELECT x.*, clock_timestamp() AS at FROM x {chosen}
+    FROM (SELECT x.*, clock_timestamp() AS at FROM {chosen}
         ORDER BY x.namespace COLLATE "C", x.key COLLATE "C", x.namespace_id) x
     {_OVER}
     RETURNING e.*
@@ -242,7 +257,7 @@ def _upsert(chosen: str, *, expires: str, call: str) -> str:
 _PUT_MANY = (
     f"\nWITH {_rows(_OF_ENTRY)}, "
     + _upsert(
-        "WHERE (SELECT count(*) FROM x) = cardinality(%(key)b::text[])",
+        "x WHERE (SELECT count(*) FROM x) = cardinality(%(key)b::text[])",
         expires=_OWN_TTL,
         call="%({})s",
     )
@@ -252,33 +267,59 @@ _PUT_MANY = (
 )
 
 
-def _joined(chosen: str, held: str = "") -> str:
-    """Plain writes and writes at a version, of many calls (JoinedPut)."""
-    expires = f"coalesce(x.expires_at, {_OWN_TTL})"
-    written = "w JOIN x ON x.namespace_id = w.namespace_id AND x.key = w.key"
-    return (
-        f"\nWITH {_rows(_OF_CALL, _OWN_SCOPE)}{held}, {_upsert(chosen, expires=expires, call='x.{}')}"
-        + trail(written, "x.namespace", "x.{}")
-        + _RETURN_MANY
+# What an entry does not have itself.
+_OF_TRAIL = ", ".join(
+    f"x.{name}"
+    for name in (
+        "namespace", "tracked", "operation", "workspace", "run", "actor_id", "reason", "request_id",
     )
+)  # fmt: skip
+# Plain writes and writes at a version, of many calls (JoinedPut).
+_JOINED = f"\nWITH {_rows(_OF_JOINED, _OWN_SCOPE, ', n.tracked, c.*')}"
+_JOINED_EXPIRES = f"coalesce(x.expires_at, {_OWN_TTL})"
+# The trail is in the order of a batch.
+_IN_ORDER = 'ORDER BY namespace COLLATE "C", w.key COLLATE "C", w.namespace_id'
+_JOINED_TRAIL = trail("written w", "w.namespace", "w.{}", tracked="w.tracked")
+# All entries of a call are written, or none.
+_COMPLETE = "count(*) OVER (PARTITION BY x.place) = x.size_of_call AS complete"
 
 
 # Entries that exist. One that another transaction has locked is skipped, so no call delays the others
 # and the locks need no order. A locked row cannot change, so its version is compared before the write.
-_PUT_EXISTING = _joined(
-    """JOIN held h ON h.namespace_id = x.namespace_id AND h.key = x.key
-            AND (x.expected IS NULL OR h.live AND h.version = x.expected)""",
-    held=f""", held AS MATERIALIZED (
-    SELECT e.namespace_id, e.key, e.version, {_LIVE} AS live
+_PUT_EXISTING = (
+    f"""{_JOINED}, held AS MATERIALIZED (
+    SELECT x.*, e.id, e.version, {_LIVE} AS live
     FROM x JOIN entries e ON e.namespace_id = x.namespace_id AND e.key = x.key
     FOR NO KEY UPDATE OF e SKIP LOCKED
-)""",
+), new AS (
+    SELECT x.id, x.value::json AS value, x.schema_version, {_JOINED_EXPIRES} AS expires_at,
+        '{{}}'::varchar[] AS tags, false AS pinned, x.size AS size_bytes,
+        x.tokens AS estimated_tokens, x.actor_kind, x.actor_name, {_OF_TRAIL}, {_COMPLETE}
+    FROM (SELECT x.*, clock_timestamp() AS at FROM held x
+        WHERE x.expected IS NULL OR x.live AND x.version = x.expected) x
+), w AS (
+    UPDATE entries e SET {_replacing("x")}
+    FROM new x WHERE e.id = x.id AND x.complete
+    RETURNING e.*, {_OF_TRAIL}
+), written AS (
+    SELECT w.* FROM w {_IN_ORDER}
+)"""
+    + _JOINED_TRAIL
+    + _RETURN_MANY
 )
 # Entries that do not exist. Two transactions that insert the same one wait for each other. No deadlock
 # is possible, because all batches insert in this order and this one starts without any locks.
-_PUT_ABSENT = _joined(
-    """WHERE x.expected IS NULL AND NOT EXISTS (
-        SELECT 1 FROM entries e WHERE e.namespace_id = x.namespace_id AND e.key = x.key)"""
+_CHOSEN = f"""(
+        SELECT x.*, {_COMPLETE} FROM x WHERE x.expected IS NULL AND NOT EXISTS (
+            SELECT 1 FROM entries e WHERE e.namespace_id = x.namespace_id AND e.key = x.key)
+    ) x WHERE x.complete"""
+_PUT_ABSENT = (
+    f"""{_JOINED}, {_upsert(_CHOSEN, expires=_JOINED_EXPIRES, call="x.{}")}, written AS (
+    SELECT w.*, {_OF_TRAIL} FROM w
+    JOIN x ON x.namespace_id = w.namespace_id AND x.key = w.key {_IN_ORDER}
+)"""
+    + _JOINED_TRAIL
+    + _RETURN_MANY
 )
 
 # An UPDATE and not the upsert: INSERT … ON CONFLICT … WHERE would insert a missing row.
@@ -391,39 +432,50 @@ def written_by_address(rows: Sequence[hot.Row]) -> dict[tuple[int, str], Written
     return {(row[0], row[1]): WrittenEntry._make(row[2:]) for row in rows}
 
 
-class JoinedPut(NamedTuple):
-    """The write of one call. `expected`: the version that the entry must have, None for any. `scope`:
-    of its Idempotency-Key, if it has one (idempotency_sql.locking). `expires_at` wins over the time to live. `stamp`: the facts about the call, such as its actor and
-    reason (journal.parameters)."""
+class JoinedEntry(NamedTuple):
+    """An entry that a call writes. `expected`: the version that it must have, None for any. `expires_at`
+    wins over the time to live."""
 
     entry: NewEntry
+    expected: int | None = None
+    expires_at: datetime | None = None
+
+
+class JoinedPut(NamedTuple):
+    """The writes of one call. `stamp`: the facts about the call, such as its actor and reason
+    (journal.parameters). `scope`: of its Idempotency-Key, if it has one (idempotency_sql.locking)."""
+
+    entries: Sequence[JoinedEntry]
     operation: str
-    expected: int | None
-    expires_at: datetime | None
     stamp: Mapping[str, Any]
     scope: str | None = None
 
 
 def putting_existing(puts: Sequence[JoinedPut]) -> hot.Call:
-    """The statement that replaces entries. It skips entries that do not exist, are locked or have
-    another version than expected, those whose namespace no longer has `schema_version`, and those
+    """The statement that replaces entries. It skips calls with an entry that does not exist, is locked
+    or has another version than expected, or whose namespace no longer has `schema_version`, and calls
     whose Idempotency-Key is locked elsewhere or was used. The addresses must be distinct. `written_by_address` reads its rows."""
     return _PUT_EXISTING, _columns(puts)
 
 
 def putting_absent(puts: Sequence[JoinedPut]) -> hot.Call:
-    """The statement that creates the entries that do not exist and expect no version; otherwise as
-    putting_existing."""
+    """The statement that creates entries. It skips calls with an entry that exists or expects a version;
+    otherwise as putting_existing."""
     return _PUT_ABSENT, _columns(puts)
 
 
 def _columns(puts: Sequence[JoinedPut]) -> dict[str, Any]:
     rows = [
-        (*put.entry, put.operation, put.expected, put.expires_at, put.scope, *put.stamp.values())
-        for put in puts
+        (*each.entry, place, each.expected, each.expires_at)
+        for place, put in enumerate(puts)
+        for each in put.entries
     ]
-    names = (*NewEntry._fields, "operation", "expected", "expires_at", "scope", *puts[0].stamp)
-    return {**_PLAIN, **hot.unzip(names, rows)}
+    calls = [
+        (place, len(put.entries), put.operation, put.scope, *put.stamp.values())
+        for place, put in enumerate(puts)
+    ]
+    names = ("call", "size_of_call", "operation", "scope", *puts[0].stamp)
+    return {**_PLAIN, **hot.unzip(tuple(_OF_JOINED), rows), **hot.unzip(names, calls)}
 
 
 def replace_entry(parameters: Mapping[str, Any]) -> WrittenEntry | None:

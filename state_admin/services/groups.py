@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable
 
 
-def take_turns(addresses: Iterable[Hashable]) -> list[list[int]]:
-    """Split the indexes of `addresses` into turns. An address occurs at most once in a turn, and its
-    indexes keep their order over the turns."""
+def take_turns(calls: Iterable[Collection[Hashable]]) -> list[list[int]]:
+    """Split the indexes of `calls`, each with its addresses, into turns. An address occurs at most once
+    in a turn, and its calls keep their order over the turns."""
     turns: list[list[int]] = []
     seen: Counter[Hashable] = Counter()
-    for index, address in enumerate(addresses):
-        if seen[address] == len(turns):
+    for index, addresses in enumerate(calls):
+        turn = max(seen[address] for address in addresses)
+        if turn == len(turns):
             turns.append([])
-        turns[seen[address]].append(index)
-        seen[address] += 1
+        turns[turn].append(index)
+        for address in addresses:
+            seen[address] = turn + 1
     return turns
 
 

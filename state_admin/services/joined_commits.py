@@ -80,7 +80,7 @@ async def commit_joined(
     exception if the database failed and it is unknown whether the commit was written.
     """
     responses: list[StoredResponse | Exception | None] = [None] * len(commits)
-    for turn in take_turns((c.actor.workspace_id, c.run_id) for c in commits):
+    for turn in take_turns([(c.actor.workspace_id, c.run_id)] for c in commits):
         plans: dict[int, _Plan] = {}
         try:
             async with session.transaction():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
 
 from django.db import DatabaseError, InterfaceError
 
@@ -11,7 +13,7 @@ from state_admin.domain import values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.values import JSON, Raw
 from state_admin.models import Operation, entries_sql, hot, idempotency_sql
-from state_admin.models.entries_sql import JoinedPut
+from state_admin.models.entries_sql import JoinedEntry, JoinedPut, NewEntry, WrittenEntry
 from state_admin.models.hot_async import Session
 
 from . import entry_views, idempotency, journal, quotas
@@ -23,96 +25,126 @@ from .groups import is_undone, take_turns
 from .idempotency import Key, StoredResponse
 from .namespaces import cached_definition
 
+# Ids of the namespaces in which the last write of this process created an entry.
+_growing: set[int] = set()
 # Patching a larger value would delay the other calls.
 _LARGEST_PATCHED = 64 * 1024
 
 
+# The response to a write that was stored, from its results.
+Respond = Callable[[Sequence[WriteResult]], StoredResponse]
+Address = tuple[int, str, str]
+
+
 @dataclass(frozen=True)
 class JoinedWrite:
-    """A write by one call. `expected`: the version that the entry must have, None for any. `once`:
-    the parsed Idempotency-Key, None without one."""
+    """A write by one call. `once`: the parsed Idempotency-Key, None without one."""
 
     actor: Actor
-    namespace: str
-    key: str
-    expected: int | None
     reason: str
     once: Key | None
+    respond: Respond
 
 
-@dataclass(frozen=True)
-class Put(JoinedWrite):
-    """What put_entry takes."""
+class Item(NamedTuple):
+    """What put_entry takes. `expected`: the version that the entry must have, None for any."""
 
+    namespace: str
+    key: str
     value: Raw
+    expected: int | None = None
     ttl_seconds: int | None = None
 
 
 @dataclass(frozen=True)
-class Patch(JoinedWrite):
-    """What patch_entry takes."""
+class Puts(JoinedWrite):
+    """One or more items with distinct addresses. All are stored, or none."""
 
+    items: Sequence[Item]
+
+
+@dataclass(frozen=True)
+class Patch(JoinedWrite):
+    """What patch_entry takes. `expected`: as in Item."""
+
+    namespace: str
+    key: str
+    expected: int | None
     kind: PatchKind
     operations: JSON
 
 
-# The response to a write that was stored.
-Respond = Callable[[WriteResult], StoredResponse]
-
-
 async def store_joined(
-    writes: Sequence[JoinedWrite], respond: Respond, session: Session
+    writes: Sequence[Puts | Patch], session: Session
 ) -> list[StoredResponse | Exception | None]:
     """Store as many of the writes as possible and return the responses. One statement updates the
-    entries that exist, another creates those that do not. Further writes of the same entry follow
-    in later statements. The response to a write with an Idempotency-Key is stored with it.
+    entries that exist, another creates those that do not. The second one is only sent if the first
+    one has left something. Further writes of the same entry follow in later statements. The response to a write with an Idempotency-Key is stored with it.
 
-    A result is None if nothing was written: the call would be refused or is a repeat, or the
-    entry is locked. The caller must then use put_entry or patch_entry. A result is an exception
-    if the database failed and it is unknown whether the entry was written.
+    A result is None if nothing was written: the call would be refused or is a repeat, an entry is
+    locked, or some of its entries exist and others do not. The caller must then use put_entry,
+    patch_entry or run_batch. A result is an exception if the database failed and it is unknown
+    whether the entries were written.
     """
     responses: list[StoredResponse | Exception | None] = [None] * len(writes)
-    for turn in take_turns((w.actor.workspace_id, w.namespace, w.key) for w in writes):
+    for turn in take_turns(map(_addresses_of, writes)):
         rows = await _prepare_all({index: writes[index] for index in turn}, session)
-        for putting in (entries_sql.putting_existing, entries_sql.putting_absent):
-            if not rows:
-                break
+        for creates in _order(rows):
+            due = {i: row for i, row in rows.items() if not (creates and _expects_version(row))}
+            if not due:
+                continue
             try:
-                stored = await _store_once(putting, rows, writes, respond, session)
+                stored = await _store_once(due, writes, session, creates=creates)
             except (DatabaseError, InterfaceError) as error:
                 if not is_undone(error):
-                    for index in rows:
+                    for index in due:
                         responses[index] = error
                 return responses
             for index, response in stored.items():
                 responses[index] = response
-            rows = {
-                index: row
-                for index, row in rows.items()
-                if index not in stored and row.expected is None
-            }
+                written = _namespaces_of(rows.pop(index))
+                if creates:
+                    _growing.update(written)
+                else:
+                    _growing.difference_update(written)
     return responses
 
 
+def _order(rows: Mapping[int, JoinedPut]) -> tuple[bool, bool]:
+    """Whether each of the two statements creates entries: first the one that the calls probably need."""
+    if all(_namespaces_of(row) <= _growing for row in rows.values()):
+        return True, False
+    return False, True
+
+
+def _namespaces_of(row: JoinedPut) -> set[int]:
+    return {each.entry.namespace_id for each in row.entries}
+
+
+def _expects_version(row: JoinedPut) -> bool:
+    return any(each.expected is not None for each in row.entries)
+
+
 async def _store_once(
-    putting: Callable[[Sequence[JoinedPut]], hot.Call],
     rows: Mapping[int, JoinedPut],
     writes: Sequence[JoinedWrite],
-    respond: Respond,
     session: Session,
+    *,
+    creates: bool,
 ) -> dict[int, StoredResponse]:
     """What the statement writes, and in its transaction the responses to keep for idempotency keys."""
     keys = {index: once for index in rows if (once := writes[index].once) is not None}
     first = idempotency.first_of(keys)
     mine = {i: row for i, row in rows.items() if i not in keys or first[keys[i].scope] == i}
+    putting = entries_sql.putting_absent if creates else entries_sql.putting_existing
     statement = putting(list(mine.values()))
     if not keys:
-        return _respond_to(await session.fetch_each([statement]), mine, writes, respond)
+        return _respond_to(await session.fetch_each([statement]), mine, writes)
     async with session.transaction():
         # The key is locked by a statement of its own, so that the next one sees what the last holder
         # of the lock has committed.
         found = await session.fetch_each([idempotency_sql.locking(first), statement])
-        responses = _respond_to(found, mine, writes, respond)
+        responses = _respond_to(found, mine, writes)
         kept = [
             (keys[index], writes[index].actor.workspace_id, response)
             for index, response in responses.items()
@@ -127,20 +159,30 @@ def _respond_to(
     found: Sequence[Sequence[hot.Row]],
     rows: Mapping[int, JoinedPut],
     writes: Sequence[JoinedWrite],
-    respond: Respond,
 ) -> dict[int, StoredResponse]:
     """The responses to the writes of which the last statement has returned rows."""
     written = entries_sql.written_by_address(found[-1])
     responses = {}
     for index, row in rows.items():
-        each = written.get((row.entry.namespace_id, row.entry.key))
-        if each is not None:
-            entry = written_view(writes[index].actor, row.entry, each)
-            responses[index] = respond(WriteResult(entry, each.created))
+        first = row.entries[0].entry
+        if (first.namespace_id, first.key) in written:
+            write = writes[index]
+            responses[index] = write.respond(
+                [_result_of(write.actor, each.entry, written) for each in row.entries]
+            )
     return responses
 
 
-async def _prepare_all(writes: Mapping[int, JoinedWrite], session: Session) -> dict[int, JoinedPut]:
+def _result_of(
+    actor: Actor, entry: NewEntry, written: Mapping[tuple[int, str], WrittenEntry]
+) -> WriteResult:
+    row = written[entry.namespace_id, entry.key]
+    return WriteResult(written_view(actor, entry, row), row.created)
+
+
+async def _prepare_all(
+    writes: Mapping[int, Puts | Patch], session: Session
+) -> dict[int, JoinedPut]:
     """The rows to store. Left out are writes that would be refused, that may count against a quota,
     that need a query, or that take long."""
     patched = {i: (w.actor, w.namespace, w.key) for i, w in writes.items() if isinstance(w, Patch)}
@@ -157,35 +199,46 @@ async def _prepare_all(writes: Mapping[int, JoinedWrite], session: Session) -> d
     return rows
 
 
-def _prepare(write: JoinedWrite, before: EntryView | None) -> JoinedPut | None:
+def _prepare(write: Puts | Patch, before: EntryView | None) -> JoinedPut | None:
     require(write.actor, Role.EDITOR)
-    require_open(write.namespace)
-    definition = cached_definition(write.actor, write.namespace)
-    if definition is None or not quotas.known_unlimited(write.actor):
+    if not quotas.known_unlimited(write.actor):
         return None
-    value, expected, expires_at, ttl = None, write.expected, None, None
-    if isinstance(write, Put):
-        value, ttl = write.value, write.ttl_seconds
-    elif isinstance(write, Patch) and before is not None and _is_patchable(write, before):
-        changed = apply_patch(write.kind, values.load(before.value), write.operations)
-        text = values.dump(changed)
-        value, expected, expires_at = (
-            Raw(text, values.load(text)),
-            before.version,
-            before.expires_at,
-        )
-    if value is None:
+    if isinstance(write, Puts):
+        operation = Operation.PUT
+        found = [_prepare_item(write.actor, item) for item in write.items]
+    else:
+        operation = Operation.PATCH
+        found = [_prepare_patch(write, before)]
+    entries = [each for each in found if each is not None]
+    if len(entries) < len(found):
         return None
-    if not definition.validator.is_light(value.value):
-        return None
-    check_value(definition, value)
-    new = new_entry(definition, write.key, value.text)
-    if ttl is not None:
-        new = new._replace(ttl=ttl or None)
-    operation = Operation.PUT if isinstance(write, Put) else Operation.PATCH
     stamp = journal.parameters(write.actor, write.reason)
     scope = None if write.once is None else write.once.scope
-    return JoinedPut(new, operation.value, expected, expires_at, stamp, scope)
+    return JoinedPut(entries, operation.value, stamp, scope)
+
+
+def _prepare_item(
+    actor: Actor, item: Item, expires_at: datetime | None = None
+) -> JoinedEntry | None:
+    require_open(item.namespace)
+    definition = cached_definition(actor, item.namespace)
+    if definition is None or not definition.validator.is_light(item.value.value):
+        return None
+    check_value(definition, item.value)
+    new = new_entry(definition, item.key, item.value.text)
+    if item.ttl_seconds is not None:
+        new = new._replace(ttl=item.ttl_seconds or None)
+    return JoinedEntry(new, item.expected, expires_at)
+
+
+def _prepare_patch(patch: Patch, before: EntryView | None) -> JoinedEntry | None:
+    require_open(patch.namespace)
+    if before is None or not _is_patchable(patch, before):
+        return None
+    text = values.dump(apply_patch(patch.kind, values.load(before.value), patch.operations))
+    value = Raw(text, values.load(text))
+    item = Item(patch.namespace, patch.key, value, before.version)
+    return _prepare_item(patch.actor, item, before.expires_at)
 
 
 def _is_patchable(patch: Patch, before: EntryView) -> bool:
@@ -194,3 +247,8 @@ def _is_patchable(patch: Patch, before: EntryView) -> bool:
         and patch.expected in (None, before.version)
         and before.size_bytes <= _LARGEST_PATCHED
     )
+
+
+def _addresses_of(write: Puts | Patch) -> set[Address]:
+    places = write.items if isinstance(write, Puts) else [write]
+    return {(write.actor.workspace_id, each.namespace, each.key) for each in places}

@@ -31,7 +31,7 @@ from state_admin.services import (
 )
 from state_admin.services.entries import WriteResult
 from state_admin.services.idempotency import Key, StoredResponse
-from state_admin.services.joined_writes import JoinedWrite, Patch, Put, store_joined
+from state_admin.services.joined_writes import Item, Patch, Puts, store_joined
 from tests.builders import TEAM_SCHEMA, Person, make_namespace, make_token, put, raw
 from tests.services.racing import overlap, race
 from tests.sessions import DjangoSession, Work, run_in_test, run_on_loop
@@ -49,12 +49,31 @@ def notes(alice: Person, mallory: Person, monkeypatch: pytest.MonkeyPatch) -> No
         quotas.limited(person.actor)
 
 
-def put_by(actor: Actor, key: str, value: Any, namespace: str = "notes", **options: Any) -> Put:
-    given = {"expected": None, "reason": "", "once": None, **options}
-    return Put(actor=actor, namespace=namespace, key=key, value=raw(value), **given)
+def respond(_: Sequence[WriteResult]) -> StoredResponse:
+    return StoredResponse(200, {}, b"")
 
 
-def write(person: Person, key: str, value: Any, **options: Any) -> Put:
+def item(key: str, value: Any, namespace: str = "notes", **options: Any) -> Item:
+    return Item(namespace, key, raw(value), **options)
+
+
+def batch(
+    person: Person,
+    *items: Item,
+    reason: str = "",
+    once: Key | None = None,
+    actor: Actor | None = None,
+) -> Puts:
+    return Puts(actor or person.actor, reason, once, respond, items)
+
+
+def put_by(
+    actor: Actor, key: str, value: Any, *, reason: str = "", once: Key | None = None, **options: Any
+) -> Puts:
+    return Puts(actor, reason, once, respond, [item(key, value, **options)])
+
+
+def write(person: Person, key: str, value: Any, **options: Any) -> Puts:
     return put_by(person.actor, key, value, **options)
 
 
@@ -67,27 +86,47 @@ def patch(person: Person, key: str, operations: Any, **options: Any) -> Patch:
         "namespace": "notes",
         **options,
     }
-    return Patch(actor=person.actor, key=key, operations=operations, **given)
+    return Patch(actor=person.actor, key=key, operations=operations, respond=respond, **given)
+
+
+def store_batches(
+    writes: Sequence[Puts | Patch], run: Callable[[Work[Any]], Any] = run_in_test
+) -> list[Sequence[WriteResult] | Exception | None]:
+    """What store_joined made of the writes: the results in place of the response."""
+    found: list[Sequence[WriteResult]] = []
+
+    def keep(results: Sequence[WriteResult]) -> StoredResponse:
+        found.append(results)
+        return StoredResponse(200, {}, str(len(found) - 1).encode())
+
+    kept = [replace(write, respond=keep) for write in writes]
+    return [
+        found[int(each.body)] if isinstance(each, StoredResponse) else each
+        for each in run(lambda session: store_joined(kept, session))
+    ]
 
 
 def store(
-    writes: Sequence[JoinedWrite], run: Callable[[Work[Any]], Any] = run_in_test
+    writes: Sequence[Puts | Patch], run: Callable[[Work[Any]], Any] = run_in_test
 ) -> list[WriteResult | Exception | None]:
-    """What store_joined made of the writes: the result in place of the response."""
-    results: list[WriteResult] = []
-
-    def respond(result: WriteResult) -> StoredResponse:
-        results.append(result)
-        return StoredResponse(200, {}, str(len(results) - 1).encode())
-
+    """store_batches for writes of one entry each."""
     return [
-        results[int(each.body)] if isinstance(each, StoredResponse) else each
-        for each in run(lambda session: store_joined(writes, respond, session))
+        each if each is None or isinstance(each, Exception) else each[0]
+        for each in store_batches(writes, run)
     ]
 
 
 def versions(results: list[WriteResult | Exception | None]) -> list[int | None]:
     return [each.entry.version if isinstance(each, WriteResult) else None for each in results]
+
+
+def versions_of_batches(
+    results: list[Sequence[WriteResult] | Exception | None],
+) -> list[list[int | None] | None]:
+    return [
+        None if each is None or isinstance(each, Exception) else versions(list(each))
+        for each in results
+    ]
 
 
 def stored(person: Person, key: str) -> tuple[str, int]:
@@ -267,7 +306,7 @@ def add(number: int) -> list[dict[str, Any]]:
 def test_store_joined__patches_of_one_entry__each_sees_the_one_before(alice: Person) -> None:
     put(alice.actor, "notes", "k", {"count": 1}, tags=["t"], ttl_seconds=3600)
     expires_at = Entry.objects.get().expires_at
-    writes: list[JoinedWrite] = [
+    writes: list[Puts | Patch] = [
         patch(alice, "k", add(1)),
         patch(alice, "k", {"name": "x"}, kind="merge"),
         write(alice, "other", 1),
@@ -363,6 +402,149 @@ def test_store_joined__error_of_the_database__says_whether_it_was_taken_back(
     assert results[2] is None
 
 
+# Batches ---------------------------------------------------------------------------------------
+
+
+def test_store_joined__batches__are_stored_whole_with_their_own_trail(alice: Person) -> None:
+    make_namespace(alice.actor, "other")
+    namespaces.find_definition(alice.actor, "other")
+    put(alice.actor, "notes", "b", 0)
+    put(alice.actor, "other", "a", 0)
+    calls = [
+        batch(alice, item("b", 1), item("a", 1, "other"), reason="one"),
+        write(alice, "single", 1, reason="two"),
+        batch(alice, item("y", 1), item("x", 2, ttl_seconds=60), reason="three"),
+    ]
+    assert versions_of_batches(store_batches(calls)) == [[2, 2], [1], [1, 1]]
+    trail = [
+        ("notes", "b", "one"),
+        ("other", "a", "one"),
+        ("notes", "single", "two"),
+        ("notes", "x", "three"),
+        ("notes", "y", "three"),
+    ]
+    audit = AuditRow.objects.exclude(reason="").order_by("id")
+    rows = list(audit.values_list("namespace", "key", "reason"))
+    assert sorted(rows) == sorted(trail)
+    for reason in ("one", "three"):  # by key, as run_batch does
+        assert [row for row in rows if row[2] == reason] == [r for r in trail if r[2] == reason]
+    changed = Change.objects.filter(kind="entry.put", key__in="xy").order_by("id")
+    assert list(changed.values_list("key", flat=True)) == ["x", "y"]
+
+
+def test_store_joined__batch_with_one_entry_that_cannot_be_written__writes_none(
+    alice: Person, mallory: Person
+) -> None:
+    make_namespace(alice.actor, "team", TEAM_SCHEMA, {})
+    namespaces.find_definition(alice.actor, "team")
+    put(alice.actor, "notes", "held", 1)
+    put(alice.actor, "notes", "also", 1)
+    refused = [
+        item("k", {"goal": 1}, "team"),
+        item("k", 1, "nowhere"),
+        item("k", 1, "config.models"),
+        item("also", 1, expected=7),
+        item("absent", 1, expected=1),
+        item("absent", 1),  # one exists, one does not: two statements could not write both or none
+    ]
+    calls = [batch(alice, item("held", 2), each) for each in refused]
+    assert store_batches([*calls, write(mallory, "k", 1), write(alice, "k", 1)])[:-2] == [None] * 6
+    assert stored(alice, "held") == ("1", 1)
+    assert set(Entry.objects.values_list("key", flat=True)) == {"held", "also", "k"}
+    assert AuditRow.objects.filter(action="entry.put").count() == 4
+
+
+@pytest.mark.django_db(transaction=True)
+def test_store_joined__batch_with_a_locked_entry__is_left_out_and_nobody_waits(
+    alice: Person,
+) -> None:
+    for name in ("free", "locked", "other"):
+        put(alice.actor, "notes", name, 1)
+    calls = [
+        batch(alice, item("free", 2), item("locked", 2)),
+        batch(alice, item("other", 2), item("free", 3)),
+        write(alice, "locked", 3),
+    ]
+    with transaction.atomic():
+        assert Entry.objects.select_for_update().get(key="locked").version == 1
+        assert versions_of_batches(store_batches(calls, run_on_loop)) == [None, [2, 2], None]
+    assert versions_of_batches(store_batches(calls)) == [[3, 2], [3, 4], [3]]
+
+
+def test_store_joined__batches_that_share_entries__are_stored_in_their_order(alice: Person) -> None:
+    calls = [
+        batch(alice, item("a", 1), item("b", 1)),
+        batch(alice, item("b", 2), item("c", 2)),
+        batch(alice, item("a", 3), item("c", 3)),
+    ]
+    # The second one creates an entry and replaces another.
+    assert versions_of_batches(store_batches(calls)) == [[1, 1], None, None]
+    calls = [batch(alice, item("a", n), item("b", n)) for n in range(3)]
+    assert versions_of_batches(store_batches(calls)) == [[2, 2], [3, 3], [4, 4]]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_store_joined__batches_of_many_threads__are_whole_and_make_no_deadlock(
+    alice: Person,
+) -> None:
+    done: list[int] = []
+
+    def work(seed: int) -> None:
+        for turn in range(25):
+            names = [f"k{(seed * 7 + turn * n) % 11}" for n in range(1, 6)]
+            items = [item(name, [seed, turn]) for name in dict.fromkeys(names)]
+            results = store_batches(
+                [batch(alice, *items[:3]), batch(alice, *items[-3:])], run_on_loop
+            )
+            assert not [each for each in results if isinstance(each, Exception)]
+            done.append(sum(len(each) for each in results if isinstance(each, list)))
+
+    race([partial(work, seed) for seed in range(4)])
+    assert len(done) == 100
+    assert sum(done) > 0
+    assert (
+        EntryRevision.objects.count()
+        == sum(done)
+        == sum(Entry.objects.values_list("version", flat=True))
+    )
+
+
+def test_store_joined__batch_in_an_untracked_namespace__leaves_no_trail(alice: Person) -> None:
+    make_namespace(alice.actor, "bare", tracked=False)
+    namespaces.find_definition(alice.actor, "bare")
+    calls = [batch(alice, item("a", n, "bare"), item("b", n, "bare")) for n in range(2)]
+    assert versions_of_batches(store_batches(calls)) == [[1, 1], [2, 2]]
+    assert not EntryRevision.objects.exists()
+    assert not AuditRow.objects.filter(action="entry.put").exists()
+
+
+def test_store_joined__batch_with_a_key__is_kept_once(alice: Person) -> None:
+    calls = [
+        batch(alice, item("a", 1), item("b", 1), once=key("one")),
+        batch(alice, item("c", 1), item("d", 1), once=key("one")),
+    ]
+    assert versions_of_batches(store_batches(calls)) == [[1, 1], None]
+    assert store_batches(calls) == [None, None]
+    assert IdempotencyRecord.objects.count() == 1
+
+
+def test_store_joined__namespace_that_grows__needs_one_statement_per_write(alice: Person) -> None:
+    def count_trips(*items: Item) -> tuple[int, list[Any]]:
+        session = DjangoSession()
+        found = run_in_test(lambda _: store_joined([batch(alice, *items)], session))
+        return len(session.trips), found
+
+    joined_writes._growing.clear()
+    trips = [count_trips(item(name, 1), item(name + "b", 1))[0] for name in "abc"]
+    assert trips == [2, 1, 1]
+    trips = [count_trips(item(name, 2), item(name + "b", 2))[0] for name in "abc"]
+    assert trips == [2, 1, 1]
+    store([write(alice, "d", 1)])
+    assert count_trips(item("a", 3, expected=2)) == (1, [StoredResponse(200, {}, b"")])
+    store([write(alice, "e", 1)])
+    assert count_trips(item("a", 4), item("absent", 4)) == (2, [None])
+
+
 # Idempotency keys ------------------------------------------------------------------------------
 
 
@@ -432,8 +614,5 @@ def test_store_joined__write_with_a_key__takes_two_round_trips(alice: Person) ->
     session = DjangoSession()
     writes = [write(alice, "k", 2, once=key("one"))]
 
-    def respond(_: WriteResult) -> StoredResponse:
-        return StoredResponse(200, {}, b"")
-
-    assert run_in_test(lambda _: store_joined(writes, respond, session)) != [None]
+    assert run_in_test(lambda _: store_joined(writes, session)) != [None]
     assert session.trips == [False, True]

@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 from state_admin.domain import config, values
 from state_admin.domain.config import Kind, Secret
 from state_admin.models import ConfigSecret, Entry, Workspace
+from state_admin.models.workspace_copies_sql import StagedSecret
 
 from . import journal
 from .actors import system_actor
@@ -126,6 +127,43 @@ def rotate_secrets() -> Rotation:
     return Rotation(rotated, current, unreadable)
 
 
+def import_secrets(
+    secrets: Sequence[StagedSecret], *, workspace_id: int, source_id: int
+) -> list[str]:
+    """Encrypt secrets of the workspace `source_id`, maybe of another server, for their copies in
+    `workspace_id`. Returns the addresses of those that are not in the file or that no configured key
+    can decrypt. The caller owns the transaction and writes the audit."""
+    missing = []
+    entries = Entry.objects.filter(namespace__workspace_id=workspace_id)
+    entries = entries.select_related("namespace")
+    for secret in secrets:
+        entry = entries.get(pk=secret.entry_id)
+        plain = _open_staged(secret, entry, source_id)
+        if plain is None:
+            missing.append(f"{entry.namespace.name}/{entry.key} {secret.pointer}")
+            continue
+        place = _place(entry, secret.pointer, secret.public_id)
+        ConfigSecret.objects.create(
+            entry=entry,
+            pointer=secret.pointer,
+            public_id=secret.public_id,
+            set_at=secret.set_at,
+            **encrypt(_PURPOSE, plain, place)._asdict(),
+        )
+    return missing
+
+
+def _open_staged(secret: StagedSecret, entry: Entry, source_id: int) -> str | None:
+    if secret.ciphertext is None:
+        return None
+    encrypted = Encrypted(secret.key_id, secret.ciphertext)
+    try:
+        place = _place(entry, secret.pointer, secret.public_id, workspace_id=source_id)
+        return decrypt(_PURPOSE, encrypted, place)
+    except (UnknownKey, InvalidCiphertext):
+        return None
+
+
 def _old_ones(workspace_id: int, newest: str) -> Iterator[list[int]]:
     rows = ConfigSecret.objects.filter(entry__namespace__workspace_id=workspace_id)
     rows = rows.exclude(key_id=newest).order_by("pk")
@@ -139,9 +177,9 @@ def _rows() -> QuerySet[ConfigSecret]:
     return ConfigSecret.objects.select_related("entry__namespace")
 
 
-def _place(entry: Entry, pointer: str, public_id: str) -> bytes:
-    """The associated data of a ciphertext: moved to another place, it cannot be decrypted."""
+def _place(entry: Entry, pointer: str, public_id: str, *, workspace_id: int | None = None) -> bytes:
+    """The associated data of a ciphertext: moved to another place, it cannot be decrypted.
+    `workspace_id`: that of the workspace for which it was encrypted, if it is another one."""
     namespace = entry.namespace
-    return json.dumps(
-        [namespace.workspace_id, namespace.name, entry.key, pointer, public_id]
-    ).encode()
+    owner = namespace.workspace_id if workspace_id is None else workspace_id
+    return json.dumps([owner, namespace.name, entry.key, pointer, public_id]).encode()

@@ -38,7 +38,7 @@ def verify_state(before: Iterable[DigestLine] = ()) -> Verification:
     """Check the rules, and that everything in `before`, lines of `read_digests`, reads the same or
     was let go as the policies say. In constant memory, at one moment."""
     verification = Verification()
-    with _moment():
+    with one_moment():
         for rule, statement in verification_sql.CHECKS.items():
             kept = {"changes_kept": settings.CHANGE_RETENTION}
             for (place,) in verification_sql.stream(statement, kept):
@@ -55,12 +55,12 @@ def verify_state(before: Iterable[DigestLine] = ()) -> Verification:
 
 def read_digests() -> Iterator[DigestLine]:
     """What every snapshot and version reads as, in the order of `differences`."""
-    with _moment():
+    with one_moment():
         yield from _digests()
 
 
 @contextlib.contextmanager
-def _moment() -> Iterator[None]:
+def one_moment() -> Iterator[None]:
     """A transaction that sees one moment. Inside of another it sees what that one sees."""
     outer = connection.in_atomic_block
     with transaction.atomic():

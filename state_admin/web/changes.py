@@ -123,6 +123,7 @@ VERBS = {
     "erase": "erased",
     "workspace.change": "changed workspace",
     "workspace.quota": "set the quotas of workspace",
+    "workspace.import": "imported workspace",
 }
 
 

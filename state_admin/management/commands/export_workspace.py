@@ -1,0 +1,73 @@
+"""Writes a workspace to a file."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from state_admin.services.errors import Problem
+from state_admin.services.workspace_exports import export_workspace
+
+
+class Command(BaseCommand):
+    help = (
+        "Write everything that belongs to a workspace as lines of JSON, at one moment. The server "
+        "may be running. import_workspace creates a workspace from the file."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("slug", metavar="WORKSPACE")
+        parser.add_argument(
+            "--to",
+            type=Path,
+            metavar="FILE",
+            help="default: standard output; with the ending .gz it is compressed",
+        )
+        parser.add_argument(
+            "--secrets",
+            action="store_true",
+            help="include encrypted secrets of the config registry, salts of webhooks and digests "
+            "of tokens, for a server with the same keys",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        path: Path | None = options["to"]
+        try:
+            with _open(path) as stream:
+                header = export_workspace(
+                    slug=options["slug"], stream=stream, secrets=options["secrets"]
+                )
+        except Problem as problem:
+            raise CommandError(f"{problem.detail}. {problem.hint}".strip()) from problem
+        except OSError as error:
+            raise CommandError(f"cannot write {path}: {error.strerror}") from error
+        rows = sum(each.rows for each in header.tables.values())
+        self.stderr.write(f"exported {header.workspace}: {rows:,} rows")
+
+
+@contextmanager
+def _open(path: Path | None) -> Iterator[BinaryIO]:
+    """The stream to write to. The file appears under its name when it is complete; only its owner may
+    read it."""
+    if path is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    part = path.with_name(f"{path.name}.part")
+    try:
+        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            if path.suffix == ".gz":
+                with gzip.GzipFile(fileobj=file, mode="wb", compresslevel=6) as packed:
+                    yield cast(BinaryIO, packed)
+            else:
+                yield file
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

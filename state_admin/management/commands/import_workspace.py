@@ -1,0 +1,61 @@
+"""Creates a workspace from a file."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from state_admin.services.errors import Problem
+from state_admin.services.workspace_imports import WorkspaceImport, import_workspace
+
+
+class Command(BaseCommand):
+    help = (
+        "Create a workspace from a file that export_workspace wrote: all of it, or nothing. The "
+        "server may be running. Prints which secrets have to be set again."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path, help="`-` reads standard input")
+        parser.add_argument(
+            "--as", dest="slug", default="", metavar="WORKSPACE", help="default: as in the file"
+        )
+        parser.add_argument(
+            "--members",
+            action="store_true",
+            help="give the users with the names of the members the same roles and saved views",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        path: Path = options["file"]
+        try:
+            with _open(path) as stream:
+                done = import_workspace(
+                    stream=stream, slug=options["slug"], members=options["members"]
+                )
+        except Problem as problem:
+            raise CommandError(f"{problem.detail}. {problem.hint}".strip()) from problem
+        except OSError as error:
+            raise CommandError(f"cannot read {path}: {error.strerror}") from error
+        self._report(done)
+
+    def _report(self, done: WorkspaceImport) -> None:
+        self.stdout.write(f"imported {done.workspace.slug}: {sum(done.rows.values()):,} rows")
+        for title, names in {
+            "tokens without a secret (rotate or revoke them)": done.tokens,
+            "webhooks without a secret (rotate it, then resume)": done.webhooks,
+            "secrets of the config registry to write again": done.secrets,
+            "members that were not added": done.members,
+        }.items():
+            if names:
+                self.stdout.write(f"{title}: {', '.join(names)}")
+
+
+def _open(path: Path) -> BinaryIO:
+    if str(path) == "-":
+        return sys.stdin.buffer
+    return cast(BinaryIO, gzip.open(path)) if path.suffix == ".gz" else path.open("rb")

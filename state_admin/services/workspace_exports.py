@@ -1,0 +1,53 @@
+"""Writes all rows of a workspace to a file (domain/workspace_files.py), for operators."""
+
+from __future__ import annotations
+
+from typing import BinaryIO
+
+from django.utils import timezone
+
+from state_admin import __version__
+from state_admin.domain.moments import timestamp
+from state_admin.domain.workspace_files import Header, TableSummary, Writer
+from state_admin.models import Workspace, workspace_copies_sql
+from state_admin.models.workspace_tables import TABLES
+
+from .errors import NotFound
+from .verification import one_moment
+
+
+def export_workspace(*, slug: str, stream: BinaryIO, secrets: bool = False) -> Header:
+    """Write the workspace `slug` as it is at one moment, in constant memory, and return the first line
+    of the file.
+
+    `secrets`: include the encrypted secrets of the config registry, the salts of webhooks' secrets and
+    the digests of tokens. Raises NotFound.
+    """
+    with one_moment():
+        workspace_copies_sql.begin_copying()
+        workspace = Workspace.objects.filter(slug=slug).first()
+        if workspace is None:
+            raise NotFound(f"workspace not found: {slug}")
+        header = Header(
+            commonhold_version=__version__,
+            migration=workspace_copies_sql.read_newest_migration(),
+            exported_at=timestamp(timezone.now()),
+            workspace=slug,
+            workspace_id=workspace.pk,
+            clock=workspace_copies_sql.read_clock(),
+            secrets=secrets,
+            tables={
+                table.name: TableSummary(
+                    rows=workspace_copies_sql.count_rows(table, workspace.pk, secrets=secrets),
+                    columns=workspace_copies_sql.columns_of(table),
+                )
+                for table in TABLES
+            },
+        )
+        writer = Writer(stream, header)
+        for table in TABLES:
+            columns = header.tables[table.name].columns
+            for row in workspace_copies_sql.read_rows(table, workspace.pk, secrets=secrets):
+                writer.write_row(table.name, columns, row)
+        writer.finish()
+    return header

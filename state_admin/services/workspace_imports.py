@@ -1,0 +1,249 @@
+"""Creates a workspace from a file that workspace_exports.py wrote, for operators."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from typing import BinaryIO, Final
+
+from django.db import DatabaseError, IntegrityError, transaction
+from django.db.models.functions import Now
+
+from state_admin.domain import scopes
+from state_admin.domain.workspace_files import BadFile, Header, Reader, Row
+from state_admin.models import (
+    ApiToken,
+    Membership,
+    Webhook,
+    WebhookStatus,
+    Workspace,
+    feed_eras,
+    workspace_copies_sql,
+)
+from state_admin.models.workspace_tables import OLDEST_MIGRATION, TABLES
+
+from . import journal
+from .actors import system_actor
+from .config_secrets import import_secrets
+from .errors import Conflict, Invalid
+from .webhook_secrets import live_secrets
+
+# Rows in memory. A batch is read first, and then copied into a temporary table: readers of the change
+# feed would wait for a transaction that waits for the file.
+_MOST_ROWS: Final = 2000
+_MOST_BYTES: Final = 2 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class WorkspaceImport:
+    """The new workspace, and what has to be done for it: names of tokens and webhooks without a
+    secret, places of secrets in the config registry (`namespace/key pointer`), and members of the source
+    that are not members of the copy."""
+
+    workspace: Workspace
+    rows: Mapping[str, int]
+    tokens: list[str]
+    webhooks: list[str]
+    secrets: list[str]
+    members: list[str]
+
+
+def import_workspace(*, stream: BinaryIO, slug: str = "", members: bool = False) -> WorkspaceImport:
+    """Create the workspace `slug` (as in the file by default) from a file: all of it, or nothing.
+
+    The file is first copied into temporary tables and checked to its end; then one transaction inserts
+    the rows. Memory does not depend on their number. `members`: users with the names of the members get
+    the same roles, and their saved views.
+
+    Raises Conflict if the workspace exists, and Invalid if the file is of another format or of a newer
+    version, truncated, changed, or contradicts itself.
+    """
+    try:
+        reader = Reader(stream)
+        _check_version(reader.header)
+        slug = slug or reader.header.workspace
+        _check_slug(slug)
+        columns = {name: each.columns for name, each in reader.header.tables.items()}
+        _check_columns(columns)
+        with _staging(columns):
+            for (_, name), rows in groupby(reader.read_rows(), _splitter()):
+                _stage(name, columns[name], rows)
+            _check_references()
+            if reader.header.clock > workspace_copies_sql.read_clock():
+                feed_eras.begin_era()
+            return _store(reader.header, slug, members)
+    except BadFile as bad:
+        raise Invalid(f"the file cannot be imported: {bad}") from bad
+
+
+def _check_version(header: Header) -> None:
+    if not workspace_copies_sql.has_migration(header.migration):
+        raise BadFile(
+            1,
+            f"the file is of a newer version ({header.commonhold_version},"
+            f" {header.migration}); install that version, and run manage.py setup",
+        )
+    if header.migration < OLDEST_MIGRATION:
+        raise BadFile(
+            1,
+            f"the file is of a version that is too old ({header.commonhold_version},"
+            f" {header.migration}); upgrade its server, and export the workspace again",
+        )
+
+
+def _check_slug(slug: str) -> None:
+    try:
+        scopes.check_name(slug)
+    except scopes.BadName as bad:
+        raise Invalid(f"invalid workspace name: {bad}") from bad
+    if len(slug) > 64:
+        raise Invalid("a workspace name has at most 64 characters")
+    if Workspace.objects.filter(slug=slug).exists():
+        raise _exists(slug)
+
+
+def _exists(slug: str) -> Conflict:
+    return Conflict(f"workspace already exists: {slug}", hint="Choose another name with --as.")
+
+
+def _check_columns(columns: Mapping[str, tuple[str, ...]]) -> None:
+    expected = {table.name: workspace_copies_sql.columns_of(table) for table in TABLES}
+    for name, given in columns.items():
+        if name not in expected:
+            raise BadFile(1, f"unknown table: {name}")
+        if unknown := set(given).difference(expected[name]):
+            raise BadFile(1, f"unknown columns of {name}: {', '.join(sorted(unknown))}")
+
+
+@contextlib.contextmanager
+def _staging(columns: Mapping[str, tuple[str, ...]]) -> Iterator[None]:
+    with transaction.atomic():
+        workspace_copies_sql.create_staging(columns)
+    try:
+        yield
+    finally:
+        # They are dropped with the connection, too.
+        with contextlib.suppress(DatabaseError), transaction.atomic():
+            workspace_copies_sql.drop_staging()
+
+
+def _splitter() -> Callable[[Row], tuple[int, str]]:
+    """A key for groupby: the batch of a row, and its table."""
+    number = rows = size = 0
+    table = ""
+
+    def batch_of(row: Row) -> tuple[int, str]:
+        nonlocal number, rows, size, table
+        if row.table != table or rows >= _MOST_ROWS or size >= _MOST_BYTES:
+            number, rows, size, table = number + 1, 0, 0, row.table
+        rows += 1
+        size += sum(len(value) for value in row.values if value)
+        return number, table
+
+    return batch_of
+
+
+def _stage(name: str, columns: tuple[str, ...], rows: Iterable[Row]) -> None:
+    (table,) = (each for each in TABLES if each.name == name)
+    lines = [(row.line, row.values) for row in rows]
+    try:
+        with transaction.atomic():
+            workspace_copies_sql.begin_copying()
+            workspace_copies_sql.stage_rows(table, columns, lines)
+    except workspace_copies_sql.BadRow as bad:
+        raise BadFile(bad.line, f"{name}: {bad}") from bad
+
+
+def _check_references() -> None:
+    try:
+        with transaction.atomic():
+            workspace_copies_sql.begin_copying()
+            workspace_copies_sql.index_staging()
+            broken = map(workspace_copies_sql.find_broken_reference, TABLES)
+            for table, found in zip(TABLES, broken, strict=True):
+                if found is not None:
+                    raise BadFile(
+                        found.line,
+                        f"{table.name}: {found.column} is {found.value}, and the file has no such"
+                        " row",
+                    )
+    except IntegrityError as error:
+        raise _contradiction(error) from error
+
+
+def _contradiction(error: IntegrityError) -> Invalid:
+    return Invalid(f"the rows of the file contradict each other: {str(error).splitlines()[0]}")
+
+
+def _store(header: Header, slug: str, members: bool) -> WorkspaceImport:
+    try:
+        with transaction.atomic():
+            workspace_copies_sql.begin_copying()
+            workspace_id = workspace_copies_sql.name_workspace(slug)
+            rows = {
+                table.name: workspace_copies_sql.insert_rows(
+                    table, header.tables[table.name].columns
+                )
+                for table in TABLES
+                if table.name in header.tables
+                if table.stored and (members or not table.of_members)
+            }
+            secrets = import_secrets(
+                workspace_copies_sql.read_secrets(),
+                workspace_id=workspace_id,
+                source_id=header.workspace_id,
+            )
+            webhooks = _disable_webhooks(workspace_id)
+            _record(workspace_id, slug, header)
+            workspace_copies_sql.check_constraints()
+            return WorkspaceImport(
+                workspace=Workspace.objects.get(pk=workspace_id),
+                rows=rows,
+                tokens=_find_tokens(workspace_id),
+                webhooks=webhooks,
+                secrets=secrets,
+                members=_find_missing_members(workspace_id),
+            )
+    except IntegrityError as error:
+        if "workspaces_slug_unique" in str(error):
+            raise _exists(slug) from error
+        raise _contradiction(error) from error
+
+
+def _disable_webhooks(workspace_id: int) -> list[str]:
+    """Disable the webhooks that cannot sign; returns the names of all that cannot."""
+    silent = [
+        hook
+        for hook in Webhook.objects.filter(workspace_id=workspace_id).order_by("pk")
+        if not live_secrets(hook.pk)
+    ]
+    active = Webhook.objects.filter(pk__in=[hook.pk for hook in silent]).active()
+    active.update(
+        status=WebhookStatus.DISABLED,
+        status_reason="imported without its secret; rotate the secret, then resume",
+        updated_at=Now(),
+    )
+    return [hook.name for hook in silent]
+
+
+def _record(workspace_id: int, slug: str, header: Header) -> None:
+    detail = {
+        "source": header.workspace,
+        "exported_at": header.exported_at,
+        "rows": sum(each.rows for each in header.tables.values()),
+    }
+    trace = journal.Trace("workspace.import", key=slug, detail=detail)
+    journal.record(system_actor(workspace_id, "operator"), [trace])
+
+
+def _find_tokens(workspace_id: int) -> list[str]:
+    rows = ApiToken.objects.filter(workspace_id=workspace_id, digest="").live()
+    return list(rows.order_by("pk").values_list("name", flat=True))
+
+
+def _find_missing_members(workspace_id: int) -> list[str]:
+    rows = Membership.objects.filter(workspace_id=workspace_id)
+    present = set(rows.values_list("user__username", flat=True))
+    return [name for name in workspace_copies_sql.read_members() if name not in present]

@@ -1,0 +1,90 @@
+"""manage.py export_workspace and import_workspace."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import stat
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from state_admin.models import Workspace
+from tests.builders import Person, make_namespace, make_token, put
+from tests.services.workspace_copying import digests
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def acme(alice: Person) -> Person:
+    make_namespace(alice.actor, "notes")
+    put(alice.actor, "notes", "a", 1)
+    make_token(alice)
+    return alice
+
+
+def run(command: str, *arguments: str) -> tuple[str, str]:
+    out, err = io.StringIO(), io.StringIO()
+    call_command(command, *arguments, stdout=out, stderr=err)
+    return out.getvalue(), err.getvalue()
+
+
+@pytest.mark.parametrize("name", ["acme.ndjson", "acme.ndjson.gz"])
+def test_export_and_import__file__is_equal(acme: Person, tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    out, err = run("export_workspace", "acme", "--to", str(file))
+    assert (out, err.startswith("exported acme: ")) == ("", True)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    content = file.read_bytes()
+    lines = gzip.decompress(content) if name.endswith(".gz") else content
+    assert lines.startswith(b'{"format":"commonhold-workspace"')
+
+    out, _ = run("import_workspace", str(file), "--as", "copy")
+
+    assert digests("copy") == digests("acme")
+    assert out.splitlines()[0].startswith("imported copy: ")
+    assert out.splitlines()[1:] == [
+        "tokens without a secret (rotate or revoke them): alice's token, narrow",
+        "members that were not added: alice",
+    ]
+
+
+def test_export_and_import__standard_streams_and_members__is_equal(
+    acme: Person, capfdbinary: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("export_workspace", "acme", "--secrets")
+    content = capfdbinary.readouterr().out
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    out, _ = run("import_workspace", "-", "--as", "copy", "--members")
+    assert digests("copy") == digests("acme")
+    assert "members" not in out
+
+
+def test_export__fails__leaves_no_file(acme: Person, tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="workspace not found: none"):
+        run("export_workspace", "none", "--to", str(tmp_path / "file"))
+    assert [*tmp_path.iterdir()] == []
+    with pytest.raises(CommandError, match="cannot write"):
+        run("export_workspace", "acme", "--to", str(tmp_path / "none" / "file"))
+
+
+def test_import__refused__is_one_sentence(acme: Person, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    run("export_workspace", "acme", "--to", str(file))
+    with pytest.raises(CommandError, match=r"already exists: acme\. Choose another name with --as"):
+        run("import_workspace", str(file))
+    file.write_bytes(file.read_bytes()[:-10])
+    with pytest.raises(CommandError, match=r"line \d+: the file is truncated"):
+        run("import_workspace", str(file), "--as", "copy")
+    with pytest.raises(CommandError, match="cannot read"):
+        run("import_workspace", str(tmp_path / "none"))
+    packed = tmp_path / "file.gz"
+    packed.write_bytes(b"not compressed")
+    with pytest.raises(CommandError, match="cannot be imported: line 1: cannot read the file"):
+        run("import_workspace", str(packed))
+    assert Workspace.objects.count() == 1

@@ -6,7 +6,6 @@ import gc
 import json
 import os
 from collections.abc import Generator, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -56,12 +55,6 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.enable()
         gc.freeze()
-
-
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Generating the cases of all operations takes ten seconds, even if no marker selects them."""
-    long = collection_path.name == "test_openapi_for_long.py"
-    return True if long and "not slow" in config.option.markexpr else None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

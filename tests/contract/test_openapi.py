@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,8 +17,17 @@ from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections, transaction
 from hypothesis import HealthCheck, Phase, settings
 from jsonschema import Draft202012Validator
-from schemathesis import GenerationMode
+from schemathesis import Case, GenerationMode
 from schemathesis.core.parameters import ParameterLocation
+from schemathesis.generation.drivers import CoverageGenerator
+from schemathesis.generation.feedback import FeedbackSources
+from schemathesis.generation.hypothesis.builder import (
+    HypothesisTestConfig,
+    HypothesisTestMode,
+    create_test,
+)
+from schemathesis.generation.overrides import Override
+from schemathesis.python._constants.orchestrator import make_constants_value_source
 from schemathesis.specs.openapi.checks import (
     ignored_auth,
     missing_required_header,
@@ -326,13 +336,13 @@ RULES = re.compile(
 )
 SCHEMA = schemathesis.openapi.from_dict(document(), config=CONFIG)
 SCHEMA.app = get_wsgi_application()
-# A stream never ends; erasing and similar operations have their own tests.
-FUZZED = SCHEMA.exclude(
-    operation_id=["stream_changes", "watch_thread", "join_run", "stream_ui_message"]
+# A stream never ends.
+FUZZED = sorted(
+    OPERATIONS.keys() - {"stream_changes", "watch_thread", "join_run", "stream_ui_message"}
 )
 
 FEW = settings(
-    max_examples=5,
+    max_examples=3,
     deadline=None,
     database=None,
     phases=[Phase.explicit, Phase.generate],
@@ -355,7 +365,7 @@ def one_transaction() -> Iterator[None]:
         signal.connect(close_old_connections)
 
 
-def _excused(case: Any, response: Any) -> Iterator[Any]:
+def _excused(case: Case, response: Any) -> Iterator[Any]:
     """The checks that do not apply to this response."""
     if response.status_code == 400 and RULES.fullmatch(response.json()["detail"]):
         yield positive_data_acceptance
@@ -369,7 +379,7 @@ def _excused(case: Any, response: Any) -> Iterator[Any]:
         yield negative_data_rejection
 
 
-def check_answer(case: Any, world: Person) -> None:
+def check_answer(case: Case, world: Person) -> None:
     """Send the request, and compare its response with the document."""
     fits = case.meta.generation.mode == GenerationMode.POSITIVE
     for name, value in (case.path_parameters or {}).items():
@@ -387,12 +397,75 @@ def check_answer(case: Any, world: Person) -> None:
             transaction.set_rollback(True)
 
 
-@FUZZED.parametrize()
-@FEW
-def test_fuzz__each_operation__conforms_to_the_document(
-    case: Any, world: Person, one_transaction: None
+@pytest.fixture(scope="module")
+def feedback() -> FeedbackSources:
+    """The constants of the code, which Schemathesis tries as values."""
+    return FeedbackSources(constants_value_source=make_constants_value_source(SCHEMA))
+
+
+def systematic_cases(name: str, feedback: FeedbackSources) -> list[Case]:
+    """A request for each field, rule and kind of value: valid ones, invalid types, lengths just
+    beyond a limit, and so on. Thousands for all operations."""
+    operation = SCHEMA.find_operation_by_id(name)
+    config = SCHEMA.config.generation_for(operation=operation, phase="coverage")
+    return list(
+        CoverageGenerator(
+            operation=operation,
+            generation_modes=config.modes,
+            generation_config=config,
+            auth_storage=None,
+            override=Override(),
+            feedback=feedback,
+        )
+    )
+
+
+def sample(cases: list[Case]) -> list[Case]:
+    """One case of each kind, another in each run, except in a pipeline."""
+    seed = 0 if settings.default.derandomize else random.random()
+    choose = random.Random(seed).choice
+    kinds: dict[Any, list[Case]] = {}
+    for case in cases:
+        kinds.setdefault(kind_of(case), []).append(case)
+    return [choose(each) for each in kinds.values()]
+
+
+def kind_of(case: Case) -> tuple[Any, ...]:
+    """What is tested: for a valid request a field and the kind of its value, for an invalid one a
+    field, or a rule that is about no field."""
+    tested = case.meta.phase.data
+    mode = case.meta.generation.mode
+    where = (mode, tested.parameter_location, tested.parameter)
+    if mode == GenerationMode.NEGATIVE and tested.location is not None:
+        return (*where, tested.location.rpartition("/")[0])
+    return (*where, tested.location, tested.scenario)
+
+
+def fuzz(
+    name: str, world: Person, feedback: FeedbackSources, cases: list[Case], amount: settings
 ) -> None:
-    check_answer(case, world)
+    """Send `cases`, the examples of the document, and as many random requests as `amount` says."""
+    for case in cases:
+        check_answer(case, world)
+
+    @amount
+    def check(case: Case) -> None:
+        check_answer(case, world)
+
+    config = HypothesisTestConfig(
+        project=SCHEMA.config,
+        modes=[HypothesisTestMode.EXAMPLES, HypothesisTestMode.FUZZING],
+        feedback=feedback,
+    )
+    create_test(operation=SCHEMA.find_operation_by_id(name), test_func=check, config=config)()
+
+
+@pytest.mark.parametrize("name", FUZZED)
+def test_fuzz__each_operation__conforms_to_the_document(
+    name: str, world: Person, one_transaction: None, feedback: FeedbackSources
+) -> None:
+    """test_openapi_for_long.py sends all of the systematic cases, and more random ones."""
+    fuzz(name, world, feedback, sample(systematic_cases(name, feedback)), FEW)
 
 
 def test_schema__served__is_the_committed_one(db: None) -> None:

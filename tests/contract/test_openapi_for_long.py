@@ -1,30 +1,31 @@
-"""The fuzzing of test_openapi.py with more examples. tests/conftest.py collects it for `-m slow` only."""
+"""The fuzzing of test_openapi.py with all systematic cases and more random ones: `make chaos`."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import settings
+from schemathesis.generation.feedback import FeedbackSources
 
 from tests.builders import Person
 from tests.contract.test_openapi import (
     FEW,
     FUZZED,
-    check_answer,
+    feedback,
+    fuzz,
     one_transaction,
+    systematic_cases,
     world,
     world_of_all,
 )
 
-__all__ = ["one_transaction", "world", "world_of_all"]
+__all__ = ["feedback", "one_transaction", "world", "world_of_all"]
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-@FUZZED.parametrize()
-@settings(FEW, max_examples=120)
+@pytest.mark.parametrize("name", FUZZED)
 def test_fuzz__each_operation_for_long__conforms_to_the_document(
-    case: Any, world: Person, one_transaction: None
+    name: str, world: Person, one_transaction: None, feedback: FeedbackSources
 ) -> None:
-    check_answer(case, world)
+    cases = systematic_cases(name, feedback)
+    fuzz(name, world, feedback, cases, settings(FEW, max_examples=120))

@@ -65,8 +65,8 @@ def import_workspace(*, stream: BinaryIO, slug: str = "", members: bool = False)
         _check_version(reader.header)
         slug = slug or reader.header.workspace
         _check_slug(slug)
+        _check_tables(reader.header)
         columns = {name: each.columns for name, each in reader.header.tables.items()}
-        _check_columns(columns)
         with _staging(columns):
             for (_, name), rows in groupby(reader.read_rows(), _splitter()):
                 _stage(name, columns[name], rows)
@@ -108,13 +108,16 @@ def _exists(slug: str) -> Conflict:
     return Conflict(f"workspace already exists: {slug}", hint="Choose another name with --as.")
 
 
-def _check_columns(columns: Mapping[str, tuple[str, ...]]) -> None:
+def _check_tables(header: Header) -> None:
     expected = {table.name: workspace_copies_sql.columns_of(table) for table in TABLES}
-    for name, given in columns.items():
+    for name, table in header.tables.items():
         if name not in expected:
             raise BadFile(1, f"unknown table: {name}")
-        if unknown := set(given).difference(expected[name]):
+        if unknown := set(table.columns).difference(expected[name]):
             raise BadFile(1, f"unknown columns of {name}: {', '.join(sorted(unknown))}")
+    workspaces = header.tables.get(Workspace._meta.db_table)
+    if workspaces is None or workspaces.rows != 1:
+        raise BadFile(1, "the file must have one workspace")
 
 
 @contextlib.contextmanager

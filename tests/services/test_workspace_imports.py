@@ -127,7 +127,8 @@ def temporary_tables() -> list[str]:
         (lambda lines: lines[0]["tables"]["traffic"]["columns"].append("x; y"), "line 1: unknown columns of traffic: x; y"),
         (lambda lines: lines[0].update(migration="9999_future"), r"line 1: the file is of a newer version \(0.1.0, 9999_future\)"),
         (lambda lines: lines[0].update(migration="0001_initial"), "line 1: the file is of a version that is too old"),
-        (drop_rows("workspaces"), "has no workspace|no such row"),
+        (drop_rows("workspaces"), "line 1: the file must have one workspace"),
+        (lambda lines: lines.__delitem__(slice(1, -1)), "line 1: the file must have one workspace"),
     ],
 )  # fmt: skip
 def test_import__wrong_file__is_refused_and_leaves_nothing(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -65,9 +66,9 @@ def _constant(literal: str) -> JSON:
 
 
 _LENIENT: Final = json.JSONDecoder(parse_constant=_constant)
-# A number that may be outside the range of a double: one with a long exponent or very many digits.
-# Digits are counted from the first one of a run only, so that a run is read once.
-_ODD_NUMBER: Final = re.compile("[0-9](?:[eE][-+]?[0-9]{3}|(?<![0-9][0-9])[0-9]{199})")
+# A number that may be outside the range of a double: one with a long exponent or very many digits. What
+# precedes a number is part of the pattern, so that the digits of a UUID, for example, do not match.
+_ODD_NUMBER: Final = re.compile(r"[ \t\n\r:,\[]-?[0-9](?:[0-9.]*[eE][-+]?[0-9]{3}|[0-9.]{199})")
 _SLICES: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _LISTS: Final = msgspec.json.Decoder(list[msgspec.Raw])
 _RECORDS: Final = msgspec.json.Decoder(list[dict[str, msgspec.Raw]])
@@ -97,7 +98,7 @@ def read(body: bytes | str) -> Raw:
 
 
 def _parse(text: str) -> JSON:
-    if _ODD_NUMBER.search(text):
+    if _ODD_NUMBER.search(text if text[0] in '{["' else f" {text}"):
         raise ValueError
     return jiter.from_json(text.encode(), catch_duplicate_keys=True, allow_inf_nan=False)
 
@@ -202,7 +203,8 @@ def members(raw: Raw) -> dict[str, Raw]:
 
     `raw` is a result of `read`, `members` or `items`, so its text is valid.
     """
-    return _pair_members(_SLICES.decode(raw.text), raw.value)
+    slices = _SLICES.decode(raw.text)
+    return {name: Raw(_spelling(at), raw.value[name]) for name, at in slices.items()}
 
 
 def items(raw: Raw) -> list[Raw]:
@@ -211,14 +213,16 @@ def items(raw: Raw) -> list[Raw]:
     return [Raw(_spelling(at), item) for at, item in zip(slices, raw.value, strict=True)]
 
 
-def records(raw: Raw) -> list[dict[str, Raw]]:
-    """The `members` of each object of an array, in one pass. `raw` as for `members`."""
-    slices = _RECORDS.decode(raw.text)
-    return [_pair_members(found, item) for found, item in zip(slices, raw.value, strict=True)]
-
-
-def _pair_members(slices: dict[str, msgspec.Raw], value: dict[str, JSON]) -> dict[str, Raw]:
-    return {name: Raw(_spelling(at), value[name]) for name, at in slices.items()}
+def records(raw: Raw, names: Collection[str]) -> list[dict[str, Raw]]:
+    """Those `members` of each object of an array that have one of these names, in one pass. `raw` as for
+    `members`."""
+    wanted = [[name for name in names if name in item] for item in raw.value]
+    if not any(wanted):
+        return [{} for _ in wanted]
+    return [
+        {name: Raw(_spelling(slices[name]), item[name]) for name in found}
+        for found, slices, item in zip(wanted, _RECORDS.decode(raw.text), raw.value, strict=True)
+    ]
 
 
 def _spelling(slice_: msgspec.Raw) -> str:

@@ -88,21 +88,20 @@ def _read(readers: _Readers, raw: Raw) -> Any:
     return reader(raw) if reader else raw.value
 
 
-def _take(members: dict[str, _Readers], parts: dict[str, Raw]) -> dict[str, Any]:
+def _read_struct(members: dict[str, _Readers], raw: Raw) -> Any:
     return {
         name: _read(members[name], part) if name in members else part.value
-        for name, part in parts.items()
+        for name, part in values.members(raw).items()
     }
-
-
-def _read_struct(members: dict[str, _Readers], raw: Raw) -> Any:
-    return _take(members, values.members(raw))
 
 
 def _read_structs(members: dict[str, _Readers], raw: Raw) -> Any:
     if not all(isinstance(each, dict) for each in raw.value):
         return raw.value
-    return [_take(members, parts) for parts in values.records(raw)]
+    return [
+        {**each, **{name: _read(members[name], part) for name, part in parts.items()}}
+        for each, parts in zip(raw.value, values.records(raw, members), strict=True)
+    ]
 
 
 def _read_items(readers: _Readers, raw: Raw) -> Any:

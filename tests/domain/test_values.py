@@ -167,15 +167,41 @@ def test_records__of_any_objects__have_the_exact_source_text(
         return "{" + pad + f"{pad},{pad}".join(parts) + pad + "}"
 
     text = "[" + pad + f"{pad},{pad}".join(map(written, rows)) + pad + "]"
-    found = records(read(text))
+    found = records(read(text), "ac")
     assert [{name: raw.text for name, raw in record.items()} for record in found] == [
-        {name: json.dumps(member) for name, member in row.items()} for row in rows
+        {name: json.dumps(row[name]) for name in "ac" if name in row} for row in rows
     ]
     assert all(
         same(raw.value, row[name])
         for record, row in zip(found, rows, strict=True)
         for name, raw in record.items()
     )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "9e123",
+        "a9e999",
+        "x.1e999",
+        "-9e999",
+        "7" * 300,
+        "x7" + "7" * 300,
+        "12345678-9e12-4e123-9e99-1e999999999a",
+    ],
+)
+def test_read__digits_of_a_string__are_parsed_by_the_fast_parser(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("state_admin.domain.documents._faults", None)
+    assert read(json.dumps({text: [text]})).value == {text: [text]}
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "1.5E+999", "0.1e-999", "0e-99999"])
+@pytest.mark.parametrize("form", ["{}", "[{}]", "[1, {}]", '{{"a":{}}}', '{{"9e999":\n{}}}'])
+def test_read__number_outside_of_a_double__is_refused_everywhere(number: str, form: str) -> None:
+    with pytest.raises(RefusedJSON):
+        read(form.format(number))
 
 
 def test_members__numbers__keep_their_spelling() -> None:

@@ -12,12 +12,26 @@ JSON: TypeAlias = Any
 
 MISSING: Final = object()  # instead of a value where there is none
 
+_SCALARS: Final = frozenset({str, int, float, bool, type(None)})
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def dump(value: JSON, *, indent: int = 0) -> str:
     """JSON, compact or for people; a Decimal keeps its digits. TypeError, ValueError: it is none."""
+    if not indent and _is_plain(value):
+        return _ENCODER.encode(value)
     return _dump(value, "\n" if indent else "", " " * indent)
+
+
+def _is_plain(value: JSON) -> bool:
+    """Whether the encoder, which is written in C, can write it: it has no Decimals, and only str as
+    names of members."""
+    kind = type(value)
+    if kind is dict:
+        return all(type(name) is str for name in value) and all(map(_is_plain, value.values()))
+    if kind is list or kind is tuple:
+        return all(map(_is_plain, value))
+    return kind in _SCALARS
 
 
 def _dump(value: JSON, line: str, step: str) -> str:

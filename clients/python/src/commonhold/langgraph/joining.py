@@ -1,7 +1,7 @@
 """Sends writes that come at the same moment in one request.
 
-LangGraph stores the writes of the tasks of a step and, about a millisecond later and in another thread, the
-next checkpoint. So the writes wait a moment for a checkpoint and are sent with it: one request per step. Every
+LangGraph stores the writes of the tasks of a step and, about a millisecond later (on a busy machine, several) and
+in another thread, the next checkpoint. So the writes wait a moment for a checkpoint and are sent with it: one request per step. Every
 call returns when its entries are stored. If the request of several calls fails, each call is repeated on its
 own.
 """
@@ -18,7 +18,7 @@ from typing import Any, Final, Generic, TypeVar
 from commonhold.calls import Call
 
 # How long the writes of a task wait for a checkpoint, in seconds.
-MOMENT: Final = 0.003
+MOMENT: Final = 0.01
 
 E = TypeVar("E", threading.Event, asyncio.Event)
 

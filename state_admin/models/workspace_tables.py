@@ -99,6 +99,18 @@ class Table:
         """Whether rows have a number of their own, the column `id`."""
         return isinstance(self.model._meta.pk, models.AutoField)
 
+    @property
+    def required(self) -> set[str]:
+        """The columns that every file has; later versions may have added the others, which have a
+        default."""
+        return {
+            name
+            for name, each in self.fields.items()
+            if each.primary_key
+            or each.is_relation
+            or not (each.null or each.has_default() or each.has_db_default())
+        }
+
     def rule(self, column: str) -> Column:
         given = self.fields[column]
         if column in self.columns:

@@ -109,12 +109,17 @@ def _exists(slug: str) -> Conflict:
 
 
 def _check_tables(header: Header) -> None:
-    expected = {table.name: workspace_copies_sql.columns_of(table) for table in TABLES}
-    for name, table in header.tables.items():
-        if name not in expected:
+    tables = {table.name: table for table in TABLES}
+    for name, summary in header.tables.items():
+        if name not in tables:
             raise BadFile(1, f"unknown table: {name}")
-        if unknown := set(table.columns).difference(expected[name]):
+        given = set(summary.columns)
+        if len(given) < len(summary.columns):
+            raise BadFile(1, f"repeated columns of {name}")
+        if unknown := given - tables[name].fields.keys():
             raise BadFile(1, f"unknown columns of {name}: {', '.join(sorted(unknown))}")
+        if missing := tables[name].required - given:
+            raise BadFile(1, f"missing columns of {name}: {', '.join(sorted(missing))}")
     workspaces = header.tables.get(Workspace._meta.db_table)
     if workspaces is None or workspaces.rows != 1:
         raise BadFile(1, "the file must have one workspace")

@@ -73,6 +73,14 @@ def test_export__fails__leaves_no_file(acme: Person, tmp_path: Path) -> None:
         run("export_workspace", "acme", "--to", str(tmp_path / "none" / "file"))
 
 
+def test_export__another_one_writes_the_file__is_refused(acme: Person, tmp_path: Path) -> None:
+    part = tmp_path / "file.part"
+    part.write_text("of the other")
+    with pytest.raises(CommandError, match=r"cannot write .*file\.part: File exists"):
+        run("export_workspace", "acme", "--to", str(tmp_path / "file"))
+    assert part.read_text() == "of the other"
+
+
 def test_import__refused__is_one_sentence(acme: Person, tmp_path: Path) -> None:
     file = tmp_path / "file"
     run("export_workspace", "acme", "--to", str(file))

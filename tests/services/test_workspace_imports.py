@@ -125,6 +125,8 @@ def temporary_tables() -> list[str]:
         (lambda lines: lines.insert(-1, find(lines, "entry_revisions")), "contradict each other: duplicate key"),
         (lambda lines: lines[0]["tables"].update(users={"rows": 0, "columns": ["id"]}), "line 1: unknown table: users"),
         (lambda lines: lines[0]["tables"]["traffic"]["columns"].append("x; y"), "line 1: unknown columns of traffic: x; y"),
+        (lambda lines: lines[0]["tables"]["traffic"]["columns"].remove("minute"), "line 1: missing columns of traffic: minute"),
+        (lambda lines: lines[0]["tables"]["traffic"]["columns"].append("minute"), "line 1: repeated columns of traffic"),
         (lambda lines: lines[0].update(migration="9999_future"), r"line 1: the file is of a newer version \(0.1.0, 9999_future\)"),
         (lambda lines: lines[0].update(migration="0001_initial"), "line 1: the file is of a version that is too old"),
         (drop_rows("workspaces"), "line 1: the file must have one workspace"),

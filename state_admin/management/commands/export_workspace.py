@@ -47,7 +47,8 @@ class Command(BaseCommand):
         except Problem as problem:
             raise CommandError(f"{problem.detail}. {problem.hint}".strip()) from problem
         except OSError as error:
-            raise CommandError(f"cannot write {path}: {error.strerror}") from error
+            name = error.filename or path or "to standard output"
+            raise CommandError(f"cannot write {name}: {error.strerror}") from error
         rows = sum(each.rows for each in header.tables.values())
         self.stderr.write(f"exported {header.workspace}: {rows:,} rows")
 
@@ -61,13 +62,16 @@ def _open(path: Path | None) -> Iterator[BinaryIO]:
         sys.stdout.buffer.flush()
         return
     part = path.with_name(f"{path.name}.part")
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        with open(descriptor, "wb") as file:
             if path.suffix == ".gz":
                 with gzip.GzipFile(fileobj=file, mode="wb", compresslevel=6) as packed:
                     yield cast(BinaryIO, packed)
             else:
                 yield file
+            file.flush()
+            os.fsync(file.fileno())
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)

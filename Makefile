@@ -16,6 +16,8 @@ MUTMUT := COMMONHOLD_DATA_DIR="$${COMMONHOLD_DATA_DIR:-$(TEST_DATA)}" $(BIN)/mut
 PEERS := .compat/peers
 # Some need a newer Python than ours.
 PEERS_PYTHON ?= $(BIN)/python
+# Patroni, for the tests of deploy/ha.
+HA := .compat/ha
 # The tools that build the packages of the clients, likewise.
 BUILD := .compat/build
 
@@ -42,7 +44,7 @@ check: $(VENV)/dev.stamp ## lint, formats, types, layers, links of the documenta
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	[ ! -x $(BIN)/hadolint ] || $(BIN)/hadolint Dockerfile  # there is none for macOS
+	[ ! -x $(BIN)/hadolint ] || $(BIN)/hadolint Dockerfile deploy/ha/Dockerfile  # there is none for macOS
 	find templates -name '*.html' -exec $(BIN)/djade --check --target-version 5.2 {} +
 	$(SITE)
 	$(BIN)/python manage.py makemigrations --check --dry-run
@@ -54,7 +56,7 @@ check: $(VENV)/dev.stamp ## lint, formats, types, layers, links of the documenta
 e2e: $(VENV)/dev.stamp ## the pages in a real browser
 	$(PYTEST) -m e2e
 
-chaos: $(VENV)/dev.stamp ## kill -9, restarts and races, for minutes; TRANSCRIPTS=FILE imports your recorded chats, too
+chaos: $(VENV)/dev.stamp $(HA)/ha.stamp ## kill -9, restarts, failovers and races, for minutes; TRANSCRIPTS=FILE imports your recorded chats, too
 	$(PYTEST) -m slow -n 0
 
 bench: $(VENV)/dev.stamp $(PEERS)/peers.stamp ## speed, side by side; TRANSCRIPTS=FILE adds your recorded chats (asks the network)
@@ -111,6 +113,7 @@ lock: $(VENV)/dev.stamp ## compile requirements*.in into requirements*.txt, with
 	$(LOCK) --output-file requirements-docs.txt requirements-docs.in
 	$(LOCK) --output-file requirements-dev.txt requirements-dev.in
 	$(LOCK) --output-file requirements-dist.txt requirements-dist.in
+	$(LOCK) --output-file deploy/ha/requirements.txt deploy/ha/requirements.in
 
 audit: $(VENV)/dev.stamp ## known vulnerabilities of the pinned packages (asks the network)
 	$(BIN)/pip-audit --require-hashes --disable-pip --requirement requirements-login.txt
@@ -151,4 +154,10 @@ $(BUILD)/build.stamp: requirements-dist.txt | $(BIN)/python
 	@cksum $< | cmp -s - $@ || { echo "Installing what builds packages …"; \
 		$(BIN)/python -m venv --clear $(BUILD) && \
 		$(BUILD)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<; }
+	@cksum $< > $@
+
+$(HA)/ha.stamp: deploy/ha/requirements.txt | $(BIN)/python
+	@cksum $< | cmp -s - $@ || { echo "Installing Patroni …"; \
+		$(BIN)/python -m venv --clear $(HA) && \
+		$(HA)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<; }
 	@cksum $< > $@

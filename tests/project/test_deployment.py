@@ -25,9 +25,16 @@ from tests.receiving import receiving
 ROLES = ("web", "worker", "beat")
 DOCKERFILE = (BASE_DIR / "Dockerfile").read_text()
 COMPOSE = yaml.safe_load((BASE_DIR / "compose.yaml").read_text())
+HA = yaml.safe_load((BASE_DIR / "deploy/ha/compose.yaml").read_text())
 UNIT = (BASE_DIR / "deploy/systemd/commonhold@.service").read_text()
 KUBERNETES = BASE_DIR / "deploy/kubernetes"
-OURS = [name for name in COMPOSE["services"] if name != "postgres"]
+# The services that run our image, of both Compose files.
+SERVICES = [
+    service
+    for file in (COMPOSE, HA)
+    for service in file["services"].values()
+    if service.get("image") == "commonhold"
+]
 
 
 def resources() -> list[dict[str, Any]]:
@@ -45,7 +52,7 @@ def pods() -> dict[str, dict[str, Any]]:
 
 
 def test_files__commands__exist() -> None:
-    commands = [COMPOSE["services"][name]["command"] for name in OURS]
+    commands = [service["command"] for service in SERVICES]
     commands += [container["args"] for container in pods().values()]
     commands += re.findall(r'^CMD \["(\w+)"\]$', DOCKERFILE, re.M)[-1:]
     assert "ExecStart=/opt/commonhold/.venv/bin/python manage.py %i\n" in UNIT
@@ -53,12 +60,12 @@ def test_files__commands__exist() -> None:
     for command in commands:
         name = command if isinstance(command, str) else command[0]
         assert get_commands()[name] == "state_admin"
-    assert set(pods()) == {"setup", *ROLES} == {COMPOSE["services"][n]["command"][0] for n in OURS}
+    assert set(pods()) == {"setup", *ROLES} == {service["command"][0] for service in SERVICES}
 
 
 def test_files__environment__has_declared_settings_only() -> None:
     declared = {setting.name for setting in list_settings()}
-    names = {name for ours in OURS for name in COMPOSE["services"][ours]["environment"]}
+    names = {name for service in SERVICES for name in service["environment"]}
     names |= set(re.findall(r"\b([A-Z_]+)=", re.findall(r"^ENV (.*)$", DOCKERFILE, re.M)[0]))
     names |= set(re.findall(r"\b([A-Z_]+)=", re.findall(r"^Environment=(.*)$", UNIT, re.M)[0]))
     kustomization = yaml.safe_load((KUBERNETES / "kustomization.yaml").read_text())
@@ -70,8 +77,7 @@ def test_files__environment__has_declared_settings_only() -> None:
 
 
 def test_containers__of_every_file__may_write_and_escalate_nothing() -> None:
-    for name in OURS:
-        service = COMPOSE["services"][name]
+    for service in SERVICES:
         assert service["read_only"] is True
         assert service["cap_drop"] == ["ALL"]
         assert service["security_opt"] == ["no-new-privileges:true"]
@@ -80,6 +86,21 @@ def test_containers__of_every_file__may_write_and_escalate_nothing() -> None:
         assert context["readOnlyRootFilesystem"] is True
         assert context["allowPrivilegeEscalation"] is False
     assert "\nUSER 10001\n" in DOCKERFILE
+
+
+def test_ha__files__name_the_same_nodes() -> None:
+    haproxy = HA["services"]["haproxy"]["environment"]
+    used = set(re.findall(r"\$\{(\w+)\}", (BASE_DIR / "deploy/ha/haproxy.cfg").read_text()))
+    assert used == set(haproxy)
+    for name in ("DB1", "DB2", "DB3", "WEB1", "WEB2"):
+        service = HA["services"][haproxy[name].partition(":")[0]]
+        addresses = [value for key, value in service["environment"].items() if "CONNECT" in key]
+        assert not name.startswith("DB") or addresses == [
+            f"{name.lower()}:{haproxy[f'{name}_REST']}",
+            haproxy[name],
+        ]
+    pinned = re.findall(r"^(patroni)", (BASE_DIR / "deploy/ha/requirements.txt").read_text(), re.M)
+    assert pinned == ["patroni"]
 
 
 @pytest.fixture

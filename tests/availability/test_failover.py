@@ -1,0 +1,175 @@
+"""deploy/ha under faults: no acknowledged write is lost, no version is missing or written twice, and
+no reader of the change feed misses a change. `make chaos` runs this and prints a report."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.availability.cell import Cell, Node
+from tests.availability.traffic import Traffic
+from tests.project.running import wait_for
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+
+SWITCHOVERS = 20
+# Longer than the lease of Patroni's leader (ttl in patroni.yml).
+EXPIRY = 25.0
+
+
+@pytest.fixture(scope="module")
+def traffic(cell: Cell) -> Iterator[Traffic]:
+    traffic = Traffic(cell.web_port, cell.token)
+    try:
+        traffic.wait_for_more()
+        yield traffic
+    finally:
+        traffic.stop()
+
+
+def leader(cell: Cell) -> Node:
+    return wait_for(cell.leader, "a leader")
+
+
+def kill_postgres(cell: Cell) -> Callable[[], None]:
+    leader(cell).kill_postgres()
+    return lambda: None  # Patroni starts it again
+
+
+def kill_patroni(cell: Cell) -> Callable[[], None]:
+    node = leader(cell)
+    node.kill_patroni()
+    time.sleep(EXPIRY)
+    return node.start
+
+
+def kill_node(cell: Cell) -> Callable[[], None]:
+    node = leader(cell)
+    node.signal(signal.SIGKILL)
+    time.sleep(EXPIRY)
+    return node.start
+
+
+def stop_leader(cell: Cell) -> Callable[[], None]:
+    """The machine hangs and continues after another node has taken over."""
+    node = leader(cell)
+    pids = node.pids()
+    node.signal(signal.SIGSTOP, *pids)
+    time.sleep(EXPIRY)
+    return lambda: node.signal(signal.SIGCONT, *pids)
+
+
+def kill_standby(cell: Cell) -> Callable[[], None]:
+    node = next(each for each in cell.nodes if each is not leader(cell))
+    node.signal(signal.SIGKILL)
+    time.sleep(EXPIRY)
+    return node.start
+
+
+def kill_etcd(cell: Cell) -> Callable[[], None]:
+    """One of three: a majority remains."""
+    cell.etcd["etcd1"].kill_all()
+    time.sleep(EXPIRY)
+    return lambda: cell.start_etcd("etcd1")
+
+
+def kill_all_etcd(cell: Cell) -> Callable[[], None]:
+    """The leader continues while it reaches the other nodes (failsafe_mode)."""
+    for process in cell.etcd.values():
+        process.kill_all()
+    time.sleep(EXPIRY)
+
+    def repair() -> None:
+        for name in list(cell.etcd):
+            cell.start_etcd(name)
+
+    return repair
+
+
+def kill_broker(cell: Cell) -> Callable[[], None]:
+    cell.redis.kill_all()
+    time.sleep(5)
+    return cell.start_redis
+
+
+def kill_web(cell: Cell) -> Callable[[], None]:
+    """One of two web processes is killed, and started again."""
+    process, port = cell.web[0], str(cell.web[0].port)
+    process.kill_all()
+
+    def repair() -> None:
+        cell.web[0] = cell.run("web", PORT=port)
+
+    return repair
+
+
+@contextmanager
+def measured(traffic: Traffic, report: list[str], name: str) -> Iterator[None]:
+    """Add the longest time without a write to the report."""
+    since, before = time.monotonic(), sum(traffic.refused.values())
+    yield
+    traffic.wait_for_more()
+    pause, refused = traffic.longest_pause(since), sum(traffic.refused.values()) - before
+    report.append(f"{name:<28} {pause:>6.1f} s without writes, {refused:>4} calls repeated")
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        kill_postgres,
+        kill_patroni,
+        kill_node,
+        stop_leader,
+        kill_standby,
+        kill_etcd,
+        kill_all_etcd,
+        kill_broker,
+        kill_web,
+    ],
+)
+def test_fault__under_load__is_survived(
+    cell: Cell, traffic: Traffic, report: list[str], fault: Callable[[Cell], Callable[[], None]]
+) -> None:
+    with measured(traffic, report, fault.__name__.replace("_", " ")):
+        repair = fault(cell)
+        traffic.wait_for_more()
+        repair()
+        cell.wait_until_whole()
+
+
+def test_switchovers__under_load__are_survived(
+    cell: Cell, traffic: Traffic, report: list[str]
+) -> None:
+    with measured(traffic, report, f"{SWITCHOVERS} switchovers"):
+        for _ in range(SWITCHOVERS):
+            before = leader(cell)
+            cell.switch_over(before)
+            wait_for(lambda old=before: cell.leader() not in (None, old), "another leader")
+            cell.wait_until_whole()
+            traffic.wait_for_more(10)
+
+
+def test_history__after_all_faults__is_complete(
+    cell: Cell, traffic: Traffic, report: list[str]
+) -> None:
+    traffic.stop()
+    lost = holes = skipped = repeated = 0
+    for key, last in traffic.acknowledged.items():
+        versions = traffic.history(key)
+        lost += len(set(range(1, last + 1)) - {value for _, value in versions})
+        holes += sum(version != value for version, value in versions)
+        followed = [version for each, version in traffic.followed if each == key]
+        skipped += len(set(range(1, last + 1)) - set(followed))
+        repeated += len(followed) - len(set(followed))
+        assert followed == sorted(followed)
+    written = sum(traffic.acknowledged.values())
+    report.append(
+        f"{written} acknowledged writes: {lost} lost, {holes} with another version, {skipped} skipped"
+        f" and {repeated} repeated by the change feed, {traffic.gone} cursors refused"
+    )
+
+    assert (lost, holes, skipped, repeated, traffic.gone) == (0, 0, 0, 0, 0)

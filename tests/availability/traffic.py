@@ -1,0 +1,112 @@
+"""Writers that repeat each write until it is acknowledged, and a reader of the change feed."""
+
+from __future__ import annotations
+
+import http.client
+import itertools
+import threading
+import time
+from collections import Counter
+from typing import Any
+
+from tests.project.running import call_api, wait_for
+
+WRITERS = 4
+# Clients give up a call after so many seconds, and repeat it.
+_TIMEOUT = 15.0
+
+
+class Traffic:
+    """Each writer counts up the value of its own key, so that version n has the value n."""
+
+    def __init__(self, port: int, token: str) -> None:
+        self.port, self.token = port, token
+        self.acknowledged: Counter[str] = Counter()
+        self.times: list[float] = []  # of all acknowledgements
+        self.refused: Counter[int] = Counter()  # by status; 0: no answer
+        self.followed: list[tuple[str, int]] = []  # key and version of each change, as they came
+        self.gone = 0  # cursors that were refused
+        self._stopped = threading.Event()
+        assert self.call("PUT", "/namespaces/counters", {"schema": True})[0] in (200, 201)
+        self._threads = [
+            threading.Thread(target=self._write, args=(f"writer-{n}",)) for n in range(WRITERS)
+        ]
+        self._threads.append(threading.Thread(target=self._follow))
+        for thread in self._threads:
+            thread.start()
+
+    def call(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
+        """As call_api; status 0 without an answer."""
+        try:
+            return call_api(self.port, self.token, method, path, body, seconds=_TIMEOUT, **headers)
+        except (OSError, http.client.HTTPException, ValueError):
+            return 0, None
+
+    def wait_for_more(self, count: int = 50) -> None:
+        """Wait until every writer has written since now, and together `count` times."""
+        before, enough = Counter(self.acknowledged), len(self.times) + count
+
+        def written() -> bool:
+            moved = all(self.acknowledged[key] > before[key] for key in before)
+            return moved and len(self.times) >= enough
+
+        wait_for(written, lambda: f"{count} more writes; refused: {dict(self.refused)}")
+
+    def longest_pause(self, since: float) -> float:
+        """Seconds between two acknowledgements, after a moment."""
+        times = [since, *(moment for moment in self.times if moment > since)]
+        return max(b - a for a, b in itertools.pairwise(times))
+
+    def stop(self) -> None:
+        self._stopped.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _write(self, key: str) -> None:
+        number = 0
+        while not self._stopped.is_set():
+            number += 1
+            while True:
+                status, entry = self.call(
+                    "PUT",
+                    f"/state/counters/{key}",
+                    {"value": number},
+                    **{"Idempotency-Key": f"{key}-{number}"},
+                )
+                if status in (200, 201):
+                    assert entry["version"] == number, (key, number, entry)
+                    self.acknowledged[key] = number
+                    self.times.append(time.monotonic())
+                    break
+                self.refused[status] += 1
+                time.sleep(0.1)
+
+    def _follow(self) -> None:
+        cursor = ""
+        while not (self._stopped.is_set() and self._has_followed_all()):
+            after = f"&cursor={cursor}" if cursor else ""
+            status, page = self.call("GET", f"/changes?namespace=counters{after}")
+            if status == 200:
+                cursor = page["next_cursor"]
+                items = [item for item in page["items"] if item["kind"] == "entry.put"]
+                self.followed += [(item["key"], item["version"]) for item in items]
+            elif status == 410:
+                self.gone += 1
+                return
+            time.sleep(0.1)
+
+    def _has_followed_all(self) -> bool:
+        return len(set(self.followed)) >= sum(self.acknowledged.values())
+
+    def history(self, key: str) -> list[tuple[int, Any]]:
+        """All versions of a key with their values, the oldest first."""
+        found: list[tuple[int, Any]] = []
+        cursor = ""
+        while cursor is not None:
+            after = f"&cursor={cursor}" if cursor else ""
+            path = f"/history/counters/{key}?limit=200&include=value{after}"
+            status, page = self.call("GET", path)
+            assert status == 200, page
+            found += [(item["version"], item["value"]) for item in page["items"]]
+            cursor = page["next_cursor"]
+        return sorted(found)

@@ -8,7 +8,8 @@ from state_admin.contract import base
 from state_admin.contract import search as contract
 from state_admin.domain import values
 from state_admin.domain.scopes import ScopeKind
-from state_admin.domain.values import JSON, RefusedJSON
+from state_admin.domain.search import Condition, Operator
+from state_admin.domain.values import Fault, RefusedJSON
 from state_admin.rest.bodies import answer
 from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.rest.pagination import page_of
@@ -38,10 +39,25 @@ def search_entries(call: Endpoint) -> HttpResponse:
     return answer(base.Page(items=items, next_cursor=cursor))
 
 
-def _read_conditions(where: list[contract.Condition]) -> list[tuple[str, JSON]]:
-    for index, condition in enumerate(where):
-        try:
-            values.check(condition.equals, f"/where/{index}/equals")
-        except RefusedJSON as refused:
-            raise Invalid("no value can equal this", refused.faults) from refused
-    return [(condition.path, condition.equals.value) for condition in where]
+def _read_conditions(where: list[contract.Condition]) -> list[Condition]:
+    return [_read_condition(f"/where/{index}", each) for index, each in enumerate(where)]
+
+
+def _read_condition(pointer: str, condition: contract.Condition) -> Condition:
+    given = condition.given()
+    path = given.pop("path")
+    match given:
+        case {"equals": operand, **rest} if not rest:
+            operator: Operator = "="
+        case {"operator": "exists", **rest} if not rest:
+            return Condition(path, "exists", None)
+        case {"operator": operator, "value": operand, **rest} if operator != "exists" and not rest:
+            pass
+        case _:
+            fault = Fault(pointer, "needs either equals, or operator and value (exists: no value)")
+            raise Invalid("a condition is incomplete or ambiguous", [fault])
+    try:
+        values.check(operand, f"{pointer}/{'equals' if 'equals' in given else 'value'}")
+    except RefusedJSON as refused:
+        raise Invalid("no value can be compared with this", refused.faults) from refused
+    return Condition(path, operator, operand.value)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 from msgspec import UNSET, UnsetType
 
 from state_admin.domain.access import Role
+from state_admin.domain.search import Operator
 
 from .base import MAX_LIMIT, Answer, Body, Operation, Page, doc
 from .entries import EntryRow, Include
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Match(Answer):
-    """A string of the value that contains words of `text`, or a place that `where` names."""
+    """A place in the value that contains words of `text`, or that a condition names."""
 
     pointer: Pointer
     snippet: Annotated[str, doc("The text around the match, without markup.", "Ship it")]
@@ -35,10 +36,29 @@ class Hit(EntryRow, kw_only=True):
 
 
 class Condition(Body):
-    """A condition on the value: what stands at `path` equals `equals`."""
+    """A condition on the value at `path`: either `equals`, or `operator` and `value`. It is not met if
+    there is nothing at `path`."""
 
-    path: Annotated[Pointer, doc("A place in the value.", "/status", max_length=2048)]
-    equals: Annotated[JsonIn, doc("What must stand there. Numbers are compared by value.", "open")]
+    path: Annotated[Pointer, doc("A place in the value.", "/price", max_length=2048)]
+    operator: (
+        Annotated[
+            Operator,
+            doc(
+                "`>`, `>=`, `<` and `<=` compare numbers with numbers and strings with strings. "
+                "`contains`: a string contains the text, in any case; an array the item; an object the "
+                "name. `exists` takes no `value`.",
+                ">",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    value: Annotated[JsonIn, doc("What is compared with the value at `path`.", 100)] | UnsetType = (
+        UNSET
+    )
+    equals: (
+        Annotated[JsonIn, doc("What must be at `path`. Numbers are compared by value.", "open")]
+        | UnsetType
+    ) = UNSET
 
 
 class Search(Body):
@@ -46,9 +66,11 @@ class Search(Body):
         Annotated[
             str,
             doc(
-                "Words that the strings of the value contain, all of them. `word*` finds words "
-                'that begin with it, `"a phrase"` the words in this order.',
-                "ship*",
+                "Words that the value contains, all of them: in its strings, numbers, booleans and the "
+                "names of its members. A word of at least two characters also finds words that begin "
+                'with it; `"a phrase"` finds exactly these words in this order. Conditions may be '
+                "part of the text: `/price > 100`.",
+                "ship /price > 100",
             ),
         ]
         | UnsetType

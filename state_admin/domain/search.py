@@ -1,7 +1,7 @@
 """Search queries, whether a value matches one, and what an index stores of a value (ADR 6).
 
-A text searches words of string leaves, a condition the value at a JSON Pointer. An index stores a
-value's words and facts (`lexemes`). It may return a value that does not match but never misses one
+A text searches the words of member names, strings, numbers, booleans and null; a condition compares
+the value at a JSON Pointer. An index stores a value's words and facts (`lexemes`). It may return a value that does not match but never misses one
 that does: `find` decides. Not here: where values and indexes are stored.
 """
 
@@ -13,10 +13,13 @@ from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 from state_admin.domain import json_pointers
-from state_admin.domain.values import JSON, dump, pointer_of, same
+from state_admin.domain.values import JSON, dump, load, pointer_of, same
+
+Operator = Literal["=", "!=", ">", ">=", "<", "<=", "contains", "exists"]
+OPERATORS: Final[tuple[str, ...]] = get_args(Operator)
 
 MAX_TEXT: Final = 1_000
 MAX_TERMS: Final = 32
@@ -37,9 +40,18 @@ _ALONE: Final = re.compile(
     "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
 # What separates words in JSON text: any other character, or an escape that ends in a letter.
-_BEFORE_WORD: Final = r"([^a-z0-9]|\\[bfnrt])"
-_BEHIND_WORD: Final = "[^a-z0-9]"
+_BEFORE_WORD: Final = r"(^|[^a-z0-9]|\\[bfnrt])"
+_BEHIND_WORD: Final = "([^a-z0-9]|$)"
 _TERM: Final = re.compile(r'"([^"]*)"?|(\S+)')
+# A condition within a text: a pointer, an operator and a value. A pointer with one of the characters
+# that the operators consist of, a space or a quotation mark is possible in `where` only.
+_CONDITION: Final = re.compile(
+    r"""(?<!\S)(?P<pointer>/[^\s=<>!"]*)
+    (?:\s*(?P<sign>!=|>=|<=|=|>|<)\s*|\s+(?P<word>contains)\s+|\s+(?P<exists>exists)(?!\S))
+    (?(exists)|(?P<value>"(?:[^"\\]|\\.)*"|\S+))""",
+    re.VERBOSE,
+)
+_SCALAR: Final = re.compile(r'-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?|true|false|null|".*"')
 
 
 class Word(NamedTuple):
@@ -51,7 +63,7 @@ class Word(NamedTuple):
 
 
 class Term(NamedTuple):
-    """Words that must follow one another in one string leaf; with `prefix` the last one is a
+    """Words that must follow one another in one name or leaf; with `prefix` the last one is a
     prefix."""
 
     words: tuple[str, ...]
@@ -59,10 +71,16 @@ class Term(NamedTuple):
 
 
 class Condition(NamedTuple):
-    """The value at `pointer` must be equal to `equals` (values.same)."""
+    """How the value at `pointer` compares with `value`. Never met if there is nothing at the pointer.
+
+    `=` and `!=` compare as values.same; the other signs compare numbers with numbers and strings
+    with strings, by code point. `contains`: a string contains a text, without case; an array an item,
+    an object a name. `exists` ignores `value`.
+    """
 
     pointer: str
-    equals: JSON
+    operator: Operator
+    value: JSON
 
 
 @dataclass(frozen=True)
@@ -84,31 +102,47 @@ class BadQuery(ValueError):
     """The query is not valid; `str(e)` says why."""
 
 
-def parse(text: str, where: Sequence[tuple[str, JSON]]) -> Query:
-    """A query from typed text (words, `word*`, "a phrase") and conditions by pointer. Raises
-    BadQuery."""
+def parse(text: str, where: Sequence[Condition] = ()) -> Query:
+    """A query from typed text (words, "a phrase", `/price > 100`) and conditions. A word also finds
+    those that begin with it, if it has two characters or ends in `*`. Raises BadQuery."""
     if len(text) > MAX_TEXT:
         raise BadQuery(f"the text has at most {MAX_TEXT:,} characters")
-    if len(where) > MAX_CONDITIONS:
+    spelled_conditions = [_read_condition(found) for found in _CONDITION.finditer(text)]
+    conditions = [*where, *spelled_conditions]
+    if len(conditions) > MAX_CONDITIONS:
         raise BadQuery(f"at most {MAX_CONDITIONS} conditions")
     terms = []
-    for quoted, plain in _TERM.findall(text):
+    for quoted, plain in _TERM.findall(_CONDITION.sub(" ", text)):
         spelled = quoted or plain
         if found := tuple(word.text for word in words(spelled)):
-            terms.append(Term(found, bool(plain) and plain.endswith("*")))
+            prefix = plain.endswith("*") or (bool(plain) and len(found[-1]) > 1)
+            terms.append(Term(found, prefix))
     if len(terms) > MAX_TERMS:
         raise BadQuery(f"at most {MAX_TERMS} words and phrases")
-    if text.strip() and not terms:
+    if text.strip() and not terms and not spelled_conditions:
         raise BadQuery("the text has no letter or digit to search for")
-    conditions = []
-    for pointer, equals in where:
-        try:
-            conditions.append(Condition(pointer_of(*json_pointers.parts_of(pointer)), equals))
-        except json_pointers.Mismatch as bad:
-            raise BadQuery(str(bad)) from None
     if not terms and not conditions:
         raise BadQuery("a text, a condition or both are required")
-    return Query(tuple(terms), tuple(conditions))
+    return Query(tuple(terms), tuple(map(_normalize, conditions)))
+
+
+def _read_condition(found: re.Match[str]) -> Condition:
+    operator: Any = found["sign"] or found["word"] or found["exists"]
+    value: JSON = found["value"]
+    if isinstance(value, str) and _SCALAR.fullmatch(value):  # otherwise a word, or None
+        try:
+            value = load(value)
+        except ValueError:
+            raise BadQuery(f"{value} is not a JSON string") from None
+    return Condition(found["pointer"], operator, value)
+
+
+def _normalize(condition: Condition) -> Condition:
+    try:
+        pointer = pointer_of(*json_pointers.parts_of(condition.pointer))
+    except json_pointers.Mismatch as bad:
+        raise BadQuery(str(bad)) from None
+    return condition._replace(pointer=pointer)
 
 
 def words(text: str) -> Iterator[Word]:
@@ -135,33 +169,64 @@ def _fold(text: str) -> str:
 def find(value: JSON, query: Query) -> list[Match] | None:
     """Where the value matches the query, conditions first; None if it does not."""
     matches = []
-    for pointer, equals in query.where:
+    for condition in query.where:
         try:
-            found = json_pointers.find(value, json_pointers.parts_of(pointer))
+            found = json_pointers.find(value, json_pointers.parts_of(condition.pointer))
         except json_pointers.Mismatch:
             return None
-        if not same(found, equals):
+        if not _meets(found, condition):
             return None
-        matches.append(Match(pointer, _truncate(found if isinstance(found, str) else dump(found))))
+        matches.append(Match(condition.pointer, _truncate(_spell(found))))
     missing = list(query.terms)
-    for pointer, leaf in _leaves(value):
+    for place in _places(value):
         if not missing:
             break
-        if not isinstance(leaf, str):
-            continue
-        spelled = list(words(leaf))
-        for term in list(missing):
-            at = _place(spelled, term)
-            if at is not None:
-                missing.remove(term)
-                start, end = spelled[at].start, spelled[at + len(term.words) - 1].end
-                matches.append(Match(pointer, _snippet(leaf, start, end)))
+        for text in _texts(place):
+            spelled = list(words(text))
+            for term in list(missing):
+                at = _place(spelled, term)
+                if at is not None:
+                    missing.remove(term)
+                    start, end = spelled[at].start, spelled[at + len(term.words) - 1].end
+                    named = text is place.name
+                    snippet = _label(place) if named else _snippet(text, start, end)
+                    matches.append(Match(place.pointer, snippet))
     if missing:
         return None
     seen: dict[str, Match] = {}
     for match in matches:
         seen.setdefault(match.pointer, match)
     return list(seen.values())[:MAX_MATCHES]
+
+
+def _meets(found: JSON, condition: Condition) -> bool:
+    operator, value = condition.operator, condition.value
+    if operator == "exists":
+        return True
+    if operator in ("=", "!="):
+        return same(found, value) == (operator == "=")
+    if operator == "contains":
+        match found:
+            case str():
+                return isinstance(value, str) and _fold(value) in _fold(found)
+            case list():
+                return any(same(item, value) for item in found)
+            case dict():
+                return value in found if isinstance(value, str) else False
+        return False
+    return _compare(found, operator, value)
+
+
+def _compare(found: Any, operator: str, value: Any) -> bool:
+    """An order of numbers, or of strings."""
+    if isinstance(found, bool) or isinstance(value, bool):
+        return False
+    numbers = isinstance(found, (int, float)) and isinstance(value, (int, float))
+    if not numbers and not (isinstance(found, str) and isinstance(value, str)):
+        return False
+    if operator in (">", ">="):
+        return bool(found > value if operator == ">" else found >= value)
+    return bool(found < value if operator == "<" else found <= value)
 
 
 def _place(spelled: list[Word], term: Term) -> int | None:
@@ -188,10 +253,11 @@ def lexemes(value: JSON, homes: Sequence[str]) -> list[str]:
     """What an index stores of a value: its words, its facts, and `homes`, its workspace and
     namespace."""
     found = set(homes)
-    for pointer, leaf in _leaves(value):
-        found.add(_fact(pointer, leaf))
-        if isinstance(leaf, str):
-            found.update(word.text[:_LONGEST] for word in words(leaf))
+    for place in _places(value):
+        if place.is_leaf():
+            found.add(_fact(place.pointer, place.node))
+        for text in _texts(place):
+            found.update(word.text[:_LONGEST] for word in words(text))
     if sum(len(lexeme.encode()) for lexeme in found) > _MOST_BYTES:
         return sorted({*homes, _EVERY})
     return sorted(found)
@@ -204,8 +270,16 @@ def tsquery(query: Query, home: str) -> str:
         *before, last = term.words
         lexemes += [_quoted(word[:_LONGEST]) for word in before]
         lexemes.append(_quoted(last[:_LONGEST]) + (":*" if term.prefix else ""))
-    for pointer, equals in query.where:
-        lexemes += [_quoted(_fact(pointer + below, leaf)) for below, leaf in _leaves(equals)]
+    for pointer, operator, value in query.where:
+        if operator == "=":
+            leaves = [place for place in _places(value) if place.is_leaf()]
+            lexemes += [_quoted(_fact(pointer + leaf.pointer, leaf.node)) for leaf in leaves]
+            continue
+        for name in json_pointers.parts_of(pointer):
+            if not name.isdecimal():  # otherwise it may be the index of an item
+                lexemes += [_quoted(word.text[:_LONGEST]) for word in words(name)]
+    if not lexemes:
+        return _quoted(home)
     return f"{_quoted(home)} & ({_quoted(_EVERY)} | ({' & '.join(dict.fromkeys(lexemes))}))"
 
 
@@ -246,14 +320,47 @@ def _fact(pointer: str, leaf: JSON) -> str:
     return "=" + urlsafe_b64encode(digest.digest()).decode()
 
 
-def _leaves(value: JSON) -> Iterator[tuple[str, JSON]]:
-    """Pointer and value of every leaf and empty container, in document order."""
-    stack = [("", value)]
+class _Place(NamedTuple):
+    """A node of a value; `name` if it is a member of an object."""
+
+    pointer: str
+    name: str | None
+    node: JSON
+
+    def is_leaf(self) -> bool:
+        """Whether it contains nothing."""
+        return not (isinstance(self.node, (dict, list)) and self.node)
+
+
+def _places(value: JSON) -> Iterator[_Place]:
+    """Every node, in document order."""
+    stack = [_Place("", None, value)]
     while stack:
-        pointer, node = stack.pop()
-        if isinstance(node, dict) and node:
-            stack += [(pointer + pointer_of(name), node[name]) for name in reversed(node)]
-        elif isinstance(node, list) and node:
-            stack += [(f"{pointer}/{i}", node[i]) for i in range(len(node) - 1, -1, -1)]
-        else:
-            yield pointer, node
+        place = stack.pop()
+        yield place
+        pointer, _, node = place
+        if isinstance(node, dict):
+            stack += [
+                _Place(pointer + pointer_of(name), name, node[name]) for name in reversed(node)
+            ]
+        elif isinstance(node, list):
+            stack += [_Place(f"{pointer}/{i}", None, node[i]) for i in range(len(node) - 1, -1, -1)]
+
+
+def _texts(place: _Place) -> Iterator[str]:
+    """The texts that are searched at a place: its name, and its leaf."""
+    if place.name is not None:
+        yield place.name
+    if not isinstance(place.node, (dict, list)):
+        yield _spell(place.node)
+
+
+def _label(place: _Place) -> str:
+    """The snippet of a matching name."""
+    content = "…" if isinstance(place.node, (dict, list)) else _spell(place.node)
+    return _truncate(f"{place.name}: {content}")
+
+
+def _spell(node: JSON) -> str:
+    """A string as it is, another value as its JSON text."""
+    return node if isinstance(node, str) else dump(node)

@@ -22,6 +22,10 @@ from . import hot
 from .entries import Entry, EntryQuerySet
 from .workspaces import Workspace
 
+# What documents contain (domain/search.py, `lexemes`). 2: also names, numbers, booleans and null. An index
+# of another format is built again.
+FORMAT = 2
+
 
 class SearchDocument(models.Model):
     """The words and facts of one entry (domain/search.py), as of `version`.
@@ -58,6 +62,7 @@ class SearchPosition(models.Model):
     at = models.DateTimeField()
     # While the index is built: entries up to this id are indexed. NULL: all.
     filled_to = models.BigIntegerField(null=True)
+    format = models.SmallIntegerField(default=FORMAT, db_default=1)
 
     class Meta:
         db_table = "search_positions"
@@ -74,7 +79,7 @@ class IndexCoverage(NamedTuple):
 
 _REACH = """
 SELECT xid, change_id, filled_to FROM search_positions
-WHERE workspace_id = %(workspace)s AND at > now() - %(retention)s::interval
+WHERE workspace_id = %(workspace)s AND at > now() - %(retention)s::interval AND format = %(format)s
 """
 
 # The position's time is updated once a minute for an idle feed too, so that the index does not
@@ -84,6 +89,7 @@ SELECT EXISTS (
     SELECT 1 FROM workspaces w
     LEFT JOIN search_positions p ON p.workspace_id = w.id
     WHERE p.workspace_id IS NULL OR p.filled_to IS NOT NULL OR p.at < now() - interval '1 minute'
+        OR p.format <> %(format)s
         OR EXISTS (
             SELECT 1 FROM changes c
             WHERE c.workspace_id = w.id AND (c.xid, c.id) > (p.xid::text::xid8, p.change_id)
@@ -100,13 +106,14 @@ STALE: timedelta = settings.CHANGE_RETENTION
 def read_coverage(workspace_id: int) -> IndexCoverage:
     """What the index covers. Call it before reading candidates: documents indexed later then only
     overlap with the entries that are read directly."""
-    row = hot.fetch_one(_REACH, {"workspace": workspace_id, "retention": STALE})
+    parameters = {"workspace": workspace_id, "retention": STALE, "format": FORMAT}
+    row = hot.fetch_one(_REACH, parameters)
     return IndexCoverage._make(row) if row else IndexCoverage(0, 0, 0)
 
 
 def is_behind() -> bool:
     """Whether there are changes in any workspace that are not indexed yet."""
-    row = hot.fetch_one(_BEHIND, {})
+    row = hot.fetch_one(_BEHIND, {"format": FORMAT})
     return row is not None and bool(row[0])
 
 
@@ -190,7 +197,7 @@ INSERT INTO search_documents AS d (entry_id, version, terms)
 SELECT x.id, x.version, array_to_tsvector(x.terms)
 FROM json_to_recordset(%(rows)s::json) AS x(id bigint, version bigint, terms text[])
 ON CONFLICT (entry_id) DO UPDATE SET version = excluded.version, terms = excluded.terms
-WHERE d.version <> excluded.version
+WHERE d.version <> excluded.version OR d.terms <> excluded.terms
 RETURNING 1
 """
 

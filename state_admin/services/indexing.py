@@ -55,7 +55,11 @@ def _advance(actor: Actor) -> tuple[int, int, bool]:
     search_models.lock_documents(actor.workspace_id)
     end = feed_sql.read_end(actor.workspace_id)
     position = SearchPosition.objects.filter(pk=actor.workspace_id).first()
-    if position is None or position.at < end.at - search_models.STALE:
+    if (
+        position is None
+        or position.at < end.at - search_models.STALE
+        or position.format != search_models.FORMAT
+    ):
         # From the end of the feed on, and every entry there is: what changes from here on stands
         # behind the position, whatever its id.
         position, _ = SearchPosition.objects.update_or_create(
@@ -65,6 +69,7 @@ def _advance(actor: Actor) -> tuple[int, int, bool]:
                 "change_id": end.position.id,
                 "at": end.at,
                 "filled_to": 0,
+                "format": search_models.FORMAT,
             },
         )
     if position.filled_to is not None:

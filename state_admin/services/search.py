@@ -9,8 +9,7 @@ from datetime import datetime
 from state_admin.domain import search, values
 from state_admin.domain.access import Actor
 from state_admin.domain.scopes import ScopeKind
-from state_admin.domain.search import BadQuery, Match, Query
-from state_admin.domain.values import JSON
+from state_admin.domain.search import BadQuery, Condition, Match, Query
 from state_admin.models import Entry
 from state_admin.models import search as search_models
 
@@ -50,7 +49,7 @@ def search_entries(
     *,
     actor: Actor,
     text: str = "",
-    where: Sequence[tuple[str, JSON]] = (),
+    where: Sequence[Condition] = (),
     namespace: str = "",
     prefix: str = "",
     scope_kind: ScopeKind | None = None,
@@ -61,7 +60,7 @@ def search_entries(
     after: int | None = None,
 ) -> SearchPage:
     """Up to `limit` live entries that the actor may see, whose value contains every word or phrase
-    of `text` in its strings and satisfies every condition of `where`.
+    of `text` and satisfies every condition of `text` and `where` (domain/search.py).
 
     Results are exact right after a write: the index only provides candidates, each is checked
     against its current value, and entries that are not indexed yet are checked too. `since`

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from state_admin.domain import search, values
-from state_admin.domain.search import BadQuery, build_patterns, find, lexemes, parse, words
+from state_admin.domain.search import (
+    OPERATORS,
+    BadQuery,
+    Condition,
+    build_patterns,
+    find,
+    lexemes,
+    words,
+)
 from tests.domain import strategies
+
+
+def parse(text: str, where: Sequence[tuple[str, object]] = ()) -> search.Query:
+    return search.parse(text, [Condition(pointer, "=", equals) for pointer, equals in where])
 
 
 def found(
@@ -56,18 +69,26 @@ _VALUE = {
         ("PAYMENT ship", ["/goal"]),
         ("tests payment", ["/goal", "/steps/0/title"]),
         ("pay*", ["/goal"]),
-        ("pay", None),
+        ("pay", ["/goal"]),
+        ("p", None),  # one character
+        ("p*", ["/goal"]),
+        ('"pay"', None),
         ('"the payment"', ["/goal"]),
         ('"payment the"', None),
         ('"unfinished quote', None),
         ("eu-west-1", ["/steps/1/title"]),
         ("west-eu", None),
         ("deploy nothing", None),
-        ("goal", None),  # a key, not a value
-        ("true", None),
+        ("titl", ["/steps/0/title"]),  # the name of a member
+        ("object list", ["/empty/list", "/empty/object"]),
+        ("true", ["/steps/0/done"]),
+        ("null", ["/a~1b/~0"]),
+        ("1.0", ["/steps/0/n"]),
+        ("1000000", ["/big"]),
+        ("7", None),
     ],
 )
-def test_find__text__requires_every_term_in_some_leaf(
+def test_find__text__requires_every_term_in_some_name_or_leaf(
     text: str, pointers: list[str] | None
 ) -> None:
     made = found(_VALUE, text)
@@ -94,6 +115,93 @@ def test_find__text__requires_every_term_in_some_leaf(
 )
 def test_find__condition__compares_json_values(pointer: str, equals: object, holds: bool) -> None:
     assert (found(_VALUE, "", (pointer, equals)) is not None) == holds
+
+
+_TRIP = {
+    "price": 850,
+    "rate": 1.5,
+    "on": "2026-03-01",
+    "tags": ["Hotel", 7],
+    "open": True,
+    "to": {},
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("/price = 850", True),
+        ("/price=850.0", True),
+        ("/price != 850", False),
+        ("/price != 851", True),
+        ("/price > 849.5", True),
+        ("/price > 850", False),
+        ("/price >= 850", True),
+        ("/price < 850", False),
+        ("/price<=850", True),
+        ("/price > word", False),
+        ("/price > true", False),
+        ("/open > 0", False),
+        ("/open = true", True),
+        ("/missing != 1", False),
+        ("/on > 2026-02", True),
+        ("/on < 2026-02", False),
+        ('/on >= "2026-03-01"', True),
+        ("/on contains 03-01", True),
+        ("/tags/0 contains HOT", True),
+        ("/tags contains Hotel", True),
+        ("/tags contains hotel", False),
+        ("/tags contains 7", True),
+        ("/tags contains 8", False),
+        ("/price contains 850", False),
+        ("/to contains x", False),
+        ("/to exists", True),
+        ("/too exists", False),
+        ("hotel /price > 100 /rate < 2", True),
+        ("hotel /price > 100 /rate > 2", False),
+        ("museum /price > 100", False),
+    ],
+)
+def test_find__conditions_in_the_text__compare_numbers_and_strings(text: str, holds: bool) -> None:
+    query = search.parse(text)
+    assert (find(_TRIP, query) is not None) == holds
+    if holds:
+        assert is_candidate(lexemes(_TRIP, []), query)
+
+
+def test_find__name__is_shown_with_what_it_names() -> None:
+    assert found(_TRIP, "pric") == [("/price", "price: 850")]
+    assert found(_TRIP, "tags") == [("/tags", "tags: …")]
+    assert found(_TRIP, "850") == [("/price", "850")]
+
+
+@pytest.mark.parametrize(
+    ("text", "pointer", "operator", "value"),
+    [
+        ('/a = "x y"', "/a", "=", "x y"),
+        ("/a/0/b~1c >= -1.5e3", "/a/0/b~1c", ">=", -1500.0),
+        ("/a = null", "/a", "=", None),
+        ("/a = [1", "/a", "=", "[1"),
+        ("/a exists", "/a", "exists", None),
+        ("/a contains b", "/a", "contains", "b"),
+    ],
+)
+def test_parse__condition_in_the_text__is_read(
+    text: str, pointer: str, operator: str, value: object
+) -> None:
+    query = search.parse(text)
+    assert query.terms == ()
+    assert query.where == (Condition(pointer, operator, value),)
+
+
+@pytest.mark.parametrize("text", ["home/user = 5", "/home/user", "a /b", "/a existsnot"])
+def test_parse__other_slashes__are_words(text: str) -> None:
+    assert search.parse(text).where == ()
+
+
+def test_parse__broken_string_in_a_condition__is_refused() -> None:
+    with pytest.raises(BadQuery, match="is not a JSON string"):
+        search.parse(r'/a = "\x"')
 
 
 def test_find__long_text__returns_a_plain_text_excerpt() -> None:
@@ -139,7 +247,7 @@ def parse_tsquery(query: search.Query) -> list[tuple[str, bool]]:
     """The lexemes of a query without its home and the marker of every search."""
     text = search.tsquery(query, "@w1")
     made = [(part.replace("''", "'"), bool(more)) for part, more in _LEXEME.findall(text)]
-    assert made[:2] == [("@w1", False), ("~", False)]
+    assert made[:2] == [("@w1", False), ("~", False)][: len(made)]
     return made[2:]
 
 
@@ -168,6 +276,39 @@ def test_index__any_value_that_matches__is_never_missed(value: object, data: st.
     query = parse("", [(pointer, equals)])
     assert find(value, query) is not None
     assert is_candidate(held, query)
+
+
+@given(strategies.close_values, st.data())
+def test_index__any_condition_that_holds__is_never_missed(
+    value: object, data: st.DataObject
+) -> None:
+    pointer, _ = data.draw(st.sampled_from(_places(value)))
+    operand = data.draw(strategies.close_values)
+    operator = data.draw(st.sampled_from(OPERATORS))
+    query = search.parse("", [Condition(pointer, operator, operand)])
+    if find(value, query) is not None:
+        assert is_candidate(lexemes(value, ["@w1"]), query)
+
+
+@given(strategies.close_values, st.data())
+def test_index__any_name_or_leaf_that_matches__is_never_missed(
+    value: object, data: st.DataObject
+) -> None:
+    texts = [
+        text
+        for pointer, node in _places(value)
+        for text in (pointer.rpartition("/")[2], "" if isinstance(node, str) else values.dump(node))
+    ]
+    spelled = [word.text for text in texts for word in words(text)]
+    if not spelled:
+        return
+    query = parse(f'"{data.draw(st.sampled_from(spelled))}"')
+    if find(value, query) is None:  # an index of an item, or a word of a longer text
+        return
+    assert is_candidate(lexemes(value, ["@w1"]), query)
+    spelling = values.dump(value)
+    if spelling.isascii() and r"\u" not in spelling:
+        assert all(re.search(each, spelling.lower()) for each in build_patterns(query))
 
 
 _ASCII = st.text(st.sampled_from('abAB01 _-/\\"\b\f\n\r\t'))
@@ -199,7 +340,8 @@ def test_spellings__part_of_a_word__do_not_match(text: str) -> None:
 def test_tsquery__terms_and_conditions__are_all_required() -> None:
     query = parse('"a b" c d* "e f"', [("/n", 1), ("/m", {"x": [None, 1.5]})])
     made = [lexeme for lexeme, _ in parse_tsquery(query)]
-    facts = lexemes({"n": 1, "m": {"x": [None, 1.5]}}, [])
+    stored = lexemes({"n": 1, "m": {"x": [None, 1.5]}}, [])
+    facts = [lexeme for lexeme in stored if lexeme.startswith("=")]
     assert made[:6] == ["a", "b", "c", "d", "e", "f"]
     assert sorted(made[6:]) == facts
     assert [lexeme for lexeme, prefix in parse_tsquery(query) if prefix] == ["d"]
@@ -210,7 +352,7 @@ def test_tsquery__quotes_and_backslashes__are_escaped() -> None:
 
 
 def test_spellings__words_of_all_terms__once_each() -> None:
-    before, behind = r"([^a-z0-9]|\\[bfnrt])", "[^a-z0-9]"
+    before, behind = r"(^|[^a-z0-9]|\\[bfnrt])", "([^a-z0-9]|$)"
     expected = [before + word + behind for word in "abcd"] + [before + "e"]
     assert build_patterns(parse('"a b" "c d" e* a', [])) == expected
 
@@ -249,6 +391,7 @@ def test_parse__at_the_limits__is_valid() -> None:
 
 def test_lexemes__facts__are_stable() -> None:
     """Indexes store them, so a changed name of a fact would hide stored entries."""
-    assert lexemes({"a": "x"}, ["@w1"]) == ["=DJUwwY3tFdK3", "@w1", "x"]
-    assert lexemes([True], []) == ["=vv57ppOjcnm1"]
-    assert lexemes([1.5, None, {}], []) == ["=ITjL0a55sE7s", "=JI49mkgIzvFw", "=jRjJHW8LdjGk"]
+    assert lexemes({"a": "x"}, ["@w1"]) == ["=DJUwwY3tFdK3", "@w1", "a", "x"]
+    assert lexemes([True], []) == ["=vv57ppOjcnm1", "true"]
+    facts = ["=ITjL0a55sE7s", "=JI49mkgIzvFw", "=jRjJHW8LdjGk"]
+    assert lexemes([1.5, None, {}], []) == ["1", "5", *facts, "null"]

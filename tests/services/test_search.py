@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 
 from state_admin.domain import values
 from state_admin.domain.scopes import ScopeKind
+from state_admin.domain.search import Condition
 from state_admin.models import Change, SearchDocument, SearchPosition
 from state_admin.services import entries, indexing, namespaces, search
 from state_admin.services.errors import Invalid, NotRegistered
@@ -20,7 +21,8 @@ from tests.services.test_entries import let_expire
 
 def keys(person: Any, text: str = "", *where: tuple[str, object], **options: Any) -> list[str]:
     actor = getattr(person, "actor", person)
-    found = search.search_entries(actor=actor, text=text, where=where, **options)
+    conditions = [Condition(pointer, "=", equals) for pointer, equals in where]
+    found = search.search_entries(actor=actor, text=text, where=conditions, **options)
     return [hit.entry.key for hit in found.hits]
 
 
@@ -52,6 +54,10 @@ def test_search__text_and_conditions__finds_exactly_what_matches(indexed: Person
     assert keys(indexed, "", ("/tags/0", "draft")) == ["k4", "k2", "k1"]
     assert keys(indexed, "", ("/tags", [])) == ["k3"]
     assert keys(indexed, '"report 4"') == ["k4"]
+    assert keys(indexed, "title repo") == ["k4", "k3", "k2", "k1"]
+    assert keys(indexed, "urge /n >= 2") == ["k2"]
+    assert keys(indexed, "/n < 3 /tags contains draft") == ["k2", "k1"]
+    assert keys(indexed, "/n != 2 /tags/0 exists") == ["k4", "k1"]
     assert keys(indexed, "before") == keys(indexed, "", ("/n", -1)) == []
 
 
@@ -214,6 +220,24 @@ def test_index__behind_the_retention_of_changes__is_rebuilt(alice: Person) -> No
     assert position.filled_to is None
 
 
+def test_index__of_an_older_format__is_rebuilt(alice: Person) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "k", {"price": 850})
+    indexing.index_entries()
+    Change.objects.all().delete()  # what is not indexed yet is always read
+    with connection.cursor() as cursor:  # as an older version has written it
+        cursor.execute(
+            "UPDATE search_documents SET terms = ts_delete(terms, '{850,price}'::text[])"
+        )
+    assert keys(alice, "850") == []
+    SearchPosition.objects.update(format=1)
+    assert keys(alice, "850") == ["k"]
+    assert indexing.has_unindexed_changes()
+    assert indexing.index_entries()["indexed"] == 1
+    assert keys(alice, "price 850") == ["k"]
+    assert SearchPosition.objects.get().format == 2
+
+
 def test_index__plan__uses_it_and_the_hot_table_has_none(alice: Person) -> None:
     make_namespace(alice.actor)
     put(alice.actor, "notes", "k", "word")
@@ -251,6 +275,9 @@ def test_api__search__returns_the_places_of_matches(alice: Person, bob: Person) 
     told = bob.api("POST", "/search", {"where": where, "include": "value"}).json()
     assert [item["value"]["n"] for item in told["items"]] == [1]
     assert told["items"][0]["matches"] == [{"pointer": "/n", "snippet": "1"}]
+    where = [{"path": "/n", "operator": ">", "value": 0}, {"path": "/text", "operator": "exists"}]
+    told = bob.api("POST", "/search", {"where": where}).json()
+    assert [item["key"] for item in told["items"]] == ["k2", "k1"]
 
 
 @pytest.mark.parametrize(
@@ -261,6 +288,12 @@ def test_api__search__returns_the_places_of_matches(alice: Person, bob: Person) 
         ({"text": 1}, 422),
         ({"where": {}}, 422),
         ({"where": [{"path": "/a"}]}, 422),
+        ({"where": [{"path": "/a", "operator": ">"}]}, 422),
+        ({"where": [{"path": "/a", "value": 1}]}, 422),
+        ({"where": [{"path": "/a", "operator": "~", "value": 1}]}, 422),
+        ({"where": [{"path": "/a", "operator": "=", "value": 1, "equals": 1}]}, 422),
+        ({"where": [{"path": "/a", "operator": "exists", "value": 1}]}, 422),
+        ({"text": '/a = "\\x"'}, 422),
         ({"where": [{"path": "a", "equals": 1}]}, 422),
         ({"where": [{"path": "/a", "equals": 1, "x": 1}]}, 400),
         (b'{"where": [{"path": "/a", "equals": "\\u0000"}]}', 422),

@@ -231,8 +231,8 @@ export class Commonhold {
     return results;
   }
 
-  /** Words, `word*`, "phrases" over live values; `where`: equality at JSON Pointers. */
-  search({ signal, ...wanted }: Body<"Search", { where?: Record<string, unknown> }> & Sending): Paged<Hit> {
+  /** Current entries whose values contain the words and "phrases" of `text` and meet its conditions, such as `/price > 100`, and those of `where`. */
+  search({ signal, ...wanted }: Body<"Search"> & Sending): Paged<Hit> {
     return new Paged((cursor) =>
       this.send({
         method: "POST",

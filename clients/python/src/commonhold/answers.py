@@ -50,7 +50,7 @@ class History(TypedDict):
 
 
 class Match(TypedDict):
-    """A string of the value that contains words of `text`, or a place that `where` names."""
+    """A place in the value that contains words of `text`, or that a condition names."""
 
     pointer: str
     """JSON Pointer (RFC 6901)."""

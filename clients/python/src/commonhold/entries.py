@@ -237,7 +237,7 @@ def run_batch(
 def search_entries(
     text: str | None = None,
     *,
-    where: Any = None,
+    where: Sequence[Mapping[str, Any]] | None = None,
     namespace: Where | None = None,
     prefix: str | None = None,
     scope_kind: str | None = None,
@@ -245,8 +245,9 @@ def search_entries(
     limit: int | None = None,
     cursor: str | None = None,
 ) -> Call[Page[Hit]]:
-    """Words, `word*`, "phrases" over live values; `where`: equality at JSON Pointers. `matches`
-    of each says where."""
+    """Current entries whose values contain the words and "phrases" of `text` and meet its conditions,
+    such as `/price > 100`, and those of `where`: `{"path": "/price", "operator": ">", "value": 100}`
+    or `{"path": "/status", "equals": "open"}`. `matches` of each says where."""
     body = given(
         text=text,
         where=where,

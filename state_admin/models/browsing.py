@@ -105,7 +105,7 @@ class EntryFilter(NamedTuple):
     unregistered namespaces, or of those of a `plugin`; `stale`: only those written under another
     schema version than the current one, in namespaces whose schema has changed; `unjudged`: those
     of another schema version in all namespaces, because redacted values were not validated; `tags`:
-    only entries with all of them."""
+    only entries with all of them; `deleted`: deleted entries instead of live ones."""
 
     namespace: str = ""
     scope: ScopeKind | None = None
@@ -119,12 +119,13 @@ class EntryFilter(NamedTuple):
     tags: Sequence[str] = ()
     writer: str = ""
     plugin: str = ""
+    deleted: bool = False
     after: tuple[str, str] = ("", "")
 
     @property
     def sparse(self) -> str:
         """The conditions without an index, "" if there are none."""
-        parts = []
+        parts = ["e.deleted"] if self.deleted else []
         if self.stale or self.unjudged:
             parts.append("e.schema_version <> e.present")
         if self.since:
@@ -143,17 +144,19 @@ class EntryFilter(NamedTuple):
 def entry_page(
     actor: Actor, filters: EntryFilter, *, limit: int, window: int = 0
 ) -> list[EntryLine]:
-    """Up to `limit` live entries that match the filters, by namespace and key.
+    """Up to `limit` entries that match the filters, by namespace and key.
 
     If a filter has no index (`filters.sparse`), only the first `window` entries are read, which
     bounds the cost; `window_end` returns the position to continue from.
     """
     sparse = filters.sparse
     live = "" if sparse else f" AND {_LIVE}"
+    if sparse and not filters.deleted:
+        sparse = f"{_LIVE} AND {sparse}"
     statement = _FOUND.format(
         columns=_LINE,
         stretch=_stretch(actor, filters, live),
-        sparse=f"{_LIVE} AND {sparse}" if sparse else "true",
+        sparse=sparse or "true",
     )
     parameters = _parameters(actor, filters, max(window, limit) if sparse else limit)
     rows = hot.fetch_all(statement, {**parameters, "limit": limit})

@@ -103,6 +103,14 @@ def add_usage(actor: Actor, **added: int) -> None:
         additions.append((actor.workspace_id, added))
 
 
+def take(actor: Actor, *, entries: int, size: int) -> None:
+    """Check that a write may add so many entries and bytes, and count them. Raises QuotaExceeded."""
+    if limited(actor):
+        check_room(actor, "entries", entries)
+        check_room(actor, "bytes", max(0, size))
+        add_usage(actor, entries=entries, bytes=max(0, size))
+
+
 @contextmanager
 def discard_additions() -> Iterator[None]:
     """Subtract what the block adds when it ends, because its transaction is rolled back."""

@@ -181,7 +181,7 @@ def _apply_plan(
         if step.action in ("change", "create") and each.then_value is not None
     ]
     if rows:
-        _check_quota(actor, plan, sum(row.size for row in rows))
+        _take_quota(actor, plan, sum(row.size for row in rows))
         written = entries_sql.put_entries(parameters, rows)
         if not written:
             raise Conflict("a namespace changed in the meantime; retry")
@@ -196,10 +196,7 @@ def _apply_plan(
         )
 
 
-def _check_quota(actor: Actor, plan: Sequence[_Planned], size: int) -> None:
-    if quotas.limited(actor):
-        created = sum(step.action == "create" for step, _ in plan)
-        replaced = sum(len((each.value or "").encode()) for step, each in plan)
-        quotas.check_room(actor, "entries", created)
-        quotas.check_room(actor, "bytes", max(0, size - replaced))
-        quotas.add_usage(actor, entries=created, bytes=max(0, size - replaced))
+def _take_quota(actor: Actor, plan: Sequence[_Planned], size: int) -> None:
+    replaced = sum(len((each.value or "").encode()) for _, each in plan)
+    created = sum(step.action == "create" for step, _ in plan)
+    quotas.take(actor, entries=created, size=size - replaced)

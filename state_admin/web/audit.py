@@ -76,6 +76,10 @@ class AuditGroup:
     def first(self) -> AuditRow:
         return self.acts[0].row
 
+    @property
+    def wrote_entries(self) -> bool:
+        return any(act.diff_url for act in self.acts)
+
 
 def read_filters(request: Request) -> AuditFilters:
     texts = {name: paging.text(request, name) for name in _FIELDS}

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
-from typing import Any, Final, cast, get_args
+from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
 from django.http import HttpResponse, HttpResponseBase, QueryDict, StreamingHttpResponse
@@ -23,23 +23,25 @@ from state_admin.domain.access import Actor, Role
 from state_admin.domain.numbers import read_whole
 from state_admin.models import Entry
 from state_admin.models.bulk_sql import Action
+from state_admin.models.reverts_sql import WrittenEntry
 from state_admin.services import bulk
-from state_admin.services.bulk import ChangedEntry, SelectedEntry
-from state_admin.services.errors import BadRequest, Problem
+from state_admin.services.bulk import BulkResult, ChangedEntry, SelectedEntry
+from state_admin.services.errors import BadRequest
 from state_admin.services.namespaces import find_untracked
+from state_admin.services.reverts import newest_audit_row, revert_entries
 
 from .actors import page
 from .confirm import PREVIEW, Confirm, Input, ask
 from .entry_list import EntryListFilters, find_all, read_filters
-from .entry_undo import undelete
 from .htmx import Request, Undo, render, see_other, toast
 from .paging import read_required_number
 
-# Entries: counted for the confirmation, changed per request, listed as skipped, undone by one button.
+# Entries: counted for the confirmation, changed per request, listed as skipped.
 _MOST_COUNTED: Final = 10_000
 _CHUNK: Final = bulk.MOST
-_MOST_LISTED: Final = 100
-_MOST_UNDOABLE: Final = 50
+MOST_LISTED: Final = 100
+# Requests of up to a thousand entries each, which one button can undo.
+MOST_REQUESTS: Final = 100
 _MOST_TTL: Final = 10 * 365 * 86400
 
 _VERBS: Final = {
@@ -48,12 +50,14 @@ _VERBS: Final = {
     "untag": "Untag",
     "expire": "Set the expiry of",
     "export": "Export",
+    "restore": "Restore",
 }
 _PAST: Final = {
     "delete": "Deleted",
     "tag": "Tagged",
     "untag": "Untagged",
     "expire": "Set the expiry of",
+    "restore": "Restored",
 }
 _LINES: Final = {
     "delete": "Their history is kept, and each entry can be restored.",
@@ -61,6 +65,7 @@ _LINES: Final = {
     "untag": "Entries without the tag are skipped.",
     "expire": "Reads then return the default. The history is kept.",
     "export": "One JSON object per line, with value, version and tags.",
+    "restore": "Each gets its last value, tags and pin again, as a new version.",
 }
 # Actions that cannot be undone in an untracked namespace.
 _FINAL: Final = ("delete", "expire")
@@ -92,6 +97,8 @@ class BulkAction:
     done: int = 0
     skipped: Sequence[Sequence[str]] = ()
     more_skipped: int = 0
+    # The requests that changed entries so far, each with the id of its newest audit row.
+    requests: Sequence[Sequence[str | int]] = ()
 
     @property
     def root(self) -> str:
@@ -102,6 +109,7 @@ class BulkAction:
         hidden: list[tuple[str, str | int]] = [("action", self.action), ("back", self.back)]
         if self.all:
             hidden += [("all", "yes"), ("seen_at", self.seen_at.isoformat())]
+            hidden += [("requests", values.dump([list(each) for each in self.requests]))]
         return hidden + [("entry", text) for text in self.texts]
 
 
@@ -119,27 +127,9 @@ def entry_bulk(request: Request) -> HttpResponseBase:
     return _run(request, order)
 
 
-@require_POST
-@page(role=Role.EDITOR)
-def entry_bulk_undo(request: Request) -> HttpResponse:
-    """Undo an action on a few entries. Entries that were written since then are skipped."""
-    back = _return_url(request.POST)
-    action = request.POST.get("action", "delete")
-    written = _read_written(request.POST.get("entries", ""))
-    restored = (
-        _undelete(request.actor, written) if action == "undelete" else _reverse(request, written)
-    )
-    refused = len(written) - restored
-    text = f"Undone for {_count(restored)}"
-    if refused:
-        text += f"; skipped {_count(refused)} that changed since"
-    toast(request, text, kind="failed" if refused else "done")
-    return see_other(request, back, part="entry-browser")
-
-
 def _order(request: Request) -> BulkAction:
     post = request.POST
-    action, back = post.get("action", ""), _return_url(post)
+    action, back = post.get("action", ""), return_url(post)
     if action not in _VERBS:
         raise BadRequest("unknown action")
     if action == "tag" and "," in post.get("tag", ""):
@@ -160,8 +150,9 @@ def _order(request: Request) -> BulkAction:
         reason=post.get("reason", "").strip()[:500],
         total=read_required_number("total", post.get("total", "0")),
         done=read_required_number("done", post.get("done", "0")),
-        skipped=_read_skipped(post.get("skipped", "[]")),
+        skipped=read_skipped(post.get("skipped", "[]")),
         more_skipped=read_required_number("more_skipped", post.get("more_skipped", "0")),
+        requests=read_requests(post.get("requests", "[]")),
     )
 
 
@@ -183,8 +174,8 @@ def _question(actor: Actor, order: BulkAction) -> Confirm:
         lines.append(
             "These are all entries that match the filters now. Entries written from now on are skipped."
         )
-    if order.action != "export" and len(names) <= _MOST_UNDOABLE and not final:
-        lines.append("You can undo this for ten seconds.")
+    if order.action != "export" and not final:
+        lines.append("You can undo this.")
     verb = f"{_VERBS[order.action]} {what}"
     return Confirm(
         title=f"{verb}?",
@@ -219,20 +210,14 @@ def _run(request: Request, order: BulkAction) -> HttpResponse:
                 )
             else:
                 selected.append(SelectedEntry(line.namespace_name, line.key, line.version))
-    expires_at = order.seen_at + timedelta(seconds=order.ttl) if order.ttl else None
-    result = bulk.change_entries(
-        actor=request.actor,
-        action=cast(Action, order.action),
-        seen=[each._replace(expires_at=expires_at) for each in selected],
-        tag=order.tag,
-        reason=order.reason,
-    )
+    result = _change(request.actor, order, selected)
     skipped_entries = [*order.skipped, *late, *(list(each) for each in result.skipped)]
     order = replace(
         order,
+        requests=[*order.requests, *list_own_request(request.actor, result)],
         done=order.done + len(result.done),
-        skipped=skipped_entries[:_MOST_LISTED],
-        more_skipped=order.more_skipped + max(0, len(skipped_entries) - _MOST_LISTED),
+        skipped=skipped_entries[:MOST_LISTED],
+        more_skipped=order.more_skipped + max(0, len(skipped_entries) - MOST_LISTED),
     )
     context = {
         "order": order,
@@ -248,50 +233,48 @@ def _run(request: Request, order: BulkAction) -> HttpResponse:
     text = f"{_PAST[order.action]} {_count(order.done)}"
     if skipped := len(order.skipped) + order.more_skipped:
         text += f"; skipped {skipped:,}"
-    undo = _undo(request.actor, order, result.done) if 0 < order.done == len(result.done) else None
+    undo = _undo(request.actor, order, result.done) if result.done else None
     toast(request, text, undo=undo, kind="failed" if skipped else "done")
     if skipped:
         return render(request, "entries/bulk.html", context, part="entry-bulk")
     return see_other(request, order.back, part="entry-browser")
 
 
-def _undo(actor: Actor, order: BulkAction, done: Sequence[ChangedEntry]) -> Undo | None:
-    if len(done) > _MOST_UNDOABLE:
-        return None
-    if order.action in _FINAL and find_untracked(actor, {each.namespace for each in done}):
-        return None
-    written = [
-        [each.namespace, each.key, each.version, each.expired_at and each.expired_at.isoformat()]
-        for each in done
-    ]
-    action = {"delete": "undelete", "tag": "untag", "untag": "tag", "expire": "expire"}
-    fields = {"action": action[order.action], "tag": order.tag, "back": order.back}
-    return Undo(reverse("web:entry-bulk-undo"), {**fields, "entries": values.dump(written)})
-
-
-def _undelete(actor: Actor, written: Sequence[SelectedEntry]) -> int:
-    restored = 0
-    for each in written:
-        try:
-            undelete(actor, each.namespace, each.key, each.version)
-        except Problem:
-            continue
-        restored += 1
-    return restored
-
-
-def _reverse(request: Request, written: Sequence[SelectedEntry]) -> int:
-    action = request.POST.get("action", "")
-    if action not in get_args(Action) or action == "delete":
-        raise BadRequest("this action cannot be undone")
-    result = bulk.change_entries(
-        actor=request.actor,
-        action=cast(Action, action),
-        seen=written,
-        tag=request.POST.get("tag", ""),
-        reason="undo",
+def _change(actor: Actor, order: BulkAction, selected: Sequence[SelectedEntry]) -> BulkResult:
+    if order.action == "restore":  # of the deletion, which is the newest version
+        deleted = [
+            WrittenEntry(each.namespace, each.key, each.version, each.version) for each in selected
+        ]
+        return revert_entries(actor=actor, written=deleted, reason=order.reason or "restored")
+    expires_at = order.seen_at + timedelta(seconds=order.ttl) if order.ttl else None
+    return bulk.change_entries(
+        actor=actor,
+        action=cast(Action, order.action),
+        seen=[each._replace(expires_at=expires_at) for each in selected],
+        tag=order.tag,
+        reason=order.reason,
     )
-    return len(result.done)
+
+
+def list_own_request(actor: Actor, result: BulkResult) -> list[list[str | int]]:
+    """The current request with the id of its newest audit row, if it changed an entry."""
+    return [[actor.request_id, newest_audit_row(actor)]] if result.done else []
+
+
+def _undo(actor: Actor, order: BulkAction, done: Sequence[ChangedEntry]) -> Undo | None:
+    if len(order.requests) > MOST_REQUESTS:
+        return None
+    if find_untracked(actor, {each.namespace for each in done}):
+        return None
+    reverse_of = {"tag": "untag", "untag": "tag"}
+    fields = {
+        "action": reverse_of.get(order.action, "revert"),
+        "tag": order.tag,
+        "back": order.back,
+        "requests": values.dump([list(each) for each in order.requests]),
+        "confirmed": "yes",
+    }
+    return Undo(reverse("web:request-revert"), fields)
 
 
 def _export(actor: Actor, order: BulkAction) -> HttpResponseBase:
@@ -341,27 +324,26 @@ def _read_selected(text: str) -> SelectedEntry:
     return SelectedEntry(namespace, key, version)
 
 
-def _read_written(text: str) -> list[SelectedEntry]:
-    """The entries of an undo form: namespace, key, version written, and the previous expiry."""
-    written = _list(text, _MOST_UNDOABLE)
-    for each in written:
-        if not isinstance(each, list) or [type(part) for part in each[:3]] != [str, str, int]:
-            raise BadRequest("not a list of entries")
-        if not 0 < each[2] < 10**18:
-            raise BadRequest("not a version of an entry")
-    return [
-        SelectedEntry(each[0], each[1], each[2], _read_time(each[3]) if each[3:] else None)
-        for each in written
-    ]
-
-
-def _read_skipped(text: str) -> list[list[str]]:
-    skipped = _list(text, _MOST_LISTED)
+def read_skipped(text: str) -> list[list[str]]:
+    skipped = _list(text, MOST_LISTED)
     if any(
         not isinstance(each, list) or [type(p) for p in each] != [str, str, str] for each in skipped
     ):
         raise BadRequest("not a list of skipped entries")
     return skipped
+
+
+def read_requests(text: str) -> list[list[Any]]:
+    """Request ids, each with the id of one of its audit rows."""
+    requests = _list(text, MOST_REQUESTS + 1)
+    if any(
+        not isinstance(each, list)
+        or [type(part) for part in each] != [str, int]
+        or not (0 < len(each[0]) <= 64 and "\0" not in each[0] and 0 <= each[1] < 10**18)
+        for each in requests
+    ):
+        raise BadRequest("not a list of requests")
+    return requests
 
 
 def _list(text: str, most: int) -> list[Any]:
@@ -391,12 +373,13 @@ def _ttl(post: QueryDict) -> int:
     return ttl
 
 
-def _return_url(post: QueryDict) -> str:
-    """The URL of the list that the user came from. Any other URL is replaced by the unfiltered
-    list."""
+def return_url(post: QueryDict) -> str:
+    """The URL of the list that the user came from: entries or audit. Any other URL is replaced by the
+    unfiltered list of entries."""
     url = post.get("back", "")
-    home = reverse("web:entry-list")
-    return url if url == home or url.startswith(home + "?") else home
+    homes = [reverse("web:entry-list"), reverse("web:audit-list")]
+    known = any(url == home or url.startswith(home + "?") for home in homes)
+    return url if known else homes[0]
 
 
 def _count(number: int) -> str:
@@ -405,5 +388,4 @@ def _count(number: int) -> str:
 
 urlpatterns = [
     path("entries/bulk", entry_bulk, name="entry-bulk"),
-    path("entries/bulk/undo", entry_bulk_undo, name="entry-bulk-undo"),
 ]

@@ -18,7 +18,7 @@ from state_admin.domain.json_pointers import Mismatch, find, parts_of
 from state_admin.domain.numbers import read_whole
 from state_admin.domain.scopes import scope_kind
 from state_admin.domain.values import JSON
-from state_admin.models import EntryRevision, Namespace
+from state_admin.models import EntryRevision, Namespace, Operation
 from state_admin.services.access import read_namespace_access
 from state_admin.services.blame import blame_entry
 from state_admin.services.entries import check_address
@@ -103,6 +103,7 @@ def entry_detail(request: Request, namespace: str, key: str) -> HttpResponse:
         "can_restore": past
         and entry.exists
         and (can_write or (kind is not None and request.actor.may(Role.ADMIN))),
+        "deleted": recent[0].version if can_write and _is_restorable(now, recent) else 0,
         "record_url": reverse("web:config-detail", args=[kind, key]) if kind and now.exists else "",
         "big": len(entry.value) > BIG,
         **_reach(request.actor, namespace, key),
@@ -126,6 +127,12 @@ def entry_detail(request: Request, namespace: str, key: str) -> HttpResponse:
         refusal = refusal_of(find_definition(request.actor, namespace), entry.value)
         context["faults"] = refusal.data.get("errors", []) if refusal else []
     return render(request, "entries/detail.html", context, part="entry")
+
+
+def _is_restorable(now: EntryView, recent: Sequence[EntryRevision]) -> bool:
+    """Whether the newest version deleted the entry, and the one before is stored."""
+    deleted = len(recent) > 1 and recent[0].operation == Operation.DELETE
+    return deleted and not now.exists and recent[1].version == recent[0].version - 1
 
 
 def _preview(value: JSON, pointer: str) -> str:

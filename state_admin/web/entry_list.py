@@ -42,7 +42,16 @@ _LEAVES = 20
 _WINDOW = 5_000
 _LONG_WINDOW = 100_000
 _SINCE = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}
-_SHOW = ("invalid", "orphans")
+_SHOW = ("invalid", "orphans", "deleted")
+# A bulk action: its name, its label in the list, and its verb.
+_ACTIONS = [
+    ("delete", "delete", "Delete"),
+    ("tag", "tag", "Tag"),
+    ("untag", "untag", "Untag"),
+    ("expire", "set expiry", "Set expiry of"),
+    ("export", "export as JSON lines", "Export"),
+]
+_OF_DELETED = [("restore", "restore", "Restore")]
 
 
 @dataclass(frozen=True)
@@ -76,7 +85,7 @@ class EntryListFilters:
     @property
     def sparse(self) -> bool:
         """Whether no index supports the filters."""
-        return bool(self.since or self.tag or self.actor) or self.show == "invalid"
+        return bool(self.since or self.tag or self.actor) or self.show in ("invalid", "deleted")
 
     @property
     def narrow(self) -> bool:
@@ -167,15 +176,13 @@ def entry_list(request: Request) -> HttpResponse:
             ],
             "kinds": [kind.value for kind in ScopeKind],
             "sinces": [("hour", "last hour"), ("day", "last day"), ("week", "last 7 days")],
-            "shows": [("invalid", "invalid only"), ("orphans", "unregistered only")],
-            "new_url": reverse("web:entry-new"),
-            "actions": [
-                ("delete", "delete", "Delete"),
-                ("tag", "tag", "Tag"),
-                ("untag", "untag", "Untag"),
-                ("expire", "set expiry", "Set expiry of"),
-                ("export", "export as JSON lines", "Export"),
+            "shows": [
+                ("invalid", "invalid only"),
+                ("orphans", "unregistered only"),
+                ("deleted", "deleted"),
             ],
+            "new_url": reverse("web:entry-new"),
+            "actions": _OF_DELETED if filters.show == "deleted" else _ACTIONS,
             "json_url": filters.url("web:entry-list-json"),
             "can_edit": request.actor.may(Role.EDITOR),
             **_empty(filters),
@@ -220,6 +227,7 @@ def _rows(
         since=datetime.now(UTC) - _SINCE[filters.since] if filters.since else None,
         orphans=filters.show == "orphans",
         stale=filters.show == "invalid",
+        deleted=filters.show == "deleted",
         tags=(filters.tag,) if filters.tag else (),
         writer=filters.actor,
         after=filters.position,
@@ -241,7 +249,7 @@ def _searched(
 ) -> tuple[list[EntryListRow], str]:
     """The rows of a page for a text search in values, newest entry first, as far as one search
     reads, and the cursor of the next page. Unregistered namespaces are not searched."""
-    if filters.show == "orphans":
+    if filters.show in ("orphans", "deleted"):
         return [], ""
     rows: list[EntryListRow] = []
     after, limit = read_number("after", filters.after), min(limit, _MOST_FOUND)

@@ -290,7 +290,7 @@ def test_journey__bulk_tag__by_filter_with_preview_and_undo(page: Page, alice: P
     expect(page.locator("[data-toast]")).to_contain_text("Tagged 2 entries")
     expect(page.locator("tbody .tag")).to_have_text(["vip", "vip"])
     page.locator("[data-undo] button").click()
-    expect(page.locator("[data-toast]").last).to_contain_text("Undone for 2 entries")
+    expect(page.locator("[data-toast]").last).to_contain_text("Untagged 2 entries")
     expect(page.locator("tbody .tag")).to_have_count(0)
 
 

@@ -15,6 +15,7 @@ from django.db import transaction
 from state_admin.domain.access import Role
 from state_admin.domain.config import Kind
 from state_admin.models import ApiToken, AuditRow, Change, Membership, ViewPage
+from state_admin.models.reverts_sql import WrittenEntry
 from state_admin.services import (
     batches,
     bulk,
@@ -41,6 +42,7 @@ from state_admin.services import (
     redactions,
     restores,
     retention,
+    reverts,
     runs,
     saved_views,
     snapshots,
@@ -115,6 +117,9 @@ WORKS: dict[str, Work] = {
     "clear matching": lambda a: clearing.clear_matching(actor=a, namespace="notes"),
     "restore to a moment": lambda a: restores.restore_entries(
         actor=a, at=datetime(2020, 1, 1, tzinfo=UTC), namespace="notes"
+    ),
+    "revert": lambda a: reverts.revert_entries(
+        actor=a, written=[WrittenEntry("notes", "k", 1, 1), WrittenEntry("short", "k", 2, 2)]
     ),
     "redact": lambda a: redactions.redact_entry(actor=a, namespace="notes", key="k", reason="x"),
     "erase resource": lambda a: erasures.erase(actor=a, resource_id="ann", reason="x"),
@@ -452,6 +457,7 @@ def test_operations__of_the_services__are_all_listed() -> None:
             recoveries,
             redactions,
             restores,
+            reverts,
             runs,
             saved_views,
             snapshots,
@@ -491,7 +497,7 @@ def test_operations__of_the_services__are_all_listed() -> None:
         "entries.patch_entry", "entries.put_entries", "entries.put_entry",
         "entries.restore_entry", "erasures.erase", "exports.import_snapshot",
         "forks.fork_thread", "redactions.redact_entry",
-        "restores.restore_entries",
+        "restores.restore_entries", "reverts.revert_entries",
         "leases.release_lease",
         "leases.take_lease",
         "members.add_member", "members.change_role", "members.end_member_sessions",

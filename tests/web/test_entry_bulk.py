@@ -11,11 +11,13 @@ import pytest
 from django.test import Client
 
 from state_admin.models.browsing import EntryFilter, entry_page
+from state_admin.services import bulk
 from state_admin.services.namespaces import unregister_namespace
 from state_admin.web import entry_bulk
 from tests.builders import Person, make_namespace, put
 
 URL = "/entries/bulk"
+REVERT = "/requests/revert"
 
 
 @pytest.fixture
@@ -34,6 +36,12 @@ def tags(alice: Person) -> dict[str, list[str]]:
 
 def confirm(client: Client, **data: Any) -> Any:
     return client.post(URL, {"back": "/state?namespace=n", "confirmed": "yes", **data})
+
+
+def hidden(page: str) -> dict[str, str]:
+    """The hidden fields of a page."""
+    fields = re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', page)
+    return {name: html.unescape(value) for name, value in fields}
 
 
 def undo(page: str) -> tuple[str, dict[str, str]]:
@@ -66,11 +74,14 @@ def test_delete__undo__restores_entries_not_written_since(
     assert confirm(admin, action="delete", entry=three)["Location"] == "/state?namespace=n"
     url, fields = undo(admin.get("/state").content.decode())
     put(alice.actor, "n", "a", "written since")
-    admin.post(url, fields)
+    page = admin.post(url, fields).content.decode()
     assert tags(alice) == {"a": [], "b": ["b"], "c/d": ["c/d"]}
-    assert (
-        b"Undone for 2 entries; skipped 1 entry that changed since" in admin.get("/state").content
-    )
+    assert "Reverted 2 entries; skipped 1" in page
+    assert "it was written since then" in page
+
+    url, fields = undo(page)
+    admin.post(url, fields)
+    assert list(tags(alice)) == ["a"]
 
 
 def test_tag__all_matching__has_a_preview_and_is_undone_exactly(
@@ -112,13 +123,34 @@ def test_all__more_than_a_batch__continues_with_progress(
     asked = {"action": "untag", "tag": "c/d", "confirmed": "yes", "back": "/state", "total": "3"}
     page = admin.post(f"{URL}?all=yes", asked).content.decode()
     assert '<progress max="3" value="2"' in page
-    fields = re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', page)
-    again = {name: html.unescape(value) for name, value in fields}
-    page = admin.post(URL, again).content.decode()
+    page = admin.post(URL, hidden(page)).content.decode()
     assert "Untagged 1 entry" in page
     assert "<progress" not in page
     assert page.count("no change needed") == 2
     assert tags(alice)["c/d"] == []
+
+
+def test_all__several_requests__are_undone_in_several_steps(
+    admin: Client, alice: Person, three: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entry_bulk, "_CHUNK", 2)
+    monkeypatch.setattr(bulk, "MOST", 2)
+    asked = {"action": "delete", "confirmed": "yes", "back": "/state", "total": "3"}
+    page = admin.post(f"{URL}?all=yes", asked).content.decode()
+    admin.post(URL, hidden(page))
+    assert tags(alice) == {}
+
+    url, fields = undo(admin.get("/state").content.decode())
+    page = admin.post(url, fields).content.decode()
+    assert '<progress max="3" value="2"' in page
+    assert len(tags(alice)) == 2
+    admin.post(url, hidden(page))
+    assert tags(alice) == {"a": ["a"], "b": ["b"], "c/d": ["c/d"]}
+
+    url, fields = undo(admin.get("/state").content.decode())
+    page = admin.post(url, fields).content.decode()
+    admin.post(url, hidden(page))
+    assert tags(alice) == {}
 
 
 def test_expire__selected__is_set_and_undone(
@@ -181,24 +213,95 @@ def test_action__malformed__is_refused(fields: dict[str, str], admin: Client) ->
 @pytest.mark.parametrize(
     "fields",
     [
-        {"entries": "nonsense"},
-        {"entries": "[1]"},
-        {"entries": '[["n","a"]]'},
-        {"entries": '[["n","a",1,7]]'},
-        {"entries": '[["n","a\\u0000",1]]'},
-        {"entries": "[]", "action": "delete"},
-        {"entries": "[]", "action": "drop"},
+        {"requests": "nonsense"},
+        {"requests": "{}"},
+        {"requests": "[1]"},
+        {"requests": '[["r"]]'},
+        {"requests": '[["r","1"]]'},
+        {"requests": '[["",1]]'},
+        {"requests": '[["r\\u0000",1]]'},
+        {"requests": '[["r",-1]]'},
+        {"requests": f'[["r",{10**18}]]'},
+        {"request": "r", "near": "here"},
+        {"requests": "[]", "action": "drop"},
     ],
 )
-def test_undo__malformed__is_refused(fields: dict[str, str], admin: Client) -> None:
-    assert admin.post("/entries/bulk/undo", fields).status_code == 400
+def test_revert__malformed__is_refused(fields: dict[str, str], admin: Client) -> None:
+    assert admin.post(REVERT, fields).status_code == 400
+
+
+def test_revert__request_of_the_audit__is_confirmed_and_undoable(
+    admin: Client, alice: Person, three: list[str]
+) -> None:
+    operations = [
+        {"op": "put", "namespace": "n", "key": "a", "value": "changed"},
+        {"op": "put", "namespace": "n", "key": "new", "value": 1},
+        {"op": "delete", "namespace": "n", "key": "b"},
+    ]
+    assert alice.api("POST", "/state/batch", {"operations": operations}).status_code == 200
+    page = admin.get("/audit").content.decode()
+    assert page.count("Revert this request") == 1
+    form = page[page.index(REVERT) :]
+
+    question = admin.post(REVERT, hidden(form[: form.index("</form>")])).content.decode()
+    assert "Revert 3 entries?" in question
+    assert "n/new" in question
+    assert admin.post(REVERT, hidden(question))["Location"] == "/audit"
+
+    assert tags(alice) == {"a": ["a"], "b": ["b"], "c/d": ["c/d"]}
+    assert alice.api("GET", "/state/n/a").json()["value"] == {"of": "a"}
+    url, fields = undo(admin.get("/state").content.decode())
+    admin.post(url, fields)
+    assert alice.api("GET", "/state/n/a").json()["value"] == "changed"
+    assert list(tags(alice)) == ["a", "c/d", "new"]
+
+
+def test_restore__deleted_entries__are_listed_and_restored_with_tags(
+    admin: Client, alice: Person, three: list[str]
+) -> None:
+    confirm(admin, action="delete", entry=three[:2])
+    page = admin.get("/state?namespace=n&show=deleted").content.decode()
+    assert re.findall(r'name="entry" value="([^"]+)"', page) == ["2 n/a", "2 n/b"]
+    assert '<option value="restore"' in page
+    assert '<option value="delete"' not in page
+
+    page = admin.get("/state?namespace=n&show=deleted&text=of").content.decode()
+    assert "Values of deleted entries are not searched." in page
+
+    asked = {"action": "restore", "back": "/state?namespace=n&show=deleted"}
+    question = admin.post(f"{URL}?all=yes", asked).content.decode()
+    assert "Restore 2 entries?" in question
+    admin.post(URL, hidden(question))
+    assert tags(alice) == {"a": ["a"], "b": ["b"], "c/d": ["c/d"]}
+
+    url, fields = undo(admin.get("/state").content.decode())
+    admin.post(url, fields)
+    assert list(tags(alice)) == ["c/d"]
+
+
+def test_detail__deleted_entry__offers_to_restore_it(
+    admin: Client, viewer: Client, alice: Person, three: list[str]
+) -> None:
+    confirm(admin, action="delete", entry=three[:1])
+    page = admin.get("/state/n/a").content.decode()
+    form = page[page.index('action="/entry/undo/n/a"') :]
+    assert 'name="deleted"' not in viewer.get("/state/n/a").content.decode()
+
+    admin.post("/entry/undo/n/a", hidden(form[: form.index("</form>")]))
+    assert tags(alice)["a"] == ["a"]
+    assert 'name="deleted"' not in admin.get("/state/n/a").content.decode()
+
+
+def test_revert__request_without_entries__says_so(admin: Client) -> None:
+    admin.post(REVERT, {"request": "unknown", "near": "1"})
+    assert b"The request changed no entry" in admin.get("/state").content
 
 
 def test_bulk__viewer_and_non_member__change_nothing(
     viewer: Client, stranger: Client, alice: Person, three: list[str]
 ) -> None:
     assert confirm(viewer, action="delete", entry=three).status_code == 403
-    assert viewer.post("/entries/bulk/undo", {"entries": "[]"}).status_code == 403
+    assert viewer.post(REVERT, {"requests": "[]"}).status_code == 403
     assert b"the entry no longer exists" in confirm(stranger, action="delete", entry=three).content
     exported = confirm(stranger, action="export", entry=three)
     assert list(exported.streaming_content) == []
@@ -210,7 +313,7 @@ def test_bulk__all_results_of_a_search__are_changed_exactly(
 ) -> None:
     put(alice.actor, "n", "w", {"says": "of course"})
     put(alice.actor, "n", "y", {"says": "often"})
-    back = "/state?text=of*"
+    back = "/state?text=say"
     question = admin.post(f"{URL}?all=yes", {"action": "tag", "back": back}).content.decode()
     assert "Tag 2 entries?" in question
     monkeypatch.setattr(entry_bulk, "_CHUNK", 1)

@@ -63,9 +63,3 @@ def test_namespace__history_beyond_an_integer__is_refused(client: Client, alice:
     response = client.post("/namespaces/notes/edit", fields)
     assert response.status_code == 422
     assert b"less than or equal to" in response.content
-
-
-def test_bulk_undo__version_beyond_a_bigint__is_refused(client: Client) -> None:
-    made = f'[["notes", "k", {HUGE}]]'
-    response = client.post("/entries/bulk/undo", {"action": "undelete", "entries": made})
-    assert response.status_code == 400

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 449faa7554f446543015f4914150df6ca0b52fd4af7716cf10dd29766f0f60d8
+// sha256 of docs/openapi.json: 0fe9635765c6c41c119317ada120b2dad79956f861a35d93dfa0f35f753997a0
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -3710,18 +3710,32 @@ export interface components {
              */
             kind?: "context" | "snapshot";
         };
-        /** @description A condition on the value: what stands at `path` equals `equals`. */
+        /**
+         * @description A condition on the value at `path`: either `equals`, or `operator` and `value`. It is not met if
+         *         there is nothing at `path`.
+         */
         Condition: {
             /**
-             * @description What must stand there. Numbers are compared by value.
+             * @description What must be at `path`. Numbers are compared by value.
              * @example open
              */
-            equals: unknown;
+            equals?: unknown;
+            /**
+             * @description `>`, `>=`, `<` and `<=` compare numbers with numbers and strings with strings. `contains`: a string contains the text, in any case; an array the item; an object the name. `exists` takes no `value`.
+             * @example >
+             * @enum {unknown}
+             */
+            operator?: "!=" | "<" | "<=" | "=" | ">" | ">=" | "contains" | "exists";
             /**
              * @description A place in the value.
-             * @example /status
+             * @example /price
              */
             path: string;
+            /**
+             * @description What is compared with the value at `path`.
+             * @example 100
+             */
+            value?: unknown;
         };
         /** @description The messages to send to a model. */
         Context: {
@@ -5108,7 +5122,7 @@ export interface components {
              */
             thread_id: string;
         };
-        /** @description A string of the value that contains words of `text`, or a place that `where` names. */
+        /** @description A place in the value that contains words of `text`, or that a condition names. */
         Match: {
             /**
              * @description JSON Pointer (RFC 6901).
@@ -6912,8 +6926,8 @@ export interface components {
              */
             scope_kind?: "agent_type" | "custom" | "global" | "parent_thread" | "system" | "thread";
             /**
-             * @description Words that the strings of the value contain, all of them. `word*` finds words that begin with it, `"a phrase"` the words in this order.
-             * @example ship*
+             * @description Words that the value contains, all of them: in its strings, numbers, booleans and the names of its members. A word of at least two characters also finds words that begin with it; `"a phrase"` finds exactly these words in this order. Conditions may be part of the text: `/price > 100`.
+             * @example ship /price > 100
              */
             text?: string;
             /** @description Conditions that the value meets, all of them. */

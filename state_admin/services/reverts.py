@@ -1,0 +1,157 @@
+"""Reverts the writes of one request: each entry gets the value and expiry it had before, as a new
+version, unless it was written since then."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from django.db import transaction
+
+from state_admin.domain import config, values
+from state_admin.domain.access import Actor, Role
+from state_admin.domain.redaction import is_tombstone
+from state_admin.domain.values import Raw
+from state_admin.models import AuditRow, Operation, clearing_sql, entries_sql, hot, reverts_sql
+from state_admin.models.entries_sql import JoinedPut
+from state_admin.models.reverts_sql import RevertibleEntry, WrittenEntry
+
+from . import journal, quotas
+from .actors import require
+from .bulk import MOST, BulkResult, ChangedEntry, SkippedEntry
+from .entries import check_value, new_entry
+from .errors import Conflict, Invalid, Problem
+from .namespaces import Definition, find_definition
+
+# The audit rows of a request are so close together. With more than this between them, which takes
+# many concurrent writers, the rest of the request is not found.
+_SPAN: Final = 50_000
+_WRITES: Final = [f"entry.{operation.value}" for operation in Operation]
+
+
+def newest_audit_row(actor: Actor) -> int:
+    """The id of the newest audit row of the actor's own request; 0 without one."""
+    rows = AuditRow.objects.visible_to(actor).order_by("-pk").values_list("pk", "request_id")
+    return next((pk for pk, request in rows[:_SPAN] if request == actor.request_id), 0)
+
+
+def find_written(actor: Actor, request_id: str, near: int) -> list[WrittenEntry]:
+    """The entries that a request wrote, by (namespace, key). `near`: the id of one of its audit
+    rows."""
+    rows = (
+        AuditRow.objects.visible_to(actor)
+        .filter(pk__gt=near - _SPAN, pk__lte=near + _SPAN, request_id=request_id)
+        .filter(action__in=_WRITES)
+        .values_list("namespace", "key", "version")
+    )
+    found: dict[tuple[str, str], WrittenEntry] = {}
+    for namespace, key, version in rows:
+        each = found.setdefault((namespace, key), WrittenEntry(namespace, key, version, version))
+        found[namespace, key] = each._replace(
+            first=min(each.first, version), last=max(each.last, version)
+        )
+    return [found[address] for address in sorted(found)]
+
+
+def revert_entries(
+    *, actor: Actor, written: Sequence[WrittenEntry], reason: str = ""
+) -> BulkResult:
+    """Give up to MOST entries the value and expiry of the version before `first`, or delete those that
+    had none. In one transaction.
+
+    An entry is skipped and reported if it has another version than `last`, its previous version was
+    removed, redacted or has expired, its schema refuses the value, or nothing differs. Tags and pins
+    stay as they are, because the history has none; a deleted entry gets back what it had. The config registry is never changed. Raises Invalid for more than
+    MOST entries, QuotaExceeded, and Conflict if a namespace changes at the same time.
+    """
+    require(actor, Role.EDITOR)
+    if len(written) > MOST:
+        raise Invalid(f"at most {MOST:,} entries at once, not {len(written):,}")
+    skipped = [_skip(each, "its namespace is reserved") for each in written if _is_config(each)]
+    pending = {(e.namespace, e.key): e for e in written if not _is_config(e)}
+    stamp = journal.parameters(actor, reason or "reverted")
+    planned: list[tuple[RevertibleEntry, JoinedPut | None]] = []
+    definitions: dict[str, Definition] = {}
+    with transaction.atomic():
+        for row in reverts_sql.lock_entries(actor.workspace_id, list(pending.values())):
+            each = pending.pop((row.namespace, row.key))
+            try:
+                planned.append((row, _plan(actor, definitions, each, row, stamp)))
+            except Problem as refused:
+                skipped.append(_skip(each, refused.detail))
+        _apply(actor, planned, stamp)
+        journal.align_feed_clock(actor)
+    why = "it was written since then, or its namespace is not registered"
+    skipped += [_skip(each, why) for each in pending.values()]
+    done = [
+        ChangedEntry(row.namespace, row.key, row.version + 1, row.expires_at) for row, _ in planned
+    ]
+    return BulkResult(sorted(done), sorted(skipped))
+
+
+def _plan(
+    actor: Actor,
+    definitions: dict[str, Definition],
+    each: WrittenEntry,
+    row: RevertibleEntry,
+    stamp: Mapping[str, Any],
+) -> JoinedPut | None:
+    """The write that reverts an entry; None: its deletion. The definition of each namespace is read
+    once, into `definitions`. Raises Conflict and Invalid with the reason why it cannot be reverted."""
+    if row.then_version is None and each.first > 1:
+        raise Conflict("its previous version was removed by history compaction")
+    if row.redacted and row.then_value is not None and is_tombstone(row.then_value):
+        raise Conflict("its previous value was redacted")
+    if row.then_expires_at is not None and row.then_expires_at <= datetime.now(UTC):
+        raise Conflict("its previous value has expired")
+    if row.then_value == row.value and row.then_expires_at == row.expires_at:
+        raise Conflict("its value did not change")
+    if row.then_value is None:
+        return None
+    if row.namespace not in definitions:
+        definitions[row.namespace] = find_definition(actor, row.namespace, fresh=True)
+    definition = definitions[row.namespace]
+    check_value(definition, Raw(row.then_value, values.load(row.then_value)))
+    entry = new_entry(definition, row.key, row.then_value)._replace(ttl=None)
+    return JoinedPut(entry, Operation.RESTORE.value, None, row.then_expires_at, stamp)
+
+
+def _apply(
+    actor: Actor,
+    planned: Sequence[tuple[RevertibleEntry, JoinedPut | None]],
+    stamp: Mapping[str, Any],
+) -> None:
+    puts = [(row, put) for row, put in planned if put is not None]
+    if puts:
+        replaced = sum(len((row.value or "").encode()) for row, _ in puts)
+        quotas.take(
+            actor,
+            entries=sum(row.value is None for row, _ in puts),
+            size=sum(put.entry.size for _, put in puts) - replaced,
+        )
+        stored = hot.fetch_all(*entries_sql.putting_existing([put for _, put in puts]))
+        if len(stored) < len(puts):
+            raise Conflict("a namespace changed in the meantime; retry")
+        marked = [row for row, _ in puts if row.value is None and (row.tags or row.pinned)]
+        if marked:
+            reverts_sql.restore_marks(marked)
+    doomed = [row for row, put in planned if put is None]
+    if doomed:
+        clearing_sql.clear_entries(
+            {
+                **stamp,
+                "operation": Operation.RESTORE.value,
+                "expired": False,
+                "namespaces": [row.namespace_id for row in doomed],
+                "keys": [row.key for row in doomed],
+            }
+        )
+
+
+def _is_config(each: WrittenEntry) -> bool:
+    return config.kind_of(each.namespace) is not None
+
+
+def _skip(each: WrittenEntry, why: str) -> SkippedEntry:
+    return SkippedEntry(each.namespace, each.key, why)

@@ -1,0 +1,186 @@
+"""Revert a request: the entries that it wrote get the values they had before. Also the Undo of bulk
+actions, which reverts several requests.
+
+As in a bulk action, each request changes up to a thousand entries, a page shows the progress, and the
+skipped entries are listed. The result can be undone, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, cast
+
+from django.http import HttpResponse
+from django.urls import path, reverse
+from django.views.decorators.http import require_POST
+
+from state_admin.domain import values
+from state_admin.domain.access import Role
+from state_admin.models.reverts_sql import WrittenEntry
+from state_admin.services import bulk, reverts
+from state_admin.services.bulk import BulkResult, SelectedEntry
+from state_admin.services.errors import BadRequest
+from state_admin.services.reverts import find_written
+from state_admin.templatetags.ui import plural
+
+from .actors import page
+from .confirm import PREVIEW, Confirm, ask
+from .entry_bulk import (
+    MOST_LISTED,
+    MOST_REQUESTS,
+    list_own_request,
+    read_requests,
+    read_skipped,
+    return_url,
+)
+from .htmx import Request, Undo, render, see_other, toast
+from .paging import read_required_number
+
+_Action = Literal["revert", "tag", "untag"]
+_PAST: Final = {"revert": "Reverted", "tag": "Tagged", "untag": "Untagged"}
+
+
+@dataclass(frozen=True)
+class Revert:
+    """A revert of `requests`, from the entry with the number `after` on. `action`: `tag` and `untag`
+    reverse the change of a tag, which the history does not contain."""
+
+    action: _Action
+    tag: str
+    back: str
+    requests: Sequence[Sequence[Any]]
+    reason: str = ""
+    done: int = 0
+    skipped: Sequence[Sequence[str]] = ()
+    more_skipped: int = 0
+    # The requests that this revert has made so far.
+    made: Sequence[Sequence[Any]] = ()
+    total: int = 0
+    ttl: int = 0
+
+    @property
+    def root(self) -> str:
+        return reverse("web:request-revert")
+
+    def fields(self) -> list[tuple[str, str | int]]:
+        return [
+            ("action", self.action),
+            ("back", self.back),
+            ("requests", values.dump([list(each) for each in self.requests])),
+            ("made", values.dump([list(each) for each in self.made])),
+        ]
+
+
+@require_POST
+@page(role=Role.EDITOR)
+def request_revert(request: Request) -> HttpResponse:
+    order = _order(request)
+    written = [
+        each
+        for request_id, near in order.requests
+        for each in find_written(request.actor, request_id, near)
+    ]
+    if not written:
+        toast(request, "The request changed no entry, or its audit records are gone", kind="note")
+        return see_other(request, order.back)
+    if "confirmed" not in request.POST:
+        return ask(request, _question(order, written))
+    return _run(request, replace(order, total=len(written)), written)
+
+
+def _order(request: Request) -> Revert:
+    post = request.POST
+    action = post.get("action", "revert")
+    if action not in ("revert", "tag", "untag"):
+        raise BadRequest("unknown action")
+    requests = read_requests(post.get("requests", "[]"))
+    if "request" in post:
+        near = read_required_number("near", post.get("near", "0"))
+        requests = read_requests(values.dump([[post["request"], near]]))
+    return Revert(
+        action=cast(_Action, action),
+        tag=post.get("tag", ""),
+        back=return_url(post),
+        requests=requests[:MOST_REQUESTS],
+        reason=post.get("reason", "").strip()[:500],
+        done=read_required_number("done", post.get("done", "0")),
+        skipped=read_skipped(post.get("skipped", "[]")),
+        more_skipped=read_required_number("more_skipped", post.get("more_skipped", "0")),
+        made=read_requests(post.get("made", "[]")),
+    )
+
+
+def _question(order: Revert, written: Sequence[WrittenEntry]) -> Confirm:
+    names = [f"{each.namespace}/{each.key}" for each in written]
+    verb = f"Revert {plural(len(names), 'entry,entries')}"
+    return Confirm(
+        title=f"{verb}?",
+        verb=verb,
+        url=order.root,
+        back=order.back,
+        lines=[
+            "Each gets the value and expiry it had before this request, as a new version. Entries that"
+            " were created are deleted.",
+            "Entries that were written since then are skipped. You can undo this.",
+        ],
+        preview=names[:PREVIEW],
+        more=max(0, len(names) - PREVIEW),
+        fields=[("confirmed", "yes"), ("total", len(names)), *order.fields()],
+    )
+
+
+def _run(request: Request, order: Revert, written: Sequence[WrittenEntry]) -> HttpResponse:
+    start = read_required_number("after", request.POST.get("after", "0"))
+    result = _change(request, order, written[start : start + bulk.MOST])
+    skipped = [*order.skipped, *(list(each) for each in result.skipped)]
+    order = replace(
+        order,
+        done=order.done + len(result.done),
+        made=[*order.made, *list_own_request(request.actor, result)],
+        skipped=skipped[:MOST_LISTED],
+        more_skipped=order.more_skipped + max(0, len(skipped) - MOST_LISTED),
+    )
+    context = {
+        "order": order,
+        "past": _PAST[order.action],
+        "skipped_json": values.dump(list(order.skipped)),
+    }
+    end = start + bulk.MOST
+    if end < len(written):
+        context |= {"after": end, "examined": end}
+        return render(request, "entries/bulk.html", context, part="entry-bulk")
+    text = f"{_PAST[order.action]} {plural(order.done, 'entry,entries')}"
+    if count := len(order.skipped) + order.more_skipped:
+        text += f"; skipped {count:,}"
+    toast(request, text, undo=_undo(order), kind="failed" if count else "done")
+    if count:
+        return render(request, "entries/bulk.html", context, part="entry-bulk")
+    return see_other(request, order.back, part="entry-browser")
+
+
+def _change(request: Request, order: Revert, written: Sequence[WrittenEntry]) -> BulkResult:
+    reason = order.reason or f"undo of request {order.requests[0][0]}"
+    if order.action == "revert":
+        return reverts.revert_entries(actor=request.actor, written=written, reason=reason)
+    seen = [SelectedEntry(each.namespace, each.key, each.last) for each in written]
+    return bulk.change_entries(
+        actor=request.actor, action=order.action, seen=seen, tag=order.tag, reason=reason
+    )
+
+
+def _undo(order: Revert) -> Undo | None:
+    if not order.made:
+        return None
+    again = {"revert": "revert", "tag": "untag", "untag": "tag"}
+    fields = {
+        "action": again[order.action],
+        "tag": order.tag,
+        "back": order.back,
+        "requests": values.dump([list(each) for each in order.made]),
+        "confirmed": "yes",
+    }
+    return Undo(order.root, fields)
+
+
+urlpatterns = [path("requests/revert", request_revert, name="request-revert")]

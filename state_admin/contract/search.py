@@ -36,8 +36,8 @@ class Hit(EntryRow, kw_only=True):
 
 
 class Condition(Body):
-    """A condition on the value at `path`: either `equals`, or `operator` and `value`. It is not met if
-    there is nothing at `path`."""
+    """A condition on the value at `path`: either `equals`, or `operator` and `value`. No condition is met if
+    `path` does not exist in the value."""
 
     path: Annotated[Pointer, doc("A place in the value.", "/price", max_length=2048)]
     operator: (

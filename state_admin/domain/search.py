@@ -104,7 +104,7 @@ class BadQuery(ValueError):
 
 def parse(text: str, where: Sequence[Condition] = ()) -> Query:
     """A query from typed text (words, "a phrase", `/price > 100`) and conditions. A word also finds
-    those that begin with it, if it has two characters or ends in `*`. Raises BadQuery."""
+    those that begin with it, unless it is a single character without `*`. Raises BadQuery."""
     if len(text) > MAX_TEXT:
         raise BadQuery(f"the text has at most {MAX_TEXT:,} characters")
     spelled_conditions = [_read_condition(found) for found in _CONDITION.finditer(text)]
@@ -115,7 +115,7 @@ def parse(text: str, where: Sequence[Condition] = ()) -> Query:
     for quoted, plain in _TERM.findall(_CONDITION.sub(" ", text)):
         spelled = quoted or plain
         if found := tuple(word.text for word in words(spelled)):
-            prefix = plain.endswith("*") or (bool(plain) and len(found[-1]) > 1)
+            prefix = plain.endswith("*") or (bool(plain) and (len(found) > 1 or len(found[0]) > 1))
             terms.append(Term(found, prefix))
     if len(terms) > MAX_TERMS:
         raise BadQuery(f"at most {MAX_TERMS} words and phrases")

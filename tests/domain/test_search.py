@@ -81,6 +81,7 @@ _VALUE = {
         ("deploy nothing", None),
         ("titl", ["/steps/0/title"]),  # the name of a member
         ("object list", ["/empty/list", "/empty/object"]),
+        ("eu-w", ["/steps/1/title"]),
         ("true", ["/steps/0/done"]),
         ("null", ["/a~1b/~0"]),
         ("1.0", ["/steps/0/n"]),

@@ -267,7 +267,7 @@ def found(client: Client, query: str) -> list[str]:
 @pytest.mark.parametrize(
     ("query", "keys"),
     [
-        ("text=whale", ["books/b", "books/thread::a"]),
+        ('text="whale"', ["books/b", "books/thread::a"]),
         ("text=whale*", ["films/thread::c", "books/b", "books/thread::a"]),
         ("text=whale*&namespace=books", ["books/b", "books/thread::a"]),
         ("text=whale*&scope=thread", ["films/thread::c", "books/thread::a"]),

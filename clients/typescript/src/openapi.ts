@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 0fe9635765c6c41c119317ada120b2dad79956f861a35d93dfa0f35f753997a0
+// sha256 of docs/openapi.json: 8c8f59ed892dc7fc7895da1c40b00b7038e562f0732959af73717fe679100fcd
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -3711,8 +3711,8 @@ export interface components {
             kind?: "context" | "snapshot";
         };
         /**
-         * @description A condition on the value at `path`: either `equals`, or `operator` and `value`. It is not met if
-         *         there is nothing at `path`.
+         * @description A condition on the value at `path`: either `equals`, or `operator` and `value`. No condition is met if
+         *         `path` does not exist in the value.
          */
         Condition: {
             /**

@@ -14,7 +14,7 @@ from state_admin.domain.access import Actor, Role
 from state_admin.domain.redaction import is_tombstone
 from state_admin.domain.values import Raw
 from state_admin.models import AuditRow, Operation, clearing_sql, entries_sql, hot, reverts_sql
-from state_admin.models.entries_sql import JoinedPut
+from state_admin.models.entries_sql import JoinedEntry, JoinedPut
 from state_admin.models.reverts_sql import RevertibleEntry, WrittenEntry
 
 from . import journal, quotas
@@ -71,13 +71,13 @@ def revert_entries(
     skipped = [_skip(each, "its namespace is reserved") for each in written if _is_config(each)]
     pending = {(e.namespace, e.key): e for e in written if not _is_config(e)}
     stamp = journal.parameters(actor, reason or "reverted")
-    planned: list[tuple[RevertibleEntry, JoinedPut | None]] = []
+    planned: list[tuple[RevertibleEntry, JoinedEntry | None]] = []
     definitions: dict[str, Definition] = {}
     with transaction.atomic():
         for row in reverts_sql.lock_entries(actor.workspace_id, list(pending.values())):
             each = pending.pop((row.namespace, row.key))
             try:
-                planned.append((row, _plan(actor, definitions, each, row, stamp)))
+                planned.append((row, _plan(actor, definitions, each, row)))
             except Problem as refused:
                 skipped.append(_skip(each, refused.detail))
         _apply(actor, planned, stamp)
@@ -95,8 +95,7 @@ def _plan(
     definitions: dict[str, Definition],
     each: WrittenEntry,
     row: RevertibleEntry,
-    stamp: Mapping[str, Any],
-) -> JoinedPut | None:
+) -> JoinedEntry | None:
     """The write that reverts an entry; None: its deletion. The definition of each namespace is read
     once, into `definitions`. Raises Conflict and Invalid with the reason why it cannot be reverted."""
     if row.then_version is None and each.first > 1:
@@ -114,12 +113,12 @@ def _plan(
     definition = definitions[row.namespace]
     check_value(definition, Raw(row.then_value, values.load(row.then_value)))
     entry = new_entry(definition, row.key, row.then_value)._replace(ttl=None)
-    return JoinedPut(entry, Operation.RESTORE.value, None, row.then_expires_at, stamp)
+    return JoinedEntry(entry, expires_at=row.then_expires_at)
 
 
 def _apply(
     actor: Actor,
-    planned: Sequence[tuple[RevertibleEntry, JoinedPut | None]],
+    planned: Sequence[tuple[RevertibleEntry, JoinedEntry | None]],
     stamp: Mapping[str, Any],
 ) -> None:
     puts = [(row, put) for row, put in planned if put is not None]
@@ -130,8 +129,8 @@ def _apply(
             entries=sum(row.value is None for row, _ in puts),
             size=sum(put.entry.size for _, put in puts) - replaced,
         )
-        stored = hot.fetch_all(*entries_sql.putting_existing([put for _, put in puts]))
-        if len(stored) < len(puts):
+        call = JoinedPut([put for _, put in puts], Operation.RESTORE.value, stamp)
+        if not hot.fetch_all(*entries_sql.putting_existing([call])):
             raise Conflict("a namespace changed in the meantime; retry")
         marked = [row for row, _ in puts if row.value is None and (row.tags or row.pinned)]
         if marked:

@@ -19,7 +19,7 @@ from project.postgres.server import PORT
 from state_admin.models import changes_sql
 from tests.project.conftest import end_postgresql, temporary_folder
 from tests.project.running import Running, is_alive, wait_for
-from tests.project.sites import Site, address, connect, run
+from tests.project.sites import SETTINGS, Site, address, connect, run
 from tests.receiving import Receiver, receiving
 
 KEPT = [f"kept-{n}" for n in range(6)]
@@ -78,6 +78,7 @@ def past() -> Iterator[Past]:
     with temporary_folder() as folder, receiving() as receiver:
         with history(folder, receiver) as (site, middle, end):
             commit_step(site)
+            verify(folder / "first", "--write", folder / "digests")
             run("pg_dump", *address(site.cluster), "-Fc", "-f", folder / "dump", "commonhold")
             run("pg_basebackup", *address(site.cluster), "-D", folder / "standby", "-c", "fast")
             with site.connect() as database:
@@ -101,6 +102,12 @@ def commit_step(site: Site) -> None:
     ):
         status, problem = site.call(method, path, body)
         assert status in (200, 201), problem
+
+
+def verify(folder: Path, *arguments: str | Path) -> None:
+    """Run `manage.py verify_state` on the site in `folder`."""
+    command = Running(folder, "manage.py", "verify_state", *map(str, arguments), **SETTINGS)
+    assert command.wait() == 0, command.output()
 
 
 def restore_dump(past: Past, folder: Path) -> None:
@@ -175,6 +182,7 @@ def test_feed__database_that_lost_its_newest_changes__skips_and_repeats_nothing(
         assert site.follow(past.middle)[0] == KEPT[3:]
         assert site.follow(past.end)[0] == []
         check_lost(site, past.lost)
+        verify(folder, "--check", past.folder / "digests")
 
         written = [f"{folder.name}-{n}" for n in range(len(LOST) + 3)]  # their numbers come again
         site.write(*written)

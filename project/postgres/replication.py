@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import psycopg
 import structlog
 from psycopg.errors import Diagnostic
+from psycopg.pq import TransactionStatus
 
 from project.env import read_environment
 from project.failures import describe_error
@@ -64,7 +65,8 @@ class Connection(psycopg.Connection[Any]):
             while True:
                 ready = yield wanted
                 if not ready and time.monotonic() > until:
-                    end_wait(self.info)
+                    if self.pgconn.transaction_status == TransactionStatus.ACTIVE:
+                        end_wait(self.info)  # not while it waits for notifications
                     until = time.monotonic() + PATIENCE
                 wanted = gen.send(ready)
         except StopIteration as ended:

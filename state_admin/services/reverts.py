@@ -31,27 +31,30 @@ _WRITES: Final = [f"entry.{operation.value}" for operation in Operation]
 
 
 def newest_audit_row(actor: Actor) -> int:
-    """The id of the newest audit row of the actor's own request; 0 without one."""
-    rows = AuditRow.objects.visible_to(actor).order_by("-pk").values_list("pk", "request_id")
-    return next((pk for pk, request in rows[:_SPAN] if request == actor.request_id), 0)
+    """The id of the newest audit row of the actor's current request; 0 without one."""
+    newest = AuditRow.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+    rows = AuditRow.objects.visible_to(actor).filter(pk__gt=newest - _SPAN)
+    own = rows.filter(request_id=actor.request_id).order_by("-pk")
+    return own.values_list("pk", flat=True).first() or 0
 
 
 def find_written(actor: Actor, request_id: str, near: int) -> list[WrittenEntry]:
-    """The entries that a request wrote, by (namespace, key). `near`: the id of one of its audit
-    rows."""
+    """The entries that a request wrote, by (namespace, key), each with the versions since the last
+    write of another request. `near`: the id of one of its audit rows."""
     rows = (
         AuditRow.objects.visible_to(actor)
         .filter(pk__gt=near - _SPAN, pk__lte=near + _SPAN, request_id=request_id)
         .filter(action__in=_WRITES)
+        .order_by("namespace", "key", "version")
         .values_list("namespace", "key", "version")
     )
     found: dict[tuple[str, str], WrittenEntry] = {}
     for namespace, key, version in rows:
-        each = found.setdefault((namespace, key), WrittenEntry(namespace, key, version, version))
-        found[namespace, key] = each._replace(
-            first=min(each.first, version), last=max(each.last, version)
-        )
-    return [found[address] for address in sorted(found)]
+        before = found.get((namespace, key))
+        # A client may use a request id again, with writes of others in between.
+        first = before.first if before and before.last == version - 1 else version
+        found[namespace, key] = WrittenEntry(namespace, key, first, version)
+    return list(found.values())
 
 
 def revert_entries(

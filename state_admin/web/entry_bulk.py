@@ -267,11 +267,12 @@ def _undo(actor: Actor, order: BulkAction, done: Sequence[ChangedEntry]) -> Undo
     if find_untracked(actor, {each.namespace for each in done}):
         return None
     reverse_of = {"tag": "untag", "untag": "tag"}
-    fields = {
+    fields: dict[str, str | int] = {
         "action": reverse_of.get(order.action, "revert"),
         "tag": order.tag,
         "back": order.back,
         "requests": values.dump([list(each) for each in order.requests]),
+        "total": order.done,
         "confirmed": "yes",
     }
     return Undo(reverse("web:request-revert"), fields)

@@ -43,8 +43,8 @@ _PAST: Final = {"revert": "Reverted", "tag": "Tagged", "untag": "Untagged"}
 
 @dataclass(frozen=True)
 class Revert:
-    """A revert of `requests`, from the entry with the number `after` on. `action`: `tag` and `untag`
-    reverse the change of a tag, which the history does not contain."""
+    """A revert of `requests`, one after the other. `action`: `tag` and `untag` reverse the change of a
+    tag, which the history does not contain. `made`: the requests that this revert has made so far."""
 
     action: _Action
     tag: str
@@ -54,9 +54,9 @@ class Revert:
     done: int = 0
     skipped: Sequence[Sequence[str]] = ()
     more_skipped: int = 0
-    # The requests that this revert has made so far.
     made: Sequence[Sequence[Any]] = ()
     total: int = 0
+    examined: int = 0
     ttl: int = 0
 
     @property
@@ -69,6 +69,7 @@ class Revert:
             ("back", self.back),
             ("requests", values.dump([list(each) for each in self.requests])),
             ("made", values.dump([list(each) for each in self.made])),
+            ("examined", self.examined),
         ]
 
 
@@ -76,17 +77,13 @@ class Revert:
 @page(role=Role.EDITOR)
 def request_revert(request: Request) -> HttpResponse:
     order = _order(request)
-    written = [
-        each
-        for request_id, near in order.requests
-        for each in find_written(request.actor, request_id, near)
-    ]
+    written = find_written(request.actor, *order.requests[0]) if order.requests else []
+    if "confirmed" in request.POST and order.requests:
+        return _run(request, order, written)
     if not written:
         toast(request, "The request changed no entry, or its audit records are gone", kind="note")
         return see_other(request, order.back)
-    if "confirmed" not in request.POST:
-        return ask(request, _question(order, written))
-    return _run(request, replace(order, total=len(written)), written)
+    return ask(request, _question(order, written))
 
 
 def _order(request: Request) -> Revert:
@@ -108,6 +105,8 @@ def _order(request: Request) -> Revert:
         skipped=read_skipped(post.get("skipped", "[]")),
         more_skipped=read_required_number("more_skipped", post.get("more_skipped", "0")),
         made=read_requests(post.get("made", "[]")),
+        total=read_required_number("total", post.get("total", "0")),
+        examined=read_required_number("examined", post.get("examined", "0")),
     )
 
 
@@ -131,24 +130,31 @@ def _question(order: Revert, written: Sequence[WrittenEntry]) -> Confirm:
 
 
 def _run(request: Request, order: Revert, written: Sequence[WrittenEntry]) -> HttpResponse:
+    """Revert the next thousand entries of the first request. Show the progress or, at the end, the
+    skipped entries."""
     start = read_required_number("after", request.POST.get("after", "0"))
-    result = _change(request, order, written[start : start + bulk.MOST])
+    part = written[start : start + bulk.MOST]
+    result = _change(request, order, part)
+    end, rest = start + len(part), order.requests
+    if end >= len(written):
+        end, rest = 0, rest[1:]
     skipped = [*order.skipped, *(list(each) for each in result.skipped)]
     order = replace(
         order,
+        requests=rest,
         done=order.done + len(result.done),
         made=[*order.made, *list_own_request(request.actor, result)],
         skipped=skipped[:MOST_LISTED],
         more_skipped=order.more_skipped + max(0, len(skipped) - MOST_LISTED),
+        examined=order.examined + len(part),
     )
     context = {
         "order": order,
         "past": _PAST[order.action],
         "skipped_json": values.dump(list(order.skipped)),
     }
-    end = start + bulk.MOST
-    if end < len(written):
-        context |= {"after": end, "examined": end}
+    if rest:
+        context |= {"after": str(end), "examined": order.examined}
         return render(request, "entries/bulk.html", context, part="entry-bulk")
     text = f"{_PAST[order.action]} {plural(order.done, 'entry,entries')}"
     if count := len(order.skipped) + order.more_skipped:
@@ -173,11 +179,12 @@ def _undo(order: Revert) -> Undo | None:
     if not order.made:
         return None
     again = {"revert": "revert", "tag": "untag", "untag": "tag"}
-    fields = {
+    fields: dict[str, str | int] = {
         "action": again[order.action],
         "tag": order.tag,
         "back": order.back,
         "requests": values.dump([list(each) for each in order.made]),
+        "total": order.done,
         "confirmed": "yes",
     }
     return Undo(order.root, fields)

@@ -113,6 +113,17 @@ def test_revert__not_possible__says_why(alice: Person) -> None:
     }
 
 
+def test_find__request_id_used_again__stops_at_writes_of_others(alice: Person) -> None:
+    make_namespace(alice.actor)
+    for name in ("r", "r", "other", "r", "r"):
+        put(request(alice, name), "notes", "k", name)
+    near = AuditRow.objects.latest("pk").pk
+
+    assert reverts.find_written(alice.actor, "r", near) == [WrittenEntry("notes", "k", 4, 5)]
+    revert(alice, "r")
+    assert state(alice)["k"][0] == '"other"'
+
+
 def test_find__others_requests_and_workspaces__are_not_found(
     changed: Person, mallory: Person
 ) -> None:

@@ -17,15 +17,14 @@ import psycopg
 from django.db import DataError, connection
 from django.db.migrations.recorder import MigrationRecorder
 
+from state_admin.domain.workspace_files import Value
+
 from . import hot
 from .access import Membership
 from .config import ConfigSecret
 from .entries import Entry
 from .workspace_tables import STAGING, TABLES, Column, Table
 from .workspaces import Workspace
-
-# A column in text format, or NULL.
-Value = str | None
 
 _LINE: Final = re.compile(r"COPY \w+, line (\d+)(?:, column (\w+))?")
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import BinaryIO, Final
 
-from django.db import DatabaseError, IntegrityError, transaction
+from django.db import Error, IntegrityError, transaction
 from django.db.models.functions import Now
 
 from state_admin.domain import scopes
@@ -133,7 +133,7 @@ def _staging(columns: Mapping[str, tuple[str, ...]]) -> Iterator[None]:
         yield
     finally:
         # They are dropped with the connection, too.
-        with contextlib.suppress(DatabaseError), transaction.atomic():
+        with contextlib.suppress(Error), transaction.atomic():
             workspace_copies_sql.drop_staging()
 
 

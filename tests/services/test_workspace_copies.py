@@ -106,6 +106,21 @@ def test_columns__of_this_server_only__have_a_rule() -> None:
 HARMLESS = {"fencing_token", "seen"}
 
 
+def test_columns__unique_on_the_server__have_a_rule() -> None:
+    """A copy beside its source would violate the constraint. Others contain a number of the copy."""
+    for table in TABLES:
+        unique = [[each.column] for each in table.fields.values() if each.unique]
+        for constraint in table.model._meta.constraints:
+            if isinstance(constraint, models.UniqueConstraint):
+                fields = [table.model._meta.get_field(name) for name in constraint.fields]
+                unique.append([str(field.column) for field in fields])
+        for columns in unique:
+            rules = [table.rule(column) for column in columns]
+            assert any(rule.refers or rule.imported for rule in rules) or columns == ["slug"], (
+                f"{table.name}: {columns}"
+            )
+
+
 def test_source__every_table__has_rows(source: Person) -> None:
     empty = [name for name, rows in rows_of(export(SLUG, secrets=True)).items() if not rows]
     assert empty == []

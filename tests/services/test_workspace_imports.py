@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.operations import (
     AddConstraint,
@@ -191,6 +191,33 @@ def test_import__fails_after_the_rows__leaves_nothing(
         copy(file)
     assert counts() == before
     assert temporary_tables() == []
+
+
+def test_import__connection_lost_before_the_commit__leaves_nothing(
+    acme: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = export("acme")
+    before = counts()
+
+    def lose(*_: object) -> None:
+        pid = connection.connection.info.backend_pid
+        race([lambda: terminate(pid)])
+
+    monkeypatch.setattr(workspace_copies_sql, "check_constraints", lose)
+    try:
+        with pytest.raises(OperationalError):
+            copy(file)
+    finally:
+        connection.close()
+    assert counts() == before
+    monkeypatch.undo()
+    copy(file)
+    assert digests("copy") == digests("acme")
+
+
+def terminate(pid: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_terminate_backend(%s, 10000)", [pid])
 
 
 def test_export__unknown_workspace__is_not_found(db: None) -> None:

@@ -199,7 +199,7 @@ def _params() -> dict[str, Any]:
 
 
 def _connect(**params: Any) -> psycopg.Connection[Any]:
-    def connect(params: dict[str, Any]) -> psycopg.Connection[Any]:
+    def connect(params: dict[str, Any]) -> replication.Connection:
         return replication.Connection.connect(**params)
 
     embedded = connections["default"].settings_dict.get("EMBEDDED")

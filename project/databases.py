@@ -11,11 +11,6 @@ from project.env import BadSetting, read_environment
 
 env = read_environment()
 
-# A request waits at most this long for a statement or a lock; the client then gets a 503 that it
-# can retry.
-STATEMENT_TIMEOUT_MS = env.statement_timeout_ms
-LOCK_TIMEOUT_MS = env.lock_timeout_ms
-
 
 def from_url(url: str | None) -> dict[str, Any]:
     """The settings of one database.
@@ -29,12 +24,6 @@ def from_url(url: str | None) -> dict[str, Any]:
         "CONN_HEALTH_CHECKS": False,
         "DISABLE_SERVER_SIDE_CURSORS": False,
         "OPTIONS": {
-            "options": f"-c statement_timeout={STATEMENT_TIMEOUT_MS}"
-            f" -c lock_timeout={LOCK_TIMEOUT_MS}"
-            " -c idle_in_transaction_session_timeout=60000"
-            " -c timezone=UTC"
-            # Every role may set this parameter; project/postgres/session.py sets the others.
-            " -c log_parameter_max_length_on_error=0",
             "application_name": env.commonhold_role or "commonhold",
             # For the hand-written statements (state_admin/models/hot.py); Django's own are never
             # prepared.
@@ -54,11 +43,9 @@ def from_url(url: str | None) -> dict[str, Any]:
         **{
             k: v
             for k, v in parts.items()
-            if k not in ("dbname", "user", "password", "host", "port", "options")
+            if k not in ("dbname", "user", "password", "host", "port")
         },
     }
-    if "options" in parts:  # last, so that they override the options above
-        options["options"] += f" {parts['options']}"
     return {
         **common,
         "NAME": parts.get("dbname", "commonhold"),

@@ -31,7 +31,7 @@ PASSWORD_HASHERS = ["tests.hashing.QuickPasswordHasher"]
 
 # Preparing a test may take long; only a test that hangs waits for a lock without end.
 _options = DATABASES["default"]["OPTIONS"]  # noqa: F405
-_options["options"] += (
+_options["options"] = (
     " -c statement_timeout=0 -c idle_in_transaction_session_timeout=0"
     f" -c lock_timeout={PATIENCE * 1000:.0f}"
 )

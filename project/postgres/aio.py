@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
-import psycopg
 from django.db import connections
 
 from project.postgres.base import embedded
+from project.postgres.replication import AsyncConnection
 from project.postgres.server import PORT
 from project.postgres.session import prepare_async
 
 
-async def connect(name: str) -> psycopg.AsyncConnection[Any]:
+async def connect(name: str) -> AsyncConnection:
     """Open a connection in autocommit mode. `name` identifies it in pg_stat_activity.
 
     Starts the embedded server if it is down. psycopg.OperationalError: try again.
@@ -27,6 +26,6 @@ async def connect(name: str) -> psycopg.AsyncConnection[Any]:
         cluster = embedded()
         await asyncio.to_thread(cluster.acquire)
         params |= {"host": str(cluster.socket_folder), "port": PORT}
-    connection = await psycopg.AsyncConnection.connect(**params, autocommit=True)
+    connection = await AsyncConnection.connect(**params, autocommit=True)
     await prepare_async(connection)
     return connection

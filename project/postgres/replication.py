@@ -44,6 +44,9 @@ class Connection(psycopg.Connection[Any]):
     """Raises UnconfirmedCommit from the statement whose commit was not confirmed. A server that has
     become read-only is left: the next connection finds the new primary."""
 
+    # The process of the server, which differs from that in `info` behind a pooler.
+    server_pid = 0
+
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._unconfirmed = watch(self)
@@ -66,12 +69,16 @@ class Connection(psycopg.Connection[Any]):
                 ready = yield wanted
                 if not ready and time.monotonic() > until:
                     if self.pgconn.transaction_status == TransactionStatus.ACTIVE:
-                        end_wait(self.info)  # not while it waits for notifications
+                        end_wait(self.info, self.server_pid)  # not if it waits to be notified
                     until = time.monotonic() + PATIENCE
                 wanted = gen.send(ready)
         except StopIteration as ended:
             result: T = ended.value
             return result
+
+
+class AsyncConnection(psycopg.AsyncConnection[Any]):
+    server_pid = 0
 
 
 def watch(
@@ -95,8 +102,9 @@ def raise_if_any(unconfirmed: list[Diagnostic]) -> None:
         raise UnconfirmedCommit
 
 
-def end_wait(stuck: psycopg.ConnectionInfo) -> None:
-    """End the wait for standbys of the backend of another connection, if it waits for them."""
+def end_wait(stuck: psycopg.ConnectionInfo, pid: int) -> None:
+    """End the wait for standbys of another connection, whose server process is `pid`, if it waits for
+    them."""
     try:
         with contextlib.closing(
             psycopg.connect(
@@ -108,7 +116,7 @@ def end_wait(stuck: psycopg.ConnectionInfo) -> None:
                 autocommit=True,
             )
         ) as connection:
-            ended = connection.execute(_RELEASE, [stuck.backend_pid]).fetchone()
+            ended = connection.execute(_RELEASE, [pid]).fetchone()
     except psycopg.Error as error:
         log.warning("commit.wait_not_ended", error=describe_error(error))
     else:

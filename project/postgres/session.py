@@ -12,6 +12,9 @@ from typing import Any, Final
 
 import psycopg
 
+from project.env import read_environment
+from project.postgres import replication
+
 OLDEST: Final = 15
 
 # Settings with which PostgreSQL logs neither statements nor parameters, nor messages that quote
@@ -42,6 +45,25 @@ WHERE current_setting(name, true) <> value
 _HIDE: Final = f"""
 SELECT set_config(name, value, false) FROM (VALUES {_REQUIRED}) AS required(name, value)
 WHERE current_setting(name, true) <> value AND has_parameter_privilege(name, 'SET')
+"""
+
+_env = read_environment()
+# Set by a statement, because poolers such as PgBouncer do not accept options of a connection. Those of
+# DATABASE_URL (source "client") take precedence.
+_OWN: Final = {
+    # A request waits at most this long for a statement or a lock; the client then gets a 503.
+    "statement_timeout": str(_env.statement_timeout_ms),
+    "lock_timeout": str(_env.lock_timeout_ms),
+    "idle_in_transaction_session_timeout": "60000",
+    "TimeZone": "UTC",
+    # Every role may set this one of PRIVATE_LOG; _HIDE sets the others.
+    "log_parameter_max_length_on_error": "0",
+}
+_VALUES = ", ".join(f"('{name}', '{value}')" for name, value in _OWN.items())
+# The process of the server, which a pooler does not pass on, whether it is a standby, and the settings.
+_SET_UP: Final = f"""
+SELECT pg_backend_pid(), pg_is_in_recovery(), count(set_config(name, value, false))
+FROM (VALUES {_VALUES}) AS own(name, value) JOIN pg_settings USING (name) WHERE source <> 'client'
 """
 
 # Must precede the first write on a server that the database has moved to (models/feed_eras.py).
@@ -81,7 +103,7 @@ class StandbyServer(psycopg.OperationalError):
     """The server is a standby. After a failover, a proxy or DNS may still point to one."""
 
 
-def prepare(connection: psycopg.Connection[Any]) -> None:
+def prepare(connection: replication.Connection) -> None:
     """Prepare a new connection, outside any transaction; its autocommit mode is restored.
 
     UnsafeServer or StandbyServer if the server must not be used; the connection is then closed.
@@ -90,6 +112,7 @@ def prepare(connection: psycopg.Connection[Any]) -> None:
     try:
         connection.autocommit = True
         check_server(connection)
+        connection.server_pid = _read_setup(connection.execute(_SET_UP).fetchone())
         connection.execute(_HIDE)
         with contextlib.suppress(psycopg.errors.UndefinedFunction):  # before the first migration
             connection.execute(_ENSURE_ERA)
@@ -99,12 +122,14 @@ def prepare(connection: psycopg.Connection[Any]) -> None:
         raise
 
 
-async def prepare_async(connection: psycopg.AsyncConnection[Any]) -> None:
+async def prepare_async(connection: replication.AsyncConnection) -> None:
     """As `prepare`, for a connection in autocommit mode."""
     try:
         _check_kind(connection.info)
         settings = await (await connection.execute(_DURABILITY)).fetchall()
         _check_settings(connection.info, settings)
+        setup = await (await connection.execute(_SET_UP)).fetchone()
+        connection.server_pid = _read_setup(setup)
         await connection.execute(_HIDE)
         with contextlib.suppress(psycopg.errors.UndefinedFunction):
             await connection.execute(_ENSURE_ERA)
@@ -114,8 +139,7 @@ async def prepare_async(connection: psycopg.AsyncConnection[Any]) -> None:
 
 
 def check_server(connection: psycopg.Connection[Any]) -> None:
-    """Raise UnsafeServer unless version, encoding and durability settings are as required, and
-    StandbyServer for a standby."""
+    """Raise UnsafeServer unless version, encoding and durability settings are as required."""
     _check_kind(connection.info)
     _check_settings(connection.info, connection.execute(_DURABILITY).fetchall())
 
@@ -127,11 +151,17 @@ def _check_kind(info: psycopg.ConnectionInfo) -> None:
             f"The database server is PostgreSQL {major}; Commonhold requires {OLDEST} or newer. "
             "Check DATABASE_URL."
         )
-    if info.parameter_status("in_hot_standby") == "on":
+
+
+def _read_setup(row: tuple[Any, ...] | None) -> int:
+    """The pid in the row of _SET_UP. StandbyServer if the server is a standby."""
+    pid, is_standby, _ = row or (0, False, 0)
+    if is_standby:
         raise StandbyServer(
             "The database server is a standby, which accepts no writes. DATABASE_URL must name the "
             "primary; with several hosts, add target_session_attrs=read-write."
         )
+    return int(pid)
 
 
 def _check_settings(info: psycopg.ConnectionInfo, unsafe: Sequence[tuple[Any, ...]]) -> None:

@@ -32,7 +32,7 @@ class Session:
     """A connection in pipeline mode, used by one task at a time. It takes over `connection`, which must
     be in autocommit mode. After an error it is closed."""
 
-    def __init__(self, connection: psycopg.AsyncConnection[Any]) -> None:
+    def __init__(self, connection: replication.AsyncConnection) -> None:
         self.connection = connection
         self._pgconn = connection.pgconn
         self._transformer = Transformer(connection)
@@ -151,7 +151,8 @@ class Session:
     def _read_anyway(self) -> None:
         if self._loop.time() > self._end_wait_at:
             self._end_wait_at = self._loop.time() + replication.PATIENCE
-            self._loop.run_in_executor(None, replication.end_wait, self.connection.info)
+            stuck = self.connection
+            self._loop.run_in_executor(None, replication.end_wait, stuck.info, stuck.server_pid)
         self._watch()
         self._receive()
 

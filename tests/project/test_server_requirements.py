@@ -16,6 +16,7 @@ import pytest
 from django.db import OperationalError, connections
 
 from project import databases
+from project.env import read_environment
 from project.postgres import server as server_module
 from project.postgres.base import DatabaseWrapper
 from project.postgres.cluster import Cluster
@@ -167,7 +168,7 @@ def test_server__synchronous_commit__is_accepted(server: Server, connect: Connec
             cursor.execute("SHOW synchronous_commit")
             assert cursor.fetchone() == (value,)
             cursor.execute("SHOW lock_timeout")  # the timeouts are still set
-            assert cursor.fetchone() == (f"{databases.LOCK_TIMEOUT_MS // 1000}s",)
+            assert cursor.fetchone() == (f"{read_environment().lock_timeout_ms // 1000}s",)
 
 
 @pytest.mark.parametrize(

@@ -9,24 +9,25 @@ from typing import Any
 
 import pytest
 
+from project.postgres.cluster import Cluster
 from project.postgres.server import PORT
 from tests.project.running import Running, wait_for
-from tests.project.sites import Site, address, run
+from tests.project.sites import Site, address, connect, run
 
 ONCE = {"Idempotency-Key": "one"}
 
 
 class Standby:
-    """A streaming standby of a site's PostgreSQL, on which every commit waits."""
+    """A streaming standby of a cluster, on which every commit waits."""
 
-    def __init__(self, site: Site, data: Path) -> None:
-        self.data = data
-        run("pg_basebackup", *address(site.cluster), "-D", data, "-c", "fast", "-R")
+    def __init__(self, primary: Cluster, data: Path) -> None:
+        self.primary, self.data = primary, data
+        run("pg_basebackup", *address(primary), "-D", data, "-c", "fast", "-R")
         self.start()
-        with site.connect() as database:
+        with connect(primary) as database:
             database.execute("ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (*)'")
             database.execute("SELECT pg_reload_conf()")
-        self.wait_until_connected(site)
+        self.wait_until_connected()
 
     def start(self) -> None:
         options = f"-k {self.data} -p {PORT} -c listen_addresses="
@@ -35,8 +36,8 @@ class Standby:
     def stop(self) -> None:
         run("pg_ctl", "-D", self.data, "-w", "-m", "immediate", "stop")
 
-    def wait_until_connected(self, site: Site) -> None:
-        with site.connect() as database:
+    def wait_until_connected(self) -> None:
+        with connect(self.primary) as database:
             states = "SELECT 1 FROM pg_stat_replication WHERE sync_state = 'quorum'"
             wait_for(lambda: database.execute(states).fetchone(), "the standby is connected")
 
@@ -46,17 +47,17 @@ def pair(folder: Path) -> Iterator[tuple[Site, Standby]]:
     site = Site(folder, STANDBY_TIMEOUT_MS="1000")
     try:
         assert site.call("PUT", "/namespaces/notes", {"schema": True})[0] in (200, 201)
-        yield site, Standby(site, folder / "standby" / "pg")
+        yield site, Standby(site.cluster, folder / "standby" / "pg")
     finally:
         site.running.kill_all()
 
 
 @contextmanager
-def without(standby: Standby, site: Site) -> Iterator[None]:
+def without(standby: Standby) -> Iterator[None]:
     standby.stop()
     yield
     standby.start()
-    standby.wait_until_connected(site)
+    standby.wait_until_connected()
 
 
 def assert_unconfirmed(answer: tuple[int, Any]) -> None:
@@ -81,7 +82,7 @@ def test_write__no_standby_confirms__is_503_until_one_does(pair: tuple[Site, Sta
     assert site.call(*put)[0] == 201
     assert "standbys: 1 connected, 1 synchronous" in diagnose(site)
 
-    with without(standby, site):
+    with without(standby):
         assert "no synchronous standby is connected: writes get 503" in diagnose(site)
         for _ in range(2):  # a new connection behaves as the first
             assert_unconfirmed(site.call(*put))  # in the lane

@@ -37,7 +37,7 @@ run: $(VENV)/run.stamp site/index.html ## install what is missing and start ever
 	@exec $(BIN)/python manage.py serve
 
 test: $(VENV)/dev.stamp ## the whole suite on its own PostgreSQL; ARGS goes to pytest
-	$(PYTEST) -n 2 -m "not slow and not dist and not guides" $(ARGS)
+	$(PYTEST) -n 2 --dist worksteal -m "not slow and not dist and not guides" $(ARGS)
 
 check: $(VENV)/dev.stamp ## lint, formats, types, layers, links of the documentation, migrations, deployment settings
 	$(BIN)/ruff check .

@@ -374,10 +374,16 @@ def explained(name: str) -> Iterator[None]:
 
 # Creating the world takes as long as several operations, so each test has many of them.
 @pytest.mark.parametrize("part", range(6))
-def test_operation__failure_at_any_statement__leaves_nothing(world: Person, part: int) -> None:
+@pytest.mark.parametrize(
+    "is_sampled", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["sample", "all"]
+)
+def test_operation__failure_at_any_statement__leaves_nothing(
+    world: Person, part: int, is_sampled: bool
+) -> None:
     for name in sorted(WORKS)[part::6]:
         with explained(name):
-            assert fail_everywhere(partial(WORKS[name], world.actor)) >= 1
+            work = partial(WORKS[name], world.actor)
+            assert fail_everywhere(work, is_sampled=is_sampled) >= 1
 
 
 def test_operation__concurrent_writes_between_its_statements__is_at_one_position_in_the_feed(

@@ -56,12 +56,17 @@ def asked_names(path: str) -> list[str]:
 
 
 def bad_pages(bad: str) -> Iterator[str]:
-    """Each page with each parameter of its query, or that its code reads, made invalid."""
+    """Each page with each parameter of its query made invalid, and one page of each view with each
+    parameter that its code reads."""
+    tried = set()
     for page in PAGES:
         root, _, query = page.partition("?")
         given = dict(parse_qsl(query))
+        view = resolve(root).func
         for name in {*given, *asked_names(root)} if bad != NUL else {*given, "anything"}:
-            yield f"{root}?{urlencode({**given, name: bad})}"
+            if name in given or (view, name) not in tried:
+                tried.add((view, name))
+                yield f"{root}?{urlencode({**given, name: bad})}"
 
 
 def bad_addresses(bad: str) -> Iterator[str]:

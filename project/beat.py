@@ -13,10 +13,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import structlog
 from celery import beat
 from django.db import InterfaceError, OperationalError, close_old_connections, connection
 
 from project.env import data_dir
+from project.failures import describe_error
+
+log = structlog.get_logger(__name__)
 
 
 def memory() -> Path:
@@ -57,8 +61,21 @@ class Scheduler(beat.Scheduler):
 
     def apply_entry(self, entry: beat.ScheduleEntry, producer: Any = None) -> None:
         condition = self.conditions.get(str(entry.name))
-        if condition is None or _is_true(condition):
-            super().apply_entry(entry, producer=producer)
+        if condition is not None and not _is_true(condition):
+            return
+        try:
+            self.apply_async(entry, producer=producer, advance=False)
+        except beat.SchedulingError as error:
+            cause = error.__context__ or error
+            log.warning("beat.job_not_sent", job=entry.name, error=describe_error(cause))
+            self._disconnect()
+
+    def _disconnect(self) -> None:
+        """Let the next job open a new connection: AMQP does not open a lost one again."""
+        for name in ("producer", "connection"):
+            kept = vars(self).pop(name, None)
+            with contextlib.suppress(Exception):  # it is lost, so closing it may fail
+                kept.close()
 
     def setup_schedule(self) -> None:
         super().setup_schedule()

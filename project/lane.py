@@ -73,8 +73,10 @@ _RUNS: Final = "/api/v1/runs/"
 _COMMITS: Final = "/commits"
 # A larger body would delay the other calls of its group.
 _LARGEST_BODY: Final = 64 * 1024
-_LARGEST_BATCH: Final = 256 * 1024
-_MOST_OPERATIONS: Final = 256
+_MOST_GETS: Final = 256
+# A batch of puts that weighs more would be a group of its own, and gain nothing: threads store several
+# of them at the same time.
+_HEAVIEST: Final = 64
 # So many bytes of a body weigh as much as a call without a body. A group has at most 64 of them.
 _BYTES_PER_CALL: Final = 2048
 # Headers that do not affect these calls.
@@ -186,22 +188,20 @@ class Lane:
     async def _batch(
         self, environ: Environ, credential: Credential, path: str, body: bytes
     ) -> Answer | None:
-        if _media_type(environ) != JSON_TYPE or not _is_small(
-            environ, body, _OF_BATCHES, _LARGEST_BATCH
-        ):
+        if _media_type(environ) != JSON_TYPE or not _is_small(environ, body, _OF_BATCHES):
             return None
         reason = read_reason(environ)
         operations = read_batch(body)
-        if not operations or len(operations) > _MOST_OPERATIONS:
+        if not operations or len(operations) > _MOST_GETS:
             return None
         once = _read_key(environ, body)
         if all(each.op == "get" for each in operations) and once is None:
             addresses = [(each.namespace, each.key) for each in operations]
             return await self._ask_reads(BatchRead(credential, addresses), _ALLOW_BATCH)
-        items = items_of(operations)
+        weight = len(operations) + len(body) // _BYTES_PER_CALL
+        items = None if weight > _HEAVIEST else items_of(operations)
         if items is None or credential.rate_per_minute is not None:
             return None
-        weight = len(items) + len(body) // _BYTES_PER_CALL
         call = BatchWrite(credential.actor, items, reason, once, weight)
         return await _ask(self._writes, call, environ, _ALLOW_BATCH)
 
@@ -260,13 +260,11 @@ def _media_type(environ: Environ) -> str:
 
 def _is_small_write(environ: Environ, credential: Credential, body: bytes) -> bool:
     """Whether the lane may handle a write: known headers, a small body, no rate limit of the token."""
-    return credential.rate_per_minute is None and _is_small(
-        environ, body, _OF_WRITES, _LARGEST_BODY
-    )
+    return credential.rate_per_minute is None and _is_small(environ, body, _OF_WRITES)
 
 
-def _is_small(environ: Environ, body: bytes, headers: Set[str], most: int) -> bool:
-    return 0 < len(body) <= most and _understands(environ, headers)
+def _is_small(environ: Environ, body: bytes, headers: Set[str]) -> bool:
+    return 0 < len(body) <= _LARGEST_BODY and _understands(environ, headers)
 
 
 def _read_match(environ: Environ) -> int | None:

@@ -231,6 +231,8 @@ def run_batch(
         lambda document: [BatchResult.read(each) for each in document["results"]],
         body={"atomic": atomic, "operations": [dict(each) for each in operations]},
         headers={"Change-Reason": reason},
+        # Reads are safe to repeat.
+        keyed=any(each["op"] != "get" for each in operations),
     )
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import psycopg
 import structlog
@@ -71,13 +71,19 @@ class SnapshotPreview:
     weight: StoredSize
 
 
-def preview_snapshots(*, actor: Actor, thread_id: str) -> SnapshotPreview:
-    """Plan by the rules of the job. Stores nothing."""
+def preview_snapshots(
+    *, actor: Actor, thread_id: str, rule: tuple[int | None, int | None] | None = None
+) -> SnapshotPreview:
+    """Plan by the rules of the job. Stores nothing. `rule`: snapshot_keep_last and snapshot_keep_every
+    instead of those of the policy."""
     thread = find_thread(actor, thread_id)
     effective = effective_policy(thread)
-    keep_last, keep_every = _retention_of(effective.policy)
+    policy = effective.policy
+    if rule:
+        policy = replace(policy, snapshot_keep_last=rule[0], snapshot_keep_every=rule[1])
+    keep_last, keep_every = _retention_of(policy)
     total, going, weight = retention_sql.preview_values(
-        thread_id=thread.pk, until=_until(thread, effective.policy), keep_every=keep_every
+        thread_id=thread.pk, until=_until(thread, policy), keep_every=keep_every
     )
     return SnapshotPreview(effective, keep_last, keep_every, total, going, weight)
 

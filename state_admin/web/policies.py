@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, cast
 
 from django import forms
@@ -11,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from state_admin.contract import policies as contract
 from state_admin.domain import values
-from state_admin.domain.access import Role
+from state_admin.domain.access import Actor, Role
 from state_admin.domain.numbers import read_whole
 from state_admin.domain.policies import BY_MODEL, DESTRUCTIVE, EXTRACTIVE, LONGEST_PROMPT, MODES
 from state_admin.domain.values import Raw
@@ -24,6 +25,8 @@ from state_admin.services.errors import (
     VersionConflict,
 )
 from state_admin.services.policies import SCOPES, PolicyView, Scope
+from state_admin.services.retention import preview_snapshots
+from state_admin.templatetags.ui import plural
 
 from . import paging, snippets
 from .actors import page
@@ -169,6 +172,9 @@ def policy_detail(request: Request) -> HttpResponse:
     form = PolicyForm(request.POST)
     if not form.is_valid():
         return _show(request, view, form, status=422)
+    removal = _removal(request.actor, view, form.body())
+    if removal and request.POST.get("accepted") != removal.rule:
+        return _show(request, view, form, removal=removal)
     try:
         saved = policies.put_policy(
             actor=request.actor,
@@ -194,6 +200,35 @@ def policy_detail(request: Request) -> HttpResponse:
         return _show(request, view, form, status=422)
     toast(request, "Policy saved", undo=_undo_of(view, saved))
     return _redirect_back(request, scope, name)
+
+
+@dataclass(frozen=True)
+class Removal:
+    """What a changed policy removes for good. `rule` names it, for the form that accepts it."""
+
+    rule: str
+    text: str
+
+
+def _removal(actor: Actor, view: PolicyView, body: dict[str, Any]) -> Removal | None:
+    """None if the policy removes no snapshots, or by the same rule as before."""
+    before = values.load(view.body)
+    keep_last, keep_every = (body.get(name) for name in DESTRUCTIVE)
+    if keep_last is None or all(body.get(name) == before.get(name) for name in DESTRUCTIVE):
+        return None
+    rule = f"the newest {keep_last:,} snapshots"
+    rule += f" and every {keep_every}th older one" if keep_every else ""
+    if view.scope != "thread":
+        scope = "this workspace" if view.scope == "workspace" else f"the agent {view.name}"
+        text = f"Compactions then keep only {rule} of each thread of {scope}"
+    else:
+        preview = preview_snapshots(actor=actor, thread_id=view.name, rule=(keep_last, keep_every))
+        text = (
+            f"Compactions then keep only {rule}: now, {preview.dropped:,} of"
+            f" {plural(preview.snapshots, 'snapshot,snapshots')} would be removed"
+        )
+    kept = "the last snapshot of each run, and those with a label or a pin"
+    return Removal(rule, f"{text}, except {kept}. Removed snapshots cannot be restored.")
 
 
 def _undo_of(old: PolicyView, saved: PolicyView) -> Undo | None:
@@ -254,12 +289,19 @@ def _redirect_back(request: Request, scope: Scope, name: str) -> HttpResponse:
     return see_other(request, reverse("web:policy-list"), part="policies")
 
 
-def _show(request: Request, view: PolicyView, form: PolicyForm, status: int = 200) -> HttpResponse:
+def _show(
+    request: Request,
+    view: PolicyView,
+    form: PolicyForm,
+    status: int = 200,
+    removal: Removal | None = None,
+) -> HttpResponse:
     holds = view.effective.policy.to_json()
     may_change = request.actor.may(Role.EDITOR if view.scope == "thread" else Role.ADMIN)
     context = {
         "view": view,
         "form": form,
+        "removal": removal,
         "may_change": may_change,
         "post_url": policy_url(view.scope, view.name),
         "rows": [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -9,7 +10,16 @@ from django.test import Client
 
 from state_admin.models import AuditRow, CompactionPolicy
 from state_admin.services import policies
-from tests.builders import Person, append, conversation, make_thread, raw
+from tests.builders import (
+    Person,
+    append,
+    commit,
+    conversation,
+    make_run,
+    make_state_key,
+    make_thread,
+    raw,
+)
 from tests.web.stories import HOSTILE
 from tests.web.test_threads import page
 
@@ -134,6 +144,37 @@ def test_policy__of_a_thread_changed_meanwhile__is_not_overwritten(
     assert policies.read_policy(actor=alice.actor, scope="thread", name="t1").body == (
         '{"min_gain_tokens": 1}'
     )
+
+
+@pytest.mark.parametrize(
+    ("url", "text"),
+    [
+        ("/policy?scope=workspace", "of each thread of this workspace"),
+        (AGENT, "of each thread of the agent planner"),
+        ("/policy?scope=thread&name=t1", "now, 3 of 5 snapshots would be removed"),
+    ],
+)
+def test_policy__removes_snapshots__is_saved_after_a_warning(
+    admin: Client, alice: Person, url: str, text: str
+) -> None:
+    make_thread(alice.actor, "t1")
+    make_state_key(alice.actor, "plan")
+    make_run(alice.actor, "t1", "r1")
+    for number in range(4):
+        commit(alice.actor, "r1", {"plan": number})
+    (version,) = re.findall(r'name="version" value="(\d+)"', page(admin, url))
+    fields = {"snapshot_keep_last": "2", "version": version}
+    warned = admin.post(url, fields).content.decode()
+    assert text in warned, re.findall("Compactions then[^<]*", warned)
+    assert "Save and remove snapshots" in warned
+    assert "snapshot_keep_last 2" not in page(admin, "/policies")
+
+    (rule,) = re.findall(r'name="accepted" value="([^"]+)"', warned)
+    other = admin.post(url, {**fields, "accepted": rule, "snapshot_keep_last": "1"})
+    assert "Save and remove snapshots" in other.content.decode()
+    assert admin.post(url, {**fields, "accepted": rule}).status_code == 302
+    again = {**fields, "version": str(int(version) + 1)}
+    assert admin.post(url, again).status_code == 302, "the same rule"
 
 
 @pytest.mark.parametrize("url", ["/policy?scope=nobody", "/policy?scope=thread&name=none"])

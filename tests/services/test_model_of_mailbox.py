@@ -23,7 +23,7 @@ from tests.builders import make_thread, raw
 from tests.services.test_models_of_state import LONG, SETTINGS, InTransaction
 
 # A step is fast, and failures need some of them.
-USUAL = settings(SETTINGS, max_examples=40, stateful_step_count=30)
+USUAL = settings(SETTINGS, max_examples=20, stateful_step_count=30)
 THREADS = ["t1", "t2", "t3"]
 OPEN = ("Queued", "Claimed")
 # Longer than the statements of a history take, so that model and database agree on what is due.

@@ -74,9 +74,9 @@ _COMMITS: Final = "/commits"
 # A larger body would delay the other calls of its group.
 _LARGEST_BODY: Final = 64 * 1024
 _MOST_GETS: Final = 256
-# A batch of puts that weighs more would be a group of its own, and gain nothing: threads store several
-# of them at the same time.
-_HEAVIEST: Final = 64
+# Of batches of puts that weigh more, a group holds too few to gain anything: threads store several of
+# them at the same time.
+_HEAVIEST: Final = 24
 # So many bytes of a body weigh as much as a call without a body. A group has at most 64 of them.
 _BYTES_PER_CALL: Final = 2048
 # Headers that do not affect these calls.

@@ -75,8 +75,8 @@ def test_lane__batches_of_gets_or_of_puts__answers_like_django(sides: tuple[Side
         send({"operations": [get("c"), get("d")]}, ("Change-Reason", "none"), ("Run-Id", "r-1")),
         batch(op("get", value=1, if_version=7, tags=["t"])),
         batch(get("c"), by="slow"),
-        batch(*(put(f"many{n}", "x" * 500) for n in range(50))),
-        batch(*(put(f"many{n}", "y" * 500) for n in range(50))),
+        batch(*(put(f"many{n}", "x" * 100) for n in range(22))),
+        batch(*(put(f"many{n}", "y" * 100) for n in range(22))),
         batch(*(get(f"many{n}") for n in range(256))),
     ]
     answers = check_same(sides, requests)
@@ -164,8 +164,8 @@ def test_lane__idempotency_key_of_a_batch__is_replayed_by_django(sides: tuple[Si
         batch(op("get", unknown=1)),
         batch(1),
         batch(put("k", "x" * 70_000)),
-        batch(*(put(f"k{n}") for n in range(65))),
-        batch(*(put(f"k{n}", "x" * 1000) for n in range(50))),
+        batch(*(put(f"k{n}") for n in range(25))),
+        batch(*(put(f"k{n}", "x" * 1000) for n in range(20))),
         batch(*(get(f"k{n}") for n in range(257))),
         batch(*(put(f"k{n}") for n in range(1001))),
         send({"operations": None}),

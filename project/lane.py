@@ -188,7 +188,11 @@ class Lane:
     async def _batch(
         self, environ: Environ, credential: Credential, path: str, body: bytes
     ) -> Answer | None:
+        # Estimated before the body is parsed, which Django would do again.
+        weight = body.count(b'"put"') + len(body) // _BYTES_PER_CALL
         if _media_type(environ) != JSON_TYPE or not _is_small(environ, body, _OF_BATCHES):
+            return None
+        if weight > _HEAVIEST:
             return None
         reason = read_reason(environ)
         operations = read_batch(body)
@@ -198,11 +202,10 @@ class Lane:
         if all(each.op == "get" for each in operations) and once is None:
             addresses = [(each.namespace, each.key) for each in operations]
             return await self._ask_reads(BatchRead(credential, addresses), _ALLOW_BATCH)
-        weight = len(operations) + len(body) // _BYTES_PER_CALL
-        items = None if weight > _HEAVIEST else items_of(operations)
+        items = items_of(operations)
         if items is None or credential.rate_per_minute is not None:
             return None
-        call = BatchWrite(credential.actor, items, reason, once, weight)
+        call = BatchWrite(credential.actor, items, reason, once, max(weight, 1))
         return await _ask(self._writes, call, environ, _ALLOW_BATCH)
 
     async def _commit(

@@ -73,7 +73,7 @@ _RUNS: Final = "/api/v1/runs/"
 _COMMITS: Final = "/commits"
 # A larger body would delay the other calls of its group.
 _LARGEST_BODY: Final = 64 * 1024
-_MOST_GETS: Final = 256
+_MOST_GETS: Final = 64
 # Of batches of puts that weigh more, a group holds too few to gain anything: threads store several of
 # them at the same time.
 _HEAVIEST: Final = 24

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import psycopg
+from django.db import OperationalError
 from django.db.backends.base.creation import TEST_DATABASE_PREFIX
 from django.db.backends.postgresql import base
 from psycopg import IsolationLevel, sql
@@ -82,6 +83,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
     Raises OperationalError caused by session.UnsafeServer if the server must not be used.
     """
 
+    _is_committed = False
+
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         self.isolation_level = IsolationLevel.READ_COMMITTED  # as Django's method
         connection: replication.Connection = (
@@ -92,15 +95,38 @@ class DatabaseWrapper(base.DatabaseWrapper):
         session.prepare(connection)
         return connection
 
+    def commit(self) -> None:
+        """A commit that no standby has confirmed raises, but is a commit: what waits for it
+        (transaction.on_commit) is done."""
+        try:
+            super().commit()
+        except OperationalError as error:
+            if isinstance(error.__cause__, replication.UnconfirmedCommit):
+                self._is_committed = self.run_commit_hooks_on_set_autocommit_on = True
+            raise
+
+    def rollback(self) -> None:
+        """Django calls it when a commit has raised. It would forget what waits for the commit."""
+        if self._is_committed:
+            self._is_committed = self.needs_rollback = False
+        else:
+            super().rollback()
+
     def close_if_unusable_or_obsolete(self) -> None:
-        """Called by Django before and after every request and task: drop a connection that is dead.
+        """Called by Django before and after every request and task: drop a connection that is dead, or
+        to a server that is read-only.
 
         Django notices only after a query failed through its own cursor, but the hot paths use
         psycopg's. A server sends nothing on an idle connection except when it closes it, so one
         poll of the socket, which takes microseconds, keeps requests from failing after a restart.
         (A notice, which is rare, causes a reconnect.)
         """
-        if self.connection is not None and not self.in_atomic_block and is_dead(self.connection):
+        connection = self.connection
+        if (
+            connection is not None
+            and not self.in_atomic_block
+            and (connection.is_obsolete or is_dead(connection))
+        ):
             self.close()
         super().close_if_unusable_or_obsolete()
 

@@ -8,6 +8,7 @@ warning: the transaction is committed on the primary, and a failover would lose 
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from collections.abc import Generator
 from typing import Any, TypeVar
@@ -41,11 +42,12 @@ class UnconfirmedCommit(psycopg.OperationalError):
 
 
 class Connection(psycopg.Connection[Any]):
-    """Raises UnconfirmedCommit from the statement whose commit was not confirmed. A server that has
-    become read-only is left: the next connection finds the new primary."""
+    """Raises UnconfirmedCommit from the statement whose commit was not confirmed. `is_obsolete`: the
+    server has become read-only. The next connection finds the new primary."""
 
     # The process of the server, which differs from that in `info` behind a pooler.
     server_pid = 0
+    is_obsolete = False
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -55,7 +57,7 @@ class Connection(psycopg.Connection[Any]):
         try:
             result = super().wait(self._bound(gen), *options, **more)
         except psycopg.errors.ReadOnlySqlTransaction:
-            self.close()
+            self.is_obsolete = True
             raise
         raise_if_any(self._unconfirmed)
         return result
@@ -69,7 +71,9 @@ class Connection(psycopg.Connection[Any]):
                 ready = yield wanted
                 if not ready and time.monotonic() > until:
                     if self.pgconn.transaction_status == TransactionStatus.ACTIVE:
-                        end_wait(self.info, self.server_pid)  # not if it waits to be notified
+                        # Not if it waits to be notified. In a thread, because it may wait, too.
+                        stuck = self.info, self.server_pid
+                        threading.Thread(target=end_wait, args=stuck, daemon=True).start()
                     until = time.monotonic() + PATIENCE
                 wanted = gen.send(ready)
         except StopIteration as ended:

@@ -7,6 +7,7 @@ response means that nothing was done, because the call would fail or is unusual:
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from functools import partial
 from itertools import islice
@@ -43,6 +44,7 @@ class ReadCall(NamedTuple):
     key: str
     known: frozenset[str] = frozenset()
     kind: CallKind = CallKind.READ
+    room: int = sys.maxsize
 
     @property
     def addresses(self) -> Sequence[tuple[str, str]]:
@@ -62,6 +64,8 @@ class BatchRead(NamedTuple):
     credential: Credential
     addresses: Sequence[tuple[str, str]]
     kind: CallKind = CallKind.WRITE  # as any POST
+    # Characters of all values. The event loop does nothing else while it encodes them.
+    room: int = 1 << 20
 
     def respond(self, found: Sequence[EntryView]) -> StoredResponse:
         return _respond_to_batch([BatchResult(status=200, entry=Entry.of(each)) for each in found])
@@ -154,7 +158,7 @@ async def answer_reads(
 
 def _answer_read(call: ReadCall | BatchRead, found: Sequence[EntryView | None]) -> Answered | None:
     entries = [entry for entry in found if entry is not None]
-    if len(entries) < len(found):
+    if len(entries) < len(found) or sum(len(each.value) for each in entries) > call.room:
         return None
     allowance = None
     if call.credential.rate_per_minute is not None:

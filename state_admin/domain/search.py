@@ -42,13 +42,14 @@ _ALONE: Final = re.compile(
 # What separates words in JSON text: any other character, or an escape that ends in a letter.
 _BEFORE_WORD: Final = r"(^|[^a-z0-9]|\\[bfnrt])"
 _BEHIND_WORD: Final = "([^a-z0-9]|$)"
-_TERM: Final = re.compile(r'"([^"]*)"?|(\S+)')
-# A condition within a text: a pointer, an operator and a value. A pointer with one of the characters
-# that the operators consist of, a space or a quotation mark is possible in `where` only.
-_CONDITION: Final = re.compile(
-    r"""(?<!\S)(?P<pointer>/[^\s=<>!"]*)
-    (?:\s*(?P<sign>!=|>=|<=|=|>|<)\s*|\s+(?P<word>contains)\s+|\s+(?P<exists>exists)(?!\S))
-    (?(exists)|(?P<value>"(?:[^"\\]|\\.)*"|\S+))""",
+# The parts of a text: a phrase, a condition (a pointer, an operator and a value) or a word. A pointer
+# with one of the characters of operators, a space or a quotation mark is possible in `where` only.
+_PART: Final = re.compile(
+    r""""(?P<phrase>[^"]*)"?
+    |(?<!\S)(?P<pointer>/[^\s=<>!"]*)
+    (?:\s*(?P<sign>!?[=<>]+)\s*|\s+(?P<word>contains)\s+|\s+(?P<exists>exists)(?!\S))
+    (?(exists)|(?P<value>"(?:[^"\\]|\\.)*"|\S+))
+    |(?P<plain>\S+)""",
     re.VERBOSE,
 )
 _SCALAR: Final = re.compile(r'-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?|true|false|null|".*"')
@@ -107,13 +108,15 @@ def parse(text: str, where: Sequence[Condition] = ()) -> Query:
     those that begin with it, unless it is a single character without `*`. Raises BadQuery."""
     if len(text) > MAX_TEXT:
         raise BadQuery(f"the text has at most {MAX_TEXT:,} characters")
-    spelled_conditions = [_read_condition(found) for found in _CONDITION.finditer(text)]
+    parts = list(_PART.finditer(text))
+    spelled_conditions = [_read_condition(part) for part in parts if part["pointer"] is not None]
     conditions = [*where, *spelled_conditions]
     if len(conditions) > MAX_CONDITIONS:
         raise BadQuery(f"at most {MAX_CONDITIONS} conditions")
     terms = []
-    for quoted, plain in _TERM.findall(_CONDITION.sub(" ", text)):
-        spelled = quoted or plain
+    for part in parts:
+        plain = part["plain"] or ""
+        spelled = part["phrase"] or plain
         if found := tuple(word.text for word in words(spelled)):
             prefix = plain.endswith("*") or (bool(plain) and (len(found) > 1 or len(found[0]) > 1))
             terms.append(Term(found, prefix))
@@ -128,6 +131,8 @@ def parse(text: str, where: Sequence[Condition] = ()) -> Query:
 
 def _read_condition(found: re.Match[str]) -> Condition:
     operator: Any = found["sign"] or found["word"] or found["exists"]
+    if operator not in OPERATORS:
+        raise BadQuery(f"{operator} is not an operator: use one of {', '.join(OPERATORS)}")
     value: JSON = found["value"]
     if isinstance(value, str) and _SCALAR.fullmatch(value):  # otherwise a word, or None
         try:

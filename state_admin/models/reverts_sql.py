@@ -12,7 +12,7 @@ from . import hot
 # Ordered and locked as in all batches: by (namespace, key). A row that was changed while this statement
 # waited for its lock has another version and is left out.
 _LOCK = """
-SELECT e.id, e.tags, e.pinned, e.namespace_id, n.name, e.key, e.version,
+SELECT e.id, e.tags, e.pinned, e.deleted, e.namespace_id, n.name, e.key, e.version,
     CASE WHEN NOT e.deleted AND (e.expires_at IS NULL OR e.expires_at > now())
         THEN e.value::text END,
     e.expires_at, r.version, r.value::text, r.expires_at, r.redacted_at IS NOT NULL
@@ -43,6 +43,7 @@ class RevertibleEntry(NamedTuple):
     entry_id: int
     tags: Sequence[str]
     pinned: bool
+    deleted: bool
     namespace_id: int
     namespace: str
     key: str

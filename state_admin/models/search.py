@@ -23,8 +23,12 @@ from .entries import Entry, EntryQuerySet
 from .workspaces import Workspace
 
 # What documents contain (domain/search.py, `lexemes`). 2: also names, numbers, booleans and null. An index
-# of another format is built again.
+# of another format is built again. Each document has the lexeme, because a worker of an older version
+# that still runs during an upgrade writes documents of its own format.
 FORMAT = 2
+FORMAT_LEXEME = "~2"
+# The condition of a partial index (migration 0006).
+_OUTDATED = "NOT terms @@ '''~2'''::tsquery"
 
 
 class SearchDocument(models.Model):
@@ -84,7 +88,7 @@ WHERE workspace_id = %(workspace)s AND at > now() - %(retention)s::interval AND 
 
 # The position's time is updated once a minute for an idle feed too, so that the index does not
 # appear stale.
-_BEHIND = """
+_BEHIND = f"""
 SELECT EXISTS (
     SELECT 1 FROM workspaces w
     LEFT JOIN search_positions p ON p.workspace_id = w.id
@@ -94,7 +98,7 @@ SELECT EXISTS (
             SELECT 1 FROM changes c
             WHERE c.workspace_id = w.id AND (c.xid, c.id) > (p.xid::text::xid8, p.change_id)
         )
-)
+) OR EXISTS (SELECT 1 FROM search_documents WHERE {_OUTDATED})
 """
 
 _LAST = 2**63 - 1
@@ -142,6 +146,21 @@ WHERE c.workspace_id = %s AND (c.xid, c.id) > (%s::text::xid8, %s) AND c.kind LI
 """
 
 
+_COVERED_OUTDATED = f"SELECT entry_id FROM search_documents WHERE {_OUTDATED} AND entry_id <= %s"
+_OUTDATED_OF = f"""
+SELECT d.entry_id FROM search_documents d
+JOIN entries e ON e.id = d.entry_id JOIN namespaces n ON n.id = e.namespace_id
+WHERE {_OUTDATED} AND n.workspace_id = %(workspace)s
+LIMIT %(limit)s
+"""
+
+
+def find_outdated(workspace_id: int, limit: int) -> list[int]:
+    """Entries whose documents have another format."""
+    rows = hot.fetch_all(_OUTDATED_OF, {"workspace": workspace_id, "limit": limit})
+    return [row[0] for row in rows]
+
+
 def find_candidates(
     rows: EntryQuerySet,
     workspace_id: int,
@@ -166,7 +185,9 @@ def find_candidates(
             indexed = list(newest.filter(id__in=RawSQL(_INDEXED, [query, end]))[:limit])
         changed = [workspace_id, str(reach.xid), reach.change_id]
         pending = newest.filter(id__in=RawSQL(_PENDING, changed))
-        sources += [indexed, list(pending[:limit])]
+        covered = [_LAST if reach.filled_to is None else reach.filled_to]
+        outdated = newest.filter(id__in=RawSQL(_COVERED_OUTDATED, covered))
+        sources += [indexed, list(pending[:limit]), list(outdated[:limit])]
     if reach.filled_to is not None:
         unfilled = rows.filter(id__gt=reach.filled_to).order_by("-id")
         sources.append(list(unfilled.values_list("id", "size_bytes")[:limit]))

@@ -8,14 +8,17 @@ from functools import partial
 from typing import Any, ClassVar, TypeVar, cast
 
 import msgspec
+from django.db import Error
 from django.http import HttpRequest, HttpResponse
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from state_admin.contract.base import PROBLEM_TYPE, DryRun, Operation
+from state_admin.contract.batches import RUN_BATCH
 from state_admin.contract.openapi import problems_of
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.numbers import read_whole
+from state_admin.services import idempotency as keys
 from state_admin.services.actors import require
 from state_admin.services.dry_runs import discard_writes
 from state_admin.services.errors import BadRequest, NotFound, RevisionConflict, VersionConflict
@@ -115,6 +118,8 @@ class Endpoint(APIView):
                 outcome = CallKind.READ
             if outcome is not None:
                 self._count(outcome)
+            if writes and not self.dry_run and response.status_code < 300:
+                keys.confirm()
             return response
 
         def check() -> None:
@@ -126,8 +131,17 @@ class Endpoint(APIView):
 
         operation = self.operations.get(request.method or "")
         repeatable = operation is not None and operation.kept and not operation.reads
+        # What viewers may call, such as POST /search, changes nothing, except a batch.
+        writes = (
+            operation is not None
+            and not operation.reads
+            and (operation.least_role is not Role.VIEWER or operation is RUN_BATCH)
+        )
         if not repeatable or "HTTP_IDEMPOTENCY_KEY" not in request.META:
-            response = work()
+            try:
+                response = work()
+            except Error as error:
+                response = problems.answer_error(error, request)
         else:
             response = idempotency.once(request, work, check, whose)
         if allowance := self.allowance:

@@ -48,8 +48,14 @@ def claim(key: Key) -> StoredResponse | None:
             "this Idempotency-Key was used for a different request",
             hint="Use a new key for each different request.",
         )
-    hot.fetch_all(*idempotency_sql.confirming())
+    confirm()
     return StoredResponse(record.status, record.headers, bytes(record.body))
+
+
+def confirm() -> None:
+    """Wait, at the end of the transaction, until synchronous standbys have everything that was committed
+    before. For the success of a request that changed nothing, because it was done before."""
+    hot.fetch_all(*idempotency_sql.confirming())
 
 
 def first_of(keys: Mapping[int, Key]) -> dict[str, int]:

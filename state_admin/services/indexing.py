@@ -97,13 +97,14 @@ def _follow(actor: Actor, position: SearchPosition, end: feed_sql.FeedEnd) -> tu
         limit=_CHUNK,
     )
     addresses = {(row.namespace, row.key) for row in rows if row.kind.startswith("entry.")}
-    indexed, removed = _index(_find_ids(actor, addresses))
+    outdated = search_models.find_outdated(actor.workspace_id, _CHUNK)
+    indexed, removed = _index([*_find_ids(actor, addresses), *outdated])
     more = len(rows) == _CHUNK
     if rows:
         position.xid, position.change_id = rows[-1].position
     position.at = rows[-1].at if more else end.at
     position.save(update_fields=["xid", "change_id", "at"])
-    return indexed, removed, more
+    return indexed, removed, more or len(outdated) == _CHUNK
 
 
 def _find_ids(actor: Actor, addresses: set[tuple[str, str]]) -> list[int]:
@@ -135,6 +136,7 @@ def _index(ids: Sequence[int]) -> tuple[int, int]:
                 "terms": search.lexemes(
                     values.load(value or "null"),
                     [
+                        search_models.FORMAT_LEXEME,
                         search.home_of("n", namespace_id),
                         search.home_of("w", workspace_id),
                     ],

@@ -58,14 +58,15 @@ def find_written(actor: Actor, request_id: str, near: int) -> list[WrittenEntry]
 
 
 def revert_entries(
-    *, actor: Actor, written: Sequence[WrittenEntry], reason: str = ""
+    *, actor: Actor, written: Sequence[WrittenEntry], reason: str = "", deleted: bool = False
 ) -> BulkResult:
     """Give up to MOST entries the value and expiry of the version before `first`, or delete those that
     had none. In one transaction.
 
     An entry is skipped and reported if it has another version than `last`, its previous version was
     removed, redacted or has expired, its schema refuses the value, or nothing differs. Tags and pins
-    stay as they are, because the history has none; a deleted entry gets back what it had. The config registry is never changed. Raises Invalid for more than
+    stay as they are, because the history has none; a deleted entry gets back what it had. With `deleted`,
+    entries that are not deleted are skipped, too. The config registry is never changed. Raises Invalid for more than
     MOST entries, QuotaExceeded, and Conflict if a namespace changes at the same time.
     """
     require(actor, Role.EDITOR)
@@ -80,6 +81,8 @@ def revert_entries(
         for row in reverts_sql.lock_entries(actor.workspace_id, list(pending.values())):
             each = pending.pop((row.namespace, row.key))
             try:
+                if deleted and not row.deleted:
+                    raise Conflict("it is not deleted")
                 planned.append((row, _plan(actor, definitions, each, row)))
             except Problem as refused:
                 skipped.append(_skip(each, refused.detail))
@@ -107,10 +110,12 @@ def _plan(
         raise Conflict("its previous value was redacted")
     if row.then_expires_at is not None and row.then_expires_at <= datetime.now(UTC):
         raise Conflict("its previous value has expired")
-    if row.then_value == row.value and row.then_expires_at == row.expires_at:
-        raise Conflict("its value did not change")
+    if row.then_value is None and row.value is None:
+        raise Conflict("it does not exist any more")
     if row.then_value is None:
         return None
+    if row.then_value == row.value and row.then_expires_at == row.expires_at:
+        raise Conflict("its value did not change")
     if row.namespace not in definitions:
         definitions[row.namespace] = find_definition(actor, row.namespace, fresh=True)
     definition = definitions[row.namespace]
@@ -140,7 +145,7 @@ def _apply(
             reverts_sql.restore_marks(marked)
     doomed = [row for row, put in planned if put is None]
     if doomed:
-        clearing_sql.clear_entries(
+        cleared = clearing_sql.clear_entries(
             {
                 **stamp,
                 "operation": Operation.RESTORE.value,
@@ -149,6 +154,8 @@ def _apply(
                 "keys": [row.key for row in doomed],
             }
         )
+        if cleared < len(doomed):
+            raise Conflict("an entry expired in the meantime; retry")
 
 
 def _is_config(each: WrittenEntry) -> bool:

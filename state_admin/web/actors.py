@@ -16,6 +16,7 @@ from django.urls import reverse
 from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.http import urlencode
 
+from project.postgres.replication import UnconfirmedCommit
 from state_admin.domain import isolation
 from state_admin.domain.access import Actor, Role
 from state_admin.services.actors import actor_of_user, require
@@ -59,8 +60,8 @@ def page(view: View | None = None, *, role: Role = Role.VIEWER) -> View | Callab
                 response = errors.answer(request, problem)
             except isolation.Busy as busy:
                 response = errors.answer(request, Unavailable(str(busy)))
-            except (OperationalError, InterfaceError):
-                response = errors.answer(request, Unavailable("the database is not available"))
+            except (OperationalError, InterfaceError) as error:
+                response = errors.answer(request, _unavailable(error))
             # A page shows current state and is for this user only.
             patch_cache_control(response, private=True, no_store=True)
             patch_vary_headers(response, ["HX-Request", "HX-Request-Type"])
@@ -69,6 +70,15 @@ def page(view: View | None = None, *, role: Role = Role.VIEWER) -> View | Callab
         return wrapped
 
     return decorate(view) if view else decorate
+
+
+def _unavailable(error: Exception) -> Unavailable:
+    if isinstance(error.__cause__, UnconfirmedCommit):
+        return Unavailable(
+            "the change is stored, but no standby server has confirmed it in time",
+            hint="A failover may lose it. Look whether it is there before you repeat it.",
+        )
+    return Unavailable("the database is not available")
 
 
 def _as_member(

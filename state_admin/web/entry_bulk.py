@@ -25,7 +25,7 @@ from state_admin.models import Entry
 from state_admin.models.bulk_sql import Action
 from state_admin.models.reverts_sql import WrittenEntry
 from state_admin.services import bulk
-from state_admin.services.bulk import BulkResult, ChangedEntry, SelectedEntry
+from state_admin.services.bulk import BulkResult, SelectedEntry
 from state_admin.services.errors import BadRequest
 from state_admin.services.namespaces import find_untracked
 from state_admin.services.reverts import newest_audit_row, revert_entries
@@ -40,8 +40,8 @@ from .paging import read_required_number
 _MOST_COUNTED: Final = 10_000
 _CHUNK: Final = bulk.MOST
 MOST_LISTED: Final = 100
-# Requests of up to a thousand entries each, which one button can undo.
-MOST_REQUESTS: Final = 100
+# Requests of up to a thousand entries each that one button can undo. It is sent in a header.
+MOST_REQUESTS: Final = 40
 _MOST_TTL: Final = 10 * 365 * 86400
 
 _VERBS: Final = {
@@ -175,7 +175,11 @@ def _question(actor: Actor, order: BulkAction) -> Confirm:
             "These are all entries that match the filters now. Entries written from now on are skipped."
         )
     if order.action != "export" and not final:
-        lines.append("You can undo this.")
+        lines.append(
+            "You can undo this."
+            if len(names) <= MOST_REQUESTS * _CHUNK and not end
+            else "The audit log can revert this, a thousand entries at a time."
+        )
     verb = f"{_VERBS[order.action]} {what}"
     return Confirm(
         title=f"{verb}?",
@@ -214,7 +218,7 @@ def _run(request: Request, order: BulkAction) -> HttpResponse:
     skipped_entries = [*order.skipped, *late, *(list(each) for each in result.skipped)]
     order = replace(
         order,
-        requests=[*order.requests, *list_own_request(request.actor, result)],
+        requests=[*order.requests, *list_own_request(request.actor)][: MOST_REQUESTS + 1],
         done=order.done + len(result.done),
         skipped=skipped_entries[:MOST_LISTED],
         more_skipped=order.more_skipped + max(0, len(skipped_entries) - MOST_LISTED),
@@ -233,7 +237,7 @@ def _run(request: Request, order: BulkAction) -> HttpResponse:
     text = f"{_PAST[order.action]} {_count(order.done)}"
     if skipped := len(order.skipped) + order.more_skipped:
         text += f"; skipped {skipped:,}"
-    undo = _undo(request.actor, order, result.done) if result.done else None
+    undo = _undo(order)
     toast(request, text, undo=undo, kind="failed" if skipped else "done")
     if skipped:
         return render(request, "entries/bulk.html", context, part="entry-bulk")
@@ -245,7 +249,8 @@ def _change(actor: Actor, order: BulkAction, selected: Sequence[SelectedEntry]) 
         deleted = [
             WrittenEntry(each.namespace, each.key, each.version, each.version) for each in selected
         ]
-        return revert_entries(actor=actor, written=deleted, reason=order.reason or "restored")
+        reason = order.reason or "restored"
+        return revert_entries(actor=actor, written=deleted, reason=reason, deleted=True)
     expires_at = order.seen_at + timedelta(seconds=order.ttl) if order.ttl else None
     return bulk.change_entries(
         actor=actor,
@@ -256,15 +261,15 @@ def _change(actor: Actor, order: BulkAction, selected: Sequence[SelectedEntry]) 
     )
 
 
-def list_own_request(actor: Actor, result: BulkResult) -> list[list[str | int]]:
-    """The current request with the id of its newest audit row, if it changed an entry."""
-    return [[actor.request_id, newest_audit_row(actor)]] if result.done else []
+def list_own_request(actor: Actor) -> list[list[str | int]]:
+    """The current request with the id of its newest audit row, if it has one."""
+    newest = newest_audit_row(actor)
+    return [[actor.request_id, newest]] if newest else []
 
 
-def _undo(actor: Actor, order: BulkAction, done: Sequence[ChangedEntry]) -> Undo | None:
-    if len(order.requests) > MOST_REQUESTS:
-        return None
-    if find_untracked(actor, {each.namespace for each in done}):
+def _undo(order: BulkAction) -> Undo | None:
+    """Of the changes in tracked namespaces. None if there are none, or too many for one button."""
+    if not 0 < len(order.requests) <= MOST_REQUESTS:
         return None
     reverse_of = {"tag": "untag", "untag": "tag"}
     fields: dict[str, str | int] = {

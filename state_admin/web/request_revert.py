@@ -143,7 +143,7 @@ def _run(request: Request, order: Revert, written: Sequence[WrittenEntry]) -> Ht
         order,
         requests=rest,
         done=order.done + len(result.done),
-        made=[*order.made, *list_own_request(request.actor, result)],
+        made=[*order.made, *list_own_request(request.actor)][: MOST_REQUESTS + 1],
         skipped=skipped[:MOST_LISTED],
         more_skipped=order.more_skipped + max(0, len(skipped) - MOST_LISTED),
         examined=order.examined + len(part),
@@ -176,7 +176,7 @@ def _change(request: Request, order: Revert, written: Sequence[WrittenEntry]) ->
 
 
 def _undo(order: Revert) -> Undo | None:
-    if not order.made:
+    if not 0 < len(order.made) <= MOST_REQUESTS:
         return None
     again = {"revert": "revert", "tag": "untag", "untag": "tag"}
     fields: dict[str, str | int] = {

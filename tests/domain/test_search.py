@@ -200,6 +200,17 @@ def test_parse__other_slashes__are_words(text: str) -> None:
     assert search.parse(text).where == ()
 
 
+def test_parse__condition_within_a_phrase__is_part_of_the_phrase() -> None:
+    assert found(["go to /home = x now"], '"to /home = x"') is not None
+    assert search.parse('"a /b = 1" /c = 2').where == (Condition("/c", "=", 2),)
+
+
+@pytest.mark.parametrize("operator", ["==", "=>", "<>", "!=="])
+def test_parse__unknown_operator__is_refused(operator: str) -> None:
+    with pytest.raises(BadQuery, match="is not an operator: use one of =, !=, >"):
+        search.parse(f"/a {operator} 3")
+
+
 def test_parse__broken_string_in_a_condition__is_refused() -> None:
     with pytest.raises(BadQuery, match="is not a JSON string"):
         search.parse(r'/a = "\x"')

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -139,8 +140,9 @@ class Running(Process):
             if not key.startswith(("COMMONHOLD_", "DJANGO_", "PYTEST_"))
             and key not in ("DATABASE_URL", "BROKER_URL", "PORT")
         }
+        name = re.sub(r"[^\w.]+", "_", arguments[-1])[:40]
         super().__init__(
-            folder / f"{arguments[-1].replace('/', '_')}.{os.urandom(3).hex()}.log",
+            folder / f"{name}.{os.urandom(3).hex()}.log",
             *(sys.executable, *arguments),
             cwd=cwd,
             env={**inherited, "COMMONHOLD_DATA_DIR": str(folder / "data"), **env},

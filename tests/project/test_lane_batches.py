@@ -77,7 +77,7 @@ def test_lane__batches_of_gets_or_of_puts__answers_like_django(sides: tuple[Side
         batch(get("c"), by="slow"),
         batch(*(put(f"many{n}", "x" * 100) for n in range(22))),
         batch(*(put(f"many{n}", "y" * 100) for n in range(22))),
-        batch(*(get(f"many{n}") for n in range(256))),
+        batch(*(get(f"many{n}") for n in range(64))),
     ]
     answers = check_same(sides, requests)
     assert {answer.start["status"] for answer in answers} == {200}
@@ -85,6 +85,15 @@ def test_lane__batches_of_gets_or_of_puts__answers_like_django(sides: tuple[Side
         [{201}, {201}, {200}, {201}, {200}, {200}, {200}]
     )
     assert sides[0].joined == len(requests) - 1  # the first call of a token with a rate limit
+
+
+def test_lane__batch_of_many_or_large_values__is_left_to_django(sides: tuple[Side, Side]) -> None:
+    check_same(sides, [batch(put("big1", "x" * 600_000)), batch(put("big2", "x" * 600_000))])
+    joined = sides[0].joined
+    check_same(sides, [batch(*(get(f"k{n}") for n in range(65))), batch(get("big1"), get("big2"))])
+    assert sides[0].joined == joined
+    check_same(sides, [batch(get("big1"))])
+    assert sides[0].joined == joined + 1
 
 
 def test_lane__batches_it_answers__count_as_traffic(sides: tuple[Side, Side]) -> None:

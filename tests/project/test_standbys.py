@@ -15,6 +15,17 @@ from tests.project.running import Running, wait_for
 from tests.project.sites import Site, address, connect, run
 
 ONCE = {"Idempotency-Key": "one"}
+DELETION = {"op": "delete", "namespace": "notes", "key": "b"}
+COMMIT = """
+from django.db import OperationalError, transaction
+from state_admin.models import Sweep
+try:
+    with transaction.atomic():
+        transaction.on_commit(lambda: print("hook"))
+        Sweep.objects.get_or_create(name="test")
+except OperationalError as error:
+    print(type(error.__cause__).__name__, Sweep.objects.filter(name="test").count())
+"""
 
 
 class Standby:
@@ -70,9 +81,13 @@ def assert_unconfirmed(answer: tuple[int, Any]) -> None:
 
 
 def diagnose(site: Site) -> str:
-    doctor = Running(site.running.folder, "manage.py", "doctor")
-    doctor.wait()
-    return doctor.output()
+    return manage(site, "doctor")
+
+
+def manage(site: Site, *command: str) -> str:
+    running = Running(site.running.folder, "manage.py", *command, STANDBY_TIMEOUT_MS="1000")
+    running.wait()
+    return running.output()
 
 
 def test_write__no_standby_confirms__is_503_until_one_does(pair: tuple[Site, Standby]) -> None:
@@ -80,6 +95,7 @@ def test_write__no_standby_confirms__is_503_until_one_does(pair: tuple[Site, Sta
     put = "PUT", "/state/notes/a", {"value": 1}
     register = "PUT", "/namespaces/other", {"schema": True}
     assert site.call(*put)[0] == 201
+    site.write("b")
     assert "standbys: 1 connected, 1 synchronous" in diagnose(site)
 
     with without(standby):
@@ -89,6 +105,10 @@ def test_write__no_standby_confirms__is_503_until_one_does(pair: tuple[Site, Sta
             assert_unconfirmed(site.call(*register))  # in Django
         assert_unconfirmed(site.call(*put, **ONCE))
         assert_unconfirmed(site.call(*put, **ONCE))  # the stored response
+        for _ in range(2):  # the second changes nothing
+            assert_unconfirmed(site.call("POST", "/threads", {"id": "t1"}))
+            assert_unconfirmed(site.call("POST", "/state/batch", {"operations": [DELETION]}))
+        assert site.call("POST", "/search", {"text": "word"})[0] == 200
         status, entry = site.call("GET", "/state/notes/a")
         assert (status, entry["version"]) == (200, 4)
 
@@ -96,3 +116,11 @@ def test_write__no_standby_confirms__is_503_until_one_does(pair: tuple[Site, Sta
     assert (status, entry["version"]) == (200, 4)
     assert site.call(*put)[0] == 200
     assert site.call(*register)[0] == 200
+
+
+def test_commit__no_standby_confirms__does_what_waits_for_it(pair: tuple[Site, Standby]) -> None:
+    site, standby = pair
+    with without(standby):
+        output = manage(site, "shell", "-v", "0", "-c", COMMIT)
+    assert "hook" in output.partition("UnconfirmedCommit 1")[0]
+    assert "UnconfirmedCommit 1" in output

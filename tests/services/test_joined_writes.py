@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -18,13 +17,11 @@ from state_admin.models import (
     Change,
     Entry,
     EntryRevision,
-    IdempotencyRecord,
     Namespace,
 )
 from state_admin.services import (
     entries,
     entry_views,
-    idempotency,
     joined_writes,
     namespaces,
     quotas,
@@ -114,6 +111,10 @@ def store(
         each if each is None or isinstance(each, Exception) else each[0]
         for each in store_batches(writes, run)
     ]
+
+
+def key(scope: str, fingerprint: str = "f") -> Key:
+    return Key(scope, fingerprint)
 
 
 def versions(results: list[WriteResult | Exception | None]) -> list[int | None]:
@@ -518,16 +519,6 @@ def test_store_joined__batch_in_an_untracked_namespace__leaves_no_trail(alice: P
     assert not AuditRow.objects.filter(action="entry.put").exists()
 
 
-def test_store_joined__batch_with_a_key__is_kept_once(alice: Person) -> None:
-    calls = [
-        batch(alice, item("a", 1), item("b", 1), once=key("one")),
-        batch(alice, item("c", 1), item("d", 1), once=key("one")),
-    ]
-    assert versions_of_batches(store_batches(calls)) == [[1, 1], None]
-    assert store_batches(calls) == [None, None]
-    assert IdempotencyRecord.objects.count() == 1
-
-
 def test_store_joined__namespace_that_grows__needs_one_statement_per_write(alice: Person) -> None:
     def count_trips(*items: Item) -> tuple[int, list[Any]]:
         session = DjangoSession()
@@ -546,73 +537,3 @@ def test_store_joined__namespace_that_grows__needs_one_statement_per_write(alice
 
 
 # Idempotency keys ------------------------------------------------------------------------------
-
-
-def key(scope: str, fingerprint: str = "f") -> Key:
-    return Key(scope, fingerprint)
-
-
-def test_store_joined__key__is_kept_with_the_response(alice: Person) -> None:
-    put(alice.actor, "notes", "held", 1)
-    calls = [
-        write(alice, "held", 2, once=key("one")),
-        write(alice, "new", 1, once=key("two")),
-        write(alice, "plain", 1),
-    ]
-    assert versions(store(calls)) == [2, 1, 1]
-    kept = IdempotencyRecord.objects.order_by("scope").values_list("scope", "fingerprint", "status")
-    assert list(kept) == [("one", "f", 200), ("two", "f", 200)]
-    assert not IdempotencyRecord.objects.exclude(workspace_id=alice.actor.workspace_id).exists()
-    assert versions(store(calls)) == [None, None, 2]
-    assert stored(alice, "held") == ("2", 2)
-
-
-def test_store_joined__one_key_twice_in_a_group__is_the_first_call_s(alice: Person) -> None:
-    calls = [write(alice, name, 1, once=key("one")) for name in ("a", "b", "a")]
-    assert versions(store(calls)) == [1, None, None]
-    assert not Entry.objects.filter(key="b").exists()
-
-
-def test_store_joined__write_that_is_refused__keeps_nothing(alice: Person) -> None:
-    put(alice.actor, "notes", "k", 1)
-    assert versions(store([write(alice, "k", 2, expected=7, once=key("one"))])) == [None]
-    assert not IdempotencyRecord.objects.exists()
-
-
-@pytest.mark.django_db(transaction=True)
-def test_store_joined__key_in_use_elsewhere__is_left_alone(alice: Person) -> None:
-    put(alice.actor, "notes", "k", 1)
-    calls = [write(alice, "k", 2, once=key("one")), write(alice, "other", 1, once=key("two"))]
-    with transaction.atomic():
-        assert idempotency.claim(key("one")) is None
-        results = store(calls, run_on_loop)
-    assert versions(results) == [None, 1]
-    assert versions(store(calls)) == [2, None]
-
-
-@pytest.mark.django_db(transaction=True)
-def test_store_joined__one_key_from_many_threads__is_stored_once(alice: Person) -> None:
-    stored: Counter[str] = Counter()
-
-    def work(number: int) -> None:
-        for turn in range(10):
-            scopes = [f"all {turn}", f"own {number} {turn}"]
-            calls = [write(alice, f"k{number}", turn, once=key(scope)) for scope in scopes]
-            results = store(calls, run_on_loop)
-            assert not [each for each in results if isinstance(each, Exception)]
-            stored.update(s for s, each in zip(scopes, results, strict=True) if each is not None)
-
-    race([partial(work, number) for number in range(3)])
-    assert set(stored.values()) == {1}
-    assert sum(scope.startswith("all") for scope in stored) >= 1
-    assert set(IdempotencyRecord.objects.values_list("scope", flat=True)) == set(stored)
-    assert EntryRevision.objects.count() == len(stored)
-
-
-def test_store_joined__write_with_a_key__takes_two_round_trips(alice: Person) -> None:
-    put(alice.actor, "notes", "k", 1)
-    session = DjangoSession()
-    writes = [write(alice, "k", 2, once=key("one"))]
-
-    assert run_in_test(lambda _: store_joined(writes, session)) != [None]
-    assert session.trips == [False, True]

@@ -14,6 +14,7 @@ from state_admin.models.reverts_sql import WrittenEntry
 from state_admin.services import bulk, entries, reverts
 from state_admin.services.errors import Forbidden, Invalid
 from tests.builders import Person, make_namespace, put
+from tests.services.test_entries import let_expire
 
 
 def request(alice: Person, name: str) -> Any:
@@ -122,6 +123,24 @@ def test_find__request_id_used_again__stops_at_writes_of_others(alice: Person) -
     assert reverts.find_written(alice.actor, "r", near) == [WrittenEntry("notes", "k", 4, 5)]
     revert(alice, "r")
     assert state(alice)["k"][0] == '"other"'
+
+
+def test_revert__created_and_expired_since__is_skipped(alice: Person) -> None:
+    make_namespace(alice.actor)
+    put(request(alice, "r"), "notes", "k", 1, ttl_seconds=60)
+    let_expire("k")
+
+    result = revert(alice, "r")
+
+    assert result.done == []
+    assert [each.why for each in result.skipped] == ["it does not exist any more"]
+
+
+def test_revert__only_deleted_ones__skips_others(changed: Person) -> None:
+    written = [WrittenEntry("notes", "a", 3, 3), WrittenEntry("notes", "c", 2, 2)]
+    result = reverts.revert_entries(actor=changed.actor, written=written, deleted=True)
+    assert [each.key for each in result.done] == ["c"]
+    assert [(each.key, each.why) for each in result.skipped] == [("a", "it is not deleted")]
 
 
 def test_find__others_requests_and_workspaces__are_not_found(

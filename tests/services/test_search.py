@@ -238,6 +238,23 @@ def test_index__of_an_older_format__is_rebuilt(alice: Person) -> None:
     assert SearchPosition.objects.get().format == 2
 
 
+# The feed contains committed changes only.
+@pytest.mark.django_db(transaction=True)
+def test_index__document_of_an_older_version__is_found_and_written_again(alice: Person) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "k", {"price": 850})
+    indexing.index_entries()
+    assert not indexing.has_unindexed_changes()
+    with connection.cursor() as cursor:  # a worker of the older version wrote it in the meantime
+        old = "ts_delete(terms, '{850,price,~2}'::text[])"
+        cursor.execute(f"UPDATE search_documents SET terms = {old}")
+    assert keys(alice, "850") == ["k"]
+    assert indexing.has_unindexed_changes()
+    assert indexing.index_entries()["indexed"] == 1
+    assert not indexing.has_unindexed_changes()
+    assert "850" in str(SearchDocument.objects.get().terms)
+
+
 def test_index__plan__uses_it_and_the_hot_table_has_none(alice: Person) -> None:
     make_namespace(alice.actor)
     put(alice.actor, "notes", "k", "word")

@@ -292,6 +292,34 @@ def test_detail__deleted_entry__offers_to_restore_it(
     assert 'name="deleted"' not in admin.get("/state/n/a").content.decode()
 
 
+def test_all__more_than_one_button_can_undo__is_done_without_undo(
+    admin: Client, alice: Person, three: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entry_bulk, "_CHUNK", 1)
+    monkeypatch.setattr(entry_bulk, "MOST_REQUESTS", 1)
+    data = {"action": "delete", "all": "yes", "confirmed": "yes", "back": "/state", "total": "3"}
+    while data:
+        response = admin.post(URL, data)
+        assert response.status_code in (200, 302)
+        data = hidden(response.content.decode())
+    assert tags(alice) == {}
+    assert "data-undo" not in admin.get("/state").content.decode().partition("<template")[0]
+
+
+def test_all__last_step_changes_nothing__can_be_undone(
+    admin: Client, alice: Person, three: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entry_bulk, "_CHUNK", 2)
+    asked = {"action": "delete", "confirmed": "yes", "back": "/state", "total": "3"}
+    page = admin.post(f"{URL}?all=yes", asked).content.decode()
+    put(alice.actor, "n", "c/d", "written meanwhile")
+    page = admin.post(URL, hidden(page)).content.decode()
+    assert "Deleted 2 entries" in page
+    url, fields = undo(page)
+    admin.post(url, fields)
+    assert sorted(tags(alice)) == ["a", "b", "c/d"]
+
+
 def test_revert__request_without_entries__says_so(admin: Client) -> None:
     admin.post(REVERT, {"request": "unknown", "near": "1"})
     assert b"The request changed no entry" in admin.get("/state").content

@@ -71,10 +71,10 @@ class Scheduler(beat.Scheduler):
             self._disconnect()
 
     def _disconnect(self) -> None:
-        """Let the next job open a new connection: AMQP does not open a lost one again."""
+        """Drop the connection, so that the next job opens a new one: AMQP does not reopen a lost one."""
         for name in ("producer", "connection"):
             kept = vars(self).pop(name, None)
-            with contextlib.suppress(Exception):  # it is lost, so closing it may fail
+            with contextlib.suppress(Exception):  # closing a lost connection may fail
                 kept.close()
 
     def setup_schedule(self) -> None:

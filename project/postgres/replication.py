@@ -1,8 +1,8 @@
-"""Commits that wait for synchronous standbys: the wait is bounded, and a commit that no standby has
-confirmed raises instead of succeeding.
+"""Limits how long a commit waits for synchronous standbys. A commit that no standby has confirmed
+raises UnconfirmedCommit.
 
-PostgreSQL applies no timeout to this wait. If it is cancelled, PostgreSQL reports success with a
-warning: the transaction is committed on the primary, and a failover would lose it.
+PostgreSQL applies no timeout to this wait. If the wait is cancelled, PostgreSQL reports success with
+a warning: the transaction is committed on the primary, but a failover may lose it.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class UnconfirmedCommit(psycopg.OperationalError):
 
 class Connection(psycopg.Connection[Any]):
     """Raises UnconfirmedCommit from the statement whose commit was not confirmed. `is_obsolete`: the
-    server has become read-only. The next connection finds the new primary."""
+    server has become read-only; close the connection, so that a new one can reach the new primary."""
 
-    # The process of the server, which differs from that in `info` behind a pooler.
+    # The process ID of the backend, from pg_backend_pid(). Behind a pooler, `info` has another one.
     server_pid = 0
     is_obsolete = False
 
@@ -63,7 +63,7 @@ class Connection(psycopg.Connection[Any]):
         return result
 
     def _bound(self, gen: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
-        """`gen`, which ends the wait of a commit that lasts too long."""
+        """`gen`, but every PATIENCE seconds without a response, end_wait is called in a thread."""
         until = time.monotonic() + PATIENCE
         try:
             wanted = next(gen)
@@ -71,7 +71,8 @@ class Connection(psycopg.Connection[Any]):
                 ready = yield wanted
                 if not ready and time.monotonic() > until:
                     if self.pgconn.transaction_status == TransactionStatus.ACTIVE:
-                        # Not if it waits to be notified. In a thread, because it may wait, too.
+                        # ACTIVE excludes waiting for notifications. A thread, because connecting may
+                        # also block.
                         stuck = self.info, self.server_pid
                         threading.Thread(target=end_wait, args=stuck, daemon=True).start()
                     until = time.monotonic() + PATIENCE
@@ -92,7 +93,7 @@ def watch(
     unconfirmed: list[Diagnostic] = []
 
     def note(notice: Diagnostic) -> None:
-        # The text of a notice is translated, the name of the function that sent it is not.
+        # PostgreSQL translates the text of a notice, but not the name of the function that sent it.
         if notice.source_function == "SyncRepWaitForLSN":
             unconfirmed.append(notice)
 
@@ -107,8 +108,8 @@ def raise_if_any(unconfirmed: list[Diagnostic]) -> None:
 
 
 def end_wait(stuck: psycopg.ConnectionInfo, pid: int) -> None:
-    """End the wait for standbys of another connection, whose server process is `pid`, if it waits for
-    them."""
+    """Cancel the statement of the backend `pid` if it waits for standbys. `stuck`: the connection to
+    that backend."""
     try:
         with contextlib.closing(
             psycopg.connect(

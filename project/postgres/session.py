@@ -48,7 +48,7 @@ WHERE current_setting(name, true) <> value AND has_parameter_privilege(name, 'SE
 """
 
 _env = read_environment()
-# Set by a statement, because poolers such as PgBouncer do not accept options of a connection. Those of
+# Set by a statement, because poolers such as PgBouncer do not accept connection options. Options in
 # DATABASE_URL (source "client") take precedence.
 _OWN: Final = {
     # A request waits at most this long for a statement or a lock; the client then gets a 503.
@@ -60,7 +60,8 @@ _OWN: Final = {
     "log_parameter_max_length_on_error": "0",
 }
 _VALUES = ", ".join(f"('{name}', '{value}')" for name, value in _OWN.items())
-# The process of the server, which a pooler does not pass on, whether it is a standby, and the settings.
+# Returns the process ID of the backend, which a pooler does not pass on, and whether the server is a
+# standby. Applies the settings.
 _SET_UP: Final = f"""
 SELECT pg_backend_pid(), pg_is_in_recovery(), count(set_config(name, value, false))
 FROM (VALUES {_VALUES}) AS own(name, value) JOIN pg_settings USING (name) WHERE source <> 'client'

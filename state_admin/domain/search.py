@@ -1,8 +1,9 @@
 """Search queries, whether a value matches one, and what an index stores of a value (ADR 6).
 
 A text searches the words of member names, strings, numbers, booleans and null; a condition compares
-the value at a JSON Pointer. An index stores a value's words and facts (`lexemes`). It may return a value that does not match but never misses one
-that does: `find` decides. Not here: where values and indexes are stored.
+the value at a JSON Pointer. An index stores a value's words and facts (`lexemes`; a fact is a hash of a
+pointer and its leaf). It may return a value that does not match, but never misses one that does:
+`find` decides. Not here: where values and indexes are stored.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _ALONE: Final = re.compile(
 _BEFORE_WORD: Final = r"(^|[^a-z0-9]|\\[bfnrt])"
 _BEHIND_WORD: Final = "([^a-z0-9]|$)"
 # The parts of a text: a phrase, a condition (a pointer, an operator and a value) or a word. A pointer
-# with one of the characters of operators, a space or a quotation mark is possible in `where` only.
+# that contains a space, a quotation mark or one of =<>! can be used in `where` only.
 _PART: Final = re.compile(
     r""""(?P<phrase>[^"]*)"?
     |(?<!\S)(?P<pointer>/[^\s=<>!"]*)
@@ -72,11 +73,11 @@ class Term(NamedTuple):
 
 
 class Condition(NamedTuple):
-    """How the value at `pointer` compares with `value`. Never met if there is nothing at the pointer.
+    """Compares the value at `pointer` with `value`. Never met if nothing is at the pointer.
 
-    `=` and `!=` compare as values.same; the other signs compare numbers with numbers and strings
-    with strings, by code point. `contains`: a string contains a text, without case; an array an item,
-    an object a name. `exists` ignores `value`.
+    `=` and `!=` compare as values.same. `>`, `>=`, `<` and `<=` compare numbers with numbers, and
+    strings with strings by code point. `contains`: a string contains the text `value`, case-folded; an
+    array contains the item; an object has a member with this name. `exists` ignores `value`.
     """
 
     pointer: str
@@ -105,7 +106,7 @@ class BadQuery(ValueError):
 
 def parse(text: str, where: Sequence[Condition] = ()) -> Query:
     """A query from typed text (words, "a phrase", `/price > 100`) and conditions. A word also finds
-    those that begin with it, unless it is a single character without `*`. Raises BadQuery."""
+    words that begin with it; a single character only with `*`. Raises BadQuery."""
     if len(text) > MAX_TEXT:
         raise BadQuery(f"the text has at most {MAX_TEXT:,} characters")
     parts = list(_PART.finditer(text))
@@ -134,7 +135,8 @@ def _read_condition(found: re.Match[str]) -> Condition:
     if operator not in OPERATORS:
         raise BadQuery(f"{operator} is not an operator: use one of {', '.join(OPERATORS)}")
     value: JSON = found["value"]
-    if isinstance(value, str) and _SCALAR.fullmatch(value):  # otherwise a word, or None
+    # Otherwise it is a string without quotation marks, or None.
+    if isinstance(value, str) and _SCALAR.fullmatch(value):
         try:
             value = load(value)
         except ValueError:
@@ -223,7 +225,7 @@ def _meets(found: JSON, condition: Condition) -> bool:
 
 
 def _compare(found: Any, operator: str, value: Any) -> bool:
-    """An order of numbers, or of strings."""
+    """Whether the order holds: between two numbers, or two strings. False for any other types."""
     if isinstance(found, bool) or isinstance(value, bool):
         return False
     numbers = isinstance(found, (int, float)) and isinstance(value, (int, float))
@@ -326,14 +328,14 @@ def _fact(pointer: str, leaf: JSON) -> str:
 
 
 class _Place(NamedTuple):
-    """A node of a value; `name` if it is a member of an object."""
+    """A node of a value. `name`: of the member, if the node is in an object."""
 
     pointer: str
     name: str | None
     node: JSON
 
     def is_leaf(self) -> bool:
-        """Whether it contains nothing."""
+        """Whether it has no children: a scalar, or an empty object or array."""
         return not (isinstance(self.node, (dict, list)) and self.node)
 
 
@@ -353,7 +355,7 @@ def _places(value: JSON) -> Iterator[_Place]:
 
 
 def _texts(place: _Place) -> Iterator[str]:
-    """The texts that are searched at a place: its name, and its leaf."""
+    """The texts that are searched at a place: its name and, for a scalar, its value."""
     if place.name is not None:
         yield place.name
     if not isinstance(place.node, (dict, list)):

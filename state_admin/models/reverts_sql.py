@@ -1,4 +1,4 @@
-"""Finds what one request wrote, and locks it beside the versions from before."""
+"""Locks the entries that one request wrote, and reads their versions from before the request."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from . import hot
 
-# Ordered and locked as in all batches: by (namespace, key). A row that was changed while this statement
-# waited for its lock has another version and is left out.
+# Locked in the order of all batches: by (namespace, key). If a row changes while this statement waits
+# for its lock, its version differs, and the row is not returned.
 _LOCK = """
 SELECT e.id, e.tags, e.pinned, e.deleted, e.namespace_id, n.name, e.key, e.version,
     CASE WHEN NOT e.deleted AND (e.expires_at IS NULL OR e.expires_at > now())
@@ -37,8 +37,9 @@ class WrittenEntry(NamedTuple):
 
 
 class RevertibleEntry(NamedTuple):
-    """An entry as a request left it, and its version before (`then_version` None: it is not stored,
-    or did not exist). A value is JSON text, None without one."""
+    """An entry as a request left it, and its version before the request (`then_…`). `then_version` is
+    None if that version is not stored or did not exist. A value is JSON text, or None if the entry
+    had no value."""
 
     entry_id: int
     tags: Sequence[str]
@@ -57,13 +58,13 @@ class RevertibleEntry(NamedTuple):
 
 
 def lock_entries(workspace_id: int, written: Sequence[WrittenEntry]) -> list[RevertibleEntry]:
-    """Lock, until the end of the transaction, those that were not written since then."""
+    """Lock, until the end of the transaction, the entries whose version is still `last`."""
     columns = hot.unzip(("namespaces", "keys", "firsts", "lasts"), written)
     rows = hot.fetch_all(_LOCK, {"workspace": workspace_id, **columns})
     return [RevertibleEntry._make(row) for row in rows]
 
 
-# A deleted entry keeps its tags and pin; a write that creates it again starts without them.
+# The row of a deleted entry keeps its tags and pin. A write that creates the entry again clears them.
 _RESTORE_MARKS = """
 UPDATE entries e SET tags = x.tags, pinned = x.pinned
 FROM json_to_recordset(%(rows)s::json) AS x(id bigint, tags varchar[], pinned boolean)
@@ -73,6 +74,6 @@ RETURNING e.id
 
 
 def restore_marks(rows: Sequence[RevertibleEntry]) -> None:
-    """Give entries that were just created again the tags and pins they had. They are locked."""
+    """Give restored entries the tags and pins they had. The caller holds their locks."""
     marks = [{"id": r.entry_id, "tags": list(r.tags), "pinned": r.pinned} for r in rows]
     hot.fetch_all(_RESTORE_MARKS, {"rows": json.dumps(marks)})

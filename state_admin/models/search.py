@@ -22,9 +22,9 @@ from . import hot
 from .entries import Entry, EntryQuerySet
 from .workspaces import Workspace
 
-# What documents contain (domain/search.py, `lexemes`). 2: also names, numbers, booleans and null. An index
-# of another format is built again. Each document has the lexeme, because a worker of an older version
-# that still runs during an upgrade writes documents of its own format.
+# The format of documents (domain/search.py, `lexemes`). Format 2 also has names, numbers, booleans and
+# null. An index of another format is built again. Each document contains FORMAT_LEXEME, because during
+# an upgrade a worker of an older version may still write documents of its format.
 FORMAT = 2
 FORMAT_LEXEME = "~2"
 # The condition of a partial index (migration 0006).
@@ -156,7 +156,7 @@ LIMIT %(limit)s
 
 
 def find_outdated(workspace_id: int, limit: int) -> list[int]:
-    """Entries whose documents have another format."""
+    """The ids of up to `limit` entries whose documents have an older format."""
     rows = hot.fetch_all(_OUTDATED_OF, {"workspace": workspace_id, "limit": limit})
     return [row[0] for row in rows]
 

@@ -24,8 +24,8 @@ from .entries import check_value, new_entry
 from .errors import Conflict, Invalid, Problem
 from .namespaces import Definition, find_definition
 
-# The audit rows of a request are so close together. With more than this between them, which takes
-# many concurrent writers, the rest of the request is not found.
+# The ids of the audit rows of one request differ at most by this. If many concurrent writers insert
+# more rows in between, the rest of the request is not found.
 _SPAN: Final = 50_000
 _WRITES: Final = [f"entry.{operation.value}" for operation in Operation]
 
@@ -39,8 +39,9 @@ def newest_audit_row(actor: Actor) -> int:
 
 
 def find_written(actor: Actor, request_id: str, near: int) -> list[WrittenEntry]:
-    """The entries that a request wrote, by (namespace, key), each with the versions since the last
-    write of another request. `near`: the id of one of its audit rows."""
+    """The entries that a request wrote, ordered by (namespace, key). If other requests wrote an entry in
+    between, only the last uninterrupted versions are returned. `near`: the id of one of the audit
+    rows of the request."""
     rows = (
         AuditRow.objects.visible_to(actor)
         .filter(pk__gt=near - _SPAN, pk__lte=near + _SPAN, request_id=request_id)
@@ -51,7 +52,7 @@ def find_written(actor: Actor, request_id: str, near: int) -> list[WrittenEntry]
     found: dict[tuple[str, str], WrittenEntry] = {}
     for namespace, key, version in rows:
         before = found.get((namespace, key))
-        # A client may use a request id again, with writes of others in between.
+        # A client may reuse a request id, and other requests may write in between.
         first = before.first if before and before.last == version - 1 else version
         found[namespace, key] = WrittenEntry(namespace, key, first, version)
     return list(found.values())
@@ -60,14 +61,17 @@ def find_written(actor: Actor, request_id: str, near: int) -> list[WrittenEntry]
 def revert_entries(
     *, actor: Actor, written: Sequence[WrittenEntry], reason: str = "", deleted: bool = False
 ) -> BulkResult:
-    """Give up to MOST entries the value and expiry of the version before `first`, or delete those that
-    had none. In one transaction.
+    """Give up to MOST entries the value and expiry of the version before `first`; delete an entry that
+    had no value before. One transaction.
 
-    An entry is skipped and reported if it has another version than `last`, its previous version was
-    removed, redacted or has expired, its schema refuses the value, or nothing differs. Tags and pins
-    stay as they are, because the history has none; a deleted entry gets back what it had. With `deleted`,
-    entries that are not deleted are skipped, too. The config registry is never changed. Raises Invalid for more than
-    MOST entries, QuotaExceeded, and Conflict if a namespace changes at the same time.
+    An entry is skipped and reported if its current version is not `last`, if its previous version was
+    removed, was redacted or has expired, if its schema refuses the value, or if nothing differs. Entries
+    of the config registry are always skipped and, with `deleted`, so are entries that are not deleted.
+    Tags and pins do not change, because the history does not contain them; an entry restored from
+    deletion gets back its tags and pin.
+
+    Raises Invalid for more than MOST entries, QuotaExceeded, and Conflict if a namespace changes at
+    the same time.
     """
     require(actor, Role.EDITOR)
     if len(written) > MOST:

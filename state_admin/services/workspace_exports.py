@@ -1,4 +1,4 @@
-"""Writes all rows of a workspace to a file (domain/workspace_files.py), for operators."""
+"""Writes all rows of a workspace to a file, for operators. The format is in domain/workspace_files.py."""
 
 from __future__ import annotations
 

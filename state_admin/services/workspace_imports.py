@@ -30,17 +30,17 @@ from .config_secrets import import_secrets
 from .errors import Conflict, Invalid
 from .webhook_secrets import live_secrets
 
-# Rows in memory. A batch is read first, and then copied into a temporary table: readers of the change
-# feed would wait for a transaction that waits for the file.
+# The most rows, and characters of values, in memory. A batch is read completely before a transaction
+# copies it into a temporary table: a transaction that waits for the file would delay the change feed.
 _MOST_ROWS: Final = 2000
 _MOST_BYTES: Final = 2 * 1024 * 1024
 
 
 @dataclass(frozen=True)
 class WorkspaceImport:
-    """The new workspace, and what has to be done for it: names of tokens and webhooks without a
-    secret, places of secrets in the config registry (`namespace/key pointer`), and members of the source
-    that are not members of the copy."""
+    """The new workspace, and what the operator has to do for it: the names of tokens and webhooks without
+    a secret, the places of missing secrets in the config registry (`namespace/key pointer`), and the
+    members of the source that are not members of the copy."""
 
     workspace: Workspace
     rows: Mapping[str, int]
@@ -53,12 +53,12 @@ class WorkspaceImport:
 def import_workspace(*, stream: BinaryIO, slug: str = "", members: bool = False) -> WorkspaceImport:
     """Create the workspace `slug` (as in the file by default) from a file: all of it, or nothing.
 
-    The file is first copied into temporary tables and checked to its end; then one transaction inserts
-    the rows. Memory does not depend on their number. `members`: users with the names of the members get
-    the same roles, and their saved views.
+    First, the whole file is copied into temporary tables and checked. Then one transaction inserts the
+    rows. The memory used does not depend on their number. `members`: users who have the same names as
+    members of the source get their roles and saved views.
 
-    Raises Conflict if the workspace exists, and Invalid if the file is of another format or of a newer
-    version, truncated, changed, or contradicts itself.
+    Raises Conflict if the workspace exists, and Invalid if the file has another format, is of a newer
+    or too old version, is truncated or changed, or contradicts itself.
     """
     try:
         reader = Reader(stream)
@@ -132,13 +132,13 @@ def _staging(columns: Mapping[str, tuple[str, ...]]) -> Iterator[None]:
     try:
         yield
     finally:
-        # They are dropped with the connection, too.
+        # If this fails, PostgreSQL drops them when the connection closes.
         with contextlib.suppress(Error), transaction.atomic():
             workspace_copies_sql.drop_staging()
 
 
 def _splitter() -> Callable[[Row], tuple[int, str]]:
-    """A key for groupby: the batch of a row, and its table."""
+    """A key function for groupby: returns the number of the batch of a row, and its table."""
     number = rows = size = 0
     table = ""
 
@@ -221,7 +221,8 @@ def _store(header: Header, slug: str, members: bool) -> WorkspaceImport:
 
 
 def _disable_webhooks(workspace_id: int) -> list[str]:
-    """Disable the webhooks that cannot sign; returns the names of all that cannot."""
+    """Disable the active webhooks that have no secret to sign with. Returns the names of all webhooks
+    without one."""
     silent = [
         hook
         for hook in Webhook.objects.filter(workspace_id=workspace_id).order_by("pk")

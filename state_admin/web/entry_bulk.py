@@ -1,8 +1,8 @@
 """Bulk actions of the state browser, on the selected entries or on all that match its filters.
 
-A confirmation says what happens to how many entries. Then each request changes up to a thousand,
-and a page lists the skipped entries. The form holds the progress: leaving the page stops the action
-and keeps the changes made so far.
+A confirmation page names the action and the number of entries. Then each request changes up to a
+thousand entries, and a page lists the skipped ones. The form holds the progress: leaving the page
+stops the action and keeps the changes made so far.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ from .paging import read_required_number
 _MOST_COUNTED: Final = 10_000
 _CHUNK: Final = bulk.MOST
 MOST_LISTED: Final = 100
-# Requests of up to a thousand entries each that one button can undo. It is sent in a header.
+# How many requests, of up to a thousand entries each, one Undo button can revert. Their ids are sent in
+# a header of the response, whose size is limited.
 MOST_REQUESTS: Final = 40
 _MOST_TTL: Final = 10 * 365 * 86400
 
@@ -97,7 +98,7 @@ class BulkAction:
     done: int = 0
     skipped: Sequence[Sequence[str]] = ()
     more_skipped: int = 0
-    # The requests that changed entries so far, each with the id of its newest audit row.
+    # The requests that have changed entries so far, each with the id of its newest audit row.
     requests: Sequence[Sequence[str | int]] = ()
 
     @property
@@ -245,7 +246,7 @@ def _run(request: Request, order: BulkAction) -> HttpResponse:
 
 
 def _change(actor: Actor, order: BulkAction, selected: Sequence[SelectedEntry]) -> BulkResult:
-    if order.action == "restore":  # of the deletion, which is the newest version
+    if order.action == "restore":  # revert the deletion, which is the newest version
         deleted = [
             WrittenEntry(each.namespace, each.key, each.version, each.version) for each in selected
         ]
@@ -262,13 +263,14 @@ def _change(actor: Actor, order: BulkAction, selected: Sequence[SelectedEntry]) 
 
 
 def list_own_request(actor: Actor) -> list[list[str | int]]:
-    """The current request with the id of its newest audit row, if it has one."""
+    """The current request, with the id of its newest audit row; empty if it wrote no audit row."""
     newest = newest_audit_row(actor)
     return [[actor.request_id, newest]] if newest else []
 
 
 def _undo(order: BulkAction) -> Undo | None:
-    """Of the changes in tracked namespaces. None if there are none, or too many for one button."""
+    """The Undo of the changes in tracked namespaces. None if there are no such changes, or too many
+    requests for one button."""
     if not 0 < len(order.requests) <= MOST_REQUESTS:
         return None
     reverse_of = {"tag": "untag", "untag": "tag"}
@@ -380,8 +382,8 @@ def _ttl(post: QueryDict) -> int:
 
 
 def return_url(post: QueryDict) -> str:
-    """The URL of the list that the user came from: entries or audit. Any other URL is replaced by the
-    unfiltered list of entries."""
+    """The URL of the list that the user came from: entries or audit. Any other URL is replaced by that of
+    the unfiltered list of entries."""
     url = post.get("back", "")
     homes = [reverse("web:entry-list"), reverse("web:audit-list")]
     known = any(url == home or url.startswith(home + "?") for home in homes)

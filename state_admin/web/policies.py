@@ -204,14 +204,15 @@ def policy_detail(request: Request) -> HttpResponse:
 
 @dataclass(frozen=True)
 class Removal:
-    """What a changed policy removes for good. `rule` names it, for the form that accepts it."""
+    """What a changed policy removes permanently. `rule` says what it keeps; the form sends it back to
+    confirm exactly this rule."""
 
     rule: str
     text: str
 
 
 def _removal(actor: Actor, view: PolicyView, body: dict[str, Any]) -> Removal | None:
-    """None if the policy removes no snapshots, or by the same rule as before."""
+    """None if the policy removes no snapshots, or if its rule does not change."""
     before = values.load(view.body)
     keep_last, keep_every = (body.get(name) for name in DESTRUCTIVE)
     if keep_last is None or all(body.get(name) == before.get(name) for name in DESTRUCTIVE):

@@ -21,7 +21,7 @@ from tests.project.running import Process, Running, children, free_port, wait_fo
 
 DEPLOY = BASE_DIR / "deploy" / "ha"
 PATRONI = BASE_DIR / ".compat" / "ha" / "bin" / "patroni"
-# Debian puts HAProxy where only root looks.
+# Debian installs HAProxy in a folder that is only in root's PATH.
 PATH = f"{os.environ['PATH']}:/usr/sbin"
 NODES = (1, 2, 3)
 PASSWORD = "secret"
@@ -69,7 +69,7 @@ class Node:
         self.process = Process(log, *command, env=env, cwd="/")
 
     def pids(self) -> list[int]:
-        """Patroni, then all processes of its PostgreSQL, which outlives it."""
+        """Patroni, then all processes of its PostgreSQL, which continue if Patroni is killed."""
         assert self.process
         found = [self.process.pid, *children(self.process.pid)]
         pidfile = self.data / "postmaster.pid"
@@ -168,7 +168,7 @@ class Cell:
         self.start("haproxy", find("haproxy"), "-f", str(DEPLOY / "haproxy.cfg"), **env)
 
     def patroni_config(self, sockets: Path) -> Path:
-        """The configuration of deploy/ha, with a socket folder for each node."""
+        """A copy of the configuration in deploy/ha, with a socket folder of its own for this node."""
         text = (DEPLOY / "patroni.yml").read_text()
         text += f"    unix_socket_directories: {sockets}\n"
         path = self.folder / f"{sockets.name}.yml"
@@ -208,7 +208,7 @@ class Cell:
         return None
 
     def switch_over(self, leader: Node) -> None:
-        """Ask for another leader. Patroni answers when it is done."""
+        """Request a switchover. Patroni responds when it is complete."""
         client = http.client.HTTPConnection("127.0.0.1", leader.rest, timeout=60)
         try:
             client.request("POST", "/switchover", json.dumps({"leader": leader.name}))

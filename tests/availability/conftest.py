@@ -1,4 +1,4 @@
-"""One cell for all tests of this folder, and the report of what each fault cost."""
+"""One cell for all tests of this folder, and a report of how long each fault interrupted writes."""
 
 from __future__ import annotations
 

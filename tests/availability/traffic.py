@@ -12,7 +12,7 @@ from typing import Any
 from tests.project.running import call_api, wait_for
 
 WRITERS = 4
-# Clients give up a call after so many seconds, and repeat it.
+# Seconds after which a client abandons a call and repeats it.
 _TIMEOUT = 15.0
 
 
@@ -24,7 +24,7 @@ class Traffic:
         self.acknowledged: Counter[str] = Counter()
         self.times: list[float] = []  # of all acknowledgements
         self.refused: Counter[int] = Counter()  # by status; 0: no answer
-        self.followed: list[tuple[str, int]] = []  # key and version of each change, as they came
+        self.followed: list[tuple[str, int]] = []  # key and version of each change, in feed order
         self.gone = 0  # cursors that were refused
         self._stopped = threading.Event()
         assert self.call("PUT", "/namespaces/counters", {"schema": True})[0] in (200, 201)
@@ -36,14 +36,14 @@ class Traffic:
             thread.start()
 
     def call(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
-        """As call_api; status 0 without an answer."""
+        """As call_api; status 0 if there is no response."""
         try:
             return call_api(self.port, self.token, method, path, body, seconds=_TIMEOUT, **headers)
         except (OSError, http.client.HTTPException, ValueError):
             return 0, None
 
     def wait_for_more(self, count: int = 50) -> None:
-        """Wait until every writer has written since now, and together `count` times."""
+        """Wait for at least one more write of every writer, and `count` more writes in total."""
         before, enough = Counter(self.acknowledged), len(self.times) + count
 
         def written() -> bool:
@@ -53,7 +53,7 @@ class Traffic:
         wait_for(written, lambda: f"{count} more writes; refused: {dict(self.refused)}")
 
     def longest_pause(self, since: float) -> float:
-        """Seconds between two acknowledgements, after a moment."""
+        """The longest time between two acknowledgements after `since`, in seconds."""
         times = [since, *(moment for moment in self.times if moment > since)]
         return max(b - a for a, b in itertools.pairwise(times))
 

@@ -191,8 +191,8 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
     standby_timeout_ms: Annotated[
         int,
         _doc(
-            "A commit that waits longer for a synchronous standby is no longer waited for, and the"
-            " request gets 503. The change is stored, but a failover may lose it.",
+            "The longest wait of a commit for a synchronous standby. Then the request gets 503. The"
+            " change is stored, but a failover may lose it.",
             ge=1,
         ),
     ] = 10_000

@@ -36,17 +36,23 @@ class Hit(EntryRow, kw_only=True):
 
 
 class Condition(Body):
-    """A condition on the value at `path`: either `equals`, or `operator` and `value`. No condition is met if
-    `path` does not exist in the value."""
+    """A condition on the value at `path`: either `equals`, or `operator` and `value`."""
 
-    path: Annotated[Pointer, doc("A place in the value.", "/price", max_length=2048)]
+    path: Annotated[
+        Pointer,
+        doc(
+            "JSON Pointer to a part of the value. If it does not exist, the condition is not met.",
+            "/price",
+            max_length=2048,
+        ),
+    ]
     operator: (
         Annotated[
             Operator,
             doc(
                 "`>`, `>=`, `<` and `<=` compare numbers with numbers and strings with strings. "
-                "`contains`: a string contains the text, in any case; an array the item; an object the "
-                "name. `exists` takes no `value`.",
+                "`contains`: a string contains the text, ignoring case; an array the item; an object "
+                "the name. `exists` takes no `value`.",
                 ">",
             ),
         ]
@@ -76,7 +82,14 @@ class Search(Body):
         | UnsetType
     ) = UNSET
     where: (
-        Annotated[list[Condition], doc("Conditions that the value meets, all of them.")] | UnsetType
+        Annotated[
+            list[Condition],
+            doc(
+                "Conditions that the value meets, all of them.",
+                [{"path": "/price", "operator": ">", "value": 100}],
+            ),
+        ]
+        | UnsetType
     ) = UNSET
     namespace: (
         Annotated[str, doc("Only entries of this namespace.", "team_context", max_length=128)]

@@ -321,7 +321,7 @@ def _is_common(action: Action) -> bool:
 
 def _usage(action: Action) -> str:
     if not action.option_strings:
-        return action.dest.upper()
+        return str(action.metavar or action.dest.upper())
     name = action.option_strings[-1]
     return name if action.nargs == 0 else f"{name} {action.metavar or action.dest.upper()}"
 

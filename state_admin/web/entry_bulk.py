@@ -179,7 +179,7 @@ def _question(actor: Actor, order: BulkAction) -> Confirm:
         lines.append(
             "You can undo this."
             if len(names) <= MOST_REQUESTS * _CHUNK and not end
-            else "The audit log can revert this, a thousand entries at a time."
+            else "To revert this, use the audit log, request by request."
         )
     verb = f"{_VERBS[order.action]} {what}"
     return Confirm(

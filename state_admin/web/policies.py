@@ -217,19 +217,21 @@ def _removal(actor: Actor, view: PolicyView, body: dict[str, Any]) -> Removal | 
     keep_last, keep_every = (body.get(name) for name in DESTRUCTIVE)
     if keep_last is None or all(body.get(name) == before.get(name) for name in DESTRUCTIVE):
         return None
-    rule = f"the newest {keep_last:,} snapshots"
-    rule += f" and every {keep_every}th older one" if keep_every else ""
-    if view.scope != "thread":
-        scope = "this workspace" if view.scope == "workspace" else f"the agent {view.name}"
-        text = f"Compactions then keep only {rule} of each thread of {scope}"
+    rule = f"the newest {keep_last:,}"
+    rule += f", one of every {keep_every:,} older ones" if keep_every else ""
+    text = (
+        f"Compactions will remove all snapshots except {rule}, the last of each run, and those with a label"
+        " or a pin"
+    )
+    if view.scope == "workspace":
+        text += ", in each thread of this workspace."
+    elif view.scope == "agent":
+        text += f", in each thread of the agent {view.name}."
     else:
         preview = preview_snapshots(actor=actor, thread_id=view.name, rule=(keep_last, keep_every))
-        text = (
-            f"Compactions then keep only {rule}: now, {preview.dropped:,} of"
-            f" {plural(preview.snapshots, 'snapshot,snapshots')} would be removed"
-        )
-    kept = "the last snapshot of each run, and those with a label or a pin"
-    return Removal(rule, f"{text}, except {kept}. Removed snapshots cannot be restored.")
+        count = plural(preview.snapshots, "snapshot,snapshots")
+        text += f": now {preview.dropped:,} of {count}."
+    return Removal(rule, f"{text} Removed snapshots cannot be restored.")
 
 
 def _undo_of(old: PolicyView, saved: PolicyView) -> Undo | None:

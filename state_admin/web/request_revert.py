@@ -82,7 +82,9 @@ def request_revert(request: Request) -> HttpResponse:
     if "confirmed" in request.POST and order.requests:
         return _run(request, order, written)
     if not written:
-        toast(request, "The request changed no entry, or its audit records are gone", kind="note")
+        toast(
+            request, "The request changed no entry, or its audit records were removed", kind="note"
+        )
         return see_other(request, order.back)
     return ask(request, _question(order, written))
 
@@ -120,8 +122,8 @@ def _question(order: Revert, written: Sequence[WrittenEntry]) -> Confirm:
         url=order.root,
         back=order.back,
         lines=[
-            "Each gets the value and expiry it had before this request, as a new version. Entries that"
-            " were created are deleted.",
+            "Each entry gets back the value and expiry it had before this request, as a new version."
+            " Entries that were created are deleted.",
             "Entries that were written since then are skipped. You can undo this.",
         ],
         preview=names[:PREVIEW],

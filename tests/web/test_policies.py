@@ -149,9 +149,9 @@ def test_policy__of_a_thread_changed_meanwhile__is_not_overwritten(
 @pytest.mark.parametrize(
     ("url", "text"),
     [
-        ("/policy?scope=workspace", "of each thread of this workspace"),
-        (AGENT, "of each thread of the agent planner"),
-        ("/policy?scope=thread&name=t1", "now, 3 of 5 snapshots would be removed"),
+        ("/policy?scope=workspace", "in each thread of this workspace"),
+        (AGENT, "in each thread of the agent planner"),
+        ("/policy?scope=thread&name=t1", "now 3 of 5 snapshots."),
     ],
 )
 def test_policy__removes_snapshots__is_saved_after_a_warning(
@@ -165,7 +165,7 @@ def test_policy__removes_snapshots__is_saved_after_a_warning(
     (version,) = re.findall(r'name="version" value="(\d+)"', page(admin, url))
     fields = {"snapshot_keep_last": "2", "version": version}
     warned = admin.post(url, fields).content.decode()
-    assert text in warned, re.findall("Compactions then[^<]*", warned)
+    assert text in warned, re.findall("Compactions will[^<]*", warned)
     assert "Save and remove snapshots" in warned
     assert "snapshot_keep_last 2" not in page(admin, "/policies")
 

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 8c8f59ed892dc7fc7895da1c40b00b7038e562f0732959af73717fe679100fcd
+// sha256 of docs/openapi.json: 0b0b2a37a07e1e74231be7fea2e34ab1b9db36b360e881c9440a4382309298e2
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -3710,10 +3710,7 @@ export interface components {
              */
             kind?: "context" | "snapshot";
         };
-        /**
-         * @description A condition on the value at `path`: either `equals`, or `operator` and `value`. No condition is met if
-         *         `path` does not exist in the value.
-         */
+        /** @description A condition on the value at `path`: either `equals`, or `operator` and `value`. */
         Condition: {
             /**
              * @description What must be at `path`. Numbers are compared by value.
@@ -3721,13 +3718,13 @@ export interface components {
              */
             equals?: unknown;
             /**
-             * @description `>`, `>=`, `<` and `<=` compare numbers with numbers and strings with strings. `contains`: a string contains the text, in any case; an array the item; an object the name. `exists` takes no `value`.
+             * @description `>`, `>=`, `<` and `<=` compare numbers with numbers and strings with strings. `contains`: a string contains the text, ignoring case; an array the item; an object the name. `exists` takes no `value`.
              * @example >
              * @enum {unknown}
              */
             operator?: "!=" | "<" | "<=" | "=" | ">" | ">=" | "contains" | "exists";
             /**
-             * @description A place in the value.
+             * @description JSON Pointer to a part of the value. If it does not exist, the condition is not met.
              * @example /price
              */
             path: string;
@@ -6930,7 +6927,16 @@ export interface components {
              * @example ship /price > 100
              */
             text?: string;
-            /** @description Conditions that the value meets, all of them. */
+            /**
+             * @description Conditions that the value meets, all of them.
+             * @example [
+             *       {
+             *         "operator": ">",
+             *         "path": "/price",
+             *         "value": 100
+             *       }
+             *     ]
+             */
             where?: components["schemas"]["Condition"][];
         };
         SecretRotation: {

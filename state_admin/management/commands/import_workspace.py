@@ -22,12 +22,16 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path, help="`-` reads standard input")
         parser.add_argument(
-            "--as", dest="slug", default="", metavar="WORKSPACE", help="default: as in the file"
+            "--as",
+            dest="slug",
+            default="",
+            metavar="WORKSPACE",
+            help="default: the name in the file",
         )
         parser.add_argument(
             "--members",
             action="store_true",
-            help="give the users with the names of the members the same roles and saved views",
+            help="give users with the same names the members' roles and saved views",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

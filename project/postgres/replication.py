@@ -8,6 +8,7 @@ a warning: the transaction is committed on the primary, but a failover may lose 
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 import time
 from collections.abc import Generator
@@ -25,13 +26,16 @@ T = TypeVar("T")
 
 log = structlog.get_logger(__name__)
 
-# Seconds that a commit may wait for its standbys.
-PATIENCE = read_environment().standby_timeout_ms / 1000
-
 # Cancels the statement of a backend only if it waits for standbys.
 _RELEASE = (
     "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE pid = %s AND wait_event = 'SyncRep'"
 )
+
+
+@functools.cache
+def patience() -> float:
+    """Seconds that a commit may wait for its standbys."""
+    return read_environment().standby_timeout_ms / 1000
 
 
 class UnconfirmedCommit(psycopg.OperationalError):
@@ -64,7 +68,7 @@ class Connection(psycopg.Connection[Any]):
 
     def _bound(self, gen: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
         """`gen`, but every PATIENCE seconds without a response, end_wait is called in a thread."""
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + patience()
         try:
             wanted = next(gen)
             while True:
@@ -75,7 +79,7 @@ class Connection(psycopg.Connection[Any]):
                         # also block.
                         stuck = self.info, self.server_pid
                         threading.Thread(target=end_wait, args=stuck, daemon=True).start()
-                    until = time.monotonic() + PATIENCE
+                    until = time.monotonic() + patience()
                 wanted = gen.send(ready)
         except StopIteration as ended:
             result: T = ended.value
@@ -126,4 +130,4 @@ def end_wait(stuck: psycopg.ConnectionInfo, pid: int) -> None:
         log.warning("commit.wait_not_ended", error=describe_error(error))
     else:
         if ended:
-            log.warning("commit.unconfirmed", seconds=PATIENCE)
+            log.warning("commit.unconfirmed", seconds=patience())

@@ -7,6 +7,7 @@ The settings are read over the connection itself, so those of its role and datab
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -47,26 +48,6 @@ SELECT set_config(name, value, false) FROM (VALUES {_REQUIRED}) AS required(name
 WHERE current_setting(name, true) <> value AND has_parameter_privilege(name, 'SET')
 """
 
-_env = read_environment()
-# Set by a statement, because poolers such as PgBouncer do not accept connection options. Options in
-# DATABASE_URL (source "client") take precedence.
-_OWN: Final = {
-    # A request waits at most this long for a statement or a lock; the client then gets a 503.
-    "statement_timeout": str(_env.statement_timeout_ms),
-    "lock_timeout": str(_env.lock_timeout_ms),
-    "idle_in_transaction_session_timeout": "60000",
-    "TimeZone": "UTC",
-    # Every role may set this one of PRIVATE_LOG; _HIDE sets the others.
-    "log_parameter_max_length_on_error": "0",
-}
-_VALUES = ", ".join(f"('{name}', '{value}')" for name, value in _OWN.items())
-# Returns the process ID of the backend, which a pooler does not pass on, and whether the server is a
-# standby. Applies the settings.
-_SET_UP: Final = f"""
-SELECT pg_backend_pid(), pg_is_in_recovery(), count(set_config(name, value, false))
-FROM (VALUES {_VALUES}) AS own(name, value) JOIN pg_settings USING (name) WHERE source <> 'client'
-"""
-
 # Must precede the first write on a server that the database has moved to (models/feed_eras.py).
 _ENSURE_ERA: Final = "SELECT ensure_feed_era()"
 
@@ -104,6 +85,29 @@ class StandbyServer(psycopg.OperationalError):
     """The server is a standby. After a failover, a proxy or DNS may still point to one."""
 
 
+@functools.cache
+def _set_up() -> bytes:
+    """The statement that returns the process of the server, which a pooler does not pass on, and whether
+    it is a standby, and that makes our settings. Poolers such as PgBouncer do not accept them as options
+    of a connection. Those of DATABASE_URL (source "client") take precedence."""
+    env = read_environment()
+    own = {
+        # A request waits at most this long for a statement or a lock; the client then gets a 503.
+        "statement_timeout": str(env.statement_timeout_ms),
+        "lock_timeout": str(env.lock_timeout_ms),
+        "idle_in_transaction_session_timeout": "60000",
+        "TimeZone": "UTC",
+        # Every role may set this one of PRIVATE_LOG; _HIDE sets the others.
+        "log_parameter_max_length_on_error": "0",
+    }
+    rows = ", ".join(f"('{name}', '{value}')" for name, value in own.items())
+    return f"""
+        SELECT pg_backend_pid(), pg_is_in_recovery(), count(set_config(name, value, false))
+        FROM (VALUES {rows}) AS own(name, value) JOIN pg_settings USING (name)
+        WHERE source <> 'client'
+    """.encode()
+
+
 def prepare(connection: replication.Connection) -> None:
     """Prepare a new connection, outside any transaction; its autocommit mode is restored.
 
@@ -113,7 +117,7 @@ def prepare(connection: replication.Connection) -> None:
     try:
         connection.autocommit = True
         check_server(connection)
-        connection.server_pid = _read_setup(connection.execute(_SET_UP).fetchone())
+        connection.server_pid = _read_setup(connection.execute(_set_up()).fetchone())
         connection.execute(_HIDE)
         with contextlib.suppress(psycopg.errors.UndefinedFunction):  # before the first migration
             connection.execute(_ENSURE_ERA)
@@ -129,7 +133,7 @@ async def prepare_async(connection: replication.AsyncConnection) -> None:
         _check_kind(connection.info)
         settings = await (await connection.execute(_DURABILITY)).fetchall()
         _check_settings(connection.info, settings)
-        setup = await (await connection.execute(_SET_UP)).fetchone()
+        setup = await (await connection.execute(_set_up())).fetchone()
         connection.server_pid = _read_setup(setup)
         await connection.execute(_HIDE)
         with contextlib.suppress(psycopg.errors.UndefinedFunction):
@@ -155,7 +159,7 @@ def _check_kind(info: psycopg.ConnectionInfo) -> None:
 
 
 def _read_setup(row: tuple[Any, ...] | None) -> int:
-    """The pid in the row of _SET_UP. StandbyServer if the server is a standby."""
+    """The pid in the row of `_set_up`. StandbyServer if the server is a standby."""
     pid, is_standby, _ = row or (0, False, 0)
     if is_standby:
         raise StandbyServer(

@@ -170,7 +170,7 @@ def _check_standbys() -> Iterator[Finding]:
         yield Finding(
             "standbys",
             "error",
-            f"no synchronous standby is connected: writes get 503 after {replication.PATIENCE:g} s"
+            f"no synchronous standby is connected: writes get 503 after {replication.patience():g} s"
             f" ({standbys.waiting} waiting)",
             "Start a standby. To see standbys, the role of DATABASE_URL needs pg_monitor.",
         )

@@ -130,7 +130,7 @@ class Session:
         self._pgconn.pipeline_sync()
         if self._pgconn.flush():
             self._loop.add_writer(self._socket, self._flush)
-        self._end_wait_at = self._loop.time() + replication.PATIENCE
+        self._end_wait_at = self._loop.time() + replication.patience()
         self._watch()
         try:
             await self._done
@@ -150,7 +150,7 @@ class Session:
 
     def _read_anyway(self) -> None:
         if self._loop.time() > self._end_wait_at:
-            self._end_wait_at = self._loop.time() + replication.PATIENCE
+            self._end_wait_at = self._loop.time() + replication.patience()
             stuck = self.connection
             self._loop.run_in_executor(None, replication.end_wait, stuck.info, stuck.server_pid)
         self._watch()

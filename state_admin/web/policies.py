@@ -215,7 +215,9 @@ def _removal(actor: Actor, view: PolicyView, body: dict[str, Any]) -> Removal | 
     """None if the policy removes no snapshots, or if its rule does not change."""
     before = values.load(view.body)
     keep_last, keep_every = (body.get(name) for name in DESTRUCTIVE)
-    if keep_last is None or all(body.get(name) == before.get(name) for name in DESTRUCTIVE):
+    if not isinstance(keep_last, int) or not isinstance(keep_every, int | None):
+        return None  # refused when it is saved
+    if all(body.get(name) == before.get(name) for name in DESTRUCTIVE):
         return None
     rule = f"the newest {keep_last:,}"
     rule += f", one of every {keep_every:,} older ones" if keep_every else ""

@@ -442,5 +442,10 @@ def test_migrations__after_the_oldest_one__need_no_conversion_of_files() -> None
     harmless = AddField | AddIndex | RemoveIndex | AddConstraint | CreateModel
     for name in names[names.index(OLDEST_MIGRATION) + 1 :]:
         migration = graph.nodes["state_admin", name]
-        other = [each for each in migration.operations if not isinstance(each, harmless)]
+        other = [
+            each
+            for each in migration.operations
+            if not isinstance(each, harmless)
+            and not str(getattr(each, "sql", "")).startswith("CREATE INDEX")
+        ]
         assert other == [], name

@@ -90,8 +90,9 @@ def test_broker__unavailable__is_reported_and_cached(settings: Settings, db: Non
 
 
 def test_broker__in_the_database__is_healthy_once_a_worker_created_its_queue(db: None) -> None:
-    assert broker.ping() == ("queues in PostgreSQL", "no worker has created the queue")
     with connection.cursor() as cursor:
+        cursor.execute("DROP SCHEMA IF EXISTS pgmq CASCADE")  # another test may have created it
+        assert broker.ping() == ("queues in PostgreSQL", "no worker has created the queue")
         cursor.execute("CREATE SCHEMA pgmq")
         cursor.execute("CREATE TABLE pgmq.q_commonhold ()")
     assert broker.ping().problem == ""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from project.postgres import binaries
 from tests.availability import cell as cells
 from tests.availability.cell import Cell
 from tests.project.conftest import temporary_folder
@@ -17,6 +18,8 @@ REPORT = pytest.StashKey[list[str]]()
 def cell(request: pytest.FixtureRequest) -> Iterator[Cell]:
     if not cells.PATRONI.exists():
         pytest.skip("Patroni is not installed: make chaos installs it")
+    if binaries.identity().uid is not None:
+        pytest.skip("PostgreSQL does not run as root, and user namespaces are not permitted")
     with temporary_folder() as folder:
         cell = Cell(folder)
         try:

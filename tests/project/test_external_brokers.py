@@ -73,6 +73,7 @@ class RabbitMQ:
             "RABBITMQ_DIST_PORT": str(free_port()),
             "RABBITMQ_PID_FILE": str(folder / "rabbitmq.pid"),
             "ERL_EPMD_PORT": str(free_port()),
+            "ERL_CRASH_DUMP_SECONDS": "0",  # none
         }
         # Not the script of the same name in /usr/sbin, which changes to another user.
         self.program = find("/usr/lib/rabbitmq/bin/rabbitmq-server", "rabbitmq-server")
@@ -80,7 +81,8 @@ class RabbitMQ:
         self.start()
 
     def start(self) -> None:
-        self.process = Process(self.folder / "rabbitmq.log", self.program, env=self.env)
+        log = self.folder / "rabbitmq.log"
+        self.process = Process(log, self.program, env=self.env, cwd=self.folder)
         wait_for(lambda: is_reachable(self.url), self.process.output)
 
     def empty(self) -> None:

@@ -2,11 +2,11 @@
 arrive together share work.
 
 The lane handles a request only if it understands all of it: a read, a write or a patch of an
-entry, a batch of reads or of writes, or a commit, with a token that was used within the last seconds and no headers but those
-listed here. It responds only to calls that succeed, and to writes whose outcome is unknown
-because the database failed. Django serves all other requests, so only Django decides why a
-request is refused. A test sends the same requests both ways and compares the responses and the
-stored rows (docs/adr/0017-calls-of-one-moment-are-joined.md).
+entry, a batch of reads or of writes, or a commit, with a token that was used within the last
+seconds and no headers but those listed here. It responds only to calls that succeed, and to writes
+whose outcome is unknown because the database failed. Django serves all other requests, so only
+Django decides why a request is refused. A test sends the same requests both ways and compares the
+responses and the stored rows (docs/adr/0017-calls-of-one-moment-are-joined.md).
 """
 
 from __future__ import annotations

@@ -79,7 +79,8 @@ async def store_joined(
 ) -> list[StoredResponse | Exception | None]:
     """Store as many of the writes as possible and return the responses. One statement updates the
     entries that exist, another creates those that do not. The second one is only sent if the first
-    one has left something. Further writes of the same entry follow in later statements. The response to a write with an Idempotency-Key is stored with it.
+    one has left something. Further writes of the same entry follow in later statements. The response
+    to a write with an Idempotency-Key is stored with it.
 
     A result is None if nothing was written: the call would be refused or is a repeat, an entry is
     locked, or some of its entries exist and others do not. The caller must then use put_entry,

@@ -11,7 +11,6 @@ from typing import BinaryIO, Final
 from django.db import Error, IntegrityError, transaction
 from django.db.models.functions import Now
 
-from state_admin.domain import scopes
 from state_admin.domain.workspace_files import BadFile, Header, Reader, Row
 from state_admin.models import (
     ApiToken,
@@ -29,6 +28,7 @@ from .actors import system_actor
 from .config_secrets import import_secrets
 from .errors import Conflict, Invalid
 from .webhook_secrets import live_secrets
+from .workspaces import check_slug
 
 # The most rows, and characters of values, in memory. A batch is read completely before a transaction
 # copies it into a temporary table: a transaction that waits for the file would delay the change feed.
@@ -64,7 +64,7 @@ def import_workspace(*, stream: BinaryIO, slug: str = "", members: bool = False)
         reader = Reader(stream)
         _check_version(reader.header)
         slug = slug or reader.header.workspace
-        _check_slug(slug)
+        _check_free(slug)
         _check_tables(reader.header)
         columns = {name: each.columns for name, each in reader.header.tables.items()}
         with _staging(columns):
@@ -93,13 +93,8 @@ def _check_version(header: Header) -> None:
         )
 
 
-def _check_slug(slug: str) -> None:
-    try:
-        scopes.check_name(slug)
-    except scopes.BadName as bad:
-        raise Invalid(f"invalid workspace name: {bad}") from bad
-    if len(slug) > 64:
-        raise Invalid("a workspace name has at most 64 characters")
+def _check_free(slug: str) -> None:
+    check_slug(slug)
     if Workspace.objects.filter(slug=slug).exists():
         raise _exists(slug)
 

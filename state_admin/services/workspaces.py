@@ -17,18 +17,23 @@ from .errors import Invalid, NotFound
 from .namespaces import reserve_namespaces
 
 
-def ensure_workspace(
-    slug: str, *, name: str = "", actor: Actor | None = None, reason: str = ""
-) -> tuple[Workspace, bool]:
-    """The workspace `slug`, created if it does not exist, by an operator or (None) at the shell."""
-    if actor is not None:
-        require_operator(actor)
+def check_slug(slug: str) -> None:
+    """Raise Invalid for what cannot be the name of a workspace in addresses."""
     try:
         scopes.check_name(slug)
     except scopes.BadName as bad:
         raise Invalid(f"invalid workspace name: {bad}") from bad
     if len(slug) > 64:
         raise Invalid("a workspace name has at most 64 characters")
+
+
+def ensure_workspace(
+    slug: str, *, name: str = "", actor: Actor | None = None, reason: str = ""
+) -> tuple[Workspace, bool]:
+    """The workspace `slug`, created if it does not exist, by an operator or (None) at the shell."""
+    if actor is not None:
+        require_operator(actor)
+    check_slug(slug)
     with transaction.atomic():
         workspace, created = Workspace.objects.get_or_create(
             slug=slug, defaults={"name": name or slug}

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
-from typing import Any, Final, cast
+from typing import Any, Final, Protocol, cast
 from urllib.parse import urlsplit
 
 from django.http import HttpResponse, HttpResponseBase, QueryDict, StreamingHttpResponse
@@ -224,23 +224,42 @@ def _run(request: Request, order: BulkAction) -> HttpResponse:
         skipped=skipped_entries[:MOST_LISTED],
         more_skipped=order.more_skipped + max(0, len(skipped_entries) - MOST_LISTED),
     )
+    past = _PAST[order.action]
+    return show_step(request, order, past=past, after=after, undo=_undo(order))
+
+
+class Progress(Protocol):
+    """What the page of an action in steps shows. The template reads the other attributes of a
+    BulkAction, too."""
+
+    @property
+    def back(self) -> str: ...
+    @property
+    def done(self) -> int: ...
+    @property
+    def skipped(self) -> Sequence[Sequence[str]]: ...
+    @property
+    def more_skipped(self) -> int: ...
+
+
+def show_step(
+    request: Request, order: Progress, *, past: str, after: str, undo: Undo | None
+) -> HttpResponse:
+    """The progress, if the action continues at `after`; otherwise a toast, and the skipped entries."""
+    skipped = len(order.skipped) + order.more_skipped
     context = {
         "order": order,
-        "past": _PAST[order.action],
+        "past": past,
         "skipped_json": values.dump(list(order.skipped)),
+        "after": after,
+        "examined": order.done + skipped,
     }
-    if after:
-        context |= {
-            "after": after,
-            "examined": order.done + len(order.skipped) + order.more_skipped,
-        }
-        return render(request, "entries/bulk.html", context, part="entry-bulk")
-    text = f"{_PAST[order.action]} {_count(order.done)}"
-    if skipped := len(order.skipped) + order.more_skipped:
-        text += f"; skipped {skipped:,}"
-    undo = _undo(order)
-    toast(request, text, undo=undo, kind="failed" if skipped else "done")
-    if skipped:
+    if not after:
+        text = f"{past} {_count(order.done)}"
+        if skipped:
+            text += f"; skipped {skipped:,}"
+        toast(request, text, undo=undo, kind="failed" if skipped else "done")
+    if after or skipped:
         return render(request, "entries/bulk.html", context, part="entry-bulk")
     return see_other(request, order.back, part="entry-browser")
 

@@ -33,8 +33,9 @@ from .entry_bulk import (
     read_requests,
     read_skipped,
     return_url,
+    show_step,
 )
-from .htmx import Request, Undo, render, see_other, toast
+from .htmx import Request, Undo, see_other, toast
 from .paging import read_required_number
 
 _Action = Literal["revert", "tag", "untag"]
@@ -57,7 +58,6 @@ class Revert:
     more_skipped: int = 0
     made: Sequence[Sequence[Any]] = ()
     total: int = 0
-    examined: int = 0
     ttl: int = 0
 
     @property
@@ -70,7 +70,6 @@ class Revert:
             ("back", self.back),
             ("requests", values.dump([list(each) for each in self.requests])),
             ("made", values.dump([list(each) for each in self.made])),
-            ("examined", self.examined),
         ]
 
 
@@ -109,7 +108,6 @@ def _order(request: Request) -> Revert:
         more_skipped=read_required_number("more_skipped", post.get("more_skipped", "0")),
         made=read_requests(post.get("made", "[]")),
         total=read_required_number("total", post.get("total", "0")),
-        examined=read_required_number("examined", post.get("examined", "0")),
     )
 
 
@@ -149,23 +147,9 @@ def _run(request: Request, order: Revert, written: Sequence[WrittenEntry]) -> Ht
         made=[*order.made, *list_own_request(request.actor)][: MOST_REQUESTS + 1],
         skipped=skipped[:MOST_LISTED],
         more_skipped=order.more_skipped + max(0, len(skipped) - MOST_LISTED),
-        examined=order.examined + len(part),
     )
-    context = {
-        "order": order,
-        "past": _PAST[order.action],
-        "skipped_json": values.dump(list(order.skipped)),
-    }
-    if rest:
-        context |= {"after": str(end), "examined": order.examined}
-        return render(request, "entries/bulk.html", context, part="entry-bulk")
-    text = f"{_PAST[order.action]} {plural(order.done, 'entry,entries')}"
-    if count := len(order.skipped) + order.more_skipped:
-        text += f"; skipped {count:,}"
-    toast(request, text, undo=_undo(order), kind="failed" if count else "done")
-    if count:
-        return render(request, "entries/bulk.html", context, part="entry-bulk")
-    return see_other(request, order.back, part="entry-browser")
+    past, after = _PAST[order.action], str(end) if rest else ""
+    return show_step(request, order, past=past, after=after, undo=_undo(order))
 
 
 def _change(request: Request, order: Revert, written: Sequence[WrittenEntry]) -> BulkResult:

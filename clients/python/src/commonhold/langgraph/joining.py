@@ -1,9 +1,9 @@
 """Sends writes that come at the same moment in one request.
 
 LangGraph stores the writes of the tasks of a step and, about a millisecond later (on a busy machine, several) and
-in another thread, the next checkpoint. So the writes wait a moment for a checkpoint and are sent with it: one request per step. Every
-call returns when its entries are stored. If the request of several calls fails, each call is repeated on its
-own.
+in another thread, the next checkpoint. So the writes wait a moment for a checkpoint and are sent with it: one
+request per step. Every call returns when its entries are stored. If the request of several calls fails, each call
+is repeated on its own.
 """
 
 from __future__ import annotations

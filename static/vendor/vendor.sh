@@ -11,6 +11,9 @@ HTMX=4.0.1
 HTMX_SHA=5fba65616ca148a86d377e9771bcada7f35faee3558651feb929eea425e13b3c
 RELATIVE_TIME=5.3.1
 RELATIVE_TIME_SHA=d99f62cc01067eb749b2807d620fce2f1782cd87af986beb9baa5cdc5ee2d4bc
+FONTS=5.3.0 # of @fontsource-variable/inter and @fontsource-variable/jetbrains-mono
+INTER_SHA=d26710dd38e7217484a1d47ee76c024977ec550548876f26d06ed1844af09a14
+JETBRAINS_MONO_SHA=996fe6368a480c9ce15d4de22a2682b7c40b403718fee2b15e7272f244fd993f
 LUCIDE=1.62.0
 LUCIDE_SHA=386f9080c440d6f5049cefe3456ae8357f7a0c7f76e59670cd1cb83bc7050a44
 CODEMIRROR_VERSION=6.43.15 # that of @codemirror/view; all pieces stand below
@@ -49,10 +52,21 @@ fetch() { # package version sha256 -> unpacks into $work/<n>
 fetch htmx.org $HTMX $HTMX_SHA htmx
 fetch @github/relative-time-element $RELATIVE_TIME $RELATIVE_TIME_SHA relative-time
 fetch lucide-static $LUCIDE $LUCIDE_SHA lucide
+fetch @fontsource-variable/inter $FONTS $INTER_SHA inter
+fetch @fontsource-variable/jetbrains-mono $FONTS $JETBRAINS_MONO_SHA jetbrains-mono
 
 cp "$work/htmx/package/dist/htmx.min.js" "$here/htmx-$HTMX.min.js"
 sed -i '/^\/\/# sourceMappingURL=/d' "$here/htmx-$HTMX.min.js"
 cp "$work/relative-time/package/dist/bundle.js" "$here/relative-time-element-$RELATIVE_TIME.js"
+
+# Variable fonts, one file per script; a browser loads those whose characters are on the page.
+rm -rf "$here/fonts"
+mkdir "$here/fonts"
+for font in inter jetbrains-mono; do
+    cp "$work/$font/package/files/"*-wght-normal.woff2 "$here/fonts"
+    cp "$work/$font/package/LICENSE" "$here/fonts/$font-LICENSE.txt"
+    sed 's|\./files/||' "$work/$font/package/index.css"
+done > "$here/fonts/fonts.css"
 
 # CodeMirror: the pieces side by side as node_modules, then one ES module out of what editor.js uses.
 echo "$CODEMIRROR" | while read -r package version sha256; do
@@ -109,6 +123,14 @@ row() { # file name version package tarball-sha licence
         "@github/relative-time-element/-/relative-time-element-$RELATIVE_TIME.tgz" MIT
     row "vendor/codemirror-json-$CODEMIRROR_VERSION.mjs" "CodeMirror (bundled from the pieces below)" \
         $CODEMIRROR_VERSION "@codemirror/view/-/view-$CODEMIRROR_VERSION.tgz" MIT
+    row vendor/fonts/fonts.css "@fontsource-variable/inter, jetbrains-mono" $FONTS \
+        "@fontsource-variable/inter/-/inter-$FONTS.tgz" MIT
+    for font in inter jetbrains-mono; do
+        for file in "$here/fonts/$font"-*.woff2; do
+            row "vendor/fonts/${file##*/}" "@fontsource-variable/$font" $FONTS \
+                "@fontsource-variable/$font/-/$font-$FONTS.tgz" OFL-1.1
+        done
+    done
     row "icons.svg" "lucide-static (a sprite cut from it)" $LUCIDE "lucide-static/-/lucide-static-$LUCIDE.tgz" ISC
     echo
     echo "The pieces of CodeMirror, all MIT, bundled by esbuild $ESBUILD:"

@@ -280,8 +280,8 @@ def test_vendored__files__match_the_list() -> None:
     listed = dict(rows)
     present = {
         str(path.relative_to(STATIC))
-        for path in (STATIC / "vendor").iterdir()
-        if path.suffix in (".js", ".mjs", ".css")
+        for path in (STATIC / "vendor").rglob("*.*")
+        if path.suffix in (".js", ".mjs", ".css", ".woff2")
     }
     assert present | {"icons.svg"} == set(listed)
     for name, digest in listed.items():

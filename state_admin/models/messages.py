@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Func, Q
 from django.db.models.functions import Now
@@ -26,29 +25,53 @@ class MessageRole(models.TextChoices):
 
 
 class MessageExcerpt(Func):
-    """The beginning of a message's text, computed in the database so that lists of large messages
-    transfer little. A large body is not parsed: the text after its first "content" is used."""
+    """The first `length` characters of a message's text, computed in the database so that lists of
+    large messages transfer little. A large body is not parsed: the text after its first "content"
+    is used."""
 
     template = (
         "CASE WHEN octet_length(%(expressions)s::text) < 200000 THEN"
         " left(coalesce(%(expressions)s #>> '{content,0,text}', %(expressions)s ->> 'content', ''),"
-        " 300) ELSE coalesce(substring(left(%(expressions)s::text, 2000)"
+        " %(length)s) ELSE coalesce(substring(left(%(expressions)s::text, 2000)"
         " from '\"(?:content|text)\"\\s*:\\s*\"((?:[^\"\\\\]|\\\\.){1,250})'), '') END"
     )
     arity = 1
     output_field = models.TextField()
 
+    def __init__(self, body: F, *, length: int = 300) -> None:
+        super().__init__(body, length=length)
 
-class CalledToolNames(Func):
-    """The names of the tools that a body calls, in OpenAI's format or that of the reference
-    implementation."""
+
+class ToolCalls(Func):
+    """The first tool calls of a body, in OpenAI's format or that of the reference implementation:
+    objects with `id`, `name`, the beginning of `arguments` as JSON text, and `size`, the characters
+    of all of it. None for a message without calls."""
 
     template = (
-        "(SELECT array_agg(coalesce(call #>> '{function,name}', call ->> 'name', 'tool'))"
-        " FROM json_array_elements(%(expressions)s -> 'tool_calls') AS call)"
+        "CASE WHEN %(calling)s THEN (SELECT jsonb_agg(jsonb_build_object('id', call ->> 'id',"
+        " 'name', coalesce(call #>> '{function,name}', call ->> 'name', 'tool'),"
+        " 'arguments', left(arguments, %(length)s), 'size', length(arguments)))"
+        " FROM (SELECT call, coalesce(call #>> '{function,arguments}', call ->> 'arguments', '')"
+        " AS arguments FROM json_array_elements(%(expressions)s -> 'tool_calls') AS call"
+        " LIMIT %(most)s) calls) END"
     )
     arity = 1
-    output_field = ArrayField(models.TextField())
+    output_field = models.JSONField()
+
+    def __init__(self, body: F, *, length: int, most: int) -> None:
+        calling = "messages.role = 'assistant' AND messages.opens <> '[]'"
+        super().__init__(body, calling=calling, length=length, most=most)
+
+
+class ToolFailed(Func):
+    """Whether a tool message says that the tool failed."""
+
+    template = (
+        "(messages.role = 'tool' AND (%(expressions)s ->> 'is_error' = 'true'"
+        " OR %(expressions)s ->> 'status' = 'error'))"
+    )
+    arity = 1
+    output_field = models.BooleanField()
 
 
 class MessageQuerySet(models.QuerySet["Message"]):
@@ -66,10 +89,15 @@ class MessageQuerySet(models.QuerySet["Message"]):
         """All columns but the bodies, with the beginning of each as `excerpt`."""
         return self.defer("body").annotate(excerpt=MessageExcerpt(F("body")))
 
-    def calls(self) -> Any:
-        """`seq` and the names of the called tools, of the messages that call tools."""
-        calling = self.filter(role=MessageRole.ASSISTANT).exclude(opens=[])
-        return calling.annotate(called=CalledToolNames(F("body"))).values_list("seq", "called")
+    def traced(self, length: int, most: int) -> Any:
+        """As `lines`, with excerpts of `length` characters, up to `most` tool calls of each message
+        as `called`, and `failed`, whether a tool failed."""
+        body = F("body")
+        return self.defer("body").annotate(
+            excerpt=MessageExcerpt(body, length=length),
+            called=ToolCalls(body, length=length, most=most),
+            failed=ToolFailed(body),
+        )
 
 
 class Message(models.Model):

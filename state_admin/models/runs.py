@@ -128,6 +128,12 @@ class Run(models.Model):
             models.Index(fields=["workspace", "-id"], name="runs_newest"),
             # The runs and threads of one agent.
             models.Index(fields=["workspace", "agent_id", "-id"], name="runs_by_agent"),
+            # The runs that a run delegated to. Partial, because few runs have a parent.
+            models.Index(
+                fields=["workspace", "parent_run_id", "id"],
+                name="runs_by_parent",
+                condition=~Q(parent_run_id=""),
+            ),
             # The lease sweep, the stuck list and the overview read only active runs.
             models.Index(
                 fields=["workspace", "status"],

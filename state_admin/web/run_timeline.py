@@ -1,28 +1,56 @@
-"""The timeline of a run: its revisions, with tool calls, tickets and dispatches between them."""
+"""The timeline of a run: its steps with their messages, tool calls and state changes, and between
+them its tickets, dispatches, delegated runs, and the compactions of its thread."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Any
 
+from django.db.models import Q
+from django.urls import reverse
+from django.utils.html import escape
+
+from state_admin.domain import values
+from state_admin.domain.access import Actor
+from state_admin.domain.lifecycle import format_duration
 from state_admin.models import (
+    Compaction,
+    CompactionStatus,
     Dispatch,
     DispatchStatus,
     Message,
     Revision,
     Run,
+    RunStatus,
     Ticket,
     TicketStatus,
 )
+from state_admin.templatetags.json_html import pretty
+from state_admin.templatetags.threads import ended_as
+from state_admin.templatetags.ui import lasted, tokens
 
-from .addresses import run_action_url, run_url, thread_url
-from .thread_states import describe_touched_keys
+from . import paging
+from .addresses import run_action_url, run_url, thread_action_url, thread_url, ticket_url
+from .htmx import Request
+from .state_changes import StateChanges, changes_of
 
-_PAGE = 40
-_DISPATCHES = 50
-_CALLS = 200
-_CLIP = 200
+PAGE = 40
+ORDERS = ("oldest", "newest")
+_EVENTS = 50  # of each kind on a page
+_MESSAGES = 12  # of a step
+_CALLS = 8  # of a message
+_CLIP = 1200  # characters of arguments and of a result
+_LINE = 160
+# Results are looked for among so many messages after those of the page.
+_AHEAD = 20
+# Escaped bytes of texts on a page. What does not fit is behind a link.
+_ROOM = 110_000
+# Bytes of markup around a text.
+_MARKUP = 350
+# Width of the drawing of bars, and of the shortest bar.
+_WIDE, _THIN = 1000, 6
 
 _DECIDED = {
     TicketStatus.RESUMED: ("done", "approved"),
@@ -35,28 +63,79 @@ _DISPATCHED = {
     DispatchStatus.ACKED: "done",
     DispatchStatus.DEAD: "failed",
 }
+_COMPACTED = {CompactionStatus.DONE: "done", CompactionStatus.FAILED: "failed"}
 
 
 @dataclass(frozen=True)
-class TimelineStep:
-    """A revision that the run created, with its messages and their tool calls."""
+class Bar:
+    """When something happened within the run: `x` and `width` of a drawing that is _WIDE wide, and
+    how long it took."""
+
+    x: int
+    width: int
+    text: str
+
+
+@dataclass(frozen=True)
+class TraceText:
+    """A text, perhaps shortened."""
+
+    text: str
+    clipped: bool = False
+
+
+@dataclass
+class TraceCall:
+    """A tool call. `result` and `result_seq` are those of its tool message, if that is near."""
+
+    name: str
+    gist: str
+    arguments: TraceText
+    result: TraceText | None = None
+    result_seq: int = 0
+    result_url: str = ""
+    failed: bool = False
+
+
+@dataclass
+class TraceMessage:
+    """A message in one line, with its tool calls. `name`: of the tool that returned it."""
+
+    seq: int
+    role: str
+    line: str
+    url: str
+    whole_url: str
+    name: str = ""
+    summary: bool = False
+    failed: bool = False
+    calls: list[TraceCall] = field(default_factory=list)
+
+
+@dataclass
+class Step:
+    """A revision that the run created."""
 
     revision: Revision
-    url: str
-    messages: tuple[int, int] | None
-    messages_url: str
+    bar: Bar
+    state_url: str
     knowledge_url: str
     resume_url: str
-    calls: list[tuple[int, list[str]]] = field(default_factory=list)
+    messages_url: str
+    messages: list[TraceMessage] = field(default_factory=list)
+    more_messages: int = 0
+    tokens: int = 0  # estimated, of all messages; 0 if some are not shown
+    changes: StateChanges = field(default_factory=StateChanges)
+    failed: bool = False
 
     @property
-    def touched(self) -> str:
-        return describe_touched_keys(self.revision)
+    def at(self) -> datetime:
+        return self.revision.at
 
 
 @dataclass(frozen=True)
 class Event:
-    """A tool call, ticket or dispatch of the run: an event that is not a revision."""
+    """A ticket, dispatch, delegated run or compaction."""
 
     at: datetime
     icon: str
@@ -65,90 +144,275 @@ class Event:
     name: str
     note: str = ""
     url: str = ""
+    bar: Bar | None = None
 
 
-def read_timeline(
-    run: Run, tickets: Sequence[Ticket], before: int | None
-) -> tuple[list[TimelineStep | Event], str]:
-    """A page of the timeline, newest first, and the URL of the next page. The run's revisions are
-    between its first and its last, so this reads one range of the primary key."""
-    rows = Revision.objects.filter(
-        thread=run.thread, number__gte=run.start_revision - 1, number__lte=run.last_revision
-    ).order_by("-number")
-    if before:  # includes the last revision of the previous page, at which this page's events end
-        rows = rows.filter(number__lte=before)
-    skipped = 1 if before else 0
-    revisions = list(rows[: _PAGE + 1 + skipped])
-    until = revisions[0].at if before and revisions else None
-    revisions = revisions[skipped:]
-    more = len(revisions) > _PAGE
-    since = revisions[_PAGE - 1].at if more else None
-    events = [
-        event
-        for event in (*_of_tickets(tickets), *_of_dispatches(run))
-        if (since is None or event.at >= since) and (until is None or event.at < until)
-    ]
-    older = run_url(run.public_id, before=revisions[_PAGE - 1].number) if more else ""
-    return list(_between(_steps(run, revisions)[:_PAGE], events)), older
+@dataclass(frozen=True)
+class Timeline:
+    """A page of the timeline. `failures` are its failed steps; `first` and `last` are the revisions
+    between which it is."""
+
+    rows: list[Step | Event]
+    order: str
+    failures: list[Step]
+    first_url: str
+    next_url: str
+    other_order: str
+    other_url: str
 
 
-def _between(
-    steps: Sequence[TimelineStep], events: Sequence[Event]
-) -> Iterator[TimelineStep | Event]:
-    """The steps in order, with the events inserted by time."""
-    remaining = sorted(events, key=lambda event: event.at)
-    for step in steps:
-        while remaining and remaining[-1].at > step.revision.at:
-            yield remaining.pop()
-        yield step
-    yield from reversed(remaining)
+class _Room:
+    """The bytes left on the page."""
+
+    def __init__(self) -> None:
+        self.left = _ROOM
+
+    def text(self, text: str, most: int = _CLIP) -> TraceText:
+        """As much of the text as may be shown; nothing of it if there is no room left."""
+        shown = text[:most]
+        self.left -= len(escape(shown).encode())
+        if self.left < 0:
+            return TraceText("", clipped=bool(text))
+        return TraceText(shown, clipped=len(text) > most)
+
+    def has(self, *shown: str) -> bool:
+        self.left -= _MARKUP + sum(len(escape(text).encode()) for text in shown)
+        return self.left >= 0
 
 
-def _steps(run: Run, revisions: Sequence[Revision]) -> list[TimelineStep]:
+def read_timeline(request: Request, run: Run) -> Timeline:
+    """The page of the timeline that the query string names.
+
+    A finished run is read from its start, as a story; of an active one the newest step comes first,
+    because the question is what it does now.
+    """
+    default = "oldest" if run.status == RunStatus.DONE else "newest"
+    order = paging.choice(request, "order", ORDERS) or default
+    oldest_first = order == "oldest"
+    cursor = paging.whole_number(request, "after" if oldest_first else "before")
+    start, end = run.start_revision, run.last_revision
+    if oldest_first:
+        first = max(cursor + 1, start) if cursor else start
+        last = min(first + PAGE - 1, end)
+        next_page = {"after": last} if last < end else {}
+    else:
+        last = min(cursor - 1, end) if cursor else end
+        first = max(last - PAGE + 1, start)
+        next_page = {"before": first} if first > start else {}
+
+    def url(order: str, **place: int) -> str:
+        return run_url(run.public_id, order="" if order == default else order, **place)
+
+    steps, since, until = _steps(run, first, last)
+    events = _events(request.actor, run, since, until)
+    rows: list[Step | Event] = sorted(
+        (*steps, *events), key=lambda row: (row.at, isinstance(row, Event))
+    )
+    if not oldest_first:
+        rows.reverse()
+    _fill(run, [row for row in rows if isinstance(row, Step)])
+    other = "newest" if oldest_first else "oldest"
+    return Timeline(
+        rows=rows,
+        order=order,
+        failures=[step for step in steps if step.failed],
+        first_url=url(order) if cursor else "",
+        next_url=url(order, **next_page) if next_page else "",
+        other_order=other,
+        other_url=url(other),
+    )
+
+
+def _steps(run: Run, first: int, last: int) -> tuple[list[Step], datetime | None, datetime | None]:
+    """The steps of the revisions [first, last], and the times that separate them from the pages
+    before and behind: None at the ends of the run."""
     thread_id = run.thread.public_id
+    found = Revision.objects.filter(thread=run.thread, number__gte=first - 1, number__lte=last)
+    rows = list(found.order_by("number"))
+    earlier = rows.pop(0) if rows and rows[0].number < first else None
+    since = earlier.at if earlier and first > run.start_revision else None
+    until = rows[-1].at if rows and last < run.last_revision else None
+    dropped = {row.number for row in (*rows, *([earlier] if earlier else [])) if row.dropped}
+    own = [row for row in rows if row.run_id == run.pk]
+    changes = changes_of(own, dropped)
     steps = []
-    for row, earlier in zip(revisions, [*revisions[1:], None], strict=True):
+    for row in rows:
+        count = earlier.message_count if earlier else 0
+        began = earlier.at if earlier and row.number > run.start_revision else row.at
+        earlier = row
         if row.run_id != run.pk:
             continue
-        count = earlier.message_count if earlier else row.message_count
-        first, last = count + 1, row.message_count
-        steps.append(
-            TimelineStep(
-                row,
-                thread_url(thread_id, tab="state", at=row.number),
-                (first, last) if last >= first else None,
-                thread_url(thread_id, message=first),
-                run_action_url("knowledge", run.public_id, step=row.step or 1),
-                run_action_url("resume", run.public_id, revision=row.number),
-            )
+        seqs = range(count + 1, row.message_count + 1)
+        step = Step(
+            revision=row,
+            bar=_bar(run, began, row.at),
+            state_url=thread_url(thread_id, tab="state", at=row.number),
+            knowledge_url=run_action_url("knowledge", run.public_id, step=row.step or 1),
+            resume_url=run_action_url("resume", run.public_id, revision=row.number),
+            messages_url=thread_url(thread_id, message=seqs.start),
+            messages=[_unread(thread_id, seq) for seq in seqs[:_MESSAGES]],
+            more_messages=max(len(seqs) - _MESSAGES, 0),
+            changes=changes[row.number],
+            failed=row.number == run.last_revision and failed_at_end(run),
         )
-    ranges = [step.messages for step in steps if step.messages]
-    if ranges:
-        first, last = ranges[-1][0], ranges[0][1]
-        log = Message.objects.filter(thread=run.thread, seq__gte=first, seq__lte=last)
-        for seq, called in log.calls().order_by("-seq")[:_CALLS]:
-            for step in steps:
-                if step.messages and step.messages[0] <= seq <= step.messages[1]:
-                    step.calls.append((seq, called))
-    return steps
+        steps.append(step)
+    return steps, since, until
 
 
-def _of_tickets(tickets: Sequence[Ticket]) -> Iterator[Event]:
+def failed_at_end(run: Run) -> bool:
+    return run.status == RunStatus.DONE and ended_as(run) in ("error", "blocked")
+
+
+def _unread(thread_id: str, seq: int) -> TraceMessage:
+    url = thread_url(thread_id, message=seq)
+    return TraceMessage(seq, "", "", url, thread_action_url(f"message/{seq}", thread_id))
+
+
+def _bar(run: Run, began: datetime, ended: datetime) -> Bar:
+    """The place of [began, ended] within the run so far."""
+    start = run.created_at
+    whole = ((run.finished_at or run.read_at) - start).total_seconds() or 1
+    left, right = (
+        min(max((moment - start).total_seconds() / whole, 0), 1) * _WIDE
+        for moment in (began, ended)
+    )
+    width = max(round(right - left), _THIN)
+    return Bar(min(round(left), _WIDE - width), width, _how_long(ended - began))
+
+
+def _how_long(duration: timedelta) -> str:
+    seconds = duration.total_seconds()
+    return lasted(seconds * 1000) if seconds < 600 else format_duration(duration)
+
+
+def _fill(run: Run, steps: Sequence[Step]) -> None:
+    """Add the texts of messages, calls and results, in the order of the page and as far as there is
+    room."""
+    seqs = [message.seq for step in steps for message in step.messages]
+    behind = max(seqs, default=0) + 1
+    ahead = range(behind, behind + _AHEAD)
+    log = Message.objects.filter(thread=run.thread, seq__in=[*seqs, *ahead])
+    rows = {row.seq: row for row in log.traced(_CLIP + 1, _CALLS)} if seqs else {}
+    results = {row.answers: row for row in rows.values() if row.answers}
+    names = {call["id"]: call["name"] for row in rows.values() for call in row.called or ()}
+    failed = {name for step in steps for name in step.changes.failed}
+    room = _Room()
+    for step in steps:
+        step.changes.keep(lambda line: room.has(line.name, line.before, line.after))
+        called = (rows[each.seq].called or () for each in step.messages if each.seq in rows)
+        paired = {call["id"] for calls in called for call in calls}
+        messages, step.messages = step.messages, []
+        for message in messages:
+            row = rows.get(message.seq)
+            if row is None:
+                continue
+            if not step.more_messages:
+                step.tokens += row.estimated_tokens
+            message.failed = row.failed or row.answers in failed
+            step.failed = step.failed or message.failed
+            if row.answers in paired:  # shown with its call
+                continue
+            line = _first_line(row.excerpt)
+            if not room.has(line, message.url):
+                step.more_messages += 1
+                continue
+            message.role, message.line = row.role, line
+            message.summary = row.folds_to is not None
+            message.name = names.get(row.answers, "")
+            message.calls = list(_calls(run, row, results, failed, room))
+            step.failed = step.failed or any(call.failed for call in message.calls)
+            step.messages.append(message)
+
+
+def _calls(
+    run: Run, row: Any, results: dict[str, Any], failed: set[str], room: _Room
+) -> Iterator[TraceCall]:
+    for call in row.called or ():
+        arguments = call["arguments"]
+        result = results.get(call["id"])
+        gist = arguments[:_LINE]
+        room.has(gist, call["name"])
+        shown = TraceCall(call["name"], gist, room.text(_readable(arguments)))
+        shown.failed = call["id"] in failed or bool(result and result.failed)
+        if result is not None:
+            shown.result = room.text(_readable(result.excerpt))
+            shown.result_seq = result.seq
+            shown.result_url = thread_url(run.thread.public_id, message=result.seq)
+        yield shown
+
+
+def _first_line(text: str) -> str:
+    text = text.removeprefix("<conversation-summary>\n")
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return line if len(line) <= _LINE else line[: _LINE - 1] + "…"
+
+
+def _readable(text: str) -> str:
+    """JSON in a text as indented JSON, if it is complete."""
+    if text[:1] not in ("{", "[") or len(text) > _CLIP:
+        return text
+    try:
+        return pretty(values.load(text))
+    except (ValueError, RecursionError):
+        return text
+
+
+def _events(actor: Actor, run: Run, since: datetime | None, until: datetime | None) -> list[Event]:
+    """What happened in (since, until], at most _EVENTS of each kind."""
+
+    def during(name: str) -> Q:
+        after = Q(**{f"{name}__gt": since}) if since else Q()
+        return after & Q(**{f"{name}__lte": until}) if until else after
+
+    tickets = Ticket.objects.filter(run=run).filter(during("created_at") | during("decided_at"))
+    created = during("created_at")
+    dispatches = Dispatch.objects.filter(created, run=run)
+    compactions = Compaction.objects.visible_to(actor).filter(
+        created, thread=run.thread, created_at__gte=run.created_at
+    )
+    if run.finished_at:
+        compactions = compactions.filter(created_at__lte=run.finished_at)
+    children = (
+        Run.objects.visible_to(actor).filter(created, parent_run_id=run.public_id).timed()
+    ).select_related("thread")
+    found: Iterable[Event] = (
+        *_of_tickets(tickets.order_by("pk")[:_EVENTS]),
+        *_of_dispatches(dispatches.order_by("pk")[:_EVENTS]),
+        *_of_compactions(compactions.order_by("pk")[:_EVENTS]),
+        *_of_children(run, children.order_by("pk")[:_EVENTS]),
+    )
+    return [
+        event
+        for event in found
+        if (since is None or event.at > since) and (until is None or event.at <= until)
+    ]
+
+
+def _of_tickets(tickets: Iterable[Ticket]) -> Iterator[Event]:
     for ticket in tickets:
-        name = ticket.tool_name or ticket.public_id
-        yield Event(ticket.created_at, "circle-check", "waiting", "requested", name, ticket.reason)
+        name, url = ticket.tool_name or ticket.public_id, ticket_url(ticket.public_id)
+        yield Event(
+            ticket.created_at,
+            "circle-check",
+            "waiting",
+            "requested",
+            name,
+            ticket.reason[:_LINE],
+            url,
+        )
         if ticket.status == TicketStatus.PENDING or ticket.decided_at is None:
             continue
         state, label = _DECIDED[TicketStatus(ticket.status)]
-        answer = (ticket.payload or "")[:_CLIP] if label == "approved" else ""
+        answer = (ticket.payload or "")[:_LINE] if label == "approved" else ""
         note = f"by {ticket.decided_by}" + (f": {answer}" if answer not in ("", "null") else "")
         yield Event(
-            ticket.decided_at, "circle-check", state, label, name, note if ticket.decided_by else ""
-        )
+            ticket.decided_at, "circle-check", state, label, name,
+            note if ticket.decided_by else "", url,
+        )  # fmt: skip
 
 
-def _of_dispatches(run: Run) -> Iterator[Event]:
-    for dispatch in Dispatch.objects.filter(run=run).order_by("-pk")[:_DISPATCHES]:
+def _of_dispatches(dispatches: Iterable[Dispatch]) -> Iterator[Event]:
+    for dispatch in dispatches:
         tries = f"attempt {dispatch.attempts} of {dispatch.max_attempts}"
         parts = [f"for {dispatch.agent_id}" if dispatch.agent_id else "", dispatch.last_error]
         yield Event(
@@ -158,6 +422,40 @@ def _of_dispatches(run: Run) -> Iterator[Event]:
             f"dispatch {dispatch.get_status_display().lower()}",
             f"…{dispatch.public_id[-8:]}",
             ", ".join(part for part in (*parts, tries if dispatch.attempts else "") if part)[
-                :_CLIP
+                :_LINE
             ],
+        )
+
+
+def _of_compactions(jobs: Iterable[Compaction]) -> Iterator[Event]:
+    for job in jobs:
+        saved = f"{tokens(job.tokens_before)} → {tokens(job.tokens_after)} tokens"
+        yield Event(
+            job.created_at,
+            "fold-vertical",
+            _COMPACTED.get(CompactionStatus(job.status), ""),
+            f"{job.kind} compaction {job.status}",
+            f"…{job.public_id[-8:]}",
+            saved if job.tokens_after is not None else job.detail[:_LINE],
+            reverse("web:compaction-detail", args=[job.public_id]),
+        )
+
+
+def _of_children(run: Run, children: Iterable[Run]) -> Iterator[Event]:
+    for child in children:
+        done = child.status == RunStatus.DONE
+        ended = ended_as(child) if done else child.status
+        state = "failed" if failed_at_end(child) else "done" if done else "running"
+        used = f"{tokens(child.input_tokens)} / {tokens(child.output_tokens)} tokens"
+        cost = f"${child.cost_usd:.4f}" if child.cost_usd else ""
+        parts = (child.agent_id, child.thread.title or child.thread.public_id, used, cost)
+        yield Event(
+            child.created_at,
+            "git-fork",
+            state,
+            f"delegated run {ended}",
+            child.public_id,
+            ", ".join(part[:_LINE] for part in parts if part),
+            run_url(child.public_id),
+            _bar(run, child.created_at, child.finished_at or child.read_at),
         )

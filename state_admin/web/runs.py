@@ -34,6 +34,7 @@ from .tickets import question_of
 
 PAGE = 50
 STUCK = 50
+_QUESTIONS = 100
 _AGES = {
     "10m": timedelta(minutes=10),
     "1h": timedelta(hours=1),
@@ -201,10 +202,10 @@ def runs_of_thread(request: Request, thread: Thread) -> dict[str, Any]:
 @require_safe
 @id_page()
 def run_detail(request: Request, run_id: str) -> HttpResponse:
-    context = run_context(request, find_run(request.actor, run_id))
-    target = target_id(request)
-    part = target if wants_part(request) and target == "run-now" else "run"
-    return render(request, "runs/detail.html", context, part=part)
+    run = find_run(request.actor, run_id)
+    if wants_part(request) and target_id(request) == "run-now":
+        return render(request, "runs/detail.html", header_of(request, run), part="run-now")
+    return render(request, "runs/detail.html", run_context(request, run), part="run")
 
 
 def run_tabs(run_id: str) -> list[tuple[str, str, str]]:
@@ -216,13 +217,22 @@ def run_tabs(run_id: str) -> list[tuple[str, str, str]]:
 
 def run_context(request: Request, run: Run) -> dict[str, Any]:
     """The context of a run's page; also used to show it again with the errors of a form."""
+    timeline = read_timeline(request, run)
+    return {
+        **header_of(request, run),
+        "timeline": timeline,
+        "pager": {"first": timeline.first_url, "next": timeline.next_url},
+    }
+
+
+def header_of(request: Request, run: Run) -> dict[str, Any]:
+    """The context above the timeline."""
     run_id = run.public_id
     api_path = f"runs/{quote(run_id, safe='')}"
-    tickets = list(reversed(Ticket.objects.filter(run=run).order_by("-pk")[:200]))
-    pending = [question_of(ticket) for ticket in tickets if ticket.status == TicketStatus.PENDING]
+    tickets = Ticket.objects.filter(run=run, status=TicketStatus.PENDING).order_by("pk")
+    pending = [question_of(ticket) for ticket in tickets[:_QUESTIONS]]
     waiting = run.waiting or {}
-    before = paging.whole_number(request, "before")
-    timeline, older_url = read_timeline(run, tickets, before)
+    seen = paging.whole_number(request, "seen") or run.last_revision
     done = run.status == RunStatus.DONE
     edits = request.actor.may(Role.EDITOR) and not done
     return {
@@ -235,10 +245,9 @@ def run_context(request: Request, run: Run) -> dict[str, Any]:
         "waiting_message": waiting.get("message") or "",
         "ended": run.termination_reason or {},
         "questions": pending,
-        "timeline": timeline,
-        "pager": {"first": run_url(run_id) if before else "", "next": older_url},
+        "unseen": max(run.last_revision - seen, 0),
+        "poll_url": run_url(run_id, seen=seen),
         "metadata": values.load(run.metadata or "{}"),
-        "current_url": run_url(run_id, before=before),
         "thread_state_url": thread_url(
             run.thread.public_id, tab="state", at=max(run.start_revision - 1, 0)
         ),

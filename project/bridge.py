@@ -21,6 +21,7 @@ from urllib.parse import unquote_to_bytes
 import structlog
 from django.http import HttpRequest
 
+from project import log_context
 from project.bodies import Bodies, Body, Identify, Limits
 from project.channel import Answer, Channel, Message, OnLoop, Receive, Send
 from project.exchange import Application, Exchange
@@ -214,7 +215,10 @@ class Bridge:
             body.release()
             await body.discard()
         answer = _refusal(problem)
-        log.info("request.refused", problem=problem.slug, reason=str(problem))
+        request_id = dict(answer.start["headers"])[b"x-request-id"].decode()
+        log.info(
+            "request.refused", problem=problem.slug, reason=str(problem), request_id=request_id
+        )
         await _send(answer, send)
 
     async def _continue(
@@ -227,6 +231,9 @@ class Bridge:
     ) -> None:
         """Continue a response on the event loop, where it waits without a thread."""
         self._check_channels()
+        # Each request has a context of its own on the event loop.
+        request_id = dict(first.start["headers"]).get(b"x-request-id", b"")
+        log_context.begin(request_id=request_id.decode())
 
         async def ask(extra: Mapping[str, Any]) -> Answer:
             again = {**environ, "wsgi.input": io.BytesIO(), **extra}

@@ -17,7 +17,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 
 from django.conf import settings
 
-from project import broker
+from project import broker, log_context
 from project.env import BadSetting
 from project.failures import describe_error
 from project.postgres.gate import refuse_unsafe_server
@@ -25,6 +25,8 @@ from project.postgres.gate import refuse_unsafe_server
 log = structlog.get_logger(__name__)
 
 TASKS = "state_admin.tasks"
+# The header of a message with the ids of the call that queued the job.
+_CONTEXT = "commonhold"
 
 app = Celery("commonhold")
 app.conf.update(
@@ -68,6 +70,18 @@ def import_tasks(**_: Any) -> None:
     package = importlib.import_module(TASKS)
     for module in pkgutil.iter_modules(package.__path__):
         importlib.import_module(f"{TASKS}.{module.name}")
+
+
+@signals.before_task_publish.connect
+def _send_context(headers: dict[str, Any], **_: Any) -> None:
+    """Add the ids of the call that queues a job to its message."""
+    headers[_CONTEXT] = log_context.shared()
+
+
+@signals.task_prerun.connect
+def _bind_context(task_id: str, task: Any, **_: Any) -> None:
+    shared = task.request.get(_CONTEXT) or {}
+    log_context.begin(job_id=task_id, task=task.name, **shared)
 
 
 @signals.worker_init.connect

@@ -23,6 +23,7 @@ from django.http import HttpRequest
 from django.utils.encoding import escape_uri_path
 from django.views import View
 
+from project import log_context
 from project.channel import Answer
 from project.failures import describe_error
 from project.hosts import is_served
@@ -163,7 +164,7 @@ class Lane:
         try:
             answered = await self._reads.ask(call, actor.workspace_id)
         except Exception as error:  # Django runs into it again, and reports it
-            log.info("group.failed", error=describe_error(error))
+            log.info("group.failed", error=describe_error(error), **log_context.ids_of(actor))
             return None
         if answered is None:
             return None
@@ -234,6 +235,7 @@ async def _ask(
     except Exception as error:  # the outcome is unknown: Django must not write again
         response = error
     if isinstance(response, Exception):
+        log_context.bind_actor(call.actor)
         return _show_error(response, environ, call.actor.request_id, allow)
     return None if response is None else _show(response, call.actor.request_id, allow)
 

@@ -12,7 +12,6 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import structlog
 from csp.middleware import CSPMiddleware
 from django.conf import settings
 from django.contrib.auth.middleware import AuthenticationMiddleware
@@ -26,6 +25,7 @@ from django.middleware.security import SecurityMiddleware
 from django_htmx.middleware import HtmxMiddleware
 from whitenoise.middleware import WhiteNoiseMiddleware
 
+from project import log_context
 from project.hosts import check_host
 from project.paths import encode_path
 from state_admin.rest import problems
@@ -57,11 +57,16 @@ class RequestId:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         request_id = request.META["REQUEST_ID"] = read_request_id(request.META)
         encode_path(request)
-        with structlog.contextvars.bound_contextvars(request_id=request_id):
-            response = self.get_response(request)
+        log_context.begin(request_id=request_id)
+        response = self.get_response(request)
         response["X-Request-ID"] = request_id
         response.setdefault("X-Content-Type-Options", "nosniff")
         return response
+
+    def process_view(
+        self, request: HttpRequest, view: object, args: object, kwargs: dict[str, Any]
+    ) -> None:
+        log_context.bind_path(kwargs)
 
 
 class AllowedHosts:

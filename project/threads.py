@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Callable
+from contextvars import copy_context
 from functools import partial
 from queue import SimpleQueue
 from typing import TypeVar
@@ -61,7 +62,8 @@ class Threads:
         return await done
 
     def submit(self, job: Callable[[], None]) -> None:
-        self._jobs.put(job)
+        """Run `job` in a thread, in a copy of the caller's context: what it binds ends with it."""
+        self._jobs.put(partial(copy_context().run, job))
 
     def lend(self) -> None:
         """Called inside a job that will take long: a new thread takes this one's place."""

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
+import msgspec
+
 from .access import matches_any
 
 TYPE_PREFIX = "commonhold."
@@ -37,6 +39,24 @@ def subject_of(namespace: str, key: str, thread: str, run: str) -> str:
     if run:
         return f"runs/{quote(run, safe='')}"
     return f"threads/{quote(thread, safe='')}" if thread else ""
+
+
+class EventData(msgspec.Struct):
+    """The ids in the data of an event."""
+
+    thread_id: str | None = None
+    run_id: str | None = None
+
+
+class Event(msgspec.Struct):
+    """The members of a CloudEvent that its sender needs."""
+
+    data: EventData
+
+
+def read_event(body: bytes) -> Event:
+    """What `cloud_event` wrote."""
+    return msgspec.json.decode(body, type=Event)
 
 
 def cloud_event(

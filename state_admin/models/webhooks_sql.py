@@ -22,6 +22,7 @@ class ClaimedDelivery(NamedTuple):
     test: bool
     webhook_id: int
     webhook_public_id: str
+    workspace_id: int
     url: str
     now: int
 
@@ -47,7 +48,7 @@ WHERE d.public_id = %(delivery)s AND w.id = d.webhook_id
         )
     ))
 RETURNING d.id, d.claim, d.attempts, d.public_id, d.event_id, d.body, d.test,
-    w.id, w.public_id, w.url, extract(epoch FROM statement_timestamp())::bigint
+    w.id, w.public_id, w.workspace_id, w.url, extract(epoch FROM statement_timestamp())::bigint
 """
 
 # A worker died during the last attempt.

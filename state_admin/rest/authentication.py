@@ -12,6 +12,7 @@ from django.http import HttpRequest
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
+from project.log_context import bind_actor
 from state_admin.domain import scopes
 from state_admin.domain.access import Actor
 from state_admin.models import User, sessions
@@ -56,6 +57,7 @@ class TokenAuthentication(BaseAuthentication):
             raise Unauthenticated(
                 "the token is not valid", hint="It is unknown, expired or revoked."
             )
+        bind_actor(admitted[0])
         return admitted
 
     def authenticate_header(self, request: Request) -> str:
@@ -78,6 +80,7 @@ class PageAuthentication(BaseAuthentication):
         actor = actor_of_session(key, request_id=request.META.get("REQUEST_ID", ""))
         if actor is None:
             raise Unauthenticated("the session has ended", hint="Log in again.")
+        bind_actor(actor)
         return actor, None
 
     def authenticate_header(self, request: Request) -> str:

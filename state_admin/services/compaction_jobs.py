@@ -18,6 +18,7 @@ from django.db.models import F, QuerySet
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Now
 
+from project import log_context
 from state_admin.domain import boundaries, retries, tokens, values
 from state_admin.domain import summaries as rules
 from state_admin.domain.boundaries import Plan, Skip
@@ -91,8 +92,10 @@ def count_lost() -> int:
 
 def _work(compaction_id: str) -> CompactionStatus:
     job = Compaction.objects.select_related("thread").get(public_id=compaction_id)
+    thread_id = job.thread.public_id if job.thread else ""
     try:
-        return _do(job)
+        with log_context.bound(workspace=job.workspace_id, thread_id=thread_id):
+            return _do(job)
     except _JobLost:
         return CompactionStatus.SUPERSEDED
 

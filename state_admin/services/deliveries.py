@@ -18,8 +18,9 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Coalesce, Now
 
+from project import log_context
 from state_admin import egress
-from state_admin.domain import retries, signatures
+from state_admin.domain import retries, signatures, webhooks
 from state_admin.models import (
     DeliveryStatus,
     Webhook,
@@ -86,14 +87,22 @@ def deliver(delivery_id: str) -> DeliveryStatus | None:
         return None
     if claimed is None:
         return None
+    event = webhooks.read_event(claimed.body.encode())
+    with log_context.bound(
+        workspace=claimed.workspace_id, thread_id=event.data.thread_id, run_id=event.data.run_id
+    ):
+        return _settle(claimed, _attempt(claimed, timeout))
+
+
+def _attempt(claimed: ClaimedDelivery, timeout: float) -> DeliveryAttempt:
     keys = live_secrets(claimed.webhook_id)
     if keys:
-        return _settle(claimed, _send(claimed, keys, timeout))
+        return _send(claimed, keys, timeout)
     why = (
         "the signing secret was derived from a SECRET_KEY that is no longer "
         "configured; rotate the secret"
     )
-    return _settle(claimed, DeliveryAttempt(None, why, 0, hopeless=why))
+    return DeliveryAttempt(None, why, 0, hopeless=why)
 
 
 def _send(claimed: ClaimedDelivery, keys: list[bytes], timeout: float) -> DeliveryAttempt:

@@ -20,6 +20,7 @@ import structlog
 from django.db import IntegrityError, OperationalError, transaction
 from django.db.models.functions import Now
 
+from project import log_context
 from state_admin.domain import values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.ids import uuid7
@@ -192,6 +193,12 @@ def run_retention(compaction_id: str) -> CompactionStatus | None:
     if not claim(compaction_id, *_KINDS):
         return None
     job = Compaction.objects.select_related("thread", "namespace").get(public_id=compaction_id)
+    thread_id = job.thread.public_id if job.thread else ""
+    with log_context.bound(workspace=job.workspace_id, thread_id=thread_id):
+        return _run(job)
+
+
+def _run(job: Compaction) -> CompactionStatus:
     if job.attempts > MAX_ATTEMPTS:
         _close(job, CompactionStatus.FAILED, f"failed after {MAX_ATTEMPTS} attempts")
         return CompactionStatus.FAILED
@@ -211,7 +218,7 @@ def run_retention(compaction_id: str) -> CompactionStatus | None:
                 _close(mine, CompactionStatus.DONE, detail)
                 break
             _save_progress(mine)
-    log.info("compaction.finished", compaction=compaction_id)
+    log.info("compaction.finished", compaction=job.public_id)
     return CompactionStatus.DONE
 
 

@@ -16,6 +16,7 @@ from django.urls import reverse
 from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.http import urlencode
 
+from project.log_context import bind_actor
 from project.postgres.replication import UnconfirmedCommit
 from state_admin.domain import isolation
 from state_admin.domain.access import Actor, Role
@@ -116,6 +117,7 @@ def member(request: AnyRequest) -> Actor:
             "you are not a member of a workspace",
             hint="Ask a workspace admin to add you, then reload this page.",
         )
+    bind_actor(actor)
     return actor
 
 

@@ -1,0 +1,70 @@
+"""The ids that every log line of a request or a job has. Ids only, because names may be values.
+
+They are context variables of structlog (project/logging.py adds them to each line). A request starts
+with none (project/middleware.py), and so does a job, which gets those of the call that queued it
+(project/celery.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import Any, Final
+
+import structlog
+
+from state_admin.domain import scopes
+from state_admin.domain.access import Actor
+
+# Those that a job takes over from the call that queued it.
+SHARED: Final = ("request_id", "actor", "workspace", "run_id", "thread_id")
+
+
+def begin(**ids: Any) -> None:
+    """Forget the ids of earlier work in this thread, and bind these."""
+    structlog.contextvars.clear_contextvars()
+    structlog.contextvars.bind_contextvars(**ids)
+
+
+def bind_actor(actor: Actor) -> None:
+    """Bind who acts, in which workspace, and on behalf of which run."""
+    structlog.contextvars.bind_contextvars(**ids_of(actor))
+
+
+def bind_path(ids: Mapping[str, Any]) -> None:
+    """Bind the run and the thread that a path names. A name that cannot be an id is left out: it may
+    be anything that somebody pasted."""
+    for name in ("run_id", "thread_id"):
+        if name in ids and _is_id(ids[name]):
+            structlog.contextvars.bind_contextvars(**{name: ids[name]})
+
+
+def bound(**ids: Any) -> AbstractContextManager[None]:
+    """Bind ids inside a `with` block, except those that are empty."""
+    return structlog.contextvars.bound_contextvars(
+        **{name: each for name, each in ids.items() if each}
+    )
+
+
+def ids_of(actor: Actor) -> dict[str, Any]:
+    """The ids of an actor and its request."""
+    ids = {"actor": f"{actor.kind}:{actor.id}", "workspace": actor.workspace_id}
+    if actor.request_id:
+        ids["request_id"] = actor.request_id
+    if actor.run_id:
+        ids["run_id"] = actor.run_id
+    return ids
+
+
+def shared() -> dict[str, Any]:
+    """The ids for a job that is queued now."""
+    ids = structlog.contextvars.get_contextvars()
+    return {name: ids[name] for name in SHARED if name in ids}
+
+
+def _is_id(text: Any) -> bool:
+    try:
+        scopes.check_id(text)
+    except scopes.BadName:
+        return False
+    return True

@@ -72,8 +72,8 @@ class Search(Body):
         Annotated[
             str,
             doc(
-                "Words that the value contains, all of them: in its strings, numbers, booleans and the "
-                "names of its members. A word of at least two characters also finds words that begin "
+                "Words that the key or the value contains, all of them: in strings, numbers, booleans and "
+                "the names of members. A word of at least two characters also finds words that begin "
                 'with it; `"a phrase"` finds exactly these words in this order. Conditions may be '
                 "part of the text: `/price > 100`.",
                 "ship /price > 100",

@@ -1,8 +1,8 @@
 """Search queries, whether a value matches one, and what an index stores of a value (ADR 6).
 
-A text searches the words of member names, strings, numbers, booleans and null; a condition compares
-the value at a JSON Pointer. An index stores a value's words and facts (`lexemes`; a fact is a hash of a
-pointer and its leaf). It may return a value that does not match, but never misses one that does:
+A text searches the words of the key and of the value: its member names, strings, numbers, booleans and
+null. A condition compares the value at a JSON Pointer. An index stores the words, and facts about the
+value (`lexemes`; a fact is a hash of a pointer and its leaf). It may return a value that does not match, but never misses one that does:
 `find` decides. Not here: where values and indexes are stored.
 """
 
@@ -17,6 +17,7 @@ from hashlib import blake2b
 from typing import Any, Final, Literal, NamedTuple, get_args
 
 from state_admin.domain import json_pointers
+from state_admin.domain.scopes import ScopeKind, scope_kind
 from state_admin.domain.values import JSON, dump, load, pointer_of, same
 
 Operator = Literal["=", "!=", ">", ">=", "<", "<=", "contains", "exists"]
@@ -173,8 +174,9 @@ def _fold(text: str) -> str:
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
 
 
-def find(value: JSON, query: Query) -> list[Match] | None:
-    """Where the value matches the query, conditions first; None if it does not."""
+def find(value: JSON, query: Query, key: str = "") -> list[Match] | None:
+    """Where the value matches the query, conditions first; None if it and its key do not. A term
+    that the key contains needs no place in the value."""
     matches = []
     for condition in query.where:
         try:
@@ -184,7 +186,7 @@ def find(value: JSON, query: Query) -> list[Match] | None:
         if not _meets(found, condition):
             return None
         matches.append(Match(condition.pointer, _truncate(_spell(found))))
-    missing = list(query.terms)
+    missing = [term for term in query.terms if not _is_in_key(key, term)]
     for place in _places(value):
         if not missing:
             break
@@ -236,9 +238,18 @@ def _compare(found: Any, operator: str, value: Any) -> bool:
     return bool(found < value if operator == "<" else found <= value)
 
 
-def _place(spelled: list[Word], term: Term) -> int | None:
+def _is_in_key(key: str, term: Term) -> bool:
+    """Not if it is in the scope only: `thread` would find every key that begins with
+    `parent_thread::`. The whole key is found."""
+    scope, separator, _ = key.partition("::")
+    scoped = separator and scope_kind(key) is not ScopeKind.CUSTOM
+    first = len(list(words(scope))) + 1 - len(term.words) if scoped else 0
+    return _place(list(words(key)), term, max(0, first)) is not None
+
+
+def _place(spelled: list[Word], term: Term, first: int = 0) -> int | None:
     lexemes, count = term.words, len(term.words)
-    for at in range(len(spelled) - count + 1):
+    for at in range(first, len(spelled) - count + 1):
         if all(spelled[at + i].text == lexemes[i] for i in range(count - 1)):
             last = spelled[at + count - 1].text
             if last == lexemes[-1] or (term.prefix and last.startswith(lexemes[-1])):
@@ -256,10 +267,10 @@ def _truncate(text: str) -> str:
     return text if len(text) <= 2 * _AROUND else text[: 2 * _AROUND] + "…"
 
 
-def lexemes(value: JSON, homes: Sequence[str]) -> list[str]:
-    """What an index stores of a value: its words, its facts, and `homes`, its workspace and
-    namespace."""
-    found = set(homes)
+def lexemes(value: JSON, homes: Sequence[str], key: str = "") -> list[str]:
+    """What an index stores of an entry: the words of its key and value, the facts of its value, and
+    `homes`, its workspace and namespace."""
+    found = {*homes, *(word.text[:_LONGEST] for word in words(key))}
     for place in _places(value):
         if place.is_leaf():
             found.add(_fact(place.pointer, place.node))
@@ -292,8 +303,9 @@ def tsquery(query: Query, home: str) -> str:
 
 def build_patterns(query: Query) -> list[str]:
     r"""For each word of the terms a regular expression, valid in Python and PostgreSQL, that
-    matches the lowercase JSON text of every value that matches the query, if that text is ASCII
-    without `\\u`: JSON escapes nothing else that could be part of a word."""
+    matches the key and the JSON text of every entry that matches the query, joined by a line break and
+    in lower case, if they are ASCII without `\\u`: JSON escapes nothing else that could be part of a
+    word."""
     lexemes = []
     for term in query.terms:
         *before, last = term.words

@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="searchposition",
             name="format",
-            field=models.SmallIntegerField(db_default=1, default=2),
+            field=models.SmallIntegerField(db_default=1),
         ),
         migrations.RunSQL(
             "CREATE INDEX search_documents_outdated ON search_documents (entry_id)"

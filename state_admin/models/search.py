@@ -23,12 +23,12 @@ from .entries import Entry, EntryQuerySet
 from .workspaces import Workspace
 
 # The format of documents (domain/search.py, `lexemes`). Format 2 also has names, numbers, booleans and
-# null. An index of another format is built again. Each document contains FORMAT_LEXEME, because during
+# null, format 3 the words of keys. An index of another format is built again. Each document contains FORMAT_LEXEME, because during
 # an upgrade a worker of an older version may still write documents of its format.
-FORMAT = 2
-FORMAT_LEXEME = "~2"
-# The condition of a partial index (migration 0006).
-_OUTDATED = "NOT terms @@ '''~2'''::tsquery"
+FORMAT = 3
+FORMAT_LEXEME = "~3"
+# The condition of a partial index (migration 0007).
+_OUTDATED = "NOT terms @@ '''~3'''::tsquery"
 
 
 class SearchDocument(models.Model):
@@ -66,7 +66,7 @@ class SearchPosition(models.Model):
     at = models.DateTimeField()
     # While the index is built: entries up to this id are indexed. NULL: all.
     filled_to = models.BigIntegerField(null=True)
-    format = models.SmallIntegerField(default=FORMAT, db_default=1)
+    format = models.SmallIntegerField(db_default=1)
 
     class Meta:
         db_table = "search_positions"
@@ -199,15 +199,17 @@ def find_candidates(
 
 
 # The expressions are valid for ASCII text without \\u; other text is always parsed.
-_SPELLS = """(
-    lower(entries.value::text COLLATE "C") ~ ALL (%s)
-    OR octet_length(entries.value::text) <> length(entries.value::text)
-    OR strpos(entries.value::text, '\\u') > 0
+_TEXT = "(entries.key || E'\\n' || entries.value::text)"
+_SPELLS = f"""(
+    lower({_TEXT} COLLATE "C") ~ ALL (%s)
+    OR octet_length({_TEXT}) <> length({_TEXT})
+    OR strpos({_TEXT}, '\\u') > 0
 )"""
 
 
 def filter_by_patterns(rows: EntryQuerySet, patterns: Sequence[str]) -> EntryQuerySet:
-    """`rows` without those whose value cannot contain a word (domain/search.py, `build_patterns`)."""
+    """`rows` without those whose key and value cannot contain a word (domain/search.py,
+    `build_patterns`)."""
     if not patterns:
         return rows
     return rows.filter(RawSQL(_SPELLS, [list(patterns)], models.BooleanField()))

@@ -127,7 +127,7 @@ def _index(ids: Sequence[int]) -> tuple[int, int]:
     indexed = 0
     for part in split_by_size(sized):
         rows = live.filter(id__in=part).values_list(
-            "id", "version", "value", "namespace_id", "namespace__workspace_id"
+            "id", "version", "key", "value", "namespace_id", "namespace__workspace_id"
         )
         documents = [
             {
@@ -140,9 +140,10 @@ def _index(ids: Sequence[int]) -> tuple[int, int]:
                         search.home_of("n", namespace_id),
                         search.home_of("w", workspace_id),
                     ],
+                    key,
                 ),
             }
-            for identity, version, value, namespace_id, workspace_id in rows
+            for identity, version, key, value, namespace_id, workspace_id in rows
         ]
         indexed += search_models.store_documents(values.dump(documents))
     return indexed, removed

@@ -1,4 +1,4 @@
-"""Finds live entries by the content of their values (docs/adr/0006)."""
+"""Finds live entries by the words of their keys and values (docs/adr/0006)."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def search_entries(
     limit: int = 50,
     after: int | None = None,
 ) -> SearchPage:
-    """Up to `limit` live entries that the actor may see, whose value contains every word or phrase
-    of `text` and satisfies every condition of `text` and `where` (domain/search.py).
+    """Up to `limit` live entries that the actor may see, whose key or value contains every word or
+    phrase of `text` and whose value satisfies every condition of `text` and `where` (domain/search.py).
 
     Results are exact right after a write: the index only provides candidates, each is checked
     against its current value, and entries that are not indexed yet are checked too. `since`
@@ -120,4 +120,4 @@ def search_entries(
 
 
 def _match_entry(row: Entry, query: Query) -> list[Match] | None:
-    return search.find(values.load(row.value or "null"), query)
+    return search.find(values.load(row.value or "null"), query, row.key)

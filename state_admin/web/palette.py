@@ -1,4 +1,4 @@
-"""The command palette (Ctrl-K): pages, actions, namespaces, keys, threads and runs, best match
+"""The command palette (Ctrl-K): pages, actions, namespaces, entries, threads and runs, best match
 first."""
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from django.urls import path, reverse
 from django.views.decorators.http import require_safe
 
 from state_admin.domain.access import Role
-from state_admin.models import Namespace, Run, Thread
+from state_admin.models import Entry, Namespace, Run, Thread
 from state_admin.models.browsing import EntryFilter, entry_page
+from state_admin.services.errors import Invalid
+from state_admin.services.search import search_entries
 
 from .actors import page
-from .addresses import entry_url, namespace_url, run_url, thread_url
+from .addresses import entry_url, namespace_url, run_url, thread_url, with_query
 from .htmx import Request, render
 from .shell import DENSITIES, THEMES, items_for
 
@@ -36,6 +38,8 @@ class PaletteItem:
     name: str = ""
     value: str = ""
     does: str = ""
+    # Where a search found its words.
+    text: str = ""
 
 
 @require_safe
@@ -51,21 +55,21 @@ def palette(request: Request) -> HttpResponse:
 
 
 def _hits(request: Request, query: str) -> list[PaletteItem]:
-    """Exact matches; pages and actions with a word that begins with the query; resources by prefix
-    (each one range of an index); pages and actions that contain the query."""
+    """Exact matches; pages and actions with a word that begins with the query; resources; pages and
+    actions that contain the query; the lists that search for it."""
     commands = [*_pages(request), *_actions(request)]
     if not query:
         return [hit for hit in commands if hit.note != "action"]
     items = commands + list(_places(request, query))
     ranked = [(rank, hit) for hit in items if (rank := _rank(hit, query)) is not None]
-    return [hit for _, hit in sorted(ranked, key=itemgetter(0))]
+    return [hit for _, hit in sorted(ranked, key=itemgetter(0))] + list(_searches(query))
 
 
 def _rank(hit: PaletteItem, query: str) -> int | None:
     label, text = hit.label.lower(), query.lower()
     if text in (label, label.partition("/")[2]):
         return 0
-    if hit.note in _PLACES:  # found by prefix
+    if hit.note in _PLACES:
         return 2
     if label.startswith(text) or f" {text}" in label:
         return 1
@@ -78,17 +82,19 @@ _PLACES = ("namespace", "entry", "thread", "run")
 def _places(request: Request, query: str) -> Iterator[PaletteItem]:
     actor = request.actor
     namespaces = Namespace.objects.visible_to(actor).registered().open()
-    for name in (
-        namespaces.filter(name__startswith=query)
-        .order_by("name")
-        .values_list("name", flat=True)[:_EACH]
-    ):
+    names = namespaces.filter(name__icontains=query).order_by("name")
+    for name in names.values_list("name", flat=True)[:_EACH]:
         yield PaletteItem("layers", name, "namespace", namespace_url(name))
     namespace, slash, key = query.partition("/")
     entry_filter = EntryFilter(namespace, prefix=key) if slash else EntryFilter(prefix=query)
-    for line in entry_page(actor, entry_filter, limit=_EACH):
-        url = entry_url(line.namespace_name, line.key)
-        yield PaletteItem("database", f"{line.namespace_name}/{line.key}", "entry", url)
+    snippets = {
+        (line.namespace_name, line.key): "" for line in entry_page(actor, entry_filter, limit=_EACH)
+    }
+    for each, snippet in _found(request, query):
+        snippets.setdefault((each.namespace.name, each.key), snippet)
+    for (name, key), snippet in snippets.items():
+        url = entry_url(name, key)
+        yield PaletteItem("database", f"{name}/{key}", "entry", url, text=snippet)
     for icon, kind, model, url_of in (
         ("messages-square", "thread", Thread, thread_url),
         ("play", "run", Run, run_url),
@@ -101,6 +107,24 @@ def _places(request: Request, query: str) -> Iterator[PaletteItem]:
         )
         for identifier in ids:
             yield PaletteItem(icon, identifier, kind, url_of(identifier))
+
+
+def _found(request: Request, query: str) -> Iterator[tuple[Entry, str]]:
+    """The newest entries with the words of the query, and the text around the first one in the
+    value. None for a single character, which begins too many words."""
+    if len(query) < 2:
+        return
+    try:
+        hits = search_entries(actor=request.actor, text=query, limit=_EACH).hits
+    except Invalid:  # nothing to search for, or a condition that is still being typed
+        return
+    for hit in hits:
+        yield hit.entry, hit.matches[0].snippet if hit.matches else ""
+
+
+def _searches(query: str) -> Iterator[PaletteItem]:
+    url = with_query(reverse("web:entry-list"), text=query)
+    yield PaletteItem("search", f"Search entries for “{query}”", "search", url)
 
 
 def _pages(request: Request) -> Iterator[PaletteItem]:

@@ -161,6 +161,43 @@ function choose(step) {
   next.scrollIntoView({ block: "nearest" });
 }
 
+// The pages that this person opened last in this workspace, shown until something is typed. They stay
+// in the browser until the person signs out.
+const RECENT = `recent/${document.body.dataset.recents}`;
+const RECENT_ICONS = { entry: "database", thread: "messages-square", run: "play", namespace: "layers" };
+const recents = () => JSON.parse(localStorage.getItem(RECENT) ?? "[]");
+
+{
+  const heading = $("h1[data-recent]");
+  if (heading) {
+    const page = { url: location.pathname, label: heading.textContent.trim(), note: heading.dataset.recent };
+    const others = recents().filter((each) => each.url !== page.url);
+    localStorage.setItem(RECENT, JSON.stringify([page, ...others].slice(0, 7)));
+  }
+}
+
+document.addEventListener("htmx:after:swap", () => {
+  const results = $("#palette[open] #palette-results");
+  if (!results || $("#palette input").value.trim() || $(".recent", results)) return;
+  const items = recents().filter((each) => each.url !== location.pathname);
+  results.prepend(
+    ...items.map(({ url, label, note }, index) => {
+      const hit = $("a.hit", results).cloneNode(true);
+      Object.assign(hit, { href: url, id: `recent-${index}`, className: "hit recent" });
+      const [text, kind] = $$("span", hit);
+      text.textContent = label;
+      kind.textContent = `recent ${note}`;
+      const use = $("use", hit);
+      use.setAttribute("href", use.getAttribute("href").replace(/#.*/, `#${RECENT_ICONS[note]}`));
+      return hit;
+    }),
+  );
+  $$("[role=option]", results).forEach((hit, index) => hit.setAttribute("aria-selected", String(!index)));
+});
+$("#sign-out")?.addEventListener("submit", () => {
+  Object.keys(localStorage).filter((key) => key.startsWith("recent/")).forEach((key) => localStorage.removeItem(key));
+});
+
 function keyInPalette(event) {
   if (event.key === "ArrowDown" || event.key === "ArrowUp") {
     event.preventDefault();

@@ -407,3 +407,36 @@ def test_lexemes__facts__are_stable() -> None:
     assert lexemes([True], []) == ["=vv57ppOjcnm1", "true"]
     facts = ["=ITjL0a55sE7s", "=JI49mkgIzvFw", "=jRjJHW8LdjGk"]
     assert lexemes([1.5, None, {}], []) == ["1", "5", *facts, "null"]
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "holds"),
+    [
+        ("fares/HAM-LIS", "lis", True),
+        ("fares/HAM-LIS", "ham-lis", True),
+        ("fares/HAM-LIS", "am", False),
+        ("fares/HAM-LIS", "lis otter", True),
+        ("fares/HAM-LIS", "lis albatross", False),
+        ("parent_thread::t17", "t1", True),
+        ("parent_thread::t17", "parent", False),
+        ("parent_thread::t17", '"parent thread"', False),
+        ("parent_thread::t17", "parent_thread::t17", True),
+        ("team::red", "team", True),
+        ("global", "global", True),
+    ],
+)
+def test_find__words_of_the_key__count_but_a_scope_alone_does_not(
+    key: str, text: str, holds: bool
+) -> None:
+    value = {"airline": "Otter Sky"}
+    query = search.parse(text)
+    assert (find(value, query, key) is not None) == holds
+    if holds:
+        assert is_candidate(lexemes(value, ["@w1"], key), query)
+        spelling = f"{key}\n{values.dump(value)}".lower()
+        assert all(re.search(each, spelling) for each in build_patterns(query))
+
+
+def test_find__word_of_the_key__has_no_place_in_the_value() -> None:
+    assert find({"to": "Lisbon"}, search.parse("k7"), "k7") == []
+    assert find({"to": "Lisbon"}, search.parse("k7 lisbon"), "k7") == [("/to", "Lisbon")]

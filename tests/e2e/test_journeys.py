@@ -224,6 +224,26 @@ def test_entry__concurrent_write__shows_a_notice_without_moving_content(
 
 
 @pytest.mark.usefixtures("team")
+def test_palette__nothing_typed__offers_recent_pages_first_until_sign_out(page: Page) -> None:
+    page.goto("/state/team/thread::t1")
+    page.goto("/namespaces/team")
+    page.goto("/")
+    press(page, "Control+k")
+    chosen = page.locator("#palette-results [aria-selected=true]")
+    expect(chosen).to_contain_text("team")
+    expect(chosen).to_contain_text("recent namespace")
+    press(page, "ArrowDown")
+    expect(chosen).to_contain_text("thread::t1")
+    press(page, "Enter")
+    expect(page.get_by_role("heading", name="thread::t1")).to_be_visible()
+    assert page.evaluate("Object.keys(localStorage).some((key) => key.startsWith('recent/'))")
+    page.get_by_role("button", name="Account and appearance").click()
+    page.get_by_role("button", name="Sign out").click()
+    expect(page).to_have_url(re.compile("/login"))
+    assert not page.evaluate("Object.keys(localStorage).some((key) => key.startsWith('recent/'))")
+
+
+@pytest.mark.usefixtures("team")
 def test_palette__escape__closes_immediately(page: Page) -> None:
     page.goto("/")
     press(page, "Control+k")

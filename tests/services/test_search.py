@@ -58,6 +58,9 @@ def test_search__text_and_conditions__finds_exactly_what_matches(indexed: Person
     assert keys(indexed, "urge /n >= 2") == ["k2"]
     assert keys(indexed, "/n < 3 /tags contains draft") == ["k2", "k1"]
     assert keys(indexed, "/n != 2 /tags/0 exists") == ["k4", "k1"]
+    assert keys(indexed, "k3") == ["k3"]
+    assert keys(indexed, "k4 report") == ["k4"]
+    assert keys(indexed, "k4 urgent") == []
     assert keys(indexed, "before") == keys(indexed, "", ("/n", -1)) == []
 
 
@@ -235,7 +238,7 @@ def test_index__of_an_older_format__is_rebuilt(alice: Person) -> None:
     assert indexing.has_unindexed_changes()
     assert indexing.index_entries()["indexed"] == 1
     assert keys(alice, "price 850") == ["k"]
-    assert SearchPosition.objects.get().format == 2
+    assert SearchPosition.objects.get().format == 3
 
 
 # The feed contains committed changes only.
@@ -246,7 +249,7 @@ def test_index__document_of_an_older_version__is_found_and_written_again(alice: 
     indexing.index_entries()
     assert not indexing.has_unindexed_changes()
     with connection.cursor() as cursor:  # a worker of the older version wrote it in the meantime
-        old = "ts_delete(terms, '{850,price,~2}'::text[])"
+        old = "ts_delete(terms, '{850,price,~3}'::text[])"
         cursor.execute(f"UPDATE search_documents SET terms = {old}")
     assert keys(alice, "850") == ["k"]
     assert indexing.has_unindexed_changes()

@@ -106,13 +106,30 @@ def test_palette__query__finds_pages_keys_and_namespaces(admin: Client, alice: P
         return re.findall(r'id="hit-[0-9]+" href="([^"]+)"', page)
 
     assert set(found("n")) >= {"/namespaces/notes", "/state/notes/nice%2Fkey", "/threads/night"}
-    assert found("notes/ni") == ["/state/notes/nice%2Fkey"]
+    assert found("notes/ni") == ["/state/notes/nice%2Fkey", "/state?text=notes%2Fni"]
+    assert found("ote") == ["/namespaces/notes", "/state?text=ote"]
+    assert found("KEY nice")[0] == "/state/notes/nice%2Fkey"
+    assert found("nothing of this") == ["/state?text=nothing+of+this"]
+    assert found("%2Fprice+%3E") == ["/state?text=%2Fprice+%3E"]
+
+
+def test_palette__words_of_a_value__find_the_entry_with_its_text(
+    admin: Client, alice: Person
+) -> None:
+    make_namespace(alice.actor, "trips")
+    put(alice.actor, "trips", "t1", {"to": "Lisbon <b>in</b> May"})
+    page = admin.get("/go?q=lisb").content.decode()
+    assert "trips/t1" in page
+    assert "Lisbon &lt;b&gt;in&lt;/b&gt; May" in page
+    assert "trips/t1" not in admin.get("/go?q=porto").content.decode()
 
 
 def hits(client: Client, query: str) -> list[str]:
     headers = {"HX-Request": "true", "HX-Request-Type": "partial"}
     page = client.get(f"/go?q={query}", headers=headers).content.decode()
-    return re.findall(r"</svg><span>([^<]*)</span>", page)
+    *found, last = re.findall(r"</svg><span>([^<]*)</span>", page)
+    assert last == f"Search entries for “{query}”"
+    return found
 
 
 def test_palette__results__are_exact_then_prefix_then_resources_then_substrings(
@@ -185,7 +202,9 @@ def test_page__changed_while_it_is_rendered__change_is_after_its_cursor(
 
 def test_palette__other_workspace__finds_nothing(stranger: Client, alice: Person) -> None:
     make_namespace(alice.actor, "secretive")
-    assert b"/namespaces/secretive" not in stranger.get("/go?q=secret").content
+    put(alice.actor, "secretive", "k1", {"plan": "hidden"})
+    for query in ("secret", "k1", "hidden"):
+        assert b"secretive" not in stranger.get(f"/go?q={query}").content
 
 
 def test_error__database_unavailable__is_a_503_page(

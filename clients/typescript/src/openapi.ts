@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 0b0b2a37a07e1e74231be7fea2e34ab1b9db36b360e881c9440a4382309298e2
+// sha256 of docs/openapi.json: 6657dca7d57a00a81541980ccad615d6ffa80167979b679bbae18c2bfa88ace8
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -6923,7 +6923,7 @@ export interface components {
              */
             scope_kind?: "agent_type" | "custom" | "global" | "parent_thread" | "system" | "thread";
             /**
-             * @description Words that the value contains, all of them: in its strings, numbers, booleans and the names of its members. A word of at least two characters also finds words that begin with it; `"a phrase"` finds exactly these words in this order. Conditions may be part of the text: `/price > 100`.
+             * @description Words that the key or the value contains, all of them: in strings, numbers, booleans and the names of members. A word of at least two characters also finds words that begin with it; `"a phrase"` finds exactly these words in this order. Conditions may be part of the text: `/price > 100`.
              * @example ship /price > 100
              */
             text?: string;

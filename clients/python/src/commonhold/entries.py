@@ -247,7 +247,7 @@ def search_entries(
     limit: int | None = None,
     cursor: str | None = None,
 ) -> Call[Page[Hit]]:
-    """Current entries whose values contain the words and "phrases" of `text` and meet its conditions,
+    """Current entries whose keys or values contain the words and "phrases" of `text` and that meet its conditions,
     such as `/price > 100`, and those of `where`: `{"path": "/price", "operator": ">", "value": 100}`
     or `{"path": "/status", "equals": "open"}`. `matches` of each says where."""
     body = given(

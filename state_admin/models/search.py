@@ -27,7 +27,7 @@ from .workspaces import Workspace
 # an upgrade a worker of an older version may still write documents of its format.
 FORMAT = 3
 FORMAT_LEXEME = "~3"
-# The condition of a partial index (migration 0007).
+# The condition of a partial index (migration 0008).
 _OUTDATED = "NOT terms @@ '''~3'''::tsquery"
 
 

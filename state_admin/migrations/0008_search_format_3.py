@@ -6,7 +6,7 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    dependencies = [("state_admin", "0006_search_format")]
+    dependencies = [("state_admin", "0007_runs_by_parent")]
 
     operations = [
         migrations.RunSQL(

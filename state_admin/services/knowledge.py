@@ -80,6 +80,17 @@ def read_knowledge(
     )
 
 
+def read_entries_before(
+    *, actor: Actor, known: Knowledge, after: tuple[str, str] = ("", ""), limit: int = 50
+) -> Sequence[VisibleVersion] | None:
+    """The entries that the step before `known` could see; None for the first step."""
+    step = known.revision.step or 1
+    if step == 1:
+        return None
+    before = _find_revision(known.run, step - 1, None)
+    return knowledge_sql.read_visible(actor, before, known.keys, after=after, limit=limit)
+
+
 def keys_of(actor: Actor, run: Run) -> list[str]:
     """The keys of the scopes that a run can see, including those that `thread` shares with its
     children. A parent outside the prefixes of a token is treated as absent."""

@@ -9,7 +9,7 @@ from django.http import Http404, HttpResponse
 from django.views.decorators.http import require_http_methods
 
 from state_admin.domain.access import Actor, Role
-from state_admin.models import Run
+from state_admin.models import Run, RunStatus
 from state_admin.services.leases import release_lease
 from state_admin.services.recoveries import fail_run, resume_run
 from state_admin.services.runs import cancel_run, find_run, heartbeat
@@ -30,6 +30,7 @@ class RunAction:
     line: str
     message: str
     do: Callable[[Actor, str, str], Run]
+    icon: str
     kind: str = "danger"
 
 
@@ -61,22 +62,26 @@ ACTS = {
         "and the agent's next commit is refused.",
         "Run cancelled",
         _cancel,
+        "ban",
     ),
     "fail": RunAction(
         "End this run as failed?",
         "End as failed",
-        "It ends with an error: the reason below. Its pending tickets become void, the thread is "
+        "It ends with an error, whose text is your reason. Its pending tickets become void, the thread is "
         "free for a new run, and the agent's next commit is refused.",
         "Run ended as failed",
         _fail,
+        "circle-alert",
     ),
     "resume": RunAction(
         "Resume this run?",
         "Resume run",
-        "The run continues with a new fencing token and lease, without the answers "
-        "it waits for: its pending tickets become void. Resume it when an agent can continue.",
+        "The run continues without the answers it waits for: its pending tickets become void. It gets a "
+        "new fencing token, and commits with the old one are refused. A worker that waits for it sees "
+        "it running and takes the lease to continue.",
         "Run resumed",
         _resume,
+        "play",
         "primary",
     ),
     "release": RunAction(
@@ -86,6 +91,7 @@ ACTS = {
         "The run counts as stuck until another worker takes it.",
         "Lease released",
         _release,
+        "log-out",
     ),
     "renew": RunAction(
         "Renew the lease?",
@@ -94,9 +100,79 @@ ACTS = {
         "works.",
         "Lease renewed",
         _renew,
+        "heart-pulse",
         "primary",
     ),
 }
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """What to do about a stuck run, and why. `verb` is the label of the link."""
+
+    why: str
+    verb: str
+    url: str
+    dialog: bool = True
+
+
+def actions_of(run: Run) -> list[tuple[str, RunAction, str]]:
+    """The actions that are possible now: name, action and URL."""
+    if run.status == RunStatus.DONE:
+        return []
+    stuck = bool(run.stuck_reason(run.read_at))
+    possible = {
+        "renew": run.status in (RunStatus.CREATED, RunStatus.RUNNING),
+        "release": run.lease_expires_at is not None,
+        "resume": stuck or run.status == RunStatus.WAITING,
+        "fail": True,
+        "cancel": True,
+    }
+    names = [name for name, is_possible in possible.items() if is_possible]
+    return [(name, ACTS[name], run_action_url(name, run.public_id)) for name in names]
+
+
+def suggest(run: Run, *, can_decide: bool) -> Suggestion | None:
+    """The action that a stuck run most likely needs. `can_decide`: a ticket is open."""
+    now = run.read_at
+    if not run.stuck_reason(now):
+        return None
+
+    def action(name: str, why: str) -> Suggestion:
+        return Suggestion(why, ACTS[name].verb, run_action_url(name, run.public_id))
+
+    out_of_time = run.times_out_at is not None and run.times_out_at <= now
+    if out_of_time or 0 < run.max_rounds <= run.step_count:
+        return action(
+            "fail",
+            "It has reached its limit, so no worker should continue it. The next commit of its worker "
+            "is refused, its state and messages stay, and the thread is free for a new run.",
+        )
+    if can_decide:
+        return Suggestion(
+            "The run continues as soon as its tickets are decided, and its worker gets the answers.",
+            "Decide the ticket",
+            "#tickets",
+            dialog=False,
+        )
+    if run.status == RunStatus.WAITING:
+        return action(
+            "resume",
+            "What it waits for did not come in time. The run continues without it: its worker sees it "
+            "running and takes the lease to continue.",
+        )
+    if run.lease_expires_at is not None:
+        return action(
+            "release",
+            "Another worker can then take it over and continue after the last step. If the silent "
+            "worker comes back, its next commit is refused. If you know that it still works, renew its "
+            "lease instead.",
+        )
+    return action(
+        "fail",
+        "No worker holds it, so none is interrupted. Its state and messages stay, and the thread is "
+        "free for a new run.",
+    )
 
 
 @require_http_methods(["GET", "POST"])

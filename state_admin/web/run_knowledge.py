@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from state_admin.domain import values
 from state_admin.domain.values import JSON
 from state_admin.models import RunRead
 from state_admin.models.knowledge_sql import VisibleVersion
+from state_admin.models.state_changes_sql import LARGEST, ValueChange
 from state_admin.services import knowledge
 from state_admin.services.snapshots import LIFECYCLE
 
@@ -20,7 +22,9 @@ from .addresses import entry_action_url, entry_url, run_action_url, run_url, thr
 from .entry_address import entry_page, entry_paths
 from .htmx import Request, render
 from .id_address import id_page, id_path
+from .run_timeline import read_step
 from .runs import run_tabs
+from .state_changes import StateLine, lines_of
 from .thread_states import held_values, nodes_of
 
 PAGE = 50
@@ -35,6 +39,9 @@ class VisibleEntry:
     url: str
     tree_url: str
     readers_url: str
+    # What changed since the step before: None if nothing did, "new", or "changed" with its lines.
+    since: str | None = None
+    lines: Sequence[StateLine] = ()
 
     @property
     def moved(self) -> bool:
@@ -44,12 +51,16 @@ class VisibleEntry:
 @require_safe
 @id_page()
 def run_knowledge(request: Request, run_id: str) -> HttpResponse:
+    after = (request.GET.get("namespace", ""), request.GET.get("after", ""))
     known_state = knowledge.read_knowledge(
         actor=request.actor,
         run_id=run_id,
         step=paging.whole_number(request, "step"),
-        after=(request.GET.get("namespace", ""), request.GET.get("after", "")),
+        after=after,
         limit=PAGE + 1,
+    )
+    before = knowledge.read_entries_before(
+        actor=request.actor, known=known_state, after=after, limit=PAGE + 1
     )
     step = known_state.revision.step or 0
 
@@ -63,7 +74,11 @@ def run_knowledge(request: Request, run_id: str) -> HttpResponse:
     )
     state = None
     if known_state.state:
-        state = [value for value in held_values(known_state.state) if value.key != LIFECYCLE]
+        state = [
+            value
+            for value in held_values(known_state.state, known_state.revision)
+            if value.key != LIFECYCLE
+        ]
     context = {
         "run": known_state.run,
         "thread": known_state.run.thread,
@@ -78,7 +93,9 @@ def run_knowledge(request: Request, run_id: str) -> HttpResponse:
         "state_url": thread_url(
             known_state.run.thread.public_id, tab="state", at=known_state.revision.number
         ),
-        "entries": [_visible_entry(row) for row in entries],
+        "this_step": read_step(known_state.run, known_state.revision.number),
+        "entries": [_visible_entry(row, before) for row in entries],
+        "gone": _gone(known_state.entries, before),
         "reads": known_state.reads,
         "stale": [row for row in known_state.reads if _is_stale(row)],
         "pager": {"first": url(step) if request.GET.get("after") else "", "next": next_url},
@@ -86,14 +103,51 @@ def run_knowledge(request: Request, run_id: str) -> HttpResponse:
     return render(request, "runs/knowledge.html", context, part="run")
 
 
-def _visible_entry(row: VisibleVersion) -> VisibleEntry:
+def _visible_entry(row: VisibleVersion, before: Sequence[VisibleVersion] | None) -> VisibleEntry:
+    since, lines = _since(row, before)
     return VisibleEntry(
         entry=row,
         value=values.load(row.value) if row.value is not None and not row.lost else None,
         url=entry_url(row.namespace, row.key, version=row.version),
         tree_url=entry_action_url("tree", row.namespace, row.key, version=row.version),
         readers_url=entry_action_url("readers", row.namespace, row.key, version=row.version),
+        since=since,
+        lines=lines,
     )
+
+
+def _since(
+    row: VisibleVersion, before: Sequence[VisibleVersion] | None
+) -> tuple[str | None, Sequence[StateLine]]:
+    """What changed in an entry since the step before."""
+    if before is None:
+        return None, ()
+    old = next((each for each in before if _place(each) == _place(row)), None)
+    if old is None:
+        return ("new", ()) if _reaches(before, row) else (None, ())
+    if old.version == row.version:
+        return None, ()
+    texts = (old.value, row.value)
+    if any(text is None or len(text) > LARGEST for text in texts):
+        return "changed", ()
+    return "changed", list(lines_of(ValueChange(0, "value", True, row.value, True, old.value)))
+
+
+def _gone(
+    now: Sequence[VisibleVersion], before: Sequence[VisibleVersion] | None
+) -> list[VisibleVersion]:
+    """The entries that the step before could see, and this one cannot."""
+    kept = {_place(row) for row in now}
+    return [row for row in before or () if _place(row) not in kept and _reaches(now, row)]
+
+
+def _reaches(rows: Sequence[VisibleVersion], row: VisibleVersion) -> bool:
+    """Whether `rows`, which are a page, would contain the place of `row`."""
+    return len(rows) <= PAGE or _place(row) <= _place(rows[-1])
+
+
+def _place(row: VisibleVersion) -> tuple[str, str]:
+    return row.namespace, row.key
 
 
 def _is_stale(row: RunRead) -> bool:

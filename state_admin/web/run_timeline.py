@@ -223,6 +223,13 @@ def read_timeline(request: Request, run: Run) -> Timeline:
     )
 
 
+def read_step(run: Run, revision: int) -> Step:
+    """One step of the run, as the timeline shows it."""
+    (step,), _, _ = _steps(run, revision, revision)
+    _fill(run, [step])
+    return step
+
+
 def _steps(run: Run, first: int, last: int) -> tuple[list[Step], datetime | None, datetime | None]:
     """The steps of the revisions [first, last], and the times that separate them from the pages
     before and behind: None at the ends of the run."""
@@ -277,10 +284,11 @@ def _bar(run: Run, began: datetime, ended: datetime) -> Bar:
         for moment in (began, ended)
     )
     width = max(round(right - left), _THIN)
-    return Bar(min(round(left), _WIDE - width), width, _how_long(ended - began))
+    return Bar(min(round(left), _WIDE - width), width, how_long(ended - began))
 
 
-def _how_long(duration: timedelta) -> str:
+def how_long(duration: timedelta) -> str:
+    """A duration as text: "14 ms", "3.1 s", "14 min"."""
     seconds = duration.total_seconds()
     return lasted(seconds * 1000) if seconds < 600 else format_duration(duration)
 

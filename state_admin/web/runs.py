@@ -28,7 +28,8 @@ from .addresses import run_action_url, run_url, thread_action_url, thread_url, w
 from .htmx import Request, render, target_id, wants_part
 from .id_address import id_page, id_path
 from .lists import list_paths
-from .run_timeline import read_timeline
+from .run_actions import actions_of, suggest
+from .run_timeline import how_long, read_timeline
 from .saved_views import views_of
 from .tickets import question_of
 
@@ -231,6 +232,7 @@ def header_of(request: Request, run: Run) -> dict[str, Any]:
     api_path = f"runs/{quote(run_id, safe='')}"
     tickets = Ticket.objects.filter(run=run, status=TicketStatus.PENDING).order_by("pk")
     pending = [question_of(ticket) for ticket in tickets[:_QUESTIONS]]
+    can_decide = any(not question.expired for question in pending)
     waiting = run.waiting or {}
     seen = paging.whole_number(request, "seen") or run.last_revision
     done = run.status == RunStatus.DONE
@@ -246,16 +248,15 @@ def header_of(request: Request, run: Run) -> dict[str, Any]:
         "ended": run.termination_reason or {},
         "questions": pending,
         "unseen": max(run.last_revision - seen, 0),
+        "took": how_long(run.finished_at - run.created_at) if run.finished_at else "",
         "poll_url": run_url(run_id, seen=seen),
         "metadata": values.load(run.metadata or "{}"),
         "thread_state_url": thread_url(
             run.thread.public_id, tab="state", at=max(run.start_revision - 1, 0)
         ),
         "can_act": edits,
-        "can_renew": edits and run.status in (RunStatus.CREATED, RunStatus.RUNNING),
-        "can_release": edits and run.lease_expires_at is not None,
-        "can_resume": edits
-        and (run.status == RunStatus.WAITING or bool(run.stuck_reason(run.read_at))),
+        "actions": actions_of(run) if edits else [],
+        "suggestion": suggest(run, can_decide=can_decide) if edits else None,
         "curl": snippets.curl("GET", api_path),
         "python": snippets.python("GET", api_path),
         "typescript": snippets.typescript(f"runs.get({json.dumps(run_id)})"),

@@ -64,13 +64,15 @@ def changes_of(rows: Sequence[Revision], dropped: set[int]) -> dict[int, StateCh
     for change in read_changes(thread_id, pairs):
         found = changes[change.number]
         lines = found.internal if change.key.startswith(RUNTIME) else found.lines
-        lines += _lines(change, change.number - 1 in dropped)
+        lines += lines_of(change, change.number - 1 in dropped)
         if change.key == TOOL_CALLS and change.after is not None:
             found.failed = _failed(values.load(change.after))
     return changes
 
 
-def _lines(change: ValueChange, unknown_before: bool) -> Iterator[StateLine]:
+def lines_of(change: ValueChange, unknown_before: bool = False) -> Iterator[StateLine]:
+    """A change of a value as lines. `unknown_before`: a missing value before may have been removed
+    by snapshot compaction."""
     large = (change.exists and change.after is None) or (change.existed and change.before is None)
     if large:
         yield StateLine(change.key, "large")

@@ -226,7 +226,7 @@ function step(direction) {
 
 // What this page can do to what it shows: all that asks before it does something.
 function reachAction() {
-  const all = $$('main [hx-target="#dialog"]').filter((action) => action.offsetParent);
+  const all = $$('main :is([hx-target="#dialog"], [data-actions])').filter((action) => action.offsetParent);
   all[(all.indexOf(document.activeElement) + 1) % all.length]?.focus();
 }
 
@@ -278,6 +278,13 @@ document.addEventListener("keydown", (event) => {
     return;
   }
   if (document.querySelector("dialog[open]")) return;
+  const way = { ArrowLeft: "prev", ArrowRight: "next" }[event.key];
+  const neighbour = way && !event.target.closest?.("input, .scroll") && $(`main [data-stepper] [rel=${way}]`);
+  if (neighbour) {
+    event.preventDefault();
+    neighbour.click();
+    return;
+  }
   if (going && Date.now() - going < 1200) {
     going = 0;
     const link = $(`[data-go="${CSS.escape(event.key)}"]`);

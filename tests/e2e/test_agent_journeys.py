@@ -40,11 +40,12 @@ def test_stuck_run__keyboard_only__can_be_resumed(page: Page) -> None:
     expect(page.locator("#run-table")).to_contain_text("Silent for 14 min: no commit or heartbeat")
     press(page, "j", "Enter")
     expect(page.get_by_role("heading", name="r2")).to_be_visible()
-    for _ in range(40):
-        press(page, "Tab")
-        if page.evaluate("document.activeElement.textContent.includes('Cancel…')"):
-            break
-    press(page, "Enter")
+    for name in ("Actions", "Cancel run…"):
+        for _ in range(40):
+            press(page, "Tab")
+            if page.evaluate("document.activeElement.textContent.trim()") == name:
+                break
+        press(page, "Enter")
     dialog = page.get_by_role("dialog", name="Cancel this run?")
     expect(dialog.get_by_label("Reason")).to_be_focused()
     page.keyboard.type("the worker is gone")
@@ -53,6 +54,20 @@ def test_stuck_run__keyboard_only__can_be_resumed(page: Page) -> None:
     expect(page.locator("[data-toast]")).to_contain_text("Run cancelled")
     run = Run.objects.get(public_id="r2")
     assert run.termination_reason == {"type": "cancelled"}
+
+
+@pytest.mark.usefixtures("story")
+def test_run_context__arrow_keys__walk_through_the_steps(page: Page) -> None:
+    page.goto("/run/knowledge/r1?step=3")
+    press(page, "ArrowLeft")
+    expect(page.locator("#step-shown")).to_have_text("2")
+    press(page, "ArrowRight")
+    expect(page.locator("#step-shown")).to_have_text("3")
+    press(page, "ArrowRight")
+    expect(page).to_have_url(re.compile(r"step=4$"))
+    page.get_by_role("link", name="Timeline").click()
+    page.get_by_text("internal change").first.click()
+    expect(page.locator(".internal .state-lines").first).to_contain_text("__runtime")
 
 
 @pytest.mark.usefixtures("story")
@@ -158,7 +173,8 @@ def test_without_javascript__filter_read_compare_cancel__work(
     page.get_by_role("button", name="Compare").click()
     expect(page.locator("main")).to_contain_text("From revision 2 to")
     page.goto("/runs/r2")
-    page.get_by_role("link", name="Cancel…").click()
+    page.get_by_role("button", name="Actions").click()
+    page.get_by_role("link", name="Cancel run…").click()
     page.get_by_label("Reason").fill("plain")
     page.get_by_role("button", name="Cancel run").click()
     expect(page.locator("main")).to_contain_text("cancelled")

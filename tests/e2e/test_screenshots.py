@@ -173,7 +173,8 @@ def show_views(page: Page) -> None:
 
 def show_dialog(page: Page) -> None:
     page.goto("/runs/review-lisbon-1")
-    page.get_by_role("link", name="Cancel…").click()
+    page.get_by_role("button", name="Actions").click()
+    page.get_by_role("link", name="Cancel run…").click()
     expect(page.get_by_role("dialog")).to_be_visible()
 
 

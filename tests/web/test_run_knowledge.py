@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -10,7 +11,15 @@ from django.test import Client
 from state_admin.models import Revision, Run, RunRead, Thread, Ticket
 from state_admin.services.entries import delete_entry
 from state_admin.services.snapshots import Read
-from tests.builders import Person, commit, make_namespace, make_run, make_thread, put
+from tests.builders import (
+    Person,
+    commit,
+    make_namespace,
+    make_run,
+    make_state_key,
+    make_thread,
+    put,
+)
 from tests.web.stories import HOSTILE, create_story
 from tests.web.test_threads import htmx, page
 
@@ -71,6 +80,33 @@ def test_knowledge__step__shows_visible_entries_and_marks_stale_reads(
     assert "it was wrong" in later
     assert "No reads reported" in later
     assert page(admin, "/run/knowledge/r1?step=1").count("No entries in its scopes") == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_knowledge__step__says_what_changed_since_the_step_before(
+    admin: Client, run: Person
+) -> None:
+    make_state_key(run.actor, "goal", scope="thread")
+    put(run.actor, "notes", "thread::t1", {"seat": "aisle", "bags": 1})
+    commit(run.actor, "r1", {"goal": "Lisbon"}, messages=[{"role": "user", "content": "Go on"}])
+    put(run.actor, "notes", "thread::t1", {"seat": "window", "bags": 1})
+    delete_entry(actor=run.actor, namespace="notes", key="global")
+    commit(run.actor, "r1", {"goal": "Porto"})
+
+    def shown(step: int) -> str:
+        text = re.sub(r"<[^>]+>", "", page(admin, f"/run/knowledge/r1?step={step}"))
+        return " ".join(text.split())
+
+    third, fourth = shown(3), shown(4)
+    assert "Go on" in third
+    assert "goal: Lisbon added" in third
+    assert "new since step 2" in third
+    assert "changed since step 2" in third  # notes/global, v2
+    assert "goal: Lisbon → Porto" in fourth
+    assert "value/seat: aisle → window" in fourth
+    assert "changed since step 3" in fourth
+    assert "notes / global: visible to the step before, deleted or expired since." in fourth
+    assert "since step" not in shown(1)
 
 
 def test_knowledge__htmx__returns_the_part(admin: Client, run: Person) -> None:
@@ -147,5 +183,5 @@ def test_ticket__expired__has_no_form_and_says_so(admin: Client, alice: Person) 
     shown = page(admin, "/runs/r1")
     assert "The deadline has passed" in shown
     assert "<textarea" not in shown
-    assert "Resume…" in shown
+    assert "Resume run…" in shown
     assert admin.post("/ticket/tk1", {"action": "cancel"}).status_code == 409

@@ -11,6 +11,7 @@ from django.test import Client
 from state_admin.domain.lifecycle import format_duration, stuck_reason
 from state_admin.models import Run, Ticket
 from state_admin.services.runs import RunChange
+from state_admin.web.run_actions import actions_of, suggest
 from state_admin.web.tickets import draft
 from tests.builders import Person, commit, make_run, make_thread
 from tests.web.stories import create_story
@@ -121,8 +122,51 @@ def test_run__stuck__shows_the_actions_of_an_editor(
     admin: Client, viewer: Client, alice: Person
 ) -> None:
     make_stuck(alice)
-    assert "If the agent is still working, renew the lease." in page(admin, "/runs/r1")
-    assert "renew the lease" not in page(viewer, "/runs/r1")
+    shown = page(admin, "/runs/r1")
+    assert "Suggested: release lease." in shown
+    assert 'hx-get="/run/release/r1"' in shown
+    for verb in ("Renew lease…", "Release lease…", "Resume run…", "End as failed…", "Cancel run…"):
+        assert verb in shown
+    shown = page(viewer, "/runs/r1")
+    assert "Stuck:" in shown
+    assert "Suggested" not in shown
+    assert "Actions" not in shown
+
+
+@pytest.mark.parametrize(
+    ("change", "action"),
+    [
+        ({"lease_expires_at": minutes(0)}, "release"),
+        ({"lease_expires_at": None, "lease_released_at": minutes(0)}, "fail"),
+        ({"lease_expires_at": minutes(0), "times_out_at": minutes(0)}, "fail"),
+        ({"lease_expires_at": minutes(0), "max_rounds": 3, "step_count": 3}, "fail"),
+        ({"status": "waiting", "lease_expires_at": None, "deadline_at": minutes(0)}, "resume"),
+        ({"lease_expires_at": None}, None),
+    ],
+)
+def test_suggestion__each_condition__is_an_action_that_is_possible(
+    change: dict[str, object], action: str | None, admin: Client, alice: Person
+) -> None:
+    make_thread(alice.actor, "t1")
+    make_run(alice.actor)
+    Run.objects.update(**change)
+    run = Run.objects.timed().get()
+    suggestion = suggest(run, can_decide=False)
+    if action is None:
+        assert suggestion is None
+        return
+    assert suggestion
+    assert suggestion.url == f"/run/{action}/r1"
+    assert action in [name for name, _, _ in actions_of(run)]
+    assert admin.post(suggestion.url, {"reason": "tried"}).status_code == 302
+
+
+def test_suggestion__open_ticket__is_to_decide_it(admin: Client, alice: Person) -> None:
+    create_story(alice.actor)
+    Run.objects.update(deadline_at=minutes(0))
+    assert 'href="#tickets"' in page(admin, "/runs/r1")
+    Ticket.objects.update(expires_at=minutes(0))
+    assert "Suggested: resume run." in page(admin, "/runs/r1")
 
 
 @pytest.mark.parametrize(
@@ -189,7 +233,7 @@ def test_run__paused_manually__can_be_resumed(admin: Client, alice: Person) -> N
     make_thread(alice.actor, "t1")
     make_run(alice.actor)
     Run.objects.update(status="waiting", waiting={"reason": "manual_pause"})
-    assert "Resume…" in page(admin, "/runs/r1")
+    assert "Resume run…" in page(admin, "/runs/r1")
     admin.post("/run/resume/r1")
     assert Run.objects.get().status == "running"
 
@@ -199,7 +243,7 @@ def test_run__done__offers_no_action_and_refuses(admin: Client, alice: Person) -
     make_run(alice.actor)
     admin.post("/run/cancel/r1")
     shown = page(admin, "/runs/r1")
-    assert "Cancel…" not in shown
+    assert "Cancel run…" not in shown
     assert 'id="run-now" data-live' not in shown
     assert admin.post("/run/renew/r1").status_code == 409
     assert admin.get("/run/explode/r1").status_code == 404
@@ -278,8 +322,8 @@ def test_run__steps__are_those_of_the_timeline_and_those_that_the_agent_reports(
 
 def test_run__stuck_while_running__can_be_resumed(admin: Client, alice: Person) -> None:
     make_stuck(alice)
-    assert "Resume…" in page(admin, "/runs/r1")
-    assert "Resume…" not in page(admin, "/runs/r2")
+    assert "Resume run…" in page(admin, "/runs/r1")
+    assert "Resume run…" not in page(admin, "/runs/r2")
     admin.post("/run/resume/r1", {"reason": "a worker is back"})
     run = Run.objects.get(public_id="r1")
     assert (run.status, run.stuck_reason(datetime.now(UTC))) == ("running", "")

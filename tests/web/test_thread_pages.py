@@ -105,6 +105,7 @@ def test_page__viewer__can_read_but_not_act(name: str, viewer: Client, story: St
         "Restore…",
         "Fork…",
         "Cancel…",
+        "Cancel run…",
         "Undo…",
         "Delete…",
         "Compact now",

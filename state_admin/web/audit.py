@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
 from typing import Any
 
 from django.http import HttpResponse
@@ -12,10 +11,10 @@ from django.urls import path, reverse
 from django.views.decorators.http import require_safe
 
 from state_admin.contract import audit as contract
-from state_admin.domain import diffs, moments, values
+from state_admin.domain import diffs, values
 from state_admin.domain.access import Role
 from state_admin.models import AuditRow, EntryRevision
-from state_admin.services.errors import BadRequest, NotFound
+from state_admin.services.errors import NotFound
 
 from . import paging, snippets
 from .actors import page
@@ -114,9 +113,9 @@ def _find(request: Request, filters: AuditFilters, name: str) -> tuple[Sequence[
     if filters.before:
         rows = rows.filter(pk__lt=filters.before)
     if filters.since:
-        rows = rows.since(_moment("since", filters.since))
+        rows = rows.since(paging.read_moment("since", filters.since))
     if filters.until:
-        rows = rows.until(_moment("until", filters.until))
+        rows = rows.until(paging.read_moment("until", filters.until))
     end = None
     if filters.actor or filters.action or filters.subject or filters.request:
         end = rows.nth_newest(WINDOW)
@@ -134,15 +133,6 @@ def _find(request: Request, filters: AuditFilters, name: str) -> tuple[Sequence[
         list(rows.order_by("-pk")[: PAGE + 1]), PAGE, lambda last: filters.url(name, before=last.pk)
     )
     return acts, next_url or (filters.url(name, before=end) if end else "")
-
-
-def _moment(name: str, text: str) -> datetime:
-    """A timestamp from a form field, in UTC unless it has an offset. BadRequest if it is
-    malformed."""
-    moment = moments.read(text, assume_utc=True)
-    if moment is None:
-        raise BadRequest(f"{name} must be a time like 2026-01-31T18:30")
-    return moment
 
 
 def _cards(rows: Sequence[AuditRow]) -> list[AuditGroup]:

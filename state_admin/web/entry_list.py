@@ -58,6 +58,7 @@ SINCES = {"hour": "last hour", "day": "last day", "week": "last 7 days"}
 SHOWS = {"invalid": "invalid only", "orphans": "unregistered only", "deleted": "deleted"}
 # Bulk actions: name and label.
 _ACTIONS = [
+    ("patch", "Edit…"),
     ("tag", "Tag…"),
     ("untag", "Untag…"),
     ("expire", "Set expiry…"),

@@ -10,6 +10,7 @@ import importlib
 from django.conf import settings
 from django.db import Error as DatabaseError
 
+from project import tracing
 from project.bodies import Headers, Limits
 from project.bridge import Bridge, Stream
 from project.channel import Message, Receive, Send
@@ -40,14 +41,17 @@ async def identify(headers: Headers) -> str:
     actor = credential.actor if credential else None
     if actor is None:
         try:
-            actor = await application.in_thread(lambda: actors.actor_of_token(token))
+            actor = await bridge.in_thread(lambda: actors.actor_of_token(token))
         # the request fails in the same way later, and returns a problem document
         except DatabaseError:
             return ""
     return f"token:{actor.id}" if actor else ""
 
 
-application = Bridge(
+# After the fork, because a thread sends the spans.
+tracing.start()
+
+bridge = Bridge(
     django,
     streams=STREAMS,
     threads=settings.WEB_THREADS,
@@ -65,13 +69,14 @@ application = Bridge(
 )
 
 
-application.lane = Lane(Sessions("commonhold lane").take).answer
+bridge.lane = Lane(Sessions("commonhold lane").take).answer
+application = tracing.trace_requests(bridge)
 
 
 @functools.cache
 def _mcp() -> Stream:
     build = importlib.import_module("state_admin.mcp.server").build
-    mount: Stream = build(application, HUB)
+    mount: Stream = build(bridge, HUB)
     return mount
 
 

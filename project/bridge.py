@@ -21,7 +21,7 @@ from urllib.parse import unquote_to_bytes
 import structlog
 from django.http import HttpRequest
 
-from project import log_context
+from project import log_context, tracing
 from project.bodies import Bodies, Body, Identify, Limits
 from project.channel import Answer, Channel, Message, OnLoop, Receive, Send
 from project.exchange import Application, Exchange
@@ -195,7 +195,8 @@ class Bridge:
         try:
             environ = self._environ(scope)
             environ["wsgi.input"] = io.BytesIO(body)
-            with self._request():
+            attributes = {"http.request.method": scope["method"]}
+            with self._request(), tracing.span(scope["method"], attributes):
                 answer = await Exchange(self.wsgi, environ, _receive_nothing, _receive_nothing).ask(
                     self.threads
                 )

@@ -17,7 +17,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 
 from django.conf import settings
 
-from project import broker, log_context
+from project import broker, log_context, tracing
 from project.env import BadSetting
 from project.failures import describe_error
 from project.postgres.gate import refuse_unsafe_server
@@ -76,12 +76,32 @@ def import_tasks(**_: Any) -> None:
 def _send_context(headers: dict[str, Any], **_: Any) -> None:
     """Add the ids of the call that queues a job to its message."""
     headers[_CONTEXT] = log_context.shared()
+    tracing.inject(headers)
 
 
 @signals.task_prerun.connect
-def _bind_context(task_id: str, task: Any, **_: Any) -> None:
-    shared = task.request.get(_CONTEXT) or {}
-    log_context.begin(job_id=task_id, task=task.name, **shared)
+def _begin_job(task_id: str, task: Any, **_: Any) -> None:
+    """Begin the log context and the span of a job, which continues the trace of the call that queued it."""
+    attributes = {
+        "messaging.system": "celery",
+        "messaging.operation.type": "process",
+        "messaging.operation.name": "process",
+        "messaging.destination.name": app.conf.task_default_queue,
+        "messaging.message.id": task_id,
+    }
+    parent = {name: task.request.get(name) or "" for name in ("traceparent", "tracestate")}
+    task.request.span = tracing.span(
+        f"process {task.name}", attributes, kind="consumer", parent=parent
+    )
+    task.request.entered = task.request.span.__enter__()
+    log_context.begin(job_id=task_id, task=task.name, **(task.request.get(_CONTEXT) or {}))
+
+
+@signals.task_postrun.connect
+def _end_job(task: Any, state: str, retval: Any, **_: Any) -> None:
+    if state == "FAILURE":
+        task.request.entered.fail(type(retval).__qualname__)
+    task.request.span.__exit__(None, None, None)
 
 
 @signals.worker_init.connect
@@ -101,6 +121,7 @@ def prepare(**_: Any) -> None:
 def run(role: str) -> None:
     """Run as worker or beat until SIGTERM. (Celery's own command line costs 0.3 s to import.)"""
     django.setup()
+    tracing.start()
     # Celery warns about root because of pickle; only JSON is accepted here.
     warnings.filterwarnings("ignore", message="You're running the worker with superuser")
     if role == "beat":

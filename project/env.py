@@ -320,6 +320,29 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
             secret=True,
         ),
     ] = ""
+    otel_exporter_otlp_endpoint: Annotated[
+        str,
+        _doc(
+            "Send traces to this OpenTelemetry collector, for example `http://localhost:4318`. This and "
+            "`OTEL_TRACES_EXPORTER` need the packages of requirements-otel.txt. The other variables `OTEL_*` of "
+            "the OpenTelemetry SDK apply, too; see [Traces](../traces.md).",
+            default="traces are off",
+        ),
+    ] = ""
+    otel_exporter_otlp_traces_endpoint: Annotated[
+        str,
+        _doc(
+            "The complete URL for traces, in place of `OTEL_EXPORTER_OTLP_ENDPOINT` followed by `/v1/traces`."
+        ),
+    ] = ""
+    otel_traces_exporter: Annotated[
+        Literal["otlp", "console", "none"] | None,
+        _doc(
+            "Where traces are sent: to a collector, to the standard output, or nowhere.",
+            default="`otlp` if an endpoint is set, else `none`",
+        ),
+    ] = None
+    otel_sdk_disabled: Annotated[bool, _doc("Turn traces off.")] = False
     log_level: Annotated[
         Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"],
         _doc("The lowest level that is logged. Libraries log at `WARNING` and above."),

@@ -12,7 +12,9 @@ import functools
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from project import tracing
 
 C = TypeVar("C")
 R = TypeVar("R")
@@ -23,11 +25,20 @@ S = TypeVar("S")
 _SLOW = 0.05
 
 
+class _Waiting(NamedTuple, Generic[C, R]):
+    """A call that waits for its group. `span`: that of its request (project/tracing.py)."""
+
+    call: C
+    done: asyncio.Future[R | None]
+    span: Any
+
+
 class Joiner(Generic[C, R, S]):
     """`work` takes the calls of a group and a session, and returns a result for each call, or None for
-    one that it does not handle. `take` gives a session to each group. The weights of the calls in a
-    group sum to at most `most`, unless it is a single call. One group runs at a time. Another starts
-    beside it, up to `most_groups`, if all running groups have run for `slow` seconds."""
+    one that it does not handle. `take` gives a session to each group. `name` is that of its span. The
+    weights of the calls in a group sum to at most `most`, unless it is a single call. One group runs at
+    a time. Another starts beside it, up to `most_groups`, if all running groups have run for `slow`
+    seconds."""
 
     def __init__(
         self,
@@ -35,21 +46,22 @@ class Joiner(Generic[C, R, S]):
         take: Callable[[], AbstractAsyncContextManager[S]],
         *,
         weigh: Callable[[C], int] = lambda call: 1,
+        name: str = "joined calls",
         most: int = 64,
         most_groups: int = 2,
         slow: float = _SLOW,
     ) -> None:
-        self._work, self._take, self._weigh = work, take, weigh
+        self._work, self._take, self._weigh, self._name = work, take, weigh, name
         self._most, self._most_groups, self._seconds = most, most_groups, slow
         # The groups that run: whether each has been running for long.
         self._running: dict[asyncio.Task[None], bool] = {}
         # By owner, so that an owner of many calls does not delay the others.
-        self._waiting: dict[Hashable, deque[tuple[C, asyncio.Future[R | None]]]] = {}
+        self._waiting: dict[Hashable, deque[_Waiting[C, R]]] = {}
 
     async def ask(self, call: C, owner: Hashable) -> R | None:
         """The result of `call`, or None if `work` does not handle it. Raises what `work` raises."""
         done: asyncio.Future[R | None] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(owner, deque()).append((call, done))
+        self._waiting.setdefault(owner, deque()).append(_Waiting(call, done, tracing.current()))
         self._start()
         return await done
 
@@ -76,13 +88,13 @@ class Joiner(Generic[C, R, S]):
         del self._running[task]
         self._start()
 
-    def _next_group(self) -> list[tuple[C, asyncio.Future[R | None]]]:
+    def _next_group(self) -> list[_Waiting[C, R]]:
         """Take calls of the owners in turn. The calls of an owner keep their order."""
-        group: list[tuple[C, asyncio.Future[R | None]]] = []
+        group: list[_Waiting[C, R]] = []
         room = self._most
         while self._waiting:
             owner, calls = next(iter(self._waiting.items()))
-            room -= self._weigh(calls[0][0])
+            room -= self._weigh(calls[0].call)
             if group and room < 0:
                 break
             del self._waiting[owner]
@@ -95,15 +107,16 @@ class Joiner(Generic[C, R, S]):
         # The calls that arrive in the same turn of the event loop belong to the group.
         await asyncio.sleep(0)
         group = self._next_group()
-        calls = [call for call, done in group]
+        calls = [each.call for each in group]
         try:
-            async with self._take() as session:
-                results = await self._work(calls, session)
+            with tracing.group(self._name, [each.span for each in group]):
+                async with self._take() as session:
+                    results = await self._work(calls, session)
         except Exception as error:
-            for _, done in group:
-                if not done.done():
-                    done.set_exception(error)
+            for each in group:
+                if not each.done.done():
+                    each.done.set_exception(error)
             return
-        for (_, done), result in zip(group, results, strict=True):
-            if not done.done():
-                done.set_result(result)
+        for each, result in zip(group, results, strict=True):
+            if not each.done.done():
+                each.done.set_result(result)

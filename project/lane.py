@@ -23,7 +23,7 @@ from django.http import HttpRequest
 from django.utils.encoding import escape_uri_path
 from django.views import View
 
-from project import log_context
+from project import log_context, tracing
 from project.channel import Answer
 from project.failures import describe_error
 from project.hosts import is_served
@@ -68,9 +68,10 @@ Header = tuple[bytes, bytes]
 Written = StoredResponse | Exception
 C = TypeVar("C", WriteCall | BatchWrite, CommitCall)
 
-_STATE: Final = "/api/v1/state/"
-_BATCH: Final = "/api/v1/state/batch"
-_RUNS: Final = "/api/v1/runs/"
+_API: Final = "/api/v1"
+_STATE: Final = f"{_API}/state/"
+_BATCH: Final = f"{_API}/state/batch"
+_RUNS: Final = f"{_API}/runs/"
 _COMMITS: Final = "/commits"
 # A larger body would delay the other calls of its group.
 _LARGEST_BODY: Final = 64 * 1024
@@ -109,18 +110,23 @@ def _allow(path: str) -> Header:
 _ALLOW_ENTRY: Final = _allow(READ_ENTRY.path)
 _ALLOW_BATCH: Final = _allow(RUN_BATCH.path)
 _ALLOW_COMMIT: Final = _allow(COMMIT.path)
+# Routes for spans, by the method that serves them; the other methods serve _ENTRY_ROUTE.
+_ENTRY_ROUTE: Final = f"{_API}{READ_ENTRY.path}"
+_ROUTES: Final = {"_batch": _BATCH, "_commit": f"{_API}{COMMIT.path}"}
 
 
 class Lane:
     """Handles requests of the bridge, on the event loop. `take` gives a session to each group."""
 
     def __init__(self, take: Callable[[], AbstractAsyncContextManager[Session]]) -> None:
-        self._reads = Joiner(answer_reads, take, weigh=lambda call: len(call.addresses))
+        self._reads = Joiner(
+            answer_reads, take, name="joined reads", weigh=lambda call: len(call.addresses)
+        )
         self._writes: Joiner[WriteCall | BatchWrite, Written, Session] = Joiner(
-            answer_writes, take, weigh=_weigh
+            answer_writes, take, name="joined writes", weigh=_weigh
         )
         self._commits: Joiner[CommitCall, Written, Session] = Joiner(
-            answer_commits, take, weigh=_weigh
+            answer_commits, take, name="joined commits", weigh=_weigh
         )
 
     async def answer(self, environ: Environ, body: bytes) -> Answer | None:
@@ -145,7 +151,15 @@ class Lane:
             return None
         request_id = environ["HTTP_X_REQUEST_ID"] = read_request_id(environ)
         try:
-            actor = replace(credential.actor, request_id=request_id, run_id=read_run_id(environ))
+            actor = replace(
+                credential.actor,
+                request_id=request_id,
+                run_id=read_run_id(environ),
+                traceparent=tracing.traceparent(),
+            )
+            if tracing.is_on():
+                log_context.bind_actor(actor)
+                tracing.describe({}, route=_ROUTES.get(take.__name__, _ENTRY_ROUTE))
             return await take(environ, replace(credential, actor=actor), target, body)
         except Problem:
             return None

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import structlog
 
+from project import tracing
 from state_admin.domain import scopes
 from state_admin.domain.access import Actor
 
@@ -23,12 +24,12 @@ SHARED: Final = ("request_id", "actor", "workspace", "run_id", "thread_id")
 def begin(**ids: Any) -> None:
     """Forget the ids of earlier work in this thread, and bind these."""
     structlog.contextvars.clear_contextvars()
-    structlog.contextvars.bind_contextvars(**ids)
+    _bind(ids)
 
 
 def bind_actor(actor: Actor) -> None:
     """Bind who acts, in which workspace, and on behalf of which run."""
-    structlog.contextvars.bind_contextvars(**ids_of(actor))
+    _bind(ids_of(actor))
 
 
 def bind_path(ids: Mapping[str, Any]) -> None:
@@ -36,14 +37,14 @@ def bind_path(ids: Mapping[str, Any]) -> None:
     be anything that somebody pasted."""
     for name in ("run_id", "thread_id"):
         if name in ids and _is_id(ids[name]):
-            structlog.contextvars.bind_contextvars(**{name: ids[name]})
+            _bind({name: ids[name]})
 
 
 def bound(**ids: Any) -> AbstractContextManager[None]:
     """Bind ids inside a `with` block, except those that are empty."""
-    return structlog.contextvars.bound_contextvars(
-        **{name: each for name, each in ids.items() if each}
-    )
+    given = {name: each for name, each in ids.items() if each}
+    _describe(given)
+    return structlog.contextvars.bound_contextvars(**given)
 
 
 def ids_of(actor: Actor) -> dict[str, Any]:
@@ -60,6 +61,17 @@ def shared() -> dict[str, Any]:
     """The ids for a job that is queued now."""
     ids = structlog.contextvars.get_contextvars()
     return {name: ids[name] for name in SHARED if name in ids}
+
+
+def _bind(ids: Mapping[str, Any]) -> None:
+    structlog.contextvars.bind_contextvars(**ids)
+    _describe(ids)
+
+
+def _describe(ids: Mapping[str, Any]) -> None:
+    """The current span gets them as attributes."""
+    if tracing.is_on():
+        tracing.describe({f"commonhold.{name}": each for name, each in ids.items()})
 
 
 def _is_id(text: Any) -> bool:

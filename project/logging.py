@@ -16,6 +16,7 @@ from typing import Any
 import structlog
 from structlog.typing import EventDict, ExcInfo
 
+from project import tracing
 from project.env import read_environment
 from project.failures import describe_error, format_traceback
 
@@ -27,6 +28,12 @@ def _add_role(_: Any, __: str, event: EventDict) -> EventDict:
     """Add the process that logs: web, worker, beat or the supervisor."""
     if _ROLE:
         event["role"] = _ROLE
+    return event
+
+
+def _add_trace(_: Any, __: str, event: EventDict) -> EventDict:
+    """Add trace_id and span_id if there is a trace."""
+    event.update(tracing.ids())
     return event
 
 
@@ -72,6 +79,7 @@ def logging_config(*, level: str, as_json: bool) -> None:
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
         _add_role,
+        _add_trace,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
     render: Any = (

@@ -25,7 +25,7 @@ from django.middleware.security import SecurityMiddleware
 from django_htmx.middleware import HtmxMiddleware
 from whitenoise.middleware import WhiteNoiseMiddleware
 
-from project import log_context
+from project import log_context, tracing
 from project.hosts import check_host
 from project.paths import encode_path
 from state_admin.rest import problems
@@ -36,6 +36,7 @@ Handler = Callable[[HttpRequest], HttpResponseBase]
 
 # Load balancers and monitors request these by IP address. They use no cookie and generate no link.
 PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
+_PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 _SAFE_ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}\Z")
 
 
@@ -67,6 +68,13 @@ class RequestId:
         self, request: HttpRequest, view: object, args: object, kwargs: dict[str, Any]
     ) -> None:
         log_context.bind_path(kwargs)
+        if tracing.is_on() and request.resolver_match is not None:
+            tracing.describe({}, route=_template(request.resolver_match.route))
+
+
+def _template(route: str) -> str:
+    """A route of Django as a path with the names of its parameters in braces."""
+    return "/" + _PARAMETER.sub(r"{\1}", route)
 
 
 class AllowedHosts:

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from csp.constants import NONE, SELF
 
-from project import databases, login
+from project import databases, login, tracing
 from project.env import BASE_DIR, read_environment, read_secret_key
 from project.logging import logging_config
 
@@ -83,6 +83,8 @@ CORS_ALLOW_HEADERS = [
     "last-event-id",
     "on-conflict",
     "run-id",
+    "traceparent",
+    "tracestate",
     "x-request-id",
 ]
 CORS_EXPOSE_HEADERS = ["ETag", "RateLimit", "RateLimit-Policy", "Retry-After", "X-Request-ID"]
@@ -217,6 +219,7 @@ DISPATCH_RETENTION = timedelta(hours=env.dispatch_retention_hours)
 DISPATCH_DEAD_RETENTION = timedelta(days=env.dispatch_dead_retention_days)
 
 METRICS_TOKEN = env.metrics_token
+TRACES = tracing.is_configured()
 
 STORAGE_RETENTION = timedelta(days=env.storage_retention_days)
 

@@ -43,6 +43,7 @@ class Actor:
     thread_prefixes: tuple[str, ...] = ()
     request_id: str = ""
     run_id: str = ""  # the run on whose behalf it acts, from the client's Run-Id header
+    traceparent: str = ""  # of the span in which it acts (W3C Trace Context), if traces are on
     operator: bool = False  # may manage all workspaces
 
     def may(self, needed: Role) -> bool:

@@ -52,6 +52,7 @@ class Event(msgspec.Struct):
     """The members of a CloudEvent that its sender needs."""
 
     data: EventData
+    traceparent: str = ""
 
 
 def read_event(body: bytes) -> Event:
@@ -68,10 +69,12 @@ def cloud_event(
     data: Mapping[str, Any],
     subject: str = "",
     sequence: str = "",
+    traceparent: str = "",
 ) -> dict[str, Any]:
     """A CloudEvent 1.0 in the structured JSON format. A change is the same event (source and id)
     for every webhook and every delivery, so receivers can drop duplicates by its id. `sequence` (an
-    official extension) increases with the feed and compares as text."""
+    official extension) increases with the feed and compares as text. `traceparent` (another one) is
+    the span that made the change."""
     event: dict[str, Any] = {
         "specversion": "1.0",
         "id": event_id,
@@ -85,4 +88,6 @@ def cloud_event(
         event["subject"] = subject
     if sequence:
         event["sequence"] = sequence
+    if traceparent:
+        event["traceparent"] = traceparent
     return event

@@ -45,6 +45,8 @@ class Change(models.Model):
     run = models.CharField(max_length=128, default="", db_default="", db_collation="C")
     version = models.BigIntegerField(default=0, db_default=0)
     actor_name = models.CharField(max_length=150, default="", db_default="")
+    # The span that made the change, for the deliveries of webhooks; empty if traces are off.
+    traceparent = models.CharField(max_length=55, default="", db_default="")
 
     objects = ChangeQuerySet.as_manager()
 

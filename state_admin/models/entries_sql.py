@@ -100,6 +100,7 @@ def trail(source: str, namespace: str, call: str = "%({})s", tracked: str = _TRA
     `tracked` that of whether it is tracked. `call` formats the SQL of a fact about the call, such as
     `actor_id`: a parameter, or a column of `source`."""
     run, reason, request_id = map(call.format, ("run", "reason", "request_id"))
+    trace = call.format("traceparent")
     kind, identity, name = map(call.format, ("actor_kind", "actor_id", "actor_name"))
     workspace, operation = map(call.format, ("workspace", "operation"))
     return f"""
@@ -111,8 +112,9 @@ def trail(source: str, namespace: str, call: str = "%({})s", tracked: str = _TRA
         (SELECT feed_xid())
     FROM {source} WHERE {tracked}
 ), change AS (
-    INSERT INTO changes (workspace_id, kind, namespace, key, run, version, actor_name, xid)
-    SELECT {workspace}, 'entry.' || {operation}, {namespace}, w.key, {run}, w.version, {name},
+    INSERT INTO changes (workspace_id, kind, namespace, key, run, version, actor_name, traceparent,
+        xid)
+    SELECT {workspace}, 'entry.' || {operation}, {namespace}, w.key, {run}, w.version, {name}, {trace},
         (SELECT feed_clock() FROM (SELECT count(*) FROM w) AS all_are_locked)
     FROM {source} WHERE {tracked}
 ), audited AS (
@@ -206,7 +208,7 @@ _OF_JOINED = {**_OF_ENTRY, "place": "int", "expected": "bigint", "expires_at": "
 _OF_CALL = {
     "call": "int", "size_of_call": "int", "operation": "text", "workspace": "bigint",
     "run": "text", "actor_kind": "text", "actor_id": "text", "actor_name": "text",
-    "reason": "text", "request_id": "text", "scope": "text",
+    "reason": "text", "request_id": "text", "traceparent": "text", "scope": "text",
 }  # fmt: skip
 
 
@@ -272,6 +274,7 @@ _OF_TRAIL = ", ".join(
     f"x.{name}"
     for name in (
         "namespace", "tracked", "operation", "workspace", "run", "actor_id", "reason", "request_id",
+        "traceparent",
     )
 )  # fmt: skip
 # Plain writes and writes at a version, of many calls (JoinedPut).

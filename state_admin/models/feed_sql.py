@@ -37,6 +37,7 @@ class FeedRow(NamedTuple):
     run: str
     version: int
     actor_name: str
+    traceparent: str = ""
 
     @property
     def position(self) -> Position:
@@ -83,7 +84,7 @@ class FeedFilter(NamedTuple):
 
 
 _COLUMNS = """c.xid::text::bigint AS xid, c.id, c.at, c.kind, c.namespace, c.key, c.thread, c.run,
-    c.version, c.actor_name"""
+    c.version, c.actor_name, c.traceparent"""
 
 # The newest change below the horizon: one lookup in changes_feed_order.
 _NEWEST = """

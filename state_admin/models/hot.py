@@ -19,6 +19,8 @@ from django.db import connection
 from psycopg.pq import TransactionStatus
 from psycopg.types.array import ListBinaryDumper
 
+from project import tracing
+
 Row = tuple[Any, ...]
 # A statement and its parameters.
 Call = tuple[str, Mapping[str, Any]]
@@ -61,7 +63,11 @@ def fetch_all(statement: str, parameters: Mapping[str, Any]) -> list[Row]:
     marks the connection as Django would, so that a broken one is replaced at the next request.
     """
     connection.ensure_connection()
-    with connection.wrap_database_errors, _execute(statement, parameters) as cursor:
+    with (
+        tracing.statements([statement]),
+        connection.wrap_database_errors,
+        _execute(statement, parameters) as cursor,
+    ):
         return cursor.fetchall()
 
 
@@ -71,7 +77,11 @@ def fetch_each(calls: Sequence[Call]) -> list[list[Row]]:
     """
     connection.ensure_connection()
     raw = connection.connection
-    with connection.wrap_database_errors, ExitStack() as cursors:
+    with (
+        tracing.statements([statement for statement, _ in calls]),
+        connection.wrap_database_errors,
+        ExitStack() as cursors,
+    ):
         with raw.pipeline():
             if not raw.autocommit and raw.info.transaction_status == TransactionStatus.IDLE:
                 raw.autocommit = True  # psycopg would wait for its own BEGIN

@@ -18,6 +18,7 @@ from psycopg import pq
 from psycopg.adapt import PyFormat, Transformer
 from psycopg.errors import error_from_result
 
+from project import tracing
 from project.postgres import replication
 
 from .hot import Call, Row, number
@@ -56,7 +57,11 @@ class Session:
         `commit`: these are the last statements of `transaction`, which is committed in the same round
         trip. Raises django.db errors; statements after a failed one are not executed.
         """
-        with self._translate_errors, self._closing_on_error():
+        with (
+            tracing.statements([statement for statement, _ in calls]),
+            self._translate_errors,
+            self._closing_on_error(),
+        ):
             return await self._fetch_each(calls, commit)
 
     @asynccontextmanager

@@ -148,9 +148,9 @@ WITH x AS (
         %(run_id)b::text[], %(kind)b::text[], %(action)b::text[], %(label)b::text[],
         %(new_messages)b::int[], %(new_tokens)b::int[], %(workspace)b::bigint[],
         %(actor_kind)b::text[], %(actor_id)b::text[], %(actor_name)b::text[],
-        %(reason)b::text[], %(request_id)b::text[]
+        %(reason)b::text[], %(request_id)b::text[], %(traceparent)b::text[]
     ) AS x(thread, thread_id, run, run_id, kind, action, label, new_messages, new_tokens,
-        workspace, actor_kind, actor_id, actor_name, reason, request_id)
+        workspace, actor_kind, actor_id, actor_name, reason, request_id, traceparent)
 )"""
 
 # A reported read of a version that does not exist yet is not inserted. The caller detects it by the
@@ -215,8 +215,9 @@ _ADVANCE = f"""{_MOVES}
         t.message_count, t.label, t.actor_kind, t.actor_id, t.actor_name, t.reason, t.request_id
     FROM t
 ), changed AS (
-    INSERT INTO changes (workspace_id, kind, thread, run, version, actor_name)
-    SELECT t.workspace, t.action, t.thread_id, t.run_id, t.revision, t.actor_name FROM t
+    INSERT INTO changes (workspace_id, kind, thread, run, version, actor_name, traceparent)
+    SELECT t.workspace, t.action, t.thread_id, t.run_id, t.revision, t.actor_name, t.traceparent
+    FROM t
 ), audited AS (
     INSERT INTO audit (workspace_id, action, thread, run, version,
         actor_kind, actor_id, actor_name, reason, request_id)
@@ -241,8 +242,8 @@ _APPEND = f"""{_MOVES}
     RETURNING threads.revision, threads.message_count, threads.context_tokens, x.*
 ), {_INSERT_MESSAGES}
 , changed AS (
-    INSERT INTO changes (workspace_id, kind, thread, version, actor_name)
-    SELECT t.workspace, t.action, t.thread_id, t.message_count, t.actor_name FROM t
+    INSERT INTO changes (workspace_id, kind, thread, version, actor_name, traceparent)
+    SELECT t.workspace, t.action, t.thread_id, t.message_count, t.actor_name, t.traceparent FROM t
 ), audited AS (
     INSERT INTO audit (workspace_id, action, thread, version, detail,
         actor_kind, actor_id, actor_name, reason, request_id)
@@ -316,7 +317,9 @@ def append(move: Move) -> AdvancedThread:
     return AdvancedThread(*row[1:])
 
 
-_STAMP = ("workspace", "actor_kind", "actor_id", "actor_name", "reason", "request_id")
+_STAMP = (
+    "workspace", "actor_kind", "actor_id", "actor_name", "reason", "request_id", "traceparent",
+)  # fmt: skip
 
 
 def _columns(moves: Sequence[Move]) -> dict[str, list[Any]]:

@@ -13,6 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from project import tracing
 from state_admin.contract.base import PROBLEM_TYPE, DryRun, Operation
 from state_admin.contract.batches import RUN_BATCH
 from state_admin.contract.openapi import problems_of
@@ -240,11 +241,12 @@ def _method(operation: Operation) -> Handler:
     handler = HANDLERS[operation.id]
 
     def method(view: Endpoint, request: Request, **ids: str) -> HttpResponse:
-        return handler(view, **ids)
+        with tracing.span(operation.id):
+            return handler(view, **ids)
 
     def delete(view: Endpoint, request: Request, **ids: str) -> HttpResponse:
         try:
-            return handler(view, **ids)
+            return method(view, request, **ids)
         except NotFound as absent:
             if absent.slug in problems_of(operation):
                 raise

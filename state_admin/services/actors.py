@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from django.db.models.functions import Now
 
+from project import tracing
 from state_admin.domain import config
 from state_admin.domain.access import Actor, Role
 from state_admin.models import ApiToken, Membership, User, hot
@@ -35,7 +36,7 @@ def admit_token(
     if credential is None:
         return None
     allowance = throttles.spend(credential.token_id, credential.rate_per_minute)
-    return replace(credential.actor, request_id=request_id, run_id=run_id), allowance
+    return _acting(credential, request_id, run_id), allowance
 
 
 def actor_of_token(presented: str, *, request_id: str = "", run_id: str = "") -> Actor | None:
@@ -43,7 +44,16 @@ def actor_of_token(presented: str, *, request_id: str = "", run_id: str = "") ->
     credential = _credential_of(presented)
     if credential is None:
         return None
-    return replace(credential.actor, request_id=request_id, run_id=run_id)
+    return _acting(credential, request_id, run_id)
+
+
+def _acting(credential: Credential, request_id: str, run_id: str) -> Actor:
+    return replace(
+        credential.actor,
+        request_id=request_id,
+        run_id=run_id,
+        traceparent=tracing.traceparent(),
+    )
 
 
 def _credential_of(presented: str) -> Credential | None:
@@ -122,6 +132,7 @@ def _member(user: User, membership: Membership, request_id: str) -> Actor:
         workspace_id=membership.workspace_id,
         role=Role(membership.role),
         request_id=request_id,
+        traceparent=tracing.traceparent(),
     )
 
 
@@ -134,6 +145,7 @@ def system_actor(workspace_id: int, name: str, *, request_id: str = "") -> Actor
         workspace_id=workspace_id,
         role=Role.ADMIN,
         request_id=request_id,
+        traceparent=tracing.traceparent(),
     )
 
 

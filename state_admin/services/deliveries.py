@@ -18,7 +18,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Coalesce, Now
 
-from project import log_context
+from project import log_context, tracing
 from state_admin import egress
 from state_admin.domain import retries, signatures, webhooks
 from state_admin.models import (
@@ -88,16 +88,34 @@ def deliver(delivery_id: str) -> DeliveryStatus | None:
     if claimed is None:
         return None
     event = webhooks.read_event(claimed.body.encode())
-    with log_context.bound(
-        workspace=claimed.workspace_id, thread_id=event.data.thread_id, run_id=event.data.run_id
+    # In the trace of the request that made the change, else in that of the job.
+    parent = {"traceparent": event.traceparent} if event.traceparent else None
+    with (
+        tracing.span("webhook delivery", parent=parent),
+        log_context.bound(
+            webhook_id=claimed.webhook_public_id,
+            delivery_id=claimed.public_id,
+            workspace=claimed.workspace_id,
+            thread_id=event.data.thread_id,
+            run_id=event.data.run_id,
+        ),
     ):
-        return _settle(claimed, _attempt(claimed, timeout))
+        return _settle(claimed, _attempt(claimed, event.traceparent, timeout))
 
 
-def _attempt(claimed: ClaimedDelivery, timeout: float) -> DeliveryAttempt:
+def _attempt(claimed: ClaimedDelivery, traceparent: str, timeout: float) -> DeliveryAttempt:
     keys = live_secrets(claimed.webhook_id)
     if keys:
-        return _send(claimed, keys, timeout)
+        attributes = {
+            "http.request.method": "POST",
+            "http.request.resend_count": claimed.attempts - 1,
+        }
+        with tracing.span("POST", attributes, kind="client") as span:
+            attempt = _send(claimed, keys, traceparent, timeout)
+            span.set({"http.response.status_code": attempt.status})
+            if attempt.error:
+                span.fail(str(attempt.status or "no_response"))
+            return attempt
     why = (
         "the signing secret was derived from a SECRET_KEY that is no longer "
         "configured; rotate the secret"
@@ -105,7 +123,9 @@ def _attempt(claimed: ClaimedDelivery, timeout: float) -> DeliveryAttempt:
     return DeliveryAttempt(None, why, 0, hopeless=why)
 
 
-def _send(claimed: ClaimedDelivery, keys: list[bytes], timeout: float) -> DeliveryAttempt:
+def _send(
+    claimed: ClaimedDelivery, keys: list[bytes], traceparent: str, timeout: float
+) -> DeliveryAttempt:
     body = claimed.body.encode()
     headers = {
         "content-type": "application/cloudevents+json; charset=utf-8",
@@ -117,6 +137,9 @@ def _send(claimed: ClaimedDelivery, keys: list[bytes], timeout: float) -> Delive
         "commonhold-delivery": claimed.public_id,
         "commonhold-attempt": str(claimed.attempts),
     }
+    if traceparent:
+        headers["traceparent"] = traceparent
+    tracing.inject(headers)
     began = time.monotonic()
     status, error, hopeless, retry_after = None, "", "", None
     try:
@@ -170,8 +193,6 @@ def _settle(claimed: ClaimedDelivery, outcome: DeliveryAttempt) -> DeliveryStatu
             _note_health(claimed.webhook_id, outcome)
     log.info(
         "webhook.attempt",
-        webhook=claimed.webhook_public_id,
-        delivery=claimed.public_id,
         attempt=claimed.attempts,
         status=status.value,
         response=outcome.status,

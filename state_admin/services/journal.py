@@ -50,7 +50,13 @@ def record(actor: Actor, traces: Sequence[Trace], *, reason: str = "") -> None:
         for t in traces
     )
     Change.objects.bulk_create(
-        Change(workspace_id=actor.workspace_id, kind=t.action, actor_name=actor.name, **t.subject())
+        Change(
+            workspace_id=actor.workspace_id,
+            kind=t.action,
+            actor_name=actor.name,
+            traceparent=actor.traceparent,
+            **t.subject(),
+        )
         for t in traces
     )
 
@@ -84,5 +90,10 @@ def stamp(actor: Actor, reason: str = "") -> dict[str, str]:
 
 def parameters(actor: Actor, reason: str = "") -> dict[str, Any]:
     """The parameters of the hand-written statements for entries (models/entries_sql.py) that
-    describe the call: actor, run, reason and request id."""
-    return {**stamp(actor, reason), "workspace": actor.workspace_id, "run": actor.run_id}
+    describe the call: actor, run, reason, request id and trace."""
+    return {
+        **stamp(actor, reason),
+        "workspace": actor.workspace_id,
+        "run": actor.run_id,
+        "traceparent": actor.traceparent,
+    }

@@ -11,12 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
+from urllib.parse import urlsplit
 
 import structlog
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from project import tracing
 from state_admin.domain.adapters import ADAPTERS as KNOWN
 from state_admin.domain.adapters import find_adapter
 from state_admin.domain.policies import BY_MODEL, EXTRACTIVE, Policy
@@ -170,8 +172,9 @@ def ask(workspace_id: int, engine: Engine, request: SummaryRequest) -> Summary:
         if not model_usage.admit(circuit, seconds=engine.seconds):
             raise _open(ModelCircuit.objects.get(**circuit._asdict()))
     try:
-        with _failing():
+        with _failing(), _span(provider, model, request) as span:
             summary = engine.summarizer.summarize(request)
+            span.set(_usage_of(summary))
     except SummaryFailed as failed:
         if failed.cost_usd is None:
             failed.cost_usd = most if failed.billed else Decimal(0)
@@ -184,6 +187,27 @@ def ask(workspace_id: int, engine: Engine, request: SummaryRequest) -> Summary:
     model_usage.settle(spending, reserved=most, cost=summary.cost_usd)
     model_usage.note_success(circuit)
     return summary
+
+
+def _span(
+    provider: Provider, model: Model, request: SummaryRequest
+) -> contextlib.AbstractContextManager[tracing.Span]:
+    """A span by the semantic conventions for generative AI. It has neither the prompt nor the answer."""
+    attributes = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": provider.id,
+        "gen_ai.request.model": model.upstream_model,
+        "gen_ai.request.max_tokens": model.answer_tokens(request.max_tokens),
+        "server.address": urlsplit(provider.base_url).hostname or "",
+    }
+    return tracing.span(f"chat {model.upstream_model}", attributes, kind="client")
+
+
+def _usage_of(summary: Summary) -> dict[str, int]:
+    return {
+        "gen_ai.usage.input_tokens": summary.input_tokens,
+        "gen_ai.usage.output_tokens": summary.output_tokens,
+    }
 
 
 @contextlib.contextmanager

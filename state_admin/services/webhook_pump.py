@@ -111,6 +111,7 @@ def _delivery(hook: Webhook, row: FeedRow) -> WebhookDelivery:
         data=msgspec.structs.asdict(events.show(row)),
         subject=subject,
         sequence=f"{row.xid:019d}.{row.id:019d}",
+        traceparent=row.traceparent,
     )
     return WebhookDelivery(
         webhook=hook,

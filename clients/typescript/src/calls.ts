@@ -57,6 +57,7 @@ export interface Settings {
   /** With /api/v1. */
   base: string;
   headers: Record<string, string>;
+  more: () => Record<string, string>;
   timeout_seconds: number;
   retries: Retries;
   fetch: typeof globalThis.fetch;
@@ -140,6 +141,7 @@ function spelled(value: unknown): string {
 function request(call: Call, settings: Settings): RequestInit {
   const { method, if_version, reason } = call;
   const headers: Record<string, string | undefined> = {
+    ...settings.more(),
     ...settings.headers,
     ...call.headers,
     "If-Match": if_version ? `"${if_version}"` : undefined,

@@ -47,6 +47,8 @@ export interface ClientOptions {
   retries?: Partial<Retries>;
   /** The run that the writes belong to: blame and history show it. */
   run_id?: string;
+  /** More headers, computed for each call. For example the `traceparent` of the active span. */
+  headers?: () => Record<string, string>;
   fetch?: typeof globalThis.fetch;
 }
 
@@ -90,11 +92,12 @@ export class Commonhold {
   readonly plugins = new Plugins(this);
   private readonly settings: Settings;
 
-  constructor({ url, token, timeout_seconds = 30, retries, run_id, fetch }: ClientOptions) {
+  constructor({ url, token, timeout_seconds = 30, retries, run_id, headers, fetch }: ClientOptions) {
     this.settings = {
       base: new URL(url).href.replace(/\/+$/, "").replace(/\/api\/v1$/, "") + "/api/v1",
       // A token out of a file ends with a line break; no error may quote it.
       headers: { Authorization: `Bearer ${oneLine(token)}`, ...(run_id ? { "Run-Id": oneLine(run_id) } : {}) },
+      more: headers ?? (() => ({})),
       timeout_seconds,
       retries: { ...RETRIES, ...retries },
       // Looked up at each call: whoever traces calls replaces it later.

@@ -33,6 +33,17 @@ test("a read: token, path and query as the server wants them", async (t) => {
   assert.equal(headers["idempotency-key"], undefined);
 });
 
+test("more headers are computed for each call, and replace none of the client's own", async (t) => {
+  let calls = 0;
+  const headers = () => ({ traceparent: `00-${"a".repeat(32)}-${"b".repeat(15)}${++calls}-01`, Authorization: "other" });
+  const { asked, client } = await serving(t, json({ version: 1 }));
+  const state = client({ headers });
+  await state.get("notes", "a");
+  await state.get("notes", "b");
+  assert.deepEqual(asked.map(({ headers }) => headers.traceparent.slice(-4)), ["1-01", "2-01"]);
+  assert.equal(asked[0].headers.authorization, "Bearer ch_test");
+});
+
 test("a list in a query is a repeated parameter, a flag true or false", async (t) => {
   const { asked, state } = await serving(t, json({ items: [], next_cursor: null }));
   for await (const _ of state.list("notes", { tag: ["a,b", "c"], valid: false, limit: undefined }));

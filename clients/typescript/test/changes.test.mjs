@@ -41,7 +41,7 @@ test("a heartbeat moves the cursor, so that who was silent for days resumes from
     stream([hello("c0"), ": heartbeat\nid: c7\n\n"], { end: true }),
     stream([hello("c7"), change("c8")]),
   );
-  assert.deepEqual(await take(state.watch({}, { after: "c0" }), 1), ["c8"]);
+  assert.deepEqual(await take(state.watch({}, { cursor: "c0" }), 1), ["c8"]);
   assert.deepEqual([asked[0], asked[1]].map(({ headers }) => headers["last-event-id"]), ["c0", "c7"]);
 });
 

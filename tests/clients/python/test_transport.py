@@ -41,6 +41,7 @@ from commonhold.entries import get_entry, put_entry
 from commonhold.problems import problem_of
 from hypothesis import given
 from hypothesis import strategies as some
+from opentelemetry.sdk.trace import TracerProvider
 
 from project.env import BASE_DIR
 from state_admin.models import EntryRevision
@@ -88,6 +89,21 @@ def test_busy_response__with_a_key__is_retried_with_the_same_key(status: int) ->
     assert [type(step) for step in done] == [Request, Sleep, Request, Sleep, Request]
     assert len({dict(each.headers)["Idempotency-Key"] for each in requests}) == 1
     assert len({tuple(each.headers) for each in requests}) == 1
+
+
+def test_call__in_an_active_span__continues_its_trace() -> None:
+    with TracerProvider().get_tracer("agent").start_as_current_span("step") as span:
+        request = next(exchange(get_entry("n", "k"), Retries()))
+    context = span.get_span_context()
+    assert isinstance(request, Request)
+    sent = dict(request.headers)["traceparent"].decode()
+    assert sent.startswith(f"00-{context.trace_id:032x}-{context.span_id:016x}-")
+
+
+def test_call__without_a_span__has_no_trace() -> None:
+    request = next(exchange(get_entry("n", "k"), Retries()))
+    assert isinstance(request, Request)
+    assert "traceparent" not in dict(request.headers)
 
 
 def test_call_in_progress__conflict__is_retried_and_other_conflicts_are_not() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import re
 import secrets
+import sys
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -184,6 +185,7 @@ def _request(call: Call[Any]) -> Request:
         headers["Content-Type"] = call.media_type
     if call.method != "GET" and call.keyed:
         headers["Idempotency-Key"] = random_id()
+    _inject_trace(headers)
     return Request(
         method=call.method,
         path=call.path,
@@ -192,6 +194,15 @@ def _request(call: Call[Any]) -> Request:
         content=content,
         wait=call.wait,
     )
+
+
+def _inject_trace(headers: dict[str, str]) -> None:
+    """Add traceparent and tracestate if the caller's program has an active span of OpenTelemetry, which
+    is not imported here."""
+    if "opentelemetry.trace" in sys.modules:
+        from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+        TraceContextTextMapPropagator().inject(headers)
 
 
 def _spelled(value: Any) -> str:

@@ -1,0 +1,151 @@
+"""Traces are optional: without the variables nothing is imported, without the packages the server says so."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from project import spans, tracing
+from project.env import BASE_DIR
+from project.joining import Joiner
+from tests.patience import PATIENCE
+from tests.project.conftest import temporary_folder
+
+ENDPOINT = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    with temporary_folder() as path:
+        yield path
+
+
+def run(folder: Path, code: str, **env: str) -> subprocess.CompletedProcess[str]:
+    inherited = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=BASE_DIR,
+        env={**inherited, "COMMONHOLD_DATA_DIR": str(folder), **env},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
+_LOOK = """
+import os, sys
+os.environ["DJANGO_SETTINGS_MODULE"] = "project.settings"
+import project.wsgi, project.asgi
+from project import tracing
+print(tracing.is_on(), sorted({name for name in sys.modules if name.startswith("opentelemetry")}))
+"""
+
+
+@pytest.mark.parametrize(
+    "env",
+    [
+        {},
+        {"OTEL_SERVICE_NAME": "x"},
+        {**ENDPOINT, "OTEL_SDK_DISABLED": "true"},
+        {**ENDPOINT, "OTEL_TRACES_EXPORTER": "none"},
+    ],
+    ids=str,
+)
+def test_traces__not_requested__nothing_is_imported(env: dict[str, str], folder: Path) -> None:
+    done = run(folder, _LOOK, **env)
+    assert done.stdout.strip() == "False []", done.stderr
+
+
+@pytest.mark.parametrize("env", [ENDPOINT, {"OTEL_TRACES_EXPORTER": "console"}], ids=str)
+def test_traces__requested__are_on(env: dict[str, str], folder: Path) -> None:
+    done = run(folder, _LOOK, **env)
+    assert done.stdout.startswith("True ["), done.stderr
+
+
+def test_traces__packages_not_installed__error_is_one_sentence(folder: Path) -> None:
+    without = (
+        "import sys; sys.modules['opentelemetry.sdk'] = None; sys.argv = ['manage.py', 'check'];"
+        "import runpy; runpy.run_path('manage.py', run_name='__main__')"
+    )
+    done = run(folder, without, **ENDPOINT)
+    assert done.returncode == 1
+    assert done.stderr.strip() == (
+        "OTEL_EXPORTER_OTLP_ENDPOINT and OTEL_TRACES_EXPORTER need the packages of requirements-otel.txt, "
+        "which are not installed: pip install --require-hashes -r requirements-otel.txt"
+    )
+
+
+def test_traces__exporter_is_unknown__error_names_the_variable(folder: Path) -> None:
+    done = run(
+        folder,
+        "import sys; sys.argv = ['manage.py', 'check'];"
+        "import runpy; runpy.run_path('manage.py', run_name='__main__')",
+        OTEL_TRACES_EXPORTER="zipkin",
+    )
+    assert done.stderr.strip() == "OTEL_TRACES_EXPORTER must be console, none or otlp"
+
+
+@pytest.fixture
+def exported(monkeypatch: pytest.MonkeyPatch) -> InMemorySpanExporter:
+    """The spans of this process."""
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monkeypatch.setattr(spans, "_tracer", provider.get_tracer("tests"), raising=False)
+    monkeypatch.setattr(tracing, "_spans", spans)
+    return exporter
+
+
+@asynccontextmanager
+async def no_session() -> AsyncIterator[None]:
+    yield None
+
+
+def test_group__of_several_calls__is_in_the_trace_of_each(exported: InMemorySpanExporter) -> None:
+    async def work(calls: Sequence[str], _: None) -> list[str]:
+        with tracing.statements(["SELECT 1"]):
+            return list(calls)
+
+    joiner = Joiner(work, no_session, name="joined tests")
+
+    async def call(name: str) -> None:
+        with tracing.span(name):
+            await joiner.ask(name, name)
+
+    async def all_at_once() -> None:
+        await asyncio.gather(call("a"), call("b"))
+
+    asyncio.run(all_at_once())
+    by_name: dict[str, list[ReadableSpan]] = {}
+    for span in exported.get_finished_spans():
+        by_name.setdefault(span.name, []).append(span)
+    groups = by_name["joined tests"]
+    assert len(groups) == 2
+    parents = {group.parent.span_id for group in groups if group.parent}
+    assert parents == {by_name[name][0].context.span_id for name in "ab"}
+    (leader,) = [group for group in groups if not group.links]
+    (other,) = [group for group in groups if group.links]
+    assert other.links[0].context.span_id == leader.context.span_id
+    assert other.context.trace_id != leader.context.trace_id
+    (statement,) = by_name["SELECT"]
+    assert statement.parent
+    assert statement.parent.span_id == leader.context.span_id
+
+
+def test_span__of_an_error__has_its_kind_and_not_its_text(exported: InMemorySpanExporter) -> None:
+    with pytest.raises(ValueError, match="canary"), tracing.span("work"):
+        raise ValueError("canary")
+    (span,) = exported.get_finished_spans()
+    assert span.attributes == {"error.type": "ValueError"}
+    assert (span.events, span.status.description) == ((), None)

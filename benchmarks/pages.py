@@ -208,6 +208,8 @@ def addresses() -> list[str]:
         "/runs?before=3000",
         "/runs/r-long",
         "/runs/r-long?before=9000",
+        "/runs/r-long?order=oldest",
+        "/runs/r-long?order=oldest&after=9000",
         "/runs/r-huge",
         "/run/knowledge/r-huge",
         "/run/knowledge/r-long",

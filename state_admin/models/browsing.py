@@ -28,6 +28,7 @@ class EntryLine(NamedTuple):
     """A row of the state browser, with the field names of an Entry. `value` is JSON text if the entry
     was written under another schema version, else None: only such a value may be invalid."""
 
+    id: int
     namespace_name: str
     registered: bool
     key: str
@@ -54,6 +55,15 @@ class NamespaceSize(NamedTuple):
     stale: int
 
 
+class EntryText(NamedTuple):
+    """The value of an entry as a list shows it: the JSON text, only its beginning if not `whole`, and
+    None if the value is too large to be read for a list."""
+
+    version: int
+    text: str | None
+    whole: bool
+
+
 class EntryAddress(NamedTuple):
     """The position of an entry in the order of the list, and the size of its value."""
 
@@ -63,7 +73,7 @@ class EntryAddress(NamedTuple):
     key: str
 
 
-_LINE = """e.namespace, e.registered, e.key, e.version, e.schema_version,
+_LINE = """e.id, e.namespace, e.registered, e.key, e.version, e.schema_version,
     CASE WHEN e.schema_version <> e.present THEN e.value::text END,
     e.size_bytes, e.estimated_tokens, e.tags, e.pinned, e.actor_kind, e.actor_name,
     e.created_at, e.updated_at, e.expires_at"""
@@ -114,6 +124,7 @@ class EntryFilter(NamedTuple):
     stale: bool = False
     unjudged: bool = False
     since: datetime | None = None
+    until: datetime | None = None
     created_after: datetime | None = None
     created_before: datetime | None = None
     tags: Sequence[str] = ()
@@ -130,6 +141,8 @@ class EntryFilter(NamedTuple):
             parts.append("e.schema_version <> e.present")
         if self.since:
             parts.append("e.updated_at >= %(since)s")
+        if self.until:
+            parts.append("e.updated_at < %(until)s")
         if self.created_after:
             parts.append("e.created_at >= %(created_after)s")
         if self.created_before:
@@ -174,6 +187,36 @@ def entry_addresses(
     )
     rows = hot.fetch_all(statement, {**_parameters(actor, filters, window), "limit": limit})
     return [EntryAddress._make(row) for row in rows]
+
+
+def entry_count(actor: Actor, filters: EntryFilter, most: int) -> int:
+    """The number of live entries that match the filters, counted up to `most`. The filters must have
+    an index (not `filters.sparse`)."""
+    statement = (
+        f"SELECT count(*) FROM (SELECT 1 {_stretch(actor, filters, f' AND {_LIVE}')}) counted"
+    )
+    row = hot.fetch_one(statement, _parameters(actor, filters, most))
+    return int(row[0]) if row else 0
+
+
+# A larger value is read in part. PostgreSQL unpacks a value to return its beginning; the sum, smallest
+# values first, bounds how much it unpacks for one list.
+_WHOLE_BYTES = 16_384
+_MOST_UNPACKED = 4_000_000
+_TEXTS = f"""
+SELECT id, version, CASE
+        WHEN size_bytes <= {_WHOLE_BYTES} THEN value::text
+        WHEN sum(size_bytes) OVER (ORDER BY size_bytes, id) <= {_MOST_UNPACKED}
+        THEN left(value::text, 2000)
+    END, size_bytes <= {_WHOLE_BYTES}
+FROM entries WHERE id = ANY(%(ids)b::bigint[]) AND NOT deleted
+"""
+
+
+def entry_texts(ids: Sequence[int]) -> dict[int, EntryText]:
+    """The values of entries that the actor may see, by id, as far as a list shows them. Deleted ones
+    are left out."""
+    return {row[0]: EntryText(*row[1:]) for row in hot.fetch_all(_TEXTS, {"ids": list(ids)})}
 
 
 def window_end(actor: Actor, filters: EntryFilter, window: int) -> tuple[str, str] | None:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from state_admin.domain import config
 from state_admin.domain.access import Actor, Role
-from state_admin.models import Entry, Namespace, Operation, bulk_sql
+from state_admin.models import Entry, Namespace, Operation, bulk_sql, entries_sql, hot
 from state_admin.models.bulk_sql import Action
+from state_admin.models.entries_sql import JoinedEntry, JoinedPut
 
-from . import journal
+from . import journal, quotas
 from .actors import require
-from .errors import Invalid
+from .errors import Conflict, Invalid
 
 MOST: Final = 1000
 MOST_TAGS: Final = 32
@@ -139,3 +140,21 @@ def _explain(
             why = "no change needed"
         skipped.append(SkippedEntry(each.namespace, each.key, why))
     return skipped
+
+
+def store_together(
+    actor: Actor,
+    puts: Sequence[tuple[str | None, JoinedEntry]],
+    operation: Operation,
+    stamp: Mapping[str, Any],
+) -> None:
+    """Write entries whose rows the caller has locked, in one statement, each with its previous value
+    (None: it had none). Raises QuotaExceeded, and Conflict if a namespace changed in the meantime."""
+    quotas.take(
+        actor,
+        entries=sum(before is None for before, _ in puts),
+        size=sum(put.entry.size - len((before or "").encode()) for before, put in puts),
+    )
+    call = JoinedPut([put for _, put in puts], operation.value, stamp)
+    if not hot.fetch_all(*entries_sql.putting_existing([call])):
+        raise Conflict("a namespace changed in the meantime; retry")

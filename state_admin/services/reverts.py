@@ -13,13 +13,13 @@ from state_admin.domain import config, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.redaction import is_tombstone
 from state_admin.domain.values import Raw
-from state_admin.models import AuditRow, Operation, clearing_sql, entries_sql, hot, reverts_sql
-from state_admin.models.entries_sql import JoinedEntry, JoinedPut
+from state_admin.models import AuditRow, Operation, clearing_sql, reverts_sql
+from state_admin.models.entries_sql import JoinedEntry
 from state_admin.models.reverts_sql import RevertibleEntry, WrittenEntry
 
-from . import journal, quotas
+from . import journal
 from .actors import require
-from .bulk import MOST, BulkResult, ChangedEntry, SkippedEntry
+from .bulk import MOST, BulkResult, ChangedEntry, SkippedEntry, store_together
 from .entries import check_value, new_entry
 from .errors import Conflict, Invalid, Problem
 from .namespaces import Definition, find_definition
@@ -135,15 +135,7 @@ def _apply(
 ) -> None:
     puts = [(row, put) for row, put in planned if put is not None]
     if puts:
-        replaced = sum(len((row.value or "").encode()) for row, _ in puts)
-        quotas.take(
-            actor,
-            entries=sum(row.value is None for row, _ in puts),
-            size=sum(put.entry.size for _, put in puts) - replaced,
-        )
-        call = JoinedPut([put for _, put in puts], Operation.RESTORE.value, stamp)
-        if not hot.fetch_all(*entries_sql.putting_existing([call])):
-            raise Conflict("a namespace changed in the meantime; retry")
+        store_together(actor, [(row.value, put) for row, put in puts], Operation.RESTORE, stamp)
         marked = [row for row, _ in puts if row.value is None and (row.tags or row.pinned)]
         if marked:
             reverts_sql.restore_marks(marked)

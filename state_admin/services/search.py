@@ -54,6 +54,7 @@ def search_entries(
     prefix: str = "",
     scope_kind: ScopeKind | None = None,
     since: datetime | None = None,
+    until: datetime | None = None,
     tag: str = "",
     writer: str = "",
     limit: int = 50,
@@ -64,8 +65,8 @@ def search_entries(
 
     Results are exact right after a write: the index only provides candidates, each is checked
     against its current value, and entries that are not indexed yet are checked too. `since`
-    (changed at that time or later), `tag` and `writer` have no index and are checked in the same
-    way. Raises Invalid and NotRegistered.
+    (changed at that time or later), `until` (changed before it), `tag` and `writer` have no index
+    and are checked in the same way. Raises Invalid and NotRegistered.
     """
     try:
         query = search.parse(text, where)
@@ -90,6 +91,8 @@ def search_entries(
     )
     if since:
         judged = judged.filter(updated_at__gte=since)
+    if until:
+        judged = judged.filter(updated_at__lt=until)
     if tag:
         judged = judged.filter(tags__contains=[tag])
     if writer:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from json.encoder import encode_basestring as quoted
 from typing import Any
@@ -28,6 +29,12 @@ _LONGEST = 600
 _SHORT = 200
 # Characters of an unchanged text that are shown beside changed words.
 _AROUND = 80
+# Characters of a value in a row of a table.
+_PREVIEW = 120
+_CELL = 48
+_UNREAD = "Too large for a list: open the entry"
+# A string with the colon that makes it a name, a bracket or comma, or a number or literal.
+_TOKEN = re.compile(r'("(?:[^"\\]|\\.)*"?)(\s*:)?|([{}\[\],])|([^\s"{}\[\],:]+)')
 # A table of differences is truncated after so many characters.
 _DIFFERENCE = 50_000
 
@@ -126,6 +133,58 @@ def scalar(value: JSON, longest: int = _LONGEST) -> SafeString:
         return format_html('<span class="s">{}</span>', text)
     kind = "m" if value is None or isinstance(value, (bool, dict, list)) else "n"
     return format_html('<span class="{}">{}</span>', kind, dump(value))
+
+
+@register.simple_tag
+def json_preview(text: str, whole: bool = True) -> SafeString:
+    """The beginning of JSON text in one line, coloured as in a tree. `whole`: the text is complete."""
+    pieces, left = [], _PREVIEW
+    for token in _TOKEN.finditer(text):
+        if left <= 0:
+            whole = False
+            break
+        string, colon, mark, other = token.groups()
+        if string is None:
+            written, kind = mark or other, "" if mark or other in ("true", "false", "null") else "n"
+            shown = ", " if mark == "," else written[:left]
+        else:
+            if "\\" in string:
+                string = _respelled(string)
+            kind = "k" if colon else "s"
+            shown = (string[1:-1] or string) if colon else string
+            if len(shown) > left:
+                shown = shown[: left - 1] + "…"
+            shown += ": " if colon else ""
+        left -= len(shown)
+        pieces.append(format_html('<span class="{}">{}</span>', kind, shown) if kind else shown)
+    return format_html_join("", "{}", ((piece,) for piece in [*pieces, "" if whole else "…"]))
+
+
+def _respelled(string: str) -> str:
+    """A JSON string without the escapes that it does not need, if it is complete."""
+    try:
+        return quoted(json.loads(string))
+    except ValueError:
+        return string
+
+
+@register.simple_tag
+def member_cell(members: Mapping[str, JSON] | None, name: str) -> SafeString | str:
+    """A member of a value in a cell of a table: a string without quotation marks, truncated. "" if the
+    value has no such member. `members` is None for a value that the list did not read."""
+    if members is None:
+        return format_html('<span class="muted" title="{}">…</span>', _UNREAD)
+    if name not in members:
+        return ""
+    value = members[name]
+    if isinstance(value, str):
+        return value if len(value) <= _CELL else f"{value[:_CELL]}…"
+    if isinstance(value, (dict, list)):
+        return format_html('<span class="muted">{}</span>', _size(value))
+    if value is None or isinstance(value, bool):
+        return format_html('<span class="muted">{}</span>', dump(value))
+    text = dump(value)
+    return text if len(text) <= _CELL else f"{text[:_CELL]}…"
 
 
 def _size(value: JSON) -> str:

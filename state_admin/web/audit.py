@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
 from typing import Any
 
 from django.http import HttpResponse
@@ -12,15 +11,15 @@ from django.urls import path, reverse
 from django.views.decorators.http import require_safe
 
 from state_admin.contract import audit as contract
-from state_admin.domain import diffs, moments, values
-from state_admin.domain.access import Role
+from state_admin.domain import diffs, values
+from state_admin.domain.access import Actor, Role
 from state_admin.models import AuditRow, EntryRevision
-from state_admin.services.errors import BadRequest, NotFound
+from state_admin.services.errors import NotFound
 
 from . import paging, snippets
 from .actors import page
 from .addresses import entry_url, with_query
-from .changes import VERBS, ChangeSentence, describe_change
+from .changes import VERBS, ChangeSentence, add_differences, describe_change
 from .htmx import Request, render
 from .lists import list_paths
 
@@ -93,7 +92,7 @@ def audit_list(request: Request) -> HttpResponse:
     rows, next_url = _find(request, filters, "web:audit-list")
     context = {
         "filters": filters,
-        "cards": _cards(rows),
+        "groups": _group(request.actor, rows),
         "actions": sorted(VERBS),
         "window": WINDOW,
         "root": reverse("web:audit-list"),
@@ -114,9 +113,9 @@ def _find(request: Request, filters: AuditFilters, name: str) -> tuple[Sequence[
     if filters.before:
         rows = rows.filter(pk__lt=filters.before)
     if filters.since:
-        rows = rows.since(_moment("since", filters.since))
+        rows = rows.since(paging.read_moment("since", filters.since))
     if filters.until:
-        rows = rows.until(_moment("until", filters.until))
+        rows = rows.until(paging.read_moment("until", filters.until))
     end = None
     if filters.actor or filters.action or filters.subject or filters.request:
         end = rows.nth_newest(WINDOW)
@@ -136,31 +135,22 @@ def _find(request: Request, filters: AuditFilters, name: str) -> tuple[Sequence[
     return acts, next_url or (filters.url(name, before=end) if end else "")
 
 
-def _moment(name: str, text: str) -> datetime:
-    """A timestamp from a form field, in UTC unless it has an offset. BadRequest if it is
-    malformed."""
-    moment = moments.read(text, assume_utc=True)
-    if moment is None:
-        raise BadRequest(f"{name} must be a time like 2026-01-31T18:30")
-    return moment
-
-
-def _cards(rows: Sequence[AuditRow]) -> list[AuditGroup]:
+def _group(actor: Actor, rows: Sequence[AuditRow]) -> list[AuditGroup]:
     """The rows grouped by request, in the order of the newest row of each."""
-    cards: dict[str, AuditGroup] = {}
-    for row in rows:
+    groups: dict[str, AuditGroup] = {}
+    sentences = [describe_change(row, row.action, row.actor_name) for row in rows]
+    for row, sentence in zip(rows, add_differences(actor, rows, sentences), strict=True):
         name = row.request_id or f"row {row.pk}"
         # The rows of a request are close together, so the link starts the search near them and not
         # at the newest row.
         near = row.pk + WINDOW // 2
         url = with_query(reverse("web:audit-list"), request=row.request_id, before=near)
-        card = cards.setdefault(name, AuditGroup([], url if row.request_id else ""))
-        card.acts.append(_act(row))
-    return list(cards.values())
+        group = groups.setdefault(name, AuditGroup([], url if row.request_id else ""))
+        group.acts.append(_act(row, sentence))
+    return list(groups.values())
 
 
-def _act(row: AuditRow) -> AuditLine:
-    sentence = describe_change(row, row.action, row.actor_name)
+def _act(row: AuditRow, sentence: ChangeSentence) -> AuditLine:
     if not (row.action.startswith("entry.") and row.key and row.version):
         return AuditLine(row, sentence, "", "")
     between = f"{row.version - 1}..{row.version}" if row.version > 1 else ""

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
+from itertools import groupby
 from typing import Protocol
 
 from django.conf import settings
@@ -13,9 +15,12 @@ from django.urls import path, reverse
 from django.views.decorators.http import require_safe
 
 from state_admin.contract.changes import Change
+from state_admin.domain import config
+from state_admin.domain.access import Actor
 from state_admin.domain.changes import kinds_matching
 from state_admin.domain.numbers import read_whole
 from state_admin.models import feed_sql
+from state_admin.models.entry_changes_sql import read_entry_changes
 from state_admin.models.feed_sql import FeedFilter, FeedRow, Position
 from state_admin.services.errors import BadRequest
 from state_admin.streams import events
@@ -25,8 +30,11 @@ from .actors import page
 from .addresses import entry_url, namespace_url, run_url, thread_url, with_query
 from .htmx import Request, render
 from .lists import list_paths
+from .state_changes import StateLine, lines_of
 
 PAGE = 50
+# Differences of a value that the line of a change shows.
+_LINES = 2
 # How many changes one page searches for changes that match its filters.
 WINDOW = 20_000
 
@@ -144,6 +152,13 @@ class EventRow(Protocol):
     def at(self) -> datetime: ...
 
 
+class ChangeRow(EventRow, Protocol):
+    @property
+    def kind(self) -> str: ...
+    @property
+    def actor_name(self) -> str: ...
+
+
 @dataclass(frozen=True)
 class ChangeSentence:
     """A change as a sentence: who did what to which resource, and the URL of its page."""
@@ -156,6 +171,60 @@ class ChangeSentence:
     at: datetime
     kind: str
     links: list[tuple[str, str, str]] = field(default_factory=list)  # noun, name, URL
+    # The first differences of the value, and whether there are more.
+    lines: Sequence[StateLine] = ()
+    more: bool = False
+
+
+@dataclass(frozen=True)
+class ChangeGroup:
+    """Changes of one transaction, which follow one another in the list."""
+
+    first: ChangeSentence
+    others: Sequence[ChangeSentence]
+
+
+def describe_changes(actor: Actor, rows: Sequence[ChangeRow]) -> list[ChangeSentence]:
+    """The sentences of changes, with what they changed in entries."""
+    sentences = [describe_change(row, row.kind, row.actor_name) for row in rows]
+    return add_differences(actor, rows, sentences)
+
+
+def add_differences(
+    actor: Actor, rows: Sequence[EventRow], sentences: Sequence[ChangeSentence]
+) -> list[ChangeSentence]:
+    """The sentences of `rows` with the first differences of the entries they wrote, in one query. The
+    config registry is left out, because its values contain encrypted secrets."""
+    addresses = [
+        (row.namespace, row.key, row.version)
+        if sentence.kind.startswith("entry.") and sentence.kind != "entry.pin"
+        else None
+        for row, sentence in zip(rows, sentences, strict=True)
+    ]
+    wanted = {
+        each
+        for each in addresses
+        if each and each[1] and each[2]
+        if actor.sees_namespace(each[0]) and not config.kind_of(each[0])
+    }
+    found = read_entry_changes(actor.workspace_id, sorted(wanted))
+    described = []
+    for address, sentence in zip(addresses, sentences, strict=True):
+        if address in found:
+            lines = [
+                replace(line, name=line.name.removeprefix("/")) for line in lines_of(found[address])
+            ]
+            sentence = replace(sentence, lines=lines[:_LINES], more=len(lines) > _LINES)
+        described.append(sentence)
+    return described
+
+
+def _group(rows: Sequence[FeedRow], sentences: Sequence[ChangeSentence]) -> list[ChangeGroup]:
+    groups = []
+    for _, members in groupby(zip(rows, sentences, strict=True), key=lambda pair: pair[0].xid):
+        first, *others = (sentence for _, sentence in members)
+        groups.append(ChangeGroup(first, others))
+    return groups
 
 
 def describe_change(row: EventRow, kind: str, who: str) -> ChangeSentence:
@@ -253,7 +322,7 @@ def change_list(request: Request) -> HttpResponse:
     rows, next_url = _find(request, filters, "web:change-list")
     context = {
         "filters": filters,
-        "rows": [describe_change(row, row.kind, row.actor_name) for row in rows],
+        "groups": _group(rows, describe_changes(request.actor, rows)),
         "nouns": sorted({kind.partition(".")[0] for kind in VERBS}),
         "kinds": sorted(VERBS),
         "window": WINDOW,

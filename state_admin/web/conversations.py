@@ -74,10 +74,16 @@ class ConversationItem:
     calls: list[Call] = field(default_factory=list)
     folded: bool = False
     fold: Compaction | None = None
+    # Its tokens in percent of the largest message of the page; 0 on a page of its own.
+    share: int = 0
 
     @property
     def is_summary(self) -> bool:
         return self.row.folds_to is not None
+
+    @property
+    def first_line(self) -> str:
+        return next((piece.text.strip()[:160] for piece in self.pieces if piece.text), "")
 
 
 @dataclass(frozen=True)
@@ -95,8 +101,10 @@ def show(request: Request, thread: Thread) -> dict[str, Any]:
     window = read_window(log, thread.message_count, **position)
     standing = active_summary(thread)
     items = build_conversation(thread.public_id, window.rows)
+    largest = max((row.estimated_tokens for row in window.rows), default=0) or 1
     for item in items:
         item.folded = is_folded(item.row, standing)
+        item.share = max(100 * item.row.estimated_tokens // largest, 1)
     jobs = {
         job.summary_id: job
         for job in Compaction.objects.filter(

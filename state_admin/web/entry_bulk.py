@@ -18,7 +18,7 @@ from django.http import HttpResponse, HttpResponseBase, QueryDict, StreamingHttp
 from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 
-from state_admin.domain import moments, values
+from state_admin.domain import diffs, moments, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.numbers import read_whole
 from state_admin.models import Entry
@@ -26,7 +26,8 @@ from state_admin.models.bulk_sql import Action
 from state_admin.models.reverts_sql import WrittenEntry
 from state_admin.services import bulk
 from state_admin.services.bulk import BulkResult, SelectedEntry
-from state_admin.services.errors import BadRequest
+from state_admin.services.bulk_patches import PatchResult, patch_entries, read_patch
+from state_admin.services.errors import BadRequest, Invalid
 from state_admin.services.namespaces import find_untracked
 from state_admin.services.reverts import newest_audit_row, revert_entries
 
@@ -47,6 +48,7 @@ _MOST_TTL: Final = 10 * 365 * 86400
 
 _VERBS: Final = {
     "delete": "Delete",
+    "patch": "Edit",
     "tag": "Tag",
     "untag": "Untag",
     "expire": "Set the expiry of",
@@ -55,6 +57,7 @@ _VERBS: Final = {
 }
 _PAST: Final = {
     "delete": "Deleted",
+    "patch": "Edited",
     "tag": "Tagged",
     "untag": "Untagged",
     "expire": "Set the expiry of",
@@ -62,6 +65,7 @@ _PAST: Final = {
 }
 _LINES: Final = {
     "delete": "Their history is kept, and each entry can be restored.",
+    "patch": "The same change is made to each value. Expiry, tags and pins stay.",
     "tag": "Each gets a new version with the same value.",
     "untag": "Entries without the tag are skipped.",
     "expire": "Reads then return the default. The history is kept.",
@@ -69,7 +73,7 @@ _LINES: Final = {
     "restore": "Each gets its last value, tags and pin again, as a new version.",
 }
 # Actions that cannot be undone in an untracked namespace.
-_FINAL: Final = ("delete", "expire")
+_FINAL: Final = ("delete", "patch", "expire")
 _INPUTS: Final = {
     "tag": Input("tag", "Tag", "1 to 64 characters, no comma"),
     "untag": Input("tag", "Tag to remove"),
@@ -93,6 +97,7 @@ class BulkAction:
     seen_at: datetime
     tag: str = ""
     ttl: int = 0
+    patch: str = ""
     reason: str = ""
     total: int = 0
     done: int = 0
@@ -121,6 +126,8 @@ def entry_bulk(request: Request) -> HttpResponseBase:
     if not order.all and not order.chosen:
         toast(request, "Select entries first", kind="note")
         return see_other(request, order.back, part="entry-browser")
+    if order.action == "patch" and ("confirmed" not in request.POST or not order.patch):
+        return _edit(request, order)
     if "confirmed" not in request.POST:
         return ask(request, _question(request.actor, order), part="entry-browser")
     if order.action == "export":
@@ -148,6 +155,7 @@ def _order(request: Request) -> BulkAction:
         seen_at=_read_time(post.get("seen_at", "")) or datetime.now(UTC),
         tag=post.get("tag", "").strip(),
         ttl=_ttl(post) if action == "expire" and "confirmed" in post else 0,
+        patch=post.get("patch", "").strip() if action == "patch" else "",
         reason=post.get("reason", "").strip()[:500],
         total=read_required_number("total", post.get("total", "0")),
         done=read_required_number("done", post.get("done", "0")),
@@ -155,6 +163,58 @@ def _order(request: Request) -> BulkAction:
         more_skipped=read_required_number("more_skipped", post.get("more_skipped", "0")),
         requests=read_requests(post.get("requests", "[]")),
     )
+
+
+@dataclass(frozen=True)
+class EditPreview:
+    """What a patch would change: the number of entries, and the first changed values."""
+
+    result: PatchResult
+    # Whether only the first entries were examined.
+    partly: bool
+
+    @property
+    def examples(self) -> list[tuple[str, str, list[diffs.Difference]]]:
+        return [
+            (each.namespace, each.key, diffs.rows(each.before, each.after))
+            for each in self.result.examples
+        ]
+
+    @property
+    def skipped(self) -> Sequence[bulk.SkippedEntry]:
+        return self.result.skipped[:PREVIEW]
+
+    @property
+    def more_skipped(self) -> int:
+        return max(0, len(self.result.skipped) - PREVIEW)
+
+
+def _edit(request: Request, order: BulkAction) -> HttpResponse:
+    """The form for the patch and, once there is one, what it would change: a dry run of the first
+    thousand entries."""
+    question = _question(request.actor, order)
+    preview, refusal = None, None
+    if order.patch and "change" not in request.POST:
+        selected, after, _ = _select(request.actor, order)
+        try:
+            result = patch_entries(
+                actor=request.actor,
+                seen=selected,
+                patch=read_patch(order.patch),
+                dry_run=True,
+            )
+            preview = EditPreview(result, partly=bool(after))
+        except Invalid as bad:
+            refusal = bad
+    context = {
+        "confirm": question,
+        "total": dict(question.fields)["total"],
+        "order": order,
+        "preview": preview,
+        "refusal": refusal,
+    }
+    status = 422 if refusal else 200
+    return render(request, "entries/bulk_edit.html", context, part="bulk-edit", status=status)
 
 
 def _question(actor: Actor, order: BulkAction) -> Confirm:
@@ -199,22 +259,7 @@ def _question(actor: Actor, order: BulkAction) -> Confirm:
 
 def _run(request: Request, order: BulkAction) -> HttpResponse:
     """Change the next thousand entries. Show the progress or, at the end, the skipped entries."""
-    after, late = "", []
-    selected = list(order.chosen)
-    if order.all:
-        rows, after = find_all(request.actor, order.filters, _CHUNK)
-        for row in rows:
-            line = row.line
-            if line.updated_at > order.seen_at:
-                late.append(
-                    [
-                        line.namespace_name,
-                        line.key,
-                        "it was written after the confirmation was shown",
-                    ]
-                )
-            else:
-                selected.append(SelectedEntry(line.namespace_name, line.key, line.version))
+    selected, after, late = _select(request.actor, order)
     result = _change(request.actor, order, selected)
     skipped_entries = [*order.skipped, *late, *(list(each) for each in result.skipped)]
     order = replace(
@@ -226,6 +271,25 @@ def _run(request: Request, order: BulkAction) -> HttpResponse:
     )
     past = _PAST[order.action]
     return show_step(request, order, past=past, after=after, undo=_undo(order))
+
+
+def _select(actor: Actor, order: BulkAction) -> tuple[list[SelectedEntry], str, list[list[str]]]:
+    """The next thousand entries, the cursor after them ("" at the end), and those that were written too
+    late, with the reason."""
+    if not order.all:
+        return list(order.chosen), "", []
+    rows, after = find_all(actor, order.filters, _CHUNK)
+    why = "it was written after the confirmation was shown"
+    lines = [row.line for row in rows]
+    late = [
+        [line.namespace_name, line.key, why] for line in lines if line.updated_at > order.seen_at
+    ]
+    selected = [
+        SelectedEntry(line.namespace_name, line.key, line.version)
+        for line in lines
+        if line.updated_at <= order.seen_at
+    ]
+    return selected, after, late
 
 
 class Progress(Protocol):
@@ -271,6 +335,9 @@ def _change(actor: Actor, order: BulkAction, selected: Sequence[SelectedEntry]) 
         ]
         reason = order.reason or "restored"
         return revert_entries(actor=actor, written=deleted, reason=reason, deleted=True)
+    if order.action == "patch":
+        patch = read_patch(order.patch)
+        return patch_entries(actor=actor, seen=selected, patch=patch, reason=order.reason)
     expires_at = order.seen_at + timedelta(seconds=order.ttl) if order.ttl else None
     return bulk.change_entries(
         actor=actor,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
 
-from django.http import HttpResponse, QueryDict
+from django.http import HttpResponseBase, HttpResponseRedirect, QueryDict
 from django.urls import path, reverse
 from django.views.decorators.http import require_safe
 
@@ -15,8 +15,18 @@ from state_admin.domain import values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.scopes import ScopeKind, scope_kind
 from state_admin.domain.search import Match
+from state_admin.domain.values import JSON
 from state_admin.models import Entry, Namespace, ViewPage
-from state_admin.models.browsing import EntryFilter, EntryLine, entry_page, scope_counts, window_end
+from state_admin.models.browsing import (
+    EntryFilter,
+    EntryLine,
+    EntryText,
+    entry_count,
+    entry_page,
+    entry_texts,
+    scope_counts,
+    window_end,
+)
 from state_admin.services.errors import Invalid, NotFound, NotRegistered
 from state_admin.services.namespaces import find_definition
 from state_admin.services.search import search_entries
@@ -24,10 +34,12 @@ from state_admin.services.search import search_entries
 from . import snippets
 from .actors import page
 from .addresses import with_query
-from .htmx import Request, render
+from .entry_columns import FACTS, columns_of_schema, columns_of_values, default_columns, members_of
+from .htmx import Request, render, wants_part
 from .lists import list_paths
-from .paging import read_number
+from .paging import read_moment, read_number
 from .saved_views import views_of
+from .tables import Chip, Column, Columns, choose_columns, is_plain, read_columns
 
 PAGE = 50
 COUNTED = 1000
@@ -42,16 +54,18 @@ _LEAVES = 20
 _WINDOW = 5_000
 _LONG_WINDOW = 100_000
 _SINCE = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}
-_SHOW = ("invalid", "orphans", "deleted")
-# A bulk action: its name, its label in the list, and its verb.
+SINCES = {"hour": "last hour", "day": "last day", "week": "last 7 days"}
+SHOWS = {"invalid": "invalid only", "orphans": "unregistered only", "deleted": "deleted"}
+# Bulk actions: name and label.
 _ACTIONS = [
-    ("delete", "delete", "Delete"),
-    ("tag", "tag", "Tag"),
-    ("untag", "untag", "Untag"),
-    ("expire", "set expiry", "Set expiry of"),
-    ("export", "export as JSON lines", "Export"),
+    ("patch", "Edit…"),
+    ("tag", "Tag…"),
+    ("untag", "Untag…"),
+    ("expire", "Set expiry…"),
+    ("export", "Export…"),
+    ("delete", "Delete…"),
 ]
-_OF_DELETED = [("restore", "restore", "Restore")]
+_OF_DELETED = [("restore", "Restore…")]
 
 
 @dataclass(frozen=True)
@@ -63,10 +77,12 @@ class EntryListFilters:
     scope: str = ""
     prefix: str = ""
     since: str = ""
+    until: str = ""
     show: str = ""
     tag: str = ""
     actor: str = ""
     text: str = ""
+    columns: str = ""
     after: str = ""
 
     @property
@@ -79,19 +95,52 @@ class EntryListFilters:
         return reverse("web:entry-list")
 
     @property
-    def any(self) -> bool:
-        return self != EntryListFilters()
+    def changed_after(self) -> datetime | None:
+        """The time that `since` means: some time ago, or a timestamp."""
+        if self.since in _SINCE:
+            return datetime.now(UTC) - _SINCE[self.since]
+        return read_moment("since", self.since) if self.since else None
 
     @property
-    def sparse(self) -> bool:
-        """Whether no index supports the filters."""
-        return bool(self.since or self.tag or self.actor) or self.show in ("invalid", "deleted")
+    def changed_before(self) -> datetime | None:
+        return read_moment("until", self.until) if self.until else None
+
+    @property
+    def home(self) -> str:
+        """The URL without filters, with the namespace and the columns."""
+        return EntryListFilters(namespace=self.namespace, columns=self.columns).url()
+
+    @property
+    def default_columns_url(self) -> str:
+        return self.url(columns="")
 
     @property
     def narrow(self) -> bool:
         """Whether there are filters beside the namespace; an empty result then does not mean an
         empty namespace."""
-        return self != EntryListFilters(namespace=self.namespace)
+        return replace(self, namespace="", columns="") != EntryListFilters()
+
+    @property
+    def hidden_fields(self) -> list[tuple[str, str]]:
+        """The fields with which a form keeps the filters, and not the columns."""
+        return [(name, text) for name, text in vars(self).items() if text and name != "columns"]
+
+    def chips(self) -> list[Chip]:
+        """The active filters that the search field does not show."""
+        labels = {
+            "prefix": ("Key begins with", self.prefix),
+            "scope": ("Scope", self.scope),
+            "since": ("Changed", SINCES.get(self.since) or f"from {self.since}"),
+            "until": ("Changed", f"before {self.until}"),
+            "show": ("Show", SHOWS.get(self.show, "")),
+            "tag": ("Tag", self.tag),
+            "actor": ("Written by", self.actor),
+        }
+        return [
+            Chip(label, text, self.url(**{name: "", "after": ""}))
+            for name, (label, text) in labels.items()
+            if getattr(self, name)
+        ]
 
     def url(self, name: str = "web:entry-list", **changes: str) -> str:
         query = replace(self, **changes)
@@ -106,6 +155,8 @@ class EntryListRow:
     line: EntryLine
     valid: bool
     matches: Sequence[Match] = ()
+    text: EntryText | None = None
+    members: Mapping[str, JSON] | None = field(default_factory=dict)
 
     @property
     def scope_kind(self) -> str:
@@ -118,27 +169,36 @@ class EntryListRow:
 
 
 def read_filters(query: QueryDict) -> EntryListFilters:
-    """The filters in a query string; invalid values are ignored."""
+    """The filters in a query string. Invalid scopes and values of `show` are ignored. BadRequest for
+    malformed times."""
+    # A form may have several fields of a name, of which the last one that is not empty counts.
     texts = {
-        each.name: query.get(each.name, "").replace("\0", "") for each in fields(EntryListFilters)
+        each.name: ([""] + [text for text in query.getlist(each.name) if text])[-1].replace(
+            "\0", ""
+        )
+        for each in fields(EntryListFilters)
     }
+    texts["columns"] = read_columns(query).replace("\0", "")
     if texts["scope"] not in {kind.value for kind in ScopeKind}:
         texts["scope"] = ""
-    if texts["since"] not in _SINCE:
-        texts["since"] = ""
-    if texts["show"] not in _SHOW:
+    if texts["show"] not in SHOWS:
         texts["show"] = ""
     texts["text"] = texts["text"].strip()
-    return EntryListFilters(**texts)
+    filters = EntryListFilters(**texts)
+    _ = filters.changed_after, filters.changed_before
+    return filters
 
 
 @require_safe
 @page
-def entry_list(request: Request) -> HttpResponse:
+def entry_list(request: Request) -> HttpResponseBase:
     views, default = views_of(request, ViewPage.STATE, in_part=True)
     if default:
         return default
     filters = read_filters(request.GET)
+    if not wants_part(request) and not is_plain(request.GET):
+        url = filters.url()
+        return HttpResponseRedirect(url if "?" in url else views["views_all_url"])
     try:
         rows, next_url, refusal = *find_rows(request.actor, filters), ""
     except Invalid as bad:  # an incomplete query, perhaps still being typed
@@ -155,6 +215,7 @@ def entry_list(request: Request) -> HttpResponse:
     if filters.namespace and node is None:
         raise NotFound(f"namespace not found: {filters.namespace}")
     scopes = scope_counts(node.pk, COUNTED + 1) if node else {}
+    rows = read_values(rows)
     response = render(
         request,
         "entries/list.html",
@@ -162,6 +223,9 @@ def entry_list(request: Request) -> HttpResponse:
             **views,
             "filters": filters,
             "rows": rows,
+            "columns": _columns(request.actor, filters, node, rows),
+            "count": _count(request.actor, filters, len(rows), more=bool(next_url)),
+            "chips": filters.chips(),
             "pager": {"first": filters.url(after="") if filters.after else "", "next": next_url},
             "window": _WINDOW,
             "refusal": refusal,
@@ -175,24 +239,62 @@ def entry_list(request: Request) -> HttpResponse:
                 if count
             ],
             "kinds": [kind.value for kind in ScopeKind],
-            "sinces": [("hour", "last hour"), ("day", "last day"), ("week", "last 7 days")],
-            "shows": [
-                ("invalid", "invalid only"),
-                ("orphans", "unregistered only"),
-                ("deleted", "deleted"),
-            ],
+            "sinces": SINCES.items(),
+            "since_time": "" if filters.since in SINCES else filters.since,
+            "shows": SHOWS.items(),
             "new_url": reverse("web:entry-new"),
             "actions": _OF_DELETED if filters.show == "deleted" else _ACTIONS,
-            "json_url": filters.url("web:entry-list-json"),
+            "json_url": filters.url("web:entry-list-json", columns=""),
             "can_edit": request.actor.may(Role.EDITOR),
             **_empty(filters),
         },
         part="entry-browser",
     )
-    if (request.htmx.source or "").startswith("form"):
+    if (request.htmx.source or "").startswith(("form", "input")):
         # A form submits empty fields too; the address bar gets the same filters without them.
         response["HX-Replace-Url"] = filters.url()
     return response
+
+
+def read_values(rows: Sequence[EntryListRow]) -> list[EntryListRow]:
+    """The rows with their values, as far as a list shows them. A value that was written since the row
+    was read is left out, so that each row shows one version."""
+    texts = entry_texts([row.line.id for row in rows]) if rows else {}
+    found = []
+    for row in rows:
+        text = texts.get(row.line.id)
+        if text and text.version != row.line.version:
+            text = None
+        found.append(replace(row, text=text, members=members_of(text)))
+    return found
+
+
+def _columns(
+    actor: Actor, filters: EntryListFilters, node: Namespace | None, rows: Sequence[EntryListRow]
+) -> Columns:
+    """The columns of the list. Those of members come from the schema of the selected namespace or, if
+    it names no scalar properties, from the values on the page."""
+    members: list[Column] = []
+    if node and not node.unregistered_at:
+        members = columns_of_schema(values.load(find_definition(actor, node.name).schema))
+    if node and not members:
+        members = columns_of_values([row.members for row in rows if row.members])
+    default = default_columns(members, [row.line for row in rows])
+    return choose_columns(filters.columns, [*members, *FACTS], default)
+
+
+def _count(actor: Actor, filters: EntryListFilters, found: int, *, more: bool) -> str:
+    """The number of matching entries, counted up to a limit: "22 entries", "1,000+ entries". "" if
+    only a search for all of them could tell."""
+    query = _entry_filter(filters)
+    if not more and not filters.after:
+        count = f"{found:,}"
+    elif filters.text or query.sparse:
+        return ""
+    else:
+        total = entry_count(actor, query._replace(after=("", "")), COUNTED + 1)
+        count = f"{COUNTED:,}+" if total > COUNTED else f"{total:,}"
+    return f"{count} {'entry' if count == '1' else 'entries'}"
 
 
 def _items(request: Request, name: str) -> tuple[list[EntryRow], str]:
@@ -220,18 +322,7 @@ def _rows(
     """The rows of a page, and the cursor of the next page, "" at the end."""
     if filters.text:
         return _searched(actor, filters, limit)
-    query = EntryFilter(
-        namespace=filters.namespace,
-        scope=ScopeKind(filters.scope) if filters.scope else None,
-        prefix=filters.prefix,
-        since=datetime.now(UTC) - _SINCE[filters.since] if filters.since else None,
-        orphans=filters.show == "orphans",
-        stale=filters.show == "invalid",
-        deleted=filters.show == "deleted",
-        tags=(filters.tag,) if filters.tag else (),
-        writer=filters.actor,
-        after=filters.position,
-    )
+    query = _entry_filter(filters)
     lines = entry_page(actor, query, limit=limit + 1, window=window)
     more, lines = len(lines) > limit, lines[:limit]
     place = (lines[-1].namespace_name, lines[-1].key) if more else None
@@ -242,6 +333,22 @@ def _rows(
     if filters.show == "invalid":
         rows = [row for row in rows if not row.valid]
     return rows, end
+
+
+def _entry_filter(filters: EntryListFilters) -> EntryFilter:
+    return EntryFilter(
+        namespace=filters.namespace,
+        scope=ScopeKind(filters.scope) if filters.scope else None,
+        prefix=filters.prefix,
+        since=filters.changed_after,
+        until=filters.changed_before,
+        orphans=filters.show == "orphans",
+        stale=filters.show == "invalid",
+        deleted=filters.show == "deleted",
+        tags=(filters.tag,) if filters.tag else (),
+        writer=filters.actor,
+        after=filters.position,
+    )
 
 
 def _searched(
@@ -262,7 +369,8 @@ def _searched(
                 namespace=filters.namespace,
                 prefix=filters.prefix,
                 scope_kind=ScopeKind(filters.scope) if filters.scope else None,
-                since=datetime.now(UTC) - _SINCE[filters.since] if filters.since else None,
+                since=filters.changed_after,
+                until=filters.changed_before,
                 tag=filters.tag,
                 writer=filters.actor,
                 limit=size,

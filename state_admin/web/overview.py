@@ -38,7 +38,7 @@ from state_admin.templatetags.charts import Trend
 
 from .actors import page
 from .addresses import namespace_url, run_url, ticket_url, with_query
-from .changes import describe_change
+from .changes import describe_changes
 from .health import broker_health, database_health, worker_state
 from .htmx import Request, render, target_id
 from .invalid_entries import find_invalid
@@ -127,9 +127,7 @@ def overview(request: Request) -> HttpResponse:
             *invalid_by_namespace,
         ],
         "runs": _runs(actor),
-        "changes": [
-            describe_change(change, change.kind, change.actor_name) for change in _newest(actor)
-        ],
+        "changes": describe_changes(actor, _newest(actor)),
         "holdings": holdings,
         "largest": max((each.entries for each in holdings), default=1) or 1,
         "busy": busy,

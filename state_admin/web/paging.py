@@ -4,10 +4,12 @@ page."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import TypeVar
 
 from django.http import HttpRequest
 
+from state_admin.domain import moments
 from state_admin.domain.numbers import read_whole
 from state_admin.services.errors import BadRequest
 
@@ -31,6 +33,15 @@ def read_required_number(name: str, text: str) -> int:
     if number is None:
         raise BadRequest(f"{name} must be a whole number")
     return number
+
+
+def read_moment(name: str, text: str) -> datetime:
+    """The parameter `name` as a time, in UTC unless it has an offset. BadRequest if it is
+    malformed."""
+    moment = moments.read(text, assume_utc=True)
+    if moment is None:
+        raise BadRequest(f"{name} must be a time like 2026-01-31T18:30")
+    return moment
 
 
 def choice(request: HttpRequest, name: str, choices: Sequence[str]) -> str:

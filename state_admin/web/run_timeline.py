@@ -328,7 +328,9 @@ def _fill(run: Run, steps: Sequence[Step]) -> None:
             message.summary = row.folds_to is not None
             message.name = names.get(row.answers, "")
             message.calls = list(_calls(run, row, results, failed, room))
-            step.failed = step.failed or any(call.failed for call in message.calls)
+            # A failed result is in the step of its message.
+            silent = any(call.failed and call.result is None for call in message.calls)
+            step.failed = step.failed or silent
             step.messages.append(message)
 
 
@@ -351,7 +353,8 @@ def _calls(
 
 def _first_line(text: str) -> str:
     text = text.removeprefix("<conversation-summary>\n")
-    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    lines = (line.strip().lstrip("#").lstrip() for line in text.splitlines())  # Markdown
+    line = next((line for line in lines if line), "")
     return line if len(line) <= _LINE else line[: _LINE - 1] + "…"
 
 

@@ -31,7 +31,18 @@ from .htmx import Request, toast, wants_part
 LISTS: Final[Mapping[ViewPage, tuple[str, tuple[str, ...]]]] = {
     ViewPage.STATE: (
         "web:entry-list",
-        ("namespace", "scope", "prefix", "since", "show", "tag", "actor", "text"),
+        (
+            "namespace",
+            "scope",
+            "prefix",
+            "since",
+            "until",
+            "show",
+            "tag",
+            "actor",
+            "text",
+            "columns",
+        ),
     ),
     ViewPage.THREADS: (
         "web:thread-list",

@@ -271,8 +271,8 @@ document.addEventListener("keydown", (event) => {
   if (event.target.matches?.("input:not([type=checkbox], [type=radio]), textarea, select, .code, [contenteditable]")) {
     // The editor has its own use of Escape (editor.js).
     if (event.key === "Escape" && !event.target.matches(".code")) {
-      // A search field would clear itself, and its list lose the filter; a dialog closes by it.
-      if (!event.target.closest("dialog")) event.preventDefault();
+      // A search field would clear itself, and its list lose the filter; a dialog or menu closes by it.
+      if (!event.target.closest("dialog, [popover]")) event.preventDefault();
       event.target.blur();
     }
     return;
@@ -362,27 +362,6 @@ document.addEventListener("click", (event) => {
     event.target.close(); // the backdrop
   }
 });
-
-document.addEventListener("change", (event) => {
-  if (!event.target.matches("[data-check-all]")) return;
-  for (const box of $$("tbody input[type=checkbox]", event.target.closest("table"))) {
-    box.checked = event.target.checked;
-  }
-});
-
-// The buttons of bulk actions name the action and the number of selected rows.
-function labelBulkButtons() {
-  const verb = $("[name=action] option:checked[data-verb]")?.dataset.verb;
-  if (!verb) return;
-  const count = $$("tbody input[name=entry]:checked").length;
-  $("[data-label=selected]").textContent = `${verb} ${count} selected…`;
-  $("[data-label='all matching']").textContent = `${verb} all matching…`;
-}
-
-for (const changed of ["change", "htmx:after:swap"]) {
-  document.addEventListener(changed, labelBulkButtons);
-}
-labelBulkButtons();
 
 // The revision slider: the number beside it follows the thumb before the server answers.
 document.addEventListener("input", (event) => {

@@ -277,8 +277,8 @@ def test_config__conflict__shows_both_sides_without_secrets(
 def test_journey__bulk_tag__by_filter_with_preview_and_undo(page: Page, alice: Person) -> None:
     put(alice.actor, "team", "global", {})
     page.goto("/state?namespace=team&prefix=thread")
-    page.get_by_label("Bulk action").select_option("tag")
-    page.get_by_role("button", name="Tag all matching…").click()
+    page.get_by_role("button", name="All matching").click()
+    page.get_by_role("button", name="Tag…", exact=True).click()
     dialog = page.get_by_role("dialog", name="Tag 2 entries?")
     expect(dialog).to_contain_text("team/thread::t2")
     expect(dialog).not_to_contain_text("global")
@@ -299,14 +299,14 @@ def test_journey__bulk__lists_skipped_entries_and_exports(page: Page, alice: Per
     page.goto("/state?namespace=team")
     page.get_by_label("Select all").check()
     put(alice.actor, "team", "thread::t2", {"goal": "changed"})
-    page.get_by_role("button", name="Delete 2 selected…").click()
+    page.get_by_role("button", name="Delete…").click()
     dialog = page.get_by_role("dialog", name="Delete 2 entries?")
     dialog.get_by_role("button", name="Delete 2 entries").click()
     expect(page.locator("#entry-browser")).to_contain_text("alice wrote version 2 in the meantime")
     assert violations(page) == []
     page.get_by_role("link", name="Back to the list").click()
-    page.get_by_label("Bulk action").select_option("export")
-    page.get_by_role("button", name="Export all matching…").click()
+    page.get_by_role("button", name="All matching").click()
+    page.get_by_role("button", name="Export…").click()
     with page.expect_download() as download:
         page.get_by_role("button", name="Export 1 entry").click()
     lines = download.value.path().read_text().splitlines()

@@ -370,16 +370,17 @@ def test_without_script__reload_link__works(
     context.close()
 
 
-def test_audit__one_request__is_one_card_with_a_difference_in_place(
+def test_audit__one_request__is_one_group_with_a_difference_in_place(
     page: Page, erin: Person
 ) -> None:
     batch = replace(erin.actor, request_id="one-request")
     put(batch, "team", "first", {"goal": "new"})
     put(batch, "team", "second", 2)
     visit(page, "/audit?actor=erin")
-    card = page.locator("section.card").filter(has_text="one-request")
-    expect(card.locator("li")).to_have_count(2)
-    opened = card.locator("li").filter(has_text="team/first")
+    card = page.locator("#audit-table details.request").filter(has_text="one-request")
+    card.locator("summary").first.click()
+    expect(card.locator(".acts > li")).to_have_count(2)
+    opened = card.locator(".acts > li").filter(has_text="team/first")
     opened.get_by_text("What changed", exact=True).click()
     expect(opened.locator("ins").first).to_contain_text("new")
     card.get_by_role("link", name="one-request").click()

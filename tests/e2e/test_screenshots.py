@@ -180,10 +180,9 @@ def show_dialog(page: Page) -> None:
 
 def show_bulk(page: Page) -> None:
     page.goto("/state?namespace=fare_quotes")
-    page.get_by_label("Bulk action").select_option("tag")
     page.get_by_label("Select HAM-OPO").check()
     page.get_by_label("Select HAM-LIS").check()
-    page.get_by_role("button", name="Tag 2 selected…").click()
+    page.get_by_role("button", name="Tag…", exact=True).click()
     expect(page.get_by_role("dialog")).to_be_visible()
 
 

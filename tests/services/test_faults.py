@@ -19,6 +19,7 @@ from state_admin.models.reverts_sql import WrittenEntry
 from state_admin.services import (
     batches,
     bulk,
+    bulk_patches,
     clearing,
     compaction_jobs,
     compactions,
@@ -109,6 +110,11 @@ WORKS: dict[str, Work] = {
     ),
     "bulk delete": lambda a: bulk.change_entries(
         actor=a, action="delete", seen=[bulk.SelectedEntry("notes", "k", 1)]
+    ),
+    "bulk patch": lambda a: bulk_patches.patch_entries(
+        actor=a,
+        seen=[bulk.SelectedEntry("notes", "k", 1)],
+        patch=bulk_patches.Patch("merge", {"b": 1}),
     ),
     "share view": lambda a: saved_views.save_view(
         actor=a, page=ViewPage.RUNS, name="v", query="status=done", shared=True
@@ -445,6 +451,7 @@ def test_operations__of_the_services__are_all_listed() -> None:
         for module in (
             batches,
             bulk,
+            bulk_patches,
             clearing,
             compactions,
             config,
@@ -480,7 +487,7 @@ def test_operations__of_the_services__are_all_listed() -> None:
     # Creates by register_namespace, which is listed.
     delegating = {"namespaces.ensure_namespace"}
     assert verbs - only_look - delegating == {
-        "batches.run_batch", "bulk.change_entries", "clearing.clear_key", "clearing.clear_matching", "commits.commit",
+        "batches.run_batch", "bulk.change_entries", "bulk_patches.patch_entries", "clearing.clear_key", "clearing.clear_matching", "commits.commit",
         "compactions.cancel_compaction",
         "compactions.request_compaction", "compactions.retry_compaction",
         "compactions.undo_compaction",

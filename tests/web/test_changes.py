@@ -10,9 +10,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.test import Client
 
+from state_admin.domain.values import Raw
 from state_admin.models import AuditRow, Change
 from state_admin.models.creation_times import id_at
-from state_admin.services.entries import delete_entry
+from state_admin.services.entries import delete_entry, put_entries
 from state_admin.web import audit, changes
 from tests.builders import Person, append, make_namespace, make_run, make_thread, put
 
@@ -119,18 +120,18 @@ def test_changes__later_page__is_not_live(admin: Client) -> None:
     assert "data-live=" not in text(admin.get("/changes?before=999999-9"))
 
 
-def test_audit__one_request__is_one_card(admin: Client, alice: Person) -> None:
+def test_audit__one_request__is_one_group(admin: Client, alice: Person) -> None:
     make_namespace(alice.actor, "team")
     first = replace(alice.actor, request_id="request-one")
     for key in ("a", "b", "c"):
         put(first, "team", key, 1)
     put(replace(alice.actor, request_id="request-two"), "team", "d", 1)
     shown = text(admin.get("/audit"))
-    cards = re.findall(r'<section class="card" id="act-.*?</section>', shown, re.S)
-    (card,) = (card for card in cards if "request-one" in card)
-    assert card.count("data-row") == 3
-    assert "3 actions" in card
-    assert "request-two" not in card
+    groups = re.split(r'<li id="act-', shown)[1:]
+    (group,) = (group for group in groups if "request-one" in group)
+    assert group[group.index('class="acts"') :].count("data-row") == 3
+    assert "3 actions" in group
+    assert "request-two" not in group
     only = text(admin.get("/audit?request=request-one"))
     assert only.count('id="act-') == 1
 
@@ -189,6 +190,32 @@ def test_audit__entry_write__shows_its_difference(admin: Client) -> None:
     assert "two" in part
     created = AuditRow.objects.filter(action="entry.put").earliest("pk")
     assert "one" in text(admin.get(f"/audit/{created.pk}/diff"))
+
+
+@pytest.mark.parametrize("path", ["/", "/changes", "/audit"])
+def test_line__write_of_an_entry__shows_what_changed(
+    path: str, admin: Client, alice: Person
+) -> None:
+    make_namespace(alice.actor, "team")
+    put(alice.actor, "team", "k", {"goal": "<rest>", "n": 1})
+    put(alice.actor, "team", "k", {"goal": "ship", "n": 1})
+    put(alice.actor, "team", "large", "x" * 5000)
+    delete_entry(actor=alice.actor, namespace="team", key="k")
+    shown = re.sub(r"<[^>]+>", "", text(admin.get(path)))
+    assert "goal: &lt;rest&gt; → ship" in shown
+    assert "ship" in shown
+    assert "xxxx" not in shown
+
+
+def test_changes__one_transaction__is_one_group(admin: Client, alice: Person) -> None:
+    make_namespace(alice.actor, "team")
+    puts = [("team", key, Raw("1", 1)) for key in ("a", "b", "c")]
+    put_entries(actor=alice.actor, puts=puts)
+    put(alice.actor, "team", "d", 1)
+    shown = text(admin.get("/changes"))
+    assert "2 more changes in the same transaction" in shown
+    assert shown.count("in the same transaction") == 1
+    assert {f"/state/team/{key}" in shown for key in "abcd"} == {True}
 
 
 @pytest.mark.usefixtures("team")

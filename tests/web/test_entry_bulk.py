@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from state_admin.domain import values
+from state_admin.domain.values import Raw
+from state_admin.models import AuditRow, Entry, EntryRevision
 from state_admin.models.browsing import EntryFilter, entry_page
-from state_admin.services import bulk
+from state_admin.services import bulk, entries
 from state_admin.services.namespaces import unregister_namespace
 from state_admin.web import entry_bulk
 from tests.builders import Person, make_namespace, put
@@ -153,6 +156,76 @@ def test_all__several_requests__are_undone_in_several_steps(
     assert tags(alice) == {}
 
 
+def test_edit__selected__is_previewed_applied_and_undone(
+    admin: Client, alice: Person, three: list[str]
+) -> None:
+    before = {row.key: row.value for row in Entry.objects.all()}
+    asked = {"action": "patch", "entry": three, "back": "/state?namespace=n"}
+    form = admin.post(URL, asked).content.decode()
+    assert 'name="patch"' in form
+    assert "would change" not in form
+    asked["patch"] = '{"status": "<open>", "of": null}'
+    put(alice.actor, "n", "b", "changed since")
+    page = admin.post(URL, asked).content.decode()
+    assert "<strong>2</strong> would change, 1 would be skipped" in page
+    assert "it was written since then" in page
+    assert page.count("&lt;open&gt;") >= 2
+    assert "Edit 3 entries" in page
+    assert not EntryRevision.objects.filter(version=2).exclude(entry__key="b").exists()
+    done = admin.post(URL, {**hidden(page), **asked, "confirmed": "yes", "reason": "tidy"})
+    assert "Edited 2 entries" in done.content.decode()
+    edited = Entry.objects.get(key="a")
+    assert values.load(edited.value or "") == {"status": "<open>"}
+    assert EntryRevision.objects.get(entry=edited, version=2).operation == "patch"
+    assert AuditRow.objects.filter(action="entry.patch", reason="tidy").count() == 2
+    url, fields = undo(done.content.decode())
+    admin.post(url, fields)
+    after = {row.key: row.value for row in Entry.objects.all()}
+    assert after == {**before, "b": '"changed since"'}
+
+
+def test_edit__all_matching__is_applied_in_steps(admin: Client, alice: Person) -> None:
+    make_namespace(alice.actor, "many")
+    for start in range(0, 1200, 600):
+        puts = [("many", f"k{i:04}", Raw('{"n":1}', {"n": 1})) for i in range(start, start + 600)]
+        entries.put_entries(actor=alice.actor, puts=puts)
+    asked = {
+        "action": "patch",
+        "all": "yes",
+        "back": "/state?namespace=many",
+        "patch": '[{"op": "replace", "path": "/n", "value": 2}]',
+    }
+    page = admin.post(URL, asked).content.decode()
+    assert "Of the first 1,000 entries" in page
+    assert "<strong>1,000</strong> would change" in page
+    page = admin.post(URL, {**asked, **hidden(page), "confirmed": "yes"}).content.decode()
+    assert "Edited 1,000 entries so far" in page
+    page = admin.post(URL, {"all": "yes", **hidden(page)}, follow=True).content.decode()
+    assert "Edited 1,200 entries" in page
+    assert set(Entry.objects.filter(namespace__name="many").values_list("value", flat=True)) == {
+        '{"n":2}'
+    }
+
+
+@pytest.mark.parametrize(
+    ("patch", "why"),
+    [
+        ("{", "the patch is not valid JSON"),
+        ("7", "the patch must be an object or an array"),
+        ('{"a": "' + "x" * 65_536 + '"}', "at most 65,536 characters"),
+    ],
+)
+def test_edit__malformed_patch__is_shown_at_the_field(
+    patch: str, why: str, admin: Client, three: list[str]
+) -> None:
+    asked = {"action": "patch", "entry": three, "back": "/state?namespace=n", "patch": patch}
+    page = admin.post(URL, asked)
+    assert page.status_code == 422
+    assert why in page.content.decode()
+    assert 'aria-invalid="true"' in page.content.decode()
+    assert "would change" not in page.content.decode()
+
+
 def test_expire__selected__is_set_and_undone(
     admin: Client, alice: Person, three: list[str]
 ) -> None:
@@ -262,8 +335,8 @@ def test_restore__deleted_entries__are_listed_and_restored_with_tags(
     confirm(admin, action="delete", entry=three[:2])
     page = admin.get("/state?namespace=n&show=deleted").content.decode()
     assert re.findall(r'name="entry" value="([^"]+)"', page) == ["2 n/a", "2 n/b"]
-    assert '<option value="restore"' in page
-    assert '<option value="delete"' not in page
+    assert 'name="action" value="restore"' in page
+    assert 'name="action" value="delete"' not in page
 
     page = admin.get("/state?namespace=n&show=deleted&text=of").content.decode()
     assert "Values of deleted entries are not searched." in page

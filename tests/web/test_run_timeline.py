@@ -122,8 +122,19 @@ def test_timeline__failed_tool__marks_the_call_and_its_step(
 ) -> None:
     commit(run.actor, "r1", messages=[calling(call("search")), result("search", "503", **flag)])
     commit(run.actor, "r1", messages=[calling(call("other")), result("other", "fine")])
+    commit(run.actor, "r1", messages=[calling(call("third"))])
     shown = page(admin, "/runs/r1")
-    assert 'failed step: <a href="#step-2">step 2</a>' in shown
+    assert '1 failed step: <a href="#step-2">step 2</a></span>' in shown
+    assert shown.count('<details class="call" data-failed>') == 1
+
+
+def test_timeline__failed_result_in_another_step__marks_that_step_and_the_call(
+    admin: Client, run: Person
+) -> None:
+    commit(run.actor, "r1", messages=[calling(call("search"))])
+    commit(run.actor, "r1", messages=[result("search", "503", is_error=True)])
+    shown = page(admin, "/runs/r1")
+    assert '1 failed step: <a href="#step-3">step 3</a></span>' in shown
     assert shown.count('<details class="call" data-failed>') == 1
 
 

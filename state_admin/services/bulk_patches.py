@@ -1,0 +1,200 @@
+"""Applies one patch to many entries that a person selected."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from django.db import transaction
+
+from state_admin.domain import config, values
+from state_admin.domain.access import Actor, Role
+from state_admin.domain.values import JSON, Raw
+from state_admin.models import Entry, Operation, reverts_sql
+from state_admin.models.entries_sql import JoinedEntry
+from state_admin.models.reverts_sql import RevertibleEntry, WrittenEntry
+
+from . import journal
+from .actors import require
+from .batching import split_by_size
+from .bulk import (
+    MOST,
+    BulkResult,
+    ChangedEntry,
+    SelectedEntry,
+    SkippedEntry,
+    store_together,
+)
+from .dry_runs import discard_writes
+from .entries import PatchKind, apply_patch, check_value, new_entry
+from .errors import Conflict, Invalid, Problem
+from .namespaces import Definition, find_definition
+
+# How many changed values a result shows.
+MOST_EXAMPLES: Final = 5
+# It is applied to each entry.
+MOST_PATCH_CHARACTERS: Final = 65_536
+
+
+class Patch(NamedTuple):
+    kind: PatchKind
+    operations: JSON
+
+
+class PatchedExample(NamedTuple):
+    """The value of an entry before and after the patch."""
+
+    namespace: str
+    key: str
+    before: JSON
+    after: JSON
+
+
+@dataclass(frozen=True)
+class PatchResult(BulkResult):
+    """`examples`: the first changed entries."""
+
+    examples: Sequence[PatchedExample] = ()
+
+
+def read_patch(text: str) -> Patch:
+    """A patch from its JSON text: an object is a JSON Merge Patch (RFC 7396), an array holds the
+    operations of a JSON Patch (RFC 6902). Raises Invalid."""
+    if len(text) > MOST_PATCH_CHARACTERS:
+        raise Invalid(f"the patch must have at most {MOST_PATCH_CHARACTERS:,} characters")
+    try:
+        raw = values.read(text)
+        values.check(raw)
+    except (values.MalformedJSON, values.RefusedJSON) as bad:
+        raise Invalid(f"the patch is not valid JSON: {bad}") from bad
+    if isinstance(raw.value, dict):
+        return Patch("merge", raw.value)
+    if isinstance(raw.value, list):
+        return Patch("json", raw.value)
+    raise Invalid("the patch must be an object or an array")
+
+
+def patch_entries(
+    *,
+    actor: Actor,
+    seen: Sequence[SelectedEntry],
+    patch: Patch,
+    reason: str = "",
+    dry_run: bool = False,
+) -> PatchResult:
+    """Patch the values of up to MOST entries. They keep their expiry, tags and pins.
+
+    An entry is skipped and reported if it was written since, if the patch cannot be applied to its
+    value or changes nothing, or if the schema refuses the result. The config registry and unregistered
+    namespaces are skipped too. `dry_run` writes nothing. Large values are written in several
+    transactions. Raises Invalid for more than MOST entries, QuotaExceeded, and Conflict if a namespace
+    changes at the same time.
+    """
+    require(actor, Role.EDITOR)
+    if len(seen) > MOST:
+        raise Invalid(f"at most {MOST:,} entries at once, not {len(seen):,}")
+    reserved = [each for each in seen if config.kind_of(each.namespace)]
+    skipped = [
+        SkippedEntry(each.namespace, each.key, "its namespace is reserved") for each in reserved
+    ]
+    pending = {(e.namespace, e.key): e for e in seen if not config.kind_of(e.namespace)}
+    done: list[ChangedEntry] = []
+    examples: list[PatchedExample] = []
+    for group in split_by_size(_sizes(actor, pending)):
+        wanted = [
+            WrittenEntry(each.namespace, each.key, each.version, each.version)
+            for each in (pending.pop(address) for address in group)
+        ]
+        with discard_writes() if dry_run else nullcontext():
+            result = _patch_group(actor, wanted, patch, reason)
+        done += result.done
+        skipped += result.skipped
+        examples += result.examples[: MOST_EXAMPLES - len(examples)]
+    skipped += [
+        SkippedEntry(each.namespace, each.key, "the entry no longer exists")
+        for each in pending.values()
+    ]
+    return PatchResult(sorted(done), sorted(skipped), examples)
+
+
+def _sizes(
+    actor: Actor, pending: dict[tuple[str, str], SelectedEntry]
+) -> list[tuple[tuple[str, str], int]]:
+    """The addresses of the entries that exist, in key order, with the sizes of their values."""
+    rows = (
+        Entry.objects.visible_to(actor)
+        .live()
+        .filter(
+            namespace__name__in={namespace for namespace, _ in pending},
+            key__in=[key for _, key in pending],
+        )
+        .values_list("namespace__name", "key", "size_bytes")
+    )
+    return sorted(
+        ((name, key), size) for name, key, size in rows.iterator() if (name, key) in pending
+    )
+
+
+def _patch_group(
+    actor: Actor, wanted: Sequence[WrittenEntry], patch: Patch, reason: str
+) -> PatchResult:
+    planned: list[tuple[RevertibleEntry, JoinedEntry]] = []
+    skipped: list[SkippedEntry] = []
+    examples: list[PatchedExample] = []
+    definitions: dict[str, Definition] = {}
+    missed = {(each.namespace, each.key): each for each in wanted}
+    with transaction.atomic():
+        for row in reverts_sql.lock_entries(actor.workspace_id, wanted):
+            del missed[row.namespace, row.key]
+            try:
+                put, example = _plan(actor, definitions, patch, row)
+            except Problem as refused:
+                skipped.append(SkippedEntry(row.namespace, row.key, _explain(refused)))
+                continue
+            planned.append((row, put))
+            examples.append(example)
+            del examples[MOST_EXAMPLES:]
+        if planned:
+            puts = [(row.value, put) for row, put in planned]
+            stamp = journal.parameters(actor, reason or "bulk edit")
+            store_together(actor, puts, Operation.PATCH, stamp)
+            journal.align_feed_clock(actor)
+    done = [
+        ChangedEntry(row.namespace, row.key, row.version + 1, row.expires_at) for row, _ in planned
+    ]
+    why = "it was written since then, or its namespace is not registered"
+    skipped += [SkippedEntry(namespace, key, why) for namespace, key in missed]
+    return PatchResult(done, skipped, examples)
+
+
+def _plan(
+    actor: Actor, definitions: dict[str, Definition], patch: Patch, row: RevertibleEntry
+) -> tuple[JoinedEntry, PatchedExample]:
+    """The write of the patched value. Raises Conflict and Invalid with the reason to skip the entry."""
+    if row.value is None:
+        raise Conflict("the entry no longer exists")
+    before = values.load(row.value)
+    after = apply_patch(patch.kind, values.load(row.value), patch.operations)
+    text = values.dump(after)
+    if values.same(before, after):
+        raise Conflict("no change needed")
+    if row.namespace not in definitions:
+        definitions[row.namespace] = find_definition(actor, row.namespace, fresh=True)
+    definition = definitions[row.namespace]
+    check_value(definition, Raw(text, after))
+    entry = new_entry(definition, row.key, text)._replace(ttl=None)
+    return (
+        JoinedEntry(entry, expires_at=row.expires_at),
+        PatchedExample(row.namespace, row.key, before, after),
+    )
+
+
+def _explain(refused: Problem) -> str:
+    """The problem with its first fault."""
+    faults = refused.data.get("errors")
+    if not faults:
+        return refused.detail
+    where = f" at {faults[0]['pointer']}" if faults[0]["pointer"] else ""
+    return f"{refused.detail}{where}: {faults[0]['message']}"

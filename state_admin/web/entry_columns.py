@@ -1,0 +1,95 @@
+"""The columns of the state browser: facts of the entries, and members of their values."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from state_admin.domain import values
+from state_admin.domain.values import JSON
+from state_admin.models.browsing import EntryLine, EntryText
+
+from .tables import Column, member_column
+
+FACTS: Final = (
+    Column("value", "Value"),
+    Column("state", "State"),
+    Column("tags", "Tags"),
+    Column("expires", "Expires"),
+    Column("version", "Version", numeric=True),
+    Column("size", "Size", numeric=True),
+    Column("actor", "Written by"),
+    Column("changed", "Changed"),
+)
+# Members that are shown by default, and offered, of a schema or of the values of a page.
+_FIRST: Final = 3
+_MOST_OFFERED: Final = 40
+_SCALARS: Final = {"string", "number", "integer", "boolean", "null"}
+_NUMBERS: Final = {"number", "integer"}
+
+
+def default_columns(members: Sequence[Column], lines: Sequence[EntryLine]) -> list[str]:
+    """The columns of a list whose user has chosen none, with tags if an entry on the page has any."""
+    tags = ["tags"] if any(line.tags for line in lines) else []
+    return [*(column.id for column in members[:_FIRST]), "value", "state", *tags, "changed"]
+
+
+def columns_of_schema(schema: JSON) -> list[Column]:
+    """A column for each scalar property of an object's schema."""
+    parts = schema.get("properties") if isinstance(schema, dict) else None
+    if not isinstance(parts, dict):
+        return []
+    found = []
+    for name, part in parts.items():
+        kinds = _kinds(part)
+        if kinds and kinds <= _SCALARS:
+            numeric = bool(kinds & _NUMBERS) and kinds <= _NUMBERS | {"null"}
+            found.append(member_column(name, numeric=numeric))
+    return found[:_MOST_OFFERED]
+
+
+def _kinds(part: Any) -> set[str]:
+    """The JSON types that a schema names, or those of its constants; empty if it allows any."""
+    if not isinstance(part, dict):
+        return set()
+    kinds = part.get("type", [])
+    if kinds:
+        return {kinds} if isinstance(kinds, str) else set(kinds)
+    constants = part.get("enum", [part["const"]] if "const" in part else [])
+    return {_kind(each) for each in constants}
+
+
+def columns_of_values(rows: Sequence[Mapping[str, JSON]]) -> list[Column]:
+    """A column for each member that is a scalar in at least one of the rows, most frequent first."""
+    counts: Counter[str] = Counter()
+    kinds: dict[str, set[str]] = {}
+    for row in rows:
+        for name, member in row.items():
+            kind = _kind(member)
+            if kind in _SCALARS:
+                counts[name] += 1
+                kinds.setdefault(name, set()).add(kind)
+    return [
+        member_column(name, numeric="number" in kinds[name] and kinds[name] <= {"number", "null"})
+        for name, _ in counts.most_common(_MOST_OFFERED)
+    ]
+
+
+def members_of(text: EntryText | None) -> Mapping[str, JSON] | None:
+    """The members of a value that was read completely; None if it was not, and {} if it is no
+    object."""
+    if text is None or text.text is None or not text.whole:
+        return None
+    value = values.load(text.text)
+    return value if isinstance(value, dict) else {}
+
+
+def _kind(value: JSON) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, (int, float)):
+        return "number"
+    return "string" if isinstance(value, str) else "object"

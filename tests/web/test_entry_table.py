@@ -1,0 +1,256 @@
+"""The state browser as a table: previews of values, columns of members, chips, counts."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import pytest
+from django.test import Client
+
+from benchmarks.pages import LIMIT_KB
+from state_admin.models import browsing
+from state_admin.models.browsing import EntryFilter, entry_count, entry_page, entry_texts
+from state_admin.services.entries import delete_entry
+from state_admin.templatetags.json_html import json_preview, member_cell
+from state_admin.web import entry_list
+from state_admin.web.tables import choose_columns, member_column, read_columns
+from tests.builders import Person, make_namespace, make_record, put
+from tests.web.stories import HOSTILE
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "goal": {"type": "string"},
+        "steps": {"type": "array"},
+        "price, net": {"type": ["number", "null"]},
+        "stage": {"enum": ["open", "done"]},
+        "urgent": {"type": "boolean"},
+    },
+}
+
+
+@pytest.fixture
+def plans(alice: Person) -> None:
+    make_namespace(alice.actor, "plans", schema=SCHEMA, default={})
+    value = {"goal": "Ship <it>", "steps": ["a"], "price, net": 1.50, "stage": "open", "x": 1}
+    put(alice.actor, "plans", "a", value, tags=["vip"])
+    put(alice.actor, "plans", "b", {"goal": "Rest"})
+
+
+def shown(client: Client, url: str) -> str:
+    response = client.get(url)
+    assert response.status_code == 200
+    return str(response.content.decode())
+
+
+def headings(page: str) -> list[str]:
+    return re.findall(r"<th scope=\"col\"[^>]*>([^<]+)</th>", page)
+
+
+def rows(page: str) -> list[list[str]]:
+    """The texts of the cells of each row, without the checkbox and the preview of narrow windows."""
+    body = page.partition("<tbody>")[2].partition("</tbody>")[0]
+    found = []
+    for row in body.split("</tr>")[:-1]:
+        cells = re.findall(r'<td(?! class="(?:tick|peek narrow))[^>]*>(.*?)</td>', row, re.S)
+        texts = (re.sub(r"<[^>]+>", "", cell) for cell in cells)
+        found.append([html.unescape(" ".join(text.split())) for text in texts])
+    return found
+
+
+def test_preview__value__is_one_coloured_line() -> None:
+    line = html.unescape(json_preview('{"a":"x<y","n":[1,-2.50e3],\n "ok":true}'))
+    assert line == (
+        '{<span class="k">a: </span><span class="s">"x<y"</span>, <span class="k">n: </span>'
+        '[<span class="n">1</span>, <span class="n">-2.50e3</span>], <span class="k">ok: </span>true}'
+    )
+    assert "&lt;b&gt;" in json_preview('"<b>"')
+    assert json_preview('"caf\\u00e9"') == '<span class="s">&quot;café&quot;</span>'
+    assert json_preview("null") == "null"
+
+
+@pytest.mark.parametrize("text", ['{"a": "' + "x" * 500 + '"}', "[" + "1," * 500 + "1]"])
+def test_preview__long_value__is_truncated(text: str) -> None:
+    line = re.sub(r"<[^>]+>", "", json_preview(text))
+    assert 100 < len(line) < 130
+    assert line.endswith("…")
+
+
+def test_preview__beginning_of_a_value__ends_with_an_ellipsis() -> None:
+    assert (
+        json_preview('{"a": "un', False)
+        == '{<span class="k">a: </span><span class="s">&quot;un</span>…'
+    )
+    assert json_preview('{"\\u00', False).endswith("…")
+
+
+@pytest.mark.parametrize(
+    ("members", "cell"),
+    [
+        ({"m": "text"}, "text"),
+        ({"m": "x" * 100}, "x" * 48 + "…"),
+        ({"m": None}, '<span class="muted">null</span>'),
+        ({"m": [1, 2]}, '<span class="muted">[ 2 items ]</span>'),
+        ({"m": 12}, "12"),
+        ({}, ""),
+    ],
+)
+def test_cell__member__is_its_text(members: dict[str, object], cell: str) -> None:
+    assert str(member_cell(members, "m")) == cell
+    assert "Too large" in member_cell(None, "m")
+
+
+@pytest.mark.usefixtures("plans")
+def test_list__all_namespaces__shows_previews(admin: Client) -> None:
+    page = shown(admin, "/state")
+    assert headings(page) == ["Key", "Value", "State", "Tags", "Changed"]
+    assert rows(page)[0][:4] == [
+        "plans/a",
+        '{goal: "Ship <it>", steps: ["a"], price, net: 1.5, stage: "open", x: 1}',
+        "",
+        "vip",
+    ]
+    assert "2 entries" in page
+
+
+@pytest.mark.usefixtures("plans")
+def test_list__namespace_with_schema__has_columns_of_its_scalars(admin: Client) -> None:
+    page = shown(admin, "/state?namespace=plans")
+    members = ["goal", "price, net", "stage"]
+    assert headings(page) == ["Key", *members, "Value", "State", "Tags", "Changed"]
+    assert [row[:4] for row in rows(page)] == [
+        ["a", "Ship <it>", "1.5", "open"],
+        ["b", "Rest", "", ""],
+    ]
+    assert '<td class="member num">1.5</td>' in page
+
+
+def test_list__namespace_without_schema__has_columns_of_its_values(
+    admin: Client, alice: Person
+) -> None:
+    make_namespace(alice.actor, "free", schema={})
+    put(alice.actor, "free", "a", {"rare": True, "n": 1, "list": []})
+    put(alice.actor, "free", "b", {"n": 2})
+    put(alice.actor, "free", "c", [1, 2])
+    page = shown(admin, "/state?namespace=free")
+    assert headings(page) == ["Key", "n", "rare", "Value", "State", "Changed"]
+    assert [row[1:4] for row in rows(page)] == [
+        ["1", "true", "{rare: true, n: 1, list: []}"],
+        ["2", "", "{n: 2}"],
+        ["", "", "[1, 2]"],
+    ]
+
+
+@pytest.mark.usefixtures("plans")
+def test_list__chosen_columns__are_in_the_address_and_in_links(admin: Client) -> None:
+    page = shown(admin, "/state?namespace=plans&columns=version,/price~2 net,/x,nothing")
+    assert headings(page) == ["Key", "Version", "price, net", "x", "Value"]  # narrow windows: Value
+    assert rows(page)[0] == ["a", "1", "1.5", "1"]
+    assert "columns=version%2C%2Fprice~2+net%2C%2Fx" in page
+    form = "/state?namespace=plans&columns=key&columns=/goal&columns=version&left=version&tag="
+    assert admin.get(form)["Location"] == "/state?namespace=plans&columns=version%2C%2Fgoal"
+    assert headings(shown(admin, "/state?columns=key")) == ["Key", "Value"]
+    views = admin.post("/views", {"page": "state", "query": "columns=size,changed", "name": "mine"})
+    assert views["Location"] == "/state?columns=size%2Cchanged"
+
+
+def test_columns__choice__is_bounded_and_keeps_unknown_members() -> None:
+    from django.http import QueryDict
+
+    text = read_columns(QueryDict("columns=" + ",".join(f"/m{n}" for n in range(50))))
+    assert len(choose_columns(text, [], []).shown) == 10
+    column = member_column("a/b~c,d")
+    assert column.id == "/a~1b~0c~2d"
+    assert column.member == "a/b~c,d"
+    assert choose_columns("/a/b,/~9,gone", [], []).shown == []
+
+
+@pytest.mark.usefixtures("plans")
+def test_filters__active__are_chips_that_remove_themselves(admin: Client) -> None:
+    page = shown(admin, "/state?namespace=plans&tag=vip&since=day&until=2030-01-31T18:30&prefix=a")
+    chips = re.findall(r'href="([^"]+)"[^>]*aria-label="Remove the filter ([^"]+)"', page)
+    assert [label for _, label in chips] == [
+        "Key begins with a",
+        "Changed last day",
+        "Changed before 2030-01-31T18:30",
+        "Tag vip",
+    ]
+    url = html.unescape(chips[3][0])
+    assert url == "/state?namespace=plans&prefix=a&since=day&until=2030-01-31T18%3A30"
+    assert [row[0] for row in rows(page)] == ["a"]
+    assert rows(shown(admin, "/state?until=2020-01-31T18:30")) == []
+    assert rows(shown(admin, "/state?text=rest&until=2020-01-31T18:30")) == []
+    assert len(rows(shown(admin, "/state?since=2020-01-31T18:30"))) == 2
+
+
+@pytest.mark.parametrize("query", ["since=yesterday", "until=soon"])
+def test_filters__malformed_time__is_refused(query: str, admin: Client) -> None:
+    assert admin.get(f"/state?{query}").status_code == 400
+
+
+@pytest.mark.usefixtures("plans")
+def test_search__no_value_matches__offers_keys(admin: Client) -> None:
+    assert 'href="/state?prefix=nothing%3A%3A"' in shown(admin, "/state?text=nothing::")
+
+
+def test_count__more_than_a_page__is_counted_up_to_a_limit(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_namespace(alice.actor, "many")
+    for number in range(7):
+        put(alice.actor, "many", f"k{number}", number, tags=["vip"])
+    delete_entry(actor=alice.actor, namespace="many", key="k0")
+    monkeypatch.setattr(entry_list, "PAGE", 2)
+    assert "6 entries" in shown(admin, "/state?namespace=many&after=many/k3")
+    assert "entries" not in re.findall(r'role="status">([^<]*)', shown(admin, "/state?tag=vip"))[-1]
+    monkeypatch.setattr(entry_list, "COUNTED", 5)
+    assert "5+ entries" in shown(admin, "/state?prefix=k")
+    assert entry_count(alice.actor, EntryFilter("many", prefix="k3"), 5) == 1
+
+
+def test_texts__large_values__are_read_in_part_or_not_at_all(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_namespace(alice.actor, "big")
+    for key, size in {"a": 10, "b": 20_000, "c": 30_000, "d": 20_000}.items():
+        put(alice.actor, "big", key, key * size)
+    lines = entry_page(alice.actor, EntryFilter("big"), limit=9)
+    texts = entry_texts([line.id for line in lines])
+    assert [len(texts[line.id].text or "") for line in lines] == [12, 2000, 2000, 2000]
+    assert [texts[line.id].whole for line in lines] == [True, False, False, False]
+    statement = browsing._TEXTS.replace(str(browsing._MOST_UNPACKED), "45000")
+    monkeypatch.setattr(browsing, "_TEXTS", statement)
+    texts = entry_texts([line.id for line in lines])
+    assert [texts[line.id].text is None for line in lines] == [False, False, True, False]
+
+
+def test_list__secret_of_a_config_record__is_not_in_any_column(
+    admin: Client, alice: Person
+) -> None:
+    record = {"adapter": "openai", "api_key": "canary-of-the-table"}
+    make_record(alice.actor, "providers", "openai", record)
+    for query in ("namespace=config.providers", "columns=/api_key,value", "text=openai"):
+        page = shown(admin, f"/state?{query}")
+        assert "openai" in page
+        assert "canary" not in page
+
+
+def test_list__hostile_members__are_escaped(admin: Client, alice: Person) -> None:
+    make_namespace(alice.actor, "evil", schema={})
+    for number, text in enumerate(HOSTILE):
+        put(alice.actor, "evil", f"k{number}", {text: text, "m": text})
+    page = shown(admin, "/state?namespace=evil")
+    assert "<script>alert" not in page
+    assert "<img" not in page
+
+
+def test_list__many_columns_of_long_texts__is_small(admin: Client, alice: Person) -> None:
+    names = [f"member {number:02}" for number in range(10)]
+    schema = {"properties": {name: {"type": "string"} for name in names}}
+    make_namespace(alice.actor, "wide", schema=schema, default={})
+    for number in range(50):
+        put(alice.actor, "wide", f"key {number} " + "&" * 80, dict.fromkeys(names, "&<" * 500))
+    columns = ",".join(f"/{name}" for name in names)
+    response = admin.get("/state", {"namespace": "wide", "columns": columns})
+    assert len(response.content) < LIMIT_KB * 1024

@@ -93,20 +93,24 @@ ORDER BY e.namespace, e.key LIMIT %(limit)s
 
 _WINDOW_END = "SELECT n.name, e.key {stretch} OFFSET %(window)s - 1"
 
-# The first `window` entries after the cursor, in order.
-_STRETCH = """
+# The first `window` entries of each namespace after the cursor.
+_ENTRIES = """
     FROM namespaces n
-    CROSS JOIN LATERAL (SELECT * FROM ({ranges}) e ORDER BY e.key LIMIT %(window)s) e
+    CROSS JOIN LATERAL (
+        SELECT * FROM ({ranges}) e ORDER BY e.key LIMIT (SELECT %(window)s::bigint)) e
     WHERE n.workspace_id = %(workspace)s AND n.name >= %(after_namespace)s {namespaces}
-    ORDER BY n.name, e.key LIMIT %(window)s
 """
 
-# One range of the unique index, from the cursor on.
+# Those among all namespaces, in order.
+_ORDER = " ORDER BY n.name, e.key LIMIT %(window)s"
+
+# One range of the unique index, from the cursor on. The limit is a subquery, of which the planner knows no
+# value: for a limit near the average number of entries of a namespace it would read and sort all of them.
 _RANGE = """
 (SELECT * FROM entries e
     WHERE e.namespace_id = n.id {conditions}
         AND e.key > CASE WHEN n.name = %(after_namespace)s THEN %(after_key)s ELSE '' END
-    ORDER BY e.key LIMIT %(window)s)
+    ORDER BY e.key LIMIT (SELECT %(window)s::bigint))
 """
 
 
@@ -228,6 +232,10 @@ def window_end(actor: Actor, filters: EntryFilter, window: int) -> tuple[str, st
 
 
 def _stretch(actor: Actor, filters: EntryFilter, conditions: str) -> str:
+    return _entries(actor, filters, conditions) + _ORDER
+
+
+def _entries(actor: Actor, filters: EntryFilter, conditions: str) -> str:
     namespaces = ""
     if filters.namespace:
         namespaces += " AND n.name = %(namespace)s"
@@ -242,7 +250,7 @@ def _stretch(actor: Actor, filters: EntryFilter, conditions: str) -> str:
     if filters.prefix:
         conditions += " AND e.key >= %(prefix)s AND e.key < %(prefix_end)s"
     ranges = [f" AND {each}" for each in _ranges(filters.scope)] if filters.scope else [""]
-    return _STRETCH.format(
+    return _ENTRIES.format(
         ranges=" UNION ALL ".join(_RANGE.format(conditions=conditions + each) for each in ranges),
         namespaces=namespaces,
     )

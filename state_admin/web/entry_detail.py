@@ -32,9 +32,11 @@ from .addresses import entry_action_url, entry_url, with_query
 from .drafts import refusal_of
 from .entry_address import entry_page, entry_paths
 from .entry_past import read_requested_entry
-from .htmx import Request, render
+from .htmx import Request, render, target_id
 from .lists import list_paths
 
+# The pane of the state browser, which shows the entry in short.
+PANE = "entry-pane"
 HISTORY_PAGE = 50
 RECENT = 8
 # How many tokens with access to the entry are listed by name.
@@ -126,7 +128,8 @@ def entry_detail(request: Request, namespace: str, key: str) -> HttpResponse:
     if registered and not past and not entry.valid and not context["big"]:
         refusal = refusal_of(find_definition(request.actor, namespace), entry.value)
         context["faults"] = refusal.data.get("errors", []) if refusal else []
-    return render(request, "entries/detail.html", context, part="entry")
+    part = PANE if target_id(request) == PANE else "entry"
+    return render(request, "entries/detail.html", context, part=part)
 
 
 def _is_restorable(now: EntryView, recent: Sequence[EntryRevision]) -> bool:

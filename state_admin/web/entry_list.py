@@ -27,13 +27,13 @@ from state_admin.models.browsing import (
     scope_counts,
     window_end,
 )
-from state_admin.services.errors import Invalid, NotFound, NotRegistered
+from state_admin.services.errors import BadRequest, Invalid, NotFound, NotRegistered
 from state_admin.services.namespaces import find_definition
 from state_admin.services.search import search_entries
 
 from . import snippets
 from .actors import page
-from .addresses import with_query
+from .addresses import entry_url, with_query
 from .entry_columns import FACTS, columns_of_schema, columns_of_values, default_columns, members_of
 from .htmx import Request, render, wants_part
 from .lists import list_paths
@@ -226,6 +226,7 @@ def entry_list(request: Request) -> HttpResponseBase:
             "columns": _columns(request.actor, filters, node, rows),
             "count": _count(request.actor, filters, len(rows), more=bool(next_url)),
             "chips": filters.chips(),
+            "open_url": _open_url(request.GET.get("open", "")),
             "pager": {"first": filters.url(after="") if filters.after else "", "next": next_url},
             "window": _WINDOW,
             "refusal": refusal,
@@ -254,6 +255,14 @@ def entry_list(request: Request) -> HttpResponseBase:
         # A form submits empty fields too; the address bar gets the same filters without them.
         response["HX-Replace-Url"] = filters.url()
     return response
+
+
+def _open_url(address: str) -> str:
+    """The page of the entry that the pane shows, "" without one."""
+    namespace, _, key = address.partition("/")
+    if address and not (namespace and key):
+        raise BadRequest("open must be a namespace and a key, such as team/global")
+    return entry_url(namespace, key) if address else ""
 
 
 def read_values(rows: Sequence[EntryListRow]) -> list[EntryListRow]:

@@ -1,4 +1,4 @@
-// Data tables: the selection, and menus that stay open while their table is replaced. Every table works
+// Data tables: the selection, the pane beside a table, and menus that stay open while their table is replaced. Every table works
 // without this file.
 
 const $ = (selector, root = document) => root.querySelector(selector);
@@ -49,6 +49,71 @@ document.addEventListener("reset", (event) => {
 document.addEventListener("htmx:after:swap", showSelection);
 showSelection(); // the browser keeps checkboxes when it reloads a page
 
+// Pane: shows the row that has the focus, and the address names it as `open` -----------------------
+
+const WIDE = matchMedia("(width >= 1280px)");
+const tableOf = (element) => element?.closest(".data-table[data-pane]");
+const linkOf = (row) => row && $("a[data-row]", row);
+const paneOf = (table) => table && $(table.dataset.pane);
+const isOpen = (pane) => Boolean(pane?.firstElementChild && pane.offsetParent);
+const rowOfPane = () => $(".data-table[data-pane] tr[aria-current]");
+
+function markRow(row) {
+  rowOfPane()?.removeAttribute("aria-current");
+  row?.setAttribute("aria-current", "true");
+}
+
+function setOpen(address) {
+  const url = new URL(location.href);
+  if (address) url.searchParams.set("open", address);
+  else url.searchParams.delete("open");
+  history.replaceState(history.state, "", url);
+}
+
+function openPane(link) {
+  const table = tableOf(link);
+  if (!table || !WIDE.matches) return false;
+  if (link.closest("tr") === rowOfPane()) return true;
+  markRow(link.closest("tr"));
+  setOpen(link.dataset.open);
+  const pane = paneOf(table); // its attributes say how to swap
+  htmx.ajax("GET", link.href, { source: pane, target: pane });
+  return true;
+}
+
+function closePane() {
+  const pane = paneOf($(".data-table[data-pane]"));
+  if (!isOpen(pane)) return false;
+  pane.replaceChildren();
+  setOpen("");
+  linkOf(rowOfPane())?.focus();
+  markRow(null);
+  return true;
+}
+
+document.addEventListener("click", (event) => {
+  if (event.target.closest("[data-close-pane]")) closePane();
+  const link = event.target.closest(".data-table a[data-row]");
+  // Enter, and a second click, open the page.
+  if (!link || !event.detail || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  if (link.closest("tr") !== rowOfPane() && openPane(link)) event.preventDefault();
+});
+
+let following = 0;
+document.addEventListener("focusin", (event) => {
+  if (!event.target.matches(".data-table a[data-row]") || !isOpen(paneOf(tableOf(event.target)))) return;
+  clearTimeout(following);
+  following = setTimeout(() => document.activeElement === event.target && openPane(event.target), 80);
+});
+
+function markOpenRow() {
+  const address = new URLSearchParams(location.search).get("open");
+  const link = address && $(`.data-table a[data-open="${CSS.escape(address)}"]`);
+  if (link && !rowOfPane()) markRow(link.closest("tr"));
+}
+document.addEventListener("htmx:after:swap", markOpenRow);
+markOpenRow();
+
 // Keys -------------------------------------------------------------------------------------------
 
 function toggleRow() {
@@ -64,7 +129,21 @@ function clearSelection() {
   return Boolean(box);
 }
 
-const KEYS = { x: toggleRow, Escape: clearSelection };
+function move(direction) {
+  const row = focusedRow();
+  const next = row && (direction > 0 ? row.nextElementSibling : row.previousElementSibling);
+  linkOf(next)?.focus();
+  next?.scrollIntoView({ block: "nearest" });
+  return Boolean(row);
+}
+
+const KEYS = {
+  x: toggleRow,
+  " ": () => document.activeElement.matches(".data-table a[data-row]") && openPane(document.activeElement),
+  ArrowDown: () => move(1),
+  ArrowUp: () => move(-1),
+  Escape: () => clearSelection() || closePane(),
+};
 
 // Before app.js, whose keys apply if a table does not use them.
 document.addEventListener(

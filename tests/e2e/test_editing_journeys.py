@@ -50,7 +50,8 @@ def test_journey__invalid_value__is_shown_at_its_place_and_fixed(
 ) -> None:
     errors.expected.add(422)
     page.goto("/state?namespace=team")
-    page.get_by_role("link", name="thread::t1").click()
+    page.get_by_role("link", name="thread::t1").press("Enter")
+    expect(page).to_have_url(re.compile("/state/team/"))
     press(page, "e")
     expect(editor(page)).to_be_focused()
     editor(page).fill('{\n  "goal": 7,\n  "steps": "x"\n}')

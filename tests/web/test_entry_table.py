@@ -254,3 +254,15 @@ def test_list__many_columns_of_long_texts__is_small(admin: Client, alice: Person
     columns = ",".join(f"/{name}" for name in names)
     response = admin.get("/state", {"namespace": "wide", "columns": columns})
     assert len(response.content) < LIMIT_KB * 1024
+
+
+@pytest.mark.usefixtures("plans")
+def test_pane__open_entry__is_a_part_of_its_page(admin: Client) -> None:
+    page = shown(admin, "/state?namespace=plans&open=plans/a")
+    assert 'hx-get="/state/plans/a" hx-trigger="load"' in page
+    assert admin.get("/state?open=plans").status_code == 400
+    htmx = {"HX-Request": "true", "HX-Request-Type": "partial", "HX-Target": "section#entry-pane"}
+    part = admin.get("/state/plans/a", headers=htmx).content.decode()
+    assert "Ship &lt;it&gt;" in part
+    assert "data-edit" in part
+    assert "<html" not in part

@@ -1,0 +1,78 @@
+"""The state browser as a table, in a real browser: keys, selection, columns, the pane."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from tests.builders import Person, make_namespace, put
+
+from .conftest import press
+
+SCHEMA = {"properties": {"goal": {"type": "string"}, "price": {"type": "number"}}}
+
+
+@pytest.fixture(autouse=True)
+def plans(server: LiveServer, alice: Person) -> None:
+    make_namespace(alice.actor, "plans", schema=SCHEMA, default={})
+    for number in range(1, 6):
+        put(alice.actor, "plans", f"k{number}", {"goal": f"goal {number}", "price": number})
+
+
+def test_selection__keys_and_ranges__show_the_bulk_bar(page: Page) -> None:
+    page.goto("/state?namespace=plans")
+    bar = page.get_by_role("toolbar", name="Actions on selected entries")
+    press(page, "j", "j", "x")
+    expect(page.get_by_label("Select k2")).to_be_checked()
+    expect(bar).to_contain_text("1 selected")
+    page.get_by_label("Select k4").click(modifiers=["Shift"])
+    expect(bar).to_contain_text("3 selected")
+    press(page, "Escape")
+    expect(bar).to_be_hidden()
+    expect(page.locator("tbody :checked")).to_have_count(0)
+
+
+def test_columns__menu__chooses_and_orders_them(page: Page) -> None:
+    page.goto("/state?namespace=plans")
+    page.get_by_role("button", name="Columns").click()
+    menu = page.locator("#columns-menu")
+    menu.get_by_role("checkbox", name="Changed").uncheck()
+    menu.get_by_role("checkbox", name="Version").check()
+    menu.get_by_role("button", name="Move price to the left").press("Enter")
+    titles = ["Key", "price", "goal", "Value", "State", "Version"]
+    expect(page.get_by_role("columnheader").filter(has_text=re.compile("."))).to_have_text(titles)
+    expect(menu).to_be_visible()
+    expect(page).to_have_url(re.compile("columns=%2Fprice%2C%2Fgoal%2Cvalue%2Cstate%2Cversion$"))
+    press(page, "Escape")
+    expect(menu).to_be_hidden()
+
+
+def test_pane__arrow_keys_and_escape__show_and_close_the_entry(page: Page) -> None:
+    page.goto("/state?namespace=plans")
+    pane = page.get_by_role("region", name="Entry")
+    page.get_by_role("link", name="k2").click()
+    expect(pane).to_contain_text("goal 2")
+    expect(page).to_have_url(re.compile("open=plans%2Fk2$"))
+    press(page, "ArrowDown")
+    expect(pane).to_contain_text("goal 3")
+    press(page, "k", "k")
+    expect(pane).to_contain_text("goal 1")
+    page.reload()
+    expect(pane).to_contain_text("goal 1")
+    press(page, "Escape")
+    expect(pane).to_be_hidden()
+    expect(page.get_by_role("link", name="k1")).to_be_focused()
+    press(page, "Space")
+    expect(pane).to_contain_text("goal 1")
+    press(page, "Enter")
+    expect(page).to_have_url(re.compile("/state/plans/k1$"))
+
+
+def test_pane__narrow_window__opens_the_page(page: Page) -> None:
+    page.set_viewport_size({"width": 900, "height": 700})
+    page.goto("/state?namespace=plans")
+    page.get_by_role("link", name="k2").click()
+    expect(page).to_have_url(re.compile("/state/plans/k2$"))

@@ -14,6 +14,7 @@ from django.conf import settings
 from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connection
+from psycopg.errors import LockNotAvailable
 
 from project import migrations
 from project.env import BadSetting, data_dir
@@ -21,6 +22,11 @@ from project.postgres.session import UnsafeServer
 from project.server import DRAIN_SECONDS
 
 _MIGRATION_LOCK = 0x5747_0002
+# How long a migration waits for a lock on a table, how long it waits before it tries again, and for how
+# long it tries.
+LOCK_BUDGET_MS = 2_000
+_LOCK_PAUSE = 1.0
+_LOCK_PATIENCE = 300.0
 
 
 class Claim:
@@ -127,8 +133,10 @@ def _last_line(output: str) -> str:
 def migrate() -> bool:
     """Apply the migrations; returns whether there were any. One machine at a time.
 
-    The lock is polled, because lock_timeout would end a wait, and a migration on another machine
-    may take longer.
+    The processes of the previous version may serve requests meanwhile. A migration that needs a lock on
+    a table waits LOCK_BUDGET_MS for it at most, because all later statements wait behind it, and is
+    tried again. The lock of this function is polled, because lock_timeout would end a wait, and a
+    migration on another machine may take longer.
     """
     with connection.cursor() as cursor:
         while True:
@@ -140,11 +148,32 @@ def migrate() -> bool:
             due = migrations.find_due()
             if due:
                 cursor.execute("SET statement_timeout = 0")
-                call_command("migrate", interactive=False, verbosity=0, database=DEFAULT_DB_ALIAS)
+                cursor.execute(f"SET lock_timeout = {LOCK_BUDGET_MS}")
+                _migrate_patiently()
             return bool(due)
         finally:
             # Also releases the lock and restores the timeout.
             connection.close()
+
+
+def _migrate_patiently() -> None:
+    """Raises BadSetting if other transactions hold a lock for too long."""
+    until = time.monotonic() + _LOCK_PATIENCE
+    while True:
+        try:
+            call_command("migrate", interactive=False, verbosity=0, database=DEFAULT_DB_ALIAS)
+            return
+        except OperationalError as error:
+            if not isinstance(error.__cause__, LockNotAvailable):
+                raise
+            if time.monotonic() > until:
+                name = migrations.find_due()[0]
+                raise BadSetting(
+                    f"The migration {name} needs a lock that another transaction has held for"
+                    f" {_LOCK_PATIENCE:.0f} s. End it (see pg_stat_activity), then try again. Applied"
+                    " migrations stay."
+                ) from None
+        time.sleep(_LOCK_PAUSE)
 
 
 # Static files --------------------------------------------------------------------------------

@@ -14,9 +14,4 @@ class Migration(migrations.Migration):
             name="format",
             field=models.SmallIntegerField(db_default=1),
         ),
-        migrations.RunSQL(
-            "CREATE INDEX search_documents_outdated ON search_documents (entry_id)"
-            " WHERE NOT terms @@ '''~2'''::tsquery",
-            "DROP INDEX search_documents_outdated",
-        ),
     ]

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from django.contrib.postgres.operations import AddIndexConcurrently
 from django.db import migrations, models
+
+from ._online import CreateIndexOnline
 
 
 class Migration(migrations.Migration):
-    atomic = False  # CREATE INDEX CONCURRENTLY, which does not block writes
+    atomic = False
 
     dependencies = [("state_admin", "0006_search_format")]
 
     operations = [
-        AddIndexConcurrently(
-            "run",
-            models.Index(
-                fields=["workspace", "parent_run_id", "id"],
-                name="runs_by_parent",
-                condition=~models.Q(parent_run_id=""),
-            ),
+        CreateIndexOnline(
+            "runs_by_parent",
+            "runs (workspace_id, parent_run_id, id) WHERE NOT (parent_run_id = '')",
+            state=[
+                migrations.AddIndex(
+                    "run",
+                    models.Index(
+                        fields=["workspace", "parent_run_id", "id"],
+                        name="runs_by_parent",
+                        condition=~models.Q(parent_run_id=""),
+                    ),
+                )
+            ],
         ),
     ]

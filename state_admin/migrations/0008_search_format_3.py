@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from django.db import migrations
 
+from ._online import CreateIndexOnline
+
 
 class Migration(migrations.Migration):
+    atomic = False
+
     dependencies = [("state_admin", "0007_runs_by_parent")]
 
     operations = [
-        migrations.RunSQL(
-            "CREATE INDEX search_documents_older ON search_documents (entry_id)"
-            " WHERE NOT terms @@ '''~3'''::tsquery",
-            "DROP INDEX search_documents_older",
-        ),
-        migrations.RunSQL(
-            "DROP INDEX search_documents_outdated",
-            "CREATE INDEX search_documents_outdated ON search_documents (entry_id)"
-            " WHERE NOT terms @@ '''~2'''::tsquery",
+        CreateIndexOnline(
+            "search_documents_older",
+            "search_documents (entry_id) WHERE NOT terms @@ '''~3'''::tsquery",
         ),
     ]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandParser
 
-from project import broker, startup
+from project import broker, migrations, startup
 from project.env import BadSetting
 from state_admin.services.bootstrap import ensure_first_run
 
@@ -21,10 +21,21 @@ class Command(BaseCommand):
     )
     requires_system_checks: list[str] = []
 
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--check",
+            action="store_true",
+            help="change nothing: list the migrations that the database lacks, and exit with 1 if "
+            "there are any",
+        )
+
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             broker.check()
             startup.reach_database()
+            if options["check"]:
+                self._check()
+                return
             migrated = startup.migrate()
         except BadSetting as error:
             sys.exit(str(error))
@@ -35,3 +46,11 @@ class Command(BaseCommand):
             self.stdout.write(f"Log in     {first.login_url}")
         if first.token:
             self.stdout.write(f"API token  {first.token}")
+
+    def _check(self) -> None:
+        due = migrations.find_due()
+        for migration in due:
+            self.stdout.write(str(migration))
+        if due:
+            sys.exit(1)
+        self.stdout.write("The database is up to date.")

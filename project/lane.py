@@ -58,6 +58,7 @@ from state_admin.services.errors import Problem
 from state_admin.services.idempotency import Key, StoredResponse
 from state_admin.services.throttles import Allowance
 from state_admin.services.token_cache import Credential
+from state_admin.services.traffic import CallKind, counter
 
 log = structlog.get_logger(__name__)
 
@@ -250,6 +251,7 @@ async def _ask(
         response = error
     if isinstance(response, Exception):
         log_context.bind_actor(call.actor)
+        counter.count(call.actor.workspace_id, CallKind.FAILURE)
         return _show_error(response, environ, call.actor.request_id, allow)
     return None if response is None else _show(response, call.actor.request_id, allow)
 

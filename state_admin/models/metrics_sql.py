@@ -19,7 +19,11 @@ METRICS: Final = {
     "commonhold_compaction_rows_removed_today": ("Rows removed today (UTC)", ""),
     "commonhold_dispatches": ("Dispatches in mailboxes", "status"),
     "commonhold_compactions": ("Queued and running compactions", "status"),
-    "commonhold_calls_total": ("API requests", "outcome"),
+    "commonhold_webhooks": ("Webhooks", "status"),
+    "commonhold_calls_total": (
+        "API requests of tokens. failure: the response was 5xx; refused requests do not count",
+        "outcome",
+    ),
     "commonhold_sweep_age_seconds": ("Seconds since the last sweep finished", "sweep"),
 }
 STORAGE: Final = ("entries", "history", "messages", "state")
@@ -67,12 +71,19 @@ FROM unnest(ARRAY['queued', 'running']) AS wanted(status)
 UNION ALL
 SELECT 'commonhold_calls_total', counted.outcome, coalesce(counted.calls, 0)
 FROM (
-    SELECT sum(t.reads) AS reads, sum(t.writes) AS writes, sum(t.conflicts) AS conflicts
+    SELECT sum(t.reads) AS reads, sum(t.writes) AS writes, sum(t.conflicts) AS conflicts,
+        sum(t.failures) AS failures
     FROM workspaces w JOIN traffic t ON t.workspace_id = w.id AND t.minute = to_timestamp(0)
 ) ever
 CROSS JOIN LATERAL (
-    VALUES ('read', ever.reads), ('write', ever.writes), ('conflict', ever.conflicts)
+    VALUES ('read', ever.reads), ('write', ever.writes), ('conflict', ever.conflicts),
+        ('failure', ever.failures)
 ) counted(outcome, calls)
+UNION ALL
+SELECT 'commonhold_webhooks', wanted.status, count(h.id)
+FROM unnest(ARRAY['active', 'paused', 'disabled']) AS wanted(status)
+LEFT JOIN webhooks h ON h.status = wanted.status
+GROUP BY wanted.status
 UNION ALL
 SELECT 'commonhold_sweep_age_seconds', name, extract(epoch FROM statement_timestamp() - finished_at)
 FROM sweeps WHERE finished_at IS NOT NULL
@@ -80,7 +91,7 @@ FROM sweeps WHERE finished_at IS NOT NULL
 
 
 def read_figures() -> list[MetricSample]:
-    """Storage by part, queues by status, the savings of compaction today, the total number of
+    """Storage by part, queues and webhooks by status, the savings of compaction today, the total number of
     calls, and the age of each sweep."""
     row = hot.fetch_one(_STORAGE, {})
     if row is None:

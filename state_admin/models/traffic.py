@@ -38,6 +38,7 @@ class Traffic(models.Model):
     reads = models.BigIntegerField(default=0)
     writes = models.BigIntegerField(default=0)
     conflicts = models.BigIntegerField(default=0)
+    failures = models.BigIntegerField(default=0, db_default=0)
     # The queue length at the last measurement in this minute; NULL without one.
     queued = models.IntegerField(null=True, blank=True)
 
@@ -73,19 +74,21 @@ class Hour(NamedTuple):
 # In the order of the index, so that two processes cannot deadlock.
 _ADD = """
 WITH given AS (
-    SELECT w.id, given.minute, given.reads, given.writes, given.conflicts
+    SELECT w.id, given.minute, given.reads, given.writes, given.conflicts, given.failures
     FROM unnest(%(workspaces)s::bigint[], %(minutes)s::bigint[], %(reads)s::bigint[],
-        %(writes)s::bigint[], %(conflicts)s::bigint[])
-        AS given(workspace_id, minute, reads, writes, conflicts)
+        %(writes)s::bigint[], %(conflicts)s::bigint[], %(failures)s::bigint[])
+        AS given(workspace_id, minute, reads, writes, conflicts, failures)
     JOIN workspaces w ON w.id = given.workspace_id
 )
-INSERT INTO traffic AS t (workspace_id, minute, reads, writes, conflicts)
-SELECT id, to_timestamp(minute * 60), reads, writes, conflicts FROM given
+INSERT INTO traffic AS t (workspace_id, minute, reads, writes, conflicts, failures)
+SELECT id, to_timestamp(minute * 60), reads, writes, conflicts, failures FROM given
 UNION ALL
-SELECT id, to_timestamp(0), sum(reads), sum(writes), sum(conflicts) FROM given GROUP BY id
+SELECT id, to_timestamp(0), sum(reads), sum(writes), sum(conflicts), sum(failures) FROM given
+GROUP BY id
 ORDER BY 1, 2
 ON CONFLICT (workspace_id, minute) DO UPDATE SET reads = t.reads + excluded.reads,
-    writes = t.writes + excluded.writes, conflicts = t.conflicts + excluded.conflicts
+    writes = t.writes + excluded.writes, conflicts = t.conflicts + excluded.conflicts,
+    failures = t.failures + excluded.failures
 RETURNING 1
 """
 
@@ -124,8 +127,8 @@ WHERE workspace_id = %(workspace)s
 
 
 def add_calls(calls: Mapping[Minute, Sequence[int]]) -> None:
-    """Add reads, writes and conflicts to the counts of these minutes, and to the total."""
-    reads, writes, conflicts = zip(*calls.values(), strict=True)
+    """Add reads, writes, conflicts and failures to the counts of these minutes, and to the total."""
+    reads, writes, conflicts, failures = zip(*calls.values(), strict=True)
     hot.fetch_all(
         _ADD,
         {
@@ -134,6 +137,7 @@ def add_calls(calls: Mapping[Minute, Sequence[int]]) -> None:
             "reads": list(reads),
             "writes": list(writes),
             "conflicts": list(conflicts),
+            "failures": list(failures),
         },
     )
 

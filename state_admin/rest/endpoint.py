@@ -150,9 +150,11 @@ class Endpoint(APIView):
         return response
 
     def _count(self, outcome: CallKind) -> None:
-        """Count the call as traffic of the workspace: calls of programs, and a long poll only once."""
-        if self.actor.kind == "token" and not is_repeated(self.request):
-            counter.count(self.actor.workspace_id, outcome)
+        """Count the call as traffic of the workspace: calls of programs, and a long poll only once. A
+        call that failed may have no actor yet, because the database did not say whose token it is."""
+        actor: Actor | None = vars(self.request).get("_user")
+        if actor is not None and actor.kind == "token" and not is_repeated(self.request):
+            counter.count(actor.workspace_id, outcome)
 
     def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
         """LangGraph's SDK sends its key as `x-api-key`: a token of ours."""

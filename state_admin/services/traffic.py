@@ -27,13 +27,16 @@ class CallKind(IntEnum):
     READ = 0
     WRITE = 1
     CONFLICT = 2
+    FAILURE = 3
 
 
 def kind_of_call(method: str | None, status: int) -> CallKind | None:
-    """How a call with this response is counted: 409 and 412 as a conflict, 2xx and 304 as a read or,
-    for an unsafe method, as a write. None: refused or failed calls are not counted."""
+    """How a call with this response is counted: 409 and 412 as a conflict, 5xx as a failure, 2xx and
+    304 as a read or, for an unsafe method, as a write. None: refused calls are not counted."""
     if status in _CONFLICTS:
         return CallKind.CONFLICT
+    if status >= 500:
+        return CallKind.FAILURE
     if 200 <= status < 300 or status == 304:
         return CallKind.READ if method in _SAFE else CallKind.WRITE
     return None
@@ -50,7 +53,7 @@ class Counter:
         """Note a call that was answered just now."""
         minute = Minute(workspace_id, int(time.time()) // 60)
         with self._mutex:
-            self._calls.setdefault(minute, [0, 0, 0])[outcome] += 1
+            self._calls.setdefault(minute, [0] * len(CallKind))[outcome] += 1
 
     def flush(self) -> None:
         """Add what was counted to the table. Never raises: what cannot be written is kept."""
@@ -67,7 +70,7 @@ class Counter:
     def _keep(self, calls: dict[Minute, list[int]]) -> None:
         with self._mutex:
             for minute, numbers in calls.items():
-                since = self._calls.get(minute, (0, 0, 0))
+                since = self._calls.get(minute, [0] * len(CallKind))
                 self._calls[minute] = [sum(pair) for pair in zip(numbers, since, strict=True)]
 
 

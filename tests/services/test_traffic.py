@@ -6,14 +6,15 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from state_admin.api import threads as threads_api
 from state_admin.models import Traffic, WebhookDelivery, hot
 from state_admin.models.traffic import read_hour
-from state_admin.rest import endpoint
+from state_admin.rest import authentication, endpoint
 from state_admin.services import maintenance, traffic
 from state_admin.services.compactions import request_compaction
 from state_admin.services.dispatches import claim_dispatches, enqueue_dispatch
@@ -57,6 +58,24 @@ def test_counting__by_result__distinguishes_reads_writes_and_conflicts(
     other = {"id": "t1", "title": "not the one there is"}
     assert alice.api("POST", "/threads", other).status_code == 409
     assert counted(counter, alice) == (2, 1, 2)
+
+
+def test_counting__call_that_fails__is_a_failure(
+    alice: Person, counter: Counter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise OperationalError("the connection is lost")
+
+    monkeypatch.setattr(threads_api.threads, "create_thread", fail)
+    assert alice.api("POST", "/threads", {"id": "t1"}).status_code == 503
+    assert counted(counter, alice) == (0, 0, 0)
+    (row,) = Traffic.objects.timed().filter(workspace=alice.workspace)
+    assert row.failures == 1
+    # Nobody knows whose call it was.
+    monkeypatch.setattr(authentication.actors, "admit_token", fail)
+    assert alice.api("GET", "/me").status_code == 503
+    counter.flush()
+    assert Traffic.objects.timed().get(workspace=alice.workspace).failures == 1
 
 
 def test_counting__dry_run__is_a_read(alice: Person, counter: Counter) -> None:

@@ -64,9 +64,12 @@ def test_metrics__calls__are_counters_unaffected_by_the_purge(
 ) -> None:
     old = int(time.time()) // 60 - 49 * 60
     add_calls(
-        {Minute(alice.workspace.pk, old): (5, 3, 1), Minute(alice.workspace.pk, old + 1): (1, 0, 0)}
+        {
+            Minute(alice.workspace.pk, old): (5, 3, 1, 2),
+            Minute(alice.workspace.pk, old + 1): (1, 0, 0, 0),
+        }
     )
-    add_calls({Minute(mallory.workspace.pk, old): (10, 0, 2)})
+    add_calls({Minute(mallory.workspace.pk, old): (10, 0, 2, 1)})
     text = client.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"}).content.decode()
     assert "# TYPE commonhold_calls_total counter" in text
     assert "# TYPE commonhold_dispatches gauge" in text
@@ -75,9 +78,10 @@ def test_metrics__calls__are_counters_unaffected_by_the_purge(
         assert found['commonhold_calls_total{outcome="read"}'] == 16
         assert found['commonhold_calls_total{outcome="write"}'] == 3
         assert found['commonhold_calls_total{outcome="conflict"}'] == 3
+        assert found['commonhold_calls_total{outcome="failure"}'] == 3
         maintenance.purge_leftovers()
         assert not Traffic.objects.timed().exists()
-    add_calls({Minute(alice.workspace.pk, old): (0, 1, 0)})
+    add_calls({Minute(alice.workspace.pk, old): (0, 1, 0, 0)})
     assert scrape(client)['commonhold_calls_total{outcome="write"}'] == 4
 
 

@@ -11,7 +11,7 @@ from django.urls import path, reverse
 from django.views.decorators.http import require_safe
 
 from state_admin.contract.entries import EntryRow
-from state_admin.domain import values
+from state_admin.domain import config, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.scopes import ScopeKind, scope_kind
 from state_admin.domain.search import Match
@@ -159,6 +159,18 @@ class EntryListRow:
     members: Mapping[str, JSON] | None = field(default_factory=dict)
 
     @property
+    def editable(self) -> bool:
+        """Whether members of the value can be edited in the table: those of an object that the list has
+        read completely."""
+        return (
+            bool(self.text and self.text.whole and self.text.text)
+            and isinstance(self.members, Mapping)
+            and self.line.registered
+            and config.kind_of(self.line.namespace_name) is None
+            and str(self.text and self.text.text).lstrip().startswith("{")
+        )
+
+    @property
     def scope_kind(self) -> str:
         return scope_kind(self.line.key).value
 
@@ -223,7 +235,7 @@ def entry_list(request: Request) -> HttpResponseBase:
             **views,
             "filters": filters,
             "rows": rows,
-            "columns": _columns(request.actor, filters, node, rows),
+            "columns": list_columns(request.actor, filters, node, rows),
             "count": _count(request.actor, filters, len(rows), more=bool(next_url)),
             "chips": filters.chips(),
             "open_url": _open_url(request.GET.get("open", "")),
@@ -278,7 +290,7 @@ def read_values(rows: Sequence[EntryListRow]) -> list[EntryListRow]:
     return found
 
 
-def _columns(
+def list_columns(
     actor: Actor, filters: EntryListFilters, node: Namespace | None, rows: Sequence[EntryListRow]
 ) -> Columns:
     """The columns of the list. Those of members come from the schema of the selected namespace or, if
@@ -338,7 +350,7 @@ def _rows(
     if query.sparse and not more:
         place = window_end(actor, query, max(window, limit + 1))
     end = "/".join(place) if place else ""
-    rows = [EntryListRow(line, _valid(actor, line)) for line in lines]
+    rows = [EntryListRow(line, is_valid(actor, line)) for line in lines]
     if filters.show == "invalid":
         rows = [row for row in rows if not row.valid]
     return rows, end
@@ -428,7 +440,7 @@ def _leaves(actor: Actor, filters: EntryListFilters) -> KeyPage | None:
     return KeyPage(leaves, more_url)
 
 
-def _valid(actor: Actor, line: EntryLine) -> bool:
+def is_valid(actor: Actor, line: EntryLine) -> bool:
     if line.value is None or not line.registered:
         return True
     return find_definition(actor, line.namespace_name).validator.accepts(values.load(line.value))

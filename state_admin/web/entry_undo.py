@@ -24,6 +24,7 @@ from state_admin.services.namespaces import find_definition
 
 from .addresses import entry_action_url, entry_url
 from .entry_address import entry_page, entry_paths
+from .entry_bulk import return_url
 from .htmx import Request, Undo, see_other, toast
 from .paging import read_required_number
 
@@ -97,6 +98,8 @@ def entry_undo(request: Request, namespace: str, key: str) -> HttpResponse:
         toast(request, REFUSED, kind="failed")
     else:
         toast(request, "Undone")
+    if "back" in request.POST:
+        return see_other(request, return_url(request.POST), part="entry-browser")
     return see_other(request, entry_url(namespace, key), part="entry")
 
 

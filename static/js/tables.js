@@ -114,6 +114,76 @@ function markOpenRow() {
 document.addEventListener("htmx:after:swap", markOpenRow);
 markOpenRow();
 
+// Cells: members of values that are edited in place -----------------------------------------------
+
+const focusedCell = () => {
+  const cell = document.activeElement?.closest(".data-table .cell");
+  return cell && !$("form", cell) ? cell : null;
+};
+const columnOf = (cell) => cell.closest("table").tHead.rows[0].cells[cell.cellIndex].dataset.column;
+
+// Fetch the row again, with a form in the cell of `member` or without.
+function fetchRow(row, member) {
+  const titles = $$("[data-column]", row.closest("table").tHead);
+  const url = new URL(row.dataset.cells, location.href);
+  url.searchParams.set("columns", ["key", ...titles.map((title) => title.dataset.column)].join());
+  url.searchParams.set("list_namespace", new URLSearchParams(location.search).get("namespace") ?? "");
+  url.searchParams.set("back", location.pathname + location.search);
+  if (member) url.searchParams.set("member", member);
+  htmx.ajax("GET", url.href, { target: row, swap: "outerHTML" });
+}
+
+function focusCell(cell) {
+  if (cell.matches(".cell")) cell.tabIndex = -1;
+  cell.focus();
+}
+
+function editCell() {
+  const cell = focusedCell();
+  if (!cell) return false;
+  fetchRow(cell.parentElement, columnOf(cell));
+  return true;
+}
+
+function moveCell(direction) {
+  const row = focusedRow();
+  if (!row || $("form", row)) return false;
+  const stops = [linkOf(row), ...$$(".cell", row)];
+  const next = stops[stops.indexOf(focusedCell() ?? linkOf(row)) + direction];
+  if (stops.length < 2) return false;
+  if (next) focusCell(next);
+  return true;
+}
+
+document.addEventListener("dblclick", (event) => {
+  const cell = event.target.closest(".data-table .cell");
+  if (!cell || $("form", cell)) return;
+  focusCell(cell);
+  editCell();
+});
+document.addEventListener("click", (event) => {
+  if (event.target.closest("[data-cancel-cell]")) fetchRow(event.target.closest("tr"));
+});
+
+// A row is replaced when its form opens and closes: the focus goes into the form, then back to the cell.
+let lastCell = null;
+document.addEventListener("htmx:before:swap", () => {
+  const cell = document.activeElement?.closest(".data-table .cell");
+  if (cell) lastCell = { url: cell.parentElement.dataset.cells, index: cell.cellIndex };
+});
+document.addEventListener(
+  "htmx:after:swap",
+  () => {
+    const row = lastCell && $(`tr[data-cells="${CSS.escape(lastCell.url)}"]`);
+    const cell = row?.cells[lastCell.index];
+    lastCell = null;
+    const field = cell && $("[data-typed]", cell);
+    if (cell) focusCell(field ?? cell);
+    field?.select?.();
+  },
+  true, // before app.js moves the focus to the row
+);
+
 // Keys -------------------------------------------------------------------------------------------
 
 function toggleRow() {
@@ -132,7 +202,9 @@ function clearSelection() {
 function move(direction) {
   const row = focusedRow();
   const next = row && (direction > 0 ? row.nextElementSibling : row.previousElementSibling);
-  linkOf(next)?.focus();
+  const cell = next && focusedCell() && next.cells[focusedCell().cellIndex];
+  const target = cell?.matches(".cell") ? cell : linkOf(next);
+  if (target) focusCell(target);
   next?.scrollIntoView({ block: "nearest" });
   return Boolean(row);
 }
@@ -142,6 +214,10 @@ const KEYS = {
   " ": () => document.activeElement.matches(".data-table a[data-row]") && openPane(document.activeElement),
   ArrowDown: () => move(1),
   ArrowUp: () => move(-1),
+  ArrowRight: () => moveCell(1),
+  ArrowLeft: () => moveCell(-1),
+  Enter: editCell,
+  e: editCell,
   Escape: () => clearSelection() || closePane(),
 };
 
@@ -150,6 +226,12 @@ document.addEventListener(
   "keydown",
   (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || !Object.hasOwn(KEYS, event.key)) return;
+    if (event.key === "Escape" && event.target.matches?.("[data-typed]")) {
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      fetchRow(event.target.closest("tr"));
+      return;
+    }
     if (event.target.matches?.("input:not([type=checkbox]), textarea, select, [contenteditable]")) return;
     if ($("dialog[open], [popover]:popover-open")) return;
     if (!KEYS[event.key]()) return;

@@ -62,6 +62,8 @@ PAGES = [
     "/state?tag=vip&actor=alice",
     "/state?text=a",
     "/state?namespace=team&scope=thread",
+    "/state?namespace=team&columns=/goal,/steps,size,version&until=2030-01-31T18:30",
+    "/state?namespace=team&open=team/global",
     entry_url("team", "global"),
     entry_url("team", "global", tab="text"),
     entry_url("team", "global", tab="history"),

@@ -10,7 +10,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from tests.builders import Person, make_namespace, put
 
-from .conftest import press
+from .conftest import Errors, press
 
 SCHEMA = {"properties": {"goal": {"type": "string"}, "price": {"type": "number"}}}
 
@@ -76,3 +76,32 @@ def test_pane__narrow_window__opens_the_page(page: Page) -> None:
     page.goto("/state?namespace=plans")
     page.get_by_role("link", name="k2").click()
     expect(page).to_have_url(re.compile("/state/plans/k2$"))
+
+
+def test_cell__keyboard_only__is_edited_and_undone(
+    page: Page, alice: Person, errors: Errors
+) -> None:
+    errors.expected |= {409, 422}
+    page.goto("/state?namespace=plans")
+    press(page, "j", "ArrowRight", "ArrowRight", "Enter")
+    field = page.get_by_role("textbox", name="Price")
+    expect(field).to_be_focused()
+    page.keyboard.type("cheap")
+    press(page, "Enter")
+    expect(page.get_by_role("alert").filter(has_text="Must be a number")).to_be_visible()
+    expect(field).to_be_focused()
+    page.keyboard.type("12")
+    put(alice.actor, "plans", "k1", {"goal": "theirs", "price": 7})
+    press(page, "Enter")
+    expect(page.get_by_role("alert").filter(has_text="alice wrote version 2")).to_be_visible()
+    page.get_by_role("button", name="Overwrite").click()
+    cell = page.locator("tbody tr").first.locator(".cell").nth(1)
+    expect(cell).to_have_text("12")
+    expect(cell).to_be_focused()
+    expect(page.locator("[data-toast]")).to_contain_text("Saved version 3 of k1")
+    press(page, "ArrowDown", "e")
+    expect(field).to_have_value("2")
+    press(page, "Escape")
+    expect(field).to_have_count(0)
+    page.locator("[data-undo] button").click()
+    expect(page.locator("tbody tr").first.locator(".cell").nth(1)).to_have_text("7")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 
 import pytest
@@ -12,6 +13,7 @@ from benchmarks.pages import LIMIT_KB
 from state_admin.models import browsing
 from state_admin.models.browsing import EntryFilter, entry_count, entry_page, entry_texts
 from state_admin.services.entries import delete_entry
+from state_admin.services.entry_views import read_entry
 from state_admin.templatetags.json_html import json_preview, member_cell
 from state_admin.web import entry_list
 from state_admin.web.tables import choose_columns, member_column, read_columns
@@ -123,7 +125,7 @@ def test_list__namespace_with_schema__has_columns_of_its_scalars(admin: Client) 
         ["a", "Ship <it>", "1.5", "open"],
         ["b", "Rest", "", ""],
     ]
-    assert '<td class="member num">1.5</td>' in page
+    assert '<td class="member num cell">1.5</td>' in page
 
 
 def test_list__namespace_without_schema__has_columns_of_its_values(
@@ -250,7 +252,7 @@ def test_list__many_columns_of_long_texts__is_small(admin: Client, alice: Person
     schema = {"properties": {name: {"type": "string"} for name in names}}
     make_namespace(alice.actor, "wide", schema=schema, default={})
     for number in range(50):
-        put(alice.actor, "wide", f"key {number} " + "&" * 80, dict.fromkeys(names, "&<" * 500))
+        put(alice.actor, "wide", f"key {number} " + "k" * 80, dict.fromkeys(names, "&<" * 500))
     columns = ",".join(f"/{name}" for name in names)
     response = admin.get("/state", {"namespace": "wide", "columns": columns})
     assert len(response.content) < LIMIT_KB * 1024
@@ -266,3 +268,107 @@ def test_pane__open_entry__is_a_part_of_its_page(admin: Client) -> None:
     assert "Ship &lt;it&gt;" in part
     assert "data-edit" in part
     assert "<html" not in part
+
+
+CELL = "/entry/cell/plans/a"
+LIST = {"columns": "key,/goal,/stage", "list_namespace": "plans", "back": "/state?namespace=plans"}
+HTMX = {"HX-Request": "true", "HX-Request-Type": "partial", "HX-Target": "tr"}
+
+
+def save(client: Client, member: str, typed: str, version: int = 1) -> tuple[int, str]:
+    data = {"member": member, "typed": typed, "version": version, **LIST}
+    response = client.post(CELL, data, headers=HTMX)
+    return response.status_code, html.unescape(response.content.decode())
+
+
+def stored(alice: Person, key: str = "a") -> object:
+    entry = read_entry(actor=alice.actor, namespace="plans", key=key)
+    return json.loads(entry.value)
+
+
+@pytest.mark.usefixtures("plans")
+def test_cell__form__has_the_value_the_version_and_the_choices(admin: Client) -> None:
+    form = admin.get(CELL, {"member": "/stage", **LIST}, headers=HTMX).content.decode()
+    assert form.strip().startswith("<tr")
+    assert 'name="version" value="1"' in form
+    assert '<option value="&quot;open&quot;" selected>open</option>' in form
+    row = admin.get(CELL, LIST, headers=HTMX).content.decode()
+    assert "<form" not in row
+    assert "Ship &lt;it&gt;" in row
+
+
+def test_cell__saved__writes_one_member_and_can_be_undone(
+    admin: Client, alice: Person, plans: None
+) -> None:
+    status, row = save(admin, "/goal", "Sail")
+    assert (status, "<form" in row, "Sail" in row) == (200, False, True)
+    assert 'value="2 plans/a"' in row
+    before = {"goal": "Ship <it>", "steps": ["a"], "price, net": 1.5, "stage": "open", "x": 1}
+    assert stored(alice) == before | {"goal": "Sail"}
+    page = admin.get("/state?namespace=plans").content.decode()
+    assert "/entry/undo/plans/a" not in page  # the toast came with the row
+    undo = {"written": 2, "before": 1, "back": "/state?namespace=plans"}
+    assert admin.post("/entry/undo/plans/a", undo)["Location"] == "/state?namespace=plans"
+    assert stored(alice) == before
+
+
+@pytest.mark.parametrize(
+    ("member", "typed", "message"),
+    [
+        ("/price~2 net", "cheap", "must be a number"),
+        ("/stage", '"closed"', "Must be one of the choices"),
+        ("/steps", "[1", "expecting"),
+        ("/x", "one", "must be a number"),
+    ],
+)
+def test_cell__invalid_value__is_explained_at_the_cell(
+    member: str, typed: str, message: str, admin: Client, alice: Person, plans: None
+) -> None:
+    data = {"member": member, "typed": typed, "version": 1, **LIST, "columns": f"key,{member}"}
+    response = admin.post(CELL, data, headers=HTMX)
+    page = html.unescape(response.content.decode())
+    assert response.status_code == 422
+    assert message.lower() in page.partition('class="error"')[2].partition("</p>")[0].lower()
+    assert 'aria-invalid="true"' in page
+    assert "Ship <it>" in json.dumps(stored(alice))
+
+
+def test_cell__schema_refuses__is_explained_at_the_cell(admin: Client, alice: Person) -> None:
+    schema = {"properties": {"goal": {"type": "string", "minLength": 3}}, "required": ["goal"]}
+    make_namespace(alice.actor, "plans", schema=schema, default={"goal": "none"})
+    put(alice.actor, "plans", "a", {"goal": "Ship"})
+    status, row = save(admin, "/goal", "x")
+    assert status == 422
+    assert 'value="x"' in row
+    assert "shorter than 3" in row
+    assert save(admin, "/goal", "")[0] == 422
+    assert stored(alice) == {"goal": "Ship"}
+
+
+def test_cell__written_meanwhile__offers_both_versions(
+    admin: Client, alice: Person, plans: None
+) -> None:
+    put(alice.actor, "plans", "a", {"goal": "Theirs"})
+    status, row = save(admin, "/goal", "Mine")
+    assert status == 409
+    assert "alice wrote version 2 in the meantime. It has: Theirs" in row
+    assert "Overwrite" in row
+    assert 'name="version" value="2"' in row
+    assert stored(alice) == {"goal": "Theirs"}
+    assert save(admin, "/goal", "Mine", version=2)[0] == 200
+    assert save(admin, "/goal", "", version=3)[0] == 200
+    assert stored(alice) == {}
+
+
+def test_cell__viewer_config_and_other_workspace__are_refused(
+    admin: Client, viewer: Client, stranger: Client, alice: Person, plans: None
+) -> None:
+    assert "data-cells" not in shown(viewer, "/state?namespace=plans")
+    assert save(viewer, "/goal", "x")[0] == 403
+    assert save(stranger, "/goal", "x")[0] in (403, 404)
+    make_record(alice.actor, "providers", "openai", {"adapter": "openai"})
+    assert "data-cells" not in shown(admin, "/state?namespace=config.providers")
+    data = {"member": "/adapter", "typed": "x", "version": 1, **LIST}
+    assert admin.post("/entry/cell/config.providers/openai", data, headers=HTMX).status_code >= 400
+    assert save(admin, "", "x")[0] == 400
+    assert admin.get("/entry/cell/plans/none", LIST, headers=HTMX).status_code == 404

@@ -126,6 +126,17 @@ class ThreadFilters(DescendingList):
         bool, doc("`true`: only threads without a parent. Excludes `parent_thread_id`.")
     ] = False
     prefix: Annotated[str, doc("Only threads whose id begins with this.")] | None = None
+    text: (
+        Annotated[
+            str,
+            doc(
+                "Only threads whose title has words that begin with each word of this, in any case.",
+                "refund order",
+                max_length=1000,
+            ),
+        ]
+        | None
+    ) = None
     forked_from: Annotated[str, doc("Only forks of this thread.")] | None = None
 
 
@@ -287,6 +298,7 @@ LIST_THREADS = Operation(
     description="Newest first.",
     query=ThreadFilters,
     answers={200: Page[Thread]},
+    problems=("invalid",),
 )
 CREATE_THREAD = Operation(
     id="create_thread",

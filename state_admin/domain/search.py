@@ -153,6 +153,17 @@ def _normalize(condition: Condition) -> Condition:
     return condition._replace(pointer=pointer)
 
 
+def plain_words(text: str) -> list[str]:
+    """The words of a text in which nothing else has a meaning. Raises BadQuery without a letter or
+    digit, and for too many."""
+    found = [word for word in text.split() if any(letter.isalnum() for letter in word)]
+    if not found:
+        raise BadQuery("the text has no letter or digit to search for")
+    if len(found) > MAX_TERMS:
+        raise BadQuery(f"at most {MAX_TERMS} words")
+    return found
+
+
 def words(text: str) -> Iterator[Word]:
     """The words of a text: letters and digits, normalized to NFKC and case-folded."""
     if text.isascii():

@@ -10,6 +10,7 @@ from . import hot
 # Larger values (bytes) are not read, because a page shows many changes.
 LARGEST = 4000
 
+# LIMIT keeps PostgreSQL from joining all values of the thread, as it would in a plan for any arrays.
 # The size as stored, which may be compressed, is known without reading the value.
 _VALUE = f"""
     CASE WHEN pg_column_size(s.value) <= {LARGEST} AND octet_length(s.value::text) <= {LARGEST}
@@ -21,7 +22,7 @@ SELECT c.number, c.key, after.valid_from IS NOT NULL, after.value,
 FROM unnest(%(numbers)b::bigint[], %(keys)b::text[]) AS c(number, key)
 LEFT JOIN LATERAL (
     SELECT s.valid_from, {_VALUE} FROM state_values s
-    WHERE s.thread_id = %(thread)s AND s.key = c.key AND s.valid_from = c.number
+    WHERE s.thread_id = %(thread)s AND s.key = c.key AND s.valid_from = c.number LIMIT 1
 ) after ON true
 LEFT JOIN LATERAL (
     SELECT s.valid_to, {_VALUE} FROM state_values s

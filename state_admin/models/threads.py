@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchQuery, SearchVector
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.fields.json import KeyTransform
@@ -22,6 +24,9 @@ def thread_prefix(prefixes: Iterable[str], column: str = "public_id") -> Q:
     for prefix in prefixes:
         condition |= Q(**{f"{column}__startswith": prefix})
     return condition
+
+
+_TITLE_WORDS = SearchVector("title", config="simple")
 
 
 class ThreadQuerySet(models.QuerySet["Thread"]):
@@ -58,6 +63,13 @@ class ThreadQuerySet(models.QuerySet["Thread"]):
     def of_agent(self, agent_id: str) -> Self:
         """Threads whose newest run is a run of this agent."""
         return self.filter(latest_run__agent_id=agent_id)
+
+    def titled(self, words: Sequence[str]) -> Self:
+        """Threads whose title has words that begin with each of `words`, in any case."""
+        escaped = (word.replace("\\", "\\\\").replace("'", "''") for word in words)
+        terms = " & ".join(f"'{word}':*" for word in escaped)
+        query = SearchQuery(terms, config="simple", search_type="raw")
+        return self.alias(title_words=_TITLE_WORDS).filter(title_words=query)
 
     def described_by(self, metadata: dict[str, Any]) -> Self:
         """Threads whose metadata contains all of `metadata`."""
@@ -104,6 +116,9 @@ class Thread(models.Model):
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     updated_at = models.DateTimeField(db_default=Now())
 
+    # A search sets it: the message that matches.
+    found: Any
+
     objects = ThreadQuerySet.as_manager()
 
     class Meta:
@@ -117,6 +132,8 @@ class Thread(models.Model):
             # The list of threads, newest first. By id, because an index on updated_at would prevent
             # HOT updates.
             models.Index(fields=["workspace", "-id"], name="threads_newest"),
+            # Searches by words of the title.
+            GinIndex(_TITLE_WORDS, name="threads_title_words"),
             # The forks of one thread. Partial, because few threads are forks.
             models.Index(
                 F("workspace"),

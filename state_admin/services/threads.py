@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from state_admin.domain import scopes, values
+from state_admin.domain import scopes, search, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.ids import uuid7
 from state_admin.domain.policies import DESTRUCTIVE, BadPolicy, Policy
@@ -37,6 +37,8 @@ Children = Literal["detach", "reject", "cascade"]
 Merge: TypeAlias = Callable[[Any, Any], JSON]
 
 EMPTY_OBJECT = Raw("{}", {})
+# So many matches of a search of titles are read at once.
+_FEW_TITLES = 10_000
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,25 @@ def lock_for_deletion(ids: Sequence[int]) -> None:
     rows = Thread.objects.order_by("pk")
     list(rows.filter(Q(pk__in=ids) | Q(parent__in=ids)).held().values_list("pk"))
     list(rows.filter(pk__in=ids).select_for_update().values_list("pk"))
+
+
+def read_words(text: str) -> list[str]:
+    """The words to search threads by. Invalid if there is none, or too many."""
+    try:
+        return search.plain_words(text)
+    except search.BadQuery as bad:
+        raise Invalid(f"invalid query: {bad}", [Fault("/text", str(bad))]) from bad
+
+
+def filter_by_title(rows: ThreadQuerySet, words: Sequence[str]) -> ThreadQuerySet:
+    """Those of `rows` whose title has all of `words`, to be read in the order of ids.
+
+    PostgreSQL cannot know how rare words are, and would read all threads in that order for a single
+    match. So few matches are found first; many are found soon in any order.
+    """
+    matches = rows.titled(words)
+    ids = list(matches.order_by().values_list("pk", flat=True)[: _FEW_TITLES + 1])
+    return rows.filter(pk__in=ids) if len(ids) <= _FEW_TITLES else matches
 
 
 def thread_not_found(thread_id: str) -> NotFound:

@@ -46,7 +46,7 @@ LISTS: Final[Mapping[ViewPage, tuple[str, tuple[str, ...]]]] = {
     ),
     ViewPage.THREADS: (
         "web:thread-list",
-        ("prefix", "resource", "agent", "status", "size", "sort"),
+        ("text", "prefix", "resource", "agent", "status", "size", "sort"),
     ),
     ViewPage.RUNS: ("web:run-list", ("status", "agent", "age")),
 }

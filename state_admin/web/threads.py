@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
+from django.db.models import Q
 from django.http import HttpResponse
 from django.urls import path, reverse
 from django.views.decorators.http import require_safe
@@ -15,10 +16,20 @@ from django.views.decorators.http import require_safe
 from state_admin.contract import threads as contract
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.numbers import read_whole
-from state_admin.models import Run, Thread, ViewPage, lineages_sql
-from state_admin.services.threads import thread_not_found
+from state_admin.models import Run, Thread, ViewPage, lineages_sql, thread_search_sql
+from state_admin.models.threads import ThreadQuerySet
+from state_admin.services.errors import Invalid
+from state_admin.services.threads import read_words, thread_not_found
 
-from . import conversations, paging, snippets, thread_compactions, thread_contexts, thread_states
+from . import (
+    conversations,
+    paging,
+    snippets,
+    thread_compactions,
+    thread_contexts,
+    thread_search,
+    thread_states,
+)
 from .actors import page
 from .addresses import thread_action_url, thread_url, with_query
 from .htmx import Request, render, target_id, wants_part
@@ -34,14 +45,15 @@ _STATUSES = ("active", "stuck", "running", "waiting", "created", "idle")
 # _WINDOW threads.
 _SIZES = ("10", "100", "1000", "10000")
 _WINDOW = 10_000
-# Orders beside newest first; each has an index.
-_SORTS = ("oldest", "id")
+# Orders beside newest first.
+_SORTS = ("activity", "tokens", "oldest", "id")
 
 
 @dataclass(frozen=True)
 class ThreadListFilters:
     """The filters in the query string. `after` is the cursor: the last row of the previous page."""
 
+    text: str = ""
     prefix: str = ""
     resource: str = ""
     agent: str = ""
@@ -65,6 +77,7 @@ class ThreadListFilters:
 
 def read_filters(request: Request) -> ThreadListFilters:
     return ThreadListFilters(
+        text=paging.text(request, "text"),
         prefix=paging.text(request, "prefix"),
         resource=paging.text(request, "resource"),
         agent=paging.text(request, "agent"),
@@ -82,7 +95,10 @@ def thread_list(request: Request) -> HttpResponse:
     if default:
         return default
     filters = read_filters(request)
-    rows, next_url = find_threads(request.actor, filters)
+    try:
+        rows, next_url, refusal = *find_threads(request.actor, filters), ""
+    except Invalid as bad:
+        rows, next_url, refusal = [], "", bad.detail
     body = '{"id": "t1", "title": "Refund of order 9921"}'
     message = '{"messages": [{"role": "user", "content": "Where is my refund?"}]}'
     response = render(
@@ -97,7 +113,15 @@ def thread_list(request: Request) -> HttpResponse:
             "pager": {"first": filters.url(after="") if filters.after else "", "next": next_url},
             "statuses": _STATUSES,
             "sizes": [(size, f"{int(size):,}+ messages") for size in _SIZES],
-            "sorts": [("oldest", "oldest first"), ("id", "by id")],
+            "sorts": [
+                ("activity", "latest run first"),
+                ("tokens", "most context tokens first"),
+                ("oldest", "oldest first"),
+                ("id", "by id"),
+            ],
+            "searched": thread_search.SEARCHED,
+            "newest_messages": thread_search_sql.NEWEST,
+            "refusal": refusal,
             "window": _WINDOW,
             "json_url": filters.url("web:thread-list-json"),
             "curl": "\n\n".join(
@@ -125,23 +149,27 @@ def find_threads(
     actor: Actor, filters: ThreadListFilters, name: str = "web:thread-list"
 ) -> tuple[list[Thread], str]:
     """A page of threads, by default newest first, and the URL of the next page. With a prefix they
-    are ordered by id, which is one range of the unique index."""
-    column = "public_id" if filters.by_id else "pk"
-    upwards = filters.by_id or filters.sort == "oldest"
-    behind, not_behind = ("gt", "lte") if upwards else ("lt", "gte")
-    rows = Thread.objects.visible_to(actor).order_by(column if upwards else f"-{column}")
+    are ordered by id, which is one range of the unique index. Invalid for a text without words."""
+    rows = _filtered(actor, filters)
+    if filters.text:
+        words = read_words(filters.text)
+        threads, after = thread_search.search(
+            _sized(rows, filters), rows, words, filters.after, PAGE
+        )
+    elif filters.sort == "tokens" and not filters.by_id:
+        threads, after = _by_tokens(rows, filters)
+    elif filters.sort == "activity" and not filters.by_id:
+        threads, after = _by_activity(actor, rows, filters)
+    else:
+        threads, after = _by_age_or_id(rows, filters)
+    return threads, filters.url(name, after=after) if after else ""
+
+
+def _filtered(actor: Actor, filters: ThreadListFilters) -> ThreadQuerySet:
+    """The threads that match, except for their size."""
+    rows = Thread.objects.visible_to(actor)
     if filters.prefix:
         rows = rows.filter(public_id__startswith=filters.prefix)
-    if filters.by_id:
-        rows = rows.filter(public_id__gt=filters.after)
-    elif (after := read_whole(filters.after)) is not None:
-        rows = rows.filter(**{f"pk__{behind}": after})
-    end: Any = None
-    if filters.size:
-        end = rows.values_list(column, flat=True)[_WINDOW - 1 : _WINDOW].first()
-        if end is not None:
-            rows = rows.filter(**{f"{column}__{not_behind}": end})
-        rows = rows.filter(message_count__gte=int(filters.size))
     if filters.resource:
         rows = rows.filter(resource_id=filters.resource)
     if filters.agent:
@@ -152,15 +180,74 @@ def find_threads(
         rows = rows.filter(active_run__isnull=filters.status == "idle")
     elif filters.status:
         rows = rows.active_as(filters.status)
+    return rows
 
-    def following(place: Any) -> str:
-        return filters.url(name, after=str(place))
 
-    rows_found = list(rows.whole()[: PAGE + 1])
-    threads, next_url = paging.cut(rows_found, PAGE, lambda last: following(getattr(last, column)))
-    if not next_url and end is not None:
-        next_url = following(end)
-    return list(threads), next_url
+def _sized(rows: ThreadQuerySet, filters: ThreadListFilters) -> ThreadQuerySet:
+    return rows.filter(message_count__gte=int(filters.size)) if filters.size else rows
+
+
+def _by_age_or_id(rows: ThreadQuerySet, filters: ThreadListFilters) -> tuple[list[Thread], str]:
+    """A page, and the cursor of the next one."""
+    column = "public_id" if filters.by_id else "pk"
+    upwards = filters.by_id or filters.sort == "oldest"
+    behind, not_behind = ("gt", "lte") if upwards else ("lt", "gte")
+    rows = rows.order_by(column if upwards else f"-{column}")
+    if filters.by_id:
+        rows = rows.filter(public_id__gt=filters.after)
+    elif (after := read_whole(filters.after)) is not None:
+        rows = rows.filter(**{f"pk__{behind}": after})
+    end: Any = None
+    if filters.size:
+        end = rows.values_list(column, flat=True)[_WINDOW - 1 : _WINDOW].first()
+        if end is not None:
+            rows = rows.filter(**{f"{column}__{not_behind}": end})
+        rows = _sized(rows, filters)
+    found = list(rows.whole()[: PAGE + 1])
+    threads, following = paging.cut(found, PAGE, lambda last: str(getattr(last, column)))
+    return list(threads), following or ("" if end is None else str(end))
+
+
+def _by_tokens(rows: ThreadQuerySet, filters: ThreadListFilters) -> tuple[list[Thread], str]:
+    """Those with the most context tokens among the newest _WINDOW threads: an index on a number that
+    each commit changes would slow down commits."""
+    end = rows.order_by("-pk").values_list("pk", flat=True)[_WINDOW - 1 : _WINDOW].first()
+    rows = _sized(rows, filters).order_by("-context_tokens", "-pk")
+    if end is not None:
+        rows = rows.filter(pk__gte=end)
+    count, _, place = filters.after.partition(".")
+    after, identity = read_whole(count), read_whole(place)
+    if after is not None and identity is not None:
+        behind = Q(context_tokens__lt=after) | Q(context_tokens=after, pk__lt=identity)
+        rows = rows.filter(behind)
+    found = _whole(rows)
+    threads, following = paging.cut(found, PAGE, lambda last: f"{last.context_tokens}.{last.pk}")
+    return list(threads), following
+
+
+def _whole(rows: ThreadQuerySet) -> list[Thread]:
+    """A page of sorted threads, and one more. PostgreSQL would join runs and parents to all rows
+    before it sorts them."""
+    ids = list(rows.values_list("pk", flat=True)[: PAGE + 1])
+    found = Thread.objects.whole().in_bulk(ids)
+    return [found[identity] for identity in ids if identity in found]
+
+
+def _by_activity(
+    actor: Actor, rows: ThreadQuerySet, filters: ThreadListFilters
+) -> tuple[list[Thread], str]:
+    """Those with the latest runs first. Walks _WINDOW runs, newest first."""
+    runs = Run.objects.visible_to(actor).order_by("-pk")
+    rows = _sized(rows, filters).order_by("-latest_run_id")
+    if (after := read_whole(filters.after)) is not None:
+        runs, rows = runs.filter(pk__lt=after), rows.filter(latest_run_id__lt=after)
+    end = runs.values_list("pk", flat=True)[_WINDOW - 1 : _WINDOW].first()
+    rows = rows.filter(pk__in=runs.values("thread_id")[:_WINDOW])
+    if end is not None:
+        rows = rows.filter(latest_run_id__gte=end)
+    found = _whole(rows)
+    threads, following = paging.cut(found, PAGE, lambda last: str(last.latest_run_id))
+    return list(threads), following or ("" if end is None else str(end))
 
 
 @dataclass(frozen=True)

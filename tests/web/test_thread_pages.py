@@ -17,6 +17,9 @@ PAGES = {
     "threads": "/threads",
     "threads, filtered": "/threads?prefix=t&resource=user-1&agent=helper-7&status=waiting",
     "threads, stuck": "/threads?status=stuck",
+    "threads, by text": "/threads?text=refund",
+    "threads, by tokens": "/threads?sort=tokens",
+    "threads, by activity": "/threads?sort=activity",
     "threads as JSON": "/threads.json",
     "thread": "/threads/t1",
     "thread, around a message": "/threads/t1?message=5",
@@ -55,7 +58,8 @@ EDITORS_ONLY = {"thread, restore", "thread, fork", "run, cancel", "compaction, u
 ADMINS_ONLY = {"thread, delete", "tokens", "plugin, uninstall", "plugin, install"}
 # Lists are open to every member, each with its own rows.
 LISTS = {
-    "threads", "threads, filtered", "threads, stuck", "threads as JSON", "runs", "runs, filtered",
+    "threads", "threads, filtered", "threads, stuck", "threads, by text", "threads, by tokens",
+    "threads, by activity", "threads as JSON", "runs", "runs, filtered",
     "runs as JSON", "compactions", "compactions as JSON", "policies", "policy of the workspace",
     "policy of an agent", "state keys", "tokens", "plugin, install",
 }  # fmt: skip

@@ -11,6 +11,7 @@ import pytest
 from django.test import Client
 
 from state_admin.models import AuditRow, Message, Revision, Thread
+from state_admin.services.runs import cancel_run
 from state_admin.services.snapshots import read_snapshot
 from state_admin.web import conversations, thread_states, threads
 from state_admin.web.addresses import thread_url
@@ -94,6 +95,35 @@ def test_threads__sorted__are_paged_in_that_order(
     for name in ("b", "a", "c"):
         make_thread(alice.actor, name)
     assert walk(admin, f"/threads.json?sort={sort}") == pages
+
+
+def test_threads__by_activity__latest_run_is_first(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threads, "PAGE", 2)
+    for name in ("a", "b", "c", "quiet"):
+        make_thread(alice.actor, name)
+    for number, name in enumerate(("c", "a", "b", "a")):
+        make_run(alice.actor, name, f"r{number}")
+        cancel_run(actor=alice.actor, run_id=f"r{number}")
+    assert walk(admin, "/threads.json?sort=activity") == [["a", "b"], ["c"]]
+    monkeypatch.setattr(threads, "_WINDOW", 2)
+    assert [name for part in walk(admin, "/threads.json?sort=activity") for name in part] == [
+        "a", "b", "c",
+    ]  # fmt: skip
+    assert walk(admin, "/threads.json?sort=activity&prefix=c") == [["c"]]
+
+
+def test_threads__by_tokens__largest_of_the_newest_are_first(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threads, "PAGE", 2)
+    for name, tokens in (("a", 5), ("b", 9), ("c", 5), ("d", 0)):
+        make_thread(alice.actor, name)
+        Thread.objects.filter(public_id=name).update(context_tokens=tokens)
+    assert walk(admin, "/threads.json?sort=tokens") == [["b", "c"], ["a", "d"]]
+    monkeypatch.setattr(threads, "_WINDOW", 2)
+    assert walk(admin, "/threads.json?sort=tokens") == [["c", "d"]]
 
 
 @pytest.mark.parametrize("sort", ["", "oldest", "id"])

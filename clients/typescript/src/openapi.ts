@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 6657dca7d57a00a81541980ccad615d6ffa80167979b679bbae18c2bfa88ace8
+// sha256 of docs/openapi.json: 8177b9233a4679976ecde4f1c9f8790356652d28efd5207270f3f1e711dc83ab
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -12601,6 +12601,8 @@ export interface operations {
                 root?: boolean;
                 /** @description Only threads whose id begins with this. */
                 prefix?: string;
+                /** @description Only threads whose title has words that begin with each word of this, in any case. */
+                text?: string;
                 /** @description Only forks of this thread. */
                 forked_from?: string;
             };

@@ -1,0 +1,99 @@
+"""The search in titles and messages of threads."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from state_admin.models import Thread
+from state_admin.web import thread_search, threads
+from tests.builders import Person, append, make_thread
+from tests.web.test_threads import page, walk
+
+
+@pytest.fixture
+def library(alice: Person) -> Person:
+    """Five threads, of which some have titles and messages about refunds."""
+    for name, title in (
+        ("a", "Refund of order 9921"),
+        ("b", "Seats"),
+        ("c", "REFUND-2 for Zoë's trip"),
+        ("d", "100 % of it's_all"),
+        ("e", ""),
+    ):
+        make_thread(alice.actor, name, title=title)
+    append(alice.actor, "b", {"role": "user", "content": "I want a\nrefund for my order"})
+    append(alice.actor, "b", {"role": "assistant", "content": "Which one?"})
+    blocks = [{"type": "text", "text": "Die Erstattung für Müller, 50 % sofort"}]
+    append(alice.actor, "e", {"role": "user", "content": blocks})
+    return alice
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("refund", ["c", "b", "a"]),
+        ("REFUND order", ["b", "a"]),
+        ("ref 9921", ["a"]),
+        ("9921 refund nothing", []),
+        ("refund-2", ["c"]),
+        ("zoë", ["c"]),
+        ("müller", ["e"]),
+        ("50 %", ["e"]),
+        ("it's_all", ["d"]),
+        ("\\ refund", ["c", "b", "a"]),
+        ("type", []),
+        ("user", []),
+    ],
+)
+def test_threads__text__is_found_in_titles_and_messages(
+    text: str, found: list[str], admin: Client, library: Person
+) -> None:
+    items = admin.get("/threads.json", {"text": text}).json()["items"]
+    assert [item["id"] for item in items] == found
+
+
+def test_threads__text_in_a_message__is_shown_with_a_link(admin: Client, library: Person) -> None:
+    shown = page(admin, "/threads?text=refund")
+    assert 'href="/threads/b?message=1#m1">#1</a> …I want a refund for my order…' in shown
+    assert "&lt;b&gt;" not in shown
+
+
+def test_threads__text__is_combined_with_filters(admin: Client, library: Person) -> None:
+    Thread.objects.filter(public_id="a").update(message_count=10, resource_id="u1")
+    for query in ("size=10", "resource=u1", "prefix=a", "sort=id&prefix=a"):
+        assert walk(admin, f"/threads.json?text=refund&{query}") == [["a"]], query
+    assert walk(admin, "/threads.json?text=refund&status=active") == [[]]
+
+
+@pytest.mark.parametrize("text", ["-", "  ", "' \"", " ".join("abcdefghijklmnopqrstuvwxyz" * 2)])
+def test_threads__text_without_words_or_with_too_many__says_so(
+    text: str, admin: Client, library: Person
+) -> None:
+    response = admin.get("/threads", {"text": text})
+    assert response.status_code == 200
+    if text.strip():
+        assert "Invalid query: " in response.content.decode()
+        assert admin.get("/threads.json", {"text": text}).status_code == 422
+
+
+def test_threads__text__each_match_is_on_one_page(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threads, "PAGE", 2)
+    monkeypatch.setattr(thread_search, "SEARCHED", 3)
+    for number in range(12):
+        title = "refund" if number % 4 == 0 else ""
+        make_thread(alice.actor, f"n{number:02}", title=title)
+        if number % 2:
+            append(alice.actor, f"n{number:02}", {"role": "user", "content": "a refund"})
+    pages = walk(admin, "/threads.json?text=refund")
+    ids = [each for part in pages for each in part]
+    assert len(ids) == len(set(ids))
+    assert set(ids) == {f"n{number:02}" for number in range(12) if number % 2 or number % 4 == 0}
+
+
+def test_threads__text_of_another_workspace__is_not_found(
+    stranger: Client, library: Person
+) -> None:
+    assert walk(stranger, "/threads.json?text=refund") == [[]]

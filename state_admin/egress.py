@@ -16,6 +16,8 @@ import socket
 import ssl
 import time
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,16 +68,24 @@ def check_url(url: str, *, allow_private: bool) -> None:
     _parse(url, allow_private)
 
 
-def names_private_host(url: str) -> bool:
-    """Whether the URL names a private address or localhost itself, which no name server changes."""
-    host = httpx2.URL(url).raw_host.decode("ascii").lower().removesuffix(".").strip("[]")
+def is_private(url: str, *, seconds: float = 2.0) -> bool:
+    """Whether the host of the URL is private now: an address, localhost, or a name that resolves to a
+    private address. False if its name server does not respond within `seconds`."""
+    parsed = httpx2.URL(url)
+    host = parsed.raw_host.decode("ascii").lower().removesuffix(".").strip("[]")
     if host == "localhost" or host.endswith(".localhost"):
         return True
-    try:
+    with suppress(ValueError):
         ipaddress.ip_address(host)
-    except ValueError:
+        return not is_public(host)
+    resolver = ThreadPoolExecutor(max_workers=1)
+    try:
+        addresses = resolver.submit(_resolve, host, parsed.port or 443).result(seconds)
+    except (OSError, UnicodeError, TimeoutError):
         return False
-    return not is_public(host)
+    finally:
+        resolver.shutdown(wait=False)
+    return not all(map(is_public, addresses))
 
 
 def origin_of(url: str) -> str:

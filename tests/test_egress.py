@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -118,6 +119,41 @@ def test_post__one_private_address_among_public_ones__is_refused(
     with pytest.raises(egress.Refused, match=r"not public; .* WEBHOOK_ALLOW_PRIVATE"):
         post(f"http://rebind.test:{canary.port}/")
     assert canary.received == []
+
+
+@pytest.mark.parametrize(
+    ("addresses", "private"),
+    [
+        (["10.1.2.3"], True),
+        (["93.184.216.34"], False),
+        (["93.184.216.34", "127.0.0.1"], True),
+    ],
+)
+def test_is_private__name__is_resolved(
+    monkeypatch: pytest.MonkeyPatch, addresses: list[str], private: bool
+) -> None:
+    _resolver(monkeypatch, [addresses])
+    assert egress.is_private("https://rebind.test/hook") == private
+
+
+def test_is_private__name_server_does_not_respond__is_not_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    released = threading.Event()
+
+    def wait(host: str, port: int) -> list[str]:
+        released.wait()
+        raise OSError
+
+    monkeypatch.setattr(egress, "_resolve", wait)
+    assert not egress.is_private("https://slow.example/hook", seconds=0.01)
+    released.set()
+
+    def unknown(host: str, port: int) -> list[str]:
+        raise OSError
+
+    monkeypatch.setattr(egress, "_resolve", unknown)
+    assert not egress.is_private("https://unknown.example/hook")
 
 
 def test_post__first_address_is_unreachable__tries_the_next(

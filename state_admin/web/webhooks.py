@@ -143,7 +143,7 @@ def webhook_new(request: Request) -> HttpResponse:
         form.add_error(None, sentences_of(problem))
         return _list(request, form, status=422)
     warnings = warn_unmatched(request.actor, form.filters().namespaces)
-    if not settings.WEBHOOK_ALLOW_PRIVATE and egress.names_private_host(hook.url):
+    if not settings.WEBHOOK_ALLOW_PRIVATE and egress.is_private(hook.url):
         warnings.append(
             "Deliveries will fail: the address is not public. The operator of the server can permit"
             " private addresses with WEBHOOK_ALLOW_PRIVATE=true."

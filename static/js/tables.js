@@ -169,13 +169,16 @@ document.addEventListener("click", (event) => {
 let lastCell = null;
 document.addEventListener("htmx:before:swap", () => {
   const cell = document.activeElement?.closest(".data-table .cell");
-  if (cell) lastCell = { url: cell.parentElement.dataset.cells, index: cell.cellIndex };
+  if (!cell) return;
+  const row = cell.parentElement;
+  lastCell = { url: row.dataset.cells, index: cell.cellIndex, selected: boxOf(row)?.checked };
 });
 document.addEventListener(
   "htmx:after:swap",
   () => {
     const row = lastCell && $(`tr[data-cells="${CSS.escape(lastCell.url)}"]`);
     const cell = row?.cells[lastCell.index];
+    if (row && boxOf(row)) boxOf(row).checked = lastCell.selected;
     lastCell = null;
     const field = cell && $("[data-typed]", cell);
     if (cell) focusCell(field ?? cell);

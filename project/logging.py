@@ -119,6 +119,8 @@ def logging_config(*, level: str, as_json: bool) -> None:
             "loggers": {
                 **{name: {"level": level} for name in _OURS},
                 "django.request": {"level": "ERROR"},
+                # Without a collector, each attempt would be a warning.
+                "opentelemetry": {"level": "ERROR"},
                 "django.security.DisallowedHost": {"level": "ERROR"},
             },
         }

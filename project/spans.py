@@ -7,7 +7,9 @@ contain keys and the secrets of login links, and no messages of exceptions, beca
 from __future__ import annotations
 
 import asyncio
+import atexit
 import os
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -35,6 +37,7 @@ _KINDS: Final = {
     "client": SpanKind.CLIENT,
     "consumer": SpanKind.CONSUMER,
 }
+_LAST_SECONDS: Final = 2.0
 _METHODS: Final = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 _provider: TracerProvider
 _tracer: trace.Tracer
@@ -47,13 +50,22 @@ def start(*, console: bool) -> None:
     attributes = {SERVICE_VERSION: __version__, "commonhold.role": role}
     if not os.environ.get("OTEL_SERVICE_NAME"):
         attributes[SERVICE_NAME] = "commonhold"
-    _provider = TracerProvider(resource=Resource.create(attributes))
+    _provider = TracerProvider(resource=Resource.create(attributes), shutdown_on_exit=False)
     exporter = ConsoleSpanExporter() if console else OTLPSpanExporter()
     _provider.add_span_processor(BatchSpanProcessor(exporter))
     # For libraries that make spans of their own, such as that of MCP.
     trace.set_tracer_provider(_provider)
     _tracer = _provider.get_tracer("commonhold", __version__)
     connection_created.connect(_trace_connection)
+    atexit.register(stop)
+
+
+def stop() -> None:
+    """Send the last spans, for two seconds at most: without a collector, the SDK would try for half a
+    minute, and the process would be killed."""
+    ending = threading.Thread(target=_provider.shutdown, daemon=True)
+    ending.start()
+    ending.join(_LAST_SECONDS)
 
 
 class Span:
@@ -177,7 +189,7 @@ class TracedApplication:
         if scope["type"] != "http":
             await self._application(scope, receive, send)
             # The process ends: granian does not call what is registered with atexit.
-            await asyncio.to_thread(_provider.shutdown)
+            await asyncio.to_thread(stop)
         elif scope["path"] in PROBES:
             await self._application(scope, receive, send)
         else:

@@ -75,7 +75,8 @@ def observed(**env: str) -> Iterator[Server]:
         )
         try:
             yield Server(running)
-            running.signal(signal.SIGINT)
+            if running.process.poll() is None:
+                running.signal(signal.SIGINT)
             running.wait()
         finally:
             running.kill_all()

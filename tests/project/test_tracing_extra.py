@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -20,6 +21,7 @@ from project.env import BASE_DIR
 from project.joining import Joiner
 from tests.patience import PATIENCE
 from tests.project.conftest import temporary_folder
+from tests.project.observing import observed
 
 ENDPOINT = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}
 
@@ -94,6 +96,16 @@ def test_traces__exporter_is_unknown__error_names_the_variable(folder: Path) -> 
         OTEL_TRACES_EXPORTER="zipkin",
     )
     assert done.stderr.strip() == "OTEL_TRACES_EXPORTER must be console, none or otlp"
+
+
+def test_server__without_a_collector__works_and_stops_in_time() -> None:
+    with observed(**ENDPOINT) as server:
+        assert server.call("POST", "/threads", {"id": "t1"})["id"] == "t1"
+        server.call("POST", "/threads/t1/compactions", {})
+        server.line("compaction.finished")  # the worker sends spans, too
+        server.running.signal(signal.SIGINT)
+        assert server.running.wait() == 0
+        assert server.lines("child.killed") == []
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from .addresses import entry_url, with_query
 from .changes import VERBS, ChangeSentence, add_differences, describe_change
 from .htmx import Request, render
 from .lists import list_paths
+from .tables import Chip
 
 PAGE = 50
 # How many rows one page searches for rows that match its filters.
@@ -45,6 +46,20 @@ class AuditFilters:
     @property
     def any(self) -> bool:
         return replace(self, before=None) != AuditFilters()
+
+    def chips(self) -> list[Chip]:
+        labels = {
+            "actor": "Actor",
+            "action": "Action",
+            "request": "Request",
+            "since": "From",
+            "until": "To",
+        }
+        return [
+            Chip(label, getattr(self, name), self.url(before=None, **{name: ""}))
+            for name, label in labels.items()
+            if getattr(self, name)
+        ]
 
     @property
     def live_actions(self) -> str:
@@ -92,6 +107,7 @@ def audit_list(request: Request) -> HttpResponse:
     rows, next_url = _find(request, filters, "web:audit-list")
     context = {
         "filters": filters,
+        "chips": filters.chips(),
         "groups": _group(request.actor, rows),
         "actions": sorted(VERBS),
         "window": WINDOW,

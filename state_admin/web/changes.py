@@ -31,8 +31,17 @@ from .addresses import entry_url, namespace_url, run_url, thread_url, with_query
 from .htmx import Request, render
 from .lists import list_paths
 from .state_changes import StateLine, lines_of
+from .tables import Chip
 
 PAGE = 50
+# The filters in the menu, with their labels.
+_FIELDS = {
+    "namespace": "Namespace",
+    "prefix": "Key begins with",
+    "thread": "Thread",
+    "run": "Run",
+    "actor": "Actor",
+}
 # Differences of a value that the line of a change shows.
 _LINES = 2
 # How many changes one page searches for changes that match its filters.
@@ -279,6 +288,19 @@ class ChangeFilters:
         return replace(self, before="") != ChangeFilters()
 
     @property
+    def fields(self) -> list[tuple[str, str, str]]:
+        """The fields of the filter menu: name, label and value."""
+        return [(name, label, getattr(self, name)) for name, label in _FIELDS.items()]
+
+    def chips(self) -> list[Chip]:
+        labels = {"key": "Key", **_FIELDS}
+        return [
+            Chip(label, getattr(self, name), self.url(**{name: "", "before": ""}))
+            for name, label in labels.items()
+            if getattr(self, name)
+        ]
+
+    @property
     def feed_filter(self) -> FeedFilter:
         names = ("namespace", "key", "prefix", "thread", "run")
         return FeedFilter(**{name: getattr(self, name) for name in names}, kinds=self._kinds)
@@ -322,6 +344,7 @@ def change_list(request: Request) -> HttpResponse:
     rows, next_url = _find(request, filters, "web:change-list")
     context = {
         "filters": filters,
+        "chips": filters.chips(),
         "groups": _group(rows, describe_changes(request.actor, rows)),
         "nouns": sorted({kind.partition(".")[0] for kind in VERBS}),
         "kinds": sorted(VERBS),

@@ -1,8 +1,8 @@
 """Runs a WSGI application under an ASGI server: one port for pages, API and streams.
 
 Django's own ASGI handler costs four to five times more per request with synchronous views
-(docs/adr/0002-one-port.md). Here the event loop only reads the body and sends the answer; the
-request itself runs in a thread, exactly as under a WSGI server.
+(docs/adr/0002-one-port.md). Here the event loop only reads the body and sends the response. The
+request itself runs in a thread, as under a WSGI server.
 """
 
 from __future__ import annotations
@@ -35,21 +35,25 @@ log = structlog.get_logger(__name__)
 Stream = Callable[[Message, Receive, Send], Awaitable[None]]
 T = TypeVar("T")
 
-# Seconds until the work that is done at the end of the process is given up.
+# Seconds after which the last chore of a process is abandoned.
 _LAST_SECONDS = 2.0
-# Requests of one process waiting or running; beyond, 503 now is better than an answer too late.
+# Requests of one process that wait or run. Beyond this limit, an immediate 503 is better than a
+# late response.
 _MOST_REQUESTS = 512
-# Answers of one process that go on on the loop, and requests of native applications. Connections
-# beyond (server.py) are for requests.
+# Responses of one process that continue on the event loop, plus requests of native applications.
+# The remaining connections (server.py) are for other requests.
 _MOST_CHANNELS = 3072
 _CHORE_SECONDS = 10.0
 
 
 class Bridge:
-    """The ASGI application. `streams` maps path prefixes to native ASGI applications; `environ` goes
-    into the environ of every request. `identify` returns the owner of the token in the headers of a
-    request (project/bodies.py). `chore` is done every ten seconds and once more at the end, in a
-    thread of the requests."""
+    """The ASGI application.
+
+    `streams` maps path prefixes to native ASGI applications. `environ` is added to the environ of
+    every request. `identify` returns the owner of the token in the headers of a request
+    (project/bodies.py). `chore` runs every ten seconds, and once more at shutdown, in a request
+    thread.
+    """
 
     def __init__(
         self,
@@ -74,7 +78,7 @@ class Bridge:
         self.draining = asyncio.Event()
         self.bodies = Bodies(limits, identify)
         self._channels: set[Channel] = set()
-        # Waking a thousand parked polls must leave threads for everybody else.
+        # If a thousand long polls resume at once, threads must remain for other requests.
         self._turns = asyncio.Semaphore(max(1, threads // 2))
         self._requests = 0
         self._native = 0
@@ -92,10 +96,11 @@ class Bridge:
         return None
 
     async def _live(self, receive: Receive, send: Send) -> None:
-        """Start and end of the process. On SIGTERM `draining` is set, so that streams may close.
+        """Handle startup and shutdown of the process. SIGTERM sets `draining`, so that streams can
+        close.
 
-        asyncio is woken by the signal's file descriptor, not by this handler: the server's own
-        shutdown still happens.
+        The signal wakes asyncio by its file descriptor and not by this handler, so the server's own
+        shutdown also runs.
         """
         await receive()
         loop = asyncio.get_running_loop()
@@ -109,14 +114,14 @@ class Bridge:
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _run_chores(self, receive: Receive) -> None:
-        """Do the chore until the server says that it ends."""
+        """Run the chore periodically until the server shuts down."""
         if self.chore is None:
             await receive()
             return
         ending = asyncio.ensure_future(receive())
         while not ending.done():
             await asyncio.wait([ending], timeout=_CHORE_SECONDS)
-            # No chore holds up the end, and none that cannot be done ends the server.
+            # A chore may neither delay the shutdown nor, if it fails, end the server.
             with contextlib.suppress(Exception):
                 async with asyncio.timeout(_LAST_SECONDS):
                     await self.threads.run(self.chore)
@@ -155,7 +160,7 @@ class Bridge:
     async def _serve_natively(
         self, stream: Stream, scope: Message, receive: Receive, send: Send
     ) -> None:
-        """The body is bounded and awaited here, as for Django; the rest is the application's."""
+        """Run a native application. Its body is limited and read here, as for Django."""
         body: Body | None = None
         try:
             headers = dict(scope["headers"])
@@ -191,7 +196,8 @@ class Bridge:
             self._requests -= 1
 
     async def ask(self, scope: Message, body: bytes = b"") -> Answer:
-        """What Django says to a request that a native application makes. It must not stream."""
+        """Return Django's response to a request of a native application. Raises TypeError if Django
+        streams it."""
         try:
             environ = self._environ(scope)
             environ["wsgi.input"] = io.BytesIO(body)
@@ -207,7 +213,7 @@ class Bridge:
         return answer
 
     async def in_thread(self, work: Callable[[], T]) -> T:
-        """The result of `work`, which may touch the database."""
+        """Return the result of `work`, which may use the database."""
         return await self.threads.run(work)
 
     async def _refuse(self, problem: Problem, body: Body | None, send: Send) -> None:
@@ -230,7 +236,7 @@ class Bridge:
         receive: Receive,
         send: Send,
     ) -> None:
-        """Continue a response on the event loop, where it waits without a thread."""
+        """Continue a response on the event loop, where it needs no thread while it waits."""
         self._check_channels()
         # Each request has a context of its own on the event loop.
         request_id = dict(first.start["headers"]).get(b"x-request-id", b"")
@@ -257,7 +263,7 @@ class Bridge:
             raise _busy()
 
     def _address(self, scope: Message, headers: Mapping[bytes, bytes]) -> str:
-        """The address of the client: with a trusted proxy, the last one of X-Forwarded-For."""
+        """Return the client's address: behind a trusted proxy, the last one of X-Forwarded-For."""
         if self.trust_proxy and (forwarded := headers.get(b"x-forwarded-for")) is not None:
             return forwarded.decode("latin-1").rpartition(",")[2].strip()
         address: str = (scope.get("client") or ("", 0))[0]
@@ -308,7 +314,8 @@ class Bridge:
 
 @functools.lru_cache(maxsize=512)
 def _environ_key(name: bytes) -> str | None:
-    """CGI's name of a header. One with an underscore could pose as another's: it has none."""
+    """Return the CGI name of a header; None for one with an underscore, which could collide with
+    another header."""
     if b"_" in name:
         return None
     key = name.decode("latin-1").upper().replace("-", "_")
@@ -325,7 +332,8 @@ def _busy() -> Unavailable:
 
 
 def _refusal(problem: Problem) -> Answer:
-    """The problem document. It closes the connection, because the body may not have been read."""
+    """Return the problem document. It closes the connection, because the body may not have been
+    read."""
     request = HttpRequest()
     request.META["REQUEST_ID"] = uuid.uuid4().hex
     response = problems.answer_problem(problem, request)
@@ -344,5 +352,5 @@ def _refusal(problem: Problem) -> Answer:
 
 
 async def _receive_nothing(*_: Any) -> Any:
-    """The client of a request that has none: it stays, and takes no stream."""
+    """Stands in for a client: never disconnects, and accepts no stream."""
     raise TypeError("nobody is there")

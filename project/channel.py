@@ -115,7 +115,7 @@ class Channel:
             return await self._ask(extra)
 
     async def in_thread(self, work: Callable[[], T]) -> T:
-        """The result of `work`, which may touch the database."""
+        """Return the result of `work`, which may use the database."""
         async with self._turns:
             return await self._threads.run(work)
 

@@ -35,7 +35,7 @@ class Exchange:
         self.gone = False
 
     async def ask(self, threads: Threads) -> Answer | None:
-        """The response of Django; None if it was streamed, and has therefore been sent."""
+        """Return Django's response, or None if it was streamed and has been sent already."""
         self.threads = threads
         threads.submit(self._in_thread)
         return await self.done

@@ -131,12 +131,12 @@ def _last_line(output: str) -> str:
 
 
 def migrate() -> bool:
-    """Apply the migrations; returns whether there were any. One machine at a time.
+    """Apply the migrations. Returns whether there were any. Only one machine migrates at a time.
 
-    The processes of the previous version may serve requests meanwhile. A migration that needs a lock on
-    a table waits LOCK_BUDGET_MS for it at most, because all later statements wait behind it, and is
-    tried again. The lock of this function is polled, because lock_timeout would end a wait, and a
-    migration on another machine may take longer.
+    Processes of the previous version may serve requests meanwhile. A migration that needs a lock on
+    a table waits for it at most LOCK_BUDGET_MS, because all later statements queue behind it, and
+    is then retried. The lock of this function is polled, because lock_timeout would end the wait,
+    and a migration on another machine may take longer.
     """
     with connection.cursor() as cursor:
         while True:

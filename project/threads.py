@@ -1,4 +1,4 @@
-"""The threads in which synchronous code answers requests; each keeps its database connection."""
+"""The threads in which synchronous code handles requests. Each keeps its database connection."""
 
 from __future__ import annotations
 
@@ -15,22 +15,23 @@ from django.db import close_old_connections, connections
 
 T = TypeVar("T")
 
-# A stuck reader holds a thread, so lent threads are replaced; beyond this many, they are not.
+# A stream with a slow reader occupies its thread, so a lent thread is replaced, up to this many.
 _MOST_LENT = 32
 
 _current = threading.local()
 
 
 def lend_current_thread() -> None:
-    """Called where a request starts to wait for long: another thread takes the place of this one.
-    Nothing happens in a thread that is not one of `Threads`."""
+    """Replace the current thread by a new one, because the request starts to wait for long. Does
+    nothing in a thread that does not belong to `Threads`."""
     threads: Threads | None = getattr(_current, "threads", None)
     if threads is not None:
         threads.lend()
 
 
 class Threads:
-    """`count` threads take jobs from one queue. A job that turns long lends its thread away."""
+    """`count` threads that take jobs from one queue. A job that waits for long can lend its
+    thread."""
 
     def __init__(self, count: int) -> None:
         self._jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
@@ -41,7 +42,7 @@ class Threads:
             self._add()
 
     async def run(self, work: Callable[[], T]) -> T:
-        """The result of `work`, which may touch the database, awaited on the loop."""
+        """Run `work`, which may use the database, in a thread and await its result."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[T] = loop.create_future()
 
@@ -51,22 +52,23 @@ class Threads:
 
         def job() -> None:
             try:
-                close_old_connections()  # as before a request: one that died is replaced
+                close_old_connections()  # as before a request: replaces a lost connection
                 conclude = partial(done.set_result, work())
             except Exception as raised:
                 conclude = partial(done.set_exception, raised)
-            with contextlib.suppress(RuntimeError):  # the loop is gone, and with it who asked
+            with contextlib.suppress(RuntimeError):  # loop closed: nothing awaits the result
                 loop.call_soon_threadsafe(settle, conclude)
 
         self.submit(job)
         return await done
 
     def submit(self, job: Callable[[], None]) -> None:
-        """Run `job` in a thread, in a copy of the caller's context: what it binds ends with it."""
+        """Run `job` in a thread, in a copy of the caller's context, so that it cannot change that
+        context."""
         self._jobs.put(partial(copy_context().run, job))
 
     def lend(self) -> None:
-        """Called inside a job that will take long: a new thread takes this one's place."""
+        """Called inside a job that will wait for long: a new thread replaces this one."""
         with self._mutex:
             if self._lent >= _MOST_LENT or getattr(self._local, "leaving", False):
                 return
@@ -82,7 +84,7 @@ class Threads:
         while not getattr(self._local, "leaving", False):
             job = self._jobs.get()
             job()
-            del job  # do not keep the last request's body until the next one comes
+            del job  # release the last request's body while waiting
         connections.close_all()
         with self._mutex:
             self._lent -= 1

@@ -96,8 +96,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return connection
 
     def commit(self) -> None:
-        """A commit that no standby has confirmed raises, but is a commit: what waits for it
-        (transaction.on_commit) is done."""
+        """Commit. UnconfirmedCommit means that the transaction is committed, so the functions of
+        transaction.on_commit still run."""
         try:
             super().commit()
         except OperationalError as error:
@@ -106,7 +106,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
             raise
 
     def rollback(self) -> None:
-        """Django calls it when a commit has raised. It would forget what waits for the commit."""
+        """Called by Django after a failed commit. After an unconfirmed one, keep the functions of
+        on_commit."""
         if self._is_committed:
             self._is_committed = self.needs_rollback = False
         else:

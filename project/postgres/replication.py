@@ -93,7 +93,7 @@ class AsyncConnection(psycopg.AsyncConnection[Any]):
 def watch(
     connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any],
 ) -> list[Diagnostic]:
-    """The list to which the connection appends a notice for each commit that was not confirmed."""
+    """Return the list to which the connection appends a notice for each unconfirmed commit."""
     unconfirmed: list[Diagnostic] = []
 
     def note(notice: Diagnostic) -> None:

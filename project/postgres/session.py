@@ -1,5 +1,5 @@
-"""What every connection requires of its server: durable writes, no values in its log, and an era
-of the feed's clock that began on this server.
+"""What every connection requires of its server: durable writes, no values in its log, and an era of
+the feed's clock that began on this server.
 
 The settings are read over the connection itself, so those of its role and database are included.
 """
@@ -87,9 +87,12 @@ class StandbyServer(psycopg.OperationalError):
 
 @functools.cache
 def _set_up() -> bytes:
-    """The statement that returns the process of the server, which a pooler does not pass on, and whether
-    it is a standby, and that makes our settings. Poolers such as PgBouncer do not accept them as options
-    of a connection. Those of DATABASE_URL (source "client") take precedence."""
+    """Return the statement that applies our settings and selects the backend's pid, which a pooler
+    does not pass on, and whether the server is a standby.
+
+    Poolers such as PgBouncer do not accept the settings as connection options. Settings from
+    DATABASE_URL (source "client") take precedence.
+    """
     env = read_environment()
     own = {
         # A request waits at most this long for a statement or a lock; the client then gets a 503.

@@ -32,7 +32,7 @@ def list_changes(call: Endpoint) -> HttpResponse:
         )
         if len(rows) == limit:
             return _ChangePage(list(rows), cursors.seal(rows[-1].position, rows[-1].at))
-        # A short page has seen everything: the next read need not look again.
+        # A short page has reached the end: the next read starts there.
         return _ChangePage(list(rows), cursors.seal(max(end.position, after), end.at))
 
     return answer_news(
@@ -52,7 +52,7 @@ class _ChangePage(NamedTuple):
 
 
 def read_filter(query: contract.FeedQuery) -> FeedFilter:
-    """The filters of a query. BadRequest when `kind` names no kind of change."""
+    """Return the filters of a query. Raises BadRequest if `kind` matches no kind of change."""
     glob = query.kind or ""
     kinds = changes.kinds_matching(glob)
     if glob and not kinds:
@@ -74,8 +74,8 @@ def read_filter(query: contract.FeedQuery) -> FeedFilter:
 
 
 def open_cursor(cursor: str, end: FeedEnd) -> Position:
-    """The position from which a reader with `cursor` continues. BadRequest when it is not ours, Gone
-    when expired."""
+    """Return the position from which a reader with `cursor` continues. Raises BadRequest if the
+    cursor is invalid, Gone if it has expired."""
     try:
         return cursors.resume(cursor, end, settings.CHANGE_RETENTION)
     except cursors.BadCursor:

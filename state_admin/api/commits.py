@@ -1,4 +1,4 @@
-"""Commits of runs: /runs/{id}/commits, alone or those of one moment together (project/lane.py)."""
+"""Commits of runs: /runs/{id}/commits, single or grouped with concurrent ones (project/lane.py)."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def commit(call: Endpoint, run_id: str) -> HttpResponse:
 
 
 class CommitCall(NamedTuple):
-    """A POST of a commit. `actor` has the ids of the request and of the run that the header names;
-    `match`: the revision of If-Match. `once`: the parsed Idempotency-Key, None without one."""
+    """A POST of a commit. `actor` has the ids of the request and of the run in its Run-Id header.
+    `match`: the revision of If-Match. `once`: the parsed Idempotency-Key, or None."""
 
     actor: Actor
     run_id: str
@@ -53,14 +53,14 @@ class CommitCall(NamedTuple):
 async def answer_commits(
     calls: Sequence[CommitCall], session: Session
 ) -> list[StoredResponse | Exception | None]:
-    """The responses to the calls, as answer_group returns them."""
+    """Return the responses to the calls, as answer_group does."""
     return await answer_group(
         calls, _read_call, lambda steps: commit_joined(steps, _respond, session)
     )
 
 
 def _read_call(call: CommitCall) -> JoinedCommit | None:
-    """None: the body is refused."""
+    """Parse the call. None if the body is invalid."""
     try:
         step = _read_step(decode(values.read(call.body), contract.Commit), call.match)
     except (Problem, values.MalformedJSON, values.RefusedJSON):

@@ -1,7 +1,7 @@
 """The config registry: /config/{kind}, /config/{kind}/{id}, its history, restore and dependents.
 
-The past, differences and blame of a record are read where every entry's are: under
-`config.{kind}` and its id.
+Past versions, differences and blame of a record are read as those of the entry in the namespace
+`config.{kind}` whose key is the record's id.
 """
 
 from __future__ import annotations

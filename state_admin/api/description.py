@@ -27,7 +27,7 @@ class SchemaDocument(APIView):
         content, etag = _read_document()
         response = HttpResponse(content, content_type="application/json")
         response["ETag"] = etag
-        response["Cache-Control"] = "no-cache"  # may be kept, and must be revalidated
+        response["Cache-Control"] = "no-cache"  # may be cached, and must be revalidated
         return get_conditional_response(request._request, etag, None, response) or response
 
 

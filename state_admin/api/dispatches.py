@@ -1,5 +1,5 @@
-"""The mailbox: …/dispatches and …/interrupt of a thread, /dispatches, /dispatches/{id} and its verbs,
-and what is done with many: claim, counts, replay, clear."""
+"""The mailbox: …/dispatches and …/interrupt of a thread, /dispatches, /dispatches/{id} and its
+actions, and the bulk actions claim, counts, replay and clear."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def claim_dispatches(call: Endpoint) -> HttpResponse:
                 "If the response is lost, the dispatch returns to the queue when its lease expires."
             ),
         )
-    # A parked call is asked again without its body.
+    # A long poll is called again without its body.
     given = memory_of(request)
     if given is None:
         given = call.body(contract.ClaimRequest).given()

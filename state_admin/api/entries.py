@@ -104,7 +104,7 @@ def _show_written(written: WriteResult) -> HttpResponse:
 
 
 def read_patch(request: Request) -> tuple[PatchKind, JSON]:
-    """What the media type says the body is, and the body."""
+    """Return the kind of patch that the media type names, and the body."""
     raw: Any = request.data
     if not isinstance(raw, Raw):
         raise BadRequest("the request body is missing")
@@ -152,7 +152,7 @@ def read_history(call: Endpoint, namespace: str, key: str) -> HttpResponse:
 
 
 def answer_versions(call: Endpoint, rows: QuerySet[EntryRevision]) -> HttpResponse:
-    """One page of versions, newest first."""
+    """Return one page of versions, newest first."""
     with_value = call.query.include == "value"
     return answer_rows(
         call,
@@ -215,7 +215,7 @@ def list_entries(call: Endpoint, namespace: str) -> HttpResponse:
 
 
 def _filters_of(query: contract.ListFilters) -> ListFilters:
-    # A tag may hold a comma: `tag` takes it as it is.
+    # `tags` is split at commas; `tag` is taken as a whole, since a tag may contain a comma.
     tags = query.tag + ",".join(query.tags).split(",")
     return ListFilters(
         prefix=query.prefix or "",

@@ -1,4 +1,4 @@
-"""Answers calls of one moment together (project/lane.py)."""
+"""Answers concurrent calls in groups (project/lane.py)."""
 
 from __future__ import annotations
 
@@ -26,9 +26,11 @@ async def answer_group(
     read: Callable[[C], W | None],
     store: Callable[[Sequence[W]], Awaitable[Sequence[StoredResponse | Exception | None]]],
 ) -> list[StoredResponse | Exception | None]:
-    """The responses to calls that write. An exception is an error of the database: whether the call was
-    stored is unknown. None: Django must serve the call. `read` returns None for a call that is not to
-    be stored in a group."""
+    """Return the responses to calls that write.
+
+    An exception is a database error: whether the call was stored is unknown. None means that Django
+    must serve the call. `read` returns None for a call that cannot be stored in a group.
+    """
     works = [read(call) for call in calls]
     stored = iter(await store([work for work in works if work is not None]))
     responses = [None if work is None else next(stored) for work in works]

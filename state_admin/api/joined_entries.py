@@ -1,8 +1,8 @@
-"""Reads and writes of entries that arrive at the same moment, handled together (project/lane.py).
+"""Reads and writes of entries that arrive concurrently and are handled in groups (project/lane.py).
 
 A response is the same as that of `/state/{namespace}/{key}` (api/entries.py) or `/state/batch`
-(api/batches.py). None instead of a
-response means that nothing was done, because the call would fail or is unusual: Django serves it.
+(api/batches.py). None instead of a response means that nothing was done, because the call would
+fail or is unusual; Django serves it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from .groups import answer_group
 
 
 class ReadCall(NamedTuple):
-    """A GET of an entry. `known`: the entity tags that If-None-Match names."""
+    """A GET of an entry. `known`: the entity tags in If-None-Match."""
 
     credential: Credential
     namespace: str
@@ -63,8 +63,8 @@ class BatchRead(NamedTuple):
 
     credential: Credential
     addresses: Sequence[tuple[str, str]]
-    kind: CallKind = CallKind.WRITE  # as any POST
-    # Characters of all values. The event loop does nothing else while it encodes them.
+    kind: CallKind = CallKind.WRITE  # like any POST
+    # Limit of the characters of all values: the event loop does nothing else while it encodes them.
     room: int = 1 << 20
 
     def respond(self, found: Sequence[EntryView]) -> StoredResponse:
@@ -72,8 +72,8 @@ class BatchRead(NamedTuple):
 
 
 class WriteCall(NamedTuple):
-    """A PUT or PATCH of an entry. `actor` has the ids of the request and of the run. `patch`: how to
-    apply the body; None for a PUT. `once`: the Idempotency-Key."""
+    """A PUT or PATCH of an entry. `actor` has the ids of the request and of the run. `patch`: how
+    to apply the body; None for a PUT. `once`: the parsed Idempotency-Key."""
 
     actor: Actor
     namespace: str
@@ -114,7 +114,7 @@ def is_address(namespace: str, key: str) -> bool:
 
 
 def read_batch(body: bytes) -> Sequence[BatchOperation] | None:
-    """The operations of a batch. None: they are invalid."""
+    """Return the operations of a batch, or None if they are invalid."""
     try:
         operations = decode(values.read(body), Batch).operations
     except (Problem, values.MalformedJSON, values.RefusedJSON):
@@ -123,7 +123,8 @@ def read_batch(body: bytes) -> Sequence[BatchOperation] | None:
 
 
 def items_of(operations: Sequence[BatchOperation]) -> list[Item] | None:
-    """The items of a batch that only puts values, each at another address. None: it does more."""
+    """Return the items of a batch that only puts values at different addresses, or None for any
+    other batch."""
     items = [
         Item(
             each.namespace,
@@ -146,7 +147,7 @@ def items_of(operations: Sequence[BatchOperation]) -> list[Item] | None:
 async def answer_reads(
     calls: Sequence[ReadCall | BatchRead], session: Session
 ) -> list[Answered | None]:
-    """The responses to the calls, all read in one statement."""
+    """Return the responses to the calls, with all entries read in one statement."""
     found = iter(
         await entry_views.read_joined(
             [(call.credential.actor, *address) for call in calls for address in call.addresses],
@@ -174,12 +175,12 @@ def _answer_read(call: ReadCall | BatchRead, found: Sequence[EntryView | None]) 
 async def answer_writes(
     calls: Sequence[WriteCall | BatchWrite], session: Session
 ) -> list[StoredResponse | Exception | None]:
-    """The responses to the calls, as answer_group returns them."""
+    """Return the responses to the calls, as answer_group does."""
     return await answer_group(calls, _read_write, partial(store_joined, session=session))
 
 
 def _read_write(call: WriteCall | BatchWrite) -> Puts | Patch | None:
-    """The write of a call. None: the body is invalid, or sets tags or a pin."""
+    """Return the write of a call, or None if the body is invalid or sets tags or a pin."""
     if isinstance(call, BatchWrite):
         return Puts(call.actor, call.reason, call.once, _respond_to_puts, call.items)
     common = (call.actor, call.reason, call.once, _respond_to_write)

@@ -1,4 +1,4 @@
-"""What runs knew and read: /runs/{id}/knowledge, /runs/{id}/reads, /reads/{ns}/{key}."""
+"""The context and the reads of runs: /runs/{id}/knowledge, /runs/{id}/reads, /reads/{ns}/{key}."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from state_admin.rest.pagination import answer_rows
 from state_admin.services import knowledge, runs
 from state_admin.services.errors import BadRequest
 
-# Separates namespace and key in a cursor: neither can hold it.
+# Separates namespace and key in a cursor: neither can contain it.
 _BETWEEN = "\n"
 
 

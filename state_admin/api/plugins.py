@@ -66,7 +66,7 @@ def _show(call: Endpoint, row: Plugin) -> contract.Plugin:
 
 
 def _check_owner(body: contract.Installation, plugin: str) -> None:
-    """Refuse a part that names another plugin as its owner."""
+    """Raise Invalid for a part that names another plugin as its owner."""
     for field in ("state_keys", "namespaces"):
         for index, part in enumerate(getattr(body, field)):
             if part.given().get("plugin", plugin) != plugin:

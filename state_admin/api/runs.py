@@ -1,4 +1,5 @@
-"""Runs and their commits: /runs, /runs/{id}, …/commits, …/heartbeat, …/lease, and the ways out."""
+"""Runs and their commits: /runs, /runs/{id}, …/commits, …/heartbeat, …/lease, and the operations
+that end a run."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ _COST_PLACES = Decimal("0.000001")
 
 
 def run_document(actor: Actor, run: Run) -> contract.Run:
-    """The run as `actor` may see it."""
+    """Return the run, without what `actor` may not see."""
     return contract.Run.of(run, actor, runs.parents_of(actor, [run]))
 
 
@@ -177,7 +178,7 @@ def cancel_runs(call: Endpoint) -> HttpResponse:
 
 
 def read_change(body: contract.RunFields, pointer: str = "") -> RunChange:
-    """The change that the fields ask for; `pointer` is where they stand in the body."""
+    """Return the change that the fields describe; `pointer` is their place in the body."""
     fields = body.given()
     fields.pop("fencing_token", None)
     for name in ("waiting", "termination_reason"):
@@ -192,7 +193,8 @@ def read_change(body: contract.RunFields, pointer: str = "") -> RunChange:
 
 
 def _read_cost(given: int | float | str, pointer: str) -> Decimal:
-    """A cost as its column holds it. A float stands for the shortest number that spells it."""
+    """Convert a cost to the precision of its column. A float is read as its shortest decimal
+    representation."""
     try:
         cost = Decimal(str(given).strip())
         exponent = cost.as_tuple().exponent

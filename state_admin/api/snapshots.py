@@ -21,7 +21,7 @@ def read_state(call: Endpoint, thread_id: str) -> HttpResponse:
     snapshot = read(
         actor=call.actor, thread_id=thread_id, revision=query.revision, scope=query.scope or ""
     )
-    # What an export leaves out changes with the registered keys, without a revision.
+    # What an export omits depends on the registered keys, which change without a new revision.
     if not query.export and etags.not_modified(call.request, snapshot.revision):
         return etags.unchanged(snapshot.revision)
     return answer(contract.Snapshot.of(snapshot), etag=snapshot.revision)

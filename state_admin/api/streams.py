@@ -1,8 +1,7 @@
 """The change feed as server-sent events: GET /changes/stream.
 
-The request goes through Django like any other, so it is refused like any other. What is sent after
-that happens on the event loop, in state_admin/streams. Who may listen and for how long:
-services/listeners.py.
+Django checks the request like any other, so errors are the same. The stream itself is sent on the
+event loop, by state_admin/streams. Who may listen and for how long: services/listeners.py.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from state_admin.streams.stream import ChangeStream
 
 from .changes import open_cursor, read_filter
 
-# Changes in an answer of a server that cannot stream.
+# Changes in the response of a server that cannot stream.
 _FINITE = 200
 
 
@@ -48,7 +47,7 @@ def stream_changes(call: Endpoint) -> HttpResponse:
         after = (open_cursor(cursor, end), cursors.unseal(cursor)[1])
     response = Response(content_type="text/event-stream; charset=utf-8")
     response["Cache-Control"] = "no-store"
-    response["X-Accel-Buffering"] = "no"  # nginx would hold events back
+    response["X-Accel-Buffering"] = "no"  # nginx would buffer the events
     hub = hub_of(request)
     if hub is None:
         start, at = after or (end.position, end.at)

@@ -216,7 +216,8 @@ def read_context(call: Endpoint, thread_id: str) -> HttpResponse:
 
 
 def read_object(raw: Raw | UnsetType, name: str) -> Raw:
-    """A JSON object of the body, or {}; refused when it is anything else or cannot be stored."""
+    """Return a JSON object of the body, {} if absent. Raises Invalid for anything else, or if it
+    cannot be stored."""
     if raw is UNSET:
         return threads.EMPTY_OBJECT
     if not isinstance(raw.value, dict):

@@ -19,7 +19,8 @@ from state_admin.services.webhooks import Filter
 
 
 def _url(hook: Webhook, actor: Actor) -> str:
-    """A URL may hold a secret in its path: only those who may change it see all of it."""
+    """Return the URL; its path may contain a secret, so only those who may change it see all of
+    it."""
     return hook.url if actor.may(Role.ADMIN) else egress.origin_of(hook.url)
 
 

@@ -1,4 +1,5 @@
-"""Who is calling: the bearer token, or the session of a live page, as an Actor."""
+"""Authenticates a request by its bearer token, or by the session of a live page, and returns the
+Actor."""
 
 from __future__ import annotations
 
@@ -65,8 +66,8 @@ class TokenAuthentication(BaseAuthentication):
 
 
 class PageAuthentication(BaseAuthentication):
-    """The admin's session cookie, for live pages: only where a view asks for it, only to read, only
-    from a page of this site."""
+    """The admin's session cookie, for live pages: only where a view requests it, only for reads,
+    only from a page of this site."""
 
     def authenticate(self, request: Request) -> tuple[Actor, None] | None:
         key = session_key(request)
@@ -93,7 +94,8 @@ def session_key(request: Request) -> str:
 
 
 def actor_of_session(key: str, *, request_id: str = "") -> Actor | None:
-    """Whom a session stands for in the workspace it has chosen (web/actors.py writes that down)."""
+    """Return the actor of a session in its chosen workspace (stored by web/actors.py), else in the
+    user's default one. None without a user, or if the required second factor is missing."""
     http = HttpRequest()
     http.session = SessionStore(key)
     user = get_user(http)
@@ -110,11 +112,12 @@ class SessionStore(sessions.SessionStore):
     """The class must have this name: Django derives the session's signature from it."""
 
     def cycle_key(self) -> None:
-        """Not here: the browser would never learn the new key of its session."""
+        """Do nothing: the browser would not receive the new key of its session."""
 
 
 def _comes_from_own_page(request: Request) -> bool:
-    """What the browser says about where the request comes from; it says at least one of these."""
+    """Whether the browser reports that the request comes from this site. Every browser sends at
+    least one of these headers."""
     site = request.META.get("HTTP_SEC_FETCH_SITE")
     if site is not None:
         return bool(site == "same-origin")

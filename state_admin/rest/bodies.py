@@ -1,4 +1,5 @@
-"""Bodies in and out: strict JSON read with its exact text, answers with stored text spliced in."""
+"""Request and response bodies: strict JSON is parsed with its exact text, and responses contain
+stored text unchanged."""
 
 from __future__ import annotations
 
@@ -22,9 +23,9 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 def decode(raw: Any, kind: type[T], pointer: str = "") -> T:
-    """The body as the struct `kind` of the contract. Members of any JSON arrive as Raw.
+    """Decode the body to the contract's struct `kind`. Members of type "any JSON" become Raw.
 
-    Raises BadRequest for an unknown member, Invalid with a pointer to each wrong one.
+    Raises BadRequest for an unknown member, and Invalid with a pointer to each invalid one.
     """
     if not isinstance(raw, Raw) or not isinstance(raw.value, dict):
         raise BadRequest("the body must be a JSON object", pointer=pointer)
@@ -34,14 +35,14 @@ def decode(raw: Any, kind: type[T], pointer: str = "") -> T:
         body = msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         raise _refusal(raw.value, kind, pointer, str(error)) from None
-    # The database stores no NUL. Members of any JSON are checked where they are stored.
+    # The database cannot store NUL. Members of type "any JSON" are checked when they are stored.
     if "\\u0000" in raw.text and (faults := list(_nul_faults(value, pointer))):
         raise Invalid("the request is not valid", faults)
     return body
 
 
-# By the type of a JSON value: how it is prepared for msgspec.convert, because it is or contains a
-# member of any JSON. Values of other types are taken as they are.
+# By the type of a JSON value: how to prepare it for msgspec.convert, if it is or contains a member
+# of type "any JSON". Values of other types need no preparation.
 _Readers = dict[type, Callable[[Raw], Any]]
 
 
@@ -70,7 +71,7 @@ def _readers(info: msgspec.inspect.Type) -> _Readers:
 
 @functools.cache
 def _members_of(kind: type[msgspec.Struct]) -> dict[str, _Readers]:
-    """The readers of the members of a struct that need any."""
+    """Return the readers of those members of a struct that need one."""
     fields = msgspec.structs.fields(kind)
     found = {each.encode_name: _readers(msgspec.inspect.type_info(each.type)) for each in fields}
     return {name: readers for name, readers in found.items() if readers}
@@ -139,7 +140,7 @@ def _validator_of(kind: type[msgspec.Struct]) -> Validator:
 
 
 def _refusal(value: JSON, kind: type[msgspec.Struct], pointer: str, message: str) -> Problem:
-    """Why a body is refused, by the JSON Schema that the OpenAPI document has of it."""
+    """Return the problem with a body, by the JSON Schema in the OpenAPI document."""
     differences = _Differences([], [], [], [])
     _compare(value, msgspec.inspect.type_info(kind), pointer, differences)
     if differences.misplaced:
@@ -162,8 +163,8 @@ def _refusal(value: JSON, kind: type[msgspec.Struct], pointer: str, message: str
 
 
 class _Differences(NamedTuple):
-    """The members that a struct does not know, by name and place; those that it knows; those that it
-    needs; and the places where an object belongs and something else is."""
+    """Members that a struct does not declare, by name and place; those that it declares; required
+    ones that are missing; and places where a value must be an object and is not."""
 
     unknown: list[tuple[str, str]]
     known: list[str]
@@ -172,8 +173,9 @@ class _Differences(NamedTuple):
 
 
 def _located(pointer: str, said: str) -> Fault:
-    """What msgspec said, "… - at `$.a[0]`": for what JSON Schema allows, 1.0 as an integer, and for
-    alternatives, of which JSON Schema does not say which one was meant."""
+    """Convert a message of msgspec, "… - at `$.a[0]`", to a Fault. Used where the JSON Schema
+    reports nothing: for 1.0 as an integer, and for alternatives, whose errors in JSON Schema do not
+    identify the intended one."""
     message, _, place = said.rstrip("`").partition(" - at `$")
     return Fault(pointer + re.sub(r"\.(\w+)|\[(\d+)\]", r"/\1\2", place), message)
 
@@ -184,14 +186,14 @@ def _compare(
     """Collect how the members of objects differ from those of their structs."""
     options = [each for each in _options(info) if not isinstance(each, msgspec.inspect.NoneType)]
     if value is None:
-        # Null is legal, or the JSON Schema refuses it.
+        # Null is valid, or the JSON Schema reports it.
         return
     for part in options:
         if isinstance(part, msgspec.inspect.ListType) and isinstance(value, list):
             for index, item in enumerate(value):
                 _compare(item, part.item_type, f"{pointer}/{index}", differences)
     part = options[0]
-    # Of alternatives nobody knows which one was meant.
+    # Which of several alternatives was intended is unknown.
     if len(options) > 1 or not isinstance(part, msgspec.inspect.StructType):
         return
     if not isinstance(value, dict):
@@ -210,7 +212,7 @@ def _compare(
 
 
 class RawParser(BaseParser):
-    """Any JSON media type, as domain.values.Raw: parsed, with the text of every part at hand."""
+    """Parses any JSON media type to domain.values.Raw, which keeps the exact text of every part."""
 
     media_type = "*/*"
 
@@ -241,7 +243,7 @@ class Response(HttpResponse):
 
 
 def answer(data: msgspec.Struct, status: int = 200, *, etag: int | None = None) -> Response:
-    """A JSON answer; `etag` is the version or revision that the body shows."""
+    """Return a JSON response; `etag` is the version or revision in the body."""
     response = Response(msgspec.json.encode(data), status=status, content_type="application/json")
     response["Cache-Control"] = "no-store"
     if etag is not None:
@@ -250,15 +252,16 @@ def answer(data: msgspec.Struct, status: int = 200, *, etag: int | None = None) 
 
 
 def answer_once(document: msgspec.Struct, status: int = 201, *, kept: msgspec.Struct) -> Response:
-    """An answer that shows a secret, once. `kept` is stored in its place for a repeated request."""
+    """Return a response that contains a secret. `kept` is stored instead of it for a repeated
+    request."""
     response = answer(document, status)
     response.kept_content = msgspec.json.encode(kept)
     return response
 
 
 def dry_run_answer(response: HttpResponse) -> HttpResponse:
-    """The answer to a dry run: `response`, an object or nothing, with `dry_run` as a member. No
-    ETag and no Location: what they name does not exist."""
+    """Return the response to a dry run: `response`, an object or empty, with the member `dry_run`.
+    It has no ETag and no Location, since the resource was not created."""
     content = response.content.strip().removeprefix(b"{")
     members = b'{"dry_run":true' + (b"," + content if content not in (b"", b"}") else b"}")
     marked = HttpResponse(members, content_type="application/json")

@@ -50,7 +50,7 @@ class Endpoint(APIView):
     # The query parameters, checked and converted: an instance of the operation's `query`.
     query: Any
     dry_run = False
-    # Why, in the caller's words: the Change-Reason header, kept in history and audit.
+    # The caller's reason: the Change-Reason header, kept in history and audit.
     reason = ""
     # The remaining rate limit of the token; None if it has no limit.
     allowance: Allowance | None = None
@@ -60,15 +60,15 @@ class Endpoint(APIView):
         return cast(Actor, self.request.user)
 
     def body(self, kind: type[T]) -> T:
-        """The request body, which the operation declares as `kind`."""
+        """Return the request body, which the operation declares as `kind`."""
         raw = self.request.data
         if not raw and not self.operations[self.request.method or ""].body_required:
             return kind()
         return bodies.decode(raw, kind)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Only what an answer needs: DRF's content negotiation and versioning would cost each call
-        more than the work."""
+        """Authenticate and check the request. DRF's content negotiation and versioning are skipped,
+        because they would cost more than most operations."""
         self.perform_authentication(request)
         self.allowance = cast(Allowance | None, request.auth)
         if "\0" in request.path or "%00" in request.META.get("QUERY_STRING", ""):
@@ -81,7 +81,8 @@ class Endpoint(APIView):
             require(self.actor, Role.VIEWER)
 
     def _check(self, operation: Operation, request: Request) -> None:
-        """Refuse what the caller may not do and what the operation does not declare."""
+        """Check the caller's role, and raise for parameters and headers that the operation does not
+        declare."""
         require(self.actor, operation.least_role)
         query = read_query(operation.parameters, operation.required, request.query_params)
         self.dry_run = query.pop("dry_run", False)
@@ -132,7 +133,7 @@ class Endpoint(APIView):
 
         operation = self.operations.get(request.method or "")
         repeatable = operation is not None and operation.kept and not operation.reads
-        # What viewers may call, such as POST /search, changes nothing, except a batch.
+        # Operations permitted to viewers, such as POST /search, write nothing, except a batch.
         writes = (
             operation is not None
             and not operation.reads
@@ -150,14 +151,15 @@ class Endpoint(APIView):
         return response
 
     def _count(self, outcome: CallKind) -> None:
-        """Count the call as traffic of the workspace: calls of programs, and a long poll only once. A
-        call that failed may have no actor yet, because the database did not say whose token it is."""
+        """Count the call as traffic of the workspace. Only calls with a token count, and a long
+        poll counts once. A failed call may have no actor, if the database could not check its
+        token."""
         actor: Actor | None = vars(self.request).get("_user")
         if actor is not None and actor.kind == "token" and not is_repeated(self.request):
             counter.count(actor.workspace_id, outcome)
 
     def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
-        """LangGraph's SDK sends its key as `x-api-key`: a token of ours."""
+        """Accept the token as `x-api-key`, as LangGraph's SDK sends it."""
         key = request.META.get("HTTP_X_API_KEY")
         if key and self.api_key and "HTTP_AUTHORIZATION" not in request.META:
             request.META["HTTP_AUTHORIZATION"] = f"Bearer {key}"
@@ -172,7 +174,7 @@ class Endpoint(APIView):
 def read_reason(environ: Mapping[str, Any]) -> str:
     """The Change-Reason header."""
     text: str = environ.get("HTTP_CHANGE_REASON", "")
-    # WSGI hands headers over as latin-1; people write them in UTF-8.
+    # WSGI decodes headers as latin-1; clients send UTF-8.
     try:
         text = text.encode("latin-1").decode()
     except (UnicodeEncodeError, UnicodeDecodeError):
@@ -183,14 +185,14 @@ def read_reason(environ: Mapping[str, Any]) -> str:
 
 
 def _run_dry(handler: Callable[..., HttpResponse], *args: Any, **kwargs: Any) -> HttpResponse:
-    """Do the work of an operation, take it back, and say so in its answer."""
+    """Run an operation, roll back its writes, and mark the response as a dry run."""
     with discard_writes():
         response = handler(*args, **kwargs)
     return bodies.dry_run_answer(response)
 
 
 class UnknownPath(Endpoint):
-    """What no other pattern took. Asks for a token first, like every path."""
+    """Any path that no other pattern matches. Requires a token, like every path."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
@@ -216,7 +218,7 @@ def handles(operation: Operation) -> Callable[[Handler], Handler]:
 
 
 def row_id(noun: str, text: str) -> int:
-    """The id of a row that a path names. NotFound for what is no id."""
+    """Parse the id of a row in a path. Raises NotFound if it is not an integer."""
     number = read_whole(text)
     if number is None:
         raise NotFound(f"{noun} not found: {text}")
@@ -224,7 +226,7 @@ def row_id(noun: str, text: str) -> int:
 
 
 def view_of(operations: list[Operation]) -> type[Endpoint]:
-    """The view of one path."""
+    """Create the view of one path."""
     methods = {each.method.lower(): _method(each) for each in operations}
     by_method = {each.method: each for each in operations}
     first = operations[0]
@@ -258,8 +260,8 @@ def _method(operation: Operation) -> Handler:
 
 
 def _answer_absent(view: Endpoint, operation: Operation) -> HttpResponse:
-    """The response to the deletion of what does not exist, or may not be seen: that of a deletion
-    which removes nothing. A precondition on its version fails."""
+    """Return the response to the deletion of something that does not exist or is not visible: the
+    same as for a deletion that removes nothing. A precondition on its version fails."""
     if (version := etags.expected_version(view.request)) is not None:
         raise VersionConflict(version, 0, of="resource")
     if (revision := getattr(view.query, "expected_revision", None)) is not None:
@@ -271,7 +273,8 @@ def _answer_absent(view: Endpoint, operation: Operation) -> HttpResponse:
 
 
 def _zeros(info: msgspec.inspect.Type) -> Any:
-    """The report of a dry run that removes nothing: its members are counts, or further reports."""
+    """Return the report of a dry run that removes nothing: its members are counts or nested
+    reports."""
     match info:
         case msgspec.inspect.Metadata():
             return _zeros(info.type)

@@ -15,7 +15,7 @@ _TAG = re.compile(r'(?:W/)?"(\d{1,18})"\Z')
 
 
 def version_in(header: str, text: str) -> int:
-    """The version that an entity tag names. Ours are `"<version>"`, nothing else."""
+    """Return the version in an entity tag. The only valid form is `"<version>"`."""
     match = _TAG.match(text.strip())
     if match is None:
         raise BadRequest(
@@ -26,7 +26,7 @@ def version_in(header: str, text: str) -> int:
 
 
 def precondition(request: Request) -> Precondition:
-    """What the caller's headers demand of the entry it writes."""
+    """Return the precondition in the headers of a write."""
     meta = request.META
     match, none_match = meta.get("HTTP_IF_MATCH"), meta.get("HTTP_IF_NONE_MATCH")
     changed = meta.get("HTTP_IF_CHANGED", "false").lower()
@@ -51,19 +51,19 @@ def precondition(request: Request) -> Precondition:
 
 
 def expected_version(request: Request) -> int | None:
-    """The version or revision that If-Match demands, if it is there."""
+    """Return the version or revision in If-Match, or None without the header."""
     match = request.META.get("HTTP_IF_MATCH")
     return version_in("If-Match", match) if match is not None else None
 
 
 def not_modified(request: Request, version: int) -> bool:
-    """Whether a conditional GET already has this version."""
+    """Whether a conditional GET names this version, so that the response is 304."""
     tags = request.META.get("HTTP_IF_NONE_MATCH")
     return tags is not None and f'"{version}"' in (tag.strip() for tag in tags.split(","))
 
 
 def unchanged(version: int) -> Response:
-    """The response 304: the caller already has this version."""
+    """Return a 304 response: the client already has this version."""
     response = Response(status=304)
     del response["Content-Type"]
     response["Cache-Control"] = "no-store"

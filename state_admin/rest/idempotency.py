@@ -1,7 +1,8 @@
-"""Idempotency-Key: the first answer, replayed.
+"""Idempotency-Key: stores the first response and returns it for repeated requests.
 
-The record is written in the same transaction as the effect: either both are there after a crash
-or neither is, so a repeat can never do the work twice nor claim work that was not done.
+The idempotency record is written in the transaction of the operation. After a crash both exist or
+neither does, so a repeat neither runs the operation twice nor reports an operation that did not
+run.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from state_admin.services.idempotency import Key, StoredResponse
 from . import problems
 
 _KEPT_HEADERS = ("Content-Type", "ETag", "Location")
-# These answers say "try again": they are not the outcome of the request.
+# These responses mean "try again" and are not the outcome of the request.
 _FORGOTTEN = (401, 408, 425, 429, 500, 502, 503, 504)
 
 
@@ -33,9 +34,12 @@ def once(
     check: Callable[[], None],
     whose: Callable[[], int | None],
 ) -> HttpResponse:
-    """Do `work` and keep its answer, or give the answer it once had. `check` raises for a caller
-    who may not ask: work checks itself, but a kept answer must not outlive its token. `whose`: the
-    workspace, once the work is done."""
+    """Run `work` and store its response, or return the stored one.
+
+    `check` raises for a caller who is no longer permitted: `work` checks this itself, but a stored
+    response must not be returned to a revoked token. `whose` returns the workspace, after
+    `work`.
+    """
     try:
         key = identify(request.META, request.get_full_path_info(), request.body)
         with transaction.atomic():
@@ -48,7 +52,7 @@ def once(
                 transaction.set_rollback(True)
                 return response
             headers = {name: response[name] for name in _KEPT_HEADERS if name in response}
-            # A secret is shown once and stored nowhere, not even here.
+            # Secrets are returned once and never stored, not even in an idempotency record.
             body = getattr(response, "kept_content", None) or response.content
             idempotency.keep(key, whose(), StoredResponse(response.status_code, headers, body))
             return response
@@ -57,13 +61,14 @@ def once(
 
 
 def identify(environ: Mapping[str, Any], path: str, body: bytes) -> Key:
-    """What the Idempotency-Key of a request stands for. `path` is percent-encoded, with the query."""
+    """Return the Key of a request with an Idempotency-Key. `path` is percent-encoded, with the
+    query."""
     key = environ["HTTP_IDEMPOTENCY_KEY"]
     if not 1 <= len(key) <= 255:
         raise BadRequest("Idempotency-Key must have 1 to 255 characters")
     caller = environ.get("HTTP_AUTHORIZATION", "")
     scope = hashlib.sha256(f"{caller}\n{key}".encode()).hexdigest()
-    # Keyed, so that nobody can try out on it which secret a body held.
+    # A keyed hash, so that the digest cannot be used to guess a secret in the body.
     digest = hmac.new(settings.SECRET_KEY.encode(), digestmod=hashlib.sha256)
     digest.update(f"{environ['REQUEST_METHOD']} {path}\n".encode())
     digest.update(body)

@@ -1,7 +1,7 @@
-"""Long polls (`wait=`): the one place that knows how a request waits for news.
+"""Long polling (`wait=`): the only place that decides how a request waits for a change.
 
-Under our server it waits on the event loop (streams/long_polls.py), holding neither a thread nor a
-connection. Elsewhere, as under Django's test client, the thread looks again and again.
+Under project/bridge.py it waits on the event loop (streams/long_polls.py), without a thread or a
+connection. Elsewhere, as under Django's test client, the thread polls.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ T = TypeVar("T")
 
 MAX_WAIT = 30
 _POLL = 0.05
-# In the environ: what the first look remembered.
+# The key in the environ for the state that the first call stored.
 _MEMORY = "commonhold.memory"
 
 
 def hub_of(request: Request) -> Hub | None:
-    """The hub, when the server can let an answer go on on its loop."""
+    """Return the hub if the server can continue a response on its event loop, else None."""
     hub: Hub | None = request.META.get(ENVIRON)
     return hub
 
 
 def memory_of(request: Request) -> Any:
-    """What the first look of this request remembered; None in the first look."""
+    """Return the state that the first call of this request stored; None in the first call."""
     return request.META.get(_MEMORY)
 
 
 def is_repeated(request: Request) -> bool:
-    """Whether this is a parked poll that looks again: the same call, not another one."""
+    """Whether this is a further call of a waiting long poll, and not a new request."""
     return _MEMORY in request.META
 
 
@@ -55,9 +55,11 @@ def answer_news(
     show: Callable[[T], Response],
     memory: Any = None,
 ) -> HttpResponse:
-    """Show what `look` finds; with `wait=` in the query not before it is news, or the time is up.
+    """Return the result of `look`. With `wait=` in the query, wait until it is new or the time is
+    up.
 
-    `filters`: the changes after which looking again may be worthwhile.
+    `filters`: the changes after which `look` is called again. `memory`: state for the further
+    calls.
     """
     seconds = view.query.wait
     result = look()

@@ -1,4 +1,5 @@
-"""Keyset pages: a cursor is the last row's key, sealed to the filters it was made for."""
+"""Keyset pagination: a cursor contains the last row's key and is bound to the filters of its
+list."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ DEFAULT_LIMIT = contract.DEFAULT_LIMIT
 
 @dataclass(frozen=True)
 class Page:
-    """What a caller asked for: how many rows, after which position (None: from the start)."""
+    """The requested page: the number of rows, and the position after which it starts (None: the
+    beginning)."""
 
     limit: int
     after: Any
@@ -38,20 +40,21 @@ class Page:
     def close(
         self, rows: Sequence[Any], position: Callable[[Any], Any]
     ) -> tuple[Sequence[Any], str | None]:
-        """The rows of this page out of `limit + 1` fetched, and the cursor to the next."""
+        """Return the rows of this page, from `limit + 1` fetched ones, and the cursor to the next
+        page."""
         if len(rows) <= self.limit:
             return rows, None
         rows = rows[: self.limit]
         return rows, self.cursor_to(position(rows[-1]))
 
     def cursor_to(self, position: Any) -> str:
-        """The cursor to what stands behind `position`."""
+        """Return the cursor to the rows after `position`."""
         return _seal(self.filters, position)
 
 
 def read_page(view: Endpoint, position: type[int] | type[str] = int) -> Page:
-    """The page that the query asks for; `position` is what the list is ordered by.
-    BadRequest for a cursor that is not ours, or was made for other filters."""
+    """Return the page that the query requests; `position` is the type of the sort key. Raises
+    BadRequest for an invalid cursor, or one of other filters."""
     parameters = view.request.query_params.lists()
     filters = _fingerprint(
         sorted((k, v) for k, vs in parameters if k not in ("cursor", "limit") for v in vs),
@@ -70,7 +73,7 @@ def answer_rows(
     by: str = "id",
     created: str = "created_at",
 ) -> HttpResponse:
-    """One page of `rows`, each shown as `show(row)`; see fetch_page."""
+    """Return one page of `rows`, each converted by `show`; see fetch_page."""
     page_rows, cursor = fetch_page(call, rows, by=by, created=created)
     return answer(contract.Page(items=list(map(show, page_rows)), next_cursor=cursor))
 
@@ -78,8 +81,8 @@ def answer_rows(
 def fetch_page(
     call: Endpoint, rows: QuerySet[Any], *, by: str = "id", created: str = "created_at"
 ) -> tuple[Sequence[Any], str | None]:
-    """The rows of one page and the cursor to the next: in the `order` of the query by the unique
-    column `by`, and those whose column `created` is within the time range of the query."""
+    """Return the rows of one page and the cursor to the next. The rows are in the `order` of the
+    query by the unique column `by`, and within its time range by the column `created`."""
     query = call.query
     page = read_page(call, int if by in ("id", "seq", "version", "number") else str)
     descends = query.order == "desc"
@@ -94,7 +97,7 @@ def fetch_page(
 
 
 def page_of(*, limit: int | None, cursor: str | None, filters: Any, path: str) -> Page:
-    """The page that a body asks for; the list is ordered by an integer."""
+    """Return the page that a body requests; the list is ordered by an integer."""
     sealed = _fingerprint(filters, path)
     after = _open(cursor, sealed, int) if cursor else None
     return Page(limit or DEFAULT_LIMIT, after, sealed)

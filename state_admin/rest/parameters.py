@@ -58,7 +58,7 @@ def _read(name: str, schema: Shape, texts: Sequence[str]) -> Any:
 
 
 def _convert(schema: Shape, text: str) -> Any:
-    """The value that `text` spells, or None when the schema does not allow it."""
+    """Convert `text` to a value; None if the schema does not allow it."""
     match schema:
         case {"enum": choices}:
             return text if text in choices else None
@@ -94,7 +94,7 @@ def _expectation(schema: Shape) -> str:
 
 
 def check_body(request: Request, media_types: tuple[str, ...]) -> None:
-    """Refuse a body of another type, or one that an operation without a body would ignore."""
+    """Raise for a body of another media type, or for a body of an operation that takes none."""
     supported = media_types or (JSON_TYPE,)
     media_type = (request.content_type or "").partition(";")[0].strip().lower()
     if media_type not in supported:

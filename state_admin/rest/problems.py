@@ -28,7 +28,7 @@ _CLOSED = {"42501", "25006"}
 
 
 def answer_problem(problem: Problem, request: HttpRequest | None = None) -> HttpResponse:
-    """The response for a problem."""
+    """Return the response for a problem."""
     status = problem.status
     # A revision in the body that is not current is 409; one in If-Match is a failed precondition.
     if isinstance(problem, errors.RevisionConflict) and _is_conditional(request):
@@ -77,7 +77,7 @@ def handle(error: Exception, context: dict[str, Any]) -> HttpResponse:
 
 
 def answer_error(error: Exception, request: Any = None) -> HttpResponse:
-    """The response for any exception. Never raises, never shows a traceback."""
+    """Return the response for any exception. Never raises, never contains a traceback."""
     return answer_problem(_problem_of(error, request), request)
 
 

@@ -35,7 +35,8 @@ _CONVERTERS = {"key": "tail", "kind": "kind", "revision": "int"}
 # The first segments of the most frequent paths, in the order in which they are tried.
 _FREQUENT = ("state", "runs", "threads")
 _AGENT_THREAD = "/agent-protocol/threads/{thread_id}"
-# Paths that are also the address of one thing of another path, for the methods they do not have.
+# Paths that are also the URL of one resource of another path: methods that they lack are passed to
+# it.
 _SHADOWING = {
     "/threads/delete": ("/threads/{thread_id}", {"thread_id": "delete"}),
     "/runs/cancel": ("/runs/{run_id}", {"run_id": "cancel"}),
@@ -86,5 +87,6 @@ def _route(template: str) -> str:
 
 
 def _parameters_last(template: str) -> list[int]:
-    """A word comes before a parameter that would match it, a long path before its beginning."""
+    """Sort key: a literal segment precedes a parameter that would match it, a longer path its own
+    prefix."""
     return [*(each.startswith("{") for each in template.split("/")), 2]

@@ -20,7 +20,7 @@ _MOST = 2**62
 
 
 class BadCursor(ValueError):
-    """The cursor was not created by this server."""
+    """The cursor is not valid."""
 
 
 class ExpiredCursor(Exception):

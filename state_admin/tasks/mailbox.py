@@ -1,4 +1,4 @@
-"""The sweep and purge of mailboxes, for those that no claim settles."""
+"""The periodic sweep and purge of mailboxes: settles dispatches that no claim settles."""
 
 from __future__ import annotations
 

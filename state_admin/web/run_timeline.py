@@ -43,8 +43,8 @@ _MESSAGES = 12  # of a step
 _CALLS = 8  # of a message
 _CLIP = 1200  # characters of arguments and of a result
 _LINE = 160
-# Results are looked for among so many messages after those of the page.
-_AHEAD = 20
+# Calls and results of other pages are looked for in so many messages before and after the page.
+_AROUND = 20
 # Escaped bytes of texts on a page. What does not fit is behind a link.
 _ROOM = 110_000
 # Bytes of markup around a text.
@@ -293,57 +293,79 @@ def how_long(duration: timedelta) -> str:
     return lasted(seconds * 1000) if seconds < 600 else format_duration(duration)
 
 
+@dataclass
+class _Log:
+    """The messages of a page and some around them, with their tool calls and results paired. The id
+    of a call is unique among calls without a result only."""
+
+    rows: dict[int, Any] = field(default_factory=dict)
+    # By the message of the call and its id.
+    results: dict[tuple[int, str], Any] = field(default_factory=dict)
+    # The message of the call and the name of the tool, by the message of the result.
+    calls: dict[int, tuple[int, str]] = field(default_factory=dict)
+
+
+def _read_log(run: Run, seqs: Sequence[int]) -> _Log:
+    log = _Log()
+    if not seqs:
+        return log
+    around = (
+        *range(max(min(seqs) - _AROUND, 1), min(seqs)),
+        *range(max(seqs) + 1, max(seqs) + 1 + _AROUND),
+    )
+    found = Message.objects.filter(thread=run.thread, seq__in=[*seqs, *around])
+    waiting: dict[str, tuple[int, str]] = {}
+    for row in found.traced(_CLIP + 1, _CALLS).order_by("seq"):
+        log.rows[row.seq] = row
+        if row.answers in waiting:
+            log.calls[row.seq] = call = waiting.pop(row.answers)
+            log.results[call[0], row.answers] = row
+        waiting |= {call["id"]: (row.seq, call["name"]) for call in row.called or ()}
+    return log
+
+
 def _fill(run: Run, steps: Sequence[Step]) -> None:
     """Add the texts of messages, calls and results, in the order of the page and as far as there is
     room."""
-    seqs = [message.seq for step in steps for message in step.messages]
-    behind = max(seqs, default=0) + 1
-    ahead = range(behind, behind + _AHEAD)
-    log = Message.objects.filter(thread=run.thread, seq__in=[*seqs, *ahead])
-    rows = {row.seq: row for row in log.traced(_CLIP + 1, _CALLS)} if seqs else {}
-    results = {row.answers: row for row in rows.values() if row.answers}
-    names = {call["id"]: call["name"] for row in rows.values() for call in row.called or ()}
+    log = _read_log(run, [message.seq for step in steps for message in step.messages])
     failed = {name for step in steps for name in step.changes.failed}
     room = _Room()
     for step in steps:
         step.changes.keep(lambda line: room.has(line.name, line.before, line.after))
-        called = (rows[each.seq].called or () for each in step.messages if each.seq in rows)
-        paired = {call["id"] for calls in called for call in calls}
+        seqs = {message.seq for message in step.messages}
+        rows = [log.rows[seq] for seq in seqs if seq in log.rows]
+        step.tokens = 0 if step.more_messages else sum(row.estimated_tokens for row in rows)
         messages, step.messages = step.messages, []
         for message in messages:
-            row = rows.get(message.seq)
+            row = log.rows.get(message.seq)
             if row is None:
                 continue
-            if not step.more_messages:
-                step.tokens += row.estimated_tokens
-            message.failed = row.failed or row.answers in failed
+            message.failed = row.failed or row.answers in step.changes.failed
             step.failed = step.failed or message.failed
-            if row.answers in paired:  # shown with its call
+            caller, name = log.calls.get(row.seq, (0, ""))
+            if caller in seqs:  # shown with its call
                 continue
             line = _first_line(row.excerpt)
             if not room.has(line, message.url):
                 step.more_messages += 1
                 continue
-            message.role, message.line = row.role, line
+            message.role, message.line, message.name = row.role, line, name
             message.summary = row.folds_to is not None
-            message.name = names.get(row.answers, "")
-            message.calls = list(_calls(run, row, results, failed, room))
+            message.calls = list(_calls(run, row, log, failed, room))
             # A failed result is in the step of its message.
             silent = any(call.failed and call.result is None for call in message.calls)
             step.failed = step.failed or silent
             step.messages.append(message)
 
 
-def _calls(
-    run: Run, row: Any, results: dict[str, Any], failed: set[str], room: _Room
-) -> Iterator[TraceCall]:
+def _calls(run: Run, row: Any, log: _Log, failed: set[str], room: _Room) -> Iterator[TraceCall]:
     for call in row.called or ():
         arguments = call["arguments"]
-        result = results.get(call["id"])
+        result = log.results.get((row.seq, call["id"]))
         gist = arguments[:_LINE]
         room.has(gist, call["name"])
         shown = TraceCall(call["name"], gist, room.text(_readable(arguments)))
-        shown.failed = call["id"] in failed or bool(result and result.failed)
+        shown.failed = result.failed if result else call["id"] in failed
         if result is not None:
             shown.result = room.text(_readable(result.excerpt))
             shown.result_seq = result.seq

@@ -111,6 +111,28 @@ def test_timeline__tool_call__is_paired_with_its_result(admin: Client, run: Pers
     assert "search</span> returned" not in shown
 
 
+def test_timeline__id_of_a_call_used_again__has_its_own_result(admin: Client, run: Person) -> None:
+    for number in range(3):
+        asked = calling(call("search", f'{{"page": {number}}}', "c1"))
+        commit(run.actor, "r1", messages=[asked, result("c1", f"result {number}")])
+    shown = page(admin, "/runs/r1?order=oldest")
+    calls = re.findall(r'<details class="call">(.*?)</details>', shown, re.DOTALL)
+    for number, each in enumerate(calls):
+        assert f"&quot;page&quot;: {number}" in each
+        assert f"<pre>result {number}</pre>" in each
+    assert len(calls) == 3
+
+
+def test_timeline__result_of_a_call_on_another_page__names_its_tool(
+    admin: Client, run: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_timeline, "PAGE", 1)
+    commit(run.actor, "r1", messages=[calling(call("search"))])
+    commit(run.actor, "r1", messages=[result("search", "fine")])
+    assert "fine</pre>" in page(admin, "/runs/r1?order=oldest&after=1")
+    assert "search</span> returned fine" in page(admin, "/runs/r1?order=oldest&after=2")
+
+
 def test_timeline__call_without_result__says_so(admin: Client, run: Person) -> None:
     commit(run.actor, "r1", messages=[calling(call("search"))])
     assert "no result yet" in page(admin, "/runs/r1")

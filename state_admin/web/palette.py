@@ -4,9 +4,11 @@ first."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from operator import itemgetter
 
+from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.urls import path, reverse
 from django.views.decorators.http import require_safe
@@ -16,6 +18,7 @@ from state_admin.models import Entry, Namespace, Run, Thread
 from state_admin.models.browsing import EntryFilter, entry_page
 from state_admin.services.errors import Invalid
 from state_admin.services.search import search_entries
+from state_admin.services.threads import filter_by_title, read_words
 
 from .actors import page
 from .addresses import entry_url, namespace_url, run_url, thread_url, with_query
@@ -38,7 +41,7 @@ class PaletteItem:
     name: str = ""
     value: str = ""
     does: str = ""
-    # Where a search found its words.
+    # The id of a thread, or where a search found its words.
     text: str = ""
 
 
@@ -67,7 +70,7 @@ def _hits(request: Request, query: str) -> list[PaletteItem]:
 
 def _rank(hit: PaletteItem, query: str) -> int | None:
     label, text = hit.label.lower(), query.lower()
-    if text in (label, label.partition("/")[2]):
+    if text in (label, label.partition("/")[2], hit.text):
         return 0
     if hit.note in _PLACES:
         return 2
@@ -95,18 +98,25 @@ def _places(request: Request, query: str) -> Iterator[PaletteItem]:
     for (name, key), snippet in snippets.items():
         url = entry_url(name, key)
         yield PaletteItem("database", f"{name}/{key}", "entry", url, text=snippet)
-    for icon, kind, model, url_of in (
-        ("messages-square", "thread", Thread, thread_url),
-        ("play", "run", Run, run_url),
-    ):
-        ids = (
-            model.objects.visible_to(actor)
-            .filter(public_id__startswith=query)
-            .order_by("public_id")
-            .values_list("public_id", flat=True)[:_EACH]
-        )
-        for identifier in ids:
-            yield PaletteItem(icon, identifier, kind, url_of(identifier))
+    titles = {
+        thread.public_id: thread.title
+        for found in _threads(request, query)
+        for thread in found.only("public_id", "title")[:_EACH]
+    }
+    for identifier, title in titles.items():
+        label, text = (title, identifier) if title else (identifier, "")
+        yield PaletteItem("messages-square", label, "thread", thread_url(identifier), text=text)
+    runs = Run.objects.visible_to(actor).filter(public_id__startswith=query)
+    for identifier in runs.order_by("public_id").values_list("public_id", flat=True)[:_EACH]:
+        yield PaletteItem("play", identifier, "run", run_url(identifier))
+
+
+def _threads(request: Request, query: str) -> Iterator[QuerySet[Thread]]:
+    """Threads whose id begins with the query, and those with its words in their title."""
+    threads = Thread.objects.visible_to(request.actor)
+    yield threads.filter(public_id__startswith=query).order_by("public_id")
+    with suppress(Invalid):  # no letter or digit
+        yield filter_by_title(threads, read_words(query)).order_by("-pk")
 
 
 def _found(request: Request, query: str) -> Iterator[tuple[Entry, str]]:
@@ -123,8 +133,9 @@ def _found(request: Request, query: str) -> Iterator[tuple[Entry, str]]:
 
 
 def _searches(query: str) -> Iterator[PaletteItem]:
-    url = with_query(reverse("web:entry-list"), text=query)
-    yield PaletteItem("search", f"Search entries for “{query}”", "search", url)
+    for noun, page_name in (("entries", "web:entry-list"), ("threads", "web:thread-list")):
+        url = with_query(reverse(page_name), text=query)
+        yield PaletteItem("search", f"Search {noun} for “{query}”", "search", url)
 
 
 def _pages(request: Request) -> Iterator[PaletteItem]:

@@ -106,11 +106,25 @@ def test_palette__query__finds_pages_keys_and_namespaces(admin: Client, alice: P
         return re.findall(r'id="hit-[0-9]+" href="([^"]+)"', page)
 
     assert set(found("n")) >= {"/namespaces/notes", "/state/notes/nice%2Fkey", "/threads/night"}
-    assert found("notes/ni") == ["/state/notes/nice%2Fkey", "/state?text=notes%2Fni"]
-    assert found("ote") == ["/namespaces/notes", "/state?text=ote"]
+    assert found("notes/ni") == ["/state/notes/nice%2Fkey", *searches("notes%2Fni")]
+    assert found("ote") == ["/namespaces/notes", *searches("ote")]
     assert found("KEY nice")[0] == "/state/notes/nice%2Fkey"
-    assert found("nothing of this") == ["/state?text=nothing+of+this"]
-    assert found("%2Fprice+%3E") == ["/state?text=%2Fprice+%3E"]
+    assert found("nothing of this") == searches("nothing+of+this")
+    assert found("%2Fprice+%3E") == searches("%2Fprice+%3E")
+
+
+def searches(query: str) -> list[str]:
+    """The last results: searches of the lists."""
+    return [f"/state?text={query}", f"/threads?text={query}"]
+
+
+def test_palette__words_of_a_title__find_the_thread(admin: Client, alice: Person) -> None:
+    make_thread(alice.actor, "t-17", title="Lisbon in May")
+    page = admin.get("/go?q=lisb").content.decode()
+    assert "Lisbon in May" in page
+    assert page.count("/threads/t-17") == 1
+    assert admin.get("/go?q=t-17").content.decode().count("/threads/t-17") == 1
+    assert "/threads/t-17" not in admin.get("/go?q=porto").content.decode()
 
 
 def test_palette__words_of_a_value__find_the_entry_with_its_text(
@@ -127,8 +141,9 @@ def test_palette__words_of_a_value__find_the_entry_with_its_text(
 def hits(client: Client, query: str) -> list[str]:
     headers = {"HX-Request": "true", "HX-Request-Type": "partial"}
     page = client.get(f"/go?q={query}", headers=headers).content.decode()
-    *found, last = re.findall(r"</svg><span>([^<]*)</span>", page)
-    assert last == f"Search entries for “{query}”"
+    *found, entries, threads = re.findall(r"</svg><span>([^<]*)</span>", page)
+    assert entries == f"Search entries for “{query}”"
+    assert threads == f"Search threads for “{query}”"
     return found
 
 

@@ -50,6 +50,11 @@ class CellForm:
     error: str = ""
     conflict: str = ""
 
+    @property
+    def long(self) -> bool:
+        """Whether the text needs several lines. Enter saves in a single line only."""
+        return self.field.kind == "lines" or "\n" in self.typed
+
 
 @require_http_methods(["GET", "POST"])
 @entry_page(role=Role.EDITOR)

@@ -70,14 +70,18 @@ function setOpen(address) {
   history.replaceState(history.state, "", url);
 }
 
-function openPane(link) {
-  const table = tableOf(link);
-  if (!table || !WIDE.matches) return false;
-  if (link.closest("tr") === rowOfPane()) return true;
+function fillPane(link) {
   markRow(link.closest("tr"));
-  setOpen(link.dataset.open);
-  const pane = paneOf(table); // its attributes say how to swap
+  const pane = paneOf(tableOf(link)); // its attributes say how to swap
+  pane.dataset.shows = boxOf(link.closest("tr"))?.value; // the entry and its version
   htmx.ajax("GET", link.href, { source: pane, target: pane });
+}
+
+function openPane(link) {
+  if (!tableOf(link) || !WIDE.matches) return false;
+  if (link.closest("tr") === rowOfPane()) return true;
+  setOpen(link.dataset.open);
+  fillPane(link);
   return true;
 }
 
@@ -109,7 +113,12 @@ document.addEventListener("focusin", (event) => {
 function markOpenRow() {
   const address = new URLSearchParams(location.search).get("open");
   const link = address && $(`.data-table a[data-open="${CSS.escape(address)}"]`);
-  if (link && !rowOfPane()) markRow(link.closest("tr"));
+  if (!link || rowOfPane()) return;
+  const pane = paneOf(tableOf(link));
+  const shows = boxOf(link.closest("tr"))?.value;
+  pane.dataset.shows ??= shows;
+  if (isOpen(pane) && pane.dataset.shows !== shows) fillPane(link); // an edit replaced the row
+  else markRow(link.closest("tr"));
 }
 document.addEventListener("htmx:after:swap", markOpenRow);
 markOpenRow();
@@ -181,7 +190,8 @@ document.addEventListener(
     if (row && boxOf(row)) boxOf(row).checked = lastCell.selected;
     lastCell = null;
     const field = cell && $("[data-typed]", cell);
-    if (cell) focusCell(field ?? cell);
+    if (!cell || field === document.activeElement) return;
+    focusCell(field ?? cell);
     field?.select?.();
   },
   true, // before app.js moves the focus to the row

@@ -105,3 +105,15 @@ def test_cell__keyboard_only__is_edited_and_undone(
     expect(field).to_have_count(0)
     page.locator("[data-undo] button").click()
     expect(page.locator("tbody tr").first.locator(".cell").nth(1)).to_have_text("7")
+
+
+def test_cell__of_the_entry_in_the_pane__is_edited_in_both(page: Page) -> None:
+    page.goto("/state?namespace=plans&open=plans/k2")
+    pane = page.get_by_role("region", name="Entry")
+    expect(pane).to_contain_text("goal 2")
+    page.get_by_role("cell", name="goal 2").first.dblclick()
+    expect(page.get_by_role("textbox", name="Goal")).to_be_focused()
+    page.keyboard.type("sail")
+    press(page, "Enter")
+    expect(page.get_by_role("cell", name="sail").first).to_be_focused()
+    expect(pane).to_contain_text("sail")

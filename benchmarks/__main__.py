@@ -1,8 +1,8 @@
-"""`make bench`: every benchmark, one after the other; `python -m benchmarks NAME` runs one.
+"""`make bench`: runs every benchmark, one after the other. `python -m benchmarks NAME` runs one.
 
-`--peer PYTHON` is for those that compare with other libraries (checkpoints.py, comparison.py,
-steps.py). The one that looks at recorded conversations runs when it is asked for, by its name or by
-TRANSCRIPTS=FILE.
+`--peer PYTHON` is for the benchmarks that compare with other libraries (checkpoints.py,
+comparison.py, steps.py). The benchmark of recorded conversations runs only if it is named or
+TRANSCRIPTS=FILE is set.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NOT_BENCHMARKS = {
     "tables",
     "urls",
 }
-# They compare with libraries of another environment.
+# They compare with libraries that are installed in another environment.
 _WITH_PEERS = {"checkpoints", "comparison", "steps"}
 
 
@@ -44,15 +44,15 @@ def main() -> None:
     wanted = asked.names or names
     transcripts = os.environ.get("TRANSCRIPTS", "")
     if transcripts and not Path(transcripts).is_file():
-        # Now, not after the others have run for minutes.
-        sys.exit(f"TRANSCRIPTS names no file: {transcripts}")
+        # Before the other benchmarks, which take minutes.
+        sys.exit(f"TRANSCRIPTS is not a file: {transcripts}")
     for name in wanted:
         if name == "compaction" and not (transcripts or asked.names):
-            print("== compaction: left out; TRANSCRIPTS=FILE names recorded conversations")
+            print("== compaction: skipped; set TRANSCRIPTS=FILE to recorded conversations")
             continue
         print(f"== {name}", flush=True)
         more = ["--peer", asked.peer] if name in _WITH_PEERS and asked.peer else []
-        # A process each: a benchmark owns its settings, its database and its server.
+        # One process each, because a benchmark has its own settings, database and server.
         done = subprocess.run([sys.executable, "-m", f"benchmarks.{name}", *more], check=False)
         if done.returncode:
             sys.exit(f"{name} failed")

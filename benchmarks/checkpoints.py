@@ -2,8 +2,8 @@
 
     python -m benchmarks.checkpoints --peer PYTHON [--steps 1000] [--rounds 3]
 
-The graph is in benchmarks/peers/langgraph_graph.py. Each round has a server, or a database, of its
-own. The sizes on disk are those after VACUUM FULL, with indexes, audit and change feed.
+The graph is in benchmarks/peers/langgraph_graph.py. Each round has a new server or database. Sizes
+on disk are measured after VACUUM FULL and include indexes, audit and change feed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from benchmarks.tables import format_table
 from project.postgres.server import Server
 
 GRAPH = Path(__file__).parent / "peers" / "langgraph_graph.py"
-# So many steps at the beginning and at the end of the thread are compared.
+# The number of steps that are compared at the beginning and at the end of the thread.
 _FEW = 100
 
 
@@ -43,7 +43,7 @@ def main() -> None:
     options.add_argument("--peer", default="", metavar="PYTHON")
     asked = options.parse_args()
     if not asked.peer:
-        print("left out: give --peer")
+        print("skipped: requires --peer")
         return
     rows: dict[str, list[Round]] = {
         "CommonholdSaver, over HTTP": [],
@@ -90,7 +90,8 @@ def run(python: str, kind: str, where: str, steps: int, dsn: str, token: str) ->
 
 
 def measure_size(dsn: str) -> int:
-    """Bytes of all tables, with indexes, after the space of dead rows has been given back."""
+    """Return the bytes of all tables with their indexes, after the space of dead rows is
+    released."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("VACUUM FULL")
         row = connection.execute(

@@ -1,9 +1,10 @@
-"""What the extractive summariser makes of recorded conversations: how much shorter, what it keeps.
+"""Summaries of recorded conversations by the extractive summarizer: the size, and the facts
+retained.
 
     python -m benchmarks.compaction FILE        (or TRANSCRIPTS=FILE python -m benchmarks)
 
-FILE holds a line `{"episode": …, "messages": […]}` per conversation. Each is folded once where the
-default policy folds it. A fact counts as kept when it stands in the summary as a word.
+FILE has a line `{"episode": …, "messages": […]}` per conversation. Each is compacted once, at the
+boundary of the default policy. A fact counts as retained if the summary contains it as a word.
 """
 
 from __future__ import annotations
@@ -25,14 +26,15 @@ from state_admin.domain.policies import Policy
 from state_admin.summarizers import SUMMARIZERS, SummaryRequest
 from tests.domain.reference_boundaries import Lines
 
-# As the recorded airline names things. Found without the summariser's own rules, which are on trial.
+# The formats of the recorded airline. Independent of the summarizer's own rules, which are being
+# tested.
 KINDS = {
     "reservations": re.compile(
         r"\"reservation_id\": \"(\w+)\"|\b(?=[A-Z0-9]*[A-Z])(?=[A-Z0-9]*\d)[A-Z0-9]{6}\b"
     ),
     "users": re.compile(r"\b[a-z]+_[a-z]+_\d{4}\b"),
     "amounts": re.compile(r"\$\s?(\d[\d,]*(?:\.\d+)?)|\"amount\": (-?\d+(?:\.\d+)?)"),
-    # Of booked flights; what a search found besides is no fact of the conversation.
+    # Of booked flights only; other search results are not facts of the conversation.
     "prices": re.compile(r"\"price\": (\d+)"),
 }
 _FLIGHT = re.compile(r"HAT\d{3}")
@@ -43,19 +45,21 @@ class Row(NamedTuple):
     messages: int
     before: int
     after: int
-    facts: dict[str, tuple[int, int]]  # kept, all
+    facts: dict[str, tuple[int, int]]  # retained, total
     seconds: float
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("file", type=Path, nargs="?", default=os.environ.get("TRANSCRIPTS"))
-    options.add_argument("--folds", type=int, default=1, help="in so many compactions in a row")
+    options.add_argument("--folds", type=int, default=1, help="number of consecutive compactions")
     options.add_argument("--show", metavar="EPISODE", help="print this episode's summary")
-    options.add_argument("--missing", action="store_true", help="name the facts that are gone")
+    options.add_argument(
+        "--missing", action="store_true", help="print the facts that were not retained"
+    )
     asked = options.parse_args()
     if asked.file is None:
-        sys.exit("no transcripts: TRANSCRIPTS=FILE names them")
+        sys.exit("no transcripts: pass FILE or set TRANSCRIPTS=FILE")
     rows, skipped = [], 0
     for line in Path(asked.file).read_text().splitlines():
         episode = json.loads(line)
@@ -79,12 +83,12 @@ def main() -> None:
                 print(f"{episode['episode']} lost {kind}: {', '.join(sorted(gone))}")
         rows.append(Row(episode["episode"], len(messages), before, after, facts, seconds))
     if not rows:
-        sys.exit(f"{asked.file} holds no conversation that is long enough ({skipped} too short)")
+        sys.exit(f"{asked.file} contains no conversation that is long enough ({skipped} too short)")
     show(rows, skipped)
 
 
 def summarize(messages: list[dict[str, Any]], folds: int) -> str:
-    """As so many compactions in a row, each on top of the summary before."""
+    """Summarize in `folds` compactions in a row, each with the previous summary."""
     text, most = "", Policy().summary_max_tokens
     size = -(-len(messages) // folds)
     for start in range(0, len(messages), size):
@@ -94,7 +98,7 @@ def summarize(messages: list[dict[str, Any]], folds: int) -> str:
 
 
 def fold(messages: list[dict[str, Any]]) -> tuple[int, list[dict[str, Any]]] | None:
-    """The tokens and the messages that the default policy folds; None: it folds nothing."""
+    """Return the tokens and the messages that the default policy summarizes, or None."""
     lines = [
         MessageLine(
             seq=seq,
@@ -117,7 +121,8 @@ def fold(messages: list[dict[str, Any]]) -> tuple[int, list[dict[str, Any]]] | N
 
 
 def found(kind: str, messages: list[dict[str, Any]]) -> Iterator[str]:
-    """What was said and what tools were told and answered; the instructions are no fact of it."""
+    """Yield the facts in messages and in the arguments and results of tools, without those in the
+    instructions."""
     for message in messages:
         if message["role"] == "system":
             continue
@@ -144,7 +149,7 @@ def show(rows: list[Row], skipped: int) -> None:
         print(f"{1 - row.after / row.before:7.0%}", end="")
         print("".join(f"{f'{kept}/{every}':>14}" for kept, every in row.facts.values()))
     before, after = sum(row.before for row in rows), sum(row.after for row in rows)
-    print(f"\n{len(rows)} folded, {skipped} too short; {before:,} tokens became {after:,}")
+    print(f"\n{len(rows)} compacted, {skipped} too short; {before:,} tokens reduced to {after:,}")
     for kind in KINDS:
         kept, every = (sum(row.facts[kind][place] for row in rows) for place in (0, 1))
         whole = sum(row.facts[kind][0] == row.facts[kind][1] for row in rows)

@@ -1,9 +1,9 @@
-"""How many compactions a second workers do, side by side, and what planning a long thread costs.
+"""Compactions per second of concurrent workers, and the cost of planning a long thread.
 
     python -m benchmarks.compaction_jobs [--jobs 64] [--seconds 0.2]
 
-In one process, as a worker's threads do them: each folds a thread of 51 messages. A model is a
-summariser that waits so many seconds; "extractive" needs this machine's CPU instead.
+In one process, in threads as in a worker. Each compaction summarizes a thread of 51 messages. The
+model is simulated by a summarizer that waits; "extractive" uses the CPU.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Commonhold beside other stores of agents' state, and beside floors, in one run.
+"""Compares Commonhold with other stores of agents' state, and with baselines, in one run.
 
     python -m benchmarks.comparison [--seconds 2] [--rounds 3] [--peer PYTHON] [--only TEXT]
 
-Servers are driven over HTTP by benchmarks/load.py, frameworks are called in a process of their own
-(benchmarks/peers/frameworks.py). Each round runs every cell once, so that what else the machine
-does hits all alike. The tables show medians, and Commonhold's rate divided by the other one.
+Servers are called over HTTP by benchmarks/load.py, frameworks in a separate process
+(benchmarks/peers/frameworks.py). Each round runs every cell once, so that other load on the machine
+affects all alike. The tables show medians, and Commonhold's rate divided by the other one.
 `--peer` names a Python with benchmarks/peers/requirements.txt installed.
 """
 
@@ -62,7 +62,7 @@ Measure = Callable[[str, int, float], Measurement]
 
 @dataclass
 class System:
-    """What is measured, and its rounds by row and connections."""
+    """A measured system, and its rounds by row and connections."""
 
     name: str
     rows: list[str]
@@ -97,7 +97,7 @@ def main() -> None:
         run_rounds(systems, asked.rounds, asked.seconds, missing)
         print(describe_run(database, asked.rounds, asked.seconds))
     print(report(systems))
-    print("\n## Left out\n")
+    print("\n## Not measured\n")
     for name, reason in missing.items():
         print(f"- {name}: {reason}")
 
@@ -198,7 +198,8 @@ def start_frameworks(
 
 
 class Frameworks:
-    """The process that calls frameworks; a line is an order, and a line the answer."""
+    """The process that calls frameworks: one request per line of input, one result per line of
+    output."""
 
     def __init__(self, child: subprocess.Popen[str]) -> None:
         assert child.stdin
@@ -255,7 +256,7 @@ def report(systems: list[System]) -> str:
 
 
 def show_system(system: System, ours: System, row: str) -> list[str] | None:
-    """A line of the table, or None if the system does not do the work."""
+    """Return a line of the table, or None if the system does not support the operation."""
     if (row, CONNECTIONS[0]) not in system.rounds:
         return None
     rates, ratios = [], []

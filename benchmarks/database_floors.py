@@ -17,7 +17,7 @@ import psycopg
 from benchmarks.own_server import CAS, KEYS, READ, STEP, WRITE, free_port, make_text
 from benchmarks.tables import Measurement, summarize
 
-# What any server of this kind stores: the entry, its version, an audit row and a change.
+# What any such server stores for a write: the entry, its version, an audit row and a change.
 _TABLES = f"""
 CREATE TABLE entries (key int PRIMARY KEY, value jsonb NOT NULL, version int NOT NULL);
 CREATE TABLE versions (key int, version int, value jsonb NOT NULL, PRIMARY KEY (key, version));
@@ -59,7 +59,7 @@ def _write_scripts() -> dict[str, str]:
     return {
         READ: "\\set key random(0, 1023)\nSELECT value, version FROM entries WHERE key = :key::int;",
         WRITE: _write(""),
-        # The condition costs the same whatever it compares with.
+        # The cost of the condition does not depend on the value compared.
         CAS: _write(" AND version >= 1"),
         STEP: f"""
 WITH done AS (
@@ -100,7 +100,7 @@ class Database:
 
 
 class Pgbench:
-    """The statements in a database of their own, beside Commonhold's in the same server."""
+    """Runs the statements in a separate database on Commonhold's server."""
 
     rows = (READ, WRITE, CAS, STEP)
 
@@ -139,7 +139,8 @@ class Pgbench:
 
 
 class Redis:
-    """redis-benchmark against a server that keeps all in memory, or that flushes each write."""
+    """redis-benchmark against a server that keeps all data in memory, or one that flushes each
+    write."""
 
     rows = (READ, WRITE)
 
@@ -150,7 +151,8 @@ class Redis:
 
     def measure(self, row: str, connections: int, seconds: float) -> Measurement:
         name = "get" if row == READ else "set"
-        # It takes a number of requests, not a time: the run before says how many fit.
+        # It takes a number of requests and not a duration, so the previous rate determines how many
+        # fit.
         rate = self._rates.get((name, connections)) or self._run(name, connections, 2000).per_second
         found = self._run(name, connections, int(rate * seconds))
         self._rates[name, connections] = found.per_second

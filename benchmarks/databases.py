@@ -11,8 +11,8 @@ from pathlib import Path
 
 @contextmanager
 def own_database(keep: Path | None = None) -> Iterator[None]:
-    """Django is set up inside, so that it finds this database and no other; migrating is the
-    caller's. With `keep`, the database stays in that folder."""
+    """Run with a database of its own. Set up Django inside, so that it uses this database; the
+    caller migrates. With `keep`, the database is kept in that folder."""
     with nullcontext(str(keep)) if keep else tempfile.TemporaryDirectory() as folder:
         os.environ |= {
             "DJANGO_SETTINGS_MODULE": "project.settings",

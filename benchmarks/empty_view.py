@@ -1,6 +1,7 @@
-"""A floor: a Django project with one DRF view that does nothing, without authentication.
+"""The baseline: a Django project with one DRF view that does nothing, without authentication.
 
-Served by granian's WSGI, as Django usually is: `granian --interface wsgi benchmarks.empty_view:application`.
+Served by granian's WSGI, as Django usually is: `granian --interface wsgi
+benchmarks.empty_view:application`.
 """
 
 from __future__ import annotations

@@ -168,7 +168,8 @@ def measure_delays(running: Commonhold, tokens: list[str], case: Case, seconds: 
 
 
 def write(api: Api, rate: int, seconds: float) -> list[tuple[float, float]]:
-    """Writes an entry at regular intervals. When each request started, and when it was answered."""
+    """Write an entry at regular intervals. Returns the start of each request and the time of its
+    response."""
     client = http.client.HTTPConnection("127.0.0.1", api.port, timeout=60)
     headers = {"Content-Type": "application/json"} | api.headers
     body = json.dumps({"value": {"n": 1}})
@@ -193,7 +194,8 @@ def write_others(api: Api, connections: int, seconds: float) -> None:
 
 
 def count_connections(running: Commonhold) -> tuple[int, int]:
-    """Database connections of the feed's readers, and all others of the web processes."""
+    """Return the database connections of the feed's readers, and all others of the web
+    processes."""
     folder = Server(running.data / "postgres").socket_folder
     statement = """SELECT count(*) FILTER (WHERE application_name = 'commonhold feed'),
         count(*) FILTER (WHERE application_name = 'web') FROM pg_stat_activity"""
@@ -205,7 +207,7 @@ def count_connections(running: Commonhold) -> tuple[int, int]:
 
 @dataclass
 class Subscriber(asyncio.Protocol):
-    """Keeps what arrived and when; it is parsed after the round."""
+    """Stores what arrives and when; it is parsed after the round."""
 
     request: bytes
     ready: asyncio.Event = field(default_factory=asyncio.Event)
@@ -219,7 +221,7 @@ class Subscriber(asyncio.Protocol):
         self.ready.set()
 
     def find_events(self) -> list[tuple[int, float]]:
-        """The number of the write and the time of arrival of each event."""
+        """Return the number of the write and the time of arrival of each event."""
         found, rest = [], b""
         for at, data in self.parts:
             whole, end, rest = (rest + data).rpartition(b"\n\n")
@@ -228,7 +230,8 @@ class Subscriber(asyncio.Protocol):
 
 
 def subscribe(port: int, requests: list[bytes], pipe: Connection) -> None:
-    """The process of the subscribers: until the other end of the pipe sends something."""
+    """The main function of the subscribers' process. Runs until the other end of the pipe sends
+    something."""
     pipe.send(uvloop.run(_subscribe(port, requests, pipe)))
 
 
@@ -254,7 +257,8 @@ async def _subscribe(port: int, requests: list[bytes], pipe: Connection) -> list
 
 
 async def poll(api: Api, tokens: list[str], count: int, seconds: float) -> list[str]:
-    """A row: reads beside so many long polls of one entry, and the time until a write ended all."""
+    """Return a row: reads beside `count` long polls of one entry, and the time until a write has
+    ended all of them."""
     links = [await asyncio.open_connection("127.0.0.1", api.port) for _ in range(count)]
     for number, (_, writer) in enumerate(links):
         writer.write(render_get("/state/bench/polled?wait=30", tokens, number))

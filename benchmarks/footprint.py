@@ -1,4 +1,4 @@
-"""What a server costs that does nothing: seconds to start, processor time, memory.
+"""The cost of an idle server: seconds to start, processor time, memory.
 
     python -m benchmarks.footprint [--starts 5] [--idle 20] [--load 60]
 

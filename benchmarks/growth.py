@@ -1,10 +1,10 @@
-"""How the cost of a read and of a write grows: with the value, with connections, with web workers.
+"""The cost of reads and writes by size of the value, number of connections, and web workers.
 
     python -m benchmarks.growth [--seconds 2] [--rounds 3]
 
-Two servers run side by side, with one web worker and with two. Processor time is that of the web
-processes and of PostgreSQL, divided by the calls: unlike rates, it hardly depends on what else the
-machine does.
+Two servers run side by side, with one web worker and with two. CPU time is that of the web
+processes and of PostgreSQL, divided by the number of calls. Unlike rates, it hardly depends on
+other load.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass
 class Cell:
-    """What one server did with one work at one number of connections."""
+    """The results of one server for one operation at one number of connections."""
 
     rounds: list[Measurement] = field(default_factory=list)
     # Milliseconds of a processor per call: web, PostgreSQL.
@@ -77,7 +77,7 @@ def main() -> None:
 
 
 def prepare(running: Commonhold) -> dict[str, list[Work]]:
-    """Stores a value of each size; the works by size."""
+    """Store a value of each size. Returns the operations by size."""
     create_namespace(running.api)
     works = {}
     for name, size in SIZES.items():
@@ -91,7 +91,7 @@ def prepare(running: Commonhold) -> dict[str, list[Work]]:
 
 
 def list_cells(sizes: list[str]) -> Iterator[tuple[int, str, str, int]]:
-    """(web workers, size, row, connections)"""
+    """Yield (web workers, size, row, connections)."""
     for row in ("read an entry", "write an entry"):
         for size in sizes:
             yield 2, size, row, 8
@@ -112,7 +112,7 @@ def run(running: Commonhold, work: Work, connections: int, seconds: float, cell:
 
 
 def read_processor_times(running: Commonhold) -> tuple[float, float]:
-    """Seconds that the processes used so far: Commonhold's, PostgreSQL's."""
+    """Return the seconds of CPU time used so far by Commonhold and by PostgreSQL."""
     postmaster = int((running.data / "postgres/pg/postmaster.pid").read_text().split()[0])
     families = [running.pid, *children(running.pid)], [postmaster, *children(postmaster)]
     web, postgres = (

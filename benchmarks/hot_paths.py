@@ -1,9 +1,9 @@
-"""Read, write, batch and commit beside the empty view of the same server, in one run.
+"""Compares read, write, batch and commit with the empty view of the same server, in one run.
 
     python -m benchmarks.hot_paths [--seconds 3] [--rounds 3] [--connections 8]
 
-Needs wrk. Each round runs every row once, so that what else the machine does hits all alike; the
-table shows medians and the ratio to the empty authenticated view of the same rounds.
+Requires wrk. Each round runs every row once, so that other load on the machine affects all alike.
+The table shows medians, and the ratio to the empty authenticated view in the same rounds.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _latency(output: str, percentile: str) -> float:
 
 @contextmanager
 def server() -> Iterator[tuple[str, str, list[Row]]]:
-    """A server of its own on an embedded PostgreSQL of its own, with what the rows need."""
+    """Run a server with its own embedded PostgreSQL, and the data that the rows need."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -162,7 +162,7 @@ def wait_for(url: str, token: str) -> None:
 
 
 def prepare() -> tuple[str, list[Row]]:
-    """Make the namespaces, threads and runs; answer a token and the rows of the table."""
+    """Create the namespaces, threads and runs. Returns a token and the rows of the table."""
     import django
 
     django.setup()
@@ -189,7 +189,7 @@ def prepare() -> tuple[str, list[Row]]:
     body = json.dumps({"value": value})
 
     def batch(op: str, first: int, **fields: object) -> tuple[str, str, str]:
-        """Each of 16 batches has keys of its own: what waits for a lock measures the lock."""
+        """Each of 16 batches has its own keys, so that waiting for locks is not measured."""
         keys = [f"k{number}" for number in range(first, first + 100)]
         calls = [{"op": op, "namespace": "bench", "key": key, **fields} for key in keys]
         return "POST", "/api/v1/state/batch", json.dumps({"operations": calls})
@@ -237,7 +237,7 @@ def prepare() -> tuple[str, list[Row]]:
 
 
 def fill(actor: object, thread: str) -> None:
-    """1,000 messages and 50 KB of state over ten keys."""
+    """Store 1,000 messages and 50 KB of state in ten keys."""
     from tests import builders
 
     log = builders.conversation(250, rounds=1, words=40)[:1000]

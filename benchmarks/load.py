@@ -1,7 +1,7 @@
-"""An HTTP load generator: connections that are kept open, each with one request at a time.
+"""An HTTP load generator with persistent connections, each with one request at a time.
 
-All servers are measured with it, by the same requests per connection. `python -m benchmarks.load`
-measures its own limit: how many requests it sends to a server that does nothing.
+It measures all servers with the same requests per connection. `python -m benchmarks.load` measures
+its own limit: the rate of requests to a server that does nothing.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ MakeRequest = Callable[[int, int, bytes], bytes]
 
 @dataclass(frozen=True)
 class Work:
-    """A row of the table, as one server does it."""
+    """A row of the table: one operation of one server."""
 
     row: str
     make_request: MakeRequest
     # Entries per call.
     items: int = 1
-    # Called before each round with the number of connections, outside of the measured time.
+    # Called before each round with the number of connections. Not measured.
     prepare: Callable[[int], None] | None = None
 
 
 class Refused(Exception):
-    """The server answered with an error: what was measured is not the work."""
+    """The server returned an error, so the measurement is not valid."""
 
 
 def render_request(method: str, path: str, headers: dict[str, str], body: bytes = b"") -> bytes:
@@ -67,7 +67,7 @@ async def _run(port: int, work: Work, connections: int, seconds: float) -> Measu
         *(loop.create_connection(lambda link=link: link, "127.0.0.1", port) for link in links)  # type: ignore[misc]
     )
     await asyncio.wait_for(asyncio.gather(*(link.done for link in links)), seconds + 120)
-    # The last requests of the connections end after `seconds`; the time they took counts.
+    # The last requests end after `seconds`; their time counts.
     return summarize(run.latencies, run.last - run.start)
 
 
@@ -88,7 +88,7 @@ class _Link(asyncio.Protocol):
     turn: int = -1
     etag: bytes = b""
     buffer: bytearray = field(default_factory=bytearray)
-    # Bytes of the response, as soon as its headers have arrived; 0 before, -1 for chunks.
+    # Bytes of the response, known when its headers have arrived. 0 before, -1 for chunked encoding.
     length: int = 0
     transport: Any = None
     sent: float = 0.0
@@ -117,7 +117,7 @@ class _Link(asyncio.Protocol):
             self.run.last = now
         self.buffer.clear()
         self.length = 0
-        # A server that is slower than the round still gets one number.
+        # A round that is shorter than one call still measures one call.
         if now < self.run.end or not self.run.latencies:
             self._send()
         else:
@@ -154,7 +154,7 @@ class _Link(asyncio.Protocol):
 
 
 class _Nothing(asyncio.Protocol):
-    """Answers each request at once; requests come whole, one at a time."""
+    """Responds to each request immediately. Assumes that each request arrives in one piece."""
 
     answer = b"HTTP/1.1 200 OK\r\nContent-Length: 1024\r\n\r\n" + b"x" * 1024
 
@@ -172,7 +172,7 @@ async def _serve_nothing(port: Any) -> None:
 
 
 def measure_limit(seconds: float = 2.0) -> dict[int, Measurement]:
-    """By connections: what the generator reaches on this machine."""
+    """Return the maximum of the generator on this machine, by number of connections."""
     import multiprocessing
 
     ours, theirs = multiprocessing.Pipe()

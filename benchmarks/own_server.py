@@ -1,4 +1,4 @@
-"""Commonhold as `make run` starts it, in a folder that is gone afterwards, and its work."""
+"""Starts Commonhold like `make run`, in a temporary folder, and defines its operations."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from benchmarks.load import Work, render_request
 
 ROOT = Path(__file__).parent.parent
 KEYS = 1024
-# The most connections of one measurement. Each has its own entries and threads: a call that waits
-# for a row lock would measure the lock.
+# The maximum number of connections of one measurement. Each has its own entries and threads, so
+# that waiting for row locks is not measured.
 MOST_CONNECTIONS = 32
 
 READ, WRITE, CAS = "read an entry", "write an entry", "write with If-Match"
@@ -37,17 +37,17 @@ _TURN = b'"n": 0000000'
 
 
 def make_text(length: int) -> str:
-    """Text that does not compress to nothing."""
+    """Return text that compresses badly."""
     return _CHANCE.randbytes(length // 2 + 1).hex()[:length]
 
 
 def make_value(size: int = 1024) -> dict[str, Any]:
-    """A JSON object of about `size` bytes."""
+    """Return a JSON object of about `size` bytes."""
     return {"goal": "Ship the feature", "n": 0, "text": make_text(max(0, size - 50))}
 
 
 def make_step(turn: int = 0) -> dict[str, Any]:
-    """What an agent's step brings: 3 updates of state keys, 2 messages."""
+    """Return a typical step of an agent: 3 updates of state keys, 2 messages."""
     return {
         "updates": {name: {"n": turn, "text": make_text(100)} for name in "abc"},
         "messages": [
@@ -58,7 +58,7 @@ def make_step(turn: int = 0) -> dict[str, Any]:
 
 
 def pick_key(connection: int, turn: int, keys: int = KEYS) -> int:
-    """Connections take keys of their own, in turns."""
+    """Return a key of the connection; each connection cycles through its own keys."""
     return connection + MOST_CONNECTIONS * (turn % (keys // MOST_CONNECTIONS))
 
 
@@ -71,7 +71,7 @@ def free_port() -> int:
 
 @dataclass
 class Api:
-    """A JSON API on this machine: single calls, to prepare what is measured."""
+    """A JSON API on this machine: single calls, to prepare a measurement."""
 
     port: int
     headers: dict[str, str] = field(default_factory=dict)
@@ -111,12 +111,12 @@ class Api:
 
 
 def vary(request: bytes) -> Callable[[int, int], bytes]:
-    """The request with another number in its value each time, of the same length."""
+    """Vary a number in the request's value from call to call, at constant length."""
     before, found, after = request.replace(b'"n": 0', _TURN, 1).partition(_TURN)
     assert found
     length = re.search(rb"Content-Length: (\d+)", before)
     assert length
-    # JSON has no leading zeros: the number starts at a million.
+    # JSON forbids leading zeros, so the number starts at a million.
     added = len(_TURN) - len(b'"n": 0')
     before = before.replace(length[0], b"Content-Length: %d" % (int(length[1]) + added))
     return lambda connection, turn: (
@@ -154,7 +154,7 @@ def run_commonhold(**env: str) -> Iterator[Commonhold]:
 
 
 def start_commonhold(folder: Path, port: int, **env: str) -> subprocess.Popen[bytes]:
-    """A server with its data and its log in the folder."""
+    """Start a server with its data and its log in the folder."""
     ours = {
         "DJANGO_SETTINGS_MODULE": "benchmarks.settings",
         "COMMONHOLD_DATA_DIR": str(folder / "data"),
@@ -178,7 +178,7 @@ def stop(child: subprocess.Popen[bytes]) -> None:
 
 
 def find_works(api: Api) -> list[Work]:
-    """Prepares the data; the rows as Commonhold does them."""
+    """Prepare the data. Returns Commonhold's operation for each row."""
     base = "/api/v1"
     create_namespace(api)
     for name in [*"abc", *(f"held{n}" for n in range(10))]:
@@ -203,7 +203,7 @@ def create_namespace(api: Api) -> None:
 
 
 def find_entry_works(api: Api, prefix: str, size: int = 1024, keys: int = KEYS) -> list[Work]:
-    """Reads and writes of values of `size` bytes, under so many keys with the prefix."""
+    """Return reads and writes of values of `size` bytes, in `keys` keys with the prefix."""
     paths = [f"/api/v1/state/bench/{prefix}k{n}" for n in range(keys)]
     reads = [api.render("GET", path) for path in paths]
     writes = [vary(api.render("PUT", path, {"value": make_value(size)})) for path in paths]
@@ -218,7 +218,7 @@ def _operation(op: str, number: int, **fields: object) -> dict[str, object]:
 
 
 def _compare_and_set(api: Api) -> Work:
-    """Each connection writes one entry, provided that it has the version of its last response."""
+    """Each connection writes one entry, conditional on the version of its last response."""
     body = {"value": make_value()}
     path = "/api/v1/state/bench/k{}"
     first = [vary(api.render("PUT", path.format(n), body)) for n in range(MOST_CONNECTIONS)]

@@ -1,13 +1,13 @@
-"""Every page of the admin with much stored: time, statements and size, against their limits.
+"""Measures time, statements and size of every admin page over a large database, against limits.
 
     python -m benchmarks.pages [--entries 200000] [--threads 5000] [--messages 20000]
         [--value-mb 5] [--rounds 9] [--keep FOLDER] [--only TEXT]
 
-In one process, without a network: Django's handler with all its middleware, as a member who is
-logged in. Each page is asked once unmeasured; then each round asks every page once, so that what
-else the machine does hits all alike. The table shows medians, and the best round beside them.
-Exit code 1 when a page takes longer than LIMIT_MS or is larger than LIMIT_KB. With --keep the
-database stays in FOLDER and is used again.
+In one process, without a network: Django's handler with all its middleware, as a signed-in member.
+Each page is requested once for warm-up. Then each round requests every page once, so that other
+load on the machine affects all alike. The table shows medians and the best round. The exit code is
+1 if a page takes longer than LIMIT_MS or is larger than LIMIT_KB. With --keep the database is kept
+in FOLDER and used again.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def main() -> None:
 
 
 def prepare(size: Size, folder: Path | None) -> None:
-    """Migrate, and seed unless the folder holds a seeded database."""
+    """Migrate, and seed unless the folder contains a seeded database."""
     import django
 
     django.setup()
@@ -93,7 +93,7 @@ def prepare(size: Size, folder: Path | None) -> None:
 
 
 def addresses() -> list[str]:
-    """The pages of the sweep, what they look like deep inside large lists, and lists as JSON."""
+    """Return the pages of the sweep, pages far inside large lists, and lists as JSON."""
     from django.urls import reverse
 
     from state_admin.web.addresses import entry_action_url, entry_url, thread_url
@@ -240,7 +240,7 @@ def measure(rounds: int, only: str) -> list[Measured]:
     from django.test import Client
 
     settings.ALLOWED_HOSTS = ["testserver"]
-    # Hashed names exist only after collectstatic, which benchmarks do without.
+    # Hashed file names exist only after collectstatic, which benchmarks skip.
     settings.STORAGES["staticfiles"]["BACKEND"] = (
         "django.contrib.staticfiles.storage.StaticFilesStorage"
     )
@@ -266,7 +266,7 @@ def measure(rounds: int, only: str) -> list[Measured]:
 
 @contextmanager
 def timed_statements() -> Iterator[list[float]]:
-    """The seconds of each statement: the ORM's, and the hand-written ones beside it."""
+    """Record the seconds of each statement, of the ORM and hand-written ones."""
     from django.db import connection
 
     from state_admin.models import hot

@@ -1,4 +1,5 @@
-"""Servers that Commonhold is compared with over HTTP: two with LangGraph's API, one empty view."""
+"""Servers that Commonhold is compared with over HTTP: two with LangGraph's API, and one with an
+empty view."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ LANGGRAPH = Path(__file__).parent / "peers" / "langgraph_dev"
 def run_server(
     command: list[str], port: int, ready: str, folder: Path = ROOT, **env: str
 ) -> Iterator[Api]:
-    """A server's API, until the block ends. `ready` is a path that it serves."""
+    """Run a server and yield its API. `ready` is a path that it serves."""
     with TemporaryDirectory() as name:
         log = Path(name) / "log"
         with log.open("wb") as output:
@@ -69,7 +70,8 @@ def run_server(
 
 @contextmanager
 def run_langgraph(python: str) -> Iterator[Api]:
-    """Its state is in memory. It saves a copy in its folder from time to time."""
+    """LangGraph's dev server. Its state is in memory; it writes a copy to its folder from time to
+    time."""
     port = free_port()
     with TemporaryDirectory() as name:
         folder = shutil.copytree(LANGGRAPH, Path(name) / "app")
@@ -101,7 +103,8 @@ def run_aegra(python: str, database: Database) -> Iterator[Api]:
 
 
 def find_langgraph_works(api: Api) -> list[Work]:
-    """The store's items, and the state of threads. It has no preconditions, patches or batches."""
+    """The store's items and the state of threads. LangGraph's API has no preconditions, patches or
+    batches."""
 
     def put(number: int) -> dict[str, object]:
         return {"namespace": ["bench"], "key": f"k{number}", "value": make_value()}
@@ -149,13 +152,13 @@ def run_empty_view(workers: int, threads: int) -> Iterator[Api]:
         *("--interface", "wsgi", "--workers", str(workers), "--blocking-threads", str(threads)),
         *("--port", str(port), "--log-level", "error", "benchmarks.empty_view:application"),
     ]
-    # The settings of this process are another project's.
+    # DJANGO_SETTINGS_MODULE of this process belongs to another project.
     with run_server(command, port, "/empty", DJANGO_SETTINGS_MODULE="") as api:
         yield api
 
 
 def find_empty_works(api: Api, path: str, *, writes: bool) -> list[Work]:
-    """A GET, and a PUT whose body is parsed."""
+    """A GET and, with `writes`, a PUT whose body is parsed."""
     read = api.render("GET", path)
     works = [Work(READ, lambda *_: read)]
     if writes:

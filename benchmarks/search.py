@@ -1,9 +1,9 @@
-"""Search over many entries: what a call costs, and what PostgreSQL does for it.
+"""Search over many entries: the time of a call, and with --explain the plans of its statements.
 
     python -m benchmarks.search [--entries 100000] [--rounds 20] [--explain]
 
-In one process, without HTTP: the time of the service. Each round asks every row once; the table
-shows medians. Writes are measured with the index built and without, in the same rounds.
+In one process, without HTTP: the time of the service. Each round runs every row once; the table
+shows medians. Writes are measured with and without the index, in the same rounds.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def run(count: int, rounds: int, explain: bool) -> None:
     print(f"\nfound right after the write: {hits == 1}")
     for number in range(1000):
         builders.put(actor, "bench", f"k{number:07}", {"title": "bal behind"})
-    print("\n1,000 entries written since the index last looked")
+    print("\n1,000 entries written since the last indexing")
     show(measure({name: rows[name] for name in ("a rare word", "no hit")}, rounds))
     if explain:
         from state_admin.domain.search import home_of, parse, tsquery
@@ -150,7 +150,7 @@ def show(measured: dict[str, tuple[float, int]]) -> None:
 
 
 def explained(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
-    """Prints the plan of what is asked, then asks."""
+    """Print the plan of the query, then run it."""
     execute(f"EXPLAIN (ANALYZE, BUFFERS) {sql}", params, many, context)
     print("\n" + "\n".join(row[0] for row in context["cursor"].fetchall()))
     return execute(sql, params, many, context)

@@ -1,5 +1,5 @@
-"""The rows that fill a large database (seeding.py): INSERT … SELECT over generate_series, in the
-shape that the services leave them."""
+"""The rows that fill a large database (seeding.py), by INSERT … SELECT over generate_series. They
+have the form that the services produce."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Size:
 
 
 class Seeding:
-    """The statements. `n` counts the things of a step; the newest has the highest number."""
+    """The statements. `n` numbers the rows of a step; the newest row has the highest number."""
 
     NUMBERED = (
         "entries",
@@ -45,11 +45,11 @@ class Seeding:
 
     def __init__(self, workspace: int, size: Size) -> None:
         self.workspace, self.size = workspace, size
-        # Those that are there already, until others are burnt for it.
+        # Transaction ids that exist already, until burn_transactions uses others.
         self.first_xid, self.xids = 10, 10
 
     def burn_transactions(self) -> None:
-        """One for each ten writes, so that the feed has a clock to be sorted by."""
+        """Use one transaction id per ten writes, so that the rows have positions in the feed."""
         self.xids = max(self.size.entries // 10, 1)
         self.cursor.execute("SELECT pg_current_xact_id()::text::bigint")
         self.first_xid = self.cursor.fetchone()[0]
@@ -64,8 +64,8 @@ class Seeding:
         return number
 
     def insert(self, table: str, columns: dict[str, str], source: str, count: int) -> None:
-        """Rows from `source` for n in [0, count), in chunks. What is not named has the default of
-        its model."""
+        """Insert rows from `source` for n in [0, count), in chunks. Other columns get the model's
+        default."""
         from django.apps import apps
 
         model = next(m for m in apps.get_models() if m._meta.db_table == table)
@@ -87,7 +87,7 @@ class Seeding:
             )
 
     def beside(self, table: str, public_id: str, name: str) -> str:
-        """Joins the id of one row, as `name.first`."""
+        """Return a join with the id of one row, as `name.first`."""
         return (
             f" CROSS JOIN (SELECT id AS first FROM {table}"
             f" WHERE workspace_id = {self.workspace} AND public_id = '{public_id}') {name}"
@@ -120,7 +120,7 @@ class Seeding:
             "workspace_id": str(self.workspace),
             "name": "CASE n WHEN 0 THEN 'facts' ELSE 'area-' || lpad((n - 1)::text, 3, '0') END",
             "schema": """'{"type": "object"}'""",
-            # Every tenth was changed once, half of its entries were written before.
+            # Every tenth namespace was changed once; half of its entries were written before.
             "schema_version": "CASE WHEN n % 10 = 1 THEN 2 ELSE 1 END",
             "default": "'{}'",
         }
@@ -165,7 +165,7 @@ class Seeding:
         return _THREAD.format(n=f"n % {self.size.threads}")
 
     def history(self, first: int, count: int) -> None:
-        """The versions, changes and audit of the entries from `first` on."""
+        """Insert the versions, changes and audit rows of the entries from `first` on."""
         entry = f"{{series}} CROSS JOIN LATERAL (SELECT * FROM entries WHERE id = {first} + n OFFSET 0) e"
         stamp = {
             "actor_kind": "'token'",
@@ -205,7 +205,7 @@ class Seeding:
 
     def threads(self) -> None:
         """Twenty messages, five revisions and two runs each. A hundred runs are stuck, a thousand
-        at work."""
+        are running."""
         count, first = self.size.threads, self.next_id("threads")
         run = self.next_id("runs")
         busy = f"n >= {count - 1100}"
@@ -222,7 +222,7 @@ class Seeding:
                 "context_tokens": "2000",
                 "active_run_id": f"CASE WHEN {busy} THEN {run} + 2 * n + 1 END",
                 "latest_run_id": f"{run} + 2 * n + 1",
-                # One thread has a thousand children, another a thousand forks.
+                # One thread has a thousand children, another one a thousand forks.
                 "parent_id": f"CASE WHEN n BETWEEN 1 AND 1000 THEN {first} END",
                 "forked_from": """CASE WHEN n BETWEEN 1001 AND 2000 THEN
                     '{"thread_id": "th-000001", "revision": 3, "message_count": 12}'::jsonb END""",
@@ -272,7 +272,7 @@ class Seeding:
         )
 
     def log(self, who: str, thread: str, seq: str, count: int) -> None:
-        """Rounds of a question, a tool call, its result, an answer."""
+        """Insert rounds of a question, a tool call, its result and an answer."""
         place = f"({seq})"
         self.insert(
             "messages",
@@ -323,8 +323,8 @@ class Seeding:
         )
 
     def long_thread(self) -> None:
-        """One thread with many messages, and as many revisions by one run that read as many
-        entries; one entry with as many versions and as many readers."""
+        """One thread with many messages and revisions, whose one run read as many entries; and one
+        entry with as many versions and readers."""
         count, thread, run = self.size.messages, self.next_id("threads"), self.next_id("runs")
         mine = {"workspace_id": str(self.workspace)}
         self.insert(
@@ -428,7 +428,7 @@ class Seeding:
         )
 
     def work(self) -> None:
-        """Tickets, the mailbox, compactions, deliveries: most of them done, some not."""
+        """Tickets, the mailbox, compactions, deliveries: most of them finished."""
         count = self.size.threads
         mine = {"workspace_id": str(self.workspace)}
         made = {"created_at": self.at("n", count, 30)}
@@ -511,7 +511,7 @@ class Seeding:
         )
 
     def samples(self) -> None:
-        """Ninety days of every namespace and of a hundred threads."""
+        """Storage samples of ninety days, for every namespace and a hundred threads."""
         columns = {
             "workspace_id": str(self.workspace),
             "day": "current_date - n % 90 - 1",

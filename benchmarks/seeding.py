@@ -1,7 +1,5 @@
-"""A database as large as asked for, written by INSERT … SELECT: what the services would have left
-behind, at the speed of the disk. The rows are in the shape of real ones; only the search index is
-left out, which no page reads.
-"""
+"""Fills a database to a given size by INSERT … SELECT, which is faster than the services. The rows
+are like those of the services; only the search index is omitted, which no page reads."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ def seed(size: Size) -> None:
         seeding.cursor = cursor
         seeding.burn_transactions()
         with without_indexes(cursor, seeding.BULK):
-            # Each row names one that is there: the checks would only take time.
+            # All references are valid, so checking foreign keys would only take time.
             cursor.execute("SET session_replication_role = replica")
             for step in (
                 seeding.people,
@@ -55,15 +53,15 @@ def seed(size: Size) -> None:
         started = time.perf_counter()
         cursor.execute("VACUUM (ANALYZE)")
         print(f"{'vacuum':14}{time.perf_counter() - started:8.1f} s", flush=True)
-    # What the sweeps would have found; their figures are on several pages.
+    # The results of the sweeps, which several pages show.
     from state_admin.services.storage import measure_storage
 
     measure_storage()
 
 
 def big_values(actor: Any, size: Size) -> None:
-    """A tree and a text of so many megabytes, each as an entry of three versions, as a value of a
-    thread's state and as a message."""
+    """Store a tree and a text of `size.value_mb` megabytes, each as an entry with three versions,
+    as a state value of a thread and as a message."""
     from tests import builders
 
     letters = int(size.value_mb * 2**20)
@@ -97,7 +95,7 @@ def big_values(actor: Any, size: Size) -> None:
 
 @contextmanager
 def without_indexes(cursor: Any, tables: tuple[str, ...]) -> Iterator[None]:
-    """Drops all but the primary keys, and builds them again from the whole tables."""
+    """Drop all indexes except primary keys, and rebuild them afterwards."""
     cursor.execute(
         """
         SELECT i.indrelid::regclass::text, i.indexrelid::regclass::text,

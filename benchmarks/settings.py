@@ -1,4 +1,4 @@
-"""The product's settings, with one more path: the empty view that everything is compared with."""
+"""The product's settings, with one more path: the empty view of the baseline."""
 
 from __future__ import annotations
 

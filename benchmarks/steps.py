@@ -1,11 +1,11 @@
-"""Steps of an agent: what a commit costs, what it leaves on disk, what reading the past costs.
+"""Steps of an agent: the time of a commit, its size on disk, and the time of reading old revisions.
 
     python -m benchmarks.steps [--steps 200] [--revisions 10000] [--explain] [--peer PYTHON]
 
-In one process, without HTTP: the time of the service. A step is 3 updates and 2 messages; rounds
-of the rows take turns, the table shows medians. `--peer` names a Python with
-benchmarks/peers/requirements.txt installed: it does the same steps in the same cluster with
-langgraph-checkpoint-postgres; without it that comparison is left out, and the report says so.
+In one process, without HTTP: the time of the service. A step is 3 updates and 2 messages. The rows
+are measured in turns, and the table shows medians. `--peer` is a Python with
+benchmarks/peers/requirements.txt installed, which runs the same steps in the same cluster with
+langgraph-checkpoint-postgres. Without it, that comparison is skipped.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def run(asked: argparse.Namespace) -> None:
     if asked.peer:
         peer(asked.peer, asked.steps)
     else:
-        print("\nlanggraph-checkpoint-postgres: left out (give --peer)")
+        print("\nlanggraph-checkpoint-postgres: skipped (requires --peer)")
     reads(actor, asked.revisions, asked.explain)
 
 
@@ -65,7 +65,7 @@ def run(asked: argparse.Namespace) -> None:
 
 
 def commits(actor: Any, steps: int) -> None:
-    """The same step on an empty and on a heavy thread, in turns."""
+    """The same step on an empty and on a large thread, in turns."""
     from tests import builders
 
     for name in "abc":
@@ -82,7 +82,7 @@ def commits(actor: Any, steps: int) -> None:
         builders.commit(actor, f"run-c{number}", updates, messages=sent["messages"])
 
     for number in range(len(SIZES)):
-        for turn in range(20):  # the plans are made, the caches warm
+        for turn in range(20):  # warm-up: plans and caches
             step(number, turn)
     before = sizes()
     found: dict[str, list[float]] = {name: [] for name in SIZES}
@@ -109,7 +109,7 @@ def commits(actor: Any, steps: int) -> None:
 
 
 def fill(actor: Any, thread: str, messages: int) -> None:
-    """A long log, and 50 KB of state over ten keys."""
+    """Store many messages, and 50 KB of state in ten keys."""
     from tests import builders
 
     log = [{"role": "user", "content": noise(270)} for _ in range(messages)]
@@ -120,7 +120,7 @@ def fill(actor: Any, thread: str, messages: int) -> None:
 
 
 def body(turn: int) -> dict[str, Any]:
-    """A step as a client sends it."""
+    """Return the body of a step as a client sends it."""
     return {
         "updates": [{"key": n, "update": {"n": turn, "text": noise(100)}} for n in "abc"],
         "messages": [
@@ -131,12 +131,12 @@ def body(turn: int) -> dict[str, Any]:
 
 
 def noise(length: int) -> str:
-    """Text that does not compress to nothing."""
+    """Return text that compresses badly."""
     return CHANCE.randbytes(length // 2).hex()
 
 
 def sizes() -> dict[str, int]:
-    """Bytes by table, after the space of dead rows has been given back."""
+    """Return the bytes by table, after the space of dead rows is released."""
     from django.db import connection
 
     found = {}
@@ -149,7 +149,7 @@ def sizes() -> dict[str, int]:
 
 
 def peer(python: str, steps: int) -> None:
-    """The same steps by another library, in a database of its own beside ours."""
+    """Run the same steps with another library, in another database of the same cluster."""
     from django.db import connection
 
     with connection.cursor() as cursor:
@@ -166,7 +166,8 @@ def peer(python: str, steps: int) -> None:
 
 
 def reads(actor: Any, most: int, explain: bool) -> None:
-    """Snapshots of threads with few and many revisions: now, and at places all over the past."""
+    """Measure snapshots of threads with few and many revisions: the newest, and ones at all
+    distances."""
     from state_admin.models import Thread, snapshots_sql
     from state_admin.services.snapshots import read_snapshot
     from tests import builders
@@ -221,7 +222,7 @@ def explained(statement: str, parameters: dict[str, int]) -> None:
 
 
 def timed(work: Callable[[], Any]) -> float:
-    """How many milliseconds it took."""
+    """Return the duration in milliseconds."""
     start = time.perf_counter()
     work()
     return (time.perf_counter() - start) * 1000

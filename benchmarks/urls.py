@@ -1,4 +1,4 @@
-"""The product's paths and an authenticated view that does nothing."""
+"""The product's URLs, and an authenticated view that does nothing."""
 
 from __future__ import annotations
 

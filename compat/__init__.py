@@ -2,10 +2,10 @@
 
 A folder per framework:
 
-- `about.toml`: `title`, `package` (whose version the table names) and `guide`;
-- `requirements.txt` with `test_*.py` (an environment of its own, with `clients/python` in it), or
-  `package.json` with a lock and a `test` script that hands `$REPORT` to `node --test`.
+- `about.toml`: `title`, `package` (its version is shown in the table) and `guide`;
+- `requirements.txt` with `test_*.py` (run in a separate environment with `clients/python`), or
+  `package.json` with a lock file and a `test` script that passes `$REPORT` to `node --test`.
 
-`shared/` has what several use. A suite finds a server and a token of an admin in `COMMONHOLD_URL`
-and `COMMONHOLD_TOKEN`.
+`shared/` has code of several suites. `COMMONHOLD_URL` and `COMMONHOLD_TOKEN` contain the server's
+URL and an admin token.
 """

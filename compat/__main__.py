@@ -30,7 +30,8 @@ ROOT = HERE.parent
 CLIENTS = ROOT / "clients"
 ENVIRONMENTS = ROOT / ".compat"
 PAGE = ROOT / "docs" / "compatibility.md"
-# Longer than the slowest suite needs on a busy machine; a suite that hangs must not hang the rest.
+# Longer than the slowest suite needs on a busy machine. A suite that hangs must not block the
+# others.
 SUITE_SECONDS = 900
 
 _HEAD = """# Compatibility
@@ -59,7 +60,7 @@ class Suite:
         return (self.folder / "requirements.txt").exists()
 
     def version(self) -> str:
-        """Of the framework, as pinned."""
+        """The pinned version of the framework."""
         if self.is_python:
             pins = (self.folder / "requirements.txt").read_text()
             name = re.escape(self.package)
@@ -118,7 +119,7 @@ def row(suite: Suite, outcome: Outcome) -> str:
 
 
 def install(suite: Suite) -> None:
-    """The environment of a suite, made again only when what it is made from changed."""
+    """Create the environment of a suite, again only if its requirements changed."""
     if not suite.is_python:
         _build_typescript_client()
         _npm(suite.folder, "ci", "--ignore-scripts", "--no-audit", "--no-fund")
@@ -153,7 +154,7 @@ def run(suite: Suite, env: dict[str, str]) -> Outcome:
         report = Path(folder) / "report.xml"
         if suite.is_python:
             command = [str(ENVIRONMENTS / suite.name / "bin" / "python"), "-m", "pytest", "-q"]
-            # Neither settings nor conftest of the server's own tests.
+            # Without the settings and the conftest of the server's own tests.
             own = suite.folder / "pytest.ini"
             command += ["-c", str(own if own.exists() else os.devnull)]
             command += [f"--rootdir={suite.folder}", f"--confcutdir={suite.folder}"]
@@ -179,7 +180,7 @@ def run(suite: Suite, env: dict[str, str]) -> Outcome:
 
 
 def read_report(report: Path) -> Outcome:
-    """Counts of a JUnit file, as pytest and node write it."""
+    """Return the counts of a JUnit file, as pytest and node write it."""
     cases = list(ElementTree.parse(report).getroot().iter("testcase"))
     skipped = sum(case.find("skipped") is not None for case in cases)
     failed = sum(
@@ -190,7 +191,8 @@ def read_report(report: Path) -> Outcome:
 
 @contextmanager
 def server() -> Iterator[dict[str, str]]:
-    """Everything `make run` starts, in a folder of its own; the environment of a suite."""
+    """Run everything that `make run` starts, in a temporary folder. Yields the environment of a
+    suite."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{probe.getsockname()[1]}"

@@ -1,10 +1,11 @@
-"""Session and state stores of agent frameworks, called in this process; run by benchmarks/comparison.py.
+"""Session and state stores of agent frameworks, called in this process; run by
+benchmarks/comparison.py.
 
     PYTHON frameworks.py SOCKET_FOLDER USER DATABASE
 
-It has one caller per connection, and a connection pool of that size. Each line of the input is
-`{"peer": …, "row": …, "connections": …, "seconds": …}`, each line of the output the measurement,
-or `{"missing": reason}`. The first line of the output lists the rows of each peer.
+It has one caller per connection, and a connection pool of that size. Each line of input is a
+request `{"peer": …, "row": …, "connections": …, "seconds": …}`, each line of output its measurement
+or `{"missing": reason}`. The first line of output lists the rows of each peer.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ async def open_langgraph_saver(settings: str, row: str, callers: int) -> AsyncIt
         async def commit(caller: int, turn: int) -> None:
             updates, messages = step(turn)
             thread = threads[caller]
-            # A channel is stored as a whole: the list with everything before.
+            # A channel is stored as a whole: the list includes all previous items.
             await save(
                 thread, {**updates, "messages": [*thread["values"].get("messages", []), *messages]}
             )
@@ -283,7 +284,7 @@ async def measure(settings: str, order: dict[str, Any]) -> dict[str, Any]:
 def main() -> None:
     host, user, name = sys.argv[1:]
     settings = f"host={host} user={user} dbname={name}"
-    # What a library prints is no answer.
+    # Libraries may print; their output must not mix with the results.
     answers, sys.stdout = sys.stdout, sys.stderr
     found = {}
     for title, (package, _, rows) in PEERS.items():
@@ -295,7 +296,7 @@ def main() -> None:
     for line in sys.stdin:
         try:
             answer = asyncio.run(measure(settings, json.loads(line)))
-        except Exception as error:  # the others still run
+        except Exception as error:  # the other measurements still run
             answer = {"missing": f"{type(error).__name__}: {error}"[:300]}
         print(json.dumps(answer), file=answers, flush=True)
 

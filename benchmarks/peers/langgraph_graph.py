@@ -25,7 +25,7 @@ State = TypedDict("State", dict.fromkeys([*HELD, "a", "b", "c"], dict) | {"n": i
 
 
 def noise(length: int) -> str:
-    """Text that does not compress to nothing."""
+    """Return text that compresses badly."""
     return CHANCE.randbytes(length // 2).hex()
 
 

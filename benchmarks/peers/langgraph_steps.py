@@ -2,8 +2,8 @@
 
     PYTHON langgraph_steps.py "host=… dbname=…" STEPS
 
-A step writes three channels and a longer list of messages: a checkpoint holds every channel that
-changed as a whole, so the list is written anew each time.
+A step writes three channels and a longer list of messages. A checkpoint contains every changed
+channel as a whole, so the complete list is written each time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TABLES = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
 
 
 class Thread:
-    """One thread's channels, saved after each step."""
+    """The channels of one thread, saved after each step."""
 
     def __init__(self, saver: PostgresSaver, name: str, messages: int) -> None:
         self.saver = saver

@@ -81,7 +81,8 @@ def call_of(owner: str) -> ServerCallContext:
 
 
 class Guide(AgentExecutor):
-    """Asks back when it hears `book`, waits for ever at `wait`, else answers at once."""
+    """Asks a question for `book`, waits until it is cancelled for `wait`, and otherwise
+    completes."""
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
         task = context.current_task

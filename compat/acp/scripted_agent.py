@@ -1,5 +1,5 @@
-"""An ACP agent without a model. It names its first session `s1` in every process, and answers what it
-heard. With `--loads` it can load `s1` by itself."""
+"""An ACP agent without a model. Its first session in every process is `s1`, and it repeats the
+message. With `--loads` it can load `s1`."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ AGENT = str(Path(__file__).with_name("scripted_agent.py"))
 
 @dataclass
 class Editor(Client):
-    """What an editor hears, as `kind: text`, and what it says."""
+    """An editor that records updates as `kind: text` and sends prompts."""
 
     heard: list[str] = field(default_factory=list)
     sessions: set[str] = field(default_factory=set)
@@ -51,7 +51,7 @@ class Editor(Client):
 async def editor(
     *arguments: str, bridge: tuple[str, ...] = (), **environment: str
 ) -> AsyncIterator[Editor]:
-    """The real client on the real command around the scripted agent."""
+    """Connect the real client to the real command, which runs the scripted agent."""
     client = Editor()
     command = ["-m", "commonhold", "acp", *bridge, "--", sys.executable, AGENT, *arguments]
     async with spawn_agent_process(

@@ -1,4 +1,4 @@
-"""LangGraph's SDK on Commonhold: a memory, a thread, its history. No model is asked."""
+"""LangGraph's SDK on Commonhold: a memory, a thread, its history. No model is called."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def client() -> Iterator[SyncLangGraphClient]:
 
 @pytest.fixture
 def home() -> list[str]:
-    """A namespace of its own: the server is shared."""
+    """Return a unique namespace, because the server is shared."""
     return ["compat", uuid.uuid4().hex]
 
 
@@ -128,7 +128,7 @@ def test_store_errors_are_the_sdks(client: SyncLangGraphClient, home: list[str])
 def test_store_a_hundred_read_modify_writes_lose_nothing(
     client: SyncLangGraphClient, home: list[str]
 ) -> None:
-    """The protocol has no compare-and-set; the item's `version` as If-Match is one."""
+    """The protocol has no compare-and-set; If-Match with the item's `version` provides it."""
     client.store.put_item(home, key="n", value={"n": 0})
 
     def add(_: int) -> None:

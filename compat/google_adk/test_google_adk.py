@@ -56,7 +56,7 @@ async def read(service: BaseSessionService, session: Session, **config: Any) -> 
 
 
 class Script(BaseLlm):
-    """A model that gives its answers in turn."""
+    """A model that returns its responses in order."""
 
     model: str = "script"
     answers: list[types.Part]
@@ -230,7 +230,7 @@ async def test_refuse_stale_off__100_writers__no_event_and_no_key_is_lost(
 
 
 async def increment(service: CommonholdSessionService, session: Session, name: str) -> None:
-    """Read, add one and append, again until the session was not stale."""
+    """Read, add one and append; repeat while the session is stale."""
     while True:
         session = await read(service, session)
         count = session.state.get(name, 0)
@@ -259,7 +259,7 @@ async def test_append_event__20_increments_by_two_writers_at_once__none_is_lost_
     async with AsyncCommonhold.from_env() as other:
         services = [service, CommonholdSessionService(other)]
         for n in range(10):
-            # Both read before either writes: exactly one of each pair is refused.
+            # Both read before either writes, so exactly one of each pair is refused.
             pair = [await read(each, session) for each in services]
             assert [own.state.get("count", 0) for own in pair] == [2 * n, 2 * n]
             results = await asyncio.gather(
@@ -285,7 +285,7 @@ async def test_append_event__stale_session__is_refused_like_by_the_sdks_database
         second = await read(service, first)
         await service.append_event(first, event("one", a=1))
         seen: list[Any] = []
-        # Another key, and no key at all: stale all the same.
+        # Stale with another key and without any key, too.
         for late in (event("two", b=2), event("three")):
             with pytest.raises(StaleSessionError, match="modified in storage") as caught:
                 await service.append_event(second, late)

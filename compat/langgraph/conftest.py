@@ -1,4 +1,4 @@
-"""Savers and stores of one run of the suite: what it wrote before does not count."""
+"""Savers and stores of one run of the suite, isolated from data of earlier runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of a saver that the tests share."""
+"""Helper functions for savers that several tests use."""
 
 from __future__ import annotations
 

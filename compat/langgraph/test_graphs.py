@@ -1,5 +1,5 @@
-"""Real graphs over CommonholdSaver: what they do over InMemorySaver they do over ours, sync and async,
-and in another process than the one that began."""
+"""Real graphs behave the same over CommonholdSaver and InMemorySaver, sync and async, and when
+another process continues them."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_subgraph__stopped_inside__shows_its_state_and_resumes(
     assert task.state.next == ("ask",)
     assert task.state.config["configurable"]["checkpoint_ns"].startswith("approval:")
     assert graph.invoke(Command(resume=True), at(thread))["log"][-1] == "booked"
-    # All checkpoint namespaces of the thread, newest first over them.
+    # All checkpoint namespaces of the thread, newest first across them.
     listed = [each.config["configurable"] for each in saver.list(at(thread))]
     assert len({each["checkpoint_ns"] for each in listed}) == 2
     ids = [each["checkpoint_id"] for each in listed]
@@ -275,7 +275,7 @@ def test_prune__of_a_delta_channel__keeps_what_its_value_is_made_of(
 
 
 class Scripted(BaseChatModel):
-    """A model that calls a tool once, then answers with what the tool said."""
+    """A model that calls a tool once, then returns the tool's result."""
 
     @property
     def _llm_type(self) -> str:

@@ -1,4 +1,4 @@
-"""The writes of a step and the next checkpoint, which come at the same moment, are one request."""
+"""The writes of a step and the next checkpoint, which are concurrent, share one request."""
 
 from __future__ import annotations
 

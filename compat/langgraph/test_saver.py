@@ -1,5 +1,5 @@
-"""What CommonholdSaver stores, and that it is what InMemorySaver would: values of every kind, threads of
-every name, races, retries, and the number of round trips."""
+"""CommonholdSaver stores the same as InMemorySaver: values of every kind, threads of any name,
+races, retries; and the number of round trips."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_value__of_any_kind__comes_back_as_from_memory(
         found = each.get_tuple(at)
         seen.append((found.checkpoint["channel_values"], found.pending_writes, found.metadata))
     assert seen[0] == seen[1]
-    # repr tells 1 from True, 1.0 and -0.0, which are equal.
+    # repr distinguishes 1 from True, 1.0 and -0.0, which are equal.
     assert repr(seen[0]) == repr(seen[1])
 
 
@@ -393,7 +393,7 @@ def test_lost_answers__every_write_sent_twice__have_one_effect(
 
     def lose(self: Any, step: Any) -> Any:
         if getattr(step, "method", "GET") != "GET":
-            do(self, step)  # arrived, and its answer did not
+            do(self, step)  # processed, but its response is lost
         return do(self, step)
 
     monkeypatch.setattr(Commonhold, "_do", lose)
@@ -414,7 +414,7 @@ def test_round_trips__of_each_call__are_one_or_two(
             work()
         return len(calls)
 
-    assert trips(lambda: saver.get_tuple(config(thread))) == 1  # short values are in it
+    assert trips(lambda: saver.get_tuple(config(thread))) == 1  # includes short values
     big = {"doc": ["x" * 300], "more": ["y" * 300], "n": 2}
     assert trips(lambda: put(saver, at, big)) == 1
     newest = saver.get_tuple(config(thread))
@@ -424,7 +424,7 @@ def test_round_trips__of_each_call__are_one_or_two(
     assert trips(lambda: saver.get_tuple(config(thread))) == 2
     assert trips(lambda: saver.get_tuple(at)) == 2
     assert trips(lambda: list(saver.list(config(thread)))) == 3
-    assert trips(lambda: put(saver, config(str(uuid.uuid4())), {"n": 1})) == 2  # makes the thread
+    assert trips(lambda: put(saver, config(str(uuid.uuid4())), {"n": 1})) == 2  # creates the thread
 
 
 def test_setup__again_and_async__changes_nothing(

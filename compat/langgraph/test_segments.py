@@ -1,4 +1,4 @@
-"""What a step costs, and segments: checkpoints of long threads read as those in memory."""
+"""The cost of a step, and segments: checkpoints of long threads are the same as in memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from savers import config, counted, put, told, values_of
 
 
 def take_steps(saver: Any, at: Any, count: int, *, begin: int = 0) -> list[Any]:
-    """Steps of a graph: a value that stays, one that changes, and writes. The configs."""
+    """Take steps of a graph: a constant value, a changing one, and writes. Returns the configs."""
     made = []
     for n in range(begin, begin + count):
         versions = {"doc": "1", "n": f"{n:05}"}
@@ -60,7 +60,7 @@ def test_step__with_small_changes__is_one_entry_and_one_request_per_call(
     assert len(before) == 60
     with counted(monkeypatch) as calls:
         take_steps(saver, at, 3, begin=30)
-    # 32 steps are folded: the keys, their values, and the segment.
+    # 32 steps are moved into a segment: the keys, their values, and the segment.
     assert sorted(call.method for call in calls) == ["GET", "POST", "POST"] + ["PUT"] * 6
     after = list(state.every(Commonhold.list(where)))
     assert [entry.key.startswith("%segments/") for entry in after].count(True) == 1
@@ -77,7 +77,7 @@ def test_step__with_small_changes__is_one_entry_and_one_request_per_call(
 def folded(
     saver: CommonholdSaver, thread: str, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[InMemorySaver, list[Any]]:
-    """A thread with two segments, and the same in memory."""
+    """A thread with two segments, and the same thread in memory."""
     memory = InMemorySaver()
     ids = [str(uuid6()) for _ in range(75)]
     for each in (memory, saver):

@@ -1,5 +1,5 @@
-"""CommonholdStore: what LangGraph's own stores promise, re-expressed, and what they do not have: updates
-that are never lost, history, expiry without a sweeper."""
+"""CommonholdStore: the guarantees of LangGraph's own stores, and further ones: no lost updates,
+history, expiry without a sweeper."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def test_filter__by_number_and_operators__is_as_in_memory(
     assert keys(store.search(("f",), filter=wanted)) == expected
     if "in" not in wanted or not isinstance(
         wanted["in"]["deep"], dict
-    ):  # it fails on what is missing
+    ):  # the missing ones cause the failure
         assert keys(memory.search(("f",), filter=wanted)) == expected
 
 
@@ -245,7 +245,7 @@ def test_search__limit_and_offset_over_pages__find_each_once(store: CommonholdSt
     assert paged == [f"{n:03}" for n in range(0, 450, 2)]
     assert keys(store.search(("p",), limit=5, offset=448)) == ["448", "449"]
     assert store.search(("p",), limit=0) == []
-    # No vector index: a query orders nothing and hides nothing, index has no effect.
+    # There is no vector index: a query neither sorts nor filters, and index has no effect.
     store.put(("q",), "k", {"text": "aisle"}, index=["text"])
     (found,) = store.search(("q",), query="window")
     assert found.score is None
@@ -323,7 +323,7 @@ def test_ttl__read_again_and_again__lives_on(
     assert third > second
     written = state.get(f"{namespace}.store", "t/k")
     assert round((third - written.updated_at).total_seconds()) == 60
-    store.put(("t",), "k", {"n": 2})  # without one: for good
+    store.put(("t",), "k", {"n": 2})  # without a TTL: permanent
     assert expiry() is None
 
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 
 class Carrier(ThreadingHTTPServer):
-    """Passes every request on, with its own Host and Origin, and the answer back as it comes."""
+    """Forwards every request with its own Host and Origin, and streams the response back."""
 
     daemon_threads = True
 
@@ -56,7 +56,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @contextlib.contextmanager
 def carrying(target: str, token: str) -> Iterator[str]:
-    """The address at which `target`'s /mcp answers without a token."""
+    """Yield the URL at which `target`'s /mcp can be used without a token."""
     server = Carrier(target, token)
     thread = Thread(target=server.serve_forever, args=(0.05,))
     thread.start()

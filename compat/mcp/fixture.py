@@ -1,5 +1,5 @@
-"""The server that the conformance suite describes, on the mount of Commonhold: its tools, prompts and
-resources have nothing to do with state. Run: python fixture.py <port>."""
+"""The server that the conformance suite describes, on the mount of Commonhold: its tools, prompts
+and resources have nothing to do with state. Run: python fixture.py <port>."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ server = MCPServer(
 
 
 class Memory(EventStore):
-    """Every event of every stream, so that a client may come back."""
+    """Stores every event of every stream, so that a client can resume."""
 
     def __init__(self) -> None:
         self.events: list[tuple[StreamId, t.JSONRPCMessage | None]] = []
@@ -55,7 +55,7 @@ class Memory(EventStore):
         return stream
 
 
-# What a tool can answer -------------------------------------------------------------------
+# Results of tools ---------------------------------------------------------------------------
 
 
 @server.tool()
@@ -164,7 +164,7 @@ server._tool_manager._tools["json_schema_2020_12_tool"].parameters = {
 }
 
 
-# Asking the client, in the era of sessions ---------------------------------------------------
+# Requests to the client, with sessions -------------------------------------------------------
 
 
 @server.tool()
@@ -229,7 +229,7 @@ async def test_elicitation_sep1330_enums(ctx: Context) -> str:
     return await elicit(ctx, "Choose", Choices)
 
 
-# Asking the client, in the era without: the call comes again with the answers ------------------
+# Requests to the client, without sessions: it repeats the call with the responses --------------
 
 
 def ask_name(message: str = "What is your name?", field: str = "name") -> t.ElicitRequest:
@@ -249,7 +249,7 @@ def need(state: str | None = None, **requests: Any) -> t.InputRequiredResult:
 
 
 def entered(ctx: Context, name: str) -> dict[str, Any]:
-    """What the person entered into the form `name`, if it has come."""
+    """Return the user's input in the form `name`, if there is any."""
     said = (ctx.input_responses or {}).get(name)
     return dict(said.content or {}) if isinstance(said, t.ElicitResult) else {}
 
@@ -334,7 +334,7 @@ async def test_missing_capability(ctx: Context) -> str:
     return "able"
 
 
-# What changes ------------------------------------------------------------------------------
+# Changes -----------------------------------------------------------------------------------
 
 
 @server.tool()
@@ -418,7 +418,7 @@ async def agree(ctx: Any, params: Any) -> t.EmptyResult:
     return t.EmptyResult()
 
 
-# Each needs words of its own; what it does is its name here.
+# Each needs a description; the name is sufficient here.
 for named in (*server._tool_manager._tools.values(), *server._prompt_manager._prompts.values()):
     named.description = named.name.replace("_", " ")
 low = server._lowlevel_server
@@ -428,7 +428,7 @@ low.add_request_handler("resources/unsubscribe", t.UnsubscribeRequestParams, agr
 
 
 async def only_local(scope: Any) -> Any:
-    """The gate: as that of Commonhold, without tokens."""
+    """A gate like that of Commonhold, without tokens."""
     headers = {name: text.decode("latin-1") for name, text in scope["headers"]}
     host, origin = headers.get(b"host", ""), headers.get(b"origin")
     if host.rpartition(":")[0] not in ("localhost", "127.0.0.1"):

@@ -1,4 +1,4 @@
-"""The official Python client against the running server, in both eras."""
+"""The official Python client against the running server, with and without sessions."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The official conformance suite: what applies to Commonhold on the running server, everything on a
-server of the suite's own tools, prompts and resources that stands on the same mount."""
+"""The official conformance suite: the applicable scenarios against the running server, and all of
+them against a server with the suite's own tools, prompts and resources on the same mount."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 SUITE = HERE / "node_modules/@modelcontextprotocol/conformance/dist/index.js"
 SESSIONS, STATELESS = "2025-11-25", "2026-07-28"
 
-# Needs no tool, resource or prompt that the suite brings along.
+# Needs no tool, resource or prompt of the suite.
 APPLICABLE = {
     SESSIONS: {
         "server-initialize": "the handshake",
@@ -41,7 +41,7 @@ APPLICABLE = {
         "dns-rebinding-protection": "hosts and origins are checked before all else",
     },
 }
-# What a server without the suite's tools cannot show.
+# Scenarios that need the suite's own tools.
 NEEDS_THE_SUITE = (
     "sep-2575-server-rejects-undeclared-capability",
     "sep-2575-missing-capability-http-400",

@@ -1,4 +1,4 @@
-"""Runs an example as a reader would."""
+"""Runs examples as a user would."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def run_example(name: str) -> str:
-    """What clients/python/examples/{name}.py prints."""
+    """Return the output of clients/python/examples/{name}.py."""
     return run_program(ROOT / "clients" / "python" / "examples" / f"{name}.py")
 
 
 def run_program(path: Path) -> str:
-    """What a program prints, which must succeed."""
+    """Return the output of a program. Fails if the program does."""
     done = subprocess.run([sys.executable, path], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -1,5 +1,5 @@
-// Shows the OpenAPI document with Swagger UI. Apart from the page, because the Content-Security-Policy
-// allows no inline script.
+// Shows the OpenAPI document with Swagger UI. Not in the page, because the Content-Security-Policy
+// forbids inline scripts.
 //
 // @ts-check
 

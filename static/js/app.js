@@ -1,10 +1,10 @@
-// Keys, palette, toasts, copying. Every page works without this file. Live updates: live.js.
-// All listeners sit on the document: htmx may replace anything below it.
+// Shortcuts, palette, toasts, copying. Every page works without this file. Live updates: live.js.
+// All listeners are on the document, because htmx may replace any element below it.
 
 const $ = (selector, root = document) => root.querySelector(selector);
 const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 
-// Theme and density: shown at once, kept by the server in a cookie -----------------------------
+// Theme and density: applied immediately, stored by the server in a cookie ---------------------
 
 document.addEventListener("submit", (event) => {
   const form = event.target;
@@ -43,7 +43,7 @@ function startToast(toast) {
   tick();
 }
 
-// The answer to a write and a live region that is fetched meanwhile may bring the same toast.
+// The response to a write and a concurrent live update may contain the same toast.
 const shown = new Set();
 
 function showToast({ id, text, kind, undo }) {
@@ -71,7 +71,7 @@ function showToast({ id, text, kind, undo }) {
 document.addEventListener("toast", (event) => event.detail.toasts.forEach(showToast));
 for (const toast of $$("[data-toast]")) startToast(toast);
 
-// Requests that nobody asked for (live.js) say nothing when they fail: the pill does.
+// Failures of background requests (live.js) are shown by the pill and not by a toast.
 const isLive = (ctx) => ["live", "every"].includes(ctx.sourceEvent?.type);
 
 document.addEventListener("htmx:error", (event) => {
@@ -81,7 +81,7 @@ document.addEventListener("htmx:error", (event) => {
   }
 });
 
-// An error page that a proxy sent is not a part of ours, so it replaces nothing.
+// An error page of a proxy, which has no X-Request-ID, must not be swapped into the page.
 document.addEventListener("htmx:before:swap", (event) => {
   const { ctx } = event.detail;
   const { status, headers } = ctx.response;
@@ -117,25 +117,24 @@ document.addEventListener(
 
 // Focus ----------------------------------------------------------------------------------------
 
-// Whoever acted from the keyboard goes on where they were: when what had the focus was swapped away,
-// it moves to the row that stands there now, else to what is called the same, else to the top of
-// what is new.
+// If a swap removes the focused element, the focus moves to the row at the same position, else to
+// the control with the same label, else to the main content: keyboard users keep their position.
 const rows = () => $$("main [data-row]").filter((row) => row.offsetParent);
 const current = () =>
   rows().findIndex((row) => (row.closest("tr, li, [data-ticket]") ?? row).contains(document.activeElement));
-const called = (control) => `${control.tagName} ${control.ariaLabel ?? control.textContent.trim()}`;
+const labelOf = (control) => `${control.tagName} ${control.ariaLabel ?? control.textContent.trim()}`;
 let place = -1;
 let name = "";
 
 document.addEventListener("htmx:before:swap", () => {
   const { activeElement } = document;
   place = current();
-  name = activeElement?.matches("a, button") ? called(activeElement) : "";
+  name = activeElement?.matches("a, button") ? labelOf(activeElement) : "";
 });
 document.addEventListener("htmx:after:swap", (event) => {
   const { ctx } = event.detail;
   if (isLive(ctx) || document.activeElement !== document.body) return;
-  const same = () => $$("main :is(a, button)").find((each) => each.offsetParent && called(each) === name);
+  const same = () => $$("main :is(a, button)").find((each) => each.offsetParent && labelOf(each) === name);
   const next = place < 0 ? name && same() : (rows()[place] ?? rows().at(-1));
   (next || $("#main")).focus({ preventScroll: true });
 });
@@ -161,8 +160,8 @@ function choose(step) {
   next.scrollIntoView({ block: "nearest" });
 }
 
-// The pages that this person opened last in this workspace, shown until something is typed. They stay
-// in the browser until the person signs out.
+// The user's most recent pages in this workspace, shown while the input is empty. They are stored
+// in the browser until the user signs out.
 const RECENT = `recent/${document.body.dataset.recents}`;
 const RECENT_ICONS = { entry: "database", thread: "messages-square", run: "play", namespace: "layers" };
 const recents = () => JSON.parse(localStorage.getItem(RECENT) ?? "[]");
@@ -212,7 +211,7 @@ function keyInPalette(event) {
   }
 }
 
-// Keys -----------------------------------------------------------------------------------------
+// Shortcuts ------------------------------------------------------------------------------------
 
 let going = 0;
 
@@ -224,13 +223,13 @@ function step(direction) {
   next.scrollIntoView({ block: "nearest" });
 }
 
-// What this page can do to what it shows: all that asks before it does something.
+// Focus the next action of the page that opens a confirmation or a menu.
 function reachAction() {
   const all = $$('main :is([hx-target="#dialog"], [data-actions])').filter((action) => action.offsetParent);
   all[(all.indexOf(document.activeElement) + 1) % all.length]?.focus();
 }
 
-// Approve or refuse the ticket that j and k have reached; the browser points at what is not filled in.
+// Approve or refuse the ticket selected by j and k. The browser reports empty required fields.
 function decide(action) {
   const row = document.activeElement?.closest("[data-ticket]");
   const button = row && $(`button[value=${action}]`, row);
@@ -269,9 +268,9 @@ document.addEventListener("keydown", (event) => {
   }
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.target.matches?.("input:not([type=checkbox], [type=radio]), textarea, select, .code, [contenteditable]")) {
-    // The editor has its own use of Escape (editor.js).
+    // The editor handles Escape itself (editor.js).
     if (event.key === "Escape" && !event.target.matches(".code")) {
-      // A search field would clear itself, and its list lose the filter; a dialog or menu closes by it.
+      // Escape must not clear a search field and its filter, but it must close dialogs and menus.
       if (!event.target.closest("dialog, [popover]")) event.preventDefault();
       event.target.blur();
     }
@@ -301,7 +300,7 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-// A value typed but not saved is not lost by a slip ------------------------------------------------
+// Unsaved changes ------------------------------------------------------------------------------
 
 addEventListener("beforeunload", (event) => {
   const typed = (area) => area.value !== area.defaultValue;
@@ -314,11 +313,11 @@ document.addEventListener("submit", (event) => {
 document.addEventListener("submit", (event) => {
   if (event.target.matches("[data-download]")) event.target.closest("dialog")?.close(); // the page stays
 });
-// What is saved as a view is what the address says now, after filters that htmx swapped in.
+// A saved view stores the current query string, which htmx may have changed.
 document.addEventListener("submit", (event) => {
   if (event.target.matches("[data-view]")) event.target.elements.query.value = location.search.slice(1);
 });
-// An answer that refuses, none at all, or the way to the login: still not saved.
+// Not saved after an error response, no response, or a redirect to the login page.
 const notSent = () => $("form[data-sent]")?.removeAttribute("data-sent");
 document.addEventListener("htmx:error", notSent);
 document.addEventListener("htmx:after:request", (event) => {
@@ -344,13 +343,13 @@ document.addEventListener("click", (event) => {
     event.preventDefault();
     openPalette();
   } else if (at("[data-discard]")) {
-    $$("form[data-guard]").forEach((form) => (form.dataset.sent = "yes")); // meant, so not asked again
+    $$("form[data-guard]").forEach((form) => (form.dataset.sent = "yes")); // do not warn
   } else if (at("[data-does]")) {
     $("#me")?.hidePopover();
     $("#palette")?.close();
     document.dispatchEvent(new CustomEvent(at("[data-does]").dataset.does));
   } else if (at("#palette button.hit")) {
-    $("#palette").close(); // its form is sent all the same
+    $("#palette").close(); // its form is submitted nevertheless
   } else if (at("[data-dismiss]")) {
     at("[data-toast]").remove();
   } else if (at("[data-copy], [data-copy-text]")) {
@@ -363,7 +362,7 @@ document.addEventListener("click", (event) => {
   }
 });
 
-// The revision slider: the number beside it follows the thumb before the server answers.
+// The revision slider: update the number beside it without waiting for the server.
 document.addEventListener("input", (event) => {
   const { shows } = event.target.dataset;
   if (shows) $(shows).textContent = event.target.value;

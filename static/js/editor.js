@@ -1,10 +1,10 @@
-// The JSON editor over a textarea[data-editor], which stays the form's field. Without this file, or
-// with a value too large for it, the textarea is the editor. Errors come from the server.
+// The JSON editor over a textarea[data-editor], which remains the form's field. Without this file,
+// or if the value is too large, the textarea is the editor. The server validates the text.
 
-const MOST = 1_000_000; // characters beyond which typing would not feel quick
-const PAUSE = 400; // ms without a key before the server is asked
+const MOST = 1_000_000; // characters; beyond this, typing would be slow
+const PAUSE = 400; // ms without a keystroke before the text is validated
 
-const says = (area, text) => {
+const showCheck = (area, text) => {
   const line = document.querySelector("[data-check-says]");
   if (line) line.textContent = text;
 };
@@ -48,7 +48,7 @@ function diagnostics(marks, length) {
     }));
 }
 
-function told({ message, errors }) {
+function describeCheck({ message, errors }) {
   if (!message) return "Valid: matches the schema.";
   const [first] = errors;
   if (!first) return `${message}.`;
@@ -57,8 +57,8 @@ function told({ message, errors }) {
   return `${message}: ${place ? `${place}: ` : ""}${first.message}${more}.`;
 }
 
-// Text typed over a selection, put in by the editor: Chromium would give the lines it joins their
-// colours as inline styles, which the CSP refuses with a report. Only Chromium has root.getSelection.
+// Insert text typed over a selection by the editor: Chromium itself would add inline styles to
+// joined lines, which violates the CSP. Only Chromium has root.getSelection.
 function typeOver(event, view) {
   const selection = view.root.getSelection?.();
   if (event.inputType !== "insertText" || !event.data || !selection || selection.isCollapsed) return false;
@@ -77,24 +77,24 @@ function typeOver(event, view) {
   return true;
 }
 
-// Asks the server what saving would say of the text, one question at a time, the latest last.
+// Validate the text on the server after a pause in typing. Only the newest response is shown.
 function checker(area, show) {
   let timer = 0;
-  let asked = 0;
+  let newest = 0;
   return () => {
     clearTimeout(timer);
     if (!area.dataset.check) return;
-    // From now on an answer about the state before is outdated: it would undo a choice.
-    const mine = (asked += 1);
+    // Responses to earlier requests are outdated now and would revert a choice.
+    const number = (newest += 1);
     timer = setTimeout(async () => {
       const body = new FormData(area.form);
       const { value } = area;
       try {
         const response = await fetch(area.dataset.check, { method: "POST", body });
-        if (!response.ok || mine !== asked || value !== area.value || !area.isConnected) return;
+        if (!response.ok || number !== newest || value !== area.value || !area.isConnected) return;
         show(await response.json());
       } catch {
-        says(area, "Not checked: the server did not respond.");
+        showCheck(area, "Not checked: the server did not respond.");
       }
     }, PAUSE);
   };
@@ -103,14 +103,14 @@ function checker(area, show) {
 async function mount(area) {
   area.dataset.mounted = "yes";
   if (area.value.length > MOST) {
-    says(area, "This value is larger than 1 MB, so it is edited as plain text and checked when you save.");
+    showCheck(area, "This value is larger than 1 MB, so it is edited as plain text and checked when you save.");
     return;
   }
   const cm = await import(area.dataset.editor);
   if (!area.isConnected) return;
   const { EditorState, EditorView, keymap } = cm;
   const label = document.querySelector(`label[for="${area.id}"]`);
-  // In a shadow root CodeMirror builds its styles as objects: no style element for the CSP to refuse.
+  // In a shadow root CodeMirror uses constructed style sheets, which the CSP allows.
   const host = document.createElement("div");
   host.className = "code";
   const root = host.attachShadow({ mode: "open" });
@@ -124,9 +124,9 @@ async function mount(area) {
     });
     const marks = [...clashes, ...diagnostics(found.errors, view.state.doc.length)];
     view.dispatch(cm.setDiagnostics(view.state, marks));
-    says(area, told(found));
+    showCheck(area, describeCheck(found));
   });
-  // The conflict page: the text with the choices, and the choices that editing by hand has changed.
+  // The conflict page: show the text with the choices, and the choices that manual edits changed.
   const resolve = ({ value, kept = [] }) => {
     kept.forEach((side, index) => {
       const radio = side && document.querySelector(`[name="keep-${index}"][value="${side}"]`);
@@ -166,7 +166,8 @@ async function mount(area) {
         cm.highlightActiveLineGutter(),
         cm.highlightSelectionMatches(),
         cm.json(),
-        // Before the others: their Mod-Enter would open a line. Tab stays the way out.
+        // Precedes the default keymap, whose Mod-Enter inserts a line. Tab is not bound, so that it
+        // leaves the editor.
         keymap.of([{ key: "Mod-Enter", run: save }]),
         keymap.of([...cm.searchKeymap, ...cm.lintKeymap, ...cm.foldKeymap, ...cm.historyKeymap, ...cm.defaultKeymap]),
         keymap.of([{ key: "Escape", run: leave }]),

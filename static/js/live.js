@@ -1,19 +1,19 @@
-// Live pages: follows the change stream instead of asking. One connection per tab, closed while the
-// tab is hidden (browsers open six per server, all tabs together) or paused, and taken up again
-// behind the last change seen.
+// Live pages: follow the change stream instead of polling. Each tab has one connection, which is
+// closed while the tab is hidden (browsers open at most six per server for all tabs) or updates are
+// paused. It then resumes after the last change received.
 //
-// A region says what concerns it: data-live holds beginnings of kinds ("run. ticket."), or nothing
-// for all; data-live-namespace, -key, -prefix, -thread, -run and -actor narrow it. It is fetched
-// again by hx-trigger="live": at once with data-live-now (numbers that stay where they are), else
-// when the reader asks for what waits, so that nothing moves under a reader.
+// A region declares the changes that affect it: data-live lists prefixes of kinds ("run. ticket."),
+// or is empty for all; data-live-namespace, -key, -prefix, -thread, -run and -actor restrict it.
+// It is fetched again by hx-trigger="live": immediately with data-live-now (numbers whose position
+// does not change), else when the user requests it, so that nothing moves while it is being read.
 //
-// What is not in the stream (deliveries, the machine) is asked for by hx-trigger="every 10s"; its
-// region says so by data-every, and the pill says it to the reader.
+// Data that is not in the stream (deliveries, system load) is polled by hx-trigger="every 10s". Its
+// region has data-every, and the pill shows the interval.
 //
 // @ts-check
 
 /**
- * @typedef {object} Change What GET /changes/stream sends.
+ * @typedef {object} Change An event of GET /changes/stream.
  * @property {string} kind
  * @property {string | null} namespace
  * @property {string | null} key
@@ -23,7 +23,7 @@
  *
  * @typedef {"connecting" | "live" | "paused" | "reconnecting" | "ended"} State
  *
- * @typedef {object} Status What GET /live answers.
+ * @typedef {object} Status The response of GET /live.
  * @property {string} cursor
  * @property {boolean} resumes
  * @property {Record<string, {count: string, health: string}>} items
@@ -31,12 +31,12 @@
 
 /** Milliseconds. */
 const FIRST_WAIT = 500, LONGEST_WAIT = 30_000;
-const UNNOTICED = 1500; // a gap in the connection that is not worth a word
+const UNNOTICED = 1500; // shorter interruptions are not reported
 const SPOKEN_EVERY = 5000;
 const REFRESHED_EVERY = 1500, COUNTED_EVERY = 3000;
-const OWN_WRITE = 3000; // what arrives so soon after the answer to a write of this tab is its own
-const LONGEST_WRITE = 60_000; // and what arrives before the answer, if that ever comes
-const LONG_AWAY = 300_000; // after that a look at the present is worth more than what was missed
+const OWN_WRITE = 3000; // changes this soon after the response to a write of this tab are its own
+const LONGEST_WRITE = 60_000; // and so are those before the response, which may never arrive
+const LONG_AWAY = 300_000; // after a longer absence, missed changes are not replayed
 
 /** @type {Record<State, [string, string]>} */
 const SHOWN = {
@@ -54,7 +54,8 @@ const HINTS = {
   reconnecting: "The server did not respond; retrying automatically",
   ended: "You signed out or switched workspace. Reload the page.",
 };
-/** Which field of a change an attribute of a region must equal. @type {Record<string, keyof Change>} */
+/** The field of a change that an attribute of a region must equal.
+ * @type {Record<string, keyof Change>} */
 const FIELDS = {
   liveNamespace: "namespace",
   liveKey: "key",
@@ -76,7 +77,7 @@ let cursor = pill?.dataset.cursor ?? "";
 let failures = 0;
 let leftAt = 0; // when the tab was hidden or paused
 let ownUntil = 0;
-let word = ""; // to be spoken next
+let word = ""; // to be announced next
 let waiting = 0; // changes that the page does not show yet
 /** @type {Set<string>} ids of regions */
 const stale = new Set();
@@ -89,7 +90,7 @@ const began = new WeakMap();
 /** @type {Record<string, number>} */
 const timers = {};
 
-/** Run `work` after `wait` ms unless a run of that name is due already.
+/** Run `work` after `wait` ms, unless a timer with this name is pending.
  * @param {string} name @param {number} wait @param {() => void} work */
 function soon(name, wait, work) {
   timers[name] ??= setTimeout(() => {
@@ -104,7 +105,7 @@ function forget(name) {
   delete timers[name];
 }
 
-// What the page says ---------------------------------------------------------------------------
+// Status ---------------------------------------------------------------------------------------
 
 /** @param {State} next */
 function show(next) {
@@ -120,7 +121,7 @@ function show(next) {
   pill.setAttribute("aria-pressed", String(next === "paused"));
 }
 
-/** Speak through the polite region: the newest word only, never more often than it can be heard.
+/** Announce `text` to screen readers: only the newest text, at most once per SPOKEN_EVERY.
  * @param {string} text */
 function say(text) {
   word = text;
@@ -140,7 +141,7 @@ function showNews() {
   say(`${text}. Press . to show`);
 }
 
-// The connection -------------------------------------------------------------------------------
+// Connection -----------------------------------------------------------------------------------
 
 function connect() {
   if (!pill || source || paused || document.hidden || state === "ended") return;
@@ -168,7 +169,7 @@ function disconnect() {
   forget("reconnecting");
 }
 
-/** The connection ended. Come back later and later, and ask first why when that has failed. */
+/** Reconnect with increasing pauses. From the second attempt on, check the status first. */
 function again() {
   disconnect();
   const wait = Math.min(FIRST_WAIT * 2 ** failures, LONGEST_WAIT) * (0.75 + Math.random() / 2);
@@ -185,7 +186,7 @@ function end() {
   show("ended");
 }
 
-/** Go on after a pause: behind the last change seen, or from now when that is too long ago. */
+/** Resume after a pause: after the last change received or, after LONG_AWAY, from now. */
 async function come() {
   if (source || paused || document.hidden || state === "ended") return;
   const away = leftAt ? Date.now() - leftAt : 0;
@@ -203,8 +204,8 @@ function leave() {
   disconnect();
 }
 
-/** Fetch the numbers of the navigation. Whether the stream may be opened: otherwise it is taken
- * care of. */
+/** Update the counts of the navigation. Returns whether the stream may be opened. If not, the
+ * session has ended or a reconnection is scheduled. */
 async function look() {
   if (!pill) return false;
   let answer;
@@ -232,7 +233,7 @@ async function look() {
     if (count) count.textContent = item.count;
   }
   if (!cursor || !status.resumes) {
-    // What happened meanwhile cannot be told apart any more: all that shows changes is old.
+    // The changes since then are unknown, so every region may be outdated.
     cursor = status.cursor;
     for (const region of regions()) outdate(region);
     showNews();
@@ -240,7 +241,7 @@ async function look() {
   return true;
 }
 
-// What a change means for the page -------------------------------------------------------------
+// Updates of the page --------------------------------------------------------------------------
 
 /** @returns {HTMLElement[]} */
 function regions() {
@@ -258,7 +259,7 @@ function concerns(region, change) {
   );
 }
 
-/** Whether somebody is at work in the region: then even its numbers wait.
+/** Whether the user has the focus or a selection in the region, which is then not replaced.
  * @param {HTMLElement} region */
 function isBusy(region) {
   const selection = getSelection();
@@ -266,7 +267,7 @@ function isBusy(region) {
   return selects || region.contains(document.activeElement);
 }
 
-/** @param {HTMLElement} region @returns {boolean} whether the reader must ask for it */
+/** @param {HTMLElement} region @returns {boolean} whether it waits for the user */
 function outdate(region) {
   const own = Date.now() < ownUntil;
   if (own || (region.dataset.liveNow !== undefined && !isBusy(region))) {
@@ -311,7 +312,7 @@ function toggle() {
   return show("paused");
 }
 
-// Listening ------------------------------------------------------------------------------------
+// Listeners ------------------------------------------------------------------------------------
 
 if (pill) {
   if (paused) show("paused");
@@ -345,12 +346,12 @@ for (const answered of ["htmx:after:request", "htmx:error"]) {
 }
 document.addEventListener("htmx:before:swap", (event) => {
   const { ctx } = event.detail;
-  // What stands there stays; the pill says that it is not fresh.
+  // The content stays; the pill shows that it is not current.
   if (isLive(ctx) && ctx.response.status >= 400) event.preventDefault();
 });
 document.addEventListener("htmx:after:swap", (event) => {
   const { ctx } = event.detail;
-  // A selector if the response has chosen the target (HX-Retarget).
+  // With HX-Retarget in the response, the target is a selector.
   const target = typeof ctx.target === "string" ? document.querySelector(ctx.target) : ctx.target;
   if (!(target instanceof HTMLElement)) return;
   for (const id of stale) {

@@ -1,10 +1,9 @@
-"""The one way out of the house to addresses that people typed in: a POST that cannot be turned
-against our own network (API7). Below services and summarizers; knows no business word.
+"""Sends POST requests to URLs that users configure, with protection against server-side request
+forgery (SSRF; OWASP API7:2023). All outgoing requests to such URLs must use this module.
 
-The name is resolved once, all its addresses are judged, and the connection goes to one of those:
-a name server that answers differently the next time (DNS rebinding) is not asked again. Redirects
-are not followed, proxies and .netrc of the environment are not used, and of the answer's body no
-more is kept than the caller asks for.
+The host name is resolved once. All its addresses are checked, and the connection is made to one of
+them, so that DNS rebinding has no effect. Redirects are not followed. Proxies and .netrc from the
+environment are ignored. The response body is discarded unless the caller requests it.
 """
 
 from __future__ import annotations
@@ -26,26 +25,28 @@ import httpx2
 
 from .domain.networks import is_public
 
-# Bytes of an answer's body that are read before the connection is closed: enough for a polite
-# end of what receivers usually say.
+# The maximum number of bytes read from a response body that is discarded. Reading a usual body to
+# its end lets the receiver close the connection without an error.
 _MOST_ANSWER = 64 * 1024
 LONGEST_URL = 2048
 _OPEN_PORTS = (80, 443)
-# As it goes to the resolver: a name (international ones in their ASCII form) or an address.
+# A host name (international names in their ASCII form) or an IP address.
 _HOST = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+")
 
 
 class Refused(Exception):
-    """We do not call this address. The message is for the person who typed it in."""
+    """The URL or its address is not permitted. The message is shown to users."""
 
 
 class Failed(Exception):
-    """No answer came: refused, unreachable, too slow, broken off, not HTTP, bad certificate."""
+    """No complete response: a connection, timeout, TLS or protocol error, or a body that is too
+    large."""
 
 
 @dataclass(frozen=True)
 class Reply:
-    """`body` and `content_type` (lower case, without parameters) are empty unless asked for."""
+    """A response. `body` and `content_type` (lower case, without parameters) are empty unless the
+    caller requested the body."""
 
     status: int
     retry_after: str = ""
@@ -55,7 +56,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class Timeout:
-    """In seconds: for a connection, for each wait while reading, for everything together."""
+    """In seconds: for connecting, for each read, and for the whole request."""
 
     connect: float
     read: float
@@ -63,14 +64,14 @@ class Timeout:
 
 
 def check_url(url: str, *, allow_private: bool) -> None:
-    """Raise Refused for a URL that could never be called. Does not resolve its name: what it
-    means can change at any time, so that is judged at each call."""
+    """Raise Refused for a URL that `post` would refuse without resolving its name. `post` checks
+    the addresses at each call, because they can change."""
     _parse(url, allow_private)
 
 
 def is_private(url: str, *, seconds: float = 2.0) -> bool:
-    """Whether the host of the URL is private now: an address, localhost, or a name that resolves to a
-    private address. False if its name server does not respond within `seconds`."""
+    """Whether the host of the URL is a private address, localhost, or a name that resolves to a
+    private address. False if the name cannot be resolved within `seconds`."""
     parsed = httpx2.URL(url)
     host = parsed.raw_host.decode("ascii").lower().removesuffix(".").strip("[]")
     if host == "localhost" or host.endswith(".localhost"):
@@ -89,7 +90,7 @@ def is_private(url: str, *, seconds: float = 2.0) -> bool:
 
 
 def origin_of(url: str) -> str:
-    """Scheme, host and port: the part of a URL that holds no secret."""
+    """Return scheme, host and port: the part of a URL that contains no secret."""
     parsed = httpx2.URL(url)
     return f"{parsed.scheme}://{parsed.netloc.decode('ascii')}"
 
@@ -103,12 +104,14 @@ def post(
     allow_private: bool,
     most: int = 0,
 ) -> Reply:
-    """POST `body`; the answer's status. Over within `seconds` from name to status, however slowly
-    the other side drips, except that the system's resolver keeps its own time.
+    """POST `body` and return the response.
 
-    `most`: keep the answer's body too, when it has no more bytes than that.
-    Refused: an address that is not public (unless `allow_private`). Failed: no answer, or one that
-    is broken off or too large where its body is wanted.
+    `seconds` limits the total time, also if the peer sends slowly. It does not interrupt the
+    system's name resolution. `most` is the maximum size of the response body in bytes; with 0, the
+    body is discarded.
+
+    Raises Refused for an invalid URL and, unless `allow_private`, for an address that is not
+    public. Raises Failed if there is no complete response, or its body exceeds `most`.
     """
     timeout = seconds if isinstance(seconds, Timeout) else Timeout(seconds, seconds, seconds)
     target = _parse(url, allow_private)
@@ -126,40 +129,40 @@ def post(
                 "POST", address, headers=sent, content=body, extensions={"timeout": timeouts}
             ) as response,
         ):
-            said = {name.lower(): value.decode("latin-1") for name, value in response.headers}
-            retry_after = said.get(b"retry-after", "")[:64]
+            fields = {name.lower(): value.decode("latin-1") for name, value in response.headers}
+            retry_after = fields.get(b"retry-after", "")[:64]
             if not most:
                 _drop_body(response)
                 return Reply(response.status, retry_after)
-            kind = said.get(b"content-type", "").partition(";")[0].strip().lower()[:128]
+            kind = fields.get(b"content-type", "").partition(";")[0].strip().lower()[:128]
             return Reply(response.status, retry_after, kind, _read_body(response, most))
     except httpcore2.TimeoutException as late:
         if time.monotonic() >= deadline:
             raise Failed(f"no answer within {timeout.total:g} s") from late
         if isinstance(late, httpcore2.ConnectTimeout):
             raise Failed(f"no connection within {timeout.connect:g} s") from late
-        raise Failed(f"nothing came for {timeout.read:g} s") from late
+        raise Failed(f"no data received for {timeout.read:g} s") from late
     except (httpcore2.NetworkError, httpcore2.ProtocolError, ssl.SSLError) as broken:
         raise Failed(_plain(broken)) from broken
 
 
 def _parse(url: str, allow_private: bool) -> httpx2.URL:
     if len(url) > LONGEST_URL:
-        raise Refused(f"a URL has at most {LONGEST_URL} characters")
+        raise Refused(f"a URL must have at most {LONGEST_URL} characters")
     try:
         parsed = httpx2.URL(url)
         port = parsed.port
         host = parsed.raw_host.decode("ascii")
     except (httpx2.InvalidURL, ValueError, UnicodeError):
-        raise Refused("not a URL") from None
+        raise Refused("the URL is not valid") from None
     if parsed.scheme not in ("http", "https"):
         raise Refused("the URL must begin with https:// or http://")
     if not _HOST.fullmatch(host):
-        raise Refused("the URL names no host")
+        raise Refused("the URL has no valid host name or address")
     if parsed.userinfo:
-        raise Refused("the URL must not hold a user name or password; requests are signed instead")
+        raise Refused("the URL must not contain a user name or password")
     if parsed.fragment:
-        raise Refused("the URL must not hold a #fragment; it would never be sent")
+        raise Refused("the URL must not contain a #fragment")
     if port is not None and not 1 <= port <= 65535:
         raise Refused("the port must be between 1 and 65535")
     if port is not None and port < 1024 and port not in _OPEN_PORTS and not allow_private:
@@ -168,8 +171,8 @@ def _parse(url: str, allow_private: bool) -> httpx2.URL:
 
 
 def _drop_body(response: httpcore2.Response) -> None:
-    """Read a little of the body, so that an ordinary receiver is not cut off; what it says, how
-    long it is and how it ends do not matter: the status has been given."""
+    """Read and discard up to _MOST_ANSWER bytes of the body. Errors are ignored, because the
+    status is already known."""
     seen = 0
     try:
         for part in response.iter_stream():
@@ -185,21 +188,21 @@ def _read_body(response: httpcore2.Response, most: int) -> bytes:
     for part in response.iter_stream():
         body += part
         if len(body) > most:
-            raise Failed(f"the answer has more than {most:,} bytes")
+            raise Failed(f"the response body has more than {most:,} bytes")
     return bytes(body)
 
 
 def _plain(error: Exception) -> str:
-    """What went wrong in a few words, without our own addresses."""
+    """Return a short description of the error, without addresses of this server."""
     cause: BaseException = error
     while cause.__cause__ is not None or cause.__context__ is not None:
         cause = cause.__cause__ or cause.__context__ or cause
     if isinstance(cause, ssl.SSLCertVerificationError):
-        return f"its certificate is not valid: {cause.verify_message}"
+        return f"the TLS certificate is not valid: {cause.verify_message}"
     if isinstance(cause, ConnectionRefusedError):
         return "connection refused"
     if isinstance(cause, socket.gaierror):
-        return "its name has no address"
+        return "the host name has no address"
     if isinstance(cause, OSError) and cause.strerror:
         return cause.strerror.lower()
     return str(error) or type(error).__name__
@@ -211,13 +214,13 @@ def _tls() -> ssl.SSLContext:
 
 
 def _resolve(host: str, port: int) -> list[str]:
-    """All numeric addresses of a name, in the order in which they should be tried."""
+    """Return all IP addresses of a host name, in the order in which to try them."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
 class _Backend(httpcore2.NetworkBackend):
-    """Connects to judged addresses only, and lets nothing last beyond the deadline."""
+    """Connects only to permitted addresses, and enforces the deadline."""
 
     def __init__(self, deadline: float, limits: Timeout, allow_private: bool) -> None:
         self._deadline = deadline
@@ -236,26 +239,26 @@ class _Backend(httpcore2.NetworkBackend):
         try:
             addresses = _resolve(host, port)
         except (OSError, UnicodeError) as unknown:
-            raise httpcore2.ConnectError("its name has no address") from unknown
-        # One private address among public ones is a trap, not an alternative. The message is
-        # without it: who may make webhooks may not read our name server.
+            raise httpcore2.ConnectError("the host name has no address") from unknown
+        # Refuse the host if any of its addresses is private. The message omits the address, because
+        # users who create webhooks must not learn the results of the internal name server.
         if not self._allow_private and not all(map(is_public, addresses)):
             raise Refused(
                 "its address is not public; the operator of the server can permit private "
                 "addresses with WEBHOOK_ALLOW_PRIVATE=true"
             )
         until = min(self._deadline, time.monotonic() + self._limits.connect)
-        failure: Exception = httpcore2.ConnectError("its name has no address")
+        failure: Exception = httpcore2.ConnectError("the host name has no address")
         for number, address in enumerate(addresses):
-            # The last may have all that is left; each before it, its share.
+            # Divide the remaining time equally among the remaining addresses.
             share = _left(until, httpcore2.ConnectTimeout) / (len(addresses) - number)
             try:
                 stream = self._tcp.connect_tcp(
                     address, port, timeout=share, socket_options=socket_options
                 )
                 return _Stream(stream, self._deadline, self._limits.read)
-            except (httpcore2.NetworkError, httpcore2.TimeoutException) as refused:
-                failure = refused
+            except (httpcore2.NetworkError, httpcore2.TimeoutException) as error:
+                failure = error
         raise failure
 
     def connect_unix_socket(
@@ -265,7 +268,8 @@ class _Backend(httpcore2.NetworkBackend):
 
 
 class _Stream(httpcore2.NetworkStream):
-    """A connection whose every wait ends at the deadline: one byte a second is not progress."""
+    """A connection on which every operation ends at the deadline, so that a peer that sends one
+    byte per second cannot keep it open."""
 
     def __init__(self, stream: httpcore2.NetworkStream, deadline: float, patience: float) -> None:
         self._stream = stream
@@ -295,8 +299,8 @@ class _Stream(httpcore2.NetworkStream):
 
 
 def _left(deadline: float, late: type[httpcore2.TimeoutException] = httpcore2.ReadTimeout) -> float:
-    """Seconds until the deadline; raises `late` when it has passed."""
+    """Return the seconds until the deadline. Raises `late` if it has passed."""
     left = deadline - time.monotonic()
     if left <= 0:
-        raise late("the time is up")
+        raise late("the deadline has passed")
     return left

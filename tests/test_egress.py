@@ -31,14 +31,14 @@ BAD = [
     ("file:///etc/passwd", "must begin with https"),
     ("gopher://example.com/", "must begin with https"),
     ("example.com", "must begin with https"),
-    ("https://", "names no host"),
-    ("https:///path", "names no host"),
+    ("https://", "no valid host"),
+    ("https:///path", "no valid host"),
     ("https://user:pw@example.com/", "user name or password"),
     ("https://example.com/#x", "fragment"),
     ("https://example.com:22/", "port must be 80"),
     ("https://example.com:99999/", "between 1 and 65535"),
-    ("https://exa mple.com/", "names no host"),
-    ("https://example.com\x00/", "not a URL"),
+    ("https://exa mple.com/", "no valid host"),
+    ("https://example.com\x00/", "the URL is not valid"),
     ("https://example.com/" + "x" * 2048, "at most 2048"),
 ]  # fmt: skip
 
@@ -206,7 +206,7 @@ def test_post__unknown_name__fails(monkeypatch: pytest.MonkeyPatch) -> None:
         raise socket.gaierror(-2, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    with pytest.raises(egress.Failed, match="its name has no address"):
+    with pytest.raises(egress.Failed, match="the host name has no address"):
         post("https://nowhere.invalid/")
 
 

@@ -1,4 +1,4 @@
-"""Explains access: what somebody may do with a namespace or a thread, and why."""
+"""Explains access: what a token or a user may do with a namespace or a thread, and why."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from .errors import Invalid, NotFound
 
 @dataclass(frozen=True)
 class Explanation:
-    """The verdict per kind of act, and the reasons in words, in the order they are decided."""
+    """Whether reading, writing and administering is permitted, and the reasons as text, in the
+    order of the checks."""
 
     who: str
     role: str | None
@@ -29,14 +30,14 @@ class Explanation:
     reasons: list[str]
 
 
-# Looked at, of members and of tokens each.
+# The maximum number of members, and of tokens, that are examined.
 MOST: Final = 500
 
 
 @dataclass(frozen=True)
 class NamespaceAccess:
-    """Who reaches a namespace: members by role, and live tokens, the newest first, each as its row.
-    `partly`: there are more members or tokens than were looked at."""
+    """Who may access a namespace: the number of members by role, and the live tokens, newest first.
+    `partly`: there are more members or tokens than MOST."""
 
     members: Mapping[Role, int]
     tokens: Sequence[ApiToken]
@@ -44,8 +45,8 @@ class NamespaceAccess:
 
 
 def read_namespace_access(*, actor: Actor, namespace: str) -> NamespaceAccess:
-    """Every member, whatever their role, and the tokens whose grant covers the namespace; keys make
-    no difference. Admins only."""
+    """Return all active members, and the tokens whose namespace globs match. Requires the role
+    admin."""
     require(actor, Role.ADMIN)
     members = Membership.objects.filter(workspace_id=actor.workspace_id, user__is_active=True)
     roles = list(members.order_by("pk").values_list("role", flat=True)[: MOST + 1])
@@ -63,8 +64,8 @@ def read_namespace_access(*, actor: Actor, namespace: str) -> NamespaceAccess:
 
 
 def administers_all(actor: Actor) -> bool:
-    """Whether nothing stored on this server is foreign to a person: an admin of each of its
-    workspaces, or whom Django calls a superuser."""
+    """Whether the user may read everything on this server: an admin of every workspace, or a Django
+    superuser."""
     if actor.kind != "user" or not actor.may(Role.ADMIN):
         return False
     theirs = Membership.objects.filter(
@@ -84,7 +85,8 @@ def explain_access(
     key: str = "",
     thread_id: str = "",
 ) -> Explanation:
-    """What a token or a member of the actor's workspace may do, there or in general."""
+    """Explain what a token or a member of the actor's workspace may do with the given namespace or
+    thread, or in general without one."""
     require(actor, Role.ADMIN)
     if (token_id is None) == (username is None):
         raise Invalid("exactly one of token_id and username is required")

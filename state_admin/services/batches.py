@@ -109,7 +109,7 @@ def _run_together(actor: Actor, operations: Sequence[BatchOperation]) -> list[Op
         order = _key_order(operations)
         for position, index in enumerate(order):
             if failed and index > min(failed):
-                continue  # nothing will land; only an earlier one that fails too must be told
+                continue  # nothing will be stored; only an earlier operation can change the error
             if index in outcomes:
                 continue
             try:
@@ -136,8 +136,8 @@ def _next_deletions(
     order: Sequence[int],
     seen: dict[tuple[str, str], EntryView],
 ) -> list[int]:
-    """The indexes of the next deletions that one statement can do: they name a version and are in one
-    namespace, each key once. Empty if there is only one."""
+    """Return the indexes of the next deletions that one statement can perform: they name a version
+    and are in one namespace, with distinct keys. Empty if there is only one."""
     first = operations[order[0]]
     keys: dict[str, int] = {}
     for index in order:
@@ -189,7 +189,7 @@ def _run_next(
 
 
 def _all_plain(operations: Sequence[BatchOperation]) -> bool:
-    """Whether one statement can do it all: unconditional puts of a value, each key once."""
+    """Whether one statement can perform all operations: unconditional puts with distinct keys."""
     return len({(o.namespace, o.key) for o in operations}) == len(operations) and all(
         o.op == "put"
         and o.value is not None

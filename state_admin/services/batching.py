@@ -1,5 +1,5 @@
-"""Cuts long lists of rows so that the values of one slice fit into memory, and long sweeps so that
-each transaction is short."""
+"""Splits lists of rows into batches whose values fit into memory, and sweeps into short
+transactions."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ T = TypeVar("T")
 
 MOST_ROWS = 500
 MOST_BYTES = 16 * 1024 * 1024
-# Seconds that one sweep goes on; the next one continues.
+# The maximum duration of one sweep in seconds. The next sweep continues.
 PATIENCE = 60.0
 
 
 def split_by_size(sized: Iterable[tuple[T, int]], most: int = MOST_ROWS) -> Iterator[list[T]]:
-    """The items of (item, bytes) in order: at most `most` and, but for a single item that is
-    larger, MOST_BYTES at a time."""
-    held: list[T] = []
+    """Yield the items of (item, bytes) in order, in batches of at most `most` items and MOST_BYTES.
+    An item larger than that is a batch of its own."""
+    batch: list[T] = []
     total = 0
     for item, size in sized:
-        if held and (len(held) == most or total + size > MOST_BYTES):
-            yield held
-            held, total = [], 0
-        held.append(item)
+        if batch and (len(batch) == most or total + size > MOST_BYTES):
+            yield batch
+            batch, total = [], 0
+        batch.append(item)
         total += size
-    if held:
-        yield held
+    if batch:
+        yield batch
 
 
 def repeat_in_batches(work: Callable[[], int], most: int) -> int:
-    """Repeat `work`, a short transaction that takes up to `most` rows and answers how many it took,
-    until it takes fewer or PATIENCE is over; answers how many it took in all."""
+    """Repeat `work`, a short transaction that processes up to `most` rows and returns their number,
+    until it returns less than `most` or PATIENCE has passed. Returns the total."""
     until = time.monotonic() + PATIENCE
     total = 0
     while True:
-        taken = work()
-        total += taken
-        if taken < most or time.monotonic() >= until:
+        processed = work()
+        total += processed
+        if processed < most or time.monotonic() >= until:
             return total

@@ -1,4 +1,5 @@
-"""Explains a refused commit, key by key: the base, what stands now, what it would have made of it."""
+"""Explains a refused commit key by key: the base value, the current value, and the value that the
+commit would have written."""
 
 from __future__ import annotations
 
@@ -25,54 +26,57 @@ _MAX_ROWS = 500
 def explain_moves(
     thread: Thread, updates: Sequence[Update], slots: Mapping[str, Slot], base: int
 ) -> dict[str, Any]:
-    """The members of a revision conflict: `keys` that the commit touches and others have moved
-    since `base`; `conflicts` tells of each
+    """Return the members of a revision conflict. `keys` are the keys of the commit that were
+    changed after the revision `base`. `conflicts` describes the first MAX_CLASHES of them:
 
-    `base`, `theirs`, `yours`: its value at the base, now, and what the commit would have made of
-    the base, each left out where the key is absent; `updates`, what the commit asked for, instead
-    of a `yours` that cannot be told; `revisions` that moved it, newest first, as far as kept.
+    `base`, `theirs` and `yours` are the value at the base, the current value, and the base value
+    with the updates of the commit applied; each is omitted if the key is absent. `updates` replaces
+    a `yours` that cannot be computed. `revisions` are the retained revisions that changed the key,
+    newest first.
 
-    `base_kept` false: that revision was compacted away, so no `base` is known. Beyond MAX_SHOWN
-    bytes in all a conflict goes without its values.
+    `base_kept` is false if snapshot compaction removed the revision `base`, so that the base values
+    are unknown. Values are omitted from a conflict if all of them together would exceed MAX_SHOWN
+    characters.
     """
     keys = _moved(thread, {update.key for update in updates}, base)
-    told = keys[:MAX_CLASHES]
-    if not told:
+    reported = keys[:MAX_CLASHES]
+    if not reported:
         return {"keys": [], "conflicts": []}
-    old = _values_at(thread, told, base)
-    revisions = _revisions(thread, told, base)
-    shown = _ConflictReport()
-    for key in told:
+    old = _values_at(thread, reported, base)
+    revisions = _revisions(thread, reported, base)
+    report = _ConflictReport()
+    for key in reported:
         mine = [update for update in updates if update.key == key]
         slot = slots.get(key)
         sides = {"theirs": slot.held if slot else None}
         if old is not None:
             sides["base"] = old.get(key)
-        shown.add(key, slot, sides, {"yours": mine}, known=old is not None)
-        shown.conflicts[-1]["revisions"] = revisions[key]
-    return {"keys": keys, "base_kept": old is not None, "conflicts": shown.conflicts}
+        report.add(key, slot, sides, {"yours": mine}, known=old is not None)
+        report.conflicts[-1]["revisions"] = revisions[key]
+    return {"keys": keys, "base_kept": old is not None, "conflicts": report.conflicts}
 
 
 def explain_branches(
     batches: Sequence[Batch], clashing: Mapping[str, Sequence[int]], slots: Mapping[str, Slot]
 ) -> dict[str, Any]:
-    """The members of a parallel merge conflict, as explain_moves has them: `base` is the value now,
-    `theirs` what the first of the `batches` that touch the key makes of it, `yours` the second."""
-    shown = _ConflictReport()
+    """Return the members of a parallel merge conflict, as explain_moves does. `base` is the current
+    value; `theirs` and `yours` are that value with the updates of the first and of the second batch
+    that change the key."""
+    report = _ConflictReport()
     for key in sorted(clashing)[:MAX_CLASHES]:
         first, second = (
-            [update for update in batches[place].updates if update.key == key]
-            for place in clashing[key][:2]
+            [update for update in batches[index].updates if update.key == key]
+            for index in clashing[key][:2]
         )
         slot = slots.get(key)
         base = {"base": slot.held if slot else None}
-        shown.add(key, slot, base, {"theirs": first, "yours": second}, known=True)
-        shown.conflicts[-1]["batches"] = list(clashing[key])
-    return {"keys": sorted(clashing), "conflicts": shown.conflicts}
+        report.add(key, slot, base, {"theirs": first, "yours": second}, known=True)
+        report.conflicts[-1]["batches"] = list(clashing[key])
+    return {"keys": sorted(clashing), "conflicts": report.conflicts}
 
 
 class _ConflictReport:
-    """Conflicts as they are told, within the bytes that all of them may take."""
+    """Conflicts for the problem document. Their values have at most MAX_SHOWN characters in all."""
 
     def __init__(self) -> None:
         self.conflicts: list[dict[str, Any]] = []
@@ -87,11 +91,12 @@ class _ConflictReport:
         *,
         known: bool,
     ) -> None:
-        """`sides` are texts, `side_updates` the updates of a side, applied to the base if it is known."""
-        told: dict[str, Any] = {"key": key}
-        self.conflicts.append(told)
+        """Add a conflict. `sides` are values as JSON text. `side_updates` are applied to the base
+        value to compute the other sides, if it is known."""
+        conflict: dict[str, Any] = {"key": key}
+        self.conflicts.append(conflict)
         texts: dict[str, str | None] = dict(sides)
-        asked: list[dict[str, Any]] = []
+        requested: list[dict[str, Any]] = []
         if _size(texts) > self.room:
             return
         for side, updates in side_updates.items():
@@ -101,12 +106,13 @@ class _ConflictReport:
                 texts[side] = _after(slot, updates, sides.get("base"))
             except (values.RefusedJSON, patches.PatchTestFailed, reducers.UpdateRefused):
                 if side == "yours":
-                    asked = [_show(update) for update in updates]
-        size = _size(texts) + len(values.dump(asked))
+                    requested = [_show(update) for update in updates]
+        size = _size(texts) + len(values.dump(requested))
         if size <= self.room:
             self.room -= size
-            told |= {side: values.load(text) for side, text in texts.items() if text is not None}
-            told |= {"updates": asked} if asked else {}
+            known_sides = {side: text for side, text in texts.items() if text is not None}
+            conflict |= {side: values.load(text) for side, text in known_sides.items()}
+            conflict |= {"updates": requested} if requested else {}
 
 
 def _size(texts: Mapping[str, str | None]) -> int:
@@ -127,8 +133,8 @@ def _show(update: Update) -> dict[str, Any]:
 
 
 def _moved(thread: Thread, names: set[str], base: int) -> list[str]:
-    """Which of the keys were touched since `base`. Asked of the revisions, which stay when snapshot
-    compaction takes the values."""
+    """Return the keys that were changed after `base`, sorted. Reads revisions, because snapshot
+    compaction removes values but not the rows of revisions."""
     since = Revision.objects.filter(
         thread=thread, number__gt=base, touched__overlap=sorted(names)
     ).values_list("touched", flat=True)
@@ -141,11 +147,11 @@ def _moves(thread: Thread, names: Iterable[str], base: int) -> Any:
 
 
 def _values_at(thread: Thread, keys: Sequence[str], base: int) -> dict[str, str] | None:
-    """The texts of the keys at a revision; None when it is not kept."""
+    """Return the JSON texts of the keys at a revision. None: the revision is not retained."""
     rows = StateValue.objects.filter(thread=thread, key__in=keys).at_revision(base)
     found = dict(rows.values_list("key", "value"))
     try:
-        snapshots.check_kept(thread, base)  # behind the read, as in snapshots.read_kept
+        snapshots.check_kept(thread, base)  # after the read, as in snapshots.read_kept
     except (NotFound, Gone):
         return None
     return found
@@ -154,7 +160,7 @@ def _values_at(thread: Thread, keys: Sequence[str], base: int) -> dict[str, str]
 def _revisions(
     thread: Thread, keys: Sequence[str], base: int
 ) -> defaultdict[str, list[dict[str, Any]]]:
-    """Who moved each key since `base`: the newest revisions of each."""
+    """Return the newest retained revisions that changed each key after `base`."""
     rows = _moves(thread, keys, base).order_by("-valid_from")
     numbers: defaultdict[str, set[int]] = defaultdict(set)
     for key, start, end in rows.values_list("key", "valid_from", "valid_to")[:_MAX_ROWS]:
@@ -170,7 +176,7 @@ def _revisions(
         }
         for row in Revision.objects.filter(thread=thread, number__in=named).select_related("run")
     }
-    told: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    by_key: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
     for key, found in newest.items():
-        told[key] = [known[number] for number in found if number in known]
-    return told
+        by_key[key] = [known[number] for number in found if number in known]
+    return by_key

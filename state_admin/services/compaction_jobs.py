@@ -47,7 +47,7 @@ from .effective_views import active_summary, effective_messages, recount_context
 
 LEASE = timedelta(seconds=120)
 MAX_ATTEMPTS = 3
-# Attempts that ended without a word count too; a job that kills its workers does not do so for ever.
+# Attempts whose worker died count too, so that a job that kills its workers ends.
 GIVE_UP_AFTER = 5
 # Before the second attempt; doubles from there.
 RETRY_SECONDS = 20.0

@@ -38,7 +38,7 @@ from .errors import Conflict, NotFound
 from .policies import autocompact_policy, effective_policy
 from .threads import find_thread
 
-# The task that does the job whose turn it is: a ring says that there is one, not which.
+# The task that performs the next job. Its notification does not name a job.
 RUN = "state_admin.tasks.compaction.run"
 _BATCH = 500
 
@@ -54,15 +54,18 @@ def request_compaction(
     return that one: a thread has at most one."""
     require(actor, Role.EDITOR)
     with transaction.atomic():
-        thread = find_thread(actor, thread_id, lock=True)  # it must not be deleted under the job
+        thread = find_thread(actor, thread_id, lock=True)  # prevents its deletion meanwhile
         return _enqueue(actor, thread, effective_policy(thread).policy, trigger, reason)
 
 
 def request_when_due(actor: Actor, thread: Thread, context_tokens: int) -> bool:
-    """Queue a compaction if the context has reached the threshold; but after one that summarized
-    nothing or was undone, only when `min_gain_tokens` more have been appended. Returns whether it
-    did. Runs in the writer's transaction, and costs one read of the policy; above the threshold one
-    read of the newest job; and when due one insert."""
+    """Queue a compaction if the context has reached the threshold. After a job that did not end
+    with a summary, or was undone, this requires `min_gain_tokens` more. Returns whether a job was
+    queued.
+
+    Runs in the writer's transaction. Costs one read of the policy; above the threshold also a read
+    of the newest job; if a compaction is due, also an insert.
+    """
     policy = autocompact_policy(thread)
     if policy is None or policy.autocompact_threshold is None:
         return False
@@ -84,22 +87,22 @@ def request_when_due(actor: Actor, thread: Thread, context_tokens: int) -> bool:
 def request_scheduled() -> int:
     """Queue a compaction of every thread for which `every_hours` of its policy has passed. Returns
     their number."""
-    asked = after = 0
+    requested = after = 0
     least = Policy().min_gain_tokens
     while due := find_due_threads(after=after, min_gain=least, limit=_BATCH):
         for thread_id in due:
             with transaction.atomic():
-                # Locked, so that it cannot be deleted under the job.
+                # Locked, so that it cannot be deleted meanwhile.
                 thread = Thread.objects.held().filter(pk=thread_id).first()
                 if thread is None:
                     continue
                 policy = effective_policy(thread).policy
                 actor = system_actor(thread.workspace_id, "compaction schedule")
-                words = f"every {policy.every_hours} hours"
-                _enqueue(actor, thread, policy, Trigger.SCHEDULE, words)
-                asked += 1
+                why = f"every {policy.every_hours} hours"
+                _enqueue(actor, thread, policy, Trigger.SCHEDULE, why)
+                requested += 1
         after = due[-1]
-    return asked
+    return requested
 
 
 def _newest(thread: Thread) -> CompactionQuerySet:
@@ -124,11 +127,11 @@ def _enqueue(
                 policy=values.dump(policy.to_json()),
             )
     except IntegrityError:
-        # The one in flight, or if it has just ended, the newest: nothing came after it.
+        # An unfinished job exists. If it has just ended, it is still the newest.
         return _newest(thread).get()
     record_step(actor, job, thread, "request", reason)
     notifications.notify_worker(RUN)
-    job.refresh_from_db()  # the times are the database's
+    job.refresh_from_db()  # the database sets the times
     return job
 
 
@@ -259,7 +262,7 @@ def undo_compaction(*, actor: Actor, compaction_id: str, reason: str = "") -> Co
             status=CompactionStatus.UNDONE, undone_at=Now(), undone_by=actor.name
         )
         recount_context(thread)
-        # That it is as long as before is no reason to fold it again at the next message.
+        # Record the length, so that the next message does not request a compaction again.
         Compaction.objects.filter(pk__in=_newest(thread).values("pk")).update(
             progress=context_now()
         )

@@ -1,4 +1,4 @@
-"""Explains a version conflict of an entry: the common base, theirs, yours, and what clashes."""
+"""Explains a version conflict of an entry: the common base, both sides, and their clashes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from .namespaces import Definition
 if TYPE_CHECKING:
     from .entry_views import EntryView
 
-# Beyond this many bytes in all, the values are left out: the versions tell where to read them.
+# If the values have more characters than this in all, they are omitted. Clients can read them by
+# version.
 MAX_SHOWN = 256 * 1024
 MAX_CLASHES = 100
 
@@ -26,10 +27,9 @@ MAX_CLASHES = 100
 class ConflictSides:
     """A write whose version is stale, and the sides of the conflict, as JSON text.
 
-    `base` is the value at the version that the writer had read; None: it is no longer kept
-    (compacted or redacted) or never was, so only two sides are known, and nothing can be merged.
-    `yours` is the value to write; None: a deletion. `clashes` is empty where the changes of both
-    can be joined to `merged`.
+    `base` is the value at the version that the writer had read. None: it was compacted or redacted,
+    or never existed, so the sides cannot be merged. `yours` is the value to write; None: a
+    deletion. `clashes` is empty if the changes of both sides can be merged to `merged`.
     """
 
     base: str | None
@@ -61,13 +61,14 @@ class ConflictSides:
 def collide(
     actor: Actor, definition: Definition, current: EntryView, expected: int, yours: str | None
 ) -> ConflictSides:
-    """The conflict of a write to the version `expected` with the current entry."""
+    """Return the conflict between a write that expects the version `expected` and the current
+    entry."""
     return compare(read_base(actor, definition, current.key, expected), current, yours)
 
 
 def read_base(actor: Actor, definition: Definition, key: str, version: int) -> str | None:
-    """The value at a version, as JSON text; version 0, a missing entry, reads as the default. None:
-    it never was, was compacted away or redacted."""
+    """Return the value at a version as JSON text; the default for version 0. None: the version was
+    deleted, compacted or redacted, or never existed."""
     if version == 0:
         return definition.default
     rows = EntryRevision.objects.visible_to(actor).of_key(definition.name, key)
@@ -76,7 +77,7 @@ def read_base(actor: Actor, definition: Definition, key: str, version: int) -> s
 
 
 def compare(base: str | None, current: EntryView, yours: str | None) -> ConflictSides:
-    """The sides compared. A value is never joined with a deletion."""
+    """Compare the sides. A value is never merged with a deletion."""
     theirs = current.value if current.exists else None
     if base is None:
         return ConflictSides(base, current, yours, None, ())
@@ -90,11 +91,11 @@ def compare(base: str | None, current: EntryView, yours: str | None) -> Conflict
 
 
 def show_sides(**texts: str | None) -> dict[str, Any]:
-    """The values that are there, unless they are too long for an answer."""
-    there = {side: text for side, text in texts.items() if text is not None}
-    if sum(map(len, there.values())) > MAX_SHOWN:
+    """Return the parsed values that exist, or {} if they exceed MAX_SHOWN characters."""
+    existing = {side: text for side, text in texts.items() if text is not None}
+    if sum(map(len, existing.values())) > MAX_SHOWN:
         return {}
-    return {side: values.load(text) for side, text in there.items()}
+    return {side: values.load(text) for side, text in existing.items()}
 
 
 def _show(clash: Clash, *, with_values: bool) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The effective view of a thread, ready for a model."""
+"""Builds the context of a thread for a model from its effective view."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ INTERRUPTED = "[Tool execution was interrupted]"
 
 @dataclass(frozen=True)
 class Context:
-    """`messages` are JSON texts in order, `rows` the log's rows behind them (None: a stand-in for a
-    result that never came). `left_out` counts those that max_tokens cost."""
+    """A context. `messages` are JSON texts in order; `rows` are their rows (None: a placeholder for
+    a missing tool result). `left_out` is the number of messages omitted because of max_tokens."""
 
     messages: list[str]
     rows: list[Message | None]
@@ -31,8 +31,9 @@ class Context:
 
 @dataclass(frozen=True)
 class Outline:
-    """A context for people: `rows` without bodies, None where a stand-in is. `between`: messages
-    behind the leading ones that were only counted; they are in the context when no limit is set."""
+    """A context for display. `rows` have no bodies; None: a placeholder for a missing tool result.
+    `between` is the number of messages after the leading ones that were counted but not read. They
+    are part of the context only if no token limit is set."""
 
     rows: list[Message | None]
     estimated_tokens: int
@@ -42,8 +43,9 @@ class Outline:
 
 
 def read_context(*, actor: Actor, thread_id: str, max_tokens: int | None = None) -> Context:
-    """The folded beginning as its summary, then the rest; a dangling tool call gets a result that
-    says it was interrupted, so that no provider refuses the conversation."""
+    """Return the summary of the summarized messages, then the other messages. Each tool call
+    without a result gets the result INTERRUPTED, because providers reject conversations without
+    one. Raises NotFound."""
     thread = find_thread(actor, thread_id)
     view = effective_messages(thread)
     fitted = _trim_view(view, max_tokens)
@@ -66,8 +68,8 @@ def read_context(*, actor: Actor, thread_id: str, max_tokens: int | None = None)
 def read_outline(
     *, actor: Actor, thread_id: str, most: int, max_tokens: int | None = None
 ) -> Outline:
-    """What `read_context` would hand out, in lines. Of a long view only the newest `most` messages
-    are looked at; the thread's own counts stand for the others."""
+    """Return what `read_context` would return, without bodies. Reads only the newest `most`
+    messages of a long view, and takes counts from the thread for the others. Raises NotFound."""
     thread = find_thread(actor, thread_id)
     view, between = recent_messages(thread, most)
     fitted = _trim_view(view, max_tokens)
@@ -89,7 +91,8 @@ def read_outline(
 
 @dataclass(frozen=True)
 class _TrimmedView:
-    """The places of a view that stay, what stands behind some of them, and what all that costs."""
+    """The indexes of the messages that are kept, the placeholders to insert after a message, and
+    the estimated tokens of all."""
 
     kept: list[int]
     stand_ins: dict[int, list[JSON]]
@@ -102,7 +105,7 @@ def _trim_view(view: Sequence[Message], max_tokens: int | None) -> _TrimmedView:
     for index, call_id in boundaries.dangling(lines):
         stand_in = {"role": "tool", "tool_call_id": call_id, "content": INTERRUPTED}
         stand_ins.setdefault(index, []).append(stand_in)
-        # A call costs what stands in for its result, so that the whole keeps to max_tokens.
+        # Count the placeholder as part of its call, so that the total stays within max_tokens.
         more = tokens.estimate_message(stand_in)
         lines[index] = replace(lines[index], tokens=lines[index].tokens + more)
     kept = list(range(len(view))) if max_tokens is None else boundaries.fit(lines, max_tokens)
@@ -110,7 +113,7 @@ def _trim_view(view: Sequence[Message], max_tokens: int | None) -> _TrimmedView:
 
 
 def _line(message: Message) -> boundaries.MessageLine:
-    """What the rules of cutting need to know of a message of the effective view."""
+    """Return the properties of a message that domain/boundaries.py needs."""
     return boundaries.MessageLine(
         seq=message.folds_to or message.seq,
         message_id=message.public_id,

@@ -117,7 +117,8 @@ def purge_dispatches() -> dict[str, int]:
     rows = Dispatch.objects.filter(old)
 
     def purge() -> int:
-        # Said twice: the outer condition is looked at again where a replay was quicker.
+        # The condition is in both queries: the outer one is evaluated again for a row that a
+        # concurrent replay changed.
         removed, _ = rows.filter(pk__in=rows.values("pk")[:_PURGE_BATCH]).delete()
         return removed
 

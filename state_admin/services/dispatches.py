@@ -1,7 +1,8 @@
 """The mailbox of a thread: enqueue, claim, extend, ack, nack, cancel, interrupt.
 
-Every verb holds the mailbox's row while it moves a dispatch, so of two verbs one sees what the other
-did. Claims pass by what others hold. The order of locks: thread, mailbox; several mailboxes by id.
+Every verb locks the mailbox's row while it changes a dispatch, so that concurrent verbs are
+serialized. Claims skip locked mailboxes. The order of locks is thread, then mailbox; several
+mailboxes by id.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ from .actors import require, system_actor
 from .errors import Conflict, Invalid, NotFound
 from .threads import find_thread, thread_not_found
 
-# Mailboxes that one claim, or one turn of the sweep, brings up to date.
+# The maximum number of mailboxes that one claim, or one step of the sweep, updates.
 _DUE_AT_ONCE = 200
-# What nobody holds any more.
+# The columns of a dispatch that is not claimed.
 FREE: dict[str, Any] = {
     "claim_digest": "",
     "claimed_by": "",
@@ -43,7 +44,7 @@ FREE: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Claims:
-    """What a claim got: dispatches of different threads, held by one token until their leases."""
+    """The claimed dispatches, each of another thread, with the one claim token for all of them."""
 
     dispatches: Sequence[Dispatch]
     token: str
@@ -51,8 +52,8 @@ class Claims:
 
 @dataclass(frozen=True)
 class Interruption:
-    """The new epoch, how many queued dispatches it superseded, and the one that is still claimed:
-    whoever works on it should stop."""
+    """The new epoch, the number of queued dispatches it superseded, and the dispatch that is still
+    claimed, whose worker should stop."""
 
     epoch: int
     superseded: int
@@ -276,8 +277,9 @@ def interrupt_thread(*, actor: Actor, thread_id: str, reason: str = "") -> Inter
 
 
 def wake_run(actor: Actor, run: Run) -> Dispatch:
-    """Tell whoever works for the run's thread that it goes on (awaken's `hitl_resume` intent).
-    Called in the transaction that resumed it, which holds the thread."""
+    """Enqueue a dispatch that tells a worker that the run resumes (the intent `hitl_resume` of the
+    reference implementation). Must be called in the transaction that resumed it, with the thread
+    locked."""
     payload = {"kind": "hitl_resume", "run_id": run.public_id}
     return enqueue_dispatch(
         actor=actor,

@@ -1,4 +1,5 @@
-"""Reads the effective view of a thread: its log as a model should see it."""
+"""Reads the effective view of a thread: its messages with summaries in place of those that they
+summarize."""
 
 from __future__ import annotations
 
@@ -9,16 +10,16 @@ from django.db.models import F, Q, Sum
 from state_admin.models import Message, Thread
 from state_admin.models.messages import MessageRole
 
-# System messages that a log may begin with and that stay in every context, as far as people see.
+# The maximum number of leading system messages that `recent_messages` returns.
 _LEADING = 20
 
 
 def effective_messages(thread: Thread, upto: int | None = None) -> list[Message]:
-    """The log as a model should see it: the folded beginning as its newest summary, then the rest,
-    or no more of it than the messages up to and with `upto`.
+    """Return the newest summary, if any, then the retained and the later messages. `upto`: only
+    messages up to and including this seq.
 
-    Every fold begins at the first message, so the one that reaches furthest contains the others.
-    Two index ranges, whatever the length of the log.
+    Every summary starts at the first message, so the one with the highest `folds_to` covers all
+    others. Reads two index ranges.
     """
     log = Message.objects.filter(thread=thread)
     summary = active_summary(thread)
@@ -32,8 +33,9 @@ def effective_messages(thread: Thread, upto: int | None = None) -> list[Message]
 
 
 def recent_messages(thread: Thread, most: int) -> tuple[list[Message], int]:
-    """What the effective view begins with (the summary, system messages) and the newest `most`
-    messages of it, without bodies (`MessageQuerySet.lines`), and how many stand in between."""
+    """Return the start of the effective view (the summary and leading system messages) and its
+    newest `most` messages, without bodies (`MessageQuerySet.lines`); and the number of messages
+    between them."""
     log = Message.objects.filter(thread=thread)
     summary = active_summary(thread)
     folded = summary.folds_to or 0 if summary else 0
@@ -52,13 +54,13 @@ def recent_messages(thread: Thread, most: int) -> tuple[list[Message], int]:
 
 
 def active_summary(thread: Thread) -> Message | None:
-    """The summary that the effective view begins with, if any."""
-    standing = Message.objects.filter(thread=thread).active_summaries()
-    return standing.order_by("-folds_to", "-seq").first()
+    """Return the summary at the start of the effective view, if any."""
+    summaries = Message.objects.filter(thread=thread).active_summaries()
+    return summaries.order_by("-folds_to", "-seq").first()
 
 
 def sum_effective_tokens(thread: Thread) -> int:
-    """The estimated tokens of the effective view, without loading it."""
+    """Return the estimated tokens of the effective view, without loading it."""
     log = Message.objects.filter(thread=thread, folds_to=None)
     summary = active_summary(thread)
     if summary is not None:
@@ -68,5 +70,6 @@ def sum_effective_tokens(thread: Thread) -> int:
 
 
 def recount_context(thread: Thread) -> None:
-    """Set the thread's context_tokens after a fold was laid or lifted. Under the thread's lock."""
+    """Update the thread's context_tokens after a summary was added or undone. The caller must hold
+    the thread's lock."""
     Thread.objects.filter(pk=thread.pk).update(context_tokens=sum_effective_tokens(thread))

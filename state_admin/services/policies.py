@@ -1,4 +1,5 @@
-"""Compaction policies: of the workspace, of an agent, of a thread; and which one holds."""
+"""Reads and writes the compaction policies of the workspace, of agents and of threads, and
+resolves the effective policy."""
 
 from __future__ import annotations
 
@@ -27,9 +28,9 @@ MOST_AGENTS: Final = 1000
 
 @dataclass(frozen=True)
 class PolicyView:
-    """What one scope says itself (`body`, JSON text) and what holds there. `name` is the agent's or
-    thread's id. The version of a thread's own policy is the thread's, which counts other changes
-    too."""
+    """The policy stored for a scope (`body`, JSON text) and the effective one. `name` is the id of
+    the agent or thread. The policy of a thread has the version of the thread, which other changes
+    of the thread increase too."""
 
     scope: Scope
     name: str
@@ -41,15 +42,17 @@ class PolicyView:
 
 
 def effective_policy(thread: Thread) -> EffectivePolicy:
-    """The workspace's policy, under that of the agent of the thread's newest run, under the
-    thread's own; narrowed to the window of that agent's model."""
+    """Return the effective policy of a thread: fields of the workspace's policy, overridden by
+    those of the agent of the newest run, then by the thread's own; limited to the context window of
+    the agent's model."""
     agent_id, layers = _layers(thread)
     return _resolve(layers, thread.workspace_id, agent_id)
 
 
 def autocompact_policy(thread: Thread) -> Policy | None:
-    """The policy that holds, if it has a threshold; None: this thread never compacts by its size.
-    Every append asks this, so only a threshold makes it look for the model's window."""
+    """Return the effective policy if it has a threshold. None: the size of the thread never causes
+    a compaction. Every append calls this, so the model's window is read only if there is a
+    threshold."""
     agent_id, layers = _layers(thread)
     if policies.effective(_load_layers(layers)).policy.autocompact_threshold is None:
         return None
@@ -57,7 +60,8 @@ def autocompact_policy(thread: Thread) -> Policy | None:
 
 
 def list_policies(actor: Actor) -> list[PolicyView]:
-    """The policy of the workspace, even if it is empty, and those of agents that are not, by id."""
+    """Return the policy of the workspace, even if it is empty, and the non-empty policies of
+    agents, by id."""
     rows = list(CompactionPolicy.objects.visible_to(actor).order_by("agent_id"))
     base = next((row for row in rows if not row.agent_id), None)
     agents = [row for row in rows if row.agent_id and row.body != EMPTY_OBJECT.text]
@@ -68,7 +72,8 @@ def list_policies(actor: Actor) -> list[PolicyView]:
 
 
 def read_policy(*, actor: Actor, scope: Scope, name: str = "") -> PolicyView:
-    """What a scope says; {} when that is nothing. NotFound for a thread that is not there."""
+    """Return the policy of a scope; `body` is {} if none is set. Raises NotFound for a missing
+    thread."""
     if scope == "thread":
         thread = find_thread(actor, name)
         body = thread.policy or "{}"
@@ -88,9 +93,11 @@ def put_policy(
     expected_version: int | None = None,
     reason: str = "",
 ) -> PolicyView:
-    """Replace what a scope says; {} takes all of it back. Jobs that are queued keep theirs.
+    """Replace the policy of a scope; {} inherits every field. Queued jobs keep the policy they were
+    requested with.
 
-    An admin's, except a thread's own. Invalid names wrong fields; VersionConflict.
+    Requires the role admin, or editor for a thread. Raises Invalid with the faulty fields, and
+    VersionConflict.
     """
     require(actor, _role_of(scope))
     _refuse_narrowed(actor, scope)
@@ -132,8 +139,8 @@ def delete_policy(
     expected_version: int | None = None,
     reason: str = "",
 ) -> None:
-    """Take back what a scope says; where it says nothing, only the precondition counts. Roles and
-    errors as for put_policy."""
+    """Set the policy of a scope to {}. If it is {} already, only `expected_version` is checked.
+    Roles and errors are those of put_policy."""
     require(actor, _role_of(scope))
     _refuse_narrowed(actor, scope)
     view = read_policy(actor=actor, scope=scope, name=name)
@@ -164,7 +171,7 @@ def _agent(scope: Scope, name: str) -> str:
 
 
 def _check_room(actor: Actor, agent_id: str) -> None:
-    # Those that were taken back count too: their versions are kept.
+    # Deleted policies count too, because their rows remain.
     others = CompactionPolicy.objects.visible_to(actor).exclude(agent_id__in=["", agent_id])
     if others.count() >= MOST_AGENTS:
         raise QuotaExceeded(

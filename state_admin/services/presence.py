@@ -1,4 +1,4 @@
-"""Says who else has the editor of an entry open."""
+"""Records which users have the editor of an entry open."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .namespaces import find_definition
 
 
 def announce_editing(*, actor: Actor, namespace: str, key: str) -> list[ActiveEditor]:
-    """Keep for a minute that the actor edits an entry; answers the others who do. NotRegistered.
+    """Record, for a minute, that the actor is editing an entry. Returns the other users who are.
 
-    Like a heartbeat it leaves no trail (docs/adr/0008-heartbeats-leave-no-audit-row.md): it
-    changes nothing that anybody reads but as this hint.
+    Writes no audit row, like a heartbeat (docs/adr/0008-heartbeats-leave-no-audit-row.md). Raises
+    NotRegistered.
     """
     require(actor, Role.ADMIN if config.kind_of(namespace) else Role.EDITOR)
     find_definition(actor, namespace)

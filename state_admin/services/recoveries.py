@@ -1,6 +1,6 @@
-"""The ways out of a run that is stuck: end it as failed, or let it go on from a snapshot.
+"""Recovers stuck runs: fails them, or resumes them, optionally from a snapshot.
 
-Cancelling is in runs, releasing the lease in leases.
+runs.py cancels a run; leases.py releases its lease.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def fail_run(
     expected_revision: int | None = None,
     reason: str = "",
 ) -> Run:
-    """End an active run with an error: `message`, or the reason, or who did it. Errors as for
-    change_run."""
+    """End an active run with the termination reason `error`. Its value is `message`, else `reason`,
+    else a text with the actor's name. Raises what change_run raises."""
     ended = {"type": "error", "value": message or reason or f"failed by {actor.name}"}
     change = RunChange(status=RunStatus.DONE, termination_reason=ended)
     return runs.change_run(
@@ -48,13 +48,14 @@ def resume_run(
     fencing_token: int | None = None,
     reason: str = "",
 ) -> Run:
-    """Let an active run go on, from the state of `revision` if one is given: the same run, running,
-    with a new fencing token and lease. What it did since stays readable; its log stays as it is.
+    """Resume an active run with a new fencing token and lease, as one new revision.
 
-    One revision. Pending tickets become void: it goes on without their answers. Conflict `invalid
-    run transition: done -> running` for a finished run, whose thread takes a new one instead;
-    RevisionConflict when the thread is no longer at `expected_revision`; NotFound and Gone for
-    the revision; Superseded for an old fencing token.
+    With `revision`, the state of that revision is restored. Later revisions are kept, and messages
+    do not change. Pending tickets become void.
+
+    Raises Conflict `invalid run transition: done -> running` for a finished run, RevisionConflict
+    if the thread is not at `expected_revision`, NotFound and Gone for `revision`, and Superseded
+    for an old fencing token.
     """
     require(actor, Role.EDITOR)
     with transaction.atomic():

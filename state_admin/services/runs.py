@@ -1,4 +1,4 @@
-"""Starts runs, moves them between statuses, renews their leases."""
+"""Starts runs, changes their status, and renews their leases."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MAX_TOOL_NAME = 256
 
 @dataclass(frozen=True)
 class RunChange:
-    """What a caller wants changed on a run. None: leave it. Counts are totals, not increments."""
+    """The requested changes of a run. None: unchanged. Counts are totals, not increments."""
 
     status: str | None = None
     waiting: JSON = None
@@ -66,8 +66,8 @@ def find_run(actor: Actor, run_id: str) -> Run:
 
 
 def parents_of(actor: Actor, runs: Sequence[Run]) -> set[str]:
-    """The ids of the runs above `runs` that the actor may know of: outside a token's prefixes there
-    are none, and what is hidden must not differ from what never was."""
+    """Return the ids of the parents of `runs`, without those outside the thread prefixes of the
+    actor's token. An unknown parent is omitted in the same way as a hidden one."""
     named = {run.parent_run_id for run in runs if run.parent_run_id}
     if not (named and actor.thread_prefixes):
         return named
@@ -76,8 +76,8 @@ def parents_of(actor: Actor, runs: Sequence[Run]) -> set[str]:
 
 
 def lock_run(actor: Actor, run_id: str) -> tuple[Run, Thread]:
-    """The run and its thread, both rows locked, the thread first: the order of all thread work.
-    `run.read_at` is the database's time."""
+    """Return the run and its thread, with both rows locked, the thread first, as all work on a
+    thread does. `run.read_at` is the database's time. Raises NotFound."""
     run = runs_sql.lock(
         workspace_id=actor.workspace_id, run_id=run_id, prefixes=actor.thread_prefixes
     )
@@ -87,7 +87,8 @@ def lock_run(actor: Actor, run_id: str) -> tuple[Run, Thread]:
 
 
 def check_fencing(run: Run, token: int | None) -> None:
-    """Refuse a locked run's worker whose fencing token is not the newest. None: none was shown."""
+    """Raise Superseded if `token` is not the newest fencing token of a locked run. None: no
+    check."""
     if token is not None and token != run.fencing_token:
         raise Superseded(token, run.fencing_token)
 
@@ -108,13 +109,14 @@ def start_run(
     timeout_seconds: int | None = None,
     reason: str = "",
 ) -> tuple[Run, bool]:
-    """Start a run. Returns it and whether it is new: the id of an active run with the same content
+    """Start a run. Returns it, and whether it is new. With the id and content of an active run,
     returns that run.
 
-    Clears the run-scoped keys of the run before it, and the tool calls that ended with it; that is
-    part of the run-start revision. Without a `parent_thread_id` it is the thread's parent. The
-    first fencing token is 1. Conflict `thread already has an active run: …`, `run is done: …` for
-    the id of a finished run, `run already exists with other content: …`.
+    The start revision clears the run-scoped keys and the finished tool calls of the previous run.
+    `parent_thread_id` defaults to the thread's parent. The first fencing token is 1.
+
+    Raises Conflict `thread already has an active run: …`, `run is done: …` for the id of a finished
+    run, and `run already exists with other content: …`.
     """
     require(actor, Role.EDITOR)
     public_id = check_id(run_id) if run_id is not None else uuid7()
@@ -137,16 +139,16 @@ def start_run(
     with transaction.atomic():
         thread = find_thread(actor, thread_id, lock=True)
         same_id = Run.objects.filter(workspace_id=actor.workspace_id, public_id=public_id)
-        held = same_id.timed().first()
-        if held is not None:
-            if not values.same(values.load(held.created_from or "{}"), content):
+        existing = same_id.timed().first()
+        if existing is not None:
+            if not values.same(values.load(existing.created_from or "{}"), content):
                 raise Conflict(f"run already exists with other content: {public_id}")
-            if held.status == RunStatus.DONE:
+            if existing.status == RunStatus.DONE:
                 raise Conflict(
                     f"run is done: {public_id}",
                     hint="A finished run cannot be restarted. Start a run with another id.",
                 )
-            return held, False
+            return existing, False
         run = Run(
             workspace_id=actor.workspace_id,
             thread=thread,
@@ -204,10 +206,13 @@ def change_run(
     expected_revision: int | None = None,
     reason: str = "",
 ) -> Run:
-    """Move a run, or update its counts, outside a commit. What of it is mirrored in state (status,
-    step count, tool calls) makes one revision. With `expected_revision` any change does: otherwise
-    two that expect the same revision would both be made. Superseded for an old fencing token;
-    RevisionConflict when the run's last revision is not `expected_revision`."""
+    """Change the status or the counts of a run outside a commit.
+
+    A change of what state mirrors (status, step count, tool calls) creates one revision. With
+    `expected_revision`, every change does, so that only one of two changes that expect the same
+    revision succeeds. Raises Superseded for an old fencing token, RevisionConflict if the run's
+    last revision is not `expected_revision`, and what apply_change raises.
+    """
     require(actor, Role.EDITOR)
     with transaction.atomic():
         run, thread = lock_run(actor, run_id)
@@ -222,7 +227,7 @@ def change_run(
         elif not change.empty:
             trace = journal.Trace("run.change", thread=thread.public_id, run=run_id)
             journal.record(actor, [trace], reason=reason)
-        if change.waiting is not None:  # its tickets have changes of their own
+        if change.waiting is not None:  # tickets have rows of their own in the feed
             journal.align_feed_clock(actor)
     return run
 
@@ -230,9 +235,9 @@ def change_run(
 def heartbeat(
     *, actor: Actor, run_id: str, fencing_token: int | None = None, reason: str = ""
 ) -> Run:
-    """Renew the lease of an active run: one conditional UPDATE. An agent's heartbeat is no change
-    of state and leaves no trail (docs/adr/0008); a person who gives a reason does. Superseded for
-    an old fencing token."""
+    """Renew the lease of an active run, with one conditional UPDATE. Writes an audit row only if
+    there is a `reason` (docs/adr/0008). Raises Superseded for an old fencing token, and Conflict
+    for a finished run."""
     require(actor, Role.EDITOR)
     run = find_run(actor, run_id)
     rows = Run.objects.filter(pk=run.pk).active()
@@ -255,7 +260,8 @@ def heartbeat(
 def cancel_run(
     *, actor: Actor, run_id: str, expected_revision: int | None = None, reason: str = ""
 ) -> Run:
-    """End an active run as cancelled; its pending tickets become void. Errors as for change_run."""
+    """End an active run as cancelled. Its pending tickets become void. Raises what change_run
+    raises."""
     change = RunChange(status=RunStatus.DONE, termination_reason={"type": "cancelled"})
     return change_run(
         actor=actor,
@@ -273,26 +279,26 @@ def apply_change(
     change: RunChange,
     writes: Mapping[str, NewValue] = MappingProxyType({}),
 ) -> dict[str, NewValue]:
-    """Store a change on a locked run; answers the state writes that mirror it. `writes` are those
-    of the same revision so far.
+    """Store a change of a locked run. Returns the state writes that mirror it. `writes` are the
+    earlier writes of the same revision.
 
-    Raises Conflict `invalid run transition: …`, Invalid for a wrong reason or ticket.
+    Raises Conflict `invalid run transition: …`, and Invalid for an invalid reason or ticket.
     """
     if change.empty:
         return {}
     now = run.read_at
     old_status, old_mirror = run.status, (run.status, run.step_count, _status_reason(run))
     if run.status == RunStatus.DONE and change.step_count not in (None, run.step_count):
-        # Its mirror in state may be another run's by now.
+        # The state may already mirror a later run.
         raise Conflict(
             f"run is done: {run.public_id}", hint="The step count of a finished run cannot change."
         )
     calls = _move(actor, run, change, now)
     status_reason = _status_reason(run)
     for name in ("step_count", "input_tokens", "output_tokens", "cost_usd"):
-        status = getattr(change, name)
-        if status is not None:
-            setattr(run, name, status)
+        value = getattr(change, name)
+        if value is not None:
+            setattr(run, name, value)
     if change.metadata is not None:
         run.metadata = change.metadata.text
     run.flagged_at = None
@@ -330,7 +336,7 @@ def apply_change(
 
 
 def _move(actor: Actor, run: Run, change: RunChange, now: datetime) -> list[tool_calls.Call]:
-    """Answers what it makes of tool calls."""
+    """Change the status of the run in memory. Returns the resulting states of tool calls."""
     status = change.status or run.status
     if status not in RunStatus.values:
         raise Invalid(
@@ -368,7 +374,7 @@ def _move(actor: Actor, run: Run, change: RunChange, now: datetime) -> list[tool
 
 
 def _misplaced_fields(change: RunChange, status: str) -> list[Fault]:
-    """What a change says that nothing would come of in the status it leads to."""
+    """Return a fault for each field that has no effect in the resulting status."""
     faults = []
     if change.waiting is not None and status != RunStatus.WAITING:
         faults.append(Fault("/waiting", "is allowed only with the status waiting"))
@@ -382,7 +388,7 @@ def _status_reason(run: Run) -> str | None:
 
 
 def void_tickets(run: Run) -> list[Ticket]:
-    """Close the pending tickets of a locked run: nobody needs their answer. Answers them."""
+    """Void the pending tickets of a locked run, and return them."""
     pending = list(Ticket.objects.filter(run=run).pending().order_by("pk"))
     if pending:
         ids = [ticket.pk for ticket in pending]
@@ -409,13 +415,13 @@ def _open_tickets(actor: Actor, run: Run, tickets: JSON) -> list[Ticket]:
             for row in created
         ],
     )
-    # Of all that are pending: some may be left from when it waited before.
+    # Of all pending tickets: some may remain from an earlier wait.
     run.ticket_due_at = Ticket.objects.filter(run=run).pending().first_due()
     return created
 
 
 def _ticket(run: Run, ticket: dict[str, JSON], pointer: str) -> Ticket:
-    """A ticket row from a body that lifecycle.check_waiting has passed."""
+    """Return a ticket row for a body that lifecycle.check_waiting accepts."""
     for name in ("tool_call_id", "tool_name"):
         if len(ticket[name]) > MAX_TOOL_NAME:
             fault = Fault(f"{pointer}/{name}", f"must have at most {MAX_TOOL_NAME} characters")

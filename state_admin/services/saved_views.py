@@ -1,4 +1,4 @@
-"""Saved views of lists: kept, shared, chosen as the one to begin with, forgotten."""
+"""Saves, shares and deletes named views of lists, and sets a user's default view."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ LONGEST_QUERY: Final = 2000
 
 @dataclass(frozen=True)
 class View:
-    """A view as one person sees it. `editable`: they may delete it; `default`: their list opens so."""
+    """A saved view for one user. `editable`: the user may delete it. `default`: the list opens with
+    it for this user."""
 
     id: int
     page: ViewPage
@@ -34,7 +35,7 @@ class View:
 
 
 def list_views(actor: Actor, page: ViewPage) -> list[View]:
-    """Their own and the shared ones, by name. One query."""
+    """Return the actor's own and the shared views of a list, by name. One query."""
     default = DefaultView.objects.filter(view=OuterRef("pk"), user_id=int(actor.id))
     rows: QuerySet[Any] = SavedView.objects.visible_to(actor).filter(page=page)
     rows = rows.select_related("owner").annotate(chosen=Exists(default)).order_by("name", "pk")
@@ -56,10 +57,11 @@ def list_views(actor: Actor, page: ViewPage) -> list[View]:
 def save_view(
     *, actor: Actor, page: ViewPage, name: str, query: str, shared: bool = False
 ) -> SavedView:
-    """Keep `query` under a name; a view of theirs with that name is replaced. Sharing is an
-    editor's, and leaves a trail; a private view is nobody else's business and leaves none.
+    """Save `query` under a name. The actor's view with that name is replaced. Sharing requires the
+    role editor and is audited; private views are not.
 
-    Invalid: a name or query that is empty or too long. QuotaExceeded beyond MOST of one person.
+    Raises Invalid for an empty name and for a name or query that is too long, and QuotaExceeded
+    beyond MOST views per user.
     """
     name = " ".join(name.split())
     if not name or len(name) > 64 or "\0" in name:
@@ -77,7 +79,7 @@ def save_view(
                 hint=f"A user can save at most {MOST} views. Delete one first.",
             )
         if old and old.shared and not shared:
-            # Those who begin with it must not come to a page that they no longer see.
+            # It must not remain the default of users who can no longer see it.
             DefaultView.objects.filter(view=old).exclude(user_id=int(actor.id)).delete()
         view, _ = SavedView.objects.update_or_create(
             workspace_id=actor.workspace_id,
@@ -93,8 +95,8 @@ def save_view(
 
 
 def delete_view(*, actor: Actor, view_id: int) -> str:
-    """Forget a view; answers its name. Of others, an admin may delete a shared one. NotFound,
-    Forbidden."""
+    """Delete a view and return its name. Admins may also delete the shared views of others. Raises
+    NotFound and Forbidden."""
     with transaction.atomic():
         row = _find(actor, view_id)
         if not _may_change(actor, row):
@@ -110,8 +112,8 @@ def delete_view(*, actor: Actor, view_id: int) -> str:
 
 
 def choose_default(*, actor: Actor, view_id: int, chosen: bool = True) -> str:
-    """Make a view the one with which its list opens for the actor, or no longer; answers its name.
-    Theirs alone, so it leaves no trail. NotFound."""
+    """Set (or, with `chosen` False, unset) a view as the actor's default for its list. Returns its
+    name. Not audited, because it affects only the actor. Raises NotFound."""
     with transaction.atomic():
         row = _find(actor, view_id)
         whose: dict[str, Any] = {

@@ -1,6 +1,6 @@
-"""The mirror of tool calls in state, in the reference's shape.
+"""Mirrors tool calls in the state, in the format of the reference implementation.
 
-Not here: the tickets that they wait for (runs opens them, tickets decides them).
+runs.py opens the tickets that calls wait for; tickets.py decides them.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from .state_keys import check_value, find_slots
 
 TOOL_CALLS = "__runtime.tool_call_states"
 
-# A tool call as the key keeps it.
+# A tool call in the value of the state key.
 Call = dict[str, JSON]
 
 
 def call_of(ticket: Ticket, status: str, now: datetime, **more: JSON) -> Call:
-    """The tool call that a ticket is about."""
+    """Return the tool call of a ticket."""
     about = {"suspension_reason": ticket.reason} if ticket.reason else {}
     return {
         "call_id": ticket.tool_call_id,
@@ -42,11 +42,11 @@ def call_of(ticket: Ticket, status: str, now: datetime, **more: JSON) -> Call:
 def mirror_calls(
     actor: Actor, thread: Thread, calls: Sequence[Call], writes: Mapping[str, NewValue]
 ) -> dict[str, NewValue]:
-    """The state write that mirrors `calls`, on top of what `writes` does already. A move that the
-    reference's rules forbid leaves a call as it is; so does a value that is not of their shape.
+    """Return the state write that mirrors `calls`, applied after `writes`. An invalid transition
+    leaves a call unchanged. Returns {} if the current value is malformed.
 
-    TooLarge and Invalid as for the updates of a commit, unless all that happens is that calls are
-    cancelled: a run can always end.
+    Raises TooLarge and Invalid as the updates of a commit do, unless all calls are cancelled, so
+    that a run can always end.
     """
     if not calls:
         return {}
@@ -65,17 +65,17 @@ def mirror_calls(
 
 
 def drop_ended(actor: Actor, thread: Thread) -> dict[str, NewValue]:
-    """The state write that leaves, where no run is active, only the calls that can still go on:
-    those suspended, unless their ticket is closed. What ran did so in a run that has ended."""
+    """Return the state write that removes the calls of ended runs. Suspended calls remain, unless
+    their ticket is closed, because only these can still resume. No run may be active."""
     slot = find_slots(actor, thread, [TOOL_CALLS])[TOOL_CALLS]
     calls = values.load(slot.held or "{}") or {}
     try:
         suspended = reducers.suspended_calls(calls)
     except reducers.UpdateRefused:
         return {}
-    asked = {name: call.get("suspension_id") for name, call in suspended.items()}
-    closed = _closed(actor, [each for each in asked.values() if isinstance(each, str)])
-    kept = {name: call for name, call in suspended.items() if asked[name] not in closed}
+    tickets = {name: call.get("suspension_id") for name, call in suspended.items()}
+    closed = _closed(actor, [each for each in tickets.values() if isinstance(each, str)])
+    kept = {name: call for name, call in suspended.items() if tickets[name] not in closed}
     if len(kept) == len(calls):
         return {}
     return {TOOL_CALLS: snapshots.new_value(slot, values.dump(kept) if kept else None)}

@@ -203,7 +203,7 @@ def test_call__slow_response__times_out(manners: Manners) -> None:
 
 
 def test_call__no_data_for_long__times_out_early() -> None:
-    assert "nothing came for 0.2 s" in str(failure(hang, timeout=Timeout(1, 0.2, 60)))
+    assert "no data received for 0.2 s" in str(failure(hang, timeout=Timeout(1, 0.2, 60)))
 
 
 def test_call__no_listener__fails() -> None:

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from django import forms
+from django.templatetags.static import static
+from django.utils.functional import lazy
 
 from state_admin.domain.values import DEFAULT_MAX_VALUE_BYTES, MAX_VALUE_BYTES
 
-_CODE = {"spellcheck": "false", "autocapitalize": "off", "autocomplete": "off", "wrap": "off"}
+_CODE = {
+    "spellcheck": "false",
+    "autocapitalize": "off",
+    "autocomplete": "off",
+    "wrap": "off",
+    # The JSON editor (static/js/editor.js). The address is known only when static files are collected.
+    "data-editor": lazy(static, str)("vendor/codemirror-json-6.43.15.mjs"),
+}
 _TEN_YEARS = 10 * 365 * 86400
 _MOST = (1 << 53) - 1
 

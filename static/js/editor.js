@@ -5,11 +5,11 @@ const MOST = 1_000_000; // characters; beyond this, typing would be slow
 const PAUSE = 400; // ms without a keystroke before the text is validated
 
 const showCheck = (area, text) => {
-  const line = document.querySelector("[data-check-says]");
+  const line = area.closest(".field")?.querySelector("[data-check-says]");
   if (line) line.textContent = text;
 };
 
-function look(cm) {
+function look(cm, rows) {
   const { EditorView, HighlightStyle, syntaxHighlighting, tags } = cm;
   const colours = HighlightStyle.define([
     { tag: tags.propertyName, color: "var(--accent)" },
@@ -20,7 +20,8 @@ function look(cm) {
   const theme = EditorView.theme({
     "&": { border: "1px solid var(--edge)", borderRadius: "6px", backgroundColor: "var(--surface)", color: "var(--text)", fontSize: "12.5px" },
     "&.cm-focused": { outline: "2px solid var(--accent)", outlineOffset: "2px" },
-    ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.6", minHeight: "16rem", maxHeight: "65vh", overflow: "auto" },
+    ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.6", maxHeight: "65vh", overflow: "auto" },
+    ".cm-content, .cm-gutter": { minHeight: `${Math.min(rows, 13) * 1.6}em` },
     ".cm-content": { caretColor: "var(--text)" },
     ".cm-cursor": { borderLeftColor: "var(--text)" },
     ".cm-gutters": { backgroundColor: "var(--sunken)", color: "var(--muted)", border: "0", borderRadius: "6px 0 0 6px" },
@@ -176,14 +177,14 @@ async function mount(area) {
         EditorView.contentAttributes.of({
           tabindex: "0",
           "aria-label": label?.textContent.trim() ?? "Value",
-          "aria-describedby": "value-check",
+          "aria-describedby": area.getAttribute("aria-describedby") ?? "",
         }),
         EditorView.updateListener.of((update) => {
           if (!update.docChanged) return;
           area.value = update.state.doc.toString();
           check();
         }),
-        ...look(cm),
+        ...look(cm, area.rows),
       ],
     }),
   });
@@ -192,6 +193,7 @@ async function mount(area) {
   const marks = JSON.parse(area.dataset.marks || "[]");
   view.dispatch(cm.setDiagnostics(view.state, diagnostics(marks, view.state.doc.length)));
   area.hidden = true;
+  area.required = false; // the browser cannot point at a hidden field; the server can
   label?.addEventListener("click", () => view.focus());
   if (area.autofocus) {
     const first = marks.find((mark) => mark.start !== undefined);

@@ -1,5 +1,5 @@
-"""The ASGI application that granian serves: native ASGI for streams, Django behind the bridge for
-everything else."""
+"""The ASGI application that granian serves: native ASGI applications for streams, and the bridge to
+Django for everything else."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ HUB = Hub(functools.partial(connect, "commonhold feed"))
 
 
 async def identify(headers: Headers) -> str:
-    """The owner of the token in `headers`, or "" if there is no valid one. Agent Protocol clients
-    send it as `x-api-key`."""
+    """Return the owner of the token in `headers`, or "" without a valid one. Agent Protocol clients
+    send the token as `x-api-key`."""
     presented = headers.get(b"authorization", b"").decode("latin-1").partition(" ")[2].strip()
     token = presented or headers.get(b"x-api-key", b"").decode("latin-1")
     if not token:
@@ -42,7 +42,7 @@ async def identify(headers: Headers) -> str:
     if actor is None:
         try:
             actor = await bridge.in_thread(lambda: actors.actor_of_token(token))
-        # the request fails in the same way later, and returns a problem document
+        # the request itself will fail in the same way and return a problem document
         except DatabaseError:
             return ""
     return f"token:{actor.id}" if actor else ""

@@ -1,10 +1,10 @@
 """Receives request bodies within limits of memory and time.
 
-granian limits neither: it passes on what arrives and waits for the rest without a timeout. This
-module counts the bytes as they arrive, so that a `Content-Length` reserves nothing and a chunked
-body counts as much as was sent. The bytes are charged to a client (the owner of a valid token, or
-else an address) until the response is complete. Each client has a share of the memory, and all
-clients without a token together have half of it.
+granian has no limits: it passes on what arrives, and waits for the rest without a timeout. This
+module counts the bytes as they arrive, whatever `Content-Length` says, so chunked bodies are
+limited too. The bytes are charged to a client (the owner of a valid token, otherwise the IP
+address) until the response is complete. Each client has a share of the memory; all clients without
+a token together have half of it.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ class Limits:
 
     @property
     def share(self) -> int:
-        """Bytes that one client may hold."""
+        """The bytes that one client may use."""
         return max(self.one, self.total // 4)
 
     @property
     def anonymous(self) -> int:
-        """Bytes that all clients without a token may hold together."""
+        """The bytes that all clients without a token may use together."""
         return max(self.one, self.total // 2)
 
 
@@ -98,7 +98,7 @@ class BodyBudget:
         self._held_by[client] += size
 
     def clients(self) -> list[Client]:
-        """The clients that hold bytes."""
+        """The clients that have bytes in memory."""
         return list(self._held_by)
 
     def release(self, client: Client, size: int) -> None:
@@ -123,7 +123,7 @@ class Bodies:
         """Shut down: give the bodies that are arriving two more seconds."""
         self.end = asyncio.get_running_loop().time() + _DRAIN_SECONDS
         for timeout in self.receiving:
-            with contextlib.suppress(RuntimeError):  # it has just expired
+            with contextlib.suppress(RuntimeError):  # the timeout has just expired
                 timeout.reschedule(self.end)
 
 

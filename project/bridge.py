@@ -186,7 +186,8 @@ class Bridge:
 
     @contextlib.contextmanager
     def _request(self) -> Iterator[None]:
-        """Count a request that waits for a thread or has one. Raises Unavailable beyond the limit."""
+        """Count a request that waits for a thread or has one. Raises Unavailable beyond the
+        limit."""
         if self._requests >= _MOST_REQUESTS:
             raise _busy()
         self._requests += 1
@@ -353,4 +354,4 @@ def _refusal(problem: Problem) -> Answer:
 
 async def _receive_nothing(*_: Any) -> Any:
     """Stands in for a client: never disconnects, and accepts no stream."""
-    raise TypeError("nobody is there")
+    raise TypeError("there is no client")

@@ -1,5 +1,5 @@
-"""The broker, whose queue carries job notifications to the workers: its address, whether it responds,
-and the queue in the application's own database."""
+"""The broker, whose queue carries job notifications to the workers: its address, whether it
+responds, and the queue in the application's own database."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DATABASE = (
     "pgmq://database"  # the host is not used: the transport below connects to Django's database
 )
 _INSTALL_LOCK = 0x5747_0001
-# How long a connection that must not delay its caller waits.
+# Timeout of a connection that must not delay its caller.
 QUICK_SECONDS = 1.0
 # How often an idle worker checks whether it should stop.
 _STOP_CHECK_SECONDS = 0.3
@@ -94,7 +94,7 @@ def prepare() -> None:
 
 
 def check() -> None:
-    """One attempt to reach the broker; BadSetting states in one sentence what is wrong."""
+    """Try once to reach the broker. Raises BadSetting with one sentence about the problem."""
     if uses_database():
         return
     where = maybe_sanitize_url(url())

@@ -81,7 +81,8 @@ def _send_context(headers: dict[str, Any], **_: Any) -> None:
 
 @signals.task_prerun.connect
 def _begin_job(task_id: str, task: Any, **_: Any) -> None:
-    """Begin the log context and the span of a job, which continues the trace of the call that queued it."""
+    """Begin the log context and the span of a job, which continues the trace of the call that
+    queued it."""
     attributes = {
         "messaging.system": "celery",
         "messaging.operation.type": "process",
@@ -107,7 +108,8 @@ def _end_job(task: Any, state: str, retval: Any, **_: Any) -> None:
 @signals.worker_init.connect
 @signals.beat_init.connect
 def prepare(**_: Any) -> None:
-    """Refuse to start on a database server that is not safe to use; create the queues."""
+    """Called at startup: refuse a database server that is not safe to use, and create the
+    queues."""
     try:
         refuse_unsafe_server()
         broker.prepare()
@@ -119,7 +121,8 @@ def prepare(**_: Any) -> None:
 
 
 def run(role: str) -> None:
-    """Run as worker or beat until SIGTERM. (Celery's own command line costs 0.3 s to import.)"""
+    """Run as worker or beat until SIGTERM. Not by Celery's own command line, whose import takes 0.3
+    s."""
     django.setup()
     tracing.start()
     # Celery warns about root because of pickle; only JSON is accepted here.

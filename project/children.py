@@ -74,7 +74,8 @@ class Child:
             self._pause = min(self._pause * 2, _LONGEST_PAUSE)
 
     def stop(self, *, patience: float, hurried: Callable[[], bool]) -> None:
-        """SIGTERM, then SIGKILL to its process group after `patience` seconds or when `hurried`."""
+        """Send SIGTERM, and SIGKILL to its process group after `patience` seconds or when
+        `hurried`."""
         process, self._process = self._process, None
         if process is None:
             return

@@ -162,7 +162,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
     commonhold_data_dir: Annotated[
         str,
         _doc(
-            "Holds the embedded PostgreSQL, the generated secret key and the schedule of beat. Mode 0700: "
+            "Contains the embedded PostgreSQL, the generated secret key and the schedule of beat. Mode 0700: "
             "other users lose the rights they had to it.",
             default="`.data` in the root of the repository",
         ),
@@ -239,7 +239,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
     body_memory_bytes: Annotated[
         int,
         _doc(
-            "The request bodies that one web process holds in memory; a token or an address may hold a "
+            "The request bodies that one web process keeps in memory; a token or an address may use a "
             "quarter of it. See [Limits of a web process](../operations.md#limits-of-a-web-process).",
             ge=1,
         ),

@@ -22,10 +22,10 @@ from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
 from project.threads import lend_current_thread
 
-# Requests that wait for their hash in one process; also the number of hashes that one waits for at
-# most.
+# The maximum number of waiting requests per process; equal to the number of hashes that a request
+# waits for at most.
 MOST_WAITING = 8
-# Of the thread: other threads get the CPU first.
+# Of the thread: other threads get CPU time first.
 _NICENESS = 10
 
 _rank: ContextVar[int] = ContextVar("rank", default=0)

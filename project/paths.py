@@ -18,8 +18,8 @@ from django.urls import register_converter
 from django.urls.converters import StringConverter
 from django.views import View
 
-# In the environ: the path as the client sent it. Without it (Django's test client) the path is
-# already decoded, and every slash is a separator.
+# The path as the client sent it, in the environ. Without it (Django's test client) the path is
+# decoded already, and every slash is a separator.
 RAW_PATH = "commonhold.raw_path"
 
 
@@ -36,7 +36,8 @@ def encode_path(request: HttpRequest) -> None:
 
 
 def encoded_path(raw_path: str) -> str:
-    """The path with each segment encoded in one way: `%7E` and `~` are the same (RFC 3986, 6.2.2.2)."""
+    """The path with each segment encoded in one way: `%7E` and `~` are the same (RFC 3986,
+    6.2.2.2)."""
     if "%" not in raw_path:
         return raw_path
     segments = raw_path.encode("latin-1").split(b"/")

@@ -20,7 +20,9 @@ def main(role: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     die_with_parent()
     if os.environ.get("COMMONHOLD_SUPERVISOR", str(os.getppid())) != str(os.getppid()):
-        sys.exit("The supervisor is gone.")  # it ended before the kernel was asked to report it
+        sys.exit(
+            "The supervisor has exited."
+        )  # it ended before the kernel could notify this process
     # Imported late: imports take long, and before die_with_parent this process could outlive its
     # parent.
     from project.env import BadSetting

@@ -1,4 +1,4 @@
-"""Django's settings, built from the environment (project/env.py). Nothing of the domain is here."""
+"""Django's settings, derived from the environment (project/env.py). Contains no domain logic."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ INSTALLED_APPS = [
     "state_admin",
 ]
 
-# All but the first two are skipped for the API (project/middleware.py says why).
+# All but the first two are skipped for the API; see project/middleware.py.
 MIDDLEWARE = [
     "project.middleware.RequestId",
     "project.middleware.AllowedHosts",
@@ -90,7 +90,7 @@ CORS_ALLOW_HEADERS = [
 CORS_EXPOSE_HEADERS = ["ETag", "RateLimit", "RateLimit-Policy", "Retry-After", "X-Request-ID"]
 if CORS_ALLOWED_ORIGINS:
     MIDDLEWARE.insert(2, "corsheaders.middleware.CorsMiddleware")
-# These checks look for Django's own middleware by name, which is subclassed here.
+# These checks search for Django's own middleware by name, but it is subclassed here.
 SILENCED_SYSTEM_CHECKS = ["security.W001", "security.W002", "security.W003"]
 
 ROOT_URLCONF = "project.urls"

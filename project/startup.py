@@ -124,7 +124,7 @@ def _why_no_database(message: str) -> str:
 
 
 def _last_line(output: str) -> str:
-    """libpq's reason: the last line that is not a hint, without the address that it repeats."""
+    """Return libpq's reason: the last line that is not a hint, without the repeated address."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     reasons = [line for line in lines if "failed:" in line or "error" in line.lower()] or lines
     return (reasons or ["no reason given"])[-1].rpartition("failed: ")[2].rstrip(".")

@@ -33,9 +33,9 @@ _READY_TIMEOUT = 60.0
 # How often PostgreSQL, which is not a child, is checked; the end of a child wakes the supervisor at
 # once.
 _TICK = 1.0
-# A job may run this much longer at a stop; one that is aborted is repeated later.
+# A job may run this much longer at shutdown. An aborted job is repeated later.
 _WORKER_SECONDS = 15.0
-# A web process that ends this often before its first response is misconfigured.
+# A web process that ends this often before its first response is considered misconfigured.
 _HOPELESS = 4
 
 

@@ -71,7 +71,7 @@ def narrower(
     *,
     creator: Actor,
 ) -> list[str]:
-    """Why a token with these permissions would exceed those of its creator; [] if it would not."""
+    """Return a message for each permission of a token that would exceed its creator's."""
     reasons = []
     if not creator.role.covers(role):
         reasons.append(f"role '{role.value}' is above your own, '{creator.role.value}'")

@@ -1,4 +1,4 @@
-"""Which item of an array was which item of an earlier version of the array.
+"""Aligns two versions of an array: which item of the newer version corresponds to which older item.
 
 Differences, blame and three-way merges follow items by this alignment, so they agree with each
 other. The command `write_docs` copies this file into the Python client.
@@ -29,13 +29,13 @@ _LONGEST: Final = 1_000  # characters of a string whose words are compared
 
 
 class Effort:
-    """How long the searches of many alignments may take together, in estimated nanoseconds."""
+    """A shared budget for the searches of many alignments, in estimated nanoseconds."""
 
     def __init__(self, nanoseconds: int) -> None:
         self._left = nanoseconds
 
     def take(self, nanoseconds: int) -> bool:
-        """Whether a search may start that takes so long."""
+        """Reserve the time of a search. False if the budget does not suffice."""
         self._left -= nanoseconds
         return self._left >= 0
 
@@ -60,16 +60,17 @@ def _is_unique(key: str, array: list[JSON]) -> bool:
 def align(
     before: list[JSON], after: list[JSON], key: str | None, effort: Effort | None = None
 ) -> list[int | None]:
-    """For each item of `after`, the index of the item of `before` that it was; None if it is new.
+    """Return, for each item of `after`, the index of the corresponding item of `before`, or None
+    for a new item.
 
-    With an `identity_key`, items correspond if they have the same key, in any order. Without one,
-    the order is kept: a longest common subsequence of equal items corresponds. What lies between
-    two of them corresponds if it is similar (at least half of the text is the same), and what is
-    then left by position, if both sides have the same number of items or neither item is an array
+    With an `identity_key`, items with the same key correspond, in any order. Without one, the order
+    is kept: the items of a longest common subsequence correspond. Between two of them, items
+    correspond if they are similar (at least half of the text is the same). Remaining items
+    correspond by position, if both sides have the same number of items or neither item is an array
     or an object.
 
     Takes linear time if `after` differs at one place. Beyond MAX_EQUAL, MAX_SIMILAR and `effort`,
-    equal or similar items are not searched between those that correspond already.
+    equal or similar items are not searched between items that correspond already.
     """
     if key is not None:
         places = {identity(item[key]): place for place, item in enumerate(before)}
@@ -94,9 +95,9 @@ def align(
 
 
 def in_order(origins: list[int | None]) -> list[int | None]:
-    """An alignment in which the items that moved are new: as few as possible."""
+    """Return the alignment with moved items marked as new, as few as possible."""
     ends: list[int] = []  # the lowest origin that ends an increasing sequence of each length
-    indexes: list[int] = []  # where it is
+    indexes: list[int] = []  # the index of that origin
     previous: dict[int, int] = {}
     for index, origin in enumerate(origins):
         if origin is not None:
@@ -191,7 +192,8 @@ def _by_position(before: list[JSON], after: list[JSON], old: range, new: range) 
 
 
 def _parts(value: JSON) -> dict[Hashable, int]:
-    """The words of a string, the members of an object or the items of an array, with their sizes."""
+    """The words of a string, the members of an object or the items of an array, with their
+    sizes."""
     if isinstance(value, str):
         return {word: len(word) for word in value[:_LONGEST].split()}
     if isinstance(value, dict):

@@ -29,11 +29,11 @@ class BlamedPointer(Generic[V]):
 
 
 def attribute(history: Iterable[tuple[V, JSON, bool]]) -> list[BlamedPointer[V]]:
-    """Blame the newest value. `history` gives (version, value, exists) from the newest backwards.
+    """Blame the newest value. `history` yields (version, value, exists), newest first.
 
-    Reads no further back than it must: it stops when every path has its version. A path that is
-    in the oldest version given is attributed to that one. [] when the newest does not exist.
-    Items of arrays are followed from version to version (see `align`), wherever they are.
+    Reads `history` only until every path has its version. A path that exists in the oldest version
+    read is attributed to that version. Returns [] if the newest version does not exist. Items of
+    arrays are followed from version to version, also if they move (see `align`).
     """
     versions = iter(history)
     newest = next(versions, None)
@@ -61,7 +61,7 @@ class _Node(Generic[V]):
         self.value = value
         self.version: V | None = None
         self.children: list[_Node[V]] | None = None
-        # The children that the last version read has, by their name or index in it.
+        # The children that exist in the last version read, by their name or index in it.
         self.places: dict[str | int, _Node[V]] = {}
 
     @property
@@ -71,7 +71,8 @@ class _Node(Generic[V]):
         return all(child.is_attributed for child in self.children)
 
     def attribute_to(self, version: V, after: JSON, before: JSON, effort: Effort) -> None:
-        """Attribute to `version`, in which this node is `after`, what changed since `before`."""
+        """Attribute to `version` what changed in this node between `before` and `after`, its value
+        in `version`."""
         if self.is_attributed or same(after, before):
             return
         origins = _origins(after, before, effort)
@@ -112,8 +113,8 @@ class _Node(Generic[V]):
 
 
 def _origins(after: JSON, before: JSON, effort: Effort) -> dict[str | int, str | int] | None:
-    """The names or indexes of members of `after` that `before` has too, and those there. None if
-    they are not two objects or two arrays."""
+    """Return the names or indexes of members of `after` that also exist in `before`, with their
+    names or indexes there. None unless both are objects or both are arrays."""
     if isinstance(after, dict) and isinstance(before, dict):
         return {name: name for name in after if name in before}
     if isinstance(after, list) and isinstance(before, list):

@@ -40,7 +40,7 @@ class Kind(StrEnum):
 
 
 def kind_of(namespace: str) -> Kind | None:
-    """The kind that a reserved namespace holds; None for every other namespace."""
+    """The kind of record in a reserved namespace; None for every other namespace."""
     return _KINDS.get(namespace)
 
 
@@ -52,7 +52,7 @@ def check_id(identity: str) -> None:
     or another scope. Raises scopes.BadName."""
     scopes.check_name(identity)
     if "::" in identity:
-        raise scopes.BadName("an id of the config holds no '::', which marks the keys of scopes")
+        raise scopes.BadName("a config id must not contain '::', which is reserved for scope keys")
 
 
 # Schemas -----------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Compares two lists of digests, both sorted streams: what was read before and what is read now."""
+"""Compares two sorted streams of digests: those read earlier, and those read now."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ def _real_fault(literal: str, number: float) -> str | None:
 
 
 def _faults(text: str) -> list[Fault]:
-    """What is refused in a text, with its places; MalformedJSON if it is not JSON."""
+    """Return the faults of a text that cannot be stored. Raises MalformedJSON if it is not JSON."""
 
     def real(literal: str) -> JSON:
         why = _real_fault(literal, float(literal))
@@ -182,7 +182,7 @@ def _faults(text: str) -> list[Fault]:
             faults.append(Fault(pointer, node.why))
         elif isinstance(node, str):
             if not encodable(node):
-                faults.append(Fault(pointer, f"the string holds {SURROGATE}"))
+                faults.append(Fault(pointer, f"the string contains {SURROGATE}"))
         elif isinstance(node, _Pairs):
             seen: set[str] = set()
             for name, member in node:
@@ -190,7 +190,9 @@ def _faults(text: str) -> list[Fault]:
                 if name in seen:
                     faults.append(Fault(place, "the object has this key twice"))
                 elif not encodable(name):
-                    faults.append(Fault(pointer, f"the key {ascii(name)[:80]} holds {SURROGATE}"))
+                    faults.append(
+                        Fault(pointer, f"the key {ascii(name)[:80]} contains {SURROGATE}")
+                    )
                 seen.add(name)
                 stack.append((place, member))
         elif isinstance(node, list):
@@ -214,8 +216,8 @@ def items(raw: Raw) -> list[Raw]:
 
 
 def records(raw: Raw, names: Collection[str]) -> list[dict[str, Raw]]:
-    """Those `members` of each object of an array that have one of these names, in one pass. `raw` as for
-    `members`."""
+    """Those `members` of each object of an array that have one of these names, in one pass. `raw`
+    as for `members`."""
     wanted = [[name for name in names if name in item] for item in raw.value]
     if not any(wanted):
         return [{} for _ in wanted]

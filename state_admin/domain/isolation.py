@@ -1,9 +1,9 @@
 """Runs validations that may take long in a process of their own.
 
-A validation is one call of native code that holds Python's interpreter lock: no other request of
-the process is served meanwhile, and nothing can stop it. A validation that may take long therefore
-runs in a child process with limits of its own. Each process has one such child, which is started
-when it is first needed and ends with its parent. The code of the child is in validation_process.
+A validation is one call of native code that holds Python's interpreter lock: the process serves no
+other request meanwhile, and nothing can interrupt it. A validation that may take long therefore
+runs in a child process with its own limits. Each process has one child, which starts at the first
+use and ends with its parent. The child's code is in validation_process.
 """
 
 from __future__ import annotations
@@ -52,8 +52,9 @@ class Child:
         os.register_at_fork(after_in_child=self._forget)
 
     def ask(self, request: dict[str, JSON]) -> Any:
-        """What `validation_process.answer` returns in the child. Raises ValidationLimitExceeded; Busy if other
-        validations keep the child busy; RuntimeError if the child ends for any other reason."""
+        """What `validation_process.answer` returns in the child. Raises ValidationLimitExceeded;
+        Busy if other validations keep the child busy; RuntimeError if the child ends for any other
+        reason."""
         with self.turn():
             return self._exchange(json.dumps(request).encode() + b"\n")
 

@@ -25,8 +25,8 @@ _Path = list[str]
 
 
 class Mismatch(ValueError):
-    """A step of a path, or an operation, does not apply to the value found; `str(e)` says why.
-    `member` is the member of the operation that is wrong, "" for the operation itself."""
+    """A step of a path, or an operation, does not apply to the value found; `str(e)` gives the
+    reason. `member` is the invalid member of the operation, "" for the operation itself."""
 
     def __init__(self, message: str, member: str = "") -> None:
         # The message may quote a part of a request that was not validated; a response must be

@@ -73,8 +73,8 @@ RUNTIME_KEYS: Final[dict[str, dict[str, Any]]] = {
     "__runtime.tool_filter_state": _runtime_key("commutative"),
     "__context_compaction": _runtime_key(),
 }
-"""The runtime's own keys with the marks that the reference gives them. Every
-workspace has them, and nobody registers them with other marks."""
+"""The runtime's own keys, defined as in the reference implementation. They exist in every workspace
+and cannot be registered with another definition."""
 
 
 EXTENSION_KEYS: Final = frozenset(

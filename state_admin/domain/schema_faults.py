@@ -2,7 +2,7 @@
 
 The validator's own list of errors contains, for each `anyOf` and `oneOf`, the errors of every
 branch: under a recursive schema their number is exponential in the depth of the value. Here the
-value is walked from the root, and native code only decides whether one part of it matches one
+value is traversed from the root, and native code only decides whether one part of it matches one
 subschema.
 """
 

@@ -1,7 +1,7 @@
 """Forms generated from a JSON Schema, for the response of a ticket or a record of the config
 registry: the fields, and the JSON value of a submitted form.
 
-Not here: whether that value is valid (schemas.py), and how a field looks.
+Not here: validation of that value (schemas.py), and rendering.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ def fields_of(schema: JSON) -> list[Field] | None:
 
 
 def fields_over(schema: JSON, value: JSON) -> list[Field]:
-    """The fields of a form that edits `value`, an object. A nullable field is empty for null. A member
-    whose schema or value fits no other field is edited as JSON."""
+    """The fields of a form that edits `value`, an object. A nullable field is empty for null. A
+    member whose schema or value fits no other field is edited as JSON."""
     return list(_fields(schema, _Location(held=value, edits=True)))
 
 
@@ -102,7 +102,8 @@ class _NotRepresentable(Exception):
 
 @dataclass(frozen=True)
 class _Location:
-    """Where a schema applies. `edits`: the form edits a value, of which `held` is this part."""
+    """Where a schema applies. `edits`: the form edits an existing value, and `held` is the part of
+    it here."""
 
     pointer: str = ""
     label: str = "Answer"
@@ -204,8 +205,8 @@ def _leaf(schema: Mapping[str, Any], place: _Location, *, nullable: bool) -> Fie
 
 
 def _only(schema: JSON, kind: str) -> None:
-    """Raise _NotRepresentable for a schema of another type, and for one with rules that a field cannot
-    represent."""
+    """Raise _NotRepresentable for a schema of another type, and for one with rules that a field
+    cannot represent."""
     if not isinstance(schema, dict) or schema.get("type") != kind:
         raise _NotRepresentable
     if schema.keys() - _NOTES - {"type"} - _RULES[kind]:
@@ -237,7 +238,8 @@ def _default(schema: Mapping[str, Any], kind: str) -> str:
 
 
 def typed_of(fields: Sequence[Field], value: JSON) -> dict[str, str]:
-    """The text of each field for `value`. The fields must be those of fields_over for this value."""
+    """The text of each field for `value`. The fields must be those of fields_over for this
+    value."""
     return {each.name: _text_of(each, _at(value, each.name)) or "" for each in fields}
 
 

@@ -70,13 +70,13 @@ def _check_text(what: str, text: str, most: int) -> None:
     try:
         size = len(text.encode())
     except UnicodeEncodeError:
-        raise BadName(f"the {what} holds a lone surrogate; it must be UTF-8 text") from None
+        raise BadName(f"the {what} contains a lone surrogate; it must be UTF-8 text") from None
     if not 1 <= size <= most:
         raise BadName(f"the {what} has {size} bytes; it must have 1 to {most} bytes of UTF-8")
     if bad := _CONTROL.search(text):
         raise BadName(
-            f"the {what} holds the control character U+{ord(bad[0]):04X} at character "
-            f"{bad.start()}; any other character is legal"
+            f"the {what} contains the control character U+{ord(bad[0]):04X} at character "
+            f"{bad.start()}; any other character is valid"
         )
 
 

@@ -1,4 +1,4 @@
-"""What changed between two texts, by words. Not here: how it is shown."""
+"""The changes between two texts, word by word. Not here: rendering."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Final, Literal, NamedTuple
 
 from state_admin.domain.alignment import align
 
-# Beyond so many words, and below this share of unchanged text, two texts are shown one after the
-# other.
+# Two texts with more words than this, or with a smaller share of unchanged text, are shown one
+# after the other.
 MAX_WORDS: Final = 1_000
 _SIMILAR: Final = 0.4
 _WORD: Final = re.compile(r"\w+|\s+|[^\w\s]")

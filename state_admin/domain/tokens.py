@@ -1,4 +1,4 @@
-"""The token estimate, in integer arithmetic only, so that all programs compute the same number.
+"""The token estimate. Integer arithmetic only, so that all implementations compute the same number.
 
 Not here: the tokens that a provider bills.
 """

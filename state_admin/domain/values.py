@@ -112,7 +112,8 @@ def check(raw: Raw, pointer: str = "") -> None:
 
 
 def _surely_fine(text: str) -> bool:
-    """True for nearly every valid value, by a few searches in C instead of a walk in Python."""
+    """True for nearly every valid value, decided by a few searches in C instead of a traversal in
+    Python."""
     openers = text.count("[") + text.count("{")
     if openers > MAX_DEPTH or openers + text.count(",") > MAX_MEMBERS:
         return False
@@ -133,7 +134,7 @@ def _faults(value: JSON, pointer: str) -> list[Fault]:
         node, depth, place = stack.pop()
         if isinstance(node, str):
             if why := _text_fault(node):
-                faults.append(Fault(place, f"the string holds {why}"))
+                faults.append(Fault(place, f"the string contains {why}"))
         elif isinstance(node, (dict, list)):
             count += len(node)
             if count > MAX_MEMBERS:
@@ -145,7 +146,7 @@ def _faults(value: JSON, pointer: str) -> list[Fault]:
             else:
                 for name, member in node.items():
                     if why := _text_fault(name):
-                        faults.append(Fault(place, f"the key {ascii(name)[:80]} holds {why}"))
+                        faults.append(Fault(place, f"the key {ascii(name)[:80]} contains {why}"))
                     stack.append((member, depth + 1, place + pointer_of(name)))
         elif isinstance(node, float):
             if node - node:

@@ -56,7 +56,7 @@ class Event(msgspec.Struct):
 
 
 def read_event(body: bytes) -> Event:
-    """What `cloud_event` wrote."""
+    """Parse the result of `cloud_event`."""
     return msgspec.json.decode(body, type=Event)
 
 

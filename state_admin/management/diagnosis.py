@@ -76,7 +76,7 @@ def _guarded(name: str, check: Check) -> Iterator[Finding]:
 
 
 def _check_files() -> Iterator[Finding]:
-    folder = data_dir()  # also corrects its mode
+    folder = data_dir()  # Also corrects the mode of the folder.
     free = shutil.disk_usage(folder).free
     text = f"{free / 2**30:,.1f} GiB free in {folder}"
     if free < _FREE_BYTES:
@@ -88,7 +88,7 @@ def _check_files() -> Iterator[Finding]:
         yield Finding(
             "static files",
             "error",
-            f"{settings.STATIC_ROOT} holds no collected files, so pages cannot be shown",
+            f"{settings.STATIC_ROOT} contains no collected files, so pages cannot be shown",
             "Run manage.py collectstatic --noinput.",
         )
 

@@ -1,7 +1,7 @@
 """A thread as AG-UI events: GET to observe it, POST for the run of an AG-UI client.
 
-What AG-UI clients send with a run (state, messages, tools, context) is not stored: agents write
-with commits, people through /api/v1.
+The state, messages, tools and context that AG-UI clients send with a run are not stored: agents
+write with commits, people through /api/v1.
 """
 
 from __future__ import annotations
@@ -133,8 +133,8 @@ class ThreadEventEncoder(_EventEncoder):
 
 
 class RunEventEncoder(_EventEncoder):
-    """One run from its start to its end, as AG-UI clients expect it of an agent: the run that the
-    request names, else the active one; without one, the current state of the thread."""
+    """One run from its start to its end, as AG-UI clients expect it of an agent: the run named in
+    the request, else the active one. Without one, the current state of the thread."""
 
     def __init__(self, actor: Actor, thread_id: str, run_id: str) -> None:
         super().__init__(actor, thread_id)

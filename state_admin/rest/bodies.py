@@ -115,7 +115,7 @@ def _read_values(readers: _Readers, raw: Raw) -> Any:
 
 def _nul_faults(value: Any, pointer: str) -> Iterator[Fault]:
     if isinstance(value, str) and "\0" in value:
-        yield Fault(pointer, "the string holds NUL (U+0000)")
+        yield Fault(pointer, "the string contains NUL (U+0000)")
     elif isinstance(value, dict):
         for name, part in value.items():
             yield from _nul_faults(part, pointer + values.pointer_of(name))

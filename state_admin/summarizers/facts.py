@@ -71,8 +71,8 @@ def ends(text: str) -> str:
 
 
 def words(text: str) -> set[str]:
-    """The words of a text, whole and split at punctuation, to look up facts in; 12 is not in
-    12.50."""
+    """Return the words of a text, whole and split at punctuation, in which facts are searched. 12
+    is not part of 12.50."""
     found = set(_WORD.findall(text))
     return found | {part for word in found for part in _PARTING.split(word)}
 

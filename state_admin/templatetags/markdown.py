@@ -1,8 +1,8 @@
 """Markdown in messages as HTML.
 
-Messages are written by models and strangers, so nothing that they contain becomes markup of its own:
-HTML is shown as text, images are links, and links lead only to web pages and mail addresses. Nothing
-of a message is hidden either: definitions of links and character references stay as they are.
+Messages come from models and untrusted people, so their content never becomes markup: HTML is shown
+as text, images are links, and links lead only to web pages and mail addresses. Nothing is hidden
+either: link definitions and character references are shown as written.
 """
 
 from __future__ import annotations

@@ -201,7 +201,7 @@ def record_detail(request: Request, kind: str, record_id: str) -> HttpResponse:
 @require_safe
 @page(role=Role.ADMIN)
 def record_new(request: Request, kind: str) -> HttpResponse:
-    """Ask for an id, then redirect to its editor, which says whether the record exists."""
+    """Ask for an id, then redirect to its editor, which shows whether the record exists."""
     record_kind, identity, error = Kind(kind), request.GET.get("id", "").strip(), ""
     if identity:
         try:

@@ -29,7 +29,8 @@ _STOPPED = re.compile(r"\(char (\d+)\)\Z")
 # The values that a user can keep at the place of a conflict, and their names in a message.
 SIDES = {"yours": "mine", "theirs": "theirs", "edited": "the edited value"}
 _OTHER = {"theirs": "yours", "yours": "theirs"}
-# With more conflicts, the page has no choices and no marks: it would be slow, and its form too large.
+# With more conflicts than this, the page has no choices and marks, because it and its form would be
+# too large.
 _MOST_CHOICES = 100
 
 Mark = dict[str, Any]  # message, pointer, line, and start and end in UTF-16 code units
@@ -100,9 +101,9 @@ def _line_of(text: str, pointer: str) -> int:
 
 
 def resolve_clashes(post: QueryDict, text: str) -> tuple[str, dict[str, str]]:
-    """Apply the choices of the conflict page to the typed text, and return what it then has at the
-    pointer of each conflict: a key of SIDES, "" without a choice. A place that was edited by hand
-    keeps its value."""
+    """Apply the choices of the conflict page to the typed text. Also return the value that the
+    result has at each conflict: a key of SIDES, "" without a choice. A place that the user edited
+    is not changed."""
     clashes = [values.load(clash) for clash in post.getlist("clash")]
     if not clashes:
         return text, {}
@@ -183,8 +184,9 @@ def answer_check(post: QueryDict, check: Callable[[str], object]) -> JsonRespons
 
 def conflict_context(collision: ConflictSides, base: int, text: str) -> dict[str, Any]:
     """The context of entries/conflict.html: both sides and their merge. Where both changed the same
-    value, the merge has theirs, marked, until the user chooses. There is no merge without a base version or if theirs was
-    deleted. `base` is the version that was edited, `text` the user's own text."""
+    value, the merge has theirs, marked, until the user chooses. There is no merge without a base
+    version or if theirs was deleted. `base` is the version that was edited, `text` the user's own
+    text."""
     clashes = collision.clashes if len(collision.clashes) <= _MOST_CHOICES else []
     current, theirs = collision.current, collision.theirs
     known, merging = collision.base is not None, collision.base is not None and theirs is not None

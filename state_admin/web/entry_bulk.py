@@ -41,8 +41,8 @@ from .paging import read_required_number
 _MOST_COUNTED: Final = 10_000
 _CHUNK: Final = bulk.MOST
 MOST_LISTED: Final = 100
-# How many requests, of up to a thousand entries each, one Undo button can revert. Their ids are sent in
-# a header of the response, whose size is limited.
+# The most requests (of up to a thousand entries each) that one Undo button can revert. Their ids
+# are sent in a response header of limited size.
 MOST_REQUESTS: Final = 40
 _MOST_TTL: Final = 10 * 365 * 86400
 
@@ -274,8 +274,8 @@ def _run(request: Request, order: BulkAction) -> HttpResponse:
 
 
 def _select(actor: Actor, order: BulkAction) -> tuple[list[SelectedEntry], str, list[list[str]]]:
-    """The next thousand entries, the cursor after them ("" at the end), and those that were written too
-    late, with the reason."""
+    """Return the next thousand entries, the cursor after them ("" at the end), and those that were
+    written after `seen_at`, with the reason for skipping them."""
     if not order.all:
         return list(order.chosen), "", []
     rows, after = find_all(actor, order.filters, _CHUNK)
@@ -309,7 +309,8 @@ class Progress(Protocol):
 def show_step(
     request: Request, order: Progress, *, past: str, after: str, undo: Undo | None
 ) -> HttpResponse:
-    """The progress, if the action continues at `after`; otherwise a toast, and the skipped entries."""
+    """The progress, if the action continues at `after`; otherwise a toast, and the skipped
+    entries."""
     skipped = len(order.skipped) + order.more_skipped
     context = {
         "order": order,
@@ -468,8 +469,8 @@ def _ttl(post: QueryDict) -> int:
 
 
 def return_url(post: QueryDict) -> str:
-    """The URL of the list that the user came from: entries or audit. Any other URL is replaced by that of
-    the unfiltered list of entries."""
+    """The URL of the list that the user came from: entries or audit. Any other URL is replaced by
+    that of the unfiltered list of entries."""
     url = post.get("back", "")
     homes = [reverse("web:entry-list"), reverse("web:audit-list")]
     known = any(url == home or url.startswith(home + "?") for home in homes)

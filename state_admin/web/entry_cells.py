@@ -1,7 +1,7 @@
 """Editing a member of a value in its cell of the state browser.
 
-Every response is the row of the table: as it is, with the form in one cell, or with the new version.
-Without JavaScript, the page of the entry edits its value.
+Every response is a row of the table: unchanged, with the form in one cell, or with the new version.
+Without JavaScript, the value is edited on the entry's page.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ _TYPES = {str: "string", bool: "boolean", int: "integer", float: "number"}
 
 @dataclass(frozen=True)
 class CellForm:
-    """The form in a cell. `column` is the id of its column, `version` the one that saving replaces.
-    `conflict`: who wrote in the meantime, and what the member is now."""
+    """The form in a cell. `column` is the id of its column, `version` the version that saving
+    replaces. After a conflict, `conflict` has the author of the other write and the member's
+    current value."""
 
     column: str
     field: Field
@@ -132,7 +133,8 @@ def _conflict(now: EntryView, held: str) -> str:
 
 
 def _field(request: Request, namespace: str, name: str, value: dict[str, Any]) -> Field:
-    """The field for a member: by the schema or, if that says nothing about it, by the value."""
+    """The field for a member: from the schema, or from the value if the schema does not describe
+    it."""
     definition = find_definition(request.actor, namespace, fresh=True)
     schema = values.load(definition.schema)
     parts = schema.get("properties", {}) if isinstance(schema, dict) else {}

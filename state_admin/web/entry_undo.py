@@ -44,9 +44,12 @@ def undo_of(
     tags: Sequence[str] | None = None,
     pinned: bool | None = None,
 ) -> Undo | None:
-    """The Undo of a write that created version `written` of an entry that was at `before` (0: it
-    did not exist); None in an untracked namespace, which has no history. The history has the previous value and expiry but not tags and pin, so a write
-    that changes those passes the previous ones."""
+    """The Undo of a write that created version `written` of an entry whose previous version was
+    `before` (0: it did not exist). None in an untracked namespace, which has no history.
+
+    The history contains the previous value and expiry but not tags and pin, so a write that changes
+    those passes the previous ones.
+    """
     if before and not find_definition(actor, namespace).tracked:
         return None
     fields: dict[str, str | int] = {"written": written, "before": before}

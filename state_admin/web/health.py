@@ -97,8 +97,8 @@ def broker_health() -> Health:
 
 
 def newest_beat(sweep: datetime | None) -> datetime | None:
-    """The time at which beat last started a task, as far as this machine knows: by beat's own file,
-    or by `sweep`, the newest sweep."""
+    """When beat last started a task, as known on this machine: from beat's own file, or from
+    `sweep`, the newest sweep."""
     # Importing Celery takes 0.1 s, and only pages about the worker need it.
     from project import beat
 

@@ -55,9 +55,9 @@ LISTS: Final[Mapping[ViewPage, tuple[str, tuple[str, ...]]]] = {
 def views_of(
     request: Request, page: ViewPage, *, in_part: bool = False
 ) -> tuple[dict[str, Any], HttpResponse | None]:
-    """The context of components/_views.html, and a redirect to the user's default view if the URL
-    has no parameters. `?view=all` shows the list without the default. `in_part`: also query the
-    views for an htmx request, because they are in the part that it swaps."""
+    """Return the context of components/_views.html, and a redirect to the user's default view if
+    the URL has no parameters, else None. `?view=all` shows the list without the default view.
+    `in_part`: load the views for htmx requests too, because the swapped part contains them."""
     everything = f"{reverse(LISTS[page][0])}?view=all"
     if wants_part(request) and not in_part:
         return {"views_all_url": everything}, None

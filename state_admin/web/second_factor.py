@@ -199,7 +199,7 @@ def reset(request: Request, member_id: int) -> HttpResponse:
         back=root,
         lines=[
             "The user can then sign in with the password only. Verify the identity of the "
-            "person who asks: an attacker with the password would ask the same.",
+            "person who requests this: an attacker who knows the password would request the same.",
         ],
     )
     return ask(request, confirm, part="members")

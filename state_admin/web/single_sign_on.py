@@ -125,7 +125,7 @@ class Adapter(OpenIDConnectOAuth2Adapter):
         if not hmac.compare_digest(str(claims["nonce"]).encode(), self.nonce.encode()):
             raise OAuth2Error("id_token: another nonce")
         if claims.get("azp", _sso().client_id) != _sso().client_id:
-            raise OAuth2Error("id_token: made for another client")
+            raise OAuth2Error("id_token: issued for another client")
         if not 0 < len(claims["sub"]) <= _LONGEST_SUBJECT or not claims["sub"].isprintable():
             raise OAuth2Error("id_token: no usable sub")
         return claims

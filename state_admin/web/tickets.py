@@ -1,5 +1,5 @@
-"""The form of a pending ticket and the answer typed into it; and the list of all tickets for
-programs. The decision itself is in web/inbox.py."""
+"""The form of a pending ticket and the typed answer; and the list of all tickets as a file.
+Decisions are made in web/inbox.py."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def draft(schema: JSON) -> JSON:
 
 
 def _items(request: Request, name: str) -> tuple[list[contract.Ticket], str]:
-    """Tickets, newest first, as a file for programs; users decide tickets in the inbox."""
+    """Tickets, newest first, as JSON or CSV. Users decide tickets in the inbox."""
     status = paging.choice(request, "status", TicketStatus.values)
     rows = Ticket.objects.visible_to(request.actor).select_related("run__thread").order_by("-pk")
     if status:

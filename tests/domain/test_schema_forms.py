@@ -291,7 +291,7 @@ def test_compose__emptied_object__is_omitted_unless_it_has_other_members() -> No
         ({"kinds": '"a"\n"c"'}, "/kinds", "must be one of the choices"),
         ({"place__zip": "7\n7"}, "/place/zip", "must be one of the choices"),
         ({"free": '{"a": 1, "a": 2}'}, "/free/a", "the object has this key twice"),
-        ({"free": '{"a": "\\u0000"}'}, "/free/a", "the string holds NUL (U+0000)"),
+        ({"free": '{"a": "\\u0000"}'}, "/free/a", "the string contains NUL (U+0000)"),
         ({"size": "9" * 2000}, "/size", "must be a number"),
     ],
 )

@@ -61,11 +61,11 @@ def test_key__empty_long_or_control__is_refused_with_the_rule(key: str, why: str
     ("check", "text", "message"),
     [
         (check_key, "", "the key has 0 bytes; it must have 1 to 512 bytes of UTF-8"),
-        (check_key, "\ud800", "the key holds a lone surrogate; it must be UTF-8 text"),
+        (check_key, "\ud800", "the key contains a lone surrogate; it must be UTF-8 text"),
         (
             check_key,
             "a\tb\0",
-            "the key holds the control character U+0009 at character 1; any other character is legal",
+            "the key contains the control character U+0009 at character 1; any other character is valid",
         ),
         (check_id, "..", "an id cannot be '..': HTTP clients remove it from a path"),
     ],

@@ -419,7 +419,7 @@ def test_read__many_faults__are_truncated_at_twenty() -> None:
     assert len(error.value.faults) == 20
     with pytest.raises(RefusedJSON) as error:
         read('{"k\\ud800": 1}')
-    assert error.value.faults[0].message.startswith("the key 'k\\ud800' holds ")
+    assert error.value.faults[0].message.startswith("the key 'k\\ud800' contains ")
 
 
 def test_identity__whole_numbers__are_equal_in_any_spelling() -> None:

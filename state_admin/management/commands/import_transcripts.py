@@ -60,7 +60,7 @@ class Command(BaseCommand):
 
 
 def _words(problem: Problem) -> str:
-    """A problem in one line: its message, its hint, and the places of its errors."""
+    """Return a problem in one line: its message, its hint, and its errors with their places."""
     errors = problem.data.get("errors") or []
     places = "; ".join(f"{e['pointer'] or '/'}: {e['message']}" for e in errors[:3])
     return ". ".join(part for part in (problem.detail, problem.hint, places) if part)

@@ -13,7 +13,7 @@ from state_admin.services.quotas import set_quota
 
 
 class Command(BaseCommand):
-    help = "Set the quotas of a workspace. A quota that is not given is unlimited."
+    help = "Set the quotas of a workspace. An omitted quota is unlimited."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--workspace", required=True)

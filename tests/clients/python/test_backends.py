@@ -376,7 +376,7 @@ class Deep:
             "/anything/at/0: datetime is not",
         ),
         (Deep(inner=Deep(ratio=float("nan"))), "/inner/ratio: nan is not JSON"),
-        (Deep(anything=["\ud800"]), "/anything/0: the string holds a lone surrogate"),
+        (Deep(anything=["\ud800"]), "/anything/0: the string contains a lone surrogate"),
         (Deep(anything={"a": {1: 2}}), "/anything/a: names of members must be strings"),
     ],
 )

@@ -1,4 +1,5 @@
-"""The command `commonhold`: entries from a shell, and the bridge of ACP. COMMONHOLD_URL and COMMONHOLD_TOKEN say where."""
+"""The command `commonhold`: entries from a shell, and the bridge of ACP. COMMONHOLD_URL and
+COMMONHOLD_TOKEN say where."""
 
 from __future__ import annotations
 
@@ -197,7 +198,7 @@ def _value(text: str | bytes) -> Any:
         value = documents.load(text, decimals=True)
         documents.dump(value).encode()
     except UnicodeEncodeError as error:
-        raise ValueError("a string holds a lone surrogate") from error
+        raise ValueError("a string contains a lone surrogate") from error
     except RecursionError as error:
         raise ValueError("too deep") from error
     return value

@@ -31,7 +31,8 @@ def build(kind: type[T], document: Any) -> T:
 
 
 def plain(value: Any, at: str = "") -> Any:
-    """The JSON of a value, sharing nothing with it. TypeError, ValueError: it has none, and where."""
+    """The JSON of a value, sharing nothing with it. TypeError, ValueError: it has none, and
+    where."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in dataclasses.fields(value)]
         known = {name: plain(getattr(value, name), f"{at}/{name}") for name in names}
@@ -49,7 +50,7 @@ def plain(value: Any, at: str = "") -> Any:
     if isinstance(value, float | Decimal) and not math.isfinite(value):
         raise ValueError(f"{at or '/'}: {value} is not JSON")
     if isinstance(value, str) and _SURROGATE.search(value):
-        raise ValueError(f"{at or '/'}: the string holds a lone surrogate")
+        raise ValueError(f"{at or '/'}: the string contains a lone surrogate")
     if value is None or isinstance(value, bool | int | float | str | Decimal):
         return value
     raise TypeError(f"{at or '/'}: {type(value).__name__} is not JSON")

@@ -38,20 +38,20 @@ def main() -> None:
     options = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     options.add_argument("names", nargs="*", metavar="NAME")
     options.add_argument("--peer", metavar="PYTHON")
-    asked = options.parse_args()
-    if unknown := [name for name in asked.names if name not in names]:
+    arguments = options.parse_args()
+    if unknown := [name for name in arguments.names if name not in names]:
         sys.exit(f"no such benchmark: {unknown[0]}; there are {', '.join(names)}")
-    wanted = asked.names or names
+    chosen = arguments.names or names
     transcripts = os.environ.get("TRANSCRIPTS", "")
     if transcripts and not Path(transcripts).is_file():
         # Before the other benchmarks, which take minutes.
         sys.exit(f"TRANSCRIPTS is not a file: {transcripts}")
-    for name in wanted:
-        if name == "compaction" and not (transcripts or asked.names):
+    for name in chosen:
+        if name == "compaction" and not (transcripts or arguments.names):
             print("== compaction: skipped; set TRANSCRIPTS=FILE to recorded conversations")
             continue
         print(f"== {name}", flush=True)
-        more = ["--peer", asked.peer] if name in _WITH_PEERS and asked.peer else []
+        more = ["--peer", arguments.peer] if name in _WITH_PEERS and arguments.peer else []
         # One process each, because a benchmark has its own settings, database and server.
         done = subprocess.run([sys.executable, "-m", f"benchmarks.{name}", *more], check=False)
         if done.returncode:

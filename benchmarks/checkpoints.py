@@ -41,15 +41,15 @@ def main() -> None:
     options.add_argument("--steps", type=int, default=1000)
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--peer", default="", metavar="PYTHON")
-    asked = options.parse_args()
-    if not asked.peer:
+    arguments = options.parse_args()
+    if not arguments.peer:
         print("skipped: requires --peer")
         return
     rows: dict[str, list[Round]] = {
         "CommonholdSaver, over HTTP": [],
         "PostgresSaver, in process": [],
     }
-    for _ in range(asked.rounds):
+    for _ in range(arguments.rounds):
         with run_commonhold(WEB_WORKERS="2") as running:
             folder = Server(running.data / "postgres").socket_folder
             token = running.api.headers["Authorization"].removeprefix("Bearer ")
@@ -63,7 +63,7 @@ def main() -> None:
                 connection.execute("CREATE DATABASE peer")
             for (kind, (database, where)), found in zip(places.items(), rows.values(), strict=True):
                 dsn = f"host={folder} user=postgres dbname={database}"
-                found.append(run(asked.peer, kind, where, asked.steps, dsn, token))
+                found.append(run(arguments.peer, kind, where, arguments.steps, dsn, token))
     print(report(rows))
 
 

@@ -57,11 +57,11 @@ def main() -> None:
     options.add_argument(
         "--missing", action="store_true", help="print the facts that were not retained"
     )
-    asked = options.parse_args()
-    if asked.file is None:
+    arguments = options.parse_args()
+    if arguments.file is None:
         sys.exit("no transcripts: pass FILE or set TRANSCRIPTS=FILE")
     rows, skipped = [], 0
-    for line in Path(asked.file).read_text().splitlines():
+    for line in Path(arguments.file).read_text().splitlines():
         episode = json.loads(line)
         folded = fold(episode["messages"])
         if folded is None:
@@ -69,21 +69,23 @@ def main() -> None:
             continue
         before, messages = folded
         began = time.perf_counter()
-        text = summarize(messages, asked.folds)
+        text = summarize(messages, arguments.folds)
         seconds = time.perf_counter() - began
-        if episode["episode"] == asked.show:
+        if episode["episode"] == arguments.show:
             print(text, end="\n\n")
         after = tokens.estimate_message(summaries.wrap(text))
         facts = {}
         for kind in KINDS:
-            wanted = set(found(kind, messages))
-            gone = {fact for fact in wanted if not stands(fact, text)}
-            facts[kind] = (len(wanted) - len(gone), len(wanted))
-            if gone and asked.missing:
+            expected = set(found(kind, messages))
+            gone = {fact for fact in expected if not stands(fact, text)}
+            facts[kind] = (len(expected) - len(gone), len(expected))
+            if gone and arguments.missing:
                 print(f"{episode['episode']} lost {kind}: {', '.join(sorted(gone))}")
         rows.append(Row(episode["episode"], len(messages), before, after, facts, seconds))
     if not rows:
-        sys.exit(f"{asked.file} contains no conversation that is long enough ({skipped} too short)")
+        sys.exit(
+            f"{arguments.file} contains no conversation that is long enough ({skipped} too short)"
+        )
     show(rows, skipped)
 
 

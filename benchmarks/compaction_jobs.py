@@ -25,12 +25,12 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--jobs", type=int, default=64)
     options.add_argument("--seconds", type=float, default=0.2)
-    asked = options.parse_args()
+    arguments = options.parse_args()
     with own_database():
-        run(asked)
+        run(arguments)
 
 
-def run(asked: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> None:
     import django
 
     django.setup()
@@ -44,7 +44,7 @@ def run(asked: argparse.Namespace) -> None:
         name = "waiting"
 
         def summarize(self, request: Any) -> Summary:
-            time.sleep(asked.seconds)
+            time.sleep(arguments.seconds)
             return Summary("A summary.", self.name, "", 0, 0, Decimal(0))
 
     SUMMARIZERS["waiting"] = Waiting
@@ -52,11 +52,11 @@ def run(asked: argparse.Namespace) -> None:
     workspace, _ = ensure_workspace("bench")
     actor = system_actor(workspace.pk, "bench")
     print(
-        f"{'workers':>8}{f'a model of {asked.seconds:g} s':>22}{'extractive':>16}   compactions/s"
+        f"{'workers':>8}{f'a model of {arguments.seconds:g} s':>22}{'extractive':>16}   compactions/s"
     )
     for workers in WORKERS:
         rates = [
-            rate(actor, summarizer, workers, min(asked.jobs, 16 * workers))
+            rate(actor, summarizer, workers, min(arguments.jobs, 16 * workers))
             for summarizer in ("waiting", "extractive")
         ]
         print(f"{workers:8}{rates[0]:22.1f}{rates[1]:16.1f}")

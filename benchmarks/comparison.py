@@ -84,8 +84,8 @@ def main() -> None:
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--peer", default="", metavar="PYTHON")
     options.add_argument("--only", default="", metavar="TEXT", help="systems with this in the name")
-    asked = options.parse_args()
-    peer = str(Path(asked.peer).absolute()) if asked.peer else ""
+    arguments = options.parse_args()
+    peer = str(Path(arguments.peer).absolute()) if arguments.peer else ""
     with ExitStack() as stack:
         missing = dict(NOT_INSTALLED)
         ours = stack.enter_context(own_server.run_commonhold(WEB_WORKERS=str(WORKERS)))
@@ -93,9 +93,9 @@ def main() -> None:
         systems = [over_http(OURS, api, own_server.find_works(api))]
         for start in (start_floors, start_langgraph, start_frameworks):
             systems += start(stack, database, api, peer, missing)
-        systems = [s for s in systems if asked.only in s.name or s.name == OURS]
-        run_rounds(systems, asked.rounds, asked.seconds, missing)
-        print(describe_run(database, asked.rounds, asked.seconds))
+        systems = [s for s in systems if arguments.only in s.name or s.name == OURS]
+        run_rounds(systems, arguments.rounds, arguments.seconds, missing)
+        print(describe_run(database, arguments.rounds, arguments.seconds))
     print(report(systems))
     print("\n## Not measured\n")
     for name, reason in missing.items():

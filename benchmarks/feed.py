@@ -74,10 +74,10 @@ def main() -> None:
     options.add_argument("--subscribers", type=int, default=500)
     options.add_argument("--seconds", type=float, default=5)
     options.add_argument("--rounds", type=int, default=3)
-    asked = options.parse_args()
+    arguments = options.parse_args()
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    few, many = max(1, asked.subscribers // 10), asked.subscribers
+    few, many = max(1, arguments.subscribers // 10), arguments.subscribers
     cases = [
         Case(f"{few} subscribers, 10 writes/s", few, 10),
         Case(f"{many} subscribers, 10 writes/s", many, 10),
@@ -88,11 +88,11 @@ def main() -> None:
         tokens = create_tokens(running.api, 1 + many // _STREAMS_PER_TOKEN)
         find_works(running.api)
         rounds: dict[Case, list[Delays]] = {case: [] for case in cases}
-        for _ in range(asked.rounds):
+        for _ in range(arguments.rounds):
             for case in cases:
-                rounds[case].append(measure_delays(running, tokens, case, asked.seconds))
+                rounds[case].append(measure_delays(running, tokens, case, arguments.seconds))
         print(report_delays(rounds))
-        rows = [asyncio.run(poll(running.api, tokens, n, asked.seconds)) for n in (0, many)]
+        rows = [asyncio.run(poll(running.api, tokens, n, arguments.seconds)) for n in (0, many)]
         head = [
             "long polls",
             "reads",

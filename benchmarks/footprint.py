@@ -62,21 +62,21 @@ def main() -> None:
     options.add_argument("--starts", type=int, default=5)
     options.add_argument("--idle", type=float, default=20)
     options.add_argument("--load", type=float, default=60)
-    asked = options.parse_args()
-    seconds, used_seconds = zip(*measure_starts(asked.starts), strict=True)
+    arguments = options.parse_args()
+    seconds, used_seconds = zip(*measure_starts(arguments.starts), strict=True)
     print(
         f"Ready after {statistics.median(seconds):.1f} s ({min(seconds):.1f} to {max(seconds):.1f}),"
-        f" with {statistics.median(used_seconds):.1f} s of processor time; median of {asked.starts}\n"
+        f" with {statistics.median(used_seconds):.1f} s of processor time; median of {arguments.starts}\n"
     )
     with run_commonhold(WEB_WORKERS="2") as running:
         works = find_works(running.api)
         time.sleep(SETTLE_SECONDS)
         processes = find_processes(running)
-        used = measure_use(processes, asked.idle)
+        used = measure_use(processes, arguments.idle)
         before = {process: read_memory(process) for process in processes}
         for work in works:
             if work.row in (READ, WRITE, STEP):
-                measure(running.api.port, work, 32, asked.load / 3)
+                measure(running.api.port, work, 32, arguments.load / 3)
         after = {process: read_memory(process) for process in processes}
     head = ["", "% of a core", "RSS MB", "PSS MB", "RSS MB after load", "PSS MB after load"]
     rows = [

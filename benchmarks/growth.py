@@ -62,17 +62,17 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--seconds", type=float, default=2)
     options.add_argument("--rounds", type=int, default=3)
-    asked = options.parse_args()
+    arguments = options.parse_args()
     with ExitStack() as stack:
         servers = {
             count: stack.enter_context(run_commonhold(WEB_WORKERS=str(count))) for count in (1, 2)
         }
         works = {count: prepare(running) for count, running in servers.items()}
         cells = {key: Cell() for key in list_cells(list(works[1]))}
-        for _ in range(asked.rounds):
+        for _ in range(arguments.rounds):
             for (count, size, row, connections), cell in cells.items():
                 work = next(work for work in works[count][size] if work.row == row)
-                run(servers[count], work, connections, asked.seconds, cell)
+                run(servers[count], work, connections, arguments.seconds, cell)
     print(report(cells))
 
 

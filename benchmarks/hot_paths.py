@@ -62,15 +62,17 @@ def main() -> None:
     options.add_argument("--seconds", type=int, default=3)
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--connections", type=int, default=8)
-    asked = options.parse_args()
+    arguments = options.parse_args()
     if not WRK:
         sys.exit("benchmarks need wrk: apt-get install wrk")
     with server() as (url, token, rows):
         found: dict[str, list[Measure]] = {row.name: [] for row in rows}
-        for _ in range(asked.rounds):
+        for _ in range(arguments.rounds):
             for row in rows:
-                found[row.name].append(measure(url, token, row, asked.seconds, asked.connections))
-    report(rows, found, asked.connections)
+                found[row.name].append(
+                    measure(url, token, row, arguments.seconds, arguments.connections)
+                )
+    report(rows, found, arguments.connections)
 
 
 def report(rows: list[Row], found: dict[str, list[Measure]], connections: int) -> None:

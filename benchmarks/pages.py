@@ -65,11 +65,11 @@ def main() -> None:
     options.add_argument("--rounds", type=int, default=9)
     options.add_argument("--keep", type=Path)
     options.add_argument("--only", default="")
-    asked = options.parse_args()
-    size = Size(asked.entries, asked.threads, asked.messages, asked.value_mb)
-    with own_database(asked.keep):
-        prepare(size, asked.keep)
-        measured = measure(asked.rounds, asked.only)
+    arguments = options.parse_args()
+    size = Size(arguments.entries, arguments.threads, arguments.messages, arguments.value_mb)
+    with own_database(arguments.keep):
+        prepare(size, arguments.keep)
+        measured = measure(arguments.rounds, arguments.only)
     show(measured)
     if any(each.faults for each in measured):
         sys.exit(1)

@@ -25,9 +25,9 @@ def main() -> None:
     options.add_argument("--entries", type=int, default=100_000)
     options.add_argument("--rounds", type=int, default=20)
     options.add_argument("--explain", action="store_true")
-    asked = options.parse_args()
+    arguments = options.parse_args()
     with own_database():
-        run(asked.entries, asked.rounds, asked.explain)
+        run(arguments.entries, arguments.rounds, arguments.explain)
 
 
 def run(count: int, rounds: int, explain: bool) -> None:

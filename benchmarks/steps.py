@@ -36,12 +36,12 @@ def main() -> None:
     options.add_argument("--revisions", type=int, default=10_000)
     options.add_argument("--explain", action="store_true")
     options.add_argument("--peer", default="", metavar="PYTHON")
-    asked = options.parse_args()
+    arguments = options.parse_args()
     with own_database():
-        run(asked)
+        run(arguments)
 
 
-def run(asked: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> None:
     import django
 
     django.setup()
@@ -53,12 +53,12 @@ def run(asked: argparse.Namespace) -> None:
     call_command("migrate", verbosity=0)
     workspace, _ = ensure_workspace("bench")
     actor = system_actor(workspace.pk, "bench")
-    commits(actor, asked.steps)
-    if asked.peer:
-        peer(asked.peer, asked.steps)
+    commits(actor, arguments.steps)
+    if arguments.peer:
+        peer(arguments.peer, arguments.steps)
     else:
         print("\nlanggraph-checkpoint-postgres: skipped (requires --peer)")
-    reads(actor, asked.revisions, asked.explain)
+    reads(actor, arguments.revisions, arguments.explain)
 
 
 # Commits -------------------------------------------------------------------------------------

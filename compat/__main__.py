@@ -83,22 +83,22 @@ class Outcome:
 def main() -> None:
     options = argparse.ArgumentParser(prog="python -m compat", description=__doc__)
     options.add_argument("names", nargs="*")
-    asked = options.parse_args().names
+    requested = options.parse_args().names
     suites = find_suites()
-    if unknown := set(asked) - {suite.name for suite in suites}:
+    if unknown := set(requested) - {suite.name for suite in suites}:
         sys.exit(f"no such suite: {', '.join(sorted(unknown))}")
-    wanted = [suite for suite in suites if not asked or suite.name in asked]
-    for suite in wanted:
+    chosen = [suite for suite in suites if not requested or suite.name in requested]
+    for suite in chosen:
         print(f"== {suite.name}: install", flush=True)
         install(suite)
     rows = []
     with server() as env:
-        for suite in wanted:
+        for suite in chosen:
             print(f"== {suite.name}: run", flush=True)
             rows.append((suite, run(suite, env)))
     table = "".join(row(suite, outcome) for suite, outcome in rows)
     print(f"\n{table}")
-    if not asked:
+    if not requested:
         PAGE.write_text(_HEAD + table)
     sys.exit(any(outcome.failed or not outcome.passed for _, outcome in rows))
 

@@ -70,9 +70,9 @@ class Connection(psycopg.Connection[Any]):
         """`gen`, but every PATIENCE seconds without a response, end_wait is called in a thread."""
         until = time.monotonic() + patience()
         try:
-            wanted = next(gen)
+            awaited = next(gen)
             while True:
-                ready = yield wanted
+                ready = yield awaited
                 if not ready and time.monotonic() > until:
                     if self.pgconn.transaction_status == TransactionStatus.ACTIVE:
                         # ACTIVE excludes waiting for notifications. A thread, because connecting may
@@ -80,7 +80,7 @@ class Connection(psycopg.Connection[Any]):
                         stuck = self.info, self.server_pid
                         threading.Thread(target=end_wait, args=stuck, daemon=True).start()
                     until = time.monotonic() + patience()
-                wanted = gen.send(ready)
+                awaited = gen.send(ready)
         except StopIteration as ended:
             result: T = ended.value
             return result

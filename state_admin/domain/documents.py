@@ -218,12 +218,12 @@ def items(raw: Raw) -> list[Raw]:
 def records(raw: Raw, names: Collection[str]) -> list[dict[str, Raw]]:
     """Those `members` of each object of an array that have one of these names, in one pass. `raw`
     as for `members`."""
-    wanted = [[name for name in names if name in item] for item in raw.value]
-    if not any(wanted):
-        return [{} for _ in wanted]
+    selected = [[name for name in names if name in item] for item in raw.value]
+    if not any(selected):
+        return [{} for _ in selected]
     return [
         {name: Raw(_spelling(slices[name]), item[name]) for name in found}
-        for found, slices, item in zip(wanted, _RECORDS.decode(raw.text), raw.value, strict=True)
+        for found, slices, item in zip(selected, _RECORDS.decode(raw.text), raw.value, strict=True)
     ]
 
 

@@ -71,7 +71,7 @@ def check_arguments(tool: Tool, arguments: Mapping[str, Raw]) -> None:
 def request_of(tool: Tool, arguments: Mapping[str, Raw], caller: Caller) -> tuple[Message, bytes]:
     """The API call of a tool call, as an ASGI scope and a body."""
     place = {name: quote(arguments[name].value, safe="") for name in tool.in_path}
-    asked = {name: arguments[name].value for name in tool.query if name in arguments}
+    parameters = {name: arguments[name].value for name in tool.query if name in arguments}
     headers = {}
     content = b""
     if tool.body:
@@ -89,7 +89,7 @@ def request_of(tool: Tool, arguments: Mapping[str, Raw], caller: Caller) -> tupl
     if "reason" in arguments:
         headers["change-reason"] = arguments["reason"].value
     path = "/api/v1" + tool.operation.path.format(**place)
-    query = urlencode(asked, doseq=True)
+    query = urlencode(parameters, doseq=True)
     scope = caller.scope_of(tool.operation.method, path, query, headers, len(content))
     return scope, content
 

@@ -118,8 +118,8 @@ def _patient(scope: Message, send: Send) -> Send:
                 await _refuse_plain(send, failed, text.decode(errors="replace"), request_id)
             return
         if message["type"] == "http.response.start" and caller is not None:
-            told = (b"x-request-id", caller.actor.request_id.encode())
-            message = {**message, "headers": [*message["headers"], told]}
+            header = (b"x-request-id", caller.actor.request_id.encode())
+            message = {**message, "headers": [*message["headers"], header]}
         async with asyncio.timeout(_STALLED):
             await send(message)
 

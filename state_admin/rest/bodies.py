@@ -172,11 +172,11 @@ class _Differences(NamedTuple):
     misplaced: list[str]
 
 
-def _located(pointer: str, said: str) -> Fault:
+def _located(pointer: str, error: str) -> Fault:
     """Convert a message of msgspec, "… - at `$.a[0]`", to a Fault. Used where the JSON Schema
     reports nothing: for 1.0 as an integer, and for alternatives, whose errors in JSON Schema do not
     identify the intended one."""
-    message, _, place = said.rstrip("`").partition(" - at `$")
+    message, _, place = error.rstrip("`").partition(" - at `$")
     return Fault(pointer + re.sub(r"\.(\w+)|\[(\d+)\]", r"/\1\2", place), message)
 
 
@@ -200,9 +200,9 @@ def _compare(
         differences.misplaced.append(pointer)
         return
     fields = {each.encode_name: each for each in part.fields}
-    if strangers := sorted(value.keys() - fields.keys()):
+    if undeclared := sorted(value.keys() - fields.keys()):
         differences.known.extend(fields)
-    differences.unknown.extend((name, pointer + values.pointer_of(name)) for name in strangers)
+    differences.unknown.extend((name, pointer + values.pointer_of(name)) for name in undeclared)
     for name, field in fields.items():
         place = pointer + values.pointer_of(name)
         if name in value:

@@ -25,7 +25,7 @@ from . import problems
 
 _KEPT_HEADERS = ("Content-Type", "ETag", "Location")
 # These responses mean "try again" and are not the outcome of the request.
-_FORGOTTEN = (401, 408, 425, 429, 500, 502, 503, 504)
+_NOT_STORED = (401, 408, 425, 429, 500, 502, 503, 504)
 
 
 def once(
@@ -48,7 +48,7 @@ def once(
                 check()
                 return _replay(kept)
             response = work()
-            if response.status_code in _FORGOTTEN:
+            if response.status_code in _NOT_STORED:
                 transaction.set_rollback(True)
                 return response
             headers = {name: response[name] for name in _KEPT_HEADERS if name in response}

@@ -151,8 +151,8 @@ def summary_of(
     return Summary(text, name, model.upstream_model[:128], spent, written, cost)
 
 
-def _counted(told: Any, otherwise: int) -> int:
-    return told if type(told) is int and 0 <= told < _MOST_TOKENS else otherwise
+def _counted(count: Any, otherwise: int) -> int:
+    return count if type(count) is int and 0 <= count < _MOST_TOKENS else otherwise
 
 
 def _refusal(provider: Provider, reply: egress.Reply) -> SummaryFailed:

@@ -129,8 +129,8 @@ def _lines(messages: list[dict[str, Any]]) -> list[_Candidate]:
             who = said.text.partition(":")[0]
             lines.append(_Candidate(f"{who} asked: {question}", 9, _OPEN))
     lines += [_Candidate(f"No result yet: {line.text}", 8, _OPEN) for line in calls.values()]
-    if asked := [line for line in lines if line.text.startswith("User:")]:
-        asked[-1].worth += 4
+    if questions := [line for line in lines if line.text.startswith("User:")]:
+        questions[-1].worth += 4
     return _without_repeats(lines)
 
 

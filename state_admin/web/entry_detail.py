@@ -40,7 +40,7 @@ PANE = "entry-pane"
 HISTORY_PAGE = 50
 RECENT = 8
 # How many tokens with access to the entry are listed by name.
-_TOLD = 8
+_MOST_LISTED = 8
 # A longer value (characters) is shown in part, and compared on request only.
 BIG = 100_000
 # How many lines blame shows. With more versions than this it is fetched after the page has loaded.
@@ -158,9 +158,10 @@ def _reach(actor: Actor, namespace: str, key: str) -> dict[str, Any]:
         "reach": reach,
         "reach_members": [(role.value, count) for role, count in reach.members.items()],
         "reach_tokens": [
-            (token, with_query(page, token_id=token.pk, **place)) for token in reach.tokens[:_TOLD]
+            (token, with_query(page, token_id=token.pk, **place))
+            for token in reach.tokens[:_MOST_LISTED]
         ],
-        "reach_more": max(0, len(reach.tokens) - _TOLD),
+        "reach_more": max(0, len(reach.tokens) - _MOST_LISTED),
         "access_url": with_query(page, **place),
     }
 

@@ -18,7 +18,7 @@ from .htmx import Request
 PAGE = 60
 _MOST_LINES = 200
 # How many of the newest messages the tab reads at most.
-_LOOKED_AT = 500
+_MOST_READ = 500
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class ContextLine:
 def show(request: Request, thread: Thread) -> dict[str, Any]:
     limit = paging.whole_number(request, "max_tokens") or None
     outline = read_outline(
-        actor=request.actor, thread_id=thread.public_id, most=_LOOKED_AT, max_tokens=limit
+        actor=request.actor, thread_id=thread.public_id, most=_MOST_READ, max_tokens=limit
     )
     log = Message.objects.filter(thread=thread)
     standing = list(log.active_summaries().lines().order_by("-folds_to", "-seq"))

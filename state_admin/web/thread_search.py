@@ -1,7 +1,7 @@
 """Searches threads by their titles and messages.
 
-Titles have an index, so a search finds them in all threads. Messages have none: each page searches the
-newest messages of the next threads, and says so.
+Titles have an index, so a search finds them in all threads. Messages have none, so each page searches
+the newest messages of the next threads only, and states this.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Who listens to an open stream: how many may at once, and for how long they are welcome.
+"""Limits the number of open streams, and closes those whose token or session is no longer valid.
 
-Everything here runs on the event loop of one process. Not here: what is sent (streams/), and how a
-refusal is spelled (the interfaces).
+Everything here runs on the event loop of one process. streams/ sends the changes; the interfaces
+format errors.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from .errors import Gone, NotFound, Problem, RateLimited, TooSlow, Unauthenticat
 
 log = structlog.get_logger(__name__)
 
-# Open streams of one process: with one token (or by one user), and in all.
+# The maximum number of open streams of one process: per token or user, and in total.
 MOST_OF_ONE = 100
 MOST = 2000
-# Seconds between two looks at whether those who listen still may. Revocation works within two.
+# Seconds between two checks of the tokens and sessions of open streams.
 _RECHECK = 2.0
 
 _RECONNECT = "Reconnect with the id of the last event."
@@ -50,16 +50,16 @@ CLOSED: dict[str, Problem] = {
 
 class Stream(Protocol):
     def close(self, why: str) -> None:
-        """End it soon, and tell the client why."""
+        """End the stream soon. `why` is a key of CLOSED."""
 
     async def run(self, channel: Channel) -> None:
-        """Until it is closed."""
+        """Send the stream until it is closed."""
 
 
 @dataclass(eq=False)
 class Listener:
-    """One open stream, as long as its listener is welcome. `whose` says whom the key `session`
-    stands for now, when a page listens."""
+    """One open stream. For a page, `session` is the key of its session, and `whose` returns the
+    current actor of a session."""
 
     actor: Actor
     stream: Stream
@@ -71,7 +71,7 @@ class Listener:
         return self.actor.kind, self.actor.id
 
     async def follow(self, channel: Channel) -> None:
-        """Run the stream. RateLimited or Unavailable when there are too many already."""
+        """Run the stream. Raises RateLimited or Unavailable if too many are open."""
         self.channel = channel
         _OPEN.admit(self)
         try:
@@ -88,7 +88,8 @@ class Listener:
 
 
 def check_live(actor: Actor) -> None:
-    """Refuse a token that was cut off: it comes back sooner than the cache of tokens forgets."""
+    """Raise Unauthenticated for a revoked token, without the token cache: a client whose stream was
+    closed reconnects before its cache entry expires."""
     if actor.kind == "token" and not _live({actor.id}):
         raise Unauthenticated("the token is not valid", hint="It has just been revoked.")
 
@@ -123,19 +124,19 @@ class _OpenStreams:
             del self.by_name[listener.name]
 
     async def _watch(self) -> None:
-        """While streams are open: end those whose token or session has ended."""
+        """While streams are open, close those whose token or session has ended."""
         while self.listeners:
             await asyncio.sleep(_RECHECK)
             seen = list(self.listeners)
             if not seen:
                 return
             try:
-                welcome = await seen[0].channel.in_thread(functools.partial(_still_welcome, seen))
-            except django.db.Error as error:  # nobody can say: they stay until it is known
+                valid = await seen[0].channel.in_thread(functools.partial(_authorized, seen))
+            except django.db.Error as error:  # the streams remain open until the next check
                 log.warning("streams.check_failed", error=describe_error(error))
                 continue
             for listener in seen:
-                if listener not in welcome:
+                if listener not in valid:
                     listener.stream.close("unauthenticated")
 
 
@@ -147,8 +148,9 @@ def _live(tokens: Collection[str]) -> set[str]:
     return {str(pk) for pk in rows.values_list("pk", flat=True)}
 
 
-def _still_welcome(listeners: Collection[Listener]) -> set[Listener]:
-    """Those whose token lives, or whose session still is the user's who opened the stream."""
+def _authorized(listeners: Collection[Listener]) -> set[Listener]:
+    """Return those whose token is live, or whose session still belongs to the user who opened the
+    stream."""
     live = _live({each.actor.id for each in listeners if each.actor.kind == "token"})
     now = {each.session: each.whose for each in listeners if each.session}
     sessions = {key: whose(key) for key, whose in now.items()}

@@ -1,4 +1,4 @@
-"""Thread state: read it at any revision, compare, restore, label; the one verb that advances it."""
+"""Reads, compares, restores and labels the state of a thread, and writes its next revision."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LIFECYCLE = "__runtime.run_lifecycle"
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The immutable state of a thread at a revision; values are JSON text, by key."""
+    """The state of a thread at a revision. Values are JSON text."""
 
     thread_id: str
     revision: int
@@ -43,7 +43,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class NewValue:
-    """A value on its way into a revision. `text` None clears the key."""
+    """A value to write in a revision. `text` None clears the key."""
 
     text: str | None
     scope: str
@@ -52,7 +52,7 @@ class NewValue:
 
 @dataclass(frozen=True, order=True)
 class Read:
-    """What a run says it read: a version of an entry; 0 where nothing was."""
+    """A read that a run reports: the version of an entry; 0 if it did not exist."""
 
     namespace: str
     key: str
@@ -66,10 +66,11 @@ def new_value(slot: Slot, text: str | None) -> NewValue:
 def read_snapshot(
     *, actor: Actor, thread_id: str, revision: int | None = None, scope: str = ""
 ) -> Snapshot:
-    """The state now, or at `revision`. NotFound: never existed. Gone: compacted away."""
+    """Return the current state, or the one at `revision`. Raises NotFound if the revision never
+    existed, and Gone if snapshot compaction removed it."""
     thread = find_thread(actor, thread_id)
     if revision is None or revision == thread.revision:
-        # By its number all the same: a commit may have come since the thread was read.
+        # Read by number, because a commit may have followed since the thread was read.
         revision = thread.revision
         rows = snapshots_sql.read_state(thread_id=thread.pk, revision=revision)
     else:
@@ -82,22 +83,23 @@ def read_snapshot(
 
 
 def read_kept(thread: Thread, revision: int) -> list[StateRow]:
-    """The values at a revision. NotFound: never existed. Gone: compacted away."""
+    """Return the values at a revision. Raises what check_kept raises."""
     rows = snapshots_sql.read_state(thread_id=thread.pk, revision=revision)
-    # Behind the read: compaction marks a revision before it takes the first of its values, so one
-    # that is not marked yet was whole.
+    # Checked after the read: compaction marks a revision before it deletes any of its values, so
+    # the values of an unmarked revision are complete.
     check_kept(thread, revision)
     return rows
 
 
 def check_kept(thread: Thread, revision: int) -> None:
-    """Raise unless the state at `revision` can be read. Revision 0 is the empty beginning."""
+    """Raise NotFound if the revision never existed, and Gone if snapshot compaction removed it.
+    Revision 0, the empty state, always exists."""
     if revision == 0 and thread.revision >= 0:
         return
-    held = Revision.objects.filter(thread=thread, number=revision).values_list("dropped").first()
-    if held is None:
+    row = Revision.objects.filter(thread=thread, number=revision).values_list("dropped").first()
+    if row is None:
         raise NotFound(f"no revision {revision} of thread {thread.public_id}")
-    if held[0]:
+    if row[0]:
         raise Gone(
             (
                 f"revision {revision} of thread {thread.public_id} was removed by snapshot "
@@ -112,7 +114,7 @@ def check_kept(thread: Thread, revision: int) -> None:
 def diff_snapshots(
     *, actor: Actor, thread_id: str, old: int, new: int
 ) -> tuple[dict[str, JSON], dict[str, JSON]]:
-    """The extensions at two revisions, parsed for a diff."""
+    """Return the parsed values by key at two revisions, for a diff."""
     before = read_snapshot(actor=actor, thread_id=thread_id, revision=old)
     after = read_snapshot(actor=actor, thread_id=thread_id, revision=new)
     return before.parsed(), after.parsed()
@@ -126,12 +128,11 @@ def restore_snapshot(
     expected_revision: int | None = None,
     reason: str = "",
 ) -> Snapshot:
-    """Make a new revision whose state equals an old one; history is never rewritten.
+    """Create a new revision with the state of an old one.
 
-    With `expected_revision` it refuses to clobber: RevisionConflict when the thread has moved on.
-
-    The run lifecycle stays as it is: restoring state does not restart or end a run. What lives
-    only until its run ends comes back only into that run.
+    The run lifecycle is not restored, so no run restarts or ends. Values that live only until their
+    run ends are restored only if that run is active. Raises RevisionConflict if the thread is not
+    at `expected_revision`, NotFound and Gone.
     """
     require(actor, Role.EDITOR)
     with transaction.atomic():
@@ -153,8 +154,8 @@ def restore_snapshot(
 def changes_to(
     thread: Thread, target: Mapping[str, NewValue], *, merge: bool = False
 ) -> dict[str, NewValue]:
-    """The writes that make the thread's state `target`, and no others. `merge` leaves the keys
-    alone that `target` does not name."""
+    """Return the writes that change the thread's state to `target`. `merge`: keys that are not in
+    `target` do not change."""
     now = {row.key: row for row in snapshots_sql.read_state(thread_id=thread.pk)}
     writes = {
         key: value
@@ -171,8 +172,8 @@ def changes_to(
 
 
 def back_to(thread: Thread, revision: int) -> dict[str, NewValue]:
-    """The writes that give a locked thread the state of a kept revision, run lifecycle aside.
-    What lives only until its run ends comes back only into that run."""
+    """Return the writes that restore a revision of a locked thread, as restore_snapshot does.
+    Raises what check_kept raises."""
     rows = read_kept(thread, revision)
     run = thread.active_run
     if run is None or revision < run.start_revision:
@@ -184,7 +185,7 @@ def back_to(thread: Thread, revision: int) -> dict[str, NewValue]:
 
 
 def find_mark(actor: Actor, thread_id: str, revision: int) -> tuple[str, bool]:
-    """Label and pin of a kept revision. NotFound; Gone when it was compacted away."""
+    """Return the label and the pin of a revision. Raises what check_kept raises."""
     thread = find_thread(actor, thread_id)
     rows = Revision.objects.filter(thread=thread, number=revision, dropped=False)
     found = rows.values_list("label", "pinned").first()
@@ -204,14 +205,14 @@ def mark_revision(
     expected: tuple[str, bool] | None = None,
     reason: str = "",
 ) -> Revision:
-    """Label or pin a kept revision; a label or a pin keeps it through compaction. With `expected`
-    only while its label and pin are these, else Conflict."""
+    """Label or pin a revision, which excludes it from compaction. Raises Conflict if its label and
+    pin are not `expected`, and what check_kept raises."""
     require(actor, Role.EDITOR)
     with transaction.atomic():
         thread = find_thread(actor, thread_id, lock=True)
         changes = {k: v for k, v in (("label", label), ("pinned", pinned)) if v is not None}
         rows = Revision.objects.filter(thread=thread, number=revision)
-        # One statement decides between the mark and a compaction that is under way.
+        # One statement, so that a concurrent compaction either sees the mark or has won.
         kept = rows.filter(dropped=False)
         if expected is not None:
             kept = kept.filter(label=expected[0], pinned=expected[1])
@@ -246,12 +247,11 @@ def advance(
     writes: Mapping[str, NewValue],
     **details: Unpack[MoveDetails],
 ) -> AdvancedThread:
-    """Make the next revision of `thread`, whose row lock the caller holds. One statement.
+    """Write the next revision of `thread`, whose row the caller has locked, in one statement.
 
-    Keys with a text get it as their value from this revision on; keys with None are cleared. The
-    lease of the run is renewed, and `run` is updated to its stored fields. Raises Conflict for a
-    repeated message id. AdvancedThread.reads counts the reads of versions that exist; the caller handles
-    the others.
+    Keys with a text get it as their new value; keys with None are cleared. The lease of the run is
+    renewed, and `run` is updated to its stored fields. AdvancedThread.reads counts the reads of
+    versions that exist; the caller handles the others. Raises Conflict for a repeated message id.
     """
     move = plan_move(actor, thread, kind, writes, **details)
     moved = snapshots_sql.advance(move)
@@ -270,7 +270,7 @@ def plan_move(
     writes: Mapping[str, NewValue],
     **details: Unpack[MoveDetails],
 ) -> Move:
-    """The Move that `advance` writes, without writing it."""
+    """Return the Move that `advance` would write."""
     action, run = details["action"], details.get("run")
     journal.check_kind(action)
     return Move(
@@ -291,18 +291,19 @@ def plan_move(
 def clears(
     thread: Thread, *, scope: str | None = None, persistent: bool | None = None
 ) -> dict[str, NewValue]:
-    """The writes that clear the thread's current keys of a scope, or of a persistence."""
-    held = StateValue.objects.filter(thread=thread).current()
+    """Return the writes that clear the thread's current keys that match the filters."""
+    rows = StateValue.objects.filter(thread=thread).current()
     if scope is not None:
-        held = held.filter(scope=scope)
+        rows = rows.filter(scope=scope)
     if persistent is not None:
-        held = held.filter(persistent=persistent)
-    marks = held.order_by("key").values_list("key", "scope", "persistent")
-    return {key: NewValue(None, kind, lasting) for key, kind, lasting in marks}
+        rows = rows.filter(persistent=persistent)
+    columns = rows.order_by("key").values_list("key", "scope", "persistent")
+    return {key: NewValue(None, kind, lasting) for key, kind, lasting in columns}
 
 
 def lifecycle_value(run: Run, status_reason: str | None, at_ms: int) -> NewValue:
-    """The mirror of a run's status in state, in the reference's shape."""
+    """Return the state value that mirrors a run's status, in the format of the reference
+    implementation."""
     mirror: dict[str, JSON] = {"run_id": run.public_id, "status": str(run.status)}
     if status_reason is not None:
         mirror["status_reason"] = status_reason

@@ -24,7 +24,7 @@ from .namespaces import check_patterns, differs
 
 @dataclass(frozen=True)
 class Slot:
-    """A state key ready for use."""
+    """A state key, with its compiled schema and its current value on one thread."""
 
     name: str
     reducer: str
@@ -33,7 +33,7 @@ class Slot:
     persistent: bool
     default: str
     validator: schemas.Validator
-    # The current value's text on the thread at hand; None: absent.
+    # The JSON text of the current value on the thread; None: absent.
     held: str | None = None
 
 
@@ -52,11 +52,11 @@ def register_state_key(
     description: str = "",
     reason: str = "",
 ) -> tuple[StateKey, bool]:
-    """Register `name`, or change it; answers it and whether it is new. Idempotent.
+    """Register `name`, or change it. Returns the key, and whether it is new. Idempotent.
 
-    Raises Invalid for a schema, default, or a commutative mark that the reducer cannot keep, and
-    Conflict `key already registered: …` when another plugin, or the runtime, owns it. Forbidden for
-    a narrowed token.
+    Raises Invalid for an invalid name, schema or default, and for `merge` commutative with a
+    reducer that is not. Raises Conflict `key already registered: …` if it belongs to another plugin
+    or to the runtime, and Forbidden for a restricted token.
     """
     require(actor, Role.ADMIN)
     refuse_restricted(actor)
@@ -90,25 +90,25 @@ def register_state_key(
         "description": description,
     }
     with transaction.atomic():
-        held, created = StateKey.objects.select_for_update().get_or_create(
+        row, created = StateKey.objects.select_for_update().get_or_create(
             workspace_id=actor.workspace_id, name=name, defaults=content
         )
-        if held.plugin and held.plugin != plugin:
+        if row.plugin and row.plugin != plugin:
             raise Conflict(
-                f"key already registered: {name}", hint=f"It belongs to the plugin {held.plugin}."
+                f"key already registered: {name}", hint=f"It belongs to the plugin {row.plugin}."
             )
-        changed = differs(held, content)
+        changed = differs(row, content)
         if changed:
-            StateKey.objects.filter(pk=held.pk).update(**content, updated_at=Now())
+            StateKey.objects.filter(pk=row.pk).update(**content, updated_at=Now())
         if created or changed:
             action = "state_key.register" if created else "state_key.change"
             journal.record(actor, [journal.Trace(action, key=name)], reason=reason)
-            held.refresh_from_db()
-    return held, created
+            row.refresh_from_db()
+    return row, created
 
 
 def refuse_restricted(actor: Actor) -> None:
-    """What reaches into every thread and namespace is beyond a narrowed token."""
+    """Raise Forbidden for a token that is limited to some namespaces or threads."""
     if actor.namespaces or actor.thread_prefixes:
         raise Forbidden(
             "this token is limited to a part of the workspace",
@@ -117,10 +117,10 @@ def refuse_restricted(actor: Actor) -> None:
 
 
 def hold_registry(actor: Actor) -> None:
-    """No key of the workspace is unregistered until this transaction ends.
+    """Take a shared lock that prevents unregistering state keys until this transaction ends.
 
-    Whoever writes values of registered keys calls it before the first row lock of a thread: those
-    who unregister hold the registry closed while they walk the threads.
+    Transactions that write values of registered keys must call this before they lock a thread,
+    because close_registry is held while threads are locked.
     """
     hot.fetch_all(
         "SELECT pg_advisory_xact_lock_shared(hashtext('state keys'), %(workspace)s::int)",
@@ -129,8 +129,8 @@ def hold_registry(actor: Actor) -> None:
 
 
 def holding_registries(workspaces: Iterable[int]) -> hot.Call:
-    """The statement that takes the lock of `hold_registry` for several workspaces without waiting.
-    Its rows: the workspace id, and whether the lock was taken."""
+    """Return the statement that tries to take the lock of `hold_registry` for several workspaces,
+    without waiting. Its rows are the workspace id, and whether the lock was taken."""
     return (
         """SELECT id, pg_try_advisory_xact_lock_shared(hashtext('state keys'), id::int)
         FROM unnest(%(workspaces)b::bigint[]) AS id""",
@@ -139,7 +139,7 @@ def holding_registries(workspaces: Iterable[int]) -> hot.Call:
 
 
 def close_registry(actor: Actor) -> None:
-    """Wait for all who hold the registry, and keep new ones waiting until this transaction ends."""
+    """Take the exclusive lock that conflicts with `hold_registry`, until this transaction ends."""
     hot.fetch_all(
         "SELECT pg_advisory_xact_lock(hashtext('state keys'), %(workspace)s::int)",
         {"workspace": actor.workspace_id},
@@ -147,8 +147,8 @@ def close_registry(actor: Actor) -> None:
 
 
 def find_slots(actor: Actor, thread: Thread, names: Iterable[str]) -> dict[str, Slot]:
-    """The registered keys among `names` and the runtime's own, which every workspace has, each
-    with what it holds on `thread` now."""
+    """Return the registered keys and the runtime keys among `names`, with their current values on
+    `thread`."""
     return slots_of(
         snapshots_sql.read_slots(
             workspace_id=actor.workspace_id, thread_id=thread.pk, names=sorted(set(names))
@@ -157,7 +157,8 @@ def find_slots(actor: Actor, thread: Thread, names: Iterable[str]) -> dict[str, 
 
 
 def slots_of(rows: Iterable[SlotRow]) -> dict[str, Slot]:
-    """The slots of `rows` by name, without names that are neither registered nor the runtime's."""
+    """Return the slots of `rows` by name, without names that are neither registered nor runtime
+    keys."""
     found: dict[str, Slot] = {}
     for row in rows:
         if row.reducer is not None:
@@ -177,8 +178,8 @@ def slots_of(rows: Iterable[SlotRow]) -> dict[str, Slot]:
 
 
 class SlotValue:
-    """The value of a state key while the updates of a commit are applied to it, in order. It is
-    parsed once and serialized once, however many updates there are."""
+    """The value of a state key while the updates of a commit are applied to it in order. It is
+    parsed and serialized once, regardless of the number of updates."""
 
     def __init__(self, slot: Slot, text: str | None, budget: Budget) -> None:
         """`text` None: absent. `budget` is shared by all keys of the commit."""
@@ -190,7 +191,7 @@ class SlotValue:
     def apply(self, update: Update) -> None:
         """Apply one update; a missing value starts from the default.
 
-        Raises reducers.UpdateRefused and patches.PatchTestFailed; the value is of no use then.
+        Raises reducers.UpdateRefused and patches.PatchTestFailed. The value must not be used then.
         """
         raw: Raw = update.update
         if update.clear or self._slot.reducer == reducers.Reducer.REPLACE.value:
@@ -211,7 +212,8 @@ class SlotValue:
 
 
 def check_value(slot: Slot, text: str) -> None:
-    """Refuse what an update made of a value: too large, over the limits, not to the schema."""
+    """Raise TooLarge or Invalid for an updated value that exceeds a limit, cannot be stored, or
+    does not satisfy the schema."""
     size = len(text.encode())
     if size > MAX_VALUE_BYTES:
         raise TooLarge(
@@ -236,15 +238,15 @@ def check_value(slot: Slot, text: str) -> None:
 
 
 def runtime_slot(name: str) -> Slot:
-    """A key of the runtime's own, as the reference declares it."""
-    known = reducers.RUNTIME_KEYS[name]
+    """Return a runtime key, as the reference implementation declares it."""
+    declaration = reducers.RUNTIME_KEYS[name]
     return Slot(
         name=name,
-        reducer=known["reducer"],
-        commutative=known["merge"] == Merge.COMMUTATIVE,
-        scope=known["scope"],
-        persistent=known["persistent"],
-        default=values.dump(known["default"]),
+        reducer=declaration["reducer"],
+        commutative=declaration["merge"] == Merge.COMMUTATIVE,
+        scope=declaration["scope"],
+        persistent=declaration["persistent"],
+        default=values.dump(declaration["default"]),
         validator=schemas.compile_schema("{}"),
     )
 
@@ -260,6 +262,6 @@ def _check_default(schema: Raw, default: Raw) -> None:
         raise Invalid(
             "the default cannot be stored", refused.faults, within="/default"
         ) from refused
-    # A missing default (null) is "starts from nothing"; any other must fit.
+    # The default null means that the key has no initial value; it need not satisfy the schema.
     if default.value is not None and (faults := validator.faults(default.value)):
         raise Invalid("the default does not satisfy the schema", faults, within="/default")

@@ -1,6 +1,6 @@
-"""Takes state keys out of use, and what threads hold of them.
+"""Unregisters state keys, and clears their values in threads.
 
-Kept apart from services/state_keys.py because clearing advances threads, which needs state keys.
+Separate from state_keys.py, because clearing uses snapshots.py, which imports state_keys.py.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from .snapshots import NewValue
 from .state_keys import close_registry, refuse_restricted
 from .threads import lock_hierarchy
 
-# Threads whose rows are in memory at once. Their locks stay until the end: all or nothing.
+# The number of threads whose rows are in memory at once. All locks are held until the end.
 _CHUNK = 500
 
 
 @dataclass(frozen=True)
 class StateValueCounts:
-    """How many values there are, and in how many threads."""
+    """The number of values, and of threads that have one."""
 
     threads: int
     values: int
@@ -37,11 +37,11 @@ class StateValueCounts:
 def unregister_state_key(
     *, actor: Actor, name: str, clear: bool = False, dry_run: bool = False, reason: str = ""
 ) -> StateValueCounts:
-    """Take one key out of use; answers what threads hold of it.
+    """Unregister a key. Returns the counts of its values.
 
-    The values stay readable in state, and come back into use when the name is registered again;
-    `clear` clears them instead, as one revision of each thread that holds one. NotFound
-    `unknown key: …`; Conflict `key already registered: …` for a key of an installed plugin.
+    The values remain readable in the state, and can be used again if the name is registered again.
+    `clear` clears them, as one revision of each thread that has one. Raises NotFound
+    `unknown key: …`, and Conflict `key already registered: …` for a key of an installed plugin.
     """
     require(actor, Role.ADMIN)
     refuse_restricted(actor)
@@ -56,22 +56,22 @@ def unregister_state_key(
                 f"key already registered: {name}",
                 hint=f"It belongs to the plugin {key.plugin}. Uninstall the plugin to remove it.",
             )
-        values_held = count_held(actor, [name])
+        counts = count_held(actor, [name])
         if not dry_run:
             remove_keys(actor, [name], cleared=[name] if clear else [], reason=reason)
             journal.align_feed_clock(actor)
-    return values_held
+    return counts
 
 
 def stop_writers(actor: Actor) -> None:
-    """Keep everybody waiting who writes values of registered keys or locks several threads, until
-    this transaction ends. Call it before the first row lock."""
+    """Block transactions that write values of registered keys or lock several threads, until this
+    transaction ends. Must be called before the first row lock."""
     lock_hierarchy(actor.workspace_id)
     close_registry(actor)
 
 
 def count_held(actor: Actor, names: Collection[str]) -> StateValueCounts:
-    """What the threads of the workspace hold of the keys now."""
+    """Count the current values of the keys in the threads of the workspace."""
     rows = StateValue.objects.current().filter(
         thread__workspace_id=actor.workspace_id, key__in=names
     )
@@ -85,7 +85,7 @@ def remove_keys(
 ) -> None:
     """Unregister `names`, and clear the values of those in `cleared`.
 
-    The caller owns the transaction and the permission, and has stopped the writers.
+    The caller owns the transaction, checks the role, and has called stop_writers.
     """
     if cleared:
         _clear(actor, cleared, reason)
@@ -97,9 +97,9 @@ def remove_keys(
 
 
 def _clear(actor: Actor, names: Collection[str], reason: str) -> None:
-    """One revision for each thread that holds a value, the threads locked by id.
+    """Create one revision of each thread that has a value. Locks the threads in the order of ids.
 
-    Nobody can add a holder behind this walk: writers hold the registry, which is closed.
+    No thread can get a value meanwhile, because writers need the lock that stop_writers holds.
     """
     current = StateValue.objects.current().filter(key__in=names)
     holding = (
@@ -117,7 +117,7 @@ def _clear(actor: Actor, names: Collection[str], reason: str) -> None:
         ):
             writes[thread_id][key] = NewValue(None, scope, persistent)
         for thread in threads:
-            if thread.pk in writes:  # a run may have begun anew while its lock was awaited
+            if thread.pk in writes:  # the start of a run may have cleared the values meanwhile
                 snapshots.advance(
                     actor,
                     thread,

@@ -1,5 +1,5 @@
-"""What is stored, where, and how fast it grows: measured by a sweep, kept a row a day, and exact on
-request for one namespace or one thread. What may be stored is in quotas.py."""
+"""Measures the storage of workspaces, namespaces and threads, and its growth. A sweep stores one
+sample per day; one namespace or thread is measured exactly on request. quotas.py has the limits."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ Group = Literal["workspace", "namespace", "thread"]
 GROUPS: Final = get_args(Group)
 Report = dict[str, int]
 
-# Days that a series has at most, however long samples are kept.
+# The maximum number of days of a series.
 MOST_DAYS: Final = 366
 
-# Threads of a workspace that get a sample: the largest.
+# The number of threads of a workspace that get a sample, the largest ones.
 THREADS: Final = 100
 _CHUNK = 500
 _rests_until = 0.0
@@ -40,8 +40,8 @@ _COUNTED = (*Counts().to_json(), "total_rows", "total_bytes")
 
 @dataclass(frozen=True)
 class Level:
-    """What a workspace, a namespace or a thread holds; `days`: its samples, oldest first. Not
-    `exact`: as the last sweep found it."""
+    """The storage of a workspace, a namespace or a thread. `days`: its samples, oldest first.
+    `exact`: measured now, and not by the last sweep."""
 
     newest: StorageSample
     name: str
@@ -56,13 +56,13 @@ class Level:
 
     @property
     def growth(self) -> float | None:
-        """Bytes a day, over `days`."""
+        """Bytes per day, over `days`."""
         return growth_per_day([(sample.day, sample.total_bytes) for sample in self.days])
 
 
 def sweep_storage() -> Report:
-    """`measure_storage`, unless that would take more than a small part of the time: a walk of a
-    second is followed by half a minute of rest, and none of them by more than ten minutes."""
+    """Call `measure_storage`, unless it ran recently: after each call, this process pauses for 30
+    times its duration, at most ten minutes."""
     global _rests_until
     started = monotonic()
     if started < _rests_until:
@@ -74,8 +74,8 @@ def sweep_storage() -> Report:
 
 
 def measure_storage() -> Report:
-    """Count everything, in short statements, and write today's samples of every workspace, of its
-    namespaces and of its largest threads; forget samples that are too old."""
+    """Count everything, in short statements, and store today's samples of every workspace, of its
+    namespaces and of its largest threads. Deletes samples older than STORAGE_RETENTION."""
     at = timezone.now()
     totals = {pk: Counts() for pk in Workspace.objects.values_list("pk", flat=True)}
     samples: dict[int, list[StorageSample]] = defaultdict(list)
@@ -119,8 +119,8 @@ def _namespaces() -> Iterable[tuple[int, int, Counts]]:
 
 
 def _store(workspace_id: int, samples: list[StorageSample], at: datetime) -> None:
-    """Put today's samples in the place of those of an earlier sweep. Yesterday's savings are
-    settled too: it may have gone on after its last measurement."""
+    """Replace today's samples. Also updates yesterday's savings, because compactions may have ended
+    after its last measurement."""
     with transaction.atomic():
         StorageSample.objects.bulk_create(
             samples,
@@ -130,28 +130,28 @@ def _store(workspace_id: int, samples: list[StorageSample], at: datetime) -> Non
             update_fields=["measured_at", *_COUNTED],
         )
         today = StorageSample.objects.filter(workspace_id=workspace_id, day=at.date())
-        today.filter(measured_at__lt=at).delete()  # emptied, or not among the largest any more
+        today.filter(measured_at__lt=at).delete()  # now empty, or no longer among the largest
         for day in (at.date() - timedelta(days=1), at.date()):
             storage_sql.settle_savings(workspace_id=workspace_id, day=day)
 
 
 def _forget(at: datetime) -> int:
     old = StorageSample.objects.filter(day__lt=(at - settings.STORAGE_RETENTION).date())
-    gone, _ = StorageSample.objects.filter(pk__in=old.values("pk")[:50_000]).delete()
-    return gone
+    deleted, _ = StorageSample.objects.filter(pk__in=old.values("pk")[:50_000]).delete()
+    return deleted
 
 
 def read_series(
     actor: Actor, *, days: int, namespace_id: int | None = None, thread_id: int | None = None
 ) -> list[StorageSample]:
-    """The samples of the last days, oldest first: of a namespace or thread that the actor may see,
-    or of the workspace."""
+    """Return the samples of the last `days`, oldest first: of a namespace or thread, which the
+    caller has checked that the actor may see, or of the workspace."""
     of = Q(namespace=namespace_id, thread=thread_id)
     return list(_series(actor, days).filter(of).order_by("day"))
 
 
 def read_workspace(actor: Actor, *, days: int) -> Level | None:
-    """The workspace's level, or None when it was not measured in these days."""
+    """Return the storage of the workspace. None: it was not measured in the last `days`."""
     samples = read_series(actor, days=days)
     return Level(samples[-1], "", samples) if samples else None
 
@@ -159,9 +159,10 @@ def read_workspace(actor: Actor, *, days: int) -> Level | None:
 def list_levels(
     actor: Actor, *, group: Group, days: int, limit: int, after: tuple[int, int] | None = None
 ) -> list[Level]:
-    """Levels of the newest day, biggest first, from behind (total_bytes, id of the sample) on.
+    """Return the levels of the newest day, largest first, starting after (total_bytes, id of the
+    sample).
 
-    `namespace`: all that hold something, but those of the config registry; `thread`: the largest.
+    `namespace`: all non-empty ones outside the config registry. `thread`: the largest ones.
     """
     newest = StorageSample.objects.totals().filter(workspace_id=actor.workspace_id)
     day = newest.order_by("-day").values_list("day", flat=True).first()
@@ -178,7 +179,8 @@ def list_levels(
 
 
 def measure_namespace(actor: Actor, name: str, *, days: int) -> Level:
-    """What a namespace holds now. Too large for that: as the last sweep found it."""
+    """Measure a namespace now. If it is too large, returns the result of the last sweep. Raises
+    NotRegistered, and NotFound if there is no such result."""
     namespace = Namespace.objects.visible_to(actor).open().filter(name=name).first()
     if namespace is None:
         raise NotRegistered(name)
@@ -187,7 +189,8 @@ def measure_namespace(actor: Actor, name: str, *, days: int) -> Level:
 
 
 def measure_thread(actor: Actor, thread_id: str, *, days: int) -> Level:
-    """What a thread holds now. Too large for that: as the last sweep found it."""
+    """Measure a thread now. If it is too large, returns the result of the last sweep. Raises
+    NotFound, also if there is no such result."""
     thread = find_thread(actor, thread_id)
     return _measured(
         actor, storage_sql.measure_thread(thread.pk), thread_id, days, thread_id=thread.pk
@@ -244,7 +247,7 @@ def _of_group(actor: Actor, group: Group) -> StorageSampleQuerySet:
         open_to_all = Namespace.objects.visible_to(actor).open()
         return rows.filter(namespace__in=open_to_all, thread=None)
     if group == "thread":
-        # By a column of the thread: one that was deleted amid a sweep may have left a sample.
+        # A join, because a sample may exist for a thread that was deleted during the sweep.
         return rows.filter(namespace=None, thread__public_id__isnull=False)
     return rows.totals()
 

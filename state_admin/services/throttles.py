@@ -1,10 +1,10 @@
 """Rate limits: a token bucket per API token, in PostgreSQL, shared by all processes.
 
-A process takes some calls at a time and spends them locally for a second: one at first, twice as
-many whenever the last ones were spent in time, a second's worth at most. So a busy token costs few
-statements, and one that calls now and then, by whichever process, is counted call by call. What was
-not spent goes back with the next statement. The limit is never exceeded; below it a caller is refused
-only for what other processes hold at that moment.
+A process takes several calls from the bucket at a time and spends them locally within a second: one
+call at first, then twice as many if the last ones were spent in time, at most those of one second.
+So a busy token needs few statements, and a token with few calls is counted call by call. Unspent
+calls are returned with the next statement. The limit is never exceeded. A call below the limit is
+refused only if other processes hold the remaining calls.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _LEASE = 1.0
 
 @dataclass(frozen=True)
 class Allowance:
-    """What a token may still call: `remaining` calls at once, of `limit` calls per minute. The bucket
-    is full again after `reset` seconds without calls."""
+    """The remaining calls of a token: `remaining` of `limit` calls per minute. The bucket is full
+    again after `reset` seconds without calls."""
 
     limit: int
     remaining: int
@@ -36,8 +36,8 @@ class Allowance:
 
 @dataclass
 class _Lease:
-    """What this process holds of a token's bucket: `left` of the `size` calls taken at `at`, when
-    `level` calls were left in the bucket."""
+    """The calls that this process has taken from a token's bucket: `left` of the `size` calls taken
+    at `at`, when `level` calls remained in the bucket."""
 
     size: int = 0
     left: int = 0
@@ -55,8 +55,8 @@ _leases: dict[int, _Lease] = {}
 
 
 def spend_leased(token_id: int, per_minute: int) -> Allowance | None:
-    """Count one call of a token without a query. None: this process holds no calls of the token, and
-    nothing was counted."""
+    """Count one call of a token without a query. None: this process has no calls of the token left,
+    and nothing was counted."""
     with _lock:
         lease = _leases.get(token_id)
         if lease is None or not lease.left or not lease.is_valid:
@@ -68,7 +68,7 @@ def spend_leased(token_id: int, per_minute: int) -> Allowance | None:
 def spend(token_id: int, per_minute: int | None) -> Allowance | None:
     """Count one call of a token. None: it has no limit.
 
-    RateLimited: too many calls; try again after `retry_after` seconds.
+    Raises RateLimited with `retry_after` in seconds.
     """
     if per_minute is None:
         return None
@@ -78,7 +78,7 @@ def spend(token_id: int, per_minute: int | None) -> Allowance | None:
     with _lock:
         lease = _leases.setdefault(token_id, _Lease())
         was_valid = lease.is_valid
-        # One thread takes for all; who comes meanwhile takes for itself alone.
+        # One thread takes calls for all threads; others take one call for themselves meanwhile.
         mine = not lease.taking
         requested, unspent = 1, 0
         if mine:
@@ -112,6 +112,6 @@ def spend(token_id: int, per_minute: int | None) -> Allowance | None:
 
 
 def forget_leases() -> None:
-    """Drop what this process holds in advance (a changed limit, a test)."""
+    """Drop the calls that this process has taken, after a change of the limit, and in tests."""
     with _lock:
         _leases.clear()

@@ -1,8 +1,8 @@
-"""Remembers for up to five seconds whose token it was, so that a call asks the database once.
+"""Caches the credentials of tokens for up to five seconds, so that most calls need no query.
 
-A revocation reaches every process at once: it notifies, and each process listens on a connection
-of its own. Without that connection nothing is remembered, so a token never outlives its end by
-more than the five seconds even when a notification is lost.
+A revocation is sent to every process by NOTIFY; each process listens on a connection of its own.
+Without that connection, nothing is cached. If a notification is lost, a revoked token is accepted
+for at most five seconds.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from state_admin.domain.access import Actor
 CHANNEL = "commonhold_tokens"
 SECONDS = 5.0
 _KEPT = 10_000
-# How long the listener sleeps before it looks whether it is still connected.
+# Seconds between two checks of the listener's connection.
 _TICK = 1.0
 
 log = structlog.get_logger()
@@ -27,7 +27,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class Credential:
-    """What a presented secret stands for."""
+    """The actor and the rate limit of a token."""
 
     actor: Actor
     token_id: int
@@ -38,7 +38,7 @@ class TokenCache:
     """Credentials by the digest of the presented secret."""
 
     def __init__(self) -> None:
-        # The web server turns it on: a command or a test has no use for a listener.
+        # Set by the web server; commands and tests need no listener.
         self.enabled = False
         self._held: dict[str, tuple[Credential, float]] = {}
         self._listening = threading.Event()
@@ -66,7 +66,7 @@ class TokenCache:
         self._held.clear()
 
     def _listen(self) -> None:
-        """Start the listener of this process, once; a forked child starts its own."""
+        """Start the listener of this process if it is not running. A forked child starts its own."""
         if self._thread is not None and self._thread.is_alive():
             return
         with self._starting:
@@ -77,7 +77,7 @@ class TokenCache:
                 self._thread.start()
 
     def stop(self) -> None:
-        """Give the listener's connection back."""
+        """Stop the listener and close its connection."""
         self.enabled = False
         self._stopping.set()
         if self._thread is not None:
@@ -108,7 +108,7 @@ cache = TokenCache()
 
 
 def announce_revocation() -> None:
-    """Tell every process to forget, when the present transaction commits."""
+    """Clear the cache of every process when the current transaction commits."""
     with connection.cursor() as cursor:
         cursor.execute(f"NOTIFY {CHANNEL}")
     cache.clear()

@@ -1,8 +1,8 @@
-"""Counts the calls of the API by their outcome: in memory, and every few seconds into the database.
+"""Counts the calls of the API by outcome, in memory. Every few seconds, the server's process adds
+the counts to the database (project/asgi.py).
 
-A call costs one addition under a lock. The server's process flushes (project/asgi.py); what was not
-flushed when it is killed is lost, and what a flush wrote whose answer was lost counts twice: these
-numbers draw a picture, nothing is decided by them.
+The counts are only shown in charts. Those that are not flushed when the process is killed are lost,
+and those of a flush whose commit was not acknowledged are added twice.
 """
 
 from __future__ import annotations
@@ -50,13 +50,14 @@ class Counter:
         self._calls: dict[Minute, list[int]] = {}
 
     def count(self, workspace_id: int, outcome: CallKind) -> None:
-        """Note a call that was answered just now."""
+        """Count a call in the current minute."""
         minute = Minute(workspace_id, int(time.time()) // 60)
         with self._mutex:
             self._calls.setdefault(minute, [0] * len(CallKind))[outcome] += 1
 
     def flush(self) -> None:
-        """Add what was counted to the table. Never raises: what cannot be written is kept."""
+        """Add the counts to the table. Never raises; after an error, the counts are kept for the
+        next flush."""
         with self._mutex:
             calls, self._calls = self._calls, {}
         if not calls:

@@ -1,4 +1,5 @@
-"""Replays a recorded conversation as a thread: a run per user turn, a commit per step."""
+"""Imports a recorded conversation as a thread, with one run per user turn and one commit per
+step."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from .tool_calls import TOOL_CALLS
 
 @dataclass(frozen=True)
 class Imported:
-    """What an import did. `appended` is 0 when all of it was there already."""
+    """The result of an import. `appended` is 0 if the thread already had all messages."""
 
     thread_id: str
     messages: int
@@ -30,11 +31,10 @@ class Imported:
 
 
 def import_transcript(*, actor: Actor, episode: str, log: Sequence[Raw]) -> Imported:
-    """Replay `log` (OpenAI-style messages) as the thread `episode`.
+    """Import `log`, messages in OpenAI's format, as the thread `episode`.
 
-    Repeating an import goes on where the last one stopped, and does nothing when that was the
-    end. Invalid: a message is broken (nothing of the episode lands). Conflict: the thread holds
-    other messages.
+    A repeated import continues after the messages that the thread already has. Raises Invalid for
+    an invalid message, before anything is stored, and Conflict if the thread has other messages.
     """
     if not log:
         raise Invalid("an episode must have messages")
@@ -78,15 +78,15 @@ def import_transcript(*, actor: Actor, episode: str, log: Sequence[Raw]) -> Impo
 
 @dataclass(frozen=True)
 class _Step:
-    """Messages that landed together in the original; `end` counts the log up to here."""
+    """The messages of one commit. `end`: the number of messages of the log up to its end."""
 
     log: list[Raw]
     end: int
 
 
 def _turns(log: Sequence[Raw]) -> Iterator[list[_Step]]:
-    """The log cut into turns (each begins with what a user said) and those into steps: the input,
-    each answer of the model, each round of tool results."""
+    """Split the log into turns, each of which starts with messages of the user, and turns into
+    steps: the input, each message of the model, each round of tool results."""
     turn: list[_Step] = []
     for index, raw in enumerate(log):
         role = raw.value["role"]
@@ -111,8 +111,8 @@ def _answered(turn: list[_Step]) -> bool:
 
 
 def _tool_updates(log: Sequence[Raw]) -> Iterator[Update]:
-    """The calls of a step as tool-call state: cleared with each answer of the model, running when
-    it asks for them, succeeded when the result is there."""
+    """Yield the updates of tool-call state for a step: messages of the model with tool calls clear
+    the earlier calls and set theirs to running; tool results set calls to succeeded."""
     now = int(time.time() * 1000)
     for raw in log:
         message = raw.value
@@ -140,7 +140,8 @@ def _update(change: JSON) -> Update:
 
 
 def _already_there(thread: Thread, log: Sequence[Raw]) -> int:
-    """How many messages of `log` the thread holds; Conflict when it holds something else."""
+    """Return the number of messages of `log` that the thread has. Raises Conflict if it has other
+    messages."""
     stored = Message.objects.filter(thread=thread, folds_to=None).in_order()
     count = 0
     for count, body in enumerate(stored.values_list("body", flat=True), start=1):
@@ -158,8 +159,8 @@ def _title(log: Sequence[Raw]) -> str:
 
 
 def read_line(line: bytes) -> tuple[str, list[Raw]]:
-    """One line `{"episode", "messages": […]}` of a transcript file. Invalid says what is wrong;
-    other fields are left alone."""
+    """Parse one line `{"episode", "messages": […]}` of a transcript file. Other fields are ignored.
+    Raises Invalid."""
     try:
         raw = values.read(line)
     except values.MalformedJSON as malformed:

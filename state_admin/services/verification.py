@@ -1,5 +1,5 @@
-"""Proves that what is kept reads as it did: rules between the tables, and digests of every kept
-snapshot and version, written at one time and compared at another."""
+"""Verifies the stored data: checks invariants between tables, and compares digests of every
+retained snapshot and version with digests that were written earlier."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from django.db import connection, transaction
 from state_admin.domain.digests import DROPPED, DigestLine, SetDigest, differences
 from state_admin.models import verification_sql
 
-# Faults that are told one by one; the others are counted.
+# The number of faults that are described; further ones are only counted.
 SHOWN = 1000
 
 
 @dataclass
 class Verification:
-    """What was found. `faults` names the first SHOWN of `wrong`. `compacted`: kept then, and let go
-    since. `removed`: of threads and entries that were deleted since."""
+    """The result. `faults` describes the first SHOWN of `wrong` faults. `compacted`: the number of
+    earlier lines whose snapshot or version compaction or redaction has changed or removed since.
+    `removed`: the number of those whose thread or entry no longer exists."""
 
     lines: int = 0
     compacted: int = 0
@@ -35,8 +36,9 @@ class Verification:
 
 
 def verify_state(before: Iterable[DigestLine] = ()) -> Verification:
-    """Check the rules, and that everything in `before`, lines of `read_digests`, reads the same or
-    was let go as the policies say. In constant memory, at one moment."""
+    """Check the invariants, and that everything in `before`, lines of `read_digests`, is unchanged
+    or was removed by compaction, redaction or deletion. Uses one snapshot of the database and
+    constant memory."""
     verification = Verification()
     with one_moment():
         for rule, statement in verification_sql.CHECKS.items():
@@ -54,14 +56,15 @@ def verify_state(before: Iterable[DigestLine] = ()) -> Verification:
 
 
 def read_digests() -> Iterator[DigestLine]:
-    """What every snapshot and version reads as, in the order of `differences`."""
+    """Yield the digests of every snapshot and version, in the order that `differences` needs."""
     with one_moment():
         yield from _digests()
 
 
 @contextlib.contextmanager
 def one_moment() -> Iterator[None]:
-    """A transaction that sees one moment. Inside of another it sees what that one sees."""
+    """A transaction that reads one snapshot of the database. Inside another transaction, it has the
+    isolation of that one."""
     outer = connection.in_atomic_block
     with transaction.atomic():
         if not outer:
@@ -92,7 +95,7 @@ def _count(verification: Verification, lines: Iterable[DigestLine]) -> Iterator[
 
 
 def _compare_line(verification: Verification, old: DigestLine, new: DigestLine | None) -> None:
-    """A line that is gone or differs."""
+    """Record a line that is missing or differs."""
     if new is not None and new.digest == DROPPED:
         verification.compacted += 1
         return

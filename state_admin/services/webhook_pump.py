@@ -1,7 +1,7 @@
-"""From the feed to deliveries: the pump of webhooks, and when it must stop.
+"""Creates the deliveries of webhooks from the change feed.
 
-The rows are inserted in the transaction that moves the webhook's place in the feed: every change
-becomes one delivery, whoever dies in between.
+The deliveries are inserted in the transaction that advances the webhook's position in the feed, so
+that every matching change has exactly one delivery, also after a crash.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from state_admin.streams import cursors, events
 from . import journal
 from .actors import system_actor
 
-# Changes per read of the feed, and per transaction.
+# The maximum number of changes per read of the feed, and per transaction.
 PAGE = 500
-# Deliveries that may wait for one webhook. Beyond, the feed itself is the queue.
+# The maximum number of unfinished deliveries of a webhook. Further changes remain in the feed.
 MOST_WAITING = 10_000
-# A quiet feed proves that nothing was missed; that proof is renewed this often.
+# How often `place_at` is updated while there are no changes, so that the position does not expire.
 _RENEW_PLACE = timedelta(hours=1)
 
 
 def pump_webhook(webhook_id: str) -> int:
-    """Queue what is new in the feed for one active webhook; answers how many deliveries.
+    """Create deliveries for the new changes that match an active webhook. Returns their number.
 
-    Safe to run any number of times at once: only one run moves the place, and inserts the rows in
-    the same transaction.
+    Safe to run concurrently: only one call can advance the position, and inserts the rows in the
+    same transaction.
     """
     queued = 0
     while True:
@@ -57,7 +57,8 @@ def pump_webhook(webhook_id: str) -> int:
 
 
 def _pump_page(hook: Webhook) -> tuple[int, bool]:
-    """One page: how many deliveries it made, and whether there may be more."""
+    """Process one page of the feed. Returns the number of deliveries, and whether there may be more
+    changes."""
     end = feed_sql.read_end(hook.workspace_id)
     if has_lost_position(hook, end):
         disable_webhook(hook.pk, "changes were deleted before they could be queued for the webhook")
@@ -77,7 +78,8 @@ def _pump_page(hook: Webhook) -> tuple[int, bool]:
     place, at = (rows[-1].position, rows[-1].at) if full else (end.position, end.at)
     queued = [_delivery(hook, row) for row in rows if hook.choice.takes(row.kind, row.namespace)]
     with transaction.atomic():
-        # Locks the webhook, so ids are handed out in the feed's order. Zero: another was here.
+        # Locks the webhook, so that deliveries get ids in the order of the feed. If no row matches,
+        # another worker has advanced the position.
         if not _at_place(hook).update(place_xid=place.xid, place_id=place.id, place_at=at):
             return 0, False
         WebhookDelivery.objects.bulk_create(queued)
@@ -85,7 +87,8 @@ def _pump_page(hook: Webhook) -> tuple[int, bool]:
 
 
 def has_lost_position(hook: Webhook, end: FeedEnd) -> bool:
-    """Whether changes behind the webhook's place may be gone: the same rule as for cursors."""
+    """Whether changes after the webhook's position may have been deleted, by the rule for
+    cursors."""
     try:
         cursors.resume(cursors.seal(hook.place, hook.place_at), end, settings.CHANGE_RETENTION)
     except cursors.ExpiredCursor:
@@ -94,7 +97,7 @@ def has_lost_position(hook: Webhook, end: FeedEnd) -> bool:
 
 
 def _at_place(hook: Webhook) -> QuerySet[Webhook, Webhook]:
-    """The webhook, if it is still active and where it was."""
+    """The webhook, if it is active and its position has not changed."""
     return Webhook.objects.active().filter(
         pk=hook.pk, place_xid=hook.place_xid, place_id=hook.place_id
     )
@@ -126,7 +129,7 @@ def _delivery(hook: Webhook, row: FeedRow) -> WebhookDelivery:
 
 
 def make_test(hook: Webhook, *, asked_by: str) -> WebhookDelivery:
-    """Insert a test delivery. Call it inside the transaction of the verb."""
+    """Insert a test delivery, in the transaction of the caller."""
     public_id = uuid7()
     event = webhooks.cloud_event(
         event_id=f"test_{public_id}",
@@ -152,7 +155,7 @@ def _source(hook: Webhook) -> str:
 
 
 def disable_webhook(webhook_pk: int, why: str) -> None:
-    """Switch an active webhook off and say why; what waits for it stays."""
+    """Disable an active webhook, with the reason. Its deliveries remain."""
     with transaction.atomic():
         hook = Webhook.objects.active().filter(pk=webhook_pk)
         if hook.update(status=WebhookStatus.DISABLED, status_reason=why, updated_at=Now()):

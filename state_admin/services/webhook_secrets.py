@@ -1,4 +1,5 @@
-"""The signing secrets of webhooks: made, derived, rotated. Never stored (docs/adr/0007)."""
+"""Creates, derives and rotates the signing secrets of webhooks, which are not stored
+(docs/adr/0007)."""
 
 from __future__ import annotations
 
@@ -13,13 +14,13 @@ from django.utils.crypto import salted_hmac
 from state_admin.domain import signatures
 from state_admin.models import Webhook, WebhookSecret
 
-# How many may sign at a time. More would only make headers longer.
+# The maximum number of secrets that sign at the same time. Each makes the signature header longer.
 MOST_LIVE = 4
 _PURPOSE = "commonhold.webhook.secret"
 
 
 def make_secret(hook: Webhook) -> str:
-    """Give a webhook a new secret; answers how people carry it. It is never shown again."""
+    """Create a new secret of a webhook. Returns its text, which is available only here."""
     key = settings.SECRET_KEY
     row = WebhookSecret.objects.create(
         webhook=hook, salt=secrets.token_hex(32), key_id=_fingerprint(key)
@@ -28,7 +29,8 @@ def make_secret(hook: Webhook) -> str:
 
 
 def retire_secrets(hook: Webhook, overlap: timedelta) -> None:
-    """Let the present secrets sign for `overlap` more, beside the one that comes next."""
+    """Let the current secrets expire after `overlap`. The oldest ones beyond MOST_LIVE, including
+    the next secret, expire immediately."""
     live = WebhookSecret.objects.filter(webhook=hook).live()
     end = Now() + overlap
     live.filter(Q(expires_at=None) | Q(expires_at__gt=end)).order_by().update(expires_at=end)
@@ -37,8 +39,8 @@ def retire_secrets(hook: Webhook, overlap: timedelta) -> None:
 
 
 def live_secrets(webhook_pk: int) -> list[bytes]:
-    """The secrets that sign now, newest first; none when the SECRET_KEY they were derived from is
-    no longer configured."""
+    """Return the secrets that sign now, newest first, without those derived from a SECRET_KEY that
+    is no longer configured."""
     keys = {_fingerprint(key): key for key in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)}
     rows = WebhookSecret.objects.filter(webhook_id=webhook_pk).live()
     return [_derive(keys[row.key_id], row.salt) for row in rows if row.key_id in keys]
@@ -49,5 +51,5 @@ def _derive(key: str, salt: str) -> bytes:
 
 
 def _fingerprint(key: str) -> str:
-    """Names a SECRET_KEY without telling anything about it."""
+    """Return an id of a SECRET_KEY that does not reveal it."""
     return salted_hmac(f"{_PURPOSE}.key", "", secret=key, algorithm="sha256").hexdigest()[:16]

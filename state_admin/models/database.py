@@ -76,7 +76,7 @@ SELECT (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
 """
 
 
-# The share of max_connections beyond which few are left.
+# The share of max_connections above which connections are considered scarce.
 CROWDED: Final = 0.9
 
 

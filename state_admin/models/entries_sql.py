@@ -1,12 +1,13 @@
-"""The hot statements of one entry: read it; write it. One statement each (architecture, hot paths).
+"""The hot statements of entries: reads and writes, one statement each.
 
-A write compares, stores, records history, change feed and audit in a single round trip. The ORM
-would need five statements in a transaction and an object per row; measured, that is four times
-the CPU. Everything colder stays on the ORM (entries.py).
+A write checks its precondition, stores the value, and records history, change and audit row in one
+round trip. The ORM would need five statements in a transaction and an object per row: four times
+the CPU time, as measured. Other queries use the ORM (entries.py).
 
 `updated_at`, and with it the `at` of the history, is clock_timestamp() in the SET of the statement
-that holds the row's lock: so times follow versions. now() is the transaction's start, which may lie
-before what others wrote while this one waited. Who writes entries elsewhere does the same.
+that holds the row's lock, so that times increase with versions. now() is the start of the
+transaction, which may be before writes of others for whose locks this one waited. All other
+statements that write entries do the same.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _LIVE = "NOT e.deleted AND (e.expires_at IS NULL OR e.expires_at > now())"
 
 
 class EntryRow(NamedTuple):
-    """An entry as readers see it. `value` is JSON text: the default where nothing is stored."""
+    """An entry as readers see it. `value` is JSON text; the default if the entry does not exist."""
 
     namespace_id: int
     namespace_schema_version: int
@@ -58,7 +59,7 @@ WHERE n.workspace_id = %(workspace)s AND n.name = %(namespace)s AND n.unregister
 
 
 def read_entry(*, workspace_id: int, namespace: str, key: str) -> EntryRow | None:
-    """The entry, or the default with version 0. None: the namespace is not registered."""
+    """Return the entry, or the default with version 0. None: the namespace is not registered."""
     row = hot.fetch_one(_READ, {"workspace": workspace_id, "namespace": namespace, "key": key})
     return EntryRow._make(row) if row else None
 
@@ -74,7 +75,7 @@ LEFT JOIN entries e ON e.namespace_id = n.id AND e.key = want.key AND {_LIVE}
 
 
 class Address(NamedTuple):
-    """Where an entry is."""
+    """The address of an entry."""
 
     workspace_id: int
     namespace: str
@@ -95,10 +96,13 @@ _TRACKED = "(SELECT n.tracked FROM namespaces n WHERE n.id = w.namespace_id)"
 
 
 def trail(source: str, namespace: str, call: str = "%({})s", tracked: str = _TRACKED) -> str:
-    """What every write leaves behind: history, change and audit rows for the rows of `source`,
-    whose `w` is the entry as written, if its namespace is tracked; `namespace` is the SQL of its name,
-    `tracked` that of whether it is tracked. `call` formats the SQL of a fact about the call, such as
-    `actor_id`: a parameter, or a column of `source`."""
+    """Return the SQL that inserts history, change and audit rows for the written entries in
+    `source` (alias `w`) whose namespaces are tracked.
+
+    `namespace` and `tracked` are SQL expressions for the namespace's name and whether it is
+    tracked. `call` formats the SQL for an attribute of the call, such as `actor_id`: a parameter,
+    or a column of `source`.
+    """
     run, reason, request_id = map(call.format, ("run", "reason", "request_id"))
     trace = call.format("traceparent")
     kind, identity, name = map(call.format, ("actor_kind", "actor_id", "actor_name"))
@@ -133,7 +137,7 @@ _WRITTEN = "id, version, born_version, created_at, updated_at, expires_at, tags,
 _RETURN = f"\nSELECT {_WRITTEN} FROM w\n"
 _RETURN_MANY = f"\nSELECT namespace_id, key, {_WRITTEN} FROM w\n"
 
-# The namespace must still be what the value was validated against.
+# The namespace must still have the schema version that the value was validated against.
 _NAMESPACE = """
 WITH n AS (
     SELECT id FROM namespaces
@@ -146,7 +150,7 @@ def _expires(at: str) -> str:
     return f"coalesce(%(expires_at)s::timestamptz, {at} + {ttl})"
 
 
-# What a write that says nothing of tags and pin, or the same, leaves as it is.
+# The condition that a write does not change tags and pin.
 _SAME_REST = """coalesce(e.tags = %(tags)s::text[]::varchar[], true)
             AND coalesce(e.pinned = %(pinned)s::boolean, true)"""
 
@@ -158,7 +162,7 @@ _INTO = """
 
 
 def _replacing(new: str) -> str:
-    """The columns that a write of `new` sets in an entry that exists."""
+    """Return the SET list of a write of `new` to an existing entry."""
     return f"""
         value = {new}.value,
         version = e.version + 1,
@@ -213,14 +217,14 @@ _OF_CALL = {
 
 
 def _table(columns: Mapping[str, str], name: str) -> str:
-    """The parameters `columns`, which are arrays, as a table."""
+    """Return the SQL of a table of the array parameters `columns`."""
     arrays = ", ".join(f"%({column})b::{kind}[]" for column, kind in columns.items())
     return f"unnest({arrays}) AS {name}({', '.join(columns)})"
 
 
 def _rows(columns: Mapping[str, str], more: str = "", of_call: str = "") -> str:
-    """`x`: what to write, without the rows whose namespace is no longer what they were validated
-    against. `more` joins facts about the call of a row, `of_call`."""
+    """Return the CTE `x`: the rows to write, without those whose namespace no longer has the schema
+    version that they were validated against. `more` joins attributes of the call, `of_call`."""
     return f"""x AS (
     SELECT x.*{of_call} FROM {_table(columns, "x")}
     JOIN namespaces n ON n.id = x.namespace_id AND n.schema_version = x.schema_version
@@ -240,8 +244,8 @@ _OWN_TTL = "x.at + x.ttl * interval '1 second'"
 
 
 def _upsert(chosen: str, *, expires: str, call: str) -> str:
-    """`w`: the rows of `chosen`, an `x`, as they are written. They go in by (namespace, key),
-    the order in which every batch takes its locks. `call`: as for `trail`."""
+    """Return the CTE `w`, which writes the rows of `chosen` (alias `x`) and returns them. They are
+    written by (namespace, key), the lock order of all batches. `call`: as for `trail`."""
     kind, name = map(call.format, ("actor_kind", "actor_name"))
     return f"""w AS (
     {_INTO}
@@ -254,8 +258,8 @@ def _upsert(chosen: str, *, expires: str, call: str) -> str:
 )"""
 
 
-# Many plain writes of one batch. The columns come as binary arrays: as text, or as one JSON text,
-# quoting costs more than the rows.
+# Many plain writes of one batch. The columns are binary arrays: with text, or one JSON text,
+# quoting would cost more than writing the rows.
 _PUT_MANY = (
     f"\nWITH {_rows(_OF_ENTRY)}, "
     + _upsert(
@@ -263,13 +267,13 @@ _PUT_MANY = (
         expires=_OWN_TTL,
         call="%({})s",
     )
-    # Not a join: the trail comes in the order of the rows.
+    # Not a join, so that the log rows are inserted in the order of the rows.
     + trail("w", "(SELECT n.name FROM namespaces n WHERE n.id = w.namespace_id)")
     + _RETURN_MANY
 )
 
 
-# What an entry does not have itself.
+# The columns of the log rows that an entry does not have.
 _OF_TRAIL = ", ".join(
     f"x.{name}"
     for name in (
@@ -280,15 +284,16 @@ _OF_TRAIL = ", ".join(
 # Plain writes and writes at a version, of many calls (JoinedPut).
 _JOINED = f"\nWITH {_rows(_OF_JOINED, _OWN_SCOPE, ', n.tracked, c.*')}"
 _JOINED_EXPIRES = f"coalesce(x.expires_at, {_OWN_TTL})"
-# The trail is in the order of a batch.
+# Log rows are inserted in the order of all batches.
 _IN_ORDER = 'ORDER BY namespace COLLATE "C", w.key COLLATE "C", w.namespace_id'
 _JOINED_TRAIL = trail("written w", "w.namespace", "w.{}", tracked="w.tracked")
 # All entries of a call are written, or none.
 _COMPLETE = "count(*) OVER (PARTITION BY x.place) = x.size_of_call AS complete"
 
 
-# Entries that exist. One that another transaction has locked is skipped, so no call delays the others
-# and the locks need no order. A locked row cannot change, so its version is compared before the write.
+# Entries that exist. Entries that another transaction has locked are skipped, so no call delays the
+# others and the locks need no order. A locked row cannot change, so its version is compared before
+# the write.
 _PUT_EXISTING = (
     f"""{_JOINED}, held AS MATERIALIZED (
     SELECT x.*, e.id, e.version, {_LIVE} AS live
@@ -310,8 +315,8 @@ _PUT_EXISTING = (
     + _JOINED_TRAIL
     + _RETURN_MANY
 )
-# Entries that do not exist. Two transactions that insert the same one wait for each other. No deadlock
-# is possible, because all batches insert in this order and this one starts without any locks.
+# Entries that do not exist. Two transactions that insert the same one wait for each other. No
+# deadlock is possible, because all batches insert in this order and this one starts without locks.
 _CHOSEN = f"""(
         SELECT x.*, {_COMPLETE} FROM x WHERE x.expected IS NULL AND NOT EXISTS (
             SELECT 1 FROM entries e WHERE e.namespace_id = x.namespace_id AND e.key = x.key)
@@ -325,9 +330,9 @@ _PUT_ABSENT = (
     + _RETURN_MANY
 )
 
-# An UPDATE and not the upsert: INSERT … ON CONFLICT … WHERE would insert a missing row.
-# `::text` first: PostgreSQL reads WHERE before SET, and would type the parameter as jsonb by its
-# use there; the value stored would then be jsonb's spelling, not what was written.
+# An UPDATE and not an upsert, because INSERT … ON CONFLICT … WHERE would insert a missing row.
+# `::text` first: PostgreSQL infers parameter types in WHERE before SET, and would infer jsonb; the
+# stored value would then have the format of jsonb, and not the original text.
 _REPLACE = (
     _NAMESPACE
     + f"""
@@ -373,7 +378,7 @@ WITH w AS (
     + _TRAIL
     + _RETURN
 )
-# In an untracked namespace nothing remains.
+# Entries of untracked namespaces are deleted without a row in the history.
 _REMOVE = f"""
 DELETE FROM entries e WHERE {_DELETABLE}
 RETURNING e.id, e.version + 1, {_WRITTEN.removeprefix("id, version, ")}
@@ -381,7 +386,7 @@ RETURNING e.id, e.version + 1, {_WRITTEN.removeprefix("id, version, ")}
 
 
 class WrittenEntry(NamedTuple):
-    """What a write made."""
+    """An entry after a write."""
 
     entry_id: int
     version: int
@@ -398,8 +403,8 @@ class WrittenEntry(NamedTuple):
 
 
 def put_entry(parameters: Mapping[str, Any]) -> WrittenEntry | None:
-    """Insert or replace. None: the condition `only` (`missing`, `changed`) was not met, or the
-    namespace is no longer what `schema_version` says."""
+    """Insert or replace an entry. None: the condition `only` (`missing`, `changed`) was not met, or
+    the namespace no longer has `schema_version`."""
     row = hot.fetch_one(_PUT, parameters)
     return WrittenEntry._make(row) if row else None
 
@@ -409,7 +414,7 @@ _PLAIN = {"tags": None, "pinned": None}
 
 
 class NewEntry(NamedTuple):
-    """One of many to write; `schema_version` is what the value was validated against."""
+    """An entry to write. `schema_version`: the one that the value was validated against."""
 
     namespace_id: int
     namespace: str
@@ -424,20 +429,20 @@ class NewEntry(NamedTuple):
 def put_entries(
     parameters: Mapping[str, Any], entries: Sequence[NewEntry]
 ) -> dict[tuple[int, str], WrittenEntry]:
-    """Insert or replace one or many, by (namespace id, key): all, or none, when the namespace of
-    one is no longer what its `schema_version` says."""
+    """Insert or replace entries. Returns them by (namespace id, key). All or none: nothing is
+    written if a namespace no longer has the `schema_version` of its entry."""
     columns = {**_PLAIN, **parameters, **hot.unzip(NewEntry._fields, entries)}
     return written_by_address(hot.fetch_all(_PUT_MANY, columns))
 
 
 def written_by_address(rows: Sequence[hot.Row]) -> dict[tuple[int, str], WrittenEntry]:
-    """What a statement about many entries wrote, by (namespace id, key)."""
+    """Return the written entries of a statement for several, by (namespace id, key)."""
     return {(row[0], row[1]): WrittenEntry._make(row[2:]) for row in rows}
 
 
 class JoinedEntry(NamedTuple):
-    """An entry that a call writes. `expected`: the version that it must have, None for any. `expires_at`
-    wins over the time to live."""
+    """An entry that a call writes. `expected`: the version that it must have, None for any.
+    `expires_at` takes precedence over the time to live."""
 
     entry: NewEntry
     expected: int | None = None
@@ -445,8 +450,8 @@ class JoinedEntry(NamedTuple):
 
 
 class JoinedPut(NamedTuple):
-    """The writes of one call. `stamp`: the facts about the call, such as its actor and reason
-    (journal.parameters). `scope`: of its Idempotency-Key, if it has one (idempotency_sql.locking)."""
+    """The writes of one call. `stamp`: attributes of the call, such as its actor and reason
+    (journal.parameters). `scope`: that of its Idempotency-Key, if any (idempotency_sql.locking)."""
 
     entries: Sequence[JoinedEntry]
     operation: str
@@ -455,15 +460,19 @@ class JoinedPut(NamedTuple):
 
 
 def putting_existing(puts: Sequence[JoinedPut]) -> hot.Call:
-    """The statement that replaces entries. It skips calls with an entry that does not exist, is locked
-    or has another version than expected, or whose namespace no longer has `schema_version`, and calls
-    whose Idempotency-Key is locked elsewhere or was used. The addresses must be distinct. `written_by_address` reads its rows."""
+    """Return the statement that replaces entries. `written_by_address` reads its rows. The
+    addresses must be distinct.
+
+    It skips calls with an entry that does not exist, is locked or does not have the expected
+    version, or whose namespace no longer has `schema_version`; and calls whose Idempotency-Key is
+    locked elsewhere or was used.
+    """
     return _PUT_EXISTING, _columns(puts)
 
 
 def putting_absent(puts: Sequence[JoinedPut]) -> hot.Call:
-    """The statement that creates entries. It skips calls with an entry that exists or expects a version;
-    otherwise as putting_existing."""
+    """Return the statement that creates entries. It skips calls with an entry that exists or
+    expects a version; otherwise as putting_existing."""
     return _PUT_ABSENT, _columns(puts)
 
 
@@ -482,14 +491,15 @@ def _columns(puts: Sequence[JoinedPut]) -> dict[str, Any]:
 
 
 def replace_entry(parameters: Mapping[str, Any]) -> WrittenEntry | None:
-    """Replace a live entry at version `expected`. None as for put_entry, or another version."""
+    """Replace a live entry that has the version `expected`. None as for put_entry, or if it has
+    another version."""
     row = hot.fetch_one(_REPLACE, parameters)
     return WrittenEntry._make(row) if row else None
 
 
 def delete_entry(parameters: Mapping[str, Any]) -> WrittenEntry | None:
-    """Delete an entry: a live one, or with `expired` only one whose time is over; at version
-    `expected` unless that is None; in an unregistered namespace only with `orphans`. None: nothing
-    matched. `tracked`: whether the namespace is tracked."""
+    """Delete a live entry, or with `expired` an expired one. `expected`: only if it has this
+    version; None: any. `orphans`: also in an unregistered namespace. `tracked`: whether the
+    namespace is tracked. None: no entry matched."""
     row = hot.fetch_one(_DELETE if parameters["tracked"] else _REMOVE, parameters)
     return WrittenEntry._make(row) if row else None

@@ -38,7 +38,7 @@ class Session:
         self._pgconn = connection.pgconn
         self._transformer = Transformer(connection)
         self._names: dict[_Prepared, bytes] = {}
-        # Asked for once, because each task would create an object for `connections`.
+        # Looked up once, because `connections` would create an object for each task.
         self._translate_errors = connections["default"].wrap_database_errors
         self._begins = self._in_transaction = False
         self._results: list[pq.abc.PGresult] = []

@@ -64,7 +64,7 @@ class ToolCalls(Func):
 
 
 class ToolFailed(Func):
-    """Whether a tool message says that the tool failed."""
+    """Whether a tool message reports that the tool failed."""
 
     template = (
         "(messages.role = 'tool' AND (%(expressions)s ->> 'is_error' = 'true'"

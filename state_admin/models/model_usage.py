@@ -12,7 +12,7 @@ from django.db.models import F, Q
 from . import hot
 from .workspaces import Workspace
 
-# Failures in a row that open the circuit: for a minute, then twice as long each time.
+# Consecutive failures that open the circuit: for a minute, then twice as long each time.
 FAILURES_TO_OPEN: Final = 5
 _FIRST_PAUSE: Final = 60
 _LONGEST_PAUSE: Final = 3600

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from django.db import models
 
-# Sweeps start every minute: after this time without one, no worker or no beat runs.
+# Sweeps start every minute. After this time without one, no worker or no beat is running.
 WORKER_SILENCE = timedelta(minutes=2)
 
 

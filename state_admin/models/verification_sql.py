@@ -28,10 +28,12 @@ _KEPT_BY_THE_FEED = "x.at > now() - %(changes_kept)s"
 
 
 def _revisions_without(trail: str, verb: str, when: str, *, since: str) -> str:
-    """Revisions that a log does not contain. `since`: when a row of the log belongs to the thread
-    that has the name now. Revisions and log are combined by UNION ALL and sorted by their common
-    columns: one pass over each, whatever the planner estimates. A join may read the log once per
-    revision."""
+    """Return the query for revisions that a log does not contain. `since`: the condition that a row
+    of the log belongs to the thread that currently has the name.
+
+    Revisions and log are combined by UNION ALL and sorted by their common columns: one pass over
+    each, regardless of the planner's estimates. A join might read the log once per revision.
+    """
     return f"""
         SELECT w.slug || '/' || p.thread || ' @' || p.version FROM (
             SELECT n.workspace_id, n.public_id AS thread, x.number AS version,
@@ -48,7 +50,7 @@ def _revisions_without(trail: str, verb: str, when: str, *, since: str) -> str:
 
 
 def _versions_without(trail: str, when: str) -> str:
-    """Versions of entries that a log does not contain, in the same way."""
+    """Return the query for versions of entries that a log does not contain, in the same way."""
     return f"""
         SELECT w.slug || '/' || p.namespace || '/' || p.key || ' v' || p.version FROM (
             SELECT n.workspace_id, n.name AS namespace, e.key, x.version, true AS held
@@ -154,8 +156,8 @@ CHECKS: Final[Mapping[str, str]] = {
     "a version is not in the change feed": _versions_without("changes", _KEPT_BY_THE_FEED),
 }
 
-# A value joins the state at one revision and leaves it at another; both sort before the revision
-# itself. 1: joins. -1: leaves. 2: a revision. 3: a dropped one.
+# A value is added to the state at one revision and removed at another; both rows sort before the
+# revision itself. 1: added. -1: removed. 2: a revision. 3: a dropped one.
 STATES: Final = """
 WITH held AS NOT MATERIALIZED (
     SELECT thread_id, valid_from, valid_to, sha256(convert_to(

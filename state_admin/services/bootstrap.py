@@ -21,16 +21,16 @@ FIRST_ADMIN = "admin"
 
 @dataclass(frozen=True)
 class FirstRun:
-    """What to show the person at the shell. None: not the first time."""
+    """The secrets to print at the shell. None: not created."""
 
     login_url: str | None
     token: str | None
 
 
 def ensure_first_run(*, fresh_login: bool = False) -> FirstRun:
-    """Make the workspace `default`, its first admin and a token, each if it is not there.
+    """Create the workspace `default`, its first admin and a token, if they do not exist.
 
-    The login link comes as long as nobody has ever logged in, or when `fresh_login` asks for one.
+    Returns a login link if no user has ever signed in, or if `fresh_login` is set.
     """
     with transaction.atomic():
         with connection.cursor() as cursor:

@@ -39,7 +39,7 @@ DRAIN = "state_admin.tasks.webhooks.drain"
 DELIVER = "state_admin.tasks.webhooks.deliver"
 # A worker leaves a webhook after this many seconds, so that others get their turn.
 _TURN = 20.0
-# Beyond the timeout of the request: the claim outlives every wait of its worker.
+# Seconds in addition to the timeout of the request, so that a claim does not expire while sending.
 _LEASE_SLACK = timedelta(seconds=5)
 _PURGE_BATCH = 20_000
 
@@ -171,7 +171,7 @@ def _settle(claimed: ClaimedDelivery, outcome: DeliveryAttempt) -> DeliveryStatu
     """Record an attempt if the claim is still valid."""
     status, pause = _next(claimed, outcome)
     with transaction.atomic():
-        # The webhook first, as whoever manages it: two orders would be a deadlock.
+        # Lock the webhook before the delivery, as webhook_flow.py does, to prevent deadlocks.
         hook = Webhook.objects.filter(pk=claimed.webhook_id).select_for_update(no_key=True)
         if not hook.first():
             return None

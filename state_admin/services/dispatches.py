@@ -136,11 +136,13 @@ def claim_dispatches(
     lease_seconds: int = mailbox.DEFAULT_LEASE_SECONDS,
     reason: str = "",
 ) -> Claims:
-    """Claim the first dispatch in the queue, by priority and then age, of up to `limit` threads that
-    have no claimed one. `thread_id`: only of this thread. `agent_id`: only if it is for this agent.
+    """Claim the first dispatch in the queue, by priority and then age, of up to `limit` threads
+    that have no claimed one. `thread_id`: only of this thread. `agent_id`: only if it is for this
+    agent.
 
-    First returns expired claims to their queues, so that this does not depend on the sweep. May claim
-    fewer than there are, because it skips locked mailboxes. No dispatch is claimed twice at a time.
+    First returns expired claims to their queues, so that this does not depend on the sweep. May
+    claim fewer than there are, because it skips locked mailboxes. No dispatch is claimed twice at a
+    time.
     """
     require(actor, Role.EDITOR)
     thread = find_thread(actor, thread_id) if thread_id else None

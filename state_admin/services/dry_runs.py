@@ -12,7 +12,7 @@ from . import quotas
 
 @contextmanager
 def discard_writes() -> Iterator[None]:
-    """Take back what the block does: its rows, what it registered with `transaction.on_commit`
+    """Discard the effects of the block: its rows, what it registered with `transaction.on_commit`
     (job notifications), and what it added to the usage of quotas in memory."""
     with quotas.discard_additions(), transaction.atomic():
         yield

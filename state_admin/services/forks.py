@@ -43,11 +43,12 @@ def fork_thread(
     existing one is returned).
 
     Revision 1 of the fork has the state at `revision` (None: now), without values that live only
-    until a run ends and without the lifecycle of the source's run. Its messages are the first `message_count` ones (None: those of the revision,
-    or all without one) with their summaries, so a compaction can be undone there too. It has no
-    runs, tickets or parent. Resource, compaction policy and, unless given, title and metadata are
-    those of the source. Raises NotFound and Gone (the revision), Conflict (the id exists) and
-    QuotaExceeded.
+    until a run ends and without the lifecycle of the source's run. Its messages are the first
+    `message_count` ones (None: those of the revision, or all without one) with their summaries, so
+    a compaction can be undone there too. It has no runs, tickets or parent. Resource, compaction
+    policy and, unless given, title and metadata are those of the source.
+
+    Raises NotFound and Gone (the revision), Conflict (the id exists) and QuotaExceeded.
     """
     require(actor, Role.EDITOR)
     content = {
@@ -66,7 +67,7 @@ def fork_thread(
             actor,
             new_id(actor, fork_id),
             content,
-            # Called for a new fork only: the stored one stays itself when its source moves on.
+            # Called only for a new fork: a repeated request succeeds even if the source changed.
             forked_from=lambda: _origin(source, revision, message_count),
             resource_id=source.resource_id,
             title=source.title if title is None else title,
@@ -124,6 +125,6 @@ def _copy_compactions(source: Thread, fork: Thread) -> None:
         if job.summary is not None:
             job.summary = placed[job.summary.seq]
             job.pk, job.public_id, job.thread, job.cost_usd = None, uuid7(), fork, Decimal(0)
-            job.progress = {}  # the context of the source was another
+            job.progress = {}  # it contains the context length of the source
             copies.append(job)
     Compaction.objects.bulk_create(copies)

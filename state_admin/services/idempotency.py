@@ -53,8 +53,8 @@ def claim(key: Key) -> StoredResponse | None:
 
 
 def confirm() -> None:
-    """Wait, at the end of the transaction, until synchronous standbys have everything that was committed
-    before. For the success of a request that changed nothing, because it was done before."""
+    """Make the transaction wait, at its end, until synchronous standbys have everything that was
+    committed before. Needed for the response to a repeated request, which changes nothing itself."""
     hot.fetch_all(*idempotency_sql.confirming())
 
 
@@ -70,7 +70,7 @@ def keep(key: Key, workspace_id: int | None, response: StoredResponse) -> None:
 
 
 def keeping(responses: Sequence[tuple[Key, int | None, StoredResponse]]) -> hot.Call:
-    """The statement that stores several responses, as `keep` does one."""
+    """Return the statement that stores several responses, as `keep` does one."""
     return idempotency_sql.inserting(
         [
             (

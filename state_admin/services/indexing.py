@@ -23,7 +23,7 @@ from .actors import system_actor
 from .batching import split_by_size
 
 _CHUNK = 1000
-# Steps of one workspace in one sweep, so that a busy one cannot keep the others waiting.
+# The maximum number of steps per workspace in one sweep, so that a busy one does not delay others.
 _MOST_STEPS = 20
 
 Report = dict[str, int]
@@ -60,8 +60,8 @@ def _advance(actor: Actor) -> tuple[int, int, bool]:
         or position.at < end.at - search_models.STALE
         or position.format != search_models.FORMAT
     ):
-        # From the end of the feed on, and every entry there is: what changes from here on stands
-        # behind the position, whatever its id.
+        # Start at the end of the feed and index all existing entries. Later changes are after the
+        # position, whatever the ids of their entries.
         position, _ = SearchPosition.objects.update_or_create(
             pk=actor.workspace_id,
             defaults={

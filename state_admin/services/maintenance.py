@@ -43,7 +43,7 @@ Report = dict[str, int]
 
 log = structlog.get_logger()
 
-# Rows that one transaction takes at most.
+# The maximum number of rows per transaction.
 BATCH = 1000
 PURGE_BATCH = 20_000
 
@@ -78,7 +78,7 @@ def flag_stuck_runs() -> Report:
         with transaction.atomic():
             stuck = Run.objects.filter(pk=run.pk, flagged_at=None).stuck()
             if stuck.update(flagged_at=Now()):
-                # It may have got stuck for another reason since it was found.
+                # The reason may have changed since the run was found.
                 run = Run.objects.timed().select_related("thread").get(pk=run.pk)
                 actor = system_actor(run.workspace_id, "lease sweep")
                 trace = journal.Trace(
@@ -112,7 +112,7 @@ def purge_leftovers() -> Report:
     """Delete rows after their retention time: changes, idempotency records, login links,
     sessions."""
     day = timedelta(days=1)
-    # Later than promised: a cursor that is still good must not point among purged changes.
+    # Later than documented: a cursor that is still valid must not point to purged changes.
     old = Change.objects.filter(at__lt=Now() - settings.CHANGE_RETENTION - timedelta(hours=1))
     answers = IdempotencyRecord.objects.filter(created_at__lt=Now() - day)
     links, _ = LoginLink.objects.filter(expires_at__lt=Now() - day).delete()

@@ -76,7 +76,7 @@ def append_messages(
     require(actor, Role.EDITOR)
     parsed = parse_messages(messages)
     with transaction.atomic():
-        if operations:  # who uninstalls a plugin comes from the entries to the threads
+        if operations:  # prevents a deadlock with uninstall_plugin, which locks entries first
             hold_registry(actor)
         thread = threads.find_thread(actor, thread_id, lock=True)
         threads.guard(thread, expected_revision)

@@ -1,4 +1,4 @@
-"""Registers and unregisters namespaces; gives everyone their compiled definition."""
+"""Registers and unregisters namespaces, and caches their compiled definitions."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from .clearing import clear_entries
 from .errors import Conflict, Forbidden, Invalid, NotRegistered, SchemaConflict, VersionConflict
 
 _SHOWN_VIOLATIONS = 100
-# How long an unregistration waits for writes that are under way.
+# How long an unregistration waits for open transactions, in seconds.
 LATE_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
 class Definition:
-    """A namespace ready for use: its validator compiled, its limits resolved."""
+    """A namespace with its compiled validator and resolved limits."""
 
     id: int
     name: str
@@ -44,7 +44,7 @@ class Definition:
 
 @dataclass(frozen=True)
 class Violations:
-    """The live entries that a schema refuses: how many, and the first hundred."""
+    """The number of live entries that violate a schema, and the first hundred of them."""
 
     count: int
     first: list[dict[str, Any]]
@@ -61,9 +61,10 @@ class NamespaceRegistration:
 # The columns of a Definition; the description, the plugin and the retention of histories are not.
 _VERSIONED = ("schema", "default", "max_value_bytes", "ttl_seconds")
 
-# Definitions by (workspace, name). A stale one is harmless: every write names the schema version
-# it was validated against, and the statement refuses another (models/entries_sql.py); a value that
-# it refuses is judged again by the newest (definition_for in entries.py).
+# Definitions by (workspace, name). A stale one is harmless: every write has the schema version that
+# it was validated against, and the statement refuses an old one (models/entries_sql.py). A value
+# that a cached definition refuses is validated again with the current one (definition_for in
+# entries.py).
 _definitions: dict[tuple[int, str], Definition] = {}
 _DEFINITIONS_KEPT = 10_000
 
@@ -103,8 +104,8 @@ def cached_definition(actor: Actor, name: str) -> Definition | None:
 
 
 def reserve_namespaces(actor: Actor) -> None:
-    """Give a new workspace the namespaces of the config registry. The caller owns the transaction and
-    writes the audit."""
+    """Register the namespaces of the config registry in a new workspace. The caller owns the
+    transaction and writes the audit row."""
     content = {kind: values.dump(config.SCHEMAS[kind]) for kind in config.Kind}
     rows = Namespace.objects.bulk_create(
         Namespace(workspace_id=actor.workspace_id, name=kind.namespace, schema=schema)
@@ -155,20 +156,19 @@ def register_namespace(
     dry_run: bool = False,
     reason: str = "",
 ) -> NamespaceRegistration:
-    """Register `name`, or change it; the same content again changes nothing. Only a change of what
-    values are validated against and written with (_VERSIONED) increases the schema version.
-    `tracked` None: as it is or, if it was never registered, True.
+    """Register `name`, or change it. The same content again changes nothing. Only a change of the
+    fields in _VERSIONED increases the schema version. `tracked` None: unchanged or, if it was never
+    registered, True.
 
-    With `expected_version` only while the schema version is that (0: not registered), with
-    `expected_time` only while `updated_at` is that, which every change sets. With
-    `dry_run` nothing is stored or locked, and the answer carries the entries that would violate
-    the new schema. Raises Invalid (schema or default), Conflict (`key already registered: …`, or
-    the time differs), VersionConflict.
+    `expected_version`: the schema version that it must have (0: not registered). `expected_time`:
+    the `updated_at` that it must have, which every change sets. With `dry_run` nothing is stored or
+    locked, and the result contains the entries that would violate the new schema. Raises Invalid
+    (schema or default), Conflict (`key already registered: …`, or another time), VersionConflict.
     """
     require(actor, Role.ADMIN)
     _check_name(actor, name)
     if max_value_bytes == DEFAULT_MAX_VALUE_BYTES:
-        max_value_bytes = None  # writing back the default that was read is no change
+        max_value_bytes = None  # a client that writes back the default does not change it
     content = {
         "schema": schema.text,
         "default": default.text,
@@ -322,7 +322,8 @@ def _check_definition(schema: Raw, default: Raw) -> schemas.Validator:
 
 
 def _refuse_owned(namespace: Namespace | None, plugin: str, expected_version: int | None) -> None:
-    """Refuse to change a namespace of another plugin, or one that does not have the expected version."""
+    """Raise Conflict for a namespace of another plugin, and VersionConflict if it does not have the
+    expected version."""
     registered = namespace if namespace is not None and namespace.unregistered_at is None else None
     if registered is not None and registered.plugin and registered.plugin != plugin:
         raise Conflict(

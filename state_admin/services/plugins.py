@@ -123,7 +123,7 @@ def uninstall_plugin(
         if dry_run:
             count = Entry.objects.filter(namespace__in=namespaces_of(actor, name)).live().count()
         else:
-            # The namespaces first: a missing choice is told before the threads are walked.
+            # The namespaces first, because a missing choice is detected there at a low cost.
             withdrawn = [withdraw_namespace(actor, each, entries, reason) for each in spaces]
             count = sum(live for _, live in withdrawn)
             remove_keys(actor, list(keys), cleared=cleared, reason=reason)
@@ -196,7 +196,7 @@ def _refuse_taken(
 
 @contextmanager
 def _naming(pointer: str) -> Iterator[None]:
-    """Problems of an item get the item, and pointers into the whole body."""
+    """Add the pointer of an item to its problems, and make their pointers relative to the body."""
     try:
         yield
     except Problem as problem:
@@ -217,6 +217,6 @@ def _lock_plugins(actor: Actor) -> None:
 
 
 def _record(actor: Actor, action: str, name: str, keys: list[str], reason: str) -> None:
-    # Its namespaces have rows of their own: a narrowed reader of the audit may not know them.
+    # Its namespaces have rows of their own: restricted readers of the audit may not see all.
     trace = journal.Trace(action, key=name, detail={"state_keys": keys})
     journal.record(actor, [trace], reason=reason)

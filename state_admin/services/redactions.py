@@ -72,7 +72,7 @@ def redact_entry(
             )
         if not rewritten:
             return Redaction(entry.version, 0, 0)
-        # The change that _make_version leaves brings it back into the index, without the secret.
+        # The change that _make_version records makes the indexer add it again, without the secret.
         SearchDocument.objects.filter(entry_id=entry.pk).delete()
         _make_version(actor, entry, pointers, reason)
         if kind := config.kind_of(namespace):
@@ -119,7 +119,7 @@ def _rewrite_history(actor: Actor, entry: Entry, pointers: Sequence[str]) -> tup
                 history.filter(version=version).update(
                     value=text,
                     size_bytes=len(text.encode()),
-                    schema_version=0,  # of that shape no schema has judged it
+                    schema_version=0,  # no schema has validated the redacted value
                     redacted_at=Now(),
                     redacted_by=actor.name,
                 )

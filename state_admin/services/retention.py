@@ -1,6 +1,6 @@
 """Removes old snapshots and old versions of entries, according to the policies.
 
-A job is a row, and is claimed like one of context compaction. It works in pieces. Each is a short
+A job is a row, and is claimed like one of context compaction. It runs in batches. Each is a short
 transaction that also records the position, so a job whose worker died continues there. Removal
 cannot be undone.
 
@@ -47,9 +47,10 @@ from .policies import effective_policy
 from .threads import find_thread
 
 RUN = "state_admin.tasks.compaction.remove"
-# Rows that one piece looks at: it is done within some hundredths of a second.
+# The rows that one batch examines, in some hundredths of a second.
 BATCH = 1000
-# Jobs that one sweep asks for, and the snapshots that make a thread due however many it keeps.
+# The maximum number of jobs that one sweep requests; and the number of removable snapshots with
+# which a thread is due regardless of how many it keeps.
 SWEEP = 100
 DUE = 100
 MAX_ATTEMPTS = 5
@@ -75,8 +76,8 @@ class SnapshotPreview:
 def preview_snapshots(
     *, actor: Actor, thread_id: str, rule: tuple[int | None, int | None] | None = None
 ) -> SnapshotPreview:
-    """Plan by the rules of the job. Stores nothing. `rule`: snapshot_keep_last and snapshot_keep_every
-    instead of those of the policy."""
+    """Plan by the rules of the job. Stores nothing. `rule`: snapshot_keep_last and
+    snapshot_keep_every instead of those of the policy."""
     thread = find_thread(actor, thread_id)
     effective = effective_policy(thread)
     policy = effective.policy
@@ -95,7 +96,7 @@ def request_snapshots(
     """Queue a snapshot compaction of a thread. If one is unfinished, return that one."""
     require(actor, Role.ADMIN)
     with transaction.atomic():
-        thread = find_thread(actor, thread_id, lock=True)  # it must not be deleted under the job
+        thread = find_thread(actor, thread_id, lock=True)  # prevents its deletion meanwhile
         policy = effective_policy(thread).policy
         job = Compaction(
             kind=CompactionKind.SNAPSHOT,
@@ -179,16 +180,17 @@ def queue_histories() -> dict[str, int]:
 
 
 def lost_jobs() -> list[str]:
-    """Jobs that nobody works on: queued ones whose notification was lost, running ones whose worker died."""
+    """Return the jobs without a worker: queued ones whose notification was lost, and running ones
+    whose worker died."""
     lost = Compaction.objects.filter(kind__in=_KINDS).claimable().order_by("pk")
     return list(lost.values_list("public_id", flat=True)[:SWEEP])
 
 
 def run_retention(compaction_id: str) -> CompactionStatus | None:
-    """Perform a job to its end, piece by piece. None: another worker has it, it is finished, or it
+    """Perform a job to its end, batch by batch. None: another worker has it, it is finished, or it
     is of another kind.
 
-    Safe to call any number of times; a worker that lost its claim stops before the next piece.
+    Safe to call any number of times; a worker that lost its claim stops before the next batch.
     """
     if not claim(compaction_id, *_KINDS):
         return None
@@ -206,7 +208,8 @@ def _run(job: Compaction) -> CompactionStatus:
     piece = begin(job)
     while True:
         with transaction.atomic():
-            # Whoever deletes the thread takes this row before the values: one waits for the other.
+            # A deletion of the thread deletes this row before the values, so one waits for the
+            # other.
             mine = Compaction.objects.held(job.pk, job.claim).select_for_update().first()
             if mine is None:
                 return CompactionStatus.SUPERSEDED
@@ -245,7 +248,7 @@ def pin_version(
     return rows.get()
 
 
-# The pieces: each changes the job it is given and answers None, or how it ended. -----------------
+# The batches: each changes the given job in memory and returns None, or the result of the job. ----
 
 _Piece = Callable[[Compaction], str | None]
 
@@ -270,7 +273,7 @@ def _begin_snapshots(job: Compaction) -> _Piece:
             )
             done["marked"] = min(done["marked"] + BATCH, until)
             return None
-        if kept is None:  # nobody brings a dropped one back, and the others are beyond `until`
+        if kept is None:  # read once: dropped revisions stay so, and new ones are above `until`
             kept = retention_sql.kept_revisions(thread_id=thread_id, until=until)
         page = retention_sql.remove_values(
             thread_id=thread_id, kept=kept, until=until, after=tuple(done["after"]), batch=BATCH
@@ -296,7 +299,7 @@ def _begin_history(job: Compaction) -> _Piece:
         key, weight = retention_sql.remove_versions(history, after=after, batch=BATCH)
         if weight.rows_removed < BATCH:
             mine.progress["after"] = key
-        else:  # these entries may have more: what stays of them is counted at last
+        else:  # these entries may have more: their remaining versions are counted by a later batch
             weight = weight._replace(rows=weight.rows_removed, bytes=weight.bytes_removed)
         _record_size(mine, weight)
         return "" if key is None else None
@@ -315,12 +318,12 @@ def _record_size(mine: Compaction, weight: StoredSize) -> None:
 
 
 def _retention_of(policy: Policy) -> tuple[int, int | None]:
-    """How many of the newest snapshots are kept, and which multiples."""
+    """Return how many of the newest snapshots are kept, and of which number all multiples are."""
     return policy.snapshot_keep_last or KEEP_LAST, policy.snapshot_keep_every
 
 
 def _until(thread: Thread, policy: Policy) -> int:
-    """The newest revision that is not kept for being one of the newest."""
+    """Return the newest revision that is not one of the newest ones to keep."""
     return max(thread.revision - _retention_of(policy)[0], 0)
 
 
@@ -342,12 +345,12 @@ def _enqueue(actor: Actor, job: Compaction, trigger: Trigger, reason: str) -> Co
         with transaction.atomic():
             job.save(force_insert=True)
     except IntegrityError:
-        # The one in flight, or if it has just ended, the newest: nothing came after it.
+        # An unfinished job exists. If it has just ended, it is still the newest.
         same = Compaction.objects.filter(kind=job.kind, thread=job.thread, namespace=job.namespace)
         return same.latest("pk")
     journal.record(actor, [_trace("request", job, {})], reason=reason)
     notifications.notify_worker(RUN, job.public_id)
-    job.refresh_from_db()  # the times are the database's
+    job.refresh_from_db()  # the database sets the times
     return job
 
 
@@ -372,7 +375,7 @@ _PROGRESS = (
 
 
 def _record(job: Compaction, mine: Compaction, before: tuple[int, int]) -> None:
-    """Record what one piece removed, in audit and feed."""
+    """Record in audit and feed what one batch removed."""
     removed = {
         "rows": mine.rows_removed - before[0],
         "snapshots": mine.progress.get("dropped", 0) - before[1],

@@ -18,8 +18,8 @@ from .entry_views import is_valid
 from .errors import Invalid
 from .namespaces import define, find_definition
 
-# What one search opens at most. A search that meets more candidates than that answers a short
-# page: the next one goes on from there.
+# The maximum number of values that one search reads. A search with more candidates returns a
+# shorter page; the next page continues there.
 MOST_OPENED = 2000
 _OPENED_AT_ONCE = 200
 
@@ -33,7 +33,7 @@ class FoundEntry:
 
     @property
     def valid(self) -> bool:
-        """Whether the schema of today accepts it."""
+        """Whether the current schema accepts the value."""
         return is_valid(self.entry, define(self.entry.namespace))
 
 
@@ -60,8 +60,9 @@ def search_entries(
     limit: int = 50,
     after: int | None = None,
 ) -> SearchPage:
-    """Up to `limit` live entries that the actor may see, whose key or value contains every word or
-    phrase of `text` and whose value satisfies every condition of `text` and `where` (domain/search.py).
+    """Return up to `limit` live entries that the actor may see, whose key or value contains every
+    word or phrase of `text` and whose value satisfies every condition of `text` and `where`
+    (domain/search.py).
 
     Results are exact right after a write: the index only provides candidates, each is checked
     against its current value, and entries that are not indexed yet are checked too. `since`

@@ -44,7 +44,7 @@ from . import config
 from .config_secrets import find_provider_secret
 from .errors import NotFound, Unreadable
 
-# A model may count more tokens than we estimate: so many times as many are set aside.
+# The reservation is this multiple of the estimated tokens, because a model may count more.
 _DOUBT = 2
 
 log = structlog.get_logger()
@@ -141,8 +141,8 @@ def find_window(workspace_id: int, agent_id: str) -> tuple[int | None, int | Non
 
 
 def _patience(provider: config.Provider) -> Timeout:
-    """The timeout of the provider's configuration, also between bytes: a model may be silent until
-    its answer is complete."""
+    """Return the timeout of the provider's configuration. It is also the read timeout, because a
+    model may send nothing until its response is complete."""
     seconds = float(provider.timeout_secs)
     return Timeout(connect=min(PATIENCE.connect, seconds), read=seconds, total=seconds)
 
@@ -181,7 +181,7 @@ def ask(workspace_id: int, engine: Engine, request: SummaryRequest) -> Summary:
         model_usage.settle(spending, reserved=most, cost=failed.cost_usd)
         if failed.blames:
             model_usage.note_failure(circuit, str(failed))
-        else:  # it answers; what it says about this conversation is another matter
+        else:  # the model responds, although the request failed: this does not open the circuit
             model_usage.note_success(circuit)
         raise
     model_usage.settle(spending, reserved=most, cost=summary.cost_usd)
@@ -192,7 +192,8 @@ def ask(workspace_id: int, engine: Engine, request: SummaryRequest) -> Summary:
 def _span(
     provider: Provider, model: Model, request: SummaryRequest
 ) -> contextlib.AbstractContextManager[tracing.Span]:
-    """A span by the semantic conventions for generative AI. It has neither the prompt nor the answer."""
+    """A span by OpenTelemetry's semantic conventions for generative AI, without the prompt and the
+    response."""
     attributes = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": provider.id,
@@ -212,9 +213,9 @@ def _usage_of(summary: Summary) -> dict[str, int]:
 
 @contextlib.contextmanager
 def _failing() -> Iterator[None]:
-    """Turns any exception into SummaryFailed. Its message has only the kind of the error, because
-    it is shown and the text may quote data. It counts as paid, because the model may have
-    answered."""
+    """Convert any exception to SummaryFailed. Its message has only the type of the error, because
+    it is shown to users and the text may contain data. The call counts as paid, because the model
+    may have responded."""
     try:
         yield
     except SummaryFailed:

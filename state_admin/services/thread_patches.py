@@ -25,17 +25,17 @@ def patch_thread(
     expected_revision: int | None = None,
     reason: str = "",
 ) -> Thread:
-    """Set the named state keys as one new revision, append `new_messages`, merge `metadata`: all or
-    nothing. None and empty: nothing of that.
+    """Set state keys as one new revision, append `new_messages`, and merge `metadata`: all or
+    nothing. An argument that is None or empty has no effect.
 
-    RevisionConflict: the state is not at `expected_revision`. Raises what exports.import_snapshot,
-    messages.append_messages and threads.change_thread raise.
+    Raises RevisionConflict if the state is not at `expected_revision`, and what
+    exports.import_snapshot, messages.append_messages and threads.change_thread raise.
     """
     require(actor, Role.EDITOR)
     with transaction.atomic():
-        state_keys.hold_registry(actor)  # before the thread, like everyone who writes its state
+        state_keys.hold_registry(actor)  # must be called before the thread is locked
         threads.guard(threads.find_thread(actor, thread_id, lock=True), expected_revision)
-        if new_messages:  # first: the new revision counts them in
+        if new_messages:  # first, because the new revision stores the number of messages
             messages.append_messages(
                 actor=actor, thread_id=thread_id, messages=new_messages, reason=reason
             )

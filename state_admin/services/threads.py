@@ -33,11 +33,11 @@ from .clearing import clear_entries
 from .errors import Conflict, Forbidden, Invalid, NotFound, RevisionConflict, VersionConflict
 
 Children = Literal["detach", "reject", "cascade"]
-# The stored object and the given one, to what is stored then.
+# Combines the stored object and the given one.
 Merge: TypeAlias = Callable[[Any, Any], JSON]
 
 EMPTY_OBJECT = Raw("{}", {})
-# So many matches of a search of titles are read at once.
+# The number of matches that a search of titles tries to find first.
 _FEW_TITLES = 10_000
 
 
@@ -95,7 +95,7 @@ def lock_for_deletion(ids: Sequence[int]) -> None:
 
 
 def read_words(text: str) -> list[str]:
-    """The words to search threads by. Invalid if there is none, or too many."""
+    """Split a search text into words. Raises Invalid if there are none, or too many."""
     try:
         return search.plain_words(text)
     except search.BadQuery as bad:
@@ -170,7 +170,7 @@ def create_thread(
             public_id,
             content,
             resource_id=resource_id,
-            # Called for a new thread only: the stored one stays itself when its parent is gone.
+            # Called only for a new thread: a repeated request succeeds even without the parent.
             parent=partial(_find_parent, actor, parent_thread_id),
             title=title,
             metadata=metadata.text,
@@ -332,7 +332,7 @@ def delete_thread(
         below = lineages_sql.read_descendants(thread.pk) if children == "cascade" else []
         ids = [thread.pk, *below]
         if not dry_run:
-            # So that no step of theirs lands in between and is left behind.
+            # No run may write to these threads between the checks and the deletion.
             lock_for_deletion(ids)
             thread.refresh_from_db(fields=["revision", "version"])
         _guard_version(thread, expected_version)
@@ -347,7 +347,7 @@ def delete_thread(
         keys = [scopes.thread_key(public_id) for public_id in doomed]
         entries = Entry.objects.visible_to(actor).live().filter(key__in=keys)
         held_by_all = Entry.objects.filter(namespace__workspace_id=actor.workspace_id).live()
-        # A new thread of the same id would find them.
+        # Remaining entries would be visible to a new thread with the same id.
         if held_by_all.filter(key__in=keys).count() > entries.count():
             raise Forbidden("entries of the thread lie outside this token's namespaces")
         report = ThreadDeletion(

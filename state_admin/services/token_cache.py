@@ -66,7 +66,8 @@ class TokenCache:
         self._held.clear()
 
     def _listen(self) -> None:
-        """Start the listener of this process if it is not running. A forked child starts its own."""
+        """Start the listener of this process, unless it is running. A forked child starts its
+        own."""
         if self._thread is not None and self._thread.is_alive():
             return
         with self._starting:

@@ -31,8 +31,9 @@ class CallKind(IntEnum):
 
 
 def kind_of_call(method: str | None, status: int) -> CallKind | None:
-    """How a call with this response is counted: 409 and 412 as a conflict, 5xx as a failure, 2xx and
-    304 as a read or, for an unsafe method, as a write. None: refused calls are not counted."""
+    """How a call with this response is counted: 409 and 412 as a conflict, 5xx as a failure, 2xx
+    and 304 as a read or, for an unsafe method, as a write. None: other refused calls are not
+    counted."""
     if status in _CONFLICTS:
         return CallKind.CONFLICT
     if status >= 500:

@@ -144,7 +144,7 @@ def replay_from(*, actor: Actor, webhook_id: str, cursor: str, reason: str = "")
                     "resume with skip."
                 ),
             )
-        # They come again, in their order.
+        # The pump creates them again, in the order of the feed.
         _waiting(hook).filter(
             Q(change_xid__gt=place.xid) | Q(change_xid=place.xid, change_id__gt=place.id)
         ).delete()

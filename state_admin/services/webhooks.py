@@ -244,6 +244,7 @@ def _check_globs(
 def record_verb(
     actor: Actor, hook: Webhook, verb: str, reason: str, detail: dict[str, object] | None = None
 ) -> None:
-    # By its name, as tokens: an id would tell narrowed readers of the audit of what they cannot see.
+    # The subject is its name, as for tokens: restricted readers of the audit must not learn ids of
+    # webhooks that they cannot see.
     trace = journal.Trace(f"webhook.{verb}", key=hook.name, detail=detail or {})
     journal.record(actor, [trace], reason=reason)

@@ -25,6 +25,7 @@ from opentelemetry.trace import Link, SpanKind, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from project.channel import Message, Receive, Send
+from project.env import read_environment
 from project.middleware import PROBES
 from state_admin import __version__
 
@@ -46,7 +47,7 @@ _tracer: trace.Tracer
 def start(*, console: bool) -> None:
     """Install the provider that sends spans. The SDK reads its settings from the variables OTEL_*."""
     global _provider, _tracer
-    role = os.environ.get("COMMONHOLD_ROLE", "")
+    role = read_environment().commonhold_role
     attributes = {SERVICE_VERSION: __version__, "commonhold.role": role}
     if not os.environ.get("OTEL_SERVICE_NAME"):
         attributes[SERVICE_NAME] = "commonhold"

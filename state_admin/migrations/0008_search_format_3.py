@@ -16,5 +16,7 @@ class Migration(migrations.Migration):
         CreateIndexOnline(
             "search_documents_older",
             "search_documents (entry_id) WHERE NOT terms @@ '''~3'''::tsquery",
+            # Of an earlier form of 0006.
+            replaces=["search_documents_outdated"],
         ),
     ]

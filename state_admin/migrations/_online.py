@@ -18,12 +18,16 @@ from django.db.migrations.operations.base import Operation
 class CreateIndexOnline(RunSQL):
     """CREATE INDEX CONCURRENTLY, in a migration with `atomic = False`. It blocks no writes, but waits
     for the transactions that are open, as long as they last. An interrupted attempt leaves an invalid
-    index, which the next one replaces. `on`: the table, columns and condition."""
+    index, which the next one replaces. `on`: the table, columns and condition. `replaces`: indexes that
+    are dropped."""
 
-    def __init__(self, name: str, on: str, state: Sequence[Operation] = ()) -> None:
+    def __init__(
+        self, name: str, on: str, state: Sequence[Operation] = (), replaces: Sequence[str] = ()
+    ) -> None:
         drop = f"DROP INDEX CONCURRENTLY IF EXISTS {name}"
         create = f"CREATE INDEX CONCURRENTLY {name} ON {on}"
-        super().__init__([drop, create], drop, state_operations=list(state))
+        others = [f"DROP INDEX CONCURRENTLY IF EXISTS {other}" for other in replaces]
+        super().__init__([drop, create, *others], drop, state_operations=list(state))
 
     def database_forwards(self, *args: Any, **options: Any) -> None:
         schema_editor: BaseDatabaseSchemaEditor = args[1]

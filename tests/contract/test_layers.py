@@ -174,8 +174,14 @@ def test_problems__each_type__is_raised_and_tested() -> None:
 
 # Settings ------------------------------------------------------------------------------------
 
-# Not for operators: Django's own variable, and those that the supervisor sets for its children.
-INTERNAL = {"DJANGO_SETTINGS_MODULE", "COMMONHOLD_SUPERVISOR", "COMMONHOLD_TOKEN"}
+# Not in the table: Django's own variable, those of OpenTelemetry's SDK that our code reads too, and
+# those that the supervisor sets for its children.
+INTERNAL = {
+    "DJANGO_SETTINGS_MODULE",
+    "OTEL_SERVICE_NAME",
+    "COMMONHOLD_SUPERVISOR",
+    "COMMONHOLD_TOKEN",
+}
 
 
 def settings_read() -> set[str]:

@@ -40,7 +40,7 @@ def main() -> None:
     options.add_argument("--peer", metavar="PYTHON")
     arguments = options.parse_args()
     if unknown := [name for name in arguments.names if name not in names]:
-        sys.exit(f"no such benchmark: {unknown[0]}; there are {', '.join(names)}")
+        sys.exit(f"no such benchmark: {unknown[0]}; available: {', '.join(names)}")
     chosen = arguments.names or names
     transcripts = os.environ.get("TRANSCRIPTS", "")
     if transcripts and not Path(transcripts).is_file():

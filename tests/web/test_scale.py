@@ -224,7 +224,7 @@ def test_context__long_view__counts_messages_that_it_does_not_read(
     fitted = read_outline(actor=alice.actor, thread_id="t1", most=8, max_tokens=300)
     exact = read_context(actor=alice.actor, thread_id="t1", max_tokens=300)
     assert (fitted.left_out, fitted.estimated_tokens) == (exact.left_out, exact.estimated_tokens)
-    monkeypatch.setattr(thread_contexts, "_LOOKED_AT", 8)
+    monkeypatch.setattr(thread_contexts, "_MOST_READ", 8)
     shown = admin.get("/threads/t1?tab=context").content.decode()
     assert f"{part.between} earlier lines are not shown here" in shown
 

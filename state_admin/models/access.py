@@ -69,7 +69,7 @@ class TokenQuerySet(models.QuerySet["ApiToken"]):
         return self.filter(Q(expires_at=None) | Q(expires_at__gt=Now()), revoked_at=None)
 
 
-TOKEN_PREFIX = "ch"  # noqa: S105  # public, tells ours from other secrets
+TOKEN_PREFIX = "ch"  # noqa: S105  # public; identifies secrets of Commonhold
 
 
 class ApiToken(models.Model):

@@ -67,7 +67,7 @@ class Mailbox(models.Model):
                 name="mailboxes_next_of_agent",
                 condition=Q(next_id__isnull=False),
             ),
-            # Before a claim, and in the sweep: mailboxes whose time has come.
+            # Before a claim, and in the sweep: mailboxes that are due.
             models.Index(
                 fields=["workspace", "due_at"],
                 name="mailboxes_due",

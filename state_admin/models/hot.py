@@ -1,6 +1,6 @@
 """Runs the hand-written statements: prepared, on Django's own connection, errors translated.
 
-Django's cursors bind parameters on the client, so the server parses and plans every call anew.
+Django's cursors bind parameters on the client, so the server parses and plans every call.
 psycopg's cursors on the same connection bind on the server and prepare after a few uses
 (OPTIONS["prepare_threshold"]), which halves PostgreSQL's share of a small read. Values come back in
 binary, read by psycopg in C: that and numbered parameters halve our own share.

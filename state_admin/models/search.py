@@ -22,9 +22,10 @@ from . import hot
 from .entries import Entry, EntryQuerySet
 from .workspaces import Workspace
 
-# The format of documents (domain/search.py, `lexemes`). Format 2 also has names, numbers, booleans and
-# null, format 3 the words of keys. An index of another format is built again. Each document contains FORMAT_LEXEME, because during
-# an upgrade a worker of an older version may still write documents of its format.
+# The format of documents (domain/search.py, `lexemes`). Format 2 added names, numbers, booleans and
+# null; format 3 added the words of keys. An index of another format is built again. Each document
+# contains FORMAT_LEXEME, because during an upgrade a worker of an older version may still write
+# documents of its format.
 FORMAT = 3
 FORMAT_LEXEME = "~3"
 # The condition of a partial index (migration 0008).

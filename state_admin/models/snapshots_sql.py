@@ -154,9 +154,9 @@ WITH x AS (
 )"""
 
 # A reported read of a version that does not exist yet is not inserted. The caller detects it by the
-# count, as it does a repeated message id. `held` is the entry's version in this statement's snapshot.
+# count, as it does a repeated message id. `held` is the entry's version in the statement's snapshot.
 # `made` waits for `closed` by reading its count: a key has at most one current value
-# (state_values_current), so the old one must be closed before the new one comes.
+# (state_values_current), so the old one must be closed before the new one is inserted.
 _ADVANCE = f"""{_MOVES}
 , t AS (
     UPDATE threads SET

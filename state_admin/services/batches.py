@@ -20,7 +20,7 @@ from .entry_views import EntryView
 from .errors import Invalid, NotRegistered, Problem, TooLarge
 
 MAX_OPERATIONS = 1000
-# Every patch parses, stores and keeps a whole value, while the batch holds its locks.
+# A limit, because every patch parses and stores a whole value while the batch holds its locks.
 MAX_PATCHED_BYTES = 32 << 20
 
 

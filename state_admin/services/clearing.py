@@ -17,7 +17,8 @@ from . import journal
 from .actors import require, require_open
 from .errors import BadRequest, Invalid, NotRegistered
 
-# One clearing is one transaction, and the change feed waits for the oldest one still open.
+# The maximum number of entries, because this is one transaction, and the change feed waits for the
+# oldest open transaction.
 MOST = 100_000
 _CHUNK = 1000
 

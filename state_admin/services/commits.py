@@ -28,7 +28,7 @@ _RETRY_OR_REBASE = "Read the state again and retry, or send on_conflict: rebase.
 
 @dataclass(frozen=True)
 class Step:
-    """What a commit brings. `batches` holds one batch per parallel branch, in order."""
+    """The content of a commit. `batches` has one batch per parallel branch, in order."""
 
     batches: tuple[Batch, ...] = ()
     base_revision: int | None = None
@@ -48,7 +48,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Committed:
-    """The outcome: the thread's revision now, the keys it touched, the length of the log."""
+    """The result: the new revision of the thread, the changed keys, and the number of messages."""
 
     revision: int
     touched: tuple[str, ...]
@@ -82,7 +82,7 @@ def commit(*, actor: Actor, run_id: str, step: Step, reason: str = "") -> Commit
         writes |= runs.apply_change(actor, run, thread, step.run, writes)
         messages.guard(thread, step.expected_message_count)
         ended = step.run.status == RunStatus.DONE
-        if ended:  # what lives only until the run ends does not outlive its last step
+        if ended:  # values that live until the run ends are cleared with its last step
             writes = {
                 key: value if value.persistent else replace(value, text=None)
                 for key, value in writes.items()
@@ -104,13 +104,14 @@ def commit(*, actor: Actor, run_id: str, step: Step, reason: str = "") -> Commit
         requested = bool(parsed) and compactions.request_when_due(
             actor, thread, advanced.context_tokens
         )
-        if requested or step.run.waiting is not None:  # jobs and tickets have changes of their own
+        if requested or step.run.waiting is not None:  # jobs and tickets have rows in the feed
             journal.align_feed_clock(actor)
     return Committed(advanced.revision, tuple(sorted(writes)), advanced.message_count, run)
 
 
 def apply_step(run: Run, thread: Thread, step: Step, slots: dict[str, Slot]) -> dict[str, NewValue]:
-    """The new values that the updates of a step make. Raises what `commit` says of them."""
+    """Return the new values that the updates of a step produce. Raises what `commit` raises for
+    updates."""
     merged = _merge(step, slots)
     _check_base(thread, merged, slots, rebase=step.rebase)
     if unknown := [u.key for u in merged.updates if u.key not in slots]:
@@ -122,7 +123,7 @@ def apply_step(run: Run, thread: Thread, step: Step, slots: dict[str, Slot]) -> 
 
 
 def check_count(updates: int) -> None:
-    """Refuse more updates than one commit takes, in all of its batches together."""
+    """Raise Invalid if all batches of a commit together have too many updates."""
     if updates > MAX_UPDATES:
         raise Invalid(f"a commit takes at most {MAX_UPDATES:,} updates, not {updates:,}")
 
@@ -155,7 +156,8 @@ def _check_base(thread: Thread, merged: Batch, slots: dict[str, Slot], *, rebase
 
 
 def _apply(updates: Sequence[Update], slots: dict[str, Slot]) -> dict[str, NewValue]:
-    """The new value of each touched key. The cost follows the keys touched, not those held."""
+    """Return the new value of each changed key. The cost depends on the number of changed keys, not
+    on the size of the state."""
     budget = Budget()
     changed: dict[str, SlotValue] = {}
     for index, update in enumerate(updates):

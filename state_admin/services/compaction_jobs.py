@@ -84,7 +84,7 @@ def claim(compaction_id: str, *kinds: CompactionKind) -> bool:
 
 
 def count_lost() -> int:
-    """The number of jobs that nobody works on, at most a hundred: queued ones whose notification
+    """Return the number of jobs without a worker, at most a hundred: queued ones whose notification
     was lost, and running ones whose worker died."""
     lost = Compaction.objects.filter(kind=CompactionKind.CONTEXT).claimable()
     return lost[:_MOST_LOST].count()
@@ -184,7 +184,7 @@ def _ask(job: Compaction, engine: summaries.Engine, request: SummaryRequest) -> 
 
 
 def _charge(job: Compaction, answer: Summary | SummaryFailed) -> None:
-    """Add the cost of an answer to the job, even if another worker holds it by now."""
+    """Add the cost of a response to the job, even if another worker has taken the job over."""
     cost, read, written = answer.cost_usd or Decimal(0), answer.input_tokens, answer.output_tokens
     if cost or read or written:
         Compaction.objects.filter(pk=job.pk).update(

@@ -32,7 +32,7 @@ _TIMEOUT_SECS: Final[int] = config.SCHEMAS[Kind.PROVIDERS]["properties"]["timeou
 
 @dataclass(frozen=True)
 class Dependent:
-    """A record that names another one, and the place of the reference."""
+    """A record that refers to another one, and the JSON pointer of the reference."""
 
     kind: Kind
     id: str
@@ -313,7 +313,7 @@ def _lock_registry(actor: Actor, kind: Kind) -> None:
 
 
 def _hold_entry(actor: Actor, kind: Kind, identity: str) -> EntryView:
-    """The record now, its row locked against redaction and erasure."""
+    """Return the current record, with its row locked against redaction and erasure."""
     rows = Entry.objects.visible_to(actor).filter(namespace__name=kind.namespace, key=identity)
     list(rows.select_for_update(of=("self",)).values_list("pk"))
     return entry_views.read_entry(actor=actor, namespace=kind.namespace, key=identity)
@@ -348,7 +348,7 @@ def _seal(
 
 
 def _dangling(actor: Actor, kind: Kind, identity: str, value: JSON) -> list[Fault]:
-    """The places that name what is not there. A record may name itself."""
+    """Return a fault for each reference to a missing record. A record may refer to itself."""
     named = [
         each for each in config.references(kind, value) if (each.kind, each.id) != (kind, identity)
     ]
@@ -365,7 +365,7 @@ def _dangling(actor: Actor, kind: Kind, identity: str, value: JSON) -> list[Faul
 
 
 def _dependents(actor: Actor, kind: Kind, identity: str) -> tuple[list[Dependent], int]:
-    """Those that the actor sees, and how many it does not."""
+    """Return the dependents that the actor may see, and the number of the others."""
     dependents: list[Dependent] = []
     for other in config.NAMED_BY[kind]:
         rows = Entry.objects.filter(namespace__workspace_id=actor.workspace_id).live()

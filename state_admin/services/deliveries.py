@@ -37,7 +37,7 @@ Rows: TypeAlias = QuerySet[WebhookDelivery, WebhookDelivery]
 
 DRAIN = "state_admin.tasks.webhooks.drain"
 DELIVER = "state_admin.tasks.webhooks.deliver"
-# A worker leaves a webhook after this many seconds, so that others get their turn.
+# The maximum number of seconds that a worker spends on one webhook at a time.
 _TURN = 20.0
 # Seconds in addition to the timeout of the request, so that a claim does not expire while sending.
 _LEASE_SLACK = timedelta(seconds=5)
@@ -235,8 +235,8 @@ def has_work() -> bool:
 
 
 def tick() -> tuple[dict[str, int], list[str], list[str]]:
-    """Create deliveries for all webhooks, and find those that nobody works on. Returns a report,
-    the webhooks to drain, and the single deliveries to send."""
+    """Create deliveries for all webhooks, and find those without a worker. Returns a report, the
+    webhooks to drain, and the single deliveries to send."""
     queued = 0
     for webhook_id in Webhook.objects.active().order_by("pk").values_list("public_id", flat=True):
         queued += pump_webhook(webhook_id)

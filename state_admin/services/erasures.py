@@ -88,7 +88,7 @@ def _find(actor: Actor, resource_id: str, key: str, *, lock: bool) -> Scope:
     found = dict(threads.values_list("id", "public_id"))
     if lock:
         lock_for_deletion(list(found))
-        # Some may have gone to another resource meanwhile.
+        # The resource of some threads may have changed meanwhile.
         found = dict(threads.filter(id__in=list(found)).values_list("id", "public_id"))
     keys = [key] if key else []
     for public_id in found.values():

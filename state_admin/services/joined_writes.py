@@ -142,8 +142,8 @@ async def _store_once(
     if not keys:
         return _respond_to(await session.fetch_each([statement]), mine, writes)
     async with session.transaction():
-        # The key is locked by a statement of its own, so that the next one sees what the last holder
-        # of the lock has committed.
+        # The key is locked by a separate statement, so that the next one sees what the previous
+        # holder of the lock has committed.
         found = await session.fetch_each([idempotency_sql.locking(first), statement])
         responses = _respond_to(found, mine, writes)
         kept = [

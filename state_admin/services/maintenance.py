@@ -146,8 +146,7 @@ def measure_usage() -> Report:
 
 
 def find_lost_compactions() -> Report:
-    """Notify a worker for each job that nobody works on: its notification was lost, or its worker
-    died."""
+    """Notify a worker for each job without one: its notification was lost, or its worker died."""
     lost, removals = count_lost(), retention.lost_jobs()
     for _ in range(lost):
         notifications.notify_worker(RUN)

@@ -28,7 +28,7 @@ from .entries import check_value, new_entry
 from .errors import BadRequest, Conflict, Invalid, Problem
 from .namespaces import Definition, find_definition
 
-# Entries written since the moment that one restore takes: it is one transaction.
+# The maximum number of entries written since the given time, because a restore is one transaction.
 MOST = 10_000
 SHOWN = 100
 

@@ -71,7 +71,8 @@ class Scheduler(beat.Scheduler):
             self._disconnect()
 
     def _disconnect(self) -> None:
-        """Drop the connection, so that the next job opens a new one: AMQP does not reopen a lost one."""
+        """Drop the connection, so that the next job opens a new one: AMQP does not reopen a lost
+        one."""
         for name in ("producer", "connection"):
             kept = vars(self).pop(name, None)
             with contextlib.suppress(Exception):  # closing a lost connection may fail

@@ -65,7 +65,8 @@ class Channel:
         self._sending_since = 0.0
 
     async def run(self) -> None:
-        """Call `on_loop` and wait until the response is complete. An error closes the connection."""
+        """Call `on_loop` and wait until the response is complete. An error closes the
+        connection."""
         watcher = self._loop.create_task(self._watch())
         try:
             async with asyncio.timeout(None) as limit:

@@ -28,8 +28,8 @@ def _is_among(header: str, hosts: tuple[str, ...]) -> bool:
 
 
 def check_host(header: str) -> None:
-    """Raise BadRequest for a malformed Host header, MisdirectedRequest for a host that ALLOWED_HOSTS
-    does not list. Django's rules apply: `.example.com` and `*` are patterns."""
+    """Raise BadRequest for a malformed Host header, MisdirectedRequest for a host that
+    ALLOWED_HOSTS does not list. Django's rules apply: `.example.com` and `*` are patterns."""
     if is_served(header):
         return
     log.warning("request.host_refused", host=header[:_LOGGED])

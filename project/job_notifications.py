@@ -28,8 +28,8 @@ _paused_until = 0.0
 def notify_worker(task: str, *args: Any) -> None:
     """Queue the job `task` (its full name) with `args`, which are JSON, after the commit.
 
-    Without an open transaction, it is queued immediately. Never raises. Waits about one second for a
-    broker that does not respond, and skips all notifications of the next five seconds.
+    Without an open transaction, it is queued immediately. Never raises. Waits about one second for
+    a broker that does not respond, and skips all notifications of the next five seconds.
     """
     transaction.on_commit(functools.partial(_send, task, args))
 

@@ -14,7 +14,8 @@ _PR_SET_PDEATHSIG = 1
 def die_with_parent() -> None:
     """Send SIGTERM to this process when its parent exits.
 
-    The Linux kernel sends it. Elsewhere, or if prctl is not permitted, a thread polls the parent's id.
+    The Linux kernel sends it. Elsewhere, or if prctl is not permitted, a thread polls the parent's
+    id.
     """
     parent = os.getppid()
     try:

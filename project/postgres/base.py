@@ -114,8 +114,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
             super().rollback()
 
     def close_if_unusable_or_obsolete(self) -> None:
-        """Called by Django before and after every request and task: drop a connection that is dead, or
-        to a server that is read-only.
+        """Called by Django before and after every request and task: drop a connection that is dead,
+        or to a server that is read-only.
 
         Django notices only after a query failed through its own cursor, but the hot paths use
         psycopg's. A server sends nothing on an idle connection except when it closes it, so one

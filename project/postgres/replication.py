@@ -1,8 +1,8 @@
 """Limits how long a commit waits for synchronous standbys. A commit that no standby has confirmed
 raises UnconfirmedCommit.
 
-PostgreSQL applies no timeout to this wait. If the wait is cancelled, PostgreSQL reports success with
-a warning: the transaction is committed on the primary, but a failover may lose it.
+PostgreSQL applies no timeout to this wait. If the wait is cancelled, PostgreSQL reports success
+with a warning: the transaction is committed on the primary, but a failover may lose it.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ class UnconfirmedCommit(psycopg.OperationalError):
 
 
 class Connection(psycopg.Connection[Any]):
-    """Raises UnconfirmedCommit from the statement whose commit was not confirmed. `is_obsolete`: the
-    server has become read-only; close the connection, so that a new one can reach the new primary."""
+    """Raises UnconfirmedCommit from the statement whose commit was not confirmed. `is_obsolete`:
+    the server has become read-only; close the connection, so that a new one can reach the new
+    primary."""
 
     # The process ID of the backend, from pg_backend_pid(). Behind a pooler, `info` has another one.
     server_pid = 0
@@ -112,8 +113,8 @@ def raise_if_any(unconfirmed: list[Diagnostic]) -> None:
 
 
 def end_wait(stuck: psycopg.ConnectionInfo, pid: int) -> None:
-    """Cancel the statement of the backend `pid` if it waits for standbys. `stuck`: the connection to
-    that backend."""
+    """Cancel the statement of the backend `pid` if it waits for standbys. `stuck`: the connection
+    to that backend."""
     try:
         with contextlib.closing(
             psycopg.connect(

@@ -1,4 +1,5 @@
-"""The database connections of the event loop on which groups of calls are handled (project/lane.py)."""
+"""The database connections of the event loop on which groups of calls are handled
+(project/lane.py)."""
 
 from __future__ import annotations
 

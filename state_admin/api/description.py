@@ -1,4 +1,5 @@
-"""The description of the API: the OpenAPI document, and a page that shows it. Neither needs a token."""
+"""The description of the API: the OpenAPI document, and a page that shows it. Neither needs a
+token."""
 
 from __future__ import annotations
 

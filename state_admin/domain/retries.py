@@ -10,7 +10,8 @@ LONGEST_PAUSE: Final = 3600.0
 
 
 def exponential_pause(failures: int, *, first: float, longest: float) -> float:
-    """Seconds to wait after failure number `failures`, from 1: `first`, doubling up to `longest`."""
+    """Seconds to wait after failure number `failures`, from 1: `first`, doubling up to
+    `longest`."""
     return min(first * 2.0 ** min(failures - 1, 40), longest)
 
 

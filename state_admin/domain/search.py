@@ -1,9 +1,10 @@
 """Search queries, whether a value matches one, and what an index stores of a value (ADR 6).
 
-A text searches the words of the key and of the value: its member names, strings, numbers, booleans and
-null. A condition compares the value at a JSON Pointer. An index stores the words, and facts about the
-value (`lexemes`; a fact is a hash of a pointer and its leaf). It may return a value that does not match, but never misses one that does:
-`find` decides. Not here: where values and indexes are stored.
+A text searches the words of the key and of the value: its member names, strings, numbers, booleans
+and null. A condition compares the value at a JSON Pointer. An index stores the words, and facts
+about the value (`lexemes`; a fact is a hash of a pointer and its leaf). It may return a value that
+does not match, but never misses one that does: `find` decides. Not here: where values and indexes
+are stored.
 """
 
 from __future__ import annotations
@@ -77,8 +78,8 @@ class Condition(NamedTuple):
     """Compares the value at `pointer` with `value`. Never met if nothing is at the pointer.
 
     `=` and `!=` compare as values.same. `>`, `>=`, `<` and `<=` compare numbers with numbers, and
-    strings with strings by code point. `contains`: a string contains the text `value`, case-folded; an
-    array contains the item; an object has a member with this name. `exists` ignores `value`.
+    strings with strings by code point. `contains`: a string contains the text `value`, case-folded;
+    an array contains the item; an object has a member with this name. `exists` ignores `value`.
     """
 
     pointer: str
@@ -314,9 +315,9 @@ def tsquery(query: Query, home: str) -> str:
 
 def build_patterns(query: Query) -> list[str]:
     r"""For each word of the terms a regular expression, valid in Python and PostgreSQL, that
-    matches the key and the JSON text of every entry that matches the query, joined by a line break and
-    in lower case, if they are ASCII without `\\u`: JSON escapes nothing else that could be part of a
-    word."""
+    matches the key and the JSON text of every entry that matches the query, joined by a line break
+    and in lower case, if they are ASCII without `\\u`: JSON escapes nothing else that could be part
+    of a word."""
     lexemes = []
     for term in query.terms:
         *before, last = term.words

@@ -34,8 +34,8 @@ def serve(cpu_seconds: float, memory_bytes: int) -> None:
 
 
 def answer(request: dict[str, JSON]) -> JSON:
-    """Validate in this process. At most `limit` faults, as [pointer, message]; with `limit` 0, whether
-    the value is valid."""
+    """Validate in this process. At most `limit` faults, as [pointer, message]; with `limit` 0,
+    whether the value is valid."""
     validator = compile_schema(request["schema"], mask=request["mask"])
     value = json.loads(request["value"])
     if not request["limit"]:

@@ -1,8 +1,8 @@
 """The format of an exported workspace: lines of JSON (docs/workspace-files.md).
 
-The first line describes the file, each further line is one row of a table, and the last line has the
-number of rows and a digest of all lines before it. Which tables and columns there are, and what they
-mean, is in models/workspace_tables.py.
+The first line describes the file, each further line is one row of a table, and the last line has
+the number of rows and a digest of all lines before it. Which tables and columns there are, and what
+they mean, is in models/workspace_tables.py.
 """
 
 from __future__ import annotations

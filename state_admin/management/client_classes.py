@@ -1,8 +1,8 @@
 """Generates the response classes of the Python client from the structs of the contract.
 
-How their objects are created from JSON is in clients/python/src/commonhold/reading.py. Generators for
-OpenAPI documents (datamodel-code-generator, openapi-python-client) are not used: their models drop
-the document and unknown members, and need a library at run time.
+How their objects are created from JSON is in clients/python/src/commonhold/reading.py. Generators
+for OpenAPI documents (datamodel-code-generator, openapi-python-client) are not used: their models
+drop the document and unknown members, and need a library at run time.
 """
 
 from __future__ import annotations

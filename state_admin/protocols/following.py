@@ -34,7 +34,8 @@ _PAGE = 500
 
 class ThreadEncoder(Protocol):
     """Encodes the events about a thread for one client, and remembers what it has sent. Called in a
-    thread that may query the database, one call at a time. Raises NotFound if the thread is deleted."""
+    thread that may query the database, one call at a time. Raises NotFound if the thread is
+    deleted."""
 
     over: bool  # whether the stream is complete
 
@@ -66,8 +67,8 @@ class ThreadStream:
             self._listener.close(why)
 
     async def run(self, channel: Channel) -> None:
-        """Stream until it is complete or closed. Raises FeedUnavailable, django.db.Error and NotFound only
-        if nothing was sent yet."""
+        """Stream until it is complete or closed. Raises FeedUnavailable, django.db.Error and
+        NotFound only if nothing was sent yet."""
         channel.on_end(self.close)
         try:
             await self._stream(channel)

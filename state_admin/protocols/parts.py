@@ -153,7 +153,8 @@ def _part(block: dict[str, JSON]) -> Part:
 
 
 def _file(block: dict[str, JSON]) -> File | None:
-    """OpenAI's image_url, input_image and file; Anthropic's image and document; the AI SDK's file."""
+    """OpenAI's image_url, input_image and file; Anthropic's image and document; the AI SDK's
+    file."""
     about = block.get("image_url", block.get("file", block.get("source", block)))
     if isinstance(about, str):
         about = {"url": about}

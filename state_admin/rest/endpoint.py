@@ -208,7 +208,8 @@ HANDLERS: dict[str, Handler] = {}
 
 
 def handles(operation: Operation) -> Callable[[Handler], Handler]:
-    """Register the handler of an operation. It takes the Endpoint and the parameters of the path."""
+    """Register the handler of an operation. It takes the Endpoint and the parameters of the
+    path."""
 
     def register(handler: Handler) -> Handler:
         HANDLERS[operation.id] = handler

@@ -64,7 +64,8 @@ def add_rate_limit(response: HttpResponse, limit: int, remaining: int, reset: in
 
 
 def rate_limit_headers(limit: int, remaining: int, reset: int) -> dict[str, str]:
-    """The header fields of draft-ietf-httpapi-ratelimit-headers-10, for a token's limit per minute."""
+    """The header fields of draft-ietf-httpapi-ratelimit-headers-10, for a token's limit per
+    minute."""
     return {
         "RateLimit-Policy": f'"token";q={limit};w=60',
         "RateLimit": f'"token";r={remaining};t={reset}',

@@ -1,4 +1,5 @@
-"""The URL patterns of the contract. An id is one percent-encoded segment, a key the rest of the path.
+"""The URL patterns of the contract. An id is one percent-encoded segment, a key the rest of the
+path.
 
 Django tries one pattern after the other. Patterns below a shared prefix cost the others a single
 comparison, and the most frequent paths come first.

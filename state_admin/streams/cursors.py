@@ -53,8 +53,8 @@ def unseal(cursor: str) -> tuple[Position, datetime]:
 
 
 def resume(cursor: str, end: FeedEnd, retention: timedelta) -> Position:
-    """The position from which a reader with this cursor continues. Raises BadCursor,
-    ExpiredCursor if it would miss changes, or LostCursor if its reader has read changes that were lost."""
+    """The position from which a reader with this cursor continues. Raises BadCursor, ExpiredCursor
+    if it would miss changes, or LostCursor if its reader has read changes that were lost."""
     position, at = unseal(cursor)
     if at < end.at - retention:
         raise ExpiredCursor(cursor)

@@ -125,8 +125,8 @@ class Hub:
         only: Callable[[FeedRow], bool] | None = None,
     ) -> AsyncIterator[Subscription]:
         """Subscribe to every change after `start` that the actor may see, that matches the filters,
-        and for which `only` is true. Raises FeedUnavailable if the database does not return the end of the
-        feed in time."""
+        and for which `only` is true. Raises FeedUnavailable if the database does not return the end
+        of the feed in time."""
         feed = self._feeds.setdefault(actor.workspace_id, _WorkspaceFeed())
         sees = feed_sql.matcher(actor, filters)
         takes = sees if only is None else lambda row: only(row) and sees(row)

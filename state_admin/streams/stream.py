@@ -44,8 +44,8 @@ class ChangeStream:
             self._listener.close(why)
 
     async def run(self, channel: Channel) -> None:
-        """Stream until it is closed. Raises FeedUnavailable and django.db.Error only if nothing has been
-        sent yet."""
+        """Stream until it is closed. Raises FeedUnavailable and django.db.Error only if nothing has
+        been sent yet."""
         channel.on_end(self.close)
         try:
             await self._stream(channel)

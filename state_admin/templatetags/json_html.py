@@ -137,7 +137,8 @@ def scalar(value: JSON, longest: int = _LONGEST) -> SafeString:
 
 @register.simple_tag
 def json_preview(text: str, whole: bool = True) -> SafeString:
-    """The beginning of JSON text in one line, coloured as in a tree. `whole`: the text is complete."""
+    """The beginning of JSON text in one line, coloured as in a tree. `whole`: the text is
+    complete."""
     pieces, left = [], _PREVIEW
     for token in _TOKEN.finditer(text):
         if left <= 0:
@@ -170,8 +171,8 @@ def _respelled(string: str) -> str:
 
 @register.simple_tag
 def member_cell(members: Mapping[str, JSON] | None, name: str) -> SafeString | str:
-    """A member of a value in a cell of a table: a string without quotation marks, truncated. "" if the
-    value has no such member. `members` is None for a value that the list did not read."""
+    """A member of a value in a cell of a table: a string without quotation marks, truncated. "" if
+    the value has no such member. `members` is None for a value that the list did not read."""
     if members is None:
         return format_html('<span class="muted" title="{}">…</span>', _UNREAD)
     if name not in members:

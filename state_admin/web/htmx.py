@@ -28,7 +28,8 @@ class AnyRequest(HttpRequest):
 
 
 class Request(AnyRequest):
-    """A request of a member of the workspace (actors.page). `counts`: see shell.read_counts_first."""
+    """A request of a member of the workspace (actors.page). `counts`: see
+    shell.read_counts_first."""
 
     actor: Actor
     user: User

@@ -204,8 +204,8 @@ def policy_detail(request: Request) -> HttpResponse:
 
 @dataclass(frozen=True)
 class Removal:
-    """What a changed policy removes permanently. `rule` says what it keeps; the form sends it back to
-    confirm exactly this rule."""
+    """What a changed policy removes permanently. `rule` says what it keeps; the form sends it back
+    to confirm exactly this rule."""
 
     rule: str
     text: str

@@ -1,5 +1,5 @@
-"""Reverts a request: the entries that it wrote get the values they had before. Also the Undo of bulk
-actions, which reverts several requests.
+"""Reverts a request: the entries that it wrote get the values they had before. Also the Undo of
+bulk actions, which reverts several requests.
 
 As in a bulk action (entry_bulk.py), each request of the browser changes up to a thousand entries. A
 page shows the progress and lists the skipped entries. The revert can be undone, too.
@@ -44,9 +44,9 @@ _PAST: Final = {"revert": "Reverted", "tag": "Tagged", "untag": "Untagged"}
 
 @dataclass(frozen=True)
 class Revert:
-    """A revert of `requests`, one after the other, each with the id of an audit row. `action`: `tag` and
-    `untag` add or remove a tag, because the history does not contain tags. `made`: the requests that
-    this revert has sent so far; its Undo reverts them."""
+    """A revert of `requests`, one after the other, each with the id of an audit row. `action`:
+    `tag` and `untag` add or remove a tag, because the history does not contain tags. `made`: the
+    requests that this revert has sent so far; its Undo reverts them."""
 
     action: _Action
     tag: str
@@ -131,8 +131,8 @@ def _question(order: Revert, written: Sequence[WrittenEntry]) -> Confirm:
 
 
 def _run(request: Request, order: Revert, written: Sequence[WrittenEntry]) -> HttpResponse:
-    """Revert up to a thousand entries of the first of the remaining requests. Show the progress or, at
-    the end, the skipped entries."""
+    """Revert up to a thousand entries of the first of the remaining requests. Show the progress or,
+    at the end, the skipped entries."""
     start = read_required_number("after", request.POST.get("after", "0"))
     part = written[start : start + bulk.MOST]
     result = _change(request, order, part)

@@ -1,7 +1,7 @@
 """Searches threads by their titles and messages.
 
-Titles have an index, so a search finds them in all threads. Messages have none, so each page searches
-the newest messages of the next threads only, and states this.
+Titles have an index, so a search finds them in all threads. Messages have none, so each page
+searches the newest messages of the next threads only, and states this.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def search(
     """A page of threads, newest first, and the cursor of the next one, or "".
 
     Those of `rows` with all of `words` in their title, or in one of their newest messages. The
-    messages are those of the next SEARCHED of `walked`, which are `rows` without filters that no index
-    supports. Each thread has `found`, the message that matches, or None."""
+    messages are those of the next SEARCHED of `walked`, which are `rows` without filters that no
+    index supports. Each thread has `found`, the message that matches, or None."""
     messages_only = after.startswith(_MESSAGES_ONLY)
     place = read_whole(after.removeprefix(_MESSAGES_ONLY))
     if place is not None:

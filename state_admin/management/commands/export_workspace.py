@@ -55,8 +55,8 @@ class Command(BaseCommand):
 
 @contextmanager
 def _open(path: Path | None) -> Iterator[BinaryIO]:
-    """The stream to write to. A file has the ending .part until it is complete. Only its owner may read
-    it."""
+    """The stream to write to. A file has the ending .part until it is complete. Only its owner may
+    read it."""
     if path is None:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()

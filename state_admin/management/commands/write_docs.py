@@ -1,5 +1,6 @@
 """Writes the files that are generated from the contract: the OpenAPI document, the problem types
-and the reference in docs/, and the classes of the Python client. Copies the rules that the client shares."""
+and the reference in docs/, and the classes of the Python client. Copies the rules that the client
+shares."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ from .addresses import thread_url
 
 # Threads whose messages a page searches.
 SEARCHED = 100
-# Before the cursor of a page on which all titles were found already.
-_MESSAGES_ONLY = "m"
+# The place of a search that is complete: no thread is behind it.
+_DONE = 0
 
 
 @dataclass(frozen=True)
@@ -39,28 +39,43 @@ def search(
 
     Those of `rows` with all of `words` in their title, or in one of their newest messages. The
     messages are those of the next SEARCHED of `walked`, which are `rows` without filters that no
-    index supports. Each thread has `found`, the message that matches, or None."""
-    messages_only = after.startswith(_MESSAGES_ONLY)
-    place = read_whole(after.removeprefix(_MESSAGES_ONLY))
-    if place is not None:
-        rows, walked = rows.filter(pk__lt=place), walked.filter(pk__lt=place)
-    ids = list(walked.order_by("-pk").values_list("pk", flat=True)[: SEARCHED + 1])
+    index supports. Each thread has `found`, the message that matches, or None.
+
+    Titles may be much older than the threads whose messages were searched, so the cursor has a place
+    for each of both searches. Threads with such a title are found by it alone."""
+    titles_after, _, messages_after = after.partition(".")
+    title_place, message_place = read_whole(titles_after), read_whole(messages_after)
+    ids = list(
+        _behind(walked, message_place).order_by("-pk").values_list("pk", flat=True)[: SEARCHED + 1]
+    )
     said = {each.thread_id: each for each in thread_search_sql.find_messages(ids[:SEARCHED], words)}
-    threads = {thread.pk: thread for thread in rows.filter(pk__in=said).whole()}
-    if messages_only:
-        for known in rows.titled(words).filter(pk__in=said).values_list("pk", flat=True):
-            threads.pop(known, None)
-    else:
-        titled = filter_by_title(rows, words).order_by("-pk").whole()
-        threads |= {thread.pk: thread for thread in titled[: limit + 1]}
-    found = sorted(threads.values(), key=lambda thread: -thread.pk)
+    by_title = _behind(filter_by_title(rows, words), title_place).order_by("-pk").whole()
+    titled = {thread.pk: thread for thread in by_title[: limit + 1]}
+    messages = {thread.pk: thread for thread in rows.filter(pk__in=said).whole()}
+    for known in rows.titled(words).filter(pk__in=said).values_list("pk", flat=True):
+        messages.pop(known, None)
+    found = sorted((titled | messages).values(), key=lambda thread: -thread.pk)[:limit]
     for thread in found:
         thread.found = _found(thread, said.get(thread.pk))
-    if len(found) > limit:
-        mark = _MESSAGES_ONLY if messages_only else ""
-        return found[:limit], f"{mark}{found[limit - 1].pk}"
-    more = len(ids) > SEARCHED
-    return found, f"{_MESSAGES_ONLY}{ids[SEARCHED - 1]}" if more else ""
+    # Each search continues behind its last thread on this page.
+    shown = {thread.pk for thread in found}
+    if titled.keys() <= shown:
+        title_place = _DONE
+    else:
+        title_place = min(titled.keys() & shown, default=title_place)
+    if not messages.keys() <= shown:
+        message_place = min(messages.keys() & shown, default=message_place)
+    else:
+        message_place = ids[SEARCHED - 1] if len(ids) > SEARCHED else _DONE
+    if title_place == message_place == _DONE:
+        return found, ""
+    return found, ".".join(
+        "" if place is None else str(place) for place in (title_place, message_place)
+    )
+
+
+def _behind(rows: ThreadQuerySet, place: int | None) -> ThreadQuerySet:
+    return rows if place is None else rows.filter(pk__lt=place)
 
 
 def _found(thread: Thread, message: FoundMessage | None) -> FoundText | None:

@@ -93,6 +93,23 @@ def test_threads__text__each_match_is_on_one_page(
     assert set(ids) == {f"n{number:02}" for number in range(12) if number % 2 or number % 4 == 0}
 
 
+def test_threads__text__many_old_titles__hide_no_message(admin: Client, alice: Person) -> None:
+    make_thread(alice.actor, "n000", title="refund")
+    thread = Thread.objects.get()
+    Thread.objects.bulk_create(
+        Thread(
+            workspace=thread.workspace,
+            public_id=f"n{number:03}",
+            title="refund" if number < 60 else "",
+        )
+        for number in range(1, 300)
+    )
+    append(alice.actor, "n130", {"role": "user", "content": "a refund"})
+    append(alice.actor, "n030", {"role": "user", "content": "a refund"})
+    ids = [each for part in walk(admin, "/threads.json?text=refund") for each in part]
+    assert sorted(ids) == [*(f"n{number:03}" for number in range(60)), "n130"]
+
+
 def test_threads__text_of_another_workspace__is_not_found(
     stranger: Client, library: Person
 ) -> None:

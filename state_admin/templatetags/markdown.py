@@ -15,6 +15,9 @@ from django import template
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString
 from markdown_it import MarkdownIt
+from markdown_it.common.utils import escapeHtml
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_block.table import escapedSplit, getLine, table
 from markdown_it.token import Token
 
 register = template.Library()
@@ -25,6 +28,9 @@ _REL = "nofollow noopener noreferrer"
 _LONGEST = 10_000
 # The parser leaves out blocks that are nested more deeply.
 _NESTED = 20
+# In the environment of the parser: a row has more cells than its table has columns. The parser
+# leaves them out.
+_LOST_CELLS = "lost_cells"
 
 
 def _parser() -> MarkdownIt:
@@ -45,6 +51,8 @@ def _parser() -> MarkdownIt:
     parser.add_render_rule("link_open", _open_link)
     for name in ("th_open", "td_open"):
         parser.add_render_rule(name, _open_cell)
+    parser.add_render_rule("fence", _fence)
+    parser.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
     return parser
 
 
@@ -63,17 +71,40 @@ def _open_cell(renderer: Any, tokens: Sequence[Token], index: int, options: Any,
     return str(renderer.renderToken(tokens, index, options, env))
 
 
+def _fence(renderer: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+    """A block of code below its info string."""
+    info = escapeHtml(tokens[index].info.strip())
+    code = renderer.fence(tokens, index, options, env)
+    return f'<p class="muted">{info}</p>\n{code}' if info else str(code)
+
+
+def _table(state: StateBlock, first: int, end: int, silent: bool) -> bool:
+    if not table(state, first, end, silent):
+        return False
+    if not silent:
+        most = _cells(state, first)
+        if any(_cells(state, line) > most for line in range(first + 2, state.line)):
+            state.env[_LOST_CELLS] = True
+    return True
+
+
+def _cells(state: StateBlock, line: int) -> int:
+    cells = escapedSplit(getLine(state, line).strip())
+    return len(cells) - (cells[0] == "") - (len(cells) > 1 and cells[-1] == "")
+
+
 _PARSER = _parser()
 
 
 @register.filter
 def markdown(text: str) -> SafeString:
     """The text as HTML; as plain text if it is long, or if its HTML would be much larger or lack
-    what is nested too deeply. The parser escapes all of the text that it writes."""
+    what is nested too deeply, or cells beyond the last column. The parser escapes all of the text that it writes."""
     if len(text) > _LONGEST:
         return conditional_escape(text)
-    tokens = _PARSER.parse(text)
-    if any(token.level >= _NESTED for token in tokens):
+    env: dict[str, bool] = {}
+    tokens = _PARSER.parse(text, env)
+    if _LOST_CELLS in env or any(token.level >= _NESTED for token in tokens):
         return conditional_escape(text)
     html = _PARSER.renderer.render(tokens, _PARSER.options, {})
     if len(html) > 8 * len(text) + 500:

@@ -77,12 +77,24 @@ def test_markdown__hostile_text__has_no_foreign_tag_or_attribute(text: str) -> N
         "<!-- secret -->",
         "<div hidden>secret</div>",
         "x\n\n[secret]: <>",
+        "~~~ secret secret words\nx\n~~~",
+        "- ```secret `\n  x",
+        "```a secret\nx\n```",
+        "|a|\n|-|\n|b|secret|",
+        "> - |a|b|\n>   |-|-|\n>   b|c|secret",
         *[">" * depth + " secret" for depth in (1, 18, 19, 20, 21, 40)],
         *["".join(" " * 2 * n + "* secret\n" for n in range(depth)) for depth in (9, 10, 11, 30)],
     ],
 )
 def test_markdown__any_text__hides_nothing(text: str) -> None:
     assert texts(markdown(text)).count("secret") == text.count("secret")
+
+
+@pytest.mark.parametrize(
+    "text", ["|a|b|\n|-|-|\n|c|d|\n|e|", "> a|b\n> -|-\n> c\\|c|d", "|a|b|\n|-|-|\n||x|\n|\n"]
+)
+def test_markdown__rows_without_additional_cells__are_a_table(text: str) -> None:
+    assert "<table>" in markdown(text)
 
 
 @pytest.mark.parametrize("unit", ["[", "*a ", "|a", ">", "- ", "`a", "![a", "[a](", "<", "\\"])

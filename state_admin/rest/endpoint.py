@@ -4,6 +4,7 @@ dry runs, returns problems, and returns stored responses for repeated idempotenc
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any, ClassVar, TypeVar, cast
 
@@ -22,7 +23,13 @@ from state_admin.domain.numbers import read_whole
 from state_admin.services import idempotency as keys
 from state_admin.services.actors import require
 from state_admin.services.dry_runs import discard_writes
-from state_admin.services.errors import BadRequest, NotFound, RevisionConflict, VersionConflict
+from state_admin.services.errors import (
+    BadRequest,
+    NotFound,
+    Problem,
+    RevisionConflict,
+    VersionConflict,
+)
 from state_admin.services.throttles import Allowance
 from state_admin.services.traffic import CallKind, counter, kind_of_call
 
@@ -115,11 +122,6 @@ class Endpoint(APIView):
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         def work() -> HttpResponse:
             response = cast(HttpResponse, super(Endpoint, self).dispatch(request, *args, **kwargs))
-            outcome = kind_of_call(request.method, response.status_code)
-            if outcome is CallKind.WRITE and self.dry_run:
-                outcome = CallKind.READ
-            if outcome is not None:
-                self._count(outcome)
             if writes and not self.dry_run and response.status_code < 300:
                 keys.confirm()
             return response
@@ -146,14 +148,26 @@ class Endpoint(APIView):
                 response = problems.answer_error(error, request)
         else:
             response = idempotency.once(request, work, check, whose)
+            if response.status_code >= 500 and not isinstance(cast(object, self.request), Request):
+                # It failed before `work` and `check`: find out whose call it was, for the count.
+                self.request = self.initialize_request(request, *args, **kwargs)
+                with suppress(Error, Problem):
+                    self.perform_authentication(self.request)
+        self._count(response)
         if allowance := self.allowance:
             problems.add_rate_limit(response, allowance.limit, allowance.remaining, allowance.reset)
         return response
 
-    def _count(self, outcome: CallKind) -> None:
-        """Count the call as traffic of the workspace. Only calls with a token count, and a long
-        poll counts once. A failed call may have no actor, if the database could not check its
-        token."""
+    def _count(self, response: HttpResponse) -> None:
+        """Count the call as traffic of the workspace, by its final response: a commit may fail
+        after the handler. Only calls with a token count; a long poll counts once, and so does a
+        call that gets its stored response again. A failed call may have no actor, if the database
+        could not check its token."""
+        outcome = kind_of_call(self.request.method, response.status_code)
+        if outcome is None or "Idempotent-Replayed" in response:
+            return
+        if outcome is CallKind.WRITE and self.dry_run:
+            outcome = CallKind.READ
         actor: Actor | None = vars(self.request).get("_user")
         if actor is not None and actor.kind == "token" and not is_repeated(self.request):
             counter.count(actor.workspace_id, outcome)

@@ -15,7 +15,7 @@ from state_admin.api import threads as threads_api
 from state_admin.models import Traffic, WebhookDelivery, hot
 from state_admin.models.traffic import read_hour
 from state_admin.rest import authentication, endpoint
-from state_admin.services import maintenance, traffic
+from state_admin.services import idempotency, maintenance, traffic
 from state_admin.services.compactions import request_compaction
 from state_admin.services.dispatches import claim_dispatches, enqueue_dispatch
 from state_admin.services.traffic import CallKind, Counter
@@ -115,6 +115,34 @@ def test_counting__repeat_with_a_stored_response__is_not_a_second_write(
     for _ in range(2):
         alice.api("PUT", "/state/notes/k", {"value": 1}, Idempotency_Key="once")
     assert counted(counter, alice) == (0, 1, 0)
+
+
+@pytest.mark.parametrize("step", ["claim", "keep", "confirm"])
+def test_counting__error_around_the_handler_of_a_keyed_call__is_a_failure(
+    alice: Person, counter: Counter, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise OperationalError("the connection is lost")
+
+    make_namespace(alice.actor)
+    monkeypatch.setattr(idempotency, step, fail)
+    response = alice.api("PUT", "/state/notes/k", {"value": 1}, Idempotency_Key="once")
+    assert response.status_code == 503
+    assert counted(counter, alice) == (0, 0, 0)
+    assert Traffic.objects.timed().get(workspace=alice.workspace).failures == 1
+
+
+def test_counting__unconfirmed_write_without_a_key__is_a_failure(
+    alice: Person, counter: Counter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise OperationalError("no standby confirmed the commit")
+
+    make_namespace(alice.actor)
+    monkeypatch.setattr(idempotency, "confirm", fail)
+    assert alice.api("PUT", "/state/notes/k", {"value": 1}).status_code == 503
+    assert counted(counter, alice) == (0, 0, 0)
+    assert Traffic.objects.timed().get(workspace=alice.workspace).failures == 1
 
 
 def test_counting__long_poll_that_checks_again__is_one_read(

@@ -197,7 +197,7 @@ def show_bulk_done(page: Page) -> None:
 
 def show_dry_run(page: Page) -> None:
     page.goto("/namespaces/traveller/edit")
-    page.locator("[name=schema]").fill('{"required": ["name", "tier"]}')
+    page.locator(".cm-content").first.fill('{"required": ["name", "tier"]}')
     page.get_by_role("button", name="Check").click()
     expect(page.get_by_role("button", name="Save anyway")).to_be_visible()
 

@@ -27,6 +27,7 @@ EXCLUDED = (
     "prefer-bigint-over-smallint",
     "prefer-robust-stmts",
     "prefer-identity",
+    "prefer-text-field",
 )
 
 

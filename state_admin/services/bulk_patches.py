@@ -88,9 +88,12 @@ def patch_entries(
 
     An entry is skipped and reported if it was written since, if the patch cannot be applied to its
     value or changes nothing, or if the schema refuses the result. The config registry and unregistered
-    namespaces are skipped too. `dry_run` writes nothing. Large values are written in several
-    transactions. Raises Invalid for more than MOST entries, QuotaExceeded, and Conflict if a namespace
-    changes at the same time.
+    namespaces are skipped too.
+
+    Each transaction writes up to 500 entries or 16 MB. If one after the first fails, its entries and
+    the rest are skipped. `dry_run` writes nothing, and examines only the entries of the first
+    transaction; the others are not in the result. Raises Invalid for more than MOST entries and, if
+    nothing was written, QuotaExceeded, and Conflict if a namespace changes at the same time.
     """
     require(actor, Role.EDITOR)
     if len(seen) > MOST:
@@ -99,41 +102,54 @@ def patch_entries(
     skipped = [
         SkippedEntry(each.namespace, each.key, "its namespace is reserved") for each in reserved
     ]
-    pending = {(e.namespace, e.key): e for e in seen if not config.kind_of(e.namespace)}
+    wanted = {(e.namespace, e.key): e for e in seen if not config.kind_of(e.namespace)}
+    sizes = _sizes(actor, wanted)
+    gone = wanted.keys() - {address for address, _ in sizes}
+    skipped += [SkippedEntry(*address, "the entry no longer exists") for address in gone]
     done: list[ChangedEntry] = []
     examples: list[PatchedExample] = []
-    for group in split_by_size(_sizes(actor, pending)):
-        wanted = [
-            WrittenEntry(each.namespace, each.key, each.version, each.version)
-            for each in (pending.pop(address) for address in group)
+    refusal = ""
+    for group in split_by_size(sizes):
+        if refusal:
+            skipped += [SkippedEntry(*address, refusal) for address in group]
+            continue
+        versions = [wanted[address].version for address in group]
+        written = [
+            WrittenEntry(*address, version, version)
+            for address, version in zip(group, versions, strict=True)
         ]
-        with discard_writes() if dry_run else nullcontext():
-            result = _patch_group(actor, wanted, patch, reason)
+        try:
+            with discard_writes() if dry_run else nullcontext():
+                result = _patch_group(actor, written, patch, reason)
+        except Problem as problem:
+            if not done:  # nothing has been written
+                raise
+            refusal = problem.detail
+            skipped += [SkippedEntry(*address, refusal) for address in group]
+            continue
         done += result.done
         skipped += result.skipped
         examples += result.examples[: MOST_EXAMPLES - len(examples)]
-    skipped += [
-        SkippedEntry(each.namespace, each.key, "the entry no longer exists")
-        for each in pending.values()
-    ]
+        if dry_run:
+            break
     return PatchResult(sorted(done), sorted(skipped), examples)
 
 
 def _sizes(
-    actor: Actor, pending: dict[tuple[str, str], SelectedEntry]
+    actor: Actor, wanted: dict[tuple[str, str], SelectedEntry]
 ) -> list[tuple[tuple[str, str], int]]:
     """The addresses of the entries that exist, in key order, with the sizes of their values."""
     rows = (
         Entry.objects.visible_to(actor)
         .live()
         .filter(
-            namespace__name__in={namespace for namespace, _ in pending},
-            key__in=[key for _, key in pending],
+            namespace__name__in={namespace for namespace, _ in wanted},
+            key__in=[key for _, key in wanted],
         )
         .values_list("namespace__name", "key", "size_bytes")
     )
     return sorted(
-        ((name, key), size) for name, key, size in rows.iterator() if (name, key) in pending
+        ((name, key), size) for name, key, size in rows.iterator() if (name, key) in wanted
     )
 
 

@@ -27,7 +27,7 @@ from state_admin.models.reverts_sql import WrittenEntry
 from state_admin.services import bulk
 from state_admin.services.bulk import BulkResult, SelectedEntry
 from state_admin.services.bulk_patches import PatchResult, patch_entries, read_patch
-from state_admin.services.errors import BadRequest, Invalid
+from state_admin.services.errors import BadRequest, Conflict, Problem, QuotaExceeded
 from state_admin.services.namespaces import find_untracked
 from state_admin.services.reverts import newest_audit_row, revert_entries
 
@@ -126,7 +126,8 @@ def entry_bulk(request: Request) -> HttpResponseBase:
     if not order.all and not order.chosen:
         toast(request, "Select entries first", kind="note")
         return see_other(request, order.back, part="entry-browser")
-    if order.action == "patch" and ("confirmed" not in request.POST or not order.patch):
+    confirmed = "confirmed" in request.POST and "change" not in request.POST and order.patch
+    if order.action == "patch" and not confirmed:
         return _edit(request, order)
     if "confirmed" not in request.POST:
         return ask(request, _question(request.actor, order), part="entry-browser")
@@ -170,7 +171,8 @@ class EditPreview:
     """What a patch would change: the number of entries, and the first changed values."""
 
     result: PatchResult
-    # Whether only the first entries were examined.
+    examined: int
+    # Whether there are entries that were not examined.
     partly: bool
 
     @property
@@ -191,7 +193,7 @@ class EditPreview:
 
 def _edit(request: Request, order: BulkAction) -> HttpResponse:
     """The form for the patch and, once there is one, what it would change: a dry run of the first
-    thousand entries."""
+    entries."""
     question = _question(request.actor, order)
     preview, refusal = None, None
     if order.patch and "change" not in request.POST:
@@ -203,8 +205,9 @@ def _edit(request: Request, order: BulkAction) -> HttpResponse:
                 patch=read_patch(order.patch),
                 dry_run=True,
             )
-            preview = EditPreview(result, partly=bool(after))
-        except Invalid as bad:
+            examined = len(result.done) + len(result.skipped)
+            preview = EditPreview(result, examined, partly=bool(after) or examined < len(selected))
+        except Problem as bad:
             refusal = bad
     context = {
         "confirm": question,
@@ -213,7 +216,7 @@ def _edit(request: Request, order: BulkAction) -> HttpResponse:
         "preview": preview,
         "refusal": refusal,
     }
-    status = 422 if refusal else 200
+    status = refusal.status if refusal else 200
     return render(request, "entries/bulk_edit.html", context, part="bulk-edit", status=status)
 
 
@@ -260,7 +263,15 @@ def _question(actor: Actor, order: BulkAction) -> Confirm:
 def _run(request: Request, order: BulkAction) -> HttpResponse:
     """Change the next thousand entries. Show the progress or, at the end, the skipped entries."""
     selected, after, late = _select(request.actor, order)
-    result = _change(request.actor, order, selected)
+    try:
+        result = _change(request.actor, order, selected)
+    except (Conflict, QuotaExceeded) as problem:
+        if not order.done:
+            raise
+        # Earlier requests have changed entries: end here, with what they did and its Undo.
+        after = ""
+        skipped = [bulk.SkippedEntry(e.namespace, e.key, problem.detail) for e in selected]
+        result = BulkResult([], skipped)
     skipped_entries = [*order.skipped, *late, *(list(each) for each in result.skipped)]
     order = replace(
         order,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from state_admin.domain import values
 from state_admin.domain.access import Role
 from state_admin.models import AuditRow, Entry
+from state_admin.services import bulk_patches
 from state_admin.services.bulk import MOST, SelectedEntry, change_entries
 from state_admin.services.bulk_patches import MOST_EXAMPLES, patch_entries, read_patch
-from state_admin.services.errors import Forbidden, Invalid, QuotaExceeded
+from state_admin.services.errors import Conflict, Forbidden, Invalid, QuotaExceeded
 from state_admin.services.namespaces import unregister_namespace
 from state_admin.services.quotas import set_quota
 from tests.builders import Person, make_namespace, make_token, put
@@ -119,3 +122,26 @@ def test_patch__after_a_bulk_deletion__skips_all(alice: Person) -> None:
 def test_patch__too_many_entries__is_refused(alice: Person) -> None:
     with pytest.raises(Invalid, match="at most 1,000 entries"):
         patch_entries(actor=alice.actor, seen=select("k") * (MOST + 1), patch=STATUS)
+
+
+def test_patch__later_transaction_fails__reports_what_was_written(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_namespace(alice.actor)
+    for key in ("a", "b", "c"):
+        put(alice.actor, "notes", key, {"n": 1})
+    monkeypatch.setattr(bulk_patches, "split_by_size", lambda sizes: ([e] for e, _ in sizes))
+    genuine = bulk_patches._patch_group
+
+    def fail_on_b(actor: Any, written: Any, patch: Any, reason: str) -> Any:
+        if written[0].key == "b":
+            raise Conflict("a namespace changed in the meantime; retry")
+        return genuine(actor, written, patch, reason)
+
+    monkeypatch.setattr(bulk_patches, "_patch_group", fail_on_b)
+    result = patch_entries(actor=alice.actor, seen=select("a", "b", "c"), patch=STATUS)
+    assert [each.key for each in result.done] == ["a"]
+    assert [each.key for each in result.skipped] == ["b", "c"]
+    assert {each.why for each in result.skipped} == {"a namespace changed in the meantime; retry"}
+    with pytest.raises(Conflict):
+        patch_entries(actor=alice.actor, seen=select("b", "c"), patch=STATUS)

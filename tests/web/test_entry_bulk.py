@@ -15,6 +15,7 @@ from state_admin.domain.values import Raw
 from state_admin.models import AuditRow, Entry, EntryRevision
 from state_admin.models.browsing import EntryFilter, entry_page
 from state_admin.services import bulk, entries
+from state_admin.services.errors import QuotaExceeded
 from state_admin.services.namespaces import unregister_namespace
 from state_admin.web import entry_bulk
 from tests.builders import Person, make_namespace, put
@@ -196,8 +197,8 @@ def test_edit__all_matching__is_applied_in_steps(admin: Client, alice: Person) -
         "patch": '[{"op": "replace", "path": "/n", "value": 2}]',
     }
     page = admin.post(URL, asked).content.decode()
-    assert "Of the first 1,000 entries" in page
-    assert "<strong>1,000</strong> would change" in page
+    assert "Of the first 500 entries" in page
+    assert "<strong>500</strong> would change" in page
     page = admin.post(URL, {**asked, **hidden(page), "confirmed": "yes"}).content.decode()
     assert "Edited 1,000 entries so far" in page
     page = admin.post(URL, {"all": "yes", **hidden(page)}, follow=True).content.decode()
@@ -205,6 +206,49 @@ def test_edit__all_matching__is_applied_in_steps(admin: Client, alice: Person) -
     assert set(Entry.objects.filter(namespace__name="many").values_list("value", flat=True)) == {
         '{"n":2}'
     }
+
+
+def test_edit__problem_after_the_first_step__keeps_the_result_and_its_undo(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_namespace(alice.actor, "many")
+    for start in range(0, 1200, 600):
+        puts = [("many", f"k{i:04}", Raw('{"n":1}', {"n": 1})) for i in range(start, start + 600)]
+        entries.put_entries(actor=alice.actor, puts=puts)
+    asked = {"action": "patch", "all": "yes", "back": "/state?namespace=many"}
+    asked["patch"] = '{"n": 2}'
+    page = admin.post(URL, asked).content.decode()
+    page = admin.post(URL, {**asked, **hidden(page)}).content.decode()
+    assert "Edited 1,000 entries so far" in page
+
+    def refuse(**options: Any) -> None:
+        raise QuotaExceeded("the workspace may hold 1,000 bytes")
+
+    monkeypatch.setattr(entry_bulk, "patch_entries", refuse)
+    page = admin.post(URL, {"all": "yes", **hidden(page)}, follow=True).content.decode()
+    assert "Edited 1,000 entries; skipped 200" in page
+    assert "the workspace may hold 1,000 bytes" in page
+    url, fields = undo(page)
+    assert url == REVERT
+    assert fields["total"] == "1000"
+
+
+def test_edit__preview__can_be_applied_although_the_first_entries_would_not_change(
+    admin: Client, alice: Person
+) -> None:
+    make_namespace(alice.actor, "many")
+    puts = [("many", f"k{i:04}", Raw('{"n":2}', {"n": 2})) for i in range(600)]
+    entries.put_entries(actor=alice.actor, puts=puts)
+    put(alice.actor, "many", "z", {"n": 1})
+    asked = {"action": "patch", "all": "yes", "back": "/state?namespace=many"}
+    asked["patch"] = '{"n": 2}'
+    page = admin.post(URL, asked).content.decode()
+    assert "<strong>0</strong> would change" in page
+    assert ">Edit 601 entries</button>" in page
+    back = admin.post(URL, {**asked, **hidden(page), "change": "yes"}).content.decode()
+    assert 'id="bulk-patch"' in back
+    assert "&quot;n&quot;: 2" in back
+    assert "Edited 1 entry" in admin.post(URL, {**asked, **hidden(page)}).content.decode()
 
 
 @pytest.mark.parametrize(

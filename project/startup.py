@@ -167,9 +167,9 @@ def _migrate_patiently() -> None:
             if not isinstance(error.__cause__, LockNotAvailable):
                 raise
             if time.monotonic() > until:
-                name = migrations.find_due()[0]
+                due = [str(each) for each in migrations.find_due()[:1]] or ["the last one"]
                 raise BadSetting(
-                    f"The migration {name} needs a lock that another transaction has held for"
+                    f"The migration {due[0]} needs a lock that another transaction has held for"
                     f" {_LOCK_PATIENCE:.0f} s. End it (see pg_stat_activity), then try again. Applied"
                     " migrations stay."
                 ) from None

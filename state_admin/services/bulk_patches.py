@@ -18,7 +18,7 @@ from state_admin.models.reverts_sql import RevertibleEntry, WrittenEntry
 
 from . import journal
 from .actors import require
-from .batching import split_by_size
+from .batching import MOST_BYTES, split_by_size
 from .bulk import (
     MOST,
     BulkResult,
@@ -156,10 +156,14 @@ def _sizes(
 def _patch_group(
     actor: Actor, wanted: Sequence[WrittenEntry], patch: Patch, reason: str
 ) -> PatchResult:
-    planned: list[tuple[RevertibleEntry, JoinedEntry]] = []
+    stamp = journal.parameters(actor, reason or "bulk edit")
+    done: list[ChangedEntry] = []
     skipped: list[SkippedEntry] = []
     examples: list[PatchedExample] = []
     definitions: dict[str, Definition] = {}
+    # A short patch can make small values large, so the new ones bound each statement, too.
+    puts: list[tuple[str | None, JoinedEntry]] = []
+    size = 0
     missed = {(each.namespace, each.key): each for each in wanted}
     with transaction.atomic():
         for row in reverts_sql.lock_entries(actor.workspace_id, wanted):
@@ -169,17 +173,18 @@ def _patch_group(
             except Problem as refused:
                 skipped.append(SkippedEntry(row.namespace, row.key, _explain(refused)))
                 continue
-            planned.append((row, put))
-            examples.append(example)
-            del examples[MOST_EXAMPLES:]
-        if planned:
-            puts = [(row.value, put) for row, put in planned]
-            stamp = journal.parameters(actor, reason or "bulk edit")
+            done.append(ChangedEntry(row.namespace, row.key, row.version + 1, row.expires_at))
+            if len(examples) < MOST_EXAMPLES:
+                examples.append(example)
+            puts.append((row.value, put))
+            size += put.entry.size
+            if size > MOST_BYTES:
+                store_together(actor, puts, Operation.PATCH, stamp)
+                puts, size = [], 0
+        if puts:
             store_together(actor, puts, Operation.PATCH, stamp)
+        if done:
             journal.align_feed_clock(actor)
-    done = [
-        ChangedEntry(row.namespace, row.key, row.version + 1, row.expires_at) for row, _ in planned
-    ]
     why = "it was written since then, or its namespace is not registered"
     skipped += [SkippedEntry(namespace, key, why) for namespace, key in missed]
     return PatchResult(done, skipped, examples)

@@ -58,7 +58,7 @@ def _advance(actor: Actor) -> tuple[int, int, bool]:
     if (
         position is None
         or position.at < end.at - search_models.STALE
-        or position.format != search_models.FORMAT
+        or position.format < search_models.FORMAT  # a worker of a newer version may index, too
     ):
         # Start at the end of the feed and index all existing entries. Later changes are after the
         # position, whatever the ids of their entries.

@@ -203,7 +203,7 @@ def add_differences(
     actor: Actor, rows: Sequence[EventRow], sentences: Sequence[ChangeSentence]
 ) -> list[ChangeSentence]:
     """The sentences of `rows` with the first differences of the entries they wrote, in one query. The
-    config registry is left out, because its values contain encrypted secrets."""
+    config registry is left out: its pages show its values with markers in place of secrets."""
     addresses = [
         (row.namespace, row.key, row.version)
         if sentence.kind.startswith("entry.") and sentence.kind != "entry.pin"

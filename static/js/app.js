@@ -90,6 +90,11 @@ document.addEventListener("htmx:before:swap", (event) => {
   if (!isLive(ctx)) showToast({ text: `The server is not available (${status}). Check whether the change was saved, then try again.`, kind: "failed" });
 });
 
+// A refresh leaves open what a person has opened: the new HTML knows nothing of it.
+document.addEventListener("htmx:before:morph:attr", (event) => {
+  if (event.target.matches("details") && event.detail.attrName === "open") event.preventDefault();
+});
+
 // Dialogs --------------------------------------------------------------------------------------
 
 document.addEventListener("htmx:after:swap", (event) => {

@@ -383,6 +383,10 @@ def test_audit__one_request__is_one_group_with_a_difference_in_place(
     opened = card.locator(".acts > li").filter(has_text="team/first")
     opened.get_by_text("What changed", exact=True).click()
     expect(opened.locator("ins").first).to_contain_text("new")
+    put(erin.actor, "team", "third", 3)
+    page.locator("#updates").click()
+    expect(page.locator("#audit-table")).to_contain_text("team/third")
+    expect(card.locator(".acts")).to_be_visible()
     card.get_by_role("link", name="one-request").click()
     expect(page).to_have_url(re.compile("request=one-request"))
 

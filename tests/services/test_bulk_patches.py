@@ -145,3 +145,26 @@ def test_patch__later_transaction_fails__reports_what_was_written(
     assert {each.why for each in result.skipped} == {"a namespace changed in the meantime; retry"}
     with pytest.raises(Conflict):
         patch_entries(actor=alice.actor, seen=select("b", "c"), patch=STATUS)
+
+
+def test_patch__small_values_that_become_large__are_stored_in_parts(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_namespace(alice.actor)
+    keys = [f"k{number}" for number in range(5)]
+    for key in keys:
+        put(alice.actor, "notes", key, {"n": 1})
+    monkeypatch.setattr(bulk_patches, "MOST_BYTES", 2_000)
+    parts: list[int] = []
+    store = bulk_patches.store_together
+
+    def count(actor: Any, puts: Any, *more: Any) -> None:
+        parts.append(len(puts))
+        store(actor, puts, *more)
+
+    monkeypatch.setattr(bulk_patches, "store_together", count)
+    large = read_patch(values.dump({"text": "x" * 1_000}))
+    result = patch_entries(actor=alice.actor, seen=select(*keys), patch=large)
+    assert [each.key for each in result.done] == keys
+    assert parts == [2, 2, 1]
+    assert {len(values.dump(value(key))) > 1_000 for key in keys} == {True}

@@ -221,7 +221,8 @@ def add_differences(
     for address, sentence in zip(addresses, sentences, strict=True):
         if address in found:
             lines = [
-                replace(line, name=line.name.removeprefix("/")) for line in lines_of(found[address])
+                replace(line, name=line.name.removeprefix("/") or "value")
+                for line in lines_of(found[address])
             ]
             sentence = replace(sentence, lines=lines[:_LINES], more=len(lines) > _LINES)
         described.append(sentence)

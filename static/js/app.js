@@ -91,8 +91,8 @@ document.addEventListener("htmx:before:swap", (event) => {
 });
 
 // A refresh leaves open what a person has opened: the new HTML knows nothing of it.
-document.addEventListener("htmx:before:morph:attr", (event) => {
-  if (event.target.matches("details") && event.detail.attrName === "open") event.preventDefault();
+globalThis.htmx?.registerExtension("open-details", {
+  htmx_before_morph_attr: (element, { attrName }) => !(attrName === "open" && element.matches("details")),
 });
 
 // Dialogs --------------------------------------------------------------------------------------

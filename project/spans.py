@@ -111,6 +111,10 @@ def span(
 
 @contextmanager
 def statements(texts: Sequence[str]) -> Iterator[Span]:
+    if not trace.get_current_span().get_span_context().is_valid:
+        # Probes and tasks in the background would begin a trace with each statement.
+        yield Span(trace.INVALID_SPAN)
+        return
     operation = "BATCH" if len(texts) > 1 else texts[0].split(None, 1)[0].upper()
     attributes: dict[str, Any] = {
         "db.system.name": "postgresql",

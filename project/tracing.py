@@ -93,7 +93,8 @@ def span(
 
 
 def statements(texts: Sequence[str]) -> AbstractContextManager[Span]:
-    """A span for statements that are sent together. The texts have placeholders, no values."""
+    """A span for statements that are sent together, if a span is current. The texts have
+    placeholders, no values."""
     if _spans is None:
         return _NONE
     made: AbstractContextManager[Span] = _spans.statements(texts)

@@ -161,3 +161,9 @@ def test_span__of_an_error__has_its_kind_and_not_its_text(exported: InMemorySpan
     (span,) = exported.get_finished_spans()
     assert span.attributes == {"error.type": "ValueError"}
     assert (span.events, span.status.description) == ((), None)
+
+
+def test_statements__without_a_current_span__begin_no_trace(exported: InMemorySpanExporter) -> None:
+    with tracing.statements(["SELECT 1"]) as made:
+        made.set({"a": 1})
+    assert exported.get_finished_spans() == ()

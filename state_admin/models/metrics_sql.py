@@ -24,7 +24,14 @@ METRICS: Final = {
         "API requests of tokens. failure: the response was 5xx; refused requests do not count",
         "outcome",
     ),
-    "commonhold_sweep_age_seconds": ("Seconds since the last sweep finished", "sweep"),
+    "commonhold_sweep_age_seconds": (
+        "Seconds since the sweep last ended, also with an error",
+        "sweep",
+    ),
+    "commonhold_sweep_failed": (
+        "1 if the last run of the sweep ended with an error, else 0",
+        "sweep",
+    ),
 }
 STORAGE: Final = ("entries", "history", "messages", "state")
 
@@ -87,12 +94,15 @@ GROUP BY wanted.status
 UNION ALL
 SELECT 'commonhold_sweep_age_seconds', name, extract(epoch FROM statement_timestamp() - finished_at)
 FROM sweeps WHERE finished_at IS NOT NULL
+UNION ALL
+SELECT 'commonhold_sweep_failed', name, (error <> '')::int
+FROM sweeps WHERE finished_at IS NOT NULL
 """
 
 
 def read_figures() -> list[MetricSample]:
     """Storage by part, queues and webhooks by status, the savings of compaction today, the total number of
-    calls, and the age of each sweep."""
+    calls, and the age and outcome of each sweep."""
     row = hot.fetch_one(_STORAGE, {})
     if row is None:
         raise RuntimeError("an aggregate answers one row")
@@ -107,6 +117,6 @@ def read_figures() -> list[MetricSample]:
 
 
 def read_queues() -> list[MetricSample]:
-    """The length of the queues over all workspaces, and the age of each sweep."""
+    """The length of the queues over all workspaces, and the age and outcome of each sweep."""
     rows = hot.fetch_all(_QUEUES, {"most": MOST})
     return [MetricSample(name, label, float(value)) for name, label, value in rows]

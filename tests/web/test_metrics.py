@@ -59,6 +59,21 @@ def test_metrics__with_data__contain_storage_queues_and_compaction(
     assert 0 <= found['commonhold_sweep_age_seconds{sweep="measure storage"}'] < 600
 
 
+def test_metrics__sweep_that_ends_with_an_error__has_failed_until_one_succeeds(
+    client: Client, db: None
+) -> None:
+    def fail() -> dict[str, int]:
+        raise RuntimeError("broken")
+
+    with pytest.raises(RuntimeError):
+        maintenance.run_sweep("x", fail)
+    found = scrape(client)
+    assert found['commonhold_sweep_failed{sweep="x"}'] == 1
+    assert found['commonhold_sweep_age_seconds{sweep="x"}'] < 600
+    maintenance.run_sweep("x", dict)
+    assert scrape(client)['commonhold_sweep_failed{sweep="x"}'] == 0
+
+
 def test_metrics__calls__are_counters_unaffected_by_the_purge(
     client: Client, alice: Person, mallory: Person
 ) -> None:

@@ -201,7 +201,9 @@ def read_timeline(request: Request, run: Run) -> Timeline:
         next_page = {"before": first} if first > start else {}
 
     def url(order: str, **place: int) -> str:
-        return run_url(run.public_id, order="" if order == default else order, **place)
+        # The default changes when the run ends, and a cursor belongs to one order.
+        shown = order if place or order != default else ""
+        return run_url(run.public_id, order=shown, **place)
 
     steps, since, until = _steps(run, first, last)
     events = _events(request.actor, run, since, until)

@@ -308,6 +308,20 @@ def test_timeline__many_events__each_is_on_one_page(
             assert shown.count(label) == 1, (order, label)
 
 
+def test_timeline__run_ends__open_page_continues_where_it_was(
+    admin: Client, run: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_timeline, "PAGE", 2)
+    for count in range(4):
+        commit(run.actor, "r1", {"goal": count})
+    shown = page(admin, "/runs/r1")
+    more = re.search(r'href="([^"]+)" rel="next"', shown)
+    assert more
+    end(run)
+    assert steps_of(shown) == [5, 4]
+    assert steps_of(page(admin, more[1].replace("&amp;", "&"))) == [3, 2]
+
+
 def test_timeline__new_steps__are_offered_while_it_runs(admin: Client, run: Person) -> None:
     shown = page(admin, "/runs/r1")
     poll = re.search(r'hx-get="(/runs/r1\?seen=\d+)"', shown)
@@ -371,7 +385,7 @@ def test_timeline__ten_thousand_steps__pages_are_small_and_cost_the_same(
         assert len(response.content) < LIMIT_KB * 1024, url
         assert len(steps_of(response.content.decode())) == run_timeline.PAGE
         assert "more messages" in response.content.decode()
-    assert 'href="/runs/r1?after=5040"' in page(admin, "/runs/r1?after=5000")
+    assert 'href="/runs/r1?order=oldest&amp;after=5040"' in page(admin, "/runs/r1?after=5000")
 
 
 def test_timeline__revision_with_a_label__shows_it(admin: Client, run: Person) -> None:

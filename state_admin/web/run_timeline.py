@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
-from django.db.models import Q
+from django.db.models import Model, Q, QuerySet
 from django.urls import reverse
 from django.utils.html import escape
 
@@ -36,9 +36,13 @@ from .addresses import run_action_url, run_url, thread_action_url, thread_url, t
 from .htmx import Request
 from .state_changes import StateChanges, changes_of
 
+_Row = TypeVar("_Row", bound=Model)
+
 PAGE = 40
 ORDERS = ("oldest", "newest")
 _EVENTS = 50  # of each kind on a page
+# The kinds of events, by the parameters that continue them within a page of steps.
+_KINDS = ("tickets", "dispatches", "compactions", "delegated")
 _MESSAGES = 12  # of a step
 _CALLS = 8  # of a message
 _CLIP = 1200  # characters of arguments and of a result
@@ -149,14 +153,15 @@ class Event:
 
 @dataclass(frozen=True)
 class Timeline:
-    """A page of the timeline. `failures` are its failed steps; `first` and `last` are the revisions
-    between which it is."""
+    """A page of the timeline. `failures` are its failed steps; `more_events` are URLs of the same
+    steps with the next events, by kind."""
 
     rows: list[Step | Event]
     order: str
     failures: list[Step]
     first_url: str
     next_url: str
+    more_events: dict[str, str]
     other_order: str
     other_url: str
 
@@ -190,6 +195,9 @@ def read_timeline(request: Request, run: Run) -> Timeline:
     order = paging.choice(request, "order", ORDERS) or default
     oldest_first = order == "oldest"
     cursor = paging.whole_number(request, "after" if oldest_first else "before")
+    page = {"after" if oldest_first else "before": cursor} if cursor else {}
+    numbers = {kind: paging.whole_number(request, kind) for kind in _KINDS}
+    places = {kind: number for kind, number in numbers.items() if number is not None}
     start, end = run.start_revision, run.last_revision
     if oldest_first:
         first = max(cursor + 1, start) if cursor else start
@@ -206,7 +214,7 @@ def read_timeline(request: Request, run: Run) -> Timeline:
         return run_url(run.public_id, order=shown, **place)
 
     steps, since, until = _steps(run, first, last)
-    events = _events(request.actor, run, since, until)
+    events, more = _events(request.actor, run, since, until, oldest_first, places)
     rows: list[Step | Event] = sorted(
         (*steps, *events), key=lambda row: (row.at, isinstance(row, Event))
     )
@@ -218,8 +226,11 @@ def read_timeline(request: Request, run: Run) -> Timeline:
         rows=rows,
         order=order,
         failures=[step for step in steps if step.failed],
-        first_url=url(order) if cursor else "",
+        first_url=url(order) if page or places else "",
         next_url=url(order, **next_page) if next_page else "",
+        more_events={
+            kind: url(order, **page, **places | {kind: place}) for kind, place in more.items()
+        },
         other_order=other,
         other_url=url(other),
     )
@@ -392,12 +403,30 @@ def _readable(text: str) -> str:
         return text
 
 
-def _events(actor: Actor, run: Run, since: datetime | None, until: datetime | None) -> list[Event]:
-    """What happened in (since, until], at most _EVENTS of each kind."""
+def _events(
+    actor: Actor,
+    run: Run,
+    since: datetime | None,
+    until: datetime | None,
+    oldest_first: bool,
+    places: dict[str, int],
+) -> tuple[list[Event], dict[str, int]]:
+    """What happened in (since, until], at most _EVENTS of each kind behind its place, and the places
+    where the kinds with more continue."""
+    more: dict[str, int] = {}
 
     def during(name: str) -> Q:
         after = Q(**{f"{name}__gt": since}) if since else Q()
         return after & Q(**{f"{name}__lte": until}) if until else after
+
+    def cut(kind: str, rows: QuerySet[_Row]) -> Sequence[_Row]:
+        if kind in places:
+            rows = rows.filter(**{"pk__gt" if oldest_first else "pk__lt": places[kind]})
+        rows = rows.order_by("pk" if oldest_first else "-pk")
+        shown, last = paging.cut(list(rows[: _EVENTS + 1]), _EVENTS, lambda row: str(row.pk))
+        if last:
+            more[kind] = int(last)
+        return shown
 
     tickets = Ticket.objects.filter(run=run).filter(during("created_at") | during("decided_at"))
     created = during("created_at")
@@ -411,16 +440,17 @@ def _events(actor: Actor, run: Run, since: datetime | None, until: datetime | No
         Run.objects.visible_to(actor).filter(created, parent_run_id=run.public_id).timed()
     ).select_related("thread")
     found: Iterable[Event] = (
-        *_of_tickets(tickets.order_by("pk")[:_EVENTS]),
-        *_of_dispatches(dispatches.order_by("pk")[:_EVENTS]),
-        *_of_compactions(compactions.order_by("pk")[:_EVENTS]),
-        *_of_children(run, children.order_by("pk")[:_EVENTS]),
+        *_of_tickets(cut("tickets", tickets)),
+        *_of_dispatches(cut("dispatches", dispatches)),
+        *_of_compactions(cut("compactions", compactions)),
+        *_of_children(run, cut("delegated", children)),
     )
-    return [
+    within = [
         event
         for event in found
         if (since is None or event.at > since) and (until is None or event.at <= until)
     ]
+    return within, more
 
 
 def _of_tickets(tickets: Iterable[Ticket]) -> Iterator[Event]:

@@ -322,6 +322,28 @@ def test_timeline__run_ends__open_page_continues_where_it_was(
     assert steps_of(page(admin, more[1].replace("&amp;", "&"))) == [3, 2]
 
 
+@pytest.mark.parametrize("order", ["newest", "oldest"])
+def test_timeline__many_tickets__each_is_behind_the_link(
+    order: str, admin: Client, run: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_timeline, "_EVENTS", 2)
+    names = [f"tool-{number}" for number in range(5)]
+    asked = [TICKET | {"ticket_id": name, "tool_name": name} for name in names]
+    waiting = {"reason": "tool_permission", "wake": "dispatch", "tickets": asked}
+    runs.change_run(
+        actor=run.actor, run_id="r1", change=RunChange(status="waiting", waiting=waiting)
+    )
+    url, found = f"/runs/r1?order={order}", []
+    while url:
+        shown = page(admin, url)
+        found.append(re.findall(r'<a class="mono anywhere" href="/ticket/[^>]+>(tool-\d)', shown))
+        more = re.search(r'<a href="([^"]+)"[^>]*>More tickets', shown)
+        url = more[1].replace("&amp;", "&") if more else ""
+    assert len(found) == 3
+    expected = names if order == "oldest" else names[::-1]
+    assert [sorted(part) for part in found] == [sorted(expected[at : at + 2]) for at in (0, 2, 4)]
+
+
 def test_timeline__new_steps__are_offered_while_it_runs(admin: Client, run: Person) -> None:
     shown = page(admin, "/runs/r1")
     poll = re.search(r'hx-get="(/runs/r1\?seen=\d+)"', shown)

@@ -18,7 +18,10 @@ METRICS: Final = {
     ),
     "commonhold_compaction_rows_removed_today": ("Rows removed today (UTC)", ""),
     "commonhold_dispatches": ("Dispatches in mailboxes", "status"),
-    "commonhold_compactions": ("Queued and running compactions", "status"),
+    "commonhold_compactions": (
+        "Compactions. queued: those that are due, without those postponed to a later time; running",
+        "status",
+    ),
     "commonhold_webhooks": ("Webhooks", "status"),
     "commonhold_calls_total": (
         "API requests of tokens. failure: the response was 5xx; refused requests do not count",
@@ -72,6 +75,7 @@ UNION ALL
 SELECT 'commonhold_compactions', wanted.status, (
     SELECT count(*) FROM (SELECT 1 FROM compactions c
         WHERE c.status = wanted.status AND c.status IN ('queued', 'running')
+            AND (c.status = 'running' OR c.available_at <= statement_timestamp())
         LIMIT %(most)s) counted
 )
 FROM unnest(ARRAY['queued', 'running']) AS wanted(status)

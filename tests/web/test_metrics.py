@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db.models.functions import Now
 from django.test import Client
 
-from state_admin.models import Traffic
+from state_admin.models import Compaction, Traffic
 from state_admin.models.traffic import Minute, add_calls
 from state_admin.services import maintenance, storage
 from state_admin.services.compactions import request_compaction
@@ -57,6 +59,17 @@ def test_metrics__with_data__contain_storage_queues_and_compaction(
     assert found['commonhold_compactions{status="queued"}'] == 1
     assert found["commonhold_compaction_tokens_saved_today"] > 0
     assert 0 <= found['commonhold_sweep_age_seconds{sweep="measure storage"}'] < 600
+
+
+def test_metrics__postponed_compaction__is_not_queued_until_it_is_due(
+    client: Client, alice: Person
+) -> None:
+    make_thread(alice.actor, "t1")
+    request_compaction(actor=alice.actor, thread_id="t1")
+    queued = 'commonhold_compactions{status="queued"}'
+    for hours, expected in ((1, 0), (-1, 1)):
+        Compaction.objects.update(available_at=Now() + timedelta(hours=hours))
+        assert scrape(client)[queued] == expected
 
 
 def test_metrics__sweep_that_ends_with_an_error__has_failed_until_one_succeeds(

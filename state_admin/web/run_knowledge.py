@@ -95,7 +95,7 @@ def run_knowledge(request: Request, run_id: str) -> HttpResponse:
         ),
         "this_step": read_step(known_state.run, known_state.revision.number),
         "entries": [_visible_entry(row, before) for row in entries],
-        "gone": _gone(known_state.entries, before),
+        "gone": _gone(entries, before, more=bool(next_url)),
         "reads": known_state.reads,
         "stale": [row for row in known_state.reads if _is_stale(row)],
         "pager": {"first": url(step) if request.GET.get("after") else "", "next": next_url},
@@ -134,11 +134,16 @@ def _since(
 
 
 def _gone(
-    now: Sequence[VisibleVersion], before: Sequence[VisibleVersion] | None
+    shown: Sequence[VisibleVersion], before: Sequence[VisibleVersion] | None, *, more: bool
 ) -> list[VisibleVersion]:
-    """The entries that the step before could see, and this one cannot."""
-    kept = {_place(row) for row in now}
-    return [row for row in before or () if _place(row) not in kept and _reaches(now, row)]
+    """The entries that the step before could see, and this one cannot, up to the last one shown if
+    there are more pages."""
+    kept = {_place(row) for row in shown}
+    return [
+        row
+        for row in before or ()
+        if _place(row) not in kept and (not more or _place(row) < _place(shown[-1]))
+    ]
 
 
 def _reaches(rows: Sequence[VisibleVersion], row: VisibleVersion) -> bool:

@@ -76,14 +76,16 @@ class ThreadListFilters:
 
 
 def read_filters(request: Request) -> ThreadListFilters:
+    text = paging.text(request, "text")
     return ThreadListFilters(
-        text=paging.text(request, "text"),
+        text=text,
         prefix=paging.text(request, "prefix"),
         resource=paging.text(request, "resource"),
         agent=paging.text(request, "agent"),
         status=paging.choice(request, "status", _STATUSES),
         size=paging.choice(request, "size", _SIZES),
-        sort=paging.choice(request, "sort", _SORTS),
+        # A search has its own order.
+        sort="" if text else paging.choice(request, "sort", _SORTS),
         after=paging.text(request, "after"),
     )
 

@@ -11,6 +11,7 @@ from django.test import Client
 from state_admin.models import Revision, Run, RunRead, Thread, Ticket
 from state_admin.services.entries import delete_entry
 from state_admin.services.snapshots import Read
+from state_admin.web import run_knowledge
 from tests.builders import (
     Person,
     commit,
@@ -185,3 +186,26 @@ def test_ticket__expired__has_no_form_and_says_so(admin: Client, alice: Person) 
     assert "<textarea" not in shown
     assert "Resume run…" in shown
     assert admin.post("/ticket/tk1", {"action": "cancel"}).status_code == 409
+
+
+def test_knowledge__entry_gone_between_two_pages__is_on_one_of_them(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_knowledge, "PAGE", 2)
+    make_namespace(alice.actor, "notes")
+    make_namespace(alice.actor, "rules")
+    for name in ("notes", "rules"):
+        put(alice.actor, name, "global", name)
+    make_namespace(alice.actor, "soon")
+    put(alice.actor, "soon", "global", "x")
+    make_namespace(alice.actor, "then")
+    put(alice.actor, "then", "global", "x")
+    make_thread(alice.actor, "t1")
+    make_run(alice.actor, "t1", "r1")
+    delete_entry(actor=alice.actor, namespace="soon", key="global")
+    commit(alice.actor, "r1", reads=[Read("notes", "global", 1)])
+    pages = [
+        page(admin, "/run/knowledge/r1?step=2"),
+        page(admin, "/run/knowledge/r1?step=2&namespace=rules&after=global"),
+    ]
+    assert ["soon / global" in shown for shown in pages] == [False, True]

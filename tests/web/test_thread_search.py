@@ -110,6 +110,13 @@ def test_threads__text__many_old_titles__hide_no_message(admin: Client, alice: P
     assert sorted(ids) == [*(f"n{number:03}" for number in range(60)), "n130"]
 
 
+def test_threads__text__has_no_order_to_choose(admin: Client, library: Person) -> None:
+    shown = page(admin, "/threads?text=refund&sort=oldest")
+    assert '<select id="sort" name="sort" disabled>' in shown
+    assert 'hx-get="/threads?text=refund"' in shown
+    assert '<select id="sort" name="sort">' in page(admin, "/threads?sort=oldest")
+
+
 def test_threads__text_of_another_workspace__is_not_found(
     stranger: Client, library: Person
 ) -> None:

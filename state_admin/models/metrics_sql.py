@@ -17,14 +17,18 @@ METRICS: Final = {
         "",
     ),
     "commonhold_compaction_rows_removed_today": ("Rows removed today (UTC)", ""),
-    "commonhold_dispatches": ("Dispatches in mailboxes", "status"),
+    "commonhold_dispatches": (
+        f"Dispatches in mailboxes, at most {MOST:,} of each workspace and status",
+        "status",
+    ),
     "commonhold_compactions": (
         "Compactions. queued: those that are due, without those postponed to a later time; running",
         "status",
     ),
     "commonhold_webhooks": ("Webhooks", "status"),
     "commonhold_calls_total": (
-        "API requests of tokens. failure: the response was 5xx; refused requests do not count",
+        "API requests of tokens of the present workspaces. failure: the response was 5xx; refused "
+        "requests do not count. Lower after a workspace was deleted or a backup was restored",
         "outcome",
     ),
     "commonhold_sweep_age_seconds": (

@@ -54,8 +54,7 @@ def start(*, console: bool) -> None:
     _provider = TracerProvider(resource=Resource.create(attributes), shutdown_on_exit=False)
     exporter = ConsoleSpanExporter() if console else OTLPSpanExporter()
     _provider.add_span_processor(BatchSpanProcessor(exporter))
-    # For libraries that make spans of their own, such as that of MCP.
-    trace.set_tracer_provider(_provider)
+    # Not the global provider: spans of libraries contain the texts of errors.
     _tracer = _provider.get_tracer("commonhold", __version__)
     connection_created.connect(_trace_connection)
     atexit.register(stop)

@@ -12,6 +12,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from starlette.requests import Request
 
+from project import tracing
 from state_admin import __version__
 from state_admin.services.errors import Problem
 from state_admin.streams.hub import Hub
@@ -49,6 +50,8 @@ def build(host: Host, hub: Hub) -> Mount:
         get_tool_input_schema=_schema_of,
         **_handlers(host, Listening(host, hub)),
     )
+    # That of the SDK makes spans with the texts of errors and the names that callers send.
+    server.middleware.clear()
     return Mount(server, Gate(host), max_body=settings.MAX_BODY_BYTES)
 
 
@@ -63,6 +66,11 @@ def _handlers(host: Host, listening: Listening) -> dict[str, Any]:
         tool, caller = TOOLS.get(params.name), _caller(ctx)
         if tool is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:100]}")
+        attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool.name}
+        with tracing.span(f"execute_tool {tool.name}", attributes):
+            return await call(ctx, tool, caller)
+
+    async def call(ctx: Context, tool: Tool, caller: Caller) -> types.CallToolResult:
         body = await _request(ctx).body()
 
         def read() -> Any:

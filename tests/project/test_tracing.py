@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from secrets import token_hex
 from typing import Any
+from urllib.request import Request, urlopen
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
@@ -292,12 +294,35 @@ def test_summary__by_a_model__has_the_span_of_its_call(
     assert call.parent_id == job.span_id
 
 
+def call_tool(server: Server, name: str, arguments: Any, parent: str) -> Any:
+    params = {"name": name, "arguments": arguments}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    url = f"http://127.0.0.1:{server.running.port}/mcp"
+    headers = {
+        "Authorization": f"Bearer {server.token}", "Traceparent": parent,
+        "Accept": "application/json, text/event-stream", "Content-Type": "application/json",
+    }  # fmt: skip
+    with urlopen(Request(url, json.dumps(body).encode(), headers)) as answer:
+        return json.load(answer)
+
+
+def test_tool__called_over_mcp__has_a_span(server: Server, collector: Collector) -> None:
+    trace_id, parent = new_trace()
+    call_tool(server, "list_namespaces", {}, parent)
+    request = collector.find(trace_id, "POST")
+    tool = collector.find(trace_id, "execute_tool list_namespaces")
+    assert tool.parent_id == request.span_id
+    assert tool.attributes["gen_ai.tool.name"] == "list_namespaces"
+    asked = [span for span in collector.of(trace_id) if span.parent_id == tool.span_id]
+    assert [span.name for span in asked] == ["GET /api/v1/namespaces"]
+
+
 def test_spans__of_all_tests__contain_no_value(server: Server, collector: Collector) -> None:
     server.call("GET", f"/threads?metadata={CANARY}")
     server.running.get(f"/login/once/{CANARY}")
     server.call("PUT", f"/state/notes/{CANARY}", {"value": CANARY})
     trace_id, parent = new_trace()
-    server.call("GET", "/threads", Traceparent=parent)
-    collector.find(trace_id, "GET /api/v1/threads")
+    assert "error" in call_tool(server, CANARY, {}, parent)
+    collector.find(trace_id, "POST")
     assert [body for body in collector.bodies if CANARY.encode() in body] == []
     assert collector.bodies

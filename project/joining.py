@@ -8,6 +8,7 @@ server is, the less a call costs. Beside a group that takes long, another one st
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import functools
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Sequence
@@ -74,7 +75,7 @@ class Joiner(Generic[C, R, S]):
         ):
             return
         loop = asyncio.get_running_loop()
-        task = loop.create_task(self._run())
+        task = loop.create_task(self._run(), context=contextvars.Context())
         self._running[task] = False
         timer = loop.call_later(self._seconds, self._let_another_start, task)
         task.add_done_callback(functools.partial(self._end, timer))

@@ -53,9 +53,16 @@ def is_configured() -> bool:
         return False
     if not (endpoint or env.otel_traces_exporter):
         return False
-    if any(find_spec(f"opentelemetry.{name}") is None for name in ("sdk", "exporter")):
+    if not all(map(_is_installed, ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"))):
         raise BadSetting(_EXTRA)
     return True
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:  # of its parent
+        return False
 
 
 def start() -> None:

@@ -9,6 +9,7 @@ session of the older versions would exist in only one of several processes
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import functools
 from collections import Counter
 from collections.abc import Iterable
@@ -135,9 +136,13 @@ class Listening:
     def _watch_over(self) -> None:
         loop = asyncio.get_running_loop()
         if self._drain is None:
-            self._drain = loop.create_task(self._end_on_shutdown(), name="mcp drain")
+            self._drain = loop.create_task(
+                self._end_on_shutdown(), name="mcp drain", context=contextvars.Context()
+            )
         if self._guard is None or self._guard.done():
-            self._guard = loop.create_task(self._watch(), name="mcp streams")
+            self._guard = loop.create_task(
+                self._watch(), name="mcp streams", context=contextvars.Context()
+            )
 
     async def _end_on_shutdown(self) -> None:
         await self.host.draining.wait()

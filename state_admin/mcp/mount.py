@@ -6,6 +6,7 @@ Does not depend on Django, so that the server of the conformance suite can use i
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import json
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
@@ -79,7 +80,9 @@ class Mount:
                     self._ready.set()
                     await asyncio.Event().wait()
 
-            self._life = asyncio.get_running_loop().create_task(live(), name="mcp")
+            self._life = asyncio.get_running_loop().create_task(
+                live(), name="mcp", context=contextvars.Context()
+            )
         await self._ready.wait()
 
 

@@ -7,6 +7,7 @@ format errors.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import functools
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
@@ -115,7 +116,9 @@ class _OpenStreams:
         self.listeners.add(listener)
         self.by_name[listener.name] += 1
         if self._guard is None or self._guard.done():
-            self._guard = asyncio.get_running_loop().create_task(self._watch(), name="streams")
+            self._guard = asyncio.get_running_loop().create_task(
+                self._watch(), name="streams", context=contextvars.Context()
+            )
 
     def dismiss(self, listener: Listener) -> None:
         self.listeners.discard(listener)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -154,7 +155,9 @@ class Hub:
     def _wake(self) -> None:
         self._wanted.set()
         if self._reader is None or self._reader.done():
-            self._reader = asyncio.get_running_loop().create_task(self._read(), name="feed hub")
+            self._reader = asyncio.get_running_loop().create_task(
+                self._read(), name="feed hub", context=contextvars.Context()
+            )
 
     async def _read(self) -> None:
         """While there are subscribers: connect and follow the feed; after a failure reconnect, with

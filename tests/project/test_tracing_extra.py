@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 import pytest
@@ -75,9 +76,10 @@ def test_traces__requested__are_on(env: dict[str, str], folder: Path) -> None:
     assert done.stdout.startswith("True ["), done.stderr
 
 
-def test_traces__packages_not_installed__error_is_one_sentence(folder: Path) -> None:
+@pytest.mark.parametrize("name", ["sdk", "exporter.otlp.proto.http", "exporter.otlp"])
+def test_traces__packages_not_installed__error_is_one_sentence(folder: Path, name: str) -> None:
     without = (
-        "import sys; sys.modules['opentelemetry.sdk'] = None; sys.argv = ['manage.py', 'check'];"
+        f"import sys; sys.modules['opentelemetry.{name}'] = None; sys.argv = ['manage.py', 'check'];"
         "import runpy; runpy.run_path('manage.py', run_name='__main__')"
     )
     done = run(folder, without, **ENDPOINT)
@@ -167,3 +169,23 @@ def test_statements__without_a_current_span__begin_no_trace(exported: InMemorySp
     with tracing.statements(["SELECT 1"]) as made:
         made.set({"a": 1})
     assert exported.get_finished_spans() == ()
+
+
+def test_group__of_a_later_turn__has_no_context_of_an_earlier_call() -> None:
+    caller: ContextVar[str] = ContextVar("caller", default="")
+    seen: list[str] = []
+
+    async def work(calls: Sequence[str], _: None) -> list[str]:
+        seen.append(caller.get())
+        return list(calls)
+
+    async def call(joiner: Joiner[str, str, None], name: str) -> None:
+        caller.set(name)
+        await joiner.ask(name, name)
+
+    async def one_per_group() -> None:
+        joiner = Joiner(work, no_session, most=1)
+        await asyncio.gather(call(joiner, "a"), call(joiner, "b"))
+
+    asyncio.run(one_per_group())
+    assert seen == ["", ""]

@@ -26,6 +26,7 @@ from state_admin.services.namespaces import find_definition
 
 from .addresses import entry_action_url
 from .entry_address import entry_page, entry_paths
+from .entry_columns import kinds_of
 from .entry_list import EntryListFilters, EntryListRow, is_valid, list_columns, read_values
 from .entry_undo import undo_of
 from .errors import sentences_of
@@ -141,7 +142,7 @@ def _field(request: Request, namespace: str, name: str, value: dict[str, Any]) -
     part = parts.get(name, {}) if isinstance(parts, dict) else {}
     if not part and type(value.get(name)) in _TYPES:
         part = {"type": _TYPES[type(value[name])]}
-    if isinstance(part, dict) and part.get("type") == "object":
+    if "object" in kinds_of(part):
         part = {}  # edited as JSON, not as a field for each of its members
     needed = schema.get("required", []) if isinstance(schema, dict) else []
     whole: JSON = {

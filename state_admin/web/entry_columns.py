@@ -42,14 +42,14 @@ def columns_of_schema(schema: JSON) -> list[Column]:
         return []
     found = []
     for name, part in parts.items():
-        kinds = _kinds(part)
+        kinds = kinds_of(part)
         if kinds and kinds <= _SCALARS:
             numeric = bool(kinds & _NUMBERS) and kinds <= _NUMBERS | {"null"}
             found.append(member_column(name, numeric=numeric))
     return found[:_MOST_OFFERED]
 
 
-def _kinds(part: Any) -> set[str]:
+def kinds_of(part: Any) -> set[str]:
     """The JSON types that a schema names, or those of its constants; empty if it allows any."""
     if not isinstance(part, dict):
         return set()

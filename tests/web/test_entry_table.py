@@ -372,3 +372,15 @@ def test_cell__viewer_config_and_other_workspace__are_refused(
     assert admin.post("/entry/cell/config.providers/openai", data, headers=HTMX).status_code >= 400
     assert save(admin, "", "x")[0] == 400
     assert admin.get("/entry/cell/plans/none", LIST, headers=HTMX).status_code == 404
+
+
+@pytest.mark.parametrize("names", ["x", "xy"])
+def test_cell__nullable_object__is_edited_as_json(names: str, admin: Client, alice: Person) -> None:
+    parts = {name: {"type": "integer"} for name in names}
+    nested = {"type": ["object", "null"], "properties": parts}
+    make_namespace(alice.actor, "plans", schema={"properties": {"a": nested}}, default={})
+    put(alice.actor, "plans", "a", {"a": {"x": 1}})
+    assert save(admin, "/a", '{"x": 2}')[0] == 200
+    assert stored(alice) == {"a": {"x": 2}}
+    assert save(admin, "/a", "null", version=2)[0] == 200
+    assert stored(alice) == {"a": None}

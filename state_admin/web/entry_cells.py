@@ -90,7 +90,11 @@ def _save(
         status = 409 if "conflict" in more else 422
         return _row(request, post, namespace, key, form, status=status)
 
+    name = member_of(post.get("member", ""))
     text, faults = schema_forms.compose([field], {field.name: typed}, value)
+    if field.kind == "text" and name in value and not typed.strip() and typed != held:
+        # compose leaves out a member whose field is blank; in a cell, the blank text is the value.
+        text, faults = values.dump({**value, name: typed}), []
     if faults:
         return again(now, error="; ".join(fault.message for fault in faults))
     if now.version != version:
@@ -98,7 +102,6 @@ def _save(
     changed = values.load(text)
     if same(changed, value):
         return _row(request, post, namespace, key)
-    name = member_of(post.get("member", ""))
     operation: dict[str, JSON] = {"op": "remove", "path": field.name}
     if name in changed:
         operation = {"op": "add", "path": field.name, "value": changed[name]}

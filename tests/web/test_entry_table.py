@@ -357,7 +357,9 @@ def test_cell__written_meanwhile__offers_both_versions(
     assert stored(alice) == {"goal": "Theirs"}
     assert save(admin, "/goal", "Mine", version=2)[0] == 200
     assert save(admin, "/goal", "", version=3)[0] == 200
-    assert stored(alice) == {}
+    assert stored(alice) == {"goal": ""}
+    assert save(admin, "/goal", "  ", version=4)[0] == 200
+    assert stored(alice) == {"goal": "  "}
 
 
 def test_cell__viewer_config_and_other_workspace__are_refused(

@@ -182,7 +182,7 @@ class EntryListRow:
 
 def read_filters(query: QueryDict) -> EntryListFilters:
     """The filters in a query string. Invalid scopes and values of `show` are ignored. BadRequest for
-    malformed times."""
+    malformed times. `from` is the time of `since` in the form, whose choice of a period wins."""
     # A form may have several fields of a name, of which the last one that is not empty counts.
     texts = {
         each.name: ([""] + [text for text in query.getlist(each.name) if text])[-1].replace(
@@ -196,6 +196,7 @@ def read_filters(query: QueryDict) -> EntryListFilters:
     if texts["show"] not in SHOWS:
         texts["show"] = ""
     texts["text"] = texts["text"].strip()
+    texts["since"] = texts["since"] or query.get("from", "").replace("\0", "")
     filters = EntryListFilters(**texts)
     _ = filters.changed_after, filters.changed_before
     return filters
@@ -208,7 +209,8 @@ def entry_list(request: Request) -> HttpResponseBase:
     if default:
         return default
     filters = read_filters(request.GET)
-    if not wants_part(request) and not is_plain(request.GET):
+    plain = is_plain(request.GET) and "from" not in request.GET
+    if not wants_part(request) and not plain:
         url = filters.url()
         return HttpResponseRedirect(url if "?" in url else views["views_all_url"])
     try:
@@ -253,7 +255,9 @@ def entry_list(request: Request) -> HttpResponseBase:
             ],
             "kinds": [kind.value for kind in ScopeKind],
             "sinces": SINCES.items(),
-            "since_time": "" if filters.since in SINCES else filters.since,
+            # As a field for times in UTC takes them.
+            "since_time": "" if filters.since in SINCES else filters.since.removesuffix("Z"),
+            "until_time": filters.until.removesuffix("Z"),
             "shows": SHOWS.items(),
             "new_url": reverse("web:entry-new"),
             "actions": _OF_DELETED if filters.show == "deleted" else _ACTIONS,

@@ -186,6 +186,17 @@ def test_filters__active__are_chips_that_remove_themselves(admin: Client) -> Non
     assert len(rows(shown(admin, "/state?since=2020-01-31T18:30"))) == 2
 
 
+@pytest.mark.usefixtures("plans")
+def test_filters__period_and_time__the_period_wins(admin: Client) -> None:
+    both = admin.get("/state?since=day&from=2020-01-31T18:30")
+    assert both["Location"] == "/state?since=day"
+    one = admin.get("/state?since=&from=2020-01-31T18:30")
+    assert one["Location"] == "/state?since=2020-01-31T18%3A30"
+    page = shown(admin, "/state?since=2020-01-31T18:30:00Z&until=2030-01-31T18:30:00Z")
+    assert 'name="from" value="2020-01-31T18:30:00"' in page
+    assert 'name="until" value="2030-01-31T18:30:00"' in page
+
+
 @pytest.mark.parametrize("query", ["since=yesterday", "until=soon"])
 def test_filters__malformed_time__is_refused(query: str, admin: Client) -> None:
     assert admin.get(f"/state?{query}").status_code == 400

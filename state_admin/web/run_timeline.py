@@ -326,7 +326,12 @@ def _read_log(run: Run, seqs: Sequence[int]) -> _Log:
         *range(max(min(seqs) - _AROUND, 1), min(seqs)),
         *range(max(seqs) + 1, max(seqs) + 1 + _AROUND),
     )
-    found = Message.objects.filter(thread=run.thread, seq__in=[*seqs, *around])
+    # The range, too: for a list alone, PostgreSQL may read all messages of the thread.
+    found = Message.objects.filter(
+        thread=run.thread,
+        seq__in=[*seqs, *around],
+        seq__range=(min(seqs) - _AROUND, max(seqs) + _AROUND),
+    )
     waiting: dict[str, tuple[int, str]] = {}
     for row in found.traced(_CLIP + 1, _CALLS).order_by("seq"):
         log.rows[row.seq] = row

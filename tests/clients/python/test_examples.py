@@ -44,8 +44,16 @@ def run(program: str, folder: Path, web: Running, person: Person) -> str:
 
 def is_ours(path: Path) -> bool:
     """Examples for frameworks run in compat/, where the framework is installed."""
-    imported = re.findall(r"^(?:from|import) (\w+)", path.read_text(), re.MULTILINE)
-    return all(find_spec(name) for name in imported)
+    imported = re.findall(r"^(?:from|import) ([\w.]+)", path.read_text(), re.MULTILINE)
+    return all(map(is_installed, imported))
+
+
+def is_installed(name: str) -> bool:
+    """Also of a part of a namespace package, such as google.adk."""
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:  # of a parent
+        return False
 
 
 EXAMPLES = sorted(filter(is_ours, (CLIENT / "examples").glob("*.py")))

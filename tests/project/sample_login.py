@@ -1,5 +1,5 @@
 """The deployment, except that a hash waits for the file $HASHING. The file $HASHING.started is
-created when the first hash begins."""
+created when the first hash begins. Static files need not be collected."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
 from project.settings import *  # noqa: F403
 
+STORAGES["staticfiles"] = {  # noqa: F405
+    "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+}
 _encode = PBKDF2PasswordHasher.encode
 
 

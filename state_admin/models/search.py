@@ -199,12 +199,13 @@ def find_candidates(
     return unique[:limit]
 
 
-# The expressions are valid for ASCII text without \\u; other text is always parsed.
-_TEXT = "(entries.key || E'\\n' || entries.value::text)"
-_SPELLS = f"""(
-    lower({_TEXT} COLLATE "C") ~ ALL (%s)
-    OR octet_length({_TEXT}) <> length({_TEXT})
-    OR strpos({_TEXT}, '\\u') > 0
+# The expressions are valid for ASCII text without \\u; other text is always parsed. A key has no
+# escapes.
+_SPELLS = """(
+    lower((entries.key || E'\\n' || entries.value::text) COLLATE "C") ~ ALL (%s)
+    OR octet_length(entries.key) <> length(entries.key)
+    OR octet_length(entries.value::text) <> length(entries.value::text)
+    OR strpos(entries.value::text, '\\u') > 0
 )"""
 
 

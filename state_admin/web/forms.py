@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from django import forms
-from django.templatetags.static import static
-from django.utils.functional import lazy
 
 from state_admin.domain.values import DEFAULT_MAX_VALUE_BYTES, MAX_VALUE_BYTES
 
@@ -13,8 +11,7 @@ _CODE = {
     "autocapitalize": "off",
     "autocomplete": "off",
     "wrap": "off",
-    # The JSON editor (static/js/editor.js). The address is known only when static files are collected.
-    "data-editor": lazy(static, str)("vendor/codemirror-json-6.43.15.mjs"),
+    "data-editor": "",  # static/js/editor.js
 }
 _TEN_YEARS = 10 * 365 * 86400
 _MOST = (1 << 53) - 1

@@ -107,7 +107,7 @@ async function mount(area) {
     showCheck(area, "This value is larger than 1 MB, so it is edited as plain text and checked when you save.");
     return;
   }
-  const cm = await import(area.dataset.editor);
+  const cm = await import(document.querySelector("script[data-codemirror]").dataset.codemirror);
   if (!area.isConnected) return;
   const { EditorState, EditorView, keymap } = cm;
   const label = document.querySelector(`label[for="${area.id}"]`);

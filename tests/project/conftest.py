@@ -14,9 +14,11 @@ import pytest
 from kombu import pools
 
 from project import job_notifications
+from project.postgres.cluster import Cluster
 from project.postgres.server import Server
 from tests.project.lanes import sides
 from tests.project.running import Running, is_alive, wait_for
+from tests.project.sites import connect
 
 __all__ = ["sides"]
 
@@ -39,6 +41,19 @@ def temporary_folder() -> Iterator[Path]:
 def folder() -> Iterator[Path]:
     with temporary_folder() as path:
         yield path
+
+
+@pytest.fixture
+def cluster(folder: Path) -> Iterator[Cluster]:
+    """A PostgreSQL of the test's own, with an empty database `commonhold`."""
+    cluster = Cluster(folder / "database")
+    cluster.acquire()
+    try:
+        with connect(cluster, "postgres") as database:
+            database.execute("CREATE DATABASE commonhold")
+        yield cluster
+    finally:
+        cluster.release()
 
 
 @pytest.fixture

@@ -59,6 +59,11 @@ def connect(cluster: Cluster, name: str = "commonhold") -> psycopg.Connection[An
     return psycopg.connect(**where, dbname=name, autocommit=True)
 
 
+def url_of(cluster: Cluster) -> str:
+    """The DATABASE_URL of its database `commonhold`."""
+    return f"postgresql://postgres@/commonhold?host={cluster.socket_folder}&port={PORT}"
+
+
 def run(*command: str | Path) -> None:
     """Run a program of PostgreSQL as the user of the clusters."""
     program, *arguments = command

@@ -20,6 +20,7 @@ from project.env import BASE_DIR, list_settings
 from project.postgres.cluster import Cluster
 from project.postgres.server import PORT
 from tests.project.running import Running, call_api, free_port, wait_for
+from tests.project.sites import url_of
 from tests.receiving import receiving
 
 ROLES = ("web", "worker", "beat")
@@ -132,8 +133,11 @@ def test_image__every_role__works_without_a_write_to_its_files(folder: Path, ima
     started: list[Running] = []
 
     def run(command: str, **env: str) -> Running:
-        url = f"postgresql://postgres@/commonhold?host={cluster.socket_folder}&port={PORT}"
-        settings = {"DATABASE_URL": url, "HOST": "127.0.0.1", "WEBHOOK_ALLOW_PRIVATE": "true"}
+        settings = {
+            "DATABASE_URL": url_of(cluster),
+            "HOST": "127.0.0.1",
+            "WEBHOOK_ALLOW_PRIVATE": "true",
+        }
         settings |= {"PYTHONDONTWRITEBYTECODE": "1", **env}
         started.append(Running(folder, "manage.py", command, cwd=image, **settings))
         return started[-1]

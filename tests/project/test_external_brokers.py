@@ -15,10 +15,9 @@ from kombu import Connection
 from kombu.exceptions import OperationalError
 
 from project.postgres.cluster import Cluster
-from project.postgres.server import PORT
 from tests.patience import PATIENCE
 from tests.project.running import Process, Running, call_api, free_port, wait_for
-from tests.project.sites import connect
+from tests.project.sites import url_of
 from tests.receiving import Receiver, receiving
 
 PATH = f"{os.environ['PATH']}:/usr/sbin:/usr/lib/rabbitmq/bin"
@@ -114,14 +113,8 @@ def external(request: pytest.FixtureRequest, folder: Path) -> Iterator[Redis | R
 
 
 @pytest.fixture
-def url(folder: Path) -> Iterator[str]:
-    """The URL of a database."""
-    cluster = Cluster(folder / "database")
-    cluster.acquire()
-    with connect(cluster, "postgres") as database:
-        database.execute("CREATE DATABASE commonhold")
-    yield f"postgresql://postgres@/commonhold?host={cluster.socket_folder}&port={PORT}"
-    cluster.release()
+def url(cluster: Cluster) -> str:
+    return url_of(cluster)
 
 
 def test_jobs__broker_emptied_and_killed_during_the_work__are_all_done(

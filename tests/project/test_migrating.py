@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-import psycopg
 import pytest
 from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from project.postgres.cluster import Cluster
-from project.postgres.server import PORT
 from tests.project.running import Running, wait_for
+from tests.project.sites import connect, url_of
 
 # The first release created all tables. Its migrations run on an empty database.
 FIRST_RELEASE = "0002_storage"
@@ -31,27 +30,10 @@ EXCLUDED = (
 )
 
 
-@pytest.fixture
-def cluster(folder: Path) -> Iterator[Cluster]:
-    cluster = Cluster(folder / "database")
-    cluster.acquire()
-    try:
-        with connect(cluster, "postgres") as database:
-            database.execute("CREATE DATABASE commonhold")
-        yield cluster
-    finally:
-        cluster.release()
-
-
-def connect(cluster: Cluster, database: str = "commonhold") -> psycopg.Connection:
-    where = {"host": str(cluster.socket_folder), "port": PORT, "user": "postgres"}
-    return psycopg.connect(**where, dbname=database, autocommit=True)
-
-
 def test_setup__table_is_locked__lets_others_read_and_tries_again(
     cluster: Cluster, start: Callable[..., Running]
 ) -> None:
-    url = f"postgresql://postgres@/commonhold?host={cluster.socket_folder}&port={PORT}"
+    url = url_of(cluster)
     old = start("manage.py", "migrate", "state_admin", "0004", DATABASE_URL=url)
     assert old.wait() == 0, old.output()
     check = start("manage.py", "setup", "--check", DATABASE_URL=url)

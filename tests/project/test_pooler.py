@@ -17,7 +17,6 @@ from project.postgres import binaries
 from project.postgres.cluster import Cluster
 from project.postgres.server import PORT
 from tests.project.running import Process, Running, call_api, free_port, wait_for
-from tests.project.sites import connect
 from tests.project.test_standbys import Standby, assert_unconfirmed, without
 
 PGBOUNCER = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
@@ -35,18 +34,6 @@ auth_type = any
 pool_mode = session
 server_check_delay = 0
 """
-
-
-@pytest.fixture
-def cluster(folder: Path) -> Iterator[Cluster]:
-    cluster = Cluster(folder / "database")
-    cluster.acquire()
-    try:
-        with connect(cluster, "postgres") as database:
-            database.execute("CREATE DATABASE commonhold")
-        yield cluster
-    finally:
-        cluster.release()
 
 
 @pytest.fixture

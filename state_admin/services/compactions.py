@@ -222,8 +222,14 @@ class Preview:
 def preview_compaction(*, actor: Actor, thread_id: str) -> Preview:
     """Plan a compaction by the rules of the job, without a summary. Stores nothing."""
     thread = find_thread(actor, thread_id)
-    effective = effective_policy(thread)
-    view = LogView(thread.pk, active_summary(thread))
+    return plan_compaction(thread, effective_policy(thread))
+
+
+def plan_compaction(
+    thread: Thread, effective: EffectivePolicy, view: LogView | None = None
+) -> Preview:
+    """The same by any policy. `view`: of the thread; one serves several plans."""
+    view = view or LogView(thread.pk, active_summary(thread))
     planned = boundaries.plan(view, effective.policy)
     if isinstance(planned, Skip):
         return Preview(effective, view.tokens, None, planned.reason)

@@ -49,6 +49,15 @@ def effective_policy(thread: Thread) -> EffectivePolicy:
     return _resolve(layers, thread.workspace_id, agent_id)
 
 
+def try_policy(thread: Thread, scope: Scope, body: Raw) -> EffectivePolicy:
+    """Return what the effective policy of a thread would be if `body` were the policy of `scope`:
+    of the workspace, of the agent of the thread's newest run, or of the thread."""
+    agent_id, layers = _layers(thread)
+    bodies = dict(layers) | {scope: body.text}
+    layers = [(each, bodies[each]) for each in SCOPES if each in bodies]
+    return _resolve(layers, thread.workspace_id, agent_id)
+
+
 def autocompact_policy(thread: Thread) -> Policy | None:
     """Return the effective policy if it has a threshold. None: the size of the thread never causes
     a compaction. Every append calls this, so the model's window is read only if there is a
@@ -84,6 +93,15 @@ def read_policy(*, actor: Actor, scope: Scope, name: str = "") -> PolicyView:
     return _view(actor, agent_id, by_agent.get(""), by_agent.get(agent_id))
 
 
+def inherited_policy(*, actor: Actor, scope: Scope, name: str = "") -> EffectivePolicy:
+    """Return the policy that would apply if the scope had none of its own."""
+    if scope == "thread":
+        return try_policy(find_thread(actor, name), scope, EMPTY_OBJECT)
+    rows = CompactionPolicy.objects.visible_to(actor).filter(agent_id="")
+    base = rows.first() if scope == "agent" else None
+    return _view(actor, _agent(scope, name), base, None).effective
+
+
 def put_policy(
     *,
     actor: Actor,
@@ -99,7 +117,7 @@ def put_policy(
     Requires the role admin, or editor for a thread. Raises Invalid with the faulty fields, and
     VersionConflict.
     """
-    require(actor, _role_of(scope))
+    require(actor, role_of(scope))
     _refuse_narrowed(actor, scope)
     check_policy(body)
     if scope == "thread":
@@ -141,7 +159,7 @@ def delete_policy(
 ) -> None:
     """Set the policy of a scope to {}. If it is {} already, only `expected_version` is checked.
     Roles and errors are those of put_policy."""
-    require(actor, _role_of(scope))
+    require(actor, role_of(scope))
     _refuse_narrowed(actor, scope)
     view = read_policy(actor=actor, scope=scope, name=name)
     if values.load(view.body):
@@ -157,7 +175,8 @@ def delete_policy(
         raise VersionConflict(expected_version or 0, view.version, of="policy")
 
 
-def _role_of(scope: Scope) -> Role:
+def role_of(scope: Scope) -> Role:
+    """Return the role that may change the policy of a scope."""
     return Role.EDITOR if scope == "thread" else Role.ADMIN
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from django import forms
+from django.forms.boundfield import BoundField
 from django.http import HttpResponse
 from django.urls import path, reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -16,7 +17,9 @@ from state_admin.domain.access import Actor, Role
 from state_admin.domain.numbers import read_whole
 from state_admin.domain.policies import BY_MODEL, DESTRUCTIVE, EXTRACTIVE, LONGEST_PROMPT, MODES
 from state_admin.domain.values import Raw
+from state_admin.models import Thread
 from state_admin.services import policies
+from state_admin.services.compactions import Preview
 from state_admin.services.errors import (
     BadRequest,
     Invalid,
@@ -25,15 +28,16 @@ from state_admin.services.errors import (
     VersionConflict,
 )
 from state_admin.services.policies import SCOPES, PolicyView, Scope
+from state_admin.services.policy_previews import Effect, preview_policy
 from state_admin.services.retention import preview_snapshots
-from state_admin.templatetags.ui import plural
+from state_admin.templatetags.ui import number, plural, tokens
 
 from . import paging, snippets
 from .actors import page
 from .addresses import thread_url, with_query
 from .entry_undo import MOST_CARRIED, REFUSED
 from .errors import sentences_of
-from .htmx import Request, Undo, render, see_other, toast
+from .htmx import Request, Undo, render, see_other, target_id, toast, wants_part
 from .lists import list_paths
 
 _TEXT = {"autocomplete": "off", "spellcheck": "false"}
@@ -41,6 +45,33 @@ _TEXT = {"autocomplete": "off", "spellcheck": "false"}
 NONE = "none"
 _MOST = (1 << 53) - 1
 _BODY = '{"autocompact_threshold": 60000}'
+# The fields of the form in groups, with the unit of each.
+_GROUPS: Final = {
+    "When a thread is compacted": {"autocompact_threshold": "tokens", "every_hours": "hours"},
+    "What is summarized": {
+        "mode": "",
+        "raw_suffix_messages": "messages",
+        "min_recent_messages": "messages",
+        "min_gain_tokens": "tokens",
+        "min_savings_ratio": "",
+    },
+    "How it is summarized": {
+        "summarizer": "",
+        "summary_model": "",
+        "summary_max_tokens": "tokens",
+        "prompt": "",
+        "fallback": "",
+    },
+    "Snapshots": {"snapshot_keep_last": "snapshots", "snapshot_keep_every": ""},
+    "Context window": {"max_context_tokens": "tokens", "max_output_tokens": "tokens"},
+}
+_SOURCES: Final = {
+    "default": "default",
+    "workspace": "from the workspace",
+    "agent": "from the agent",
+    "thread": "from the thread",
+    "model": "limited by the agent's model",
+}
 
 
 def _count(label: str, least: int = 1) -> forms.IntegerField:
@@ -67,23 +98,23 @@ class PolicyForm(forms.Form):
     """The policy of one scope. Its fields are those of domain.policies.Policy."""
 
     autocompact_threshold = _number_or_none(
-        "Compact automatically at (tokens)", "no automatic compaction by size"
+        "Compact automatically at", "no automatic compaction by size"
     )
     every_hours = _number_or_none(
-        "Compact every (hours), if there are new messages", "no scheduled compaction"
+        "Compact on a schedule, every", "no schedule. Only threads with new messages are compacted"
     )
     mode = _choice("Boundary mode", *MODES)
     raw_suffix_messages = _count("Messages to keep with keep_recent_raw_suffix", 0)
     min_recent_messages = _count("Messages to keep with compact_to_safe_frontier", 0)
-    min_gain_tokens = _count("Minimum tokens to summarize", 0)
+    min_gain_tokens = _count("Minimum to summarize", 0)
     min_savings_ratio = forms.FloatField(
-        label="Minimum savings (0 to 1)", required=False, min_value=0, max_value=1
+        label="Minimum savings, from 0 to 1", required=False, min_value=0, max_value=1
     )
     summarizer = _choice("Summarizer", EXTRACTIVE, BY_MODEL, NONE)
     summary_model = forms.CharField(
         label="Model id", required=False, max_length=128, widget=forms.TextInput(_TEXT)
     )
-    summary_max_tokens = _count("Maximum tokens of a summary")
+    summary_max_tokens = _count("Longest summary")
     prompt = forms.CharField(
         label="Instructions for the model",
         required=False,
@@ -93,12 +124,12 @@ class PolicyForm(forms.Form):
     )
     fallback = _choice("Summarizer if the model is unavailable", EXTRACTIVE, NONE)
     snapshot_keep_last = _number_or_none(
-        "Newest snapshots to keep per thread",
+        "Newest to keep per thread",
         "keep all snapshots. Removed snapshots cannot be restored",
     )
     snapshot_keep_every = _number_or_none("Of older snapshots, keep every n-th", "keep none")
-    max_context_tokens = _count("Context window (tokens)")
-    max_output_tokens = _count("Reserved for the response (tokens)")
+    max_context_tokens = _count("Context window")
+    max_output_tokens = _count("Reserved for the response")
     reason = forms.CharField(required=False, max_length=500)
     # The version that was edited.
     version = forms.IntegerField(
@@ -170,6 +201,8 @@ def policy_detail(request: Request) -> HttpResponse:
     if request.method == "GET":
         return _show(request, view, PolicyForm(initial=_initial(view)))
     form = PolicyForm(request.POST)
+    if "preview" in request.POST or target_id(request) == "policy-preview":
+        return _show(request, view, form, preview=_preview(request.actor, view, form))
     if not form.is_valid():
         return _show(request, view, form, status=422)
     removal = _removal(request.actor, view, form.body())
@@ -236,6 +269,71 @@ def _removal(actor: Actor, view: PolicyView, body: dict[str, Any]) -> Removal | 
     return Removal(rule, f"{text} Removed snapshots cannot be restored.")
 
 
+@dataclass(frozen=True)
+class EffectLine:
+    """A thread in the preview: when and how it is compacted now, and under the changed policy."""
+
+    thread: Thread
+    when: tuple[str, str]
+    plan: tuple[str, str]
+
+    @property
+    def differs(self) -> bool:
+        return len({*self.when}) + len({*self.plan}) > 2
+
+    @classmethod
+    def of(cls, effect: Effect) -> EffectLine:
+        thread, now, then = effect.thread, effect.now, effect.then
+        return cls(
+            thread,
+            (_describe_time(thread, now), _describe_time(thread, then)),
+            (_describe_plan(now), _describe_plan(then)),
+        )
+
+
+@dataclass(frozen=True)
+class PolicyPreview:
+    """What the values in the form would do, or why they cannot be saved."""
+
+    errors: list[str]
+    lines: list[EffectLine]
+
+
+def _preview(actor: Actor, view: PolicyView, form: PolicyForm) -> PolicyPreview:
+    if not form.is_valid():
+        errors = [
+            f"{form[name].label}: {' '.join(map(str, each))}" for name, each in form.errors.items()
+        ]
+        return PolicyPreview(errors, [])
+    body = values.read(values.dump(form.body()))
+    try:
+        effects = preview_policy(actor=actor, scope=view.scope, name=view.name, body=body)
+    except Invalid as problem:
+        return PolicyPreview([str(each["message"]) for each in problem.data["errors"]], [])
+    return PolicyPreview([], list(map(EffectLine.of, effects)))
+
+
+def _describe_time(thread: Thread, preview: Preview) -> str:
+    threshold, hours = preview.policy.autocompact_threshold, preview.policy.every_hours
+    times = []
+    if threshold is not None:
+        due = thread.context_tokens >= threshold
+        times.append("with the next message" if due else f"from {tokens(threshold)} tokens")
+    if hours is not None:
+        times.append(f"every {plural(hours, 'hour,hours')}")
+    return " and ".join(times) or "only on request"
+
+
+def _describe_plan(preview: Preview) -> str:
+    if preview.plan is None:
+        return f"nothing to compact: {preview.skip}"
+    text = (
+        f"summarizes up to message {number(preview.plan.boundary_seq)}, at least"
+        f" {preview.percent_saved} % less than {tokens(preview.plan.tokens_before)} tokens"
+    )
+    return f"{text}; {preview.problem}" if preview.problem else text
+
+
 def _undo_of(old: PolicyView, saved: PolicyView) -> Undo | None:
     """The Undo of a change. It carries the previous policy, which is stored nowhere; None if it is
     too long or unchanged."""
@@ -294,26 +392,62 @@ def _redirect_back(request: Request, scope: Scope, name: str) -> HttpResponse:
     return see_other(request, reverse("web:policy-list"), part="policies")
 
 
+@dataclass(frozen=True)
+class SettingLine:
+    """A field in the form, the value that applies, and where that comes from. `else_`: what applies
+    if the field is emptied; "" if the field is empty."""
+
+    field: BoundField
+    unit: str
+    value: str
+    source: str
+    else_: str
+
+
+def _lines(actor: Actor, view: PolicyView, form: PolicyForm) -> dict[str, list[SettingLine]]:
+    inherited = policies.inherited_policy(actor=actor, scope=view.scope, name=view.name)
+
+    def line(name: str, unit: str) -> SettingLine:
+        source = view.effective.sources[name]
+        own = source == view.scope
+        value = _with_unit(getattr(view.effective.policy, name), unit)
+        otherwise = _with_unit(getattr(inherited.policy, name), unit)
+        otherwise += f" ({_SOURCES[inherited.sources[name]]})"
+        words = "set here" if own else _SOURCES[source]
+        return SettingLine(form[name], unit, value, words, otherwise if own else "")
+
+    return {
+        title: [line(name, unit) for name, unit in fields.items()]
+        for title, fields in _GROUPS.items()
+    }
+
+
+def _with_unit(value: Any, unit: str) -> str:
+    text = number(value) if isinstance(value, int) else _plain(value)
+    return f"{text} {unit}" if unit and value is not None else text
+
+
 def _show(
     request: Request,
     view: PolicyView,
     form: PolicyForm,
     status: int = 200,
     removal: Removal | None = None,
+    preview: PolicyPreview | None = None,
 ) -> HttpResponse:
-    holds = view.effective.policy.to_json()
-    may_change = request.actor.may(Role.EDITOR if view.scope == "thread" else Role.ADMIN)
+    may_change = request.actor.may(policies.role_of(view.scope))
     context = {
         "view": view,
         "form": form,
         "removal": removal,
+        "preview": preview,
         "may_change": may_change,
         "post_url": policy_url(view.scope, view.name),
-        "rows": [
-            (name, _plain(value), view.effective.sources[name]) for name, value in holds.items()
-        ],
     }
-    return render(request, "policies/detail.html", context, part="policy", status=status)
+    part = "policy-preview" if target_id(request) == "policy-preview" else "policy"
+    if part == "policy" or not wants_part(request):
+        context["groups"] = _lines(request.actor, view, form)
+    return render(request, "policies/detail.html", context, part=part, status=status)
 
 
 urlpatterns = [

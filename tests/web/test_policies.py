@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from state_admin.models import AuditRow, CompactionPolicy
-from state_admin.services import policies
+from state_admin.services import policies, policy_previews
 from tests.builders import (
     Person,
     append,
@@ -53,7 +53,8 @@ def test_policy__of_an_agent__shows_effective_values_and_their_sources(
     say(alice, "agent", "planner", autocompact_threshold=None, prompt="Only prices.")
     shown = page(admin, AGENT)
     assert "Compaction policy of agent planner" in shown
-    assert '<td class="mono">min_gain_tokens</td><td class="anywhere">77</td><td>workspace' in shown
+    assert '77 tokens<div class="muted">from the workspace</div>' in shown
+    assert 'none<div class="muted">set here; else none (default)</div>' in shown
     assert 'name="autocompact_threshold" value="none"' in shown
     assert "Only prices.</textarea>" in shown
 
@@ -124,7 +125,8 @@ def test_policy__of_a_thread__can_be_changed_by_editors(
     make_thread(alice.actor, "t1")
     url = "/policy?scope=thread&name=t1"
     assert viewer.post(url, {"min_gain_tokens": "2"}).status_code == 403
-    assert "Settings" not in page(viewer, url)
+    assert "Set here" not in page(viewer, url)
+    assert viewer.post(url, {"preview": "yes"}).status_code == 403
     response = editor.post(url, {"min_gain_tokens": "2"})
     assert response["Location"] == "/threads/t1?tab=compactions"
     assert editor.post("/policy", {"min_gain_tokens": "2"}).status_code == 403
@@ -175,6 +177,72 @@ def test_policy__removes_snapshots__is_saved_after_a_warning(
     assert admin.post(url, {**fields, "accepted": rule}).status_code == 302
     again = {**fields, "version": str(int(version) + 1)}
     assert admin.post(url, again).status_code == 302, "the same rule"
+
+
+PREVIEW = {
+    "HX-Request": "true",
+    "HX-Request-Type": "partial",
+    "HX-Target": "section#policy-preview",
+}
+
+
+def test_preview__of_the_workspace__shows_what_changes_for_the_largest_threads(
+    admin: Client, alice: Person
+) -> None:
+    make_thread(alice.actor, "small", title="Short talk")
+    for thread in ("own", "large"):
+        make_thread(alice.actor, thread)
+        append(alice.actor, thread, *conversation(8))
+    say(alice, "thread", "own", autocompact_threshold=None)
+    response = admin.post("/policy", {"autocompact_threshold": "20"}, headers=PREVIEW)
+    shown = " ".join(response.content.decode().split())
+    assert shown.startswith('<section class="card sticky" id="policy-preview"')
+    assert re.findall(r'tab=compactions">([^<]*)</a>', shown) == ["large", "own", "Short talk"]
+    large, own, small = shown.split("<li>")[1:]
+    assert '<del class="muted">only on request</del> <ins>with the next message</ins>' in large
+    assert '<dd><span class="muted">summarizes up to message' in large
+    assert "no difference" not in large
+    assert "no difference" in own, "its own policy overrides"
+    assert "<ins>from 20 tokens</ins>" in small
+    assert "nothing to compact" in small
+    assert not CompactionPolicy.objects.exists()
+
+
+def test_preview__of_an_agent__shows_its_threads_only(admin: Client, alice: Person) -> None:
+    for thread, agent in (("a", "planner"), ("b", "other")):
+        make_thread(alice.actor, thread)
+        make_run(alice.actor, thread, thread, agent_id=agent)
+    shown = admin.post(AGENT, {"every_hours": "2"}, headers=PREVIEW).content.decode()
+    assert re.findall(r'tab=compactions">([^<]*)</a>', shown) == ["a"]
+    assert "every 2 hours" in shown
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"min_savings_ratio": "2"}, "Minimum savings, from 0 to 1: Ensure this value is less"),
+        ({"autocompact_threshold": "soon"}, "must be an integer of at least 1"),
+    ],
+)
+def test_preview__invalid__says_which_field(
+    admin: Client, fields: dict[str, str], words: str
+) -> None:
+    response = admin.post("/policy", fields, headers=PREVIEW)
+    assert words in response.content.decode()
+
+
+def test_preview__long_thread__is_named_without_a_plan(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(policy_previews, "MOST_MESSAGES", 3)
+    make_thread(alice.actor, "t1")
+    append(alice.actor, "t1", *conversation(8))
+    url = "/policy?scope=thread&name=t1"
+    shown = page(admin, url)
+    assert "Change a setting to see" in shown
+    response = admin.post(url, {"min_gain_tokens": "1", "preview": "yes"}).content.decode()
+    assert "more than 3 messages are not planned here" in response
+    assert 'name="min_gain_tokens" value="1"' in response, "without JavaScript, the form is kept"
 
 
 @pytest.mark.parametrize("url", ["/policy?scope=nobody", "/policy?scope=thread&name=none"])

@@ -45,6 +45,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
         "max_body_bytes": "Limits of requests",
         "change_retention_days": "State",
         "webhook_allow_private": "Webhooks",
+        "audit_stream": "Audit stream",
         "metrics_token": "Monitoring",
     }
 
@@ -311,6 +312,29 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
     webhook_dead_retention_days: Annotated[
         float, _doc("How long dead deliveries are kept.", ge=0)
     ] = 30.0
+
+    audit_stream: Annotated[
+        str,
+        _doc(
+            "Where each audit row is sent: `syslog+tls://HOST:PORT`, `syslog+tcp://HOST:PORT` or "
+            "`file:///FOLDER`. A new address gets all rows from the first one on; see "
+            "[Audit](../guides/audit.md#stream-it).",
+            default="off",
+        ),
+    ] = ""
+    audit_stream_tls_ca: Annotated[
+        str,
+        _doc(
+            "A file with the certificates that sign the certificate of a `syslog+tls` receiver (PEM).",
+            default="those of the system",
+        ),
+    ] = ""
+    audit_stream_tls_cert: Annotated[
+        str,
+        _doc(
+            "A file with the certificate and the private key that this server shows to a `syslog+tls` receiver (PEM)."
+        ),
+    ] = ""
 
     metrics_token: Annotated[
         str,

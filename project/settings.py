@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from csp.constants import NONE, SELF
 
-from project import databases, login, tracing
+from project import audit_stream, databases, login, tracing
 from project.env import BASE_DIR, read_environment, read_secret_key
 from project.logging import logging_config
 
@@ -217,6 +217,10 @@ WEBHOOK_DEAD_RETENTION = timedelta(days=env.webhook_dead_retention_days)
 
 DISPATCH_RETENTION = timedelta(hours=env.dispatch_retention_hours)
 DISPATCH_DEAD_RETENTION = timedelta(days=env.dispatch_dead_retention_days)
+
+# Audit stream --------------------------------------------------------------------------------
+
+AUDIT_STREAM = audit_stream.read_destination()
 
 METRICS_TOKEN = env.metrics_token
 TRACES = tracing.is_configured()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .access import ApiToken, LoginAttempt, LoginLink, Membership, Role, User
 from .audit import AuditRow
+from .audit_stream import AuditStream
 from .changes import Change
 from .compactions import Compaction, CompactionKind, CompactionStatus, Phase, Trigger
 from .config import ConfigSecret
@@ -36,6 +37,7 @@ from .workspaces import Workspace
 __all__ = [
     "ApiToken",
     "AuditRow",
+    "AuditStream",
     "Change",
     "Compaction",
     "CompactionKind",

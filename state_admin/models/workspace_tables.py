@@ -16,6 +16,7 @@ from django.db import models
 
 from .access import ApiToken, LoginAttempt, LoginLink, Membership, User
 from .audit import AuditRow
+from .audit_stream import AuditStream
 from .changes import Change
 from .compactions import Compaction
 from .config import ConfigSecret
@@ -203,7 +204,12 @@ TABLES: Final = (
     Table(Mailbox, columns={"next_id": Column(refers=Dispatch)}),
     Table(Compaction),
     Table(Change, columns={"xid": Column(imported=_CLOCK)}, order=("xid", "id")),
-    Table(AuditRow),
+    # Numbered by the INSERT, and not before: the audit stream passes an id once no statement that can
+    # assign a lower one is open (models/audit_stream.py).
+    Table(
+        AuditRow,
+        columns={"id": Column(imported="nextval(pg_get_serial_sequence('audit', 'id'))")},
+    ),
     Table(
         Webhook,
         columns={
@@ -251,6 +257,7 @@ NOT_COPIED: Final[Mapping[type[models.Model], str]] = {
     UserSession: "belongs to a user",
     FeedEra: "belongs to the server",
     Sweep: "belongs to the server",
+    AuditStream: "belongs to the server",
     IdempotencyRecord: "has credentials of the server as its key, and expires after a day",
     RateBucket: "refills within a minute",
     Presence: "expires after a minute",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from state_admin.services import indexing, maintenance, retention, storage
+from state_admin.services import audit_stream, indexing, maintenance, retention, storage
 
 
 @shared_task(name="state_admin.tasks.maintenance.expire_entries")
@@ -60,3 +60,8 @@ def find_lost_compactions() -> None:
 @shared_task(name="state_admin.tasks.maintenance.schedule_compactions")
 def schedule_compactions() -> None:
     maintenance.run_sweep("schedule compactions", maintenance.schedule_compactions)
+
+
+@shared_task(name="state_admin.tasks.maintenance.stream_audit")
+def stream_audit() -> None:
+    maintenance.run_sweep("stream audit", audit_stream.stream_audit)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from state_admin.services import deliveries, dispatches, indexing, maintenance
+from state_admin.services import audit_stream, deliveries, dispatches, indexing, maintenance
 
 # Checked by beat before each start, so that jobs that run every second cost an idle server little.
 CONDITIONS: dict[str, Callable[[], bool]] = {
@@ -13,6 +13,7 @@ CONDITIONS: dict[str, Callable[[], bool]] = {
     "settle mailboxes": dispatches.has_due_work,
     "expire tickets": maintenance.any_ticket_due,
     "index entries": indexing.has_unindexed_changes,
+    "stream audit": audit_stream.has_work,
 }
 
 BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
@@ -52,6 +53,11 @@ BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "settle mailboxes": {
         "task": "state_admin.tasks.mailbox.settle",
         "schedule": 1.0,
+        "options": {"expires": 5},
+    },
+    "stream audit": {
+        "task": "state_admin.tasks.maintenance.stream_audit",
+        "schedule": 2.0,
         "options": {"expires": 5},
     },
     "purge dispatches": {"task": "state_admin.tasks.mailbox.purge", "schedule": 3600.0},

@@ -112,4 +112,4 @@ def test_list_settings__each__has_a_description_and_a_valid_section() -> None:
     assert settings["PORT"].section == "Web server"
     assert all(each.description.endswith(".") for each in settings.values())
     sections = [each.section for each in settings.values() if each.section]
-    assert len(sections) == len(set(sections)) == 10
+    assert len(sections) == len(set(sections)) == 11

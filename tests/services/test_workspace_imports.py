@@ -444,4 +444,6 @@ def test_migrations__after_the_oldest_one__need_no_conversion_of_files() -> None
     for name in names[names.index(OLDEST_MIGRATION) + 1 :]:
         migration = graph.nodes["state_admin", name]
         other = [each for each in migration.operations if not isinstance(each, harmless)]
+        if name == "0012_audit_streams":  # its statement creates a trigger, and changes no row
+            other = [each for each in other if "CREATE TRIGGER" not in getattr(each, "sql", "")]
         assert other == [], name

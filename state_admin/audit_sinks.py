@@ -1,0 +1,133 @@
+"""The destinations of the audit stream: syslog and files.
+
+`send` returns when the destination has confirmed all rows, and raises Failed otherwise. The operator
+chose the address (AUDIT_STREAM), so egress.py does not apply.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+import ssl
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from project.audit_stream import Destination, Scheme
+
+# Seconds for each step: to connect, to send, and until the receiver confirms.
+TIMEOUT: Final = 10.0
+# Facility 13 (log audit), severity 6 (informational): RFC 5424, section 6.2.1.
+_PRIORITY: Final = 13 * 8 + 6
+
+
+class Line(NamedTuple):
+    """A row of the audit: its id, its time, its action, and the row as JSON."""
+
+    id: int
+    at: datetime
+    action: str
+    json: bytes
+
+
+class Failed(Exception):
+    """The destination did not confirm the rows. The message is for the operator, without values."""
+
+
+def send(destination: Destination, lines: Sequence[Line]) -> None:
+    """Send rows, at least one. Raises Failed: the destination may have any of them."""
+    try:
+        _SINKS[destination.scheme](destination, lines)
+    except ssl.SSLError as error:
+        reason = getattr(error, "verify_message", "") or error.reason or "the connection was lost"
+        raise Failed(f"TLS: {reason}") from error
+    except TimeoutError as error:
+        raise Failed(f"no reply within {TIMEOUT:g} s") from error
+    except OSError as error:
+        raise Failed(error.strerror or str(error)) from error
+    except UnicodeError as error:
+        raise Failed("the name of the host is invalid") from error
+
+
+def _send_syslog(destination: Destination, lines: Sequence[Line]) -> None:
+    """RFC 5424 with octet counting: RFC 6587 over TCP, RFC 5425 over TLS.
+
+    Syslog has no acknowledgement. What a socket has accepted may never be read, so we end the
+    connection and wait until the receiver has read to its end and closes it, too.
+    """
+    name = socket.gethostname()
+    data = b"".join(_frame(line, name) for line in lines)
+    address = (destination.host, destination.port)
+    with socket.create_connection(address, TIMEOUT) as plain:
+        if destination.scheme == "syslog+tcp":
+            plain.sendall(data)
+            plain.shutdown(socket.SHUT_WR)
+            _await_end(plain)
+            return
+        with _tls(destination).wrap_socket(plain, server_hostname=destination.host) as secure:
+            secure.sendall(data)
+            try:
+                secure.unwrap()
+            except ssl.SSLEOFError as error:
+                raise Failed("the receiver closed the connection without close_notify") from error
+
+
+def _await_end(connection: socket.socket) -> None:
+    if connection.recv(1):
+        raise Failed("the receiver sent data, so it does not speak syslog")
+
+
+def _tls(destination: Destination) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cafile=destination.tls_ca or None)
+        if destination.tls_cert:
+            context.load_cert_chain(destination.tls_cert)
+    except OSError as error:
+        names = "AUDIT_STREAM_TLS_CA or AUDIT_STREAM_TLS_CERT"
+        raise Failed(f"cannot read {names}: {error.strerror}") from error
+    return context
+
+
+def _frame(line: Line, hostname: str) -> bytes:
+    at = line.at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    head = f"<{_PRIORITY}>1 {at} {hostname} commonhold - {line.action[:32]} - "
+    message = head.encode() + line.json
+    return b"%d %b" % (len(message), message)
+
+
+def _write_file(destination: Destination, lines: Sequence[Line]) -> None:
+    """A new file for the batch, which appears with its whole content."""
+    data = b"".join(line.json + b"\n" for line in lines)
+    path = Path(destination.path) / segment_name(lines, data)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with draft.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def segment_name(lines: Sequence[Line], data: bytes) -> str:
+    """`YEAR-MONTH-DAY/FIRST-LAST-HASH.ndjson`. Other rows never get the same name, so nothing is
+    overwritten: not when a batch is repeated, and not by another server."""
+    first, last = lines[0], lines[-1]
+    digest = hashlib.sha256(data).hexdigest()[:16]
+    return f"{first.at.astimezone(UTC):%Y-%m-%d}/{first.id:019d}-{last.id:019d}-{digest}.ndjson"
+
+
+_SINKS: Final[dict[Scheme, Callable[[Destination, Sequence[Line]], None]]] = {
+    "syslog+tcp": _send_syslog,
+    "syslog+tls": _send_syslog,
+    "file": _write_file,
+}

@@ -1,0 +1,74 @@
+"""The audit stream: how far the audit was sent to a destination, and how far it is settled.
+
+Rows are sent in the order of their ids. An id is assigned before its transaction commits, so a row may
+appear below rows that are visible already. Ids up to a `barrier` are settled, that is, no further row
+with such an id can appear, once each transaction that could have been assigned one has ended. These
+are the transactions that hold the lock of writers on the table: a statement takes it before it assigns
+an id, and its transaction releases it after its rows became visible or were rolled back. The
+transaction id would not do, because a statement may have an id for its row before it has one.
+
+This relies on a sequence without a cache, and on ids that only INSERT statements assign
+(docs/adr/0023-audit-stream.md).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models.functions import Now
+
+from . import hot
+
+
+class AuditStream(models.Model):
+    """The position of a destination. `position`: the id of the last row that the destination
+    confirmed."""
+
+    destination = models.TextField(primary_key=True)
+    position = models.BigIntegerField(default=0)
+    # All rows up to this id that will ever exist are visible.
+    settled = models.BigIntegerField(default=0)
+    # The next value of `settled`, which applies when the transactions `writers` have ended.
+    barrier = models.BigIntegerField(default=0)
+    writers = ArrayField(models.TextField(), default=list)
+    sent_at = models.DateTimeField(null=True)
+    # Attempts that failed: since the last one that succeeded, and ever.
+    attempts = models.IntegerField(default=0)
+    failures = models.BigIntegerField(default=0)
+    failing_since = models.DateTimeField(null=True)
+    last_error = models.TextField(default="")
+    next_attempt_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "audit_streams"
+
+    def __str__(self) -> str:
+        return self.destination
+
+
+# The transactions that may insert into the audit. A transaction that only waits for the lock has not
+# been assigned an id.
+_WRITERS: Final = """
+SELECT DISTINCT virtualtransaction FROM pg_locks
+WHERE locktype = 'relation' AND relation = 'audit'::regclass AND mode = 'RowExclusiveLock' AND granted
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
+
+_HAS_WORK: Final = """
+SELECT coalesce(s.next_attempt_at <= statement_timestamp(), true)
+    AND EXISTS (SELECT 1 FROM audit a WHERE a.id > coalesce(s.position, 0))
+FROM (SELECT %(destination)s::text AS destination) d LEFT JOIN audit_streams s USING (destination)
+"""
+
+
+def find_writers() -> set[str]:
+    """The open transactions that may have been assigned an id, by their virtual ids."""
+    return {str(name) for (name,) in hot.fetch_all(_WRITERS, {})}
+
+
+def has_work(destination: str) -> bool:
+    """Whether there are rows to send, and the pause after a failure is over."""
+    row = hot.fetch_one(_HAS_WORK, {"destination": destination})
+    return bool(row and row[0])

@@ -1,0 +1,75 @@
+"""The setting AUDIT_STREAM: what is accepted, and what the server says about the rest."""
+
+from __future__ import annotations
+
+import pytest
+
+from project.audit_stream import Destination, read_destination
+from project.env import BadSetting
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("syslog+tcp://logs.example:601", ("syslog+tcp", "logs.example", 601, "")),
+        ("syslog+tls://logs.example:6514", ("syslog+tls", "logs.example", 6514, "")),
+        ("syslog+tcp://[::1]:601", ("syslog+tcp", "::1", 601, "")),
+        ("file:///var/log/commonhold", ("file", "", 0, "/var/log/commonhold")),
+    ],
+)
+def test_destination__complete_address__is_accepted(
+    url: str, expected: tuple[object, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AUDIT_STREAM", url)
+    assert read_destination() == Destination(url, *expected)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "logs.example:601",
+        "syslog://logs.example:601",
+        "syslog+tcp://logs.example",
+        "syslog+tcp://logs.example:port",
+        "syslog+tcp://:601",
+        "syslog+tcp://me:secret@logs.example:601",
+        "syslog+tcp://logs.example:601/path",
+        "syslog+tls://logs.example:6514?verify=no",
+        "syslog+tcp://[::1:601",
+        "file://var/log",
+        "file:///",
+        "https://logs.example",
+    ],
+)
+def test_destination__other_address__is_refused_without_quoting_it(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AUDIT_STREAM", url)
+    with pytest.raises(BadSetting, match=r"^AUDIT_STREAM must be syslog\+tls://") as error:
+        read_destination()
+    assert "secret" not in str(error.value)
+
+
+def test_destination__not_set__is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AUDIT_STREAM", raising=False)
+    assert read_destination() is None
+
+
+@pytest.mark.parametrize("url", ["", "syslog+tcp://logs.example:601"])
+@pytest.mark.parametrize("name", ["AUDIT_STREAM_TLS_CA", "AUDIT_STREAM_TLS_CERT"])
+def test_destination__files_of_tls_without_tls__are_refused(
+    name: str, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AUDIT_STREAM", url)
+    monkeypatch.setenv(name, "/etc/ssl/ca.pem")
+    with pytest.raises(BadSetting, match="need an AUDIT_STREAM that begins with"):
+        read_destination()
+
+
+def test_destination__files_of_tls__are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AUDIT_STREAM", "syslog+tls://logs.example:6514")
+    monkeypatch.setenv("AUDIT_STREAM_TLS_CA", "/ca.pem")
+    monkeypatch.setenv("AUDIT_STREAM_TLS_CERT", "/cert.pem")
+    found = read_destination()
+    assert found is not None
+    assert (found.tls_ca, found.tls_cert) == ("/ca.pem", "/cert.pem")

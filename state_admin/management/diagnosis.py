@@ -18,7 +18,15 @@ from project.env import BadSetting, data_dir
 from project.failures import describe_error
 from project.postgres import replication
 from project.postgres.session import find_log_leaks
-from state_admin.models import ConfigSecret, Run, Sweep, Webhook, WebhookStatus, database_faults
+from state_admin.models import (
+    ConfigSecret,
+    Run,
+    Sweep,
+    Webhook,
+    WebhookStatus,
+    audit_stream,
+    database_faults,
+)
 from state_admin.models import search as search_models
 from state_admin.models.database import CROWDED, connections_used, describe_database
 from state_admin.models.sweeps import WORKER_SILENCE, newest_sweep
@@ -32,6 +40,7 @@ _LONG_SECONDS: Final = 300
 _SLOT_BYTES: Final = 1 << 30
 _OLD_TRANSACTIONS: Final = 1_000_000_000
 _LATE_INDEX: Final = timedelta(minutes=10)
+_LATE_STREAM: Final = timedelta(minutes=15)
 _FREE_BYTES: Final = 1 << 30
 _NAMED: Final = 5
 
@@ -148,8 +157,8 @@ def _check_transactions() -> Iterator[Finding]:
         yield Finding(
             "transactions",
             "warning",
-            f"{name} is open for {timedelta(seconds=one.seconds)}; the change feed waits for it if "
-            "it has written, and dead rows stay",
+            f"{name} is open for {timedelta(seconds=one.seconds)}; the change feed and the audit "
+            "stream wait for it if it has written, and dead rows stay",
             f"End it: {end}.",
         )
     if not found:
@@ -282,6 +291,26 @@ def _check_work() -> Iterator[Finding]:
         yield Finding("runs", "ok", "none is stuck")
 
 
+def _check_audit_stream() -> Iterator[Finding]:
+    destination = settings.AUDIT_STREAM
+    if destination is None:
+        return
+    lag = audit_stream.read_lag(destination.url)
+    text = f"{lag.text}, the oldest from {_utc(lag.oldest)}"
+    if lag.error:
+        yield Finding(
+            "audit stream",
+            "warning",
+            f"{destination.url} has been failing since {_utc(lag.failing_since)}: {lag.error}; {text}",
+            "Check the destination. No row is lost: the stream continues where it stopped.",
+        )
+    elif lag.oldest and timezone.now() - lag.oldest > _LATE_STREAM:
+        remedy = "Check worker, beat and transactions above; a first export takes its time."
+        yield Finding("audit stream", "warning", text, remedy)
+    else:
+        yield Finding("audit stream", "ok", text if lag.rows else "all rows are sent")
+
+
 def _utc(moment: datetime | None) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC") if moment else "?"
 
@@ -299,4 +328,5 @@ _OF_THE_ROWS: Final[dict[str, Check]] = {
     "worker and beat": _check_jobs,
     "secrets": _check_secrets,
     "webhooks and runs": _check_work,
+    "audit stream": _check_audit_stream,
 }

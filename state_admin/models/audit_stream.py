@@ -13,13 +13,15 @@ This relies on a sequence without a cache, and on ids that only INSERT statement
 
 from __future__ import annotations
 
-from typing import Final
+from datetime import datetime
+from typing import Final, NamedTuple
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
 
 from . import hot
+from .counts import MOST
 
 
 class AuditStream(models.Model):
@@ -62,6 +64,31 @@ SELECT coalesce(s.next_attempt_at <= statement_timestamp(), true)
 FROM (SELECT %(destination)s::text AS destination) d LEFT JOIN audit_streams s USING (destination)
 """
 
+_LAG: Final = """
+SELECT (SELECT count(*) FROM (
+        SELECT 1 FROM audit a WHERE a.id > coalesce(s.position, 0) LIMIT %(most)s + 1) counted),
+    (SELECT a.at FROM audit a WHERE a.id > coalesce(s.position, 0) ORDER BY a.id LIMIT 1),
+    s.sent_at, s.failing_since, coalesce(s.last_error, '')
+FROM (SELECT %(destination)s::text AS destination) d LEFT JOIN audit_streams s USING (destination)
+"""
+
+
+class Lag(NamedTuple):
+    """What a destination has not got. `rows`: MOST + 1 means more than MOST. `oldest`: the time of the
+    oldest of these rows. `error`: empty, or that of the last attempt."""
+
+    rows: int
+    oldest: datetime | None
+    sent_at: datetime | None
+    failing_since: datetime | None
+    error: str
+
+    @property
+    def text(self) -> str:
+        """The number of rows, for people."""
+        count = f"{min(self.rows, MOST):,}{'+' if self.rows > MOST else ''}"
+        return f"{count} {'row' if self.rows == 1 else 'rows'} to send"
+
 
 def find_writers() -> set[str]:
     """The open transactions that may have been assigned an id, by their virtual ids."""
@@ -72,3 +99,8 @@ def has_work(destination: str) -> bool:
     """Whether there are rows to send, and the pause after a failure is over."""
     row = hot.fetch_one(_HAS_WORK, {"destination": destination})
     return bool(row and row[0])
+
+
+def read_lag(destination: str) -> Lag:
+    """The lag of a destination, which may not have a position yet."""
+    return Lag._make(hot.fetch_all(_LAG, {"destination": destination, "most": MOST})[0])

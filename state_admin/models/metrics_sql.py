@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from django.conf import settings
+
 from . import hot
 from .counts import MOST
 
@@ -39,6 +41,16 @@ METRICS: Final = {
         "1 if the last run of the sweep ended with an error, else 0",
         "sweep",
     ),
+    "commonhold_audit_stream_lag_seconds": (
+        "Age of the oldest audit row that was not sent to AUDIT_STREAM; 0: all were sent. Absent if "
+        "AUDIT_STREAM is not set, as are the next two",
+        "",
+    ),
+    "commonhold_audit_stream_lag_rows": (
+        f"Audit rows that were not sent to AUDIT_STREAM, at most {MOST:,}",
+        "",
+    ),
+    "commonhold_audit_stream_failures_total": ("Failed attempts to send to AUDIT_STREAM", ""),
 }
 STORAGE: Final = ("entries", "history", "messages", "state")
 
@@ -105,12 +117,25 @@ FROM sweeps WHERE finished_at IS NOT NULL
 UNION ALL
 SELECT 'commonhold_sweep_failed', name, (error <> '')::int
 FROM sweeps WHERE finished_at IS NOT NULL
+UNION ALL
+SELECT figure.name, '', figure.value
+FROM (SELECT coalesce(max(position), 0) AS position, coalesce(max(failures), 0) AS failures
+    FROM audit_streams WHERE destination = %(audit_stream)s) s
+CROSS JOIN LATERAL (VALUES
+    ('commonhold_audit_stream_lag_seconds', coalesce((
+        SELECT extract(epoch FROM statement_timestamp() - a.at) FROM audit a
+        WHERE a.id > s.position ORDER BY a.id LIMIT 1), 0)),
+    ('commonhold_audit_stream_lag_rows', (SELECT count(*) FROM (
+        SELECT 1 FROM audit a WHERE a.id > s.position LIMIT %(most)s) counted)),
+    ('commonhold_audit_stream_failures_total', s.failures)
+) figure(name, value)
+WHERE %(audit_stream)s <> ''
 """
 
 
 def read_figures() -> list[MetricSample]:
     """Storage by part, queues and webhooks by status, the savings of compaction today, the total number of
-    calls, and the age and outcome of each sweep."""
+    calls, the age and outcome of each sweep, and the lag of the audit stream."""
     row = hot.fetch_one(_STORAGE, {})
     if row is None:
         raise RuntimeError("an aggregate answers one row")
@@ -125,6 +150,8 @@ def read_figures() -> list[MetricSample]:
 
 
 def read_queues() -> list[MetricSample]:
-    """The length of the queues over all workspaces, and the age and outcome of each sweep."""
-    rows = hot.fetch_all(_QUEUES, {"most": MOST})
+    """The length of the queues over all workspaces, the age and outcome of each sweep, and the lag of
+    the audit stream."""
+    destination = settings.AUDIT_STREAM.url if settings.AUDIT_STREAM else ""
+    rows = hot.fetch_all(_QUEUES, {"most": MOST, "audit_stream": destination})
     return [MetricSample(name, label, float(value)) for name, label, value in rows]

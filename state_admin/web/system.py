@@ -18,6 +18,7 @@ from project import broker
 from state_admin import __version__
 from state_admin.domain.access import Role
 from state_admin.models import Sweep
+from state_admin.models.audit_stream import Lag, read_lag
 from state_admin.models.counts import MOST
 from state_admin.models.database import describe_database, slow_statements
 from state_admin.models.metrics_sql import read_queues
@@ -101,6 +102,7 @@ def system(request: Request) -> HttpResponse:
         "queues": _queues(),
         "slow": slow_statements(with_text=whole_text),
         "whole_text": whole_text,
+        "audit_stream": _audit_stream(),
         "sweeps": Sweep.objects.order_by("name"),
         "python": platform.python_version(),
         "version": __version__,
@@ -119,11 +121,16 @@ def _queues() -> list[Queue]:
     ]
 
 
+def _audit_stream() -> Lag | None:
+    return read_lag(settings.AUDIT_STREAM.url) if settings.AUDIT_STREAM else None
+
+
 def _settings() -> list[tuple[str, str]]:
     """The settings of the deployment. For a secret, only whether it is set."""
     rows = [(name, _format_value(getattr(settings, name))) for name in _SHOWN]
     rows += [
         ("CORS_ORIGINS", _format_value(settings.CORS_ALLOWED_ORIGINS)),
+        ("AUDIT_STREAM", settings.AUDIT_STREAM.url if settings.AUDIT_STREAM else "off"),
         ("OIDC", "on" if settings.OIDC else "off"),
         ("DATABASE_URL", "another server" if settings.DATABASE_URL else "embedded"),
         ("BROKER_URL", broker.address()),

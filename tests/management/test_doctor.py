@@ -6,6 +6,7 @@ import json
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -13,11 +14,20 @@ from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
 
+from project.audit_stream import Destination
 from project.postgres.base import embedded
 from project.postgres.server import PORT
 from state_admin.management import diagnosis
 from state_admin.management.diagnosis import Finding, diagnose
-from state_admin.models import ConfigSecret, Entry, Sweep, Webhook, WebhookStatus
+from state_admin.models import (
+    AuditRow,
+    AuditStream,
+    ConfigSecret,
+    Entry,
+    Sweep,
+    Webhook,
+    WebhookStatus,
+)
 from state_admin.services import webhooks
 from tests.builders import Person, make_namespace, make_run, make_thread, put
 from tests.project.running import Running, free_port
@@ -179,6 +189,24 @@ def test_run__stuck__is_counted(alice: Person) -> None:
     execute("UPDATE runs SET lease_expires_at = now() - interval '1 minute'")
 
     assert find("runs").text == "1 stuck"
+
+
+def test_audit_stream__late_or_failing__is_reported(alice: Person, settings: Any) -> None:
+    settings.AUDIT_STREAM = Destination("file:///x", "file", "", 0, "/x")
+    make_namespace(alice.actor, "notes")
+    assert "audit stream" not in {finding.check for finding in faults()}
+
+    AuditRow.objects.update(at=timezone.now() - timedelta(minutes=20))
+    rows = AuditRow.objects.count()
+    assert find("audit stream").text.startswith(f"{rows} row")
+
+    error = {"last_error": "Connection refused", "failing_since": timezone.now()}
+    AuditStream.objects.create(destination="file:///x", **error)
+    assert "Connection refused; " in find("audit stream").text
+
+    newest = AuditRow.objects.latest("pk").pk
+    AuditStream.objects.update(position=newest, last_error="", failing_since=None)
+    assert "audit stream" not in {finding.check for finding in faults()}
 
 
 def test_broker__unreachable__is_reported(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,13 +6,15 @@ import re
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.db.models.functions import Now
 from django.test import Client
 
-from state_admin.models import Compaction, Traffic
+from project.audit_stream import Destination
+from state_admin.models import AuditRow, AuditStream, Compaction, Traffic
 from state_admin.models.traffic import Minute, add_calls
 from state_admin.services import maintenance, storage
 from state_admin.services.compactions import request_compaction
@@ -124,6 +126,29 @@ def test_metrics__calls_of_the_api__are_included_after_a_flush(
     assert scrape(client)['commonhold_calls_total{outcome="write"}'] == before + 1
 
 
+def test_metrics__audit_stream__has_its_lag_and_failures(
+    client: Client, alice: Person, settings: Any, tmp_path: Path
+) -> None:
+    make_namespace(alice.actor)
+    names = [f"commonhold_audit_stream_{name}" for name in ("lag_rows", "failures_total")]
+    assert not {name for name in scrape(client) if "audit_stream" in name}
+    settings.AUDIT_STREAM = Destination("file:///x", "file", "", 0, str(tmp_path))
+    rows = AuditRow.objects.count()
+    AuditRow.objects.filter(pk=AuditRow.objects.earliest("pk").pk).update(
+        at=Now() - timedelta(hours=1)
+    )
+    found = scrape(client)
+    assert [found[name] for name in names] == [rows, 0]
+    assert 3600 <= found["commonhold_audit_stream_lag_seconds"] < 4000
+
+    newest = AuditRow.objects.latest("pk").pk
+    AuditStream.objects.create(destination="file:///x", position=newest, failures=3)
+    AuditStream.objects.create(destination="file:///other", failures=5)
+    found = scrape(client)
+    assert [found[name] for name in names] == [0, 3]
+    assert found["commonhold_audit_stream_lag_seconds"] == 0
+
+
 def test_metrics__no_data__are_zero(client: Client, db: None) -> None:
     found = scrape(client)
     assert found['commonhold_storage_bytes{part="messages"}'] == 0
@@ -131,9 +156,11 @@ def test_metrics__no_data__are_zero(client: Client, db: None) -> None:
 
 
 def test_metrics__any_amount_of_data__use_two_statements(
-    alice: Person, count_queries: Callable[[Client, str], int]
+    alice: Person, count_queries: Callable[[Client, str], int], settings: Any
 ) -> None:
     client = Client(headers={"Authorization": f"Bearer {TOKEN}"})
+    assert count_queries(client, "/metrics") == 2
+    settings.AUDIT_STREAM = Destination("file:///x", "file", "", 0, "/x")
     assert count_queries(client, "/metrics") == 2
 
 

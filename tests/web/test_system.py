@@ -16,9 +16,10 @@ from django.test import Client
 from pytest_django import Settings
 
 from project import beat, broker
+from project.audit_stream import Destination
 from project.env import list_settings
 from state_admin import __version__
-from state_admin.models import Dispatch, User, database
+from state_admin.models import AuditRow, AuditStream, Dispatch, User, database
 from state_admin.services.access import administers_all
 from state_admin.services.dispatches import enqueue_dispatch
 from state_admin.services.workspaces import ensure_workspace
@@ -59,6 +60,26 @@ def test_system__settings_shown__are_documented(admin: Client) -> None:
     names = re.findall(r'<td class="mono">([A-Z_]+)</td>', page(admin, "/system"))
     assert len(names) > 20
     assert [name for name in names if name != "OIDC" and name not in documented] == []
+
+
+def test_system__audit_stream__shows_its_state(admin: Client, settings: Settings) -> None:
+    assert "audit stream" not in page(admin, "/system")
+    settings.AUDIT_STREAM = Destination("file:///logs", "file", "", 0, "/logs")
+    AuditRow.objects.all().delete()
+    assert "nothing to send" in page(admin, "/system")
+    row = AuditRow(workspace_id=1, action="entry.put", actor_kind="user")
+    row.save(force_insert=True)
+    shown = page(admin, "/system")
+    assert "1 row to send" in shown
+    assert "file:///logs" in shown
+    stream = AuditStream.objects.create(destination="file:///logs", last_error="No space left")
+    shown = page(admin, "/system")
+    assert "No space left" in shown
+    assert "failing" in shown
+    AuditStream.objects.filter(pk=stream.pk).update(
+        position=row.pk, last_error="", sent_at=datetime.now(UTC)
+    )
+    assert "up to date" in page(admin, "/system")
 
 
 @pytest.mark.parametrize(

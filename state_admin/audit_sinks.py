@@ -6,10 +6,13 @@ chose the address (AUDIT_STREAM), so egress.py does not apply.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import socket
 import ssl
+import sys
+import termios
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -59,24 +62,39 @@ def _send_syslog(destination: Destination, lines: Sequence[Line]) -> None:
     """
     name = socket.gethostname()
     data = b"".join(_frame(line, name) for line in lines)
-    address = (destination.host, destination.port)
-    with socket.create_connection(address, TIMEOUT) as plain:
+    with socket.create_connection((destination.host, destination.port), TIMEOUT) as plain:
         if destination.scheme == "syslog+tcp":
             plain.sendall(data)
-            plain.shutdown(socket.SHUT_WR)
             _await_end(plain)
             return
         with _tls(destination).wrap_socket(plain, server_hostname=destination.host) as secure:
             secure.sendall(data)
             try:
-                secure.unwrap()
-            except ssl.SSLEOFError as error:
-                raise Failed("the receiver closed the connection without close_notify") from error
+                _await_end(secure.unwrap())
+            except ssl.SSLEOFError:  # rsyslog with GnuTLS closes without close_notify
+                _check_end(secure)
 
 
 def _await_end(connection: socket.socket) -> None:
+    connection.shutdown(socket.SHUT_WR)
     if connection.recv(1):
         raise Failed("the receiver sent data, so it does not speak syslog")
+    _check_end(connection)
+
+
+def _check_end(connection: socket.socket) -> None:
+    """Whether the receiver closed the connection after it had everything. Its end acknowledges what
+    it got before. If it closed too early, or without reading, something is not acknowledged, or the
+    connection is reset."""
+    if _unacknowledged(connection) or connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+        raise Failed("the receiver closed the connection before it had read all rows")
+
+
+def _unacknowledged(connection: socket.socket) -> int:
+    """The number of bytes that the other side has not acknowledged."""
+    if sys.platform == "darwin":
+        return connection.getsockopt(socket.SOL_SOCKET, 0x1024)  # SO_NWRITE
+    return int.from_bytes(fcntl.ioctl(connection, termios.TIOCOUTQ, bytes(4)), sys.byteorder)
 
 
 def _tls(destination: Destination) -> ssl.SSLContext:

@@ -2,8 +2,8 @@
 # One image for all processes: the command is the role, see compose.yaml.
 FROM python:3.11-slim-bookworm AS build
 WORKDIR /app
-COPY requirements-login.txt requirements-otel.txt requirements-docs.txt ./
-RUN python -m venv /venv && /venv/bin/pip install --no-cache-dir --require-hashes -r requirements-login.txt -r requirements-otel.txt \
+COPY requirements-login.txt requirements-otel.txt requirements-s3.txt requirements-docs.txt ./
+RUN python -m venv /venv && /venv/bin/pip install --no-cache-dir --require-hashes -r requirements-login.txt -r requirements-otel.txt -r requirements-s3.txt \
     && python -m venv /docs && /docs/bin/pip install --no-cache-dir --require-hashes -r requirements-docs.txt
 COPY . .
 RUN /docs/bin/sphinx-build --quiet --doctree-dir /tmp/doctrees docs site \

@@ -111,13 +111,14 @@ lock: $(VENV)/dev.stamp ## compile requirements*.in into requirements*.txt, with
 	$(LOCK) --output-file requirements.txt requirements.in
 	$(LOCK) --output-file requirements-login.txt requirements-login.in
 	$(LOCK) --output-file requirements-otel.txt requirements-otel.in
+	$(LOCK) --output-file requirements-s3.txt requirements-s3.in
 	$(LOCK) --output-file requirements-docs.txt requirements-docs.in
 	$(LOCK) --output-file requirements-dev.txt requirements-dev.in
 	$(LOCK) --output-file requirements-dist.txt requirements-dist.in
 	$(LOCK) --output-file deploy/ha/requirements.txt deploy/ha/requirements.in
 
 audit: $(VENV)/dev.stamp ## known vulnerabilities of the pinned packages (asks the network)
-	$(BIN)/pip-audit --require-hashes --disable-pip --requirement requirements-login.txt --requirement requirements-otel.txt
+	$(BIN)/pip-audit --require-hashes --disable-pip --requirement requirements-login.txt --requirement requirements-otel.txt --requirement requirements-s3.txt
 
 clean: ## forget the environment and the tests' data (never the data of `make run`)
 	rm -rf $(VENV) .compat mutants dist site $(TEST_DATA) staticfiles .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Final, Literal, cast, get_args
 from urllib.parse import SplitResult, urlsplit
 
 from project.env import BadSetting, read_environment
 
-Scheme = Literal["syslog+tcp", "syslog+tls", "file"]
+Scheme = Literal["syslog+tcp", "syslog+tls", "file", "s3"]
 
 _FORMS: Final = (
-    "AUDIT_STREAM must be syslog+tls://HOST:PORT, syslog+tcp://HOST:PORT or file:///FOLDER"
+    "AUDIT_STREAM must be syslog+tls://HOST:PORT, syslog+tcp://HOST:PORT, file:///FOLDER or "
+    "s3://BUCKET/PREFIX"
+)
+_EXTRA: Final = (
+    "An AUDIT_STREAM that begins with s3:// needs the packages of requirements-s3.txt, which are not "
+    "installed: pip install --require-hashes -r requirements-s3.txt"
 )
 
 
 @dataclass(frozen=True)
 class Destination:
-    """Where the audit is sent. `url` identifies it and holds no secret. `path`: the folder of `file`.
-    `tls_ca`, `tls_cert`: names of files, empty for the defaults of the system."""
+    """Where the audit is sent. `url` identifies it and holds no secret. `host`: also the bucket of
+    `s3`. `path`: the folder of `file`, the prefix of `s3`. `tls_ca`, `tls_cert`: names of files, empty
+    for the defaults of the system. `endpoint`: the address of an S3 server, empty for AWS."""
 
     url: str
     scheme: Scheme
@@ -27,6 +34,7 @@ class Destination:
     path: str
     tls_ca: str = ""
     tls_cert: str = ""
+    endpoint: str = ""
 
 
 def read_destination() -> Destination | None:
@@ -38,23 +46,35 @@ def read_destination() -> Destination | None:
             "AUDIT_STREAM_TLS_CA and AUDIT_STREAM_TLS_CERT need an AUDIT_STREAM that begins with "
             "syslog+tls://"
         )
+    endpoint = env.audit_stream_s3_endpoint
+    if endpoint and not env.audit_stream.startswith("s3:"):
+        raise BadSetting("AUDIT_STREAM_S3_ENDPOINT needs an AUDIT_STREAM that begins with s3://")
     if not env.audit_stream:
         return None
     try:
         address = urlsplit(env.audit_stream)
         port = address.port
+        server = urlsplit(endpoint)
     except ValueError:
         raise BadSetting(_FORMS) from None
+    if endpoint and not (
+        server.scheme in ("http", "https") and server.hostname and "@" not in server.netloc
+    ):
+        raise BadSetting("AUDIT_STREAM_S3_ENDPOINT must be an http:// or https:// URL")
     if not _is_complete(address, port):
         raise BadSetting(_FORMS)
+    if address.scheme == "s3" and find_spec("botocore") is None:
+        raise BadSetting(_EXTRA)
     return Destination(
-        url=env.audit_stream,
+        # The same bucket of another server is another destination.
+        url=f"{env.audit_stream} at {endpoint}" if endpoint else env.audit_stream,
         scheme=cast(Scheme, address.scheme),
         host=address.hostname or "",
         port=port or 0,
         path=address.path,
         tls_ca=env.audit_stream_tls_ca,
         tls_cert=env.audit_stream_tls_cert,
+        endpoint=endpoint,
     )
 
 
@@ -64,6 +84,8 @@ def _is_complete(address: SplitResult, port: int | None) -> bool:
         return False
     if address.scheme == "file":
         return not address.netloc and len(address.path) > 1
+    if address.scheme == "s3":
+        return bool(address.hostname) and port is None
     return (
         address.scheme in get_args(Scheme)
         and bool(address.hostname and port)

@@ -316,8 +316,8 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
     audit_stream: Annotated[
         str,
         _doc(
-            "Where each audit row is sent: `syslog+tls://HOST:PORT`, `syslog+tcp://HOST:PORT` or "
-            "`file:///FOLDER`. A new address gets all rows from the first one on; see "
+            "Where each audit row is sent: `syslog+tls://HOST:PORT`, `syslog+tcp://HOST:PORT`, "
+            "`file:///FOLDER` or `s3://BUCKET/PREFIX` (with the packages of requirements-s3.txt). A new address gets all rows from the first one on; see "
             "[Audit](../guides/audit.md#stream-it).",
             default="off",
         ),
@@ -333,6 +333,16 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
         str,
         _doc(
             "A file with the certificate and the private key that this server shows to a `syslog+tls` receiver (PEM)."
+        ),
+    ] = ""
+
+    audit_stream_s3_endpoint: Annotated[
+        str,
+        _doc(
+            "The `http` or `https` URL of an S3-compatible server. Credentials and region come from the standard "
+            "variables `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_DEFAULT_REGION`, from a profile, or from "
+            "the role of the machine.",
+            default="AWS",
         ),
     ] = ""
 

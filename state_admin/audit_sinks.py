@@ -1,4 +1,4 @@
-"""The destinations of the audit stream: syslog and files.
+"""The destinations of the audit stream: syslog, files and S3.
 
 `send` returns when the destination has confirmed all rows, and raises Failed otherwise. The operator
 chose the address (AUDIT_STREAM), so egress.py does not apply.
@@ -6,7 +6,9 @@ chose the address (AUDIT_STREAM), so egress.py does not apply.
 
 from __future__ import annotations
 
+import base64
 import fcntl
+import functools
 import hashlib
 import os
 import socket
@@ -16,7 +18,7 @@ import termios
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from project.audit_stream import Destination, Scheme
 
@@ -136,6 +138,48 @@ def _write_file(destination: Destination, lines: Sequence[Line]) -> None:
         os.close(folder)
 
 
+def _put_object(destination: Destination, lines: Sequence[Line]) -> None:
+    """A new object for the batch. With its MD5, which buckets with object lock require, and not with
+    the checksums that S3-compatible servers may not know."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    data = b"".join(line.json + b"\n" for line in lines)
+    digest = hashlib.md5(data, usedforsecurity=False).digest()
+    folder = destination.path.strip("/")
+    name = segment_name(lines, data)
+    try:
+        _s3_client(destination.endpoint).put_object(
+            Bucket=destination.host,
+            Key=f"{folder}/{name}" if folder else name,
+            Body=data,
+            ContentMD5=base64.b64encode(digest).decode(),
+            ContentType="application/x-ndjson",
+        )
+    except ClientError as error:
+        raise Failed(f"S3: {error.response['Error']['Code']}") from error
+    except BotoCoreError as error:
+        raise Failed(f"S3: {error}") from error
+
+
+@functools.cache
+def _s3_client(endpoint: str) -> Any:
+    """The client, which is imported and built on first use, because that takes a second."""
+    import botocore.session
+    from botocore.config import Config
+
+    config = Config(
+        connect_timeout=TIMEOUT,
+        read_timeout=TIMEOUT,
+        retries={"total_max_attempts": 1},
+        request_checksum_calculation="when_required",
+        response_checksum_validation="when_required",
+        s3={"addressing_style": "path" if endpoint else "auto"},
+    )
+    return botocore.session.get_session().create_client(
+        "s3", endpoint_url=endpoint or None, config=config
+    )
+
+
 def segment_name(lines: Sequence[Line], data: bytes) -> str:
     """`YEAR-MONTH-DAY/FIRST-LAST-HASH.ndjson`. Other rows never get the same name, so nothing is
     overwritten: not when a batch is repeated, and not by another server."""
@@ -148,4 +192,5 @@ _SINKS: Final[dict[Scheme, Callable[[Destination, Sequence[Line]], None]]] = {
     "syslog+tcp": _send_syslog,
     "syslog+tls": _send_syslog,
     "file": _write_file,
+    "s3": _put_object,
 }

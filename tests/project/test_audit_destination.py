@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from project import audit_stream
 from project.audit_stream import Destination, read_destination
 from project.env import BadSetting
 
@@ -15,6 +16,8 @@ from project.env import BadSetting
         ("syslog+tls://logs.example:6514", ("syslog+tls", "logs.example", 6514, "")),
         ("syslog+tcp://[::1]:601", ("syslog+tcp", "::1", 601, "")),
         ("file:///var/log/commonhold", ("file", "", 0, "/var/log/commonhold")),
+        ("s3://acme-audit", ("s3", "acme-audit", 0, "")),
+        ("s3://acme-audit/commonhold/eu", ("s3", "acme-audit", 0, "/commonhold/eu")),
     ],
 )
 def test_destination__complete_address__is_accepted(
@@ -39,6 +42,9 @@ def test_destination__complete_address__is_accepted(
         "file://var/log",
         "file:///",
         "https://logs.example",
+        "s3:///prefix",
+        "s3://bucket:9000/prefix",
+        "s3://key:secret@bucket/prefix",
     ],
 )
 def test_destination__other_address__is_refused_without_quoting_it(
@@ -73,3 +79,41 @@ def test_destination__files_of_tls__are_kept(monkeypatch: pytest.MonkeyPatch) ->
     found = read_destination()
     assert found is not None
     assert (found.tls_ca, found.tls_cert) == ("/ca.pem", "/cert.pem")
+
+
+def test_destination__endpoint_of_s3__is_part_of_its_identity(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("AUDIT_STREAM", "s3://audit/x")
+    monkeypatch.setenv("AUDIT_STREAM_S3_ENDPOINT", "https://minio.example:9000")
+    found = read_destination()
+    assert found is not None
+    assert found.endpoint == "https://minio.example:9000"
+    assert found.url == "s3://audit/x at https://minio.example:9000"
+
+
+@pytest.mark.parametrize(
+    ("url", "endpoint", "error"),
+    [
+        ("", "https://minio.example", "needs an AUDIT_STREAM that begins with s3"),
+        ("file:///x", "https://minio.example", "needs an AUDIT_STREAM that begins with s3"),
+        ("s3://audit", "minio.example:9000", "must be an http:// or https:// URL"),
+        ("s3://audit", "https://key:secret@minio.example", "must be an http:// or https:// URL"),
+    ],
+)
+def test_destination__endpoint_that_does_not_fit__is_refused(
+    url: str, endpoint: str, error: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AUDIT_STREAM", url)
+    monkeypatch.setenv("AUDIT_STREAM_S3_ENDPOINT", endpoint)
+    with pytest.raises(BadSetting, match=error):
+        read_destination()
+
+
+def test_destination__s3_without_its_packages__error_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("AUDIT_STREAM", "s3://audit")
+    monkeypatch.setattr(audit_stream, "find_spec", lambda _: None)
+    with pytest.raises(BadSetting, match=r"pip install --require-hashes -r requirements-s3\.txt$"):
+        read_destination()

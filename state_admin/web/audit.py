@@ -22,7 +22,7 @@ from .addresses import entry_url, with_query
 from .changes import VERBS, ChangeSentence, add_differences, describe_change
 from .htmx import Request, render
 from .lists import list_paths
-from .tables import Chip
+from .tables import Field, chips_of
 
 PAGE = 50
 # How many rows one page searches for rows that match its filters.
@@ -47,18 +47,18 @@ class AuditFilters:
     def any(self) -> bool:
         return replace(self, before=None) != AuditFilters()
 
-    def chips(self) -> list[Chip]:
-        labels = {
-            "actor": "Actor",
-            "action": "Action",
-            "request": "Request",
-            "since": "From",
-            "until": "To",
-        }
+    def menu(self) -> list[Field]:
         return [
-            Chip(label, getattr(self, name), self.url(before=None, **{name: ""}))
-            for name, label in labels.items()
-            if getattr(self, name)
+            Field("actor", "Actor", self.actor),
+            Field(
+                "action",
+                "Action",
+                self.action,
+                placeholder="entry.put",
+                suggestions=sorted(VERBS),
+            ),
+            Field("since", "From, UTC", self.since, type="datetime-local"),
+            Field("until", "To, UTC", self.until, type="datetime-local"),
         ]
 
     @property
@@ -105,11 +105,22 @@ def read_filters(request: Request) -> AuditFilters:
 def audit_list(request: Request) -> HttpResponse:
     filters = read_filters(request)
     rows, next_url = _find(request, filters, "web:audit-list")
+    menu = filters.menu()
     context = {
         "filters": filters,
-        "chips": filters.chips(),
+        "search": Field(
+            "subject",
+            "Subject",
+            filters.subject,
+            placeholder="Subject: namespace/key, thread or run",
+        ),
+        "menu": menu,
+        "address": [("request", filters.request)] if filters.request else [],
+        "chips": chips_of(
+            [*menu, Field("request", "Request", filters.request)],
+            lambda name: filters.url(before=None, **{name: ""}),
+        ),
         "groups": _group(request.actor, rows),
-        "actions": sorted(VERBS),
         "window": WINDOW,
         "root": reverse("web:audit-list"),
         "current_url": filters.url(before=None),

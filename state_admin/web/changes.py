@@ -31,7 +31,7 @@ from .addresses import entry_url, namespace_url, run_url, thread_url, with_query
 from .htmx import Request, render
 from .lists import list_paths
 from .state_changes import StateLine, lines_of
-from .tables import Chip
+from .tables import Field, chips_of
 
 PAGE = 50
 # The filters in the menu, with their labels.
@@ -288,18 +288,8 @@ class ChangeFilters:
     def any(self) -> bool:
         return replace(self, before="") != ChangeFilters()
 
-    @property
-    def fields(self) -> list[tuple[str, str, str]]:
-        """The fields of the filter menu: name, label and value."""
-        return [(name, label, getattr(self, name)) for name, label in _FIELDS.items()]
-
-    def chips(self) -> list[Chip]:
-        labels = {"key": "Key", **_FIELDS}
-        return [
-            Chip(label, getattr(self, name), self.url(**{name: "", "before": ""}))
-            for name, label in labels.items()
-            if getattr(self, name)
-        ]
+    def menu(self) -> list[Field]:
+        return [Field(name, label, getattr(self, name)) for name, label in _FIELDS.items()]
 
     @property
     def feed_filter(self) -> FeedFilter:
@@ -343,12 +333,23 @@ def read_filters(request: Request) -> ChangeFilters:
 def change_list(request: Request) -> HttpResponse:
     filters = read_filters(request)
     rows, next_url = _find(request, filters, "web:change-list")
+    menu = filters.menu()
     context = {
         "filters": filters,
-        "chips": filters.chips(),
+        "search": Field(
+            "kind",
+            "Kind",
+            filters.kind,
+            placeholder="Kind, for example entry or entry.put",
+            suggestions=[*sorted({kind.partition(".")[0] for kind in VERBS}), *sorted(VERBS)],
+        ),
+        "menu": menu,
+        "address": [("key", filters.key)] if filters.key else [],
+        "chips": chips_of(
+            [Field("key", "Key", filters.key), *menu],
+            lambda name: filters.url(**{name: "", "before": ""}),
+        ),
         "groups": _group(rows, describe_changes(request.actor, rows)),
-        "nouns": sorted({kind.partition(".")[0] for kind in VERBS}),
-        "kinds": sorted(VERBS),
         "window": WINDOW,
         "days": settings.CHANGE_RETENTION.days,
         "root": reverse("web:change-list"),

@@ -35,6 +35,7 @@ from .addresses import thread_url, with_query
 from .confirm import Confirm, ask
 from .htmx import Request, render, see_other, toast, wants_part
 from .lists import list_paths
+from .tables import Field, chips_of, same
 from .thread_contexts import line_of
 from .usage import TREND_DAYS, saved_trend
 
@@ -49,10 +50,19 @@ def compaction_list(request: Request) -> HttpResponse:
         request, "web:compaction-list", Compaction.objects.defer("summary_text")
     )
     root = reverse("web:compaction-list")
+    menu = [
+        Field("status", "Status", filters["status"], same(CompactionStatus.values)),
+        Field("kind", "Kind", filters["kind"], same(CompactionKind.values)),
+    ]
     context = {
         "rows": rows,
         "filters": filters,
         "filtered": any(filters[name] for name in ("status", "kind", "thread")),
+        "search": Field("thread", "Thread", filters["thread"], placeholder="Thread id"),
+        "menu": menu,
+        "chips": chips_of(
+            menu, lambda name: with_query(root, **{**filters, name: "", "before": ""})
+        ),
         "root": root,
         "current_url": with_query(root, **filters),
         "json_url": with_query(reverse("web:compaction-list-json"), **filters),
@@ -60,8 +70,6 @@ def compaction_list(request: Request) -> HttpResponse:
             "first": with_query(root, **{**filters, "before": ""}) if filters["before"] else "",
             "next": next_url,
         },
-        "statuses": CompactionStatus.values,
-        "kinds": CompactionKind.values,
         "curl": snippets.curl("POST", "threads/t1/compactions", "{}"),
         "python": snippets.python("POST", "threads/t1/compactions", "{}"),
     }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from datetime import UTC, datetime, timedelta
 
 from django.http import HttpResponseBase, HttpResponseRedirect, QueryDict
 from django.urls import path, reverse
@@ -37,12 +36,23 @@ from .addresses import entry_url, with_query
 from .entry_columns import FACTS, columns_of_schema, columns_of_values, default_columns, members_of
 from .htmx import Request, render, wants_part
 from .lists import list_paths
-from .paging import read_moment, read_number
+from .paging import read_number
+from .periods import end_of, period_fields, read_period, start_of
 from .saved_views import views_of
-from .tables import Chip, Column, Columns, choose_columns, is_plain, read_columns
+from .tables import (
+    COUNTED,
+    Column,
+    Columns,
+    Field,
+    chips_of,
+    choose_columns,
+    format_row_count,
+    is_plain,
+    read_columns,
+    same,
+)
 
 PAGE = 50
-COUNTED = 1000
 _TREE = 200
 # Values that a search keeps in memory at once, and how many entries it finds per request at most.
 _HELD = 100
@@ -53,8 +63,6 @@ _LEAVES = 20
 # how many a request examines that handles all matching entries.
 _WINDOW = 5_000
 _LONG_WINDOW = 100_000
-_SINCE = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}
-SINCES = {"hour": "last hour", "day": "last day", "week": "last 7 days"}
 SHOWS = {"invalid": "invalid only", "orphans": "unregistered only", "deleted": "deleted"}
 # Bulk actions: name and label.
 _ACTIONS = [
@@ -95,17 +103,6 @@ class EntryListFilters:
         return reverse("web:entry-list")
 
     @property
-    def changed_after(self) -> datetime | None:
-        """The time that `since` means: some time ago, or a timestamp."""
-        if self.since in _SINCE:
-            return datetime.now(UTC) - _SINCE[self.since]
-        return read_moment("since", self.since) if self.since else None
-
-    @property
-    def changed_before(self) -> datetime | None:
-        return read_moment("until", self.until) if self.until else None
-
-    @property
     def home(self) -> str:
         """The URL without filters, with the namespace and the columns."""
         return EntryListFilters(namespace=self.namespace, columns=self.columns).url()
@@ -125,21 +122,15 @@ class EntryListFilters:
         """The fields with which a form keeps the filters, and not the columns."""
         return [(name, text) for name, text in vars(self).items() if text and name != "columns"]
 
-    def chips(self) -> list[Chip]:
-        """The active filters that the search field does not show."""
-        labels = {
-            "prefix": ("Key begins with", self.prefix),
-            "scope": ("Scope", self.scope),
-            "since": ("Changed", SINCES.get(self.since) or f"from {self.since}"),
-            "until": ("Changed", f"before {self.until}"),
-            "show": ("Show", SHOWS.get(self.show, "")),
-            "tag": ("Tag", self.tag),
-            "actor": ("Written by", self.actor),
-        }
+    def menu(self) -> list[Field]:
+        """The filters that the search field does not show."""
         return [
-            Chip(label, text, self.url(**{name: "", "after": ""}))
-            for name, (label, text) in labels.items()
-            if getattr(self, name)
+            Field("prefix", "Key begins with", self.prefix, placeholder="thread::"),
+            Field("scope", "Scope", self.scope, same(kind.value for kind in ScopeKind)),
+            Field("show", "Show", self.show, SHOWS, "all"),
+            *period_fields("Changed", self.since, self.until),
+            Field("tag", "Tag", self.tag),
+            Field("actor", "Written by", self.actor),
         ]
 
     def url(self, name: str = "web:entry-list", **changes: str) -> str:
@@ -182,7 +173,7 @@ class EntryListRow:
 
 def read_filters(query: QueryDict) -> EntryListFilters:
     """The filters in a query string. Invalid scopes and values of `show` are ignored. BadRequest for
-    malformed times. `from` is the time of `since` in the form, whose choice of a period wins."""
+    malformed times."""
     # A form may have several fields of a name, of which the last one that is not empty counts.
     texts = {
         each.name: ([""] + [text for text in query.getlist(each.name) if text])[-1].replace(
@@ -196,10 +187,8 @@ def read_filters(query: QueryDict) -> EntryListFilters:
     if texts["show"] not in SHOWS:
         texts["show"] = ""
     texts["text"] = texts["text"].strip()
-    texts["since"] = texts["since"] or query.get("from", "").replace("\0", "")
-    filters = EntryListFilters(**texts)
-    _ = filters.changed_after, filters.changed_before
-    return filters
+    texts["since"], texts["until"] = read_period(query)
+    return EntryListFilters(**texts)
 
 
 @require_safe
@@ -230,6 +219,7 @@ def entry_list(request: Request) -> HttpResponseBase:
         raise NotFound(f"namespace not found: {filters.namespace}")
     scopes = scope_counts(node.pk, COUNTED + 1) if node else {}
     rows = read_values(rows)
+    menu = filters.menu()
     response = render(
         request,
         "entries/list.html",
@@ -239,7 +229,8 @@ def entry_list(request: Request) -> HttpResponseBase:
             "rows": rows,
             "columns": list_columns(request.actor, filters, node, rows),
             "count": _count(request.actor, filters, len(rows), more=bool(next_url)),
-            "chips": filters.chips(),
+            "menu": menu,
+            "chips": chips_of(menu, lambda name: filters.url(**{name: "", "after": ""})),
             "open_url": _open_url(request.GET.get("open", "")),
             "pager": {"first": filters.url(after="") if filters.after else "", "next": next_url},
             "window": _WINDOW,
@@ -253,12 +244,6 @@ def entry_list(request: Request) -> HttpResponseBase:
                 for kind, count in scopes.items()
                 if count
             ],
-            "kinds": [kind.value for kind in ScopeKind],
-            "sinces": SINCES.items(),
-            # As a field for times in UTC takes them.
-            "since_time": "" if filters.since in SINCES else filters.since.removesuffix("Z"),
-            "until_time": filters.until.removesuffix("Z"),
-            "shows": SHOWS.items(),
             "new_url": reverse("web:entry-new"),
             "actions": _OF_DELETED if filters.show == "deleted" else _ACTIONS,
             "json_url": filters.url("web:entry-list-json", columns=""),
@@ -312,14 +297,11 @@ def _count(actor: Actor, filters: EntryListFilters, found: int, *, more: bool) -
     """The number of matching entries, counted up to a limit: "22 entries", "1,000+ entries". "" if
     only a search for all of them could tell."""
     query = _entry_filter(filters)
-    if not more and not filters.after:
-        count = f"{found:,}"
-    elif filters.text or query.sparse:
-        return ""
-    else:
-        total = entry_count(actor, query._replace(after=("", "")), COUNTED + 1)
-        count = f"{COUNTED:,}+" if total > COUNTED else f"{total:,}"
-    return f"{count} {'entry' if count == '1' else 'entries'}"
+    if more or filters.after:
+        if filters.text or query.sparse:
+            return ""
+        found = entry_count(actor, query._replace(after=("", "")), COUNTED + 1)
+    return format_row_count(found, "entry,entries")
 
 
 def _items(request: Request, name: str) -> tuple[list[EntryRow], str]:
@@ -365,8 +347,8 @@ def _entry_filter(filters: EntryListFilters) -> EntryFilter:
         namespace=filters.namespace,
         scope=ScopeKind(filters.scope) if filters.scope else None,
         prefix=filters.prefix,
-        since=filters.changed_after,
-        until=filters.changed_before,
+        since=start_of(filters.since),
+        until=end_of(filters.until),
         orphans=filters.show == "orphans",
         stale=filters.show == "invalid",
         deleted=filters.show == "deleted",
@@ -394,8 +376,8 @@ def _searched(
                 namespace=filters.namespace,
                 prefix=filters.prefix,
                 scope_kind=ScopeKind(filters.scope) if filters.scope else None,
-                since=filters.changed_after,
-                until=filters.changed_before,
+                since=start_of(filters.since),
+                until=end_of(filters.until),
                 tag=filters.tag,
                 writer=filters.actor,
                 limit=size,

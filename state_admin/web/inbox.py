@@ -25,6 +25,7 @@ from .htmx import Request, render, see_other, target_id, toast, wants_part
 from .id_address import id_page, id_path
 from .lists import list_paths
 from .runs import run_context
+from .tables import Field, chips_of
 from .tickets import question_of, read_answer, show_errors
 
 PAGE = 20
@@ -37,7 +38,10 @@ _NOTHING = Raw("null", None)
 def inbox(request: Request) -> HttpResponse:
     if wants_part(request) and target_id(request) == "inbox-now":
         return render(request, "inbox/list.html", _count_updates(request), part="inbox-now")
-    return render(request, "inbox/list.html", _context(request), part="inbox")
+    response = render(request, "inbox/list.html", _context(request), part="inbox")
+    if (request.htmx.source or "").startswith("form"):
+        response["HX-Replace-Url"] = _url(request)
+    return response
 
 
 def _items(request: Request, name: str) -> tuple[list[contract.Ticket], str]:
@@ -71,13 +75,17 @@ def _context(request: Request) -> dict[str, Any]:
     tickets, next_url = _tickets(request)
     after = paging.whole_number(request, "after")
     current_url = _url(request, after=after)
+    tool, agent = paging.text(request, "tool"), paging.text(request, "agent")
+    menu = [Field("agent", "Agent", agent)]
     ticket = '{"ticket_id": "k1", "tool_call_id": "c1", "tool_name": "refund", "arguments": {}}'
     waiting = f'{{"reason": "tool_permission", "tickets": [{ticket}]}}'
     body = f'{{"status": "waiting", "waiting": {waiting}}}'
     return {
         "questions": [question_of(ticket) for ticket in tickets],
-        "tool": paging.text(request, "tool"),
-        "agent": paging.text(request, "agent"),
+        "search": Field("tool", "Tool", tool, placeholder="Tool name"),
+        "menu": menu,
+        "chips": chips_of(menu, lambda name: with_query(reverse("web:inbox"), tool=tool)),
+        "filtered": bool(tool or agent),
         "root": reverse("web:inbox"),
         # A decision returns to the same filters.
         "filter_query": _url(request).removeprefix(reverse("web:inbox")),

@@ -31,6 +31,7 @@ from .confirm import PREVIEW, Confirm, ask
 from .htmx import Request, render, see_other, toast
 from .lists import list_paths
 from .shell import format_count
+from .tables import Field, chips_of, same
 
 PAGE = 50
 _SHOWN = 2000  # characters of a payload
@@ -57,6 +58,10 @@ class DispatchRow:
 def mailbox(request: Request) -> HttpResponse:
     rows, next_url, filters = _find(request, "web:mailbox")
     root = reverse("web:mailbox")
+    menu = [
+        Field("status", "Status", filters["status"], same(DispatchStatus.values)),
+        Field("agent", "Agent", filters["agent"]),
+    ]
     address = {name: filters[name] for name in ("thread", "agent")}
     visible = Dispatch.objects.visible_to(request.actor)
     counts = visible.concerning(
@@ -66,6 +71,11 @@ def mailbox(request: Request) -> HttpResponse:
         "rows": [_row(request, row) for row in rows],
         "filters": filters,
         "filtered": any(filters[name] for name in ("status", "thread", "agent")),
+        "search": Field("thread", "Thread", filters["thread"], placeholder="Thread id"),
+        "menu": menu,
+        "chips": chips_of(
+            menu, lambda name: with_query(root, **{**filters, name: "", "before": ""})
+        ),
         "tabs": [
             (status, format_count(number), with_query(root, **address, status=status))
             for status, number in counts.items()

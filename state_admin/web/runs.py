@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
-from django.db.models import F
 from django.http import HttpResponse
 from django.urls import path, reverse
 from django.utils import timezone
@@ -18,7 +17,16 @@ from django.views.decorators.http import require_safe
 from state_admin.contract import runs as contract
 from state_admin.domain import values
 from state_admin.domain.access import Actor, Role
-from state_admin.models import Run, RunStatus, Thread, Ticket, TicketStatus, ViewPage
+from state_admin.models import (
+    Run,
+    RunStatus,
+    Thread,
+    Ticket,
+    TicketStatus,
+    ViewPage,
+    creation_times,
+)
+from state_admin.models.runs import RunQuerySet
 from state_admin.services.runs import find_run, parents_of
 from state_admin.services.threads import check_id, find_thread
 
@@ -28,21 +36,33 @@ from .addresses import run_action_url, run_url, thread_action_url, thread_url, w
 from .htmx import Request, render, target_id, wants_part
 from .id_address import id_page, id_path
 from .lists import list_paths
+from .periods import end_of, period_fields, read_period, start_of
 from .run_actions import actions_of, suggest
 from .run_timeline import how_long, read_timeline
 from .saved_views import views_of
+from .tables import COUNTED, Field, Orders, chips_of, format_row_count, same
 from .tickets import question_of
 
 PAGE = 50
 STUCK = 50
 _QUESTIONS = 100
 _AGES = {
-    "10m": timedelta(minutes=10),
-    "1h": timedelta(hours=1),
-    "1d": timedelta(days=1),
-    "7d": timedelta(days=7),
+    "10m": ("10 minutes", timedelta(minutes=10)),
+    "1h": ("an hour", timedelta(hours=1)),
+    "1d": ("a day", timedelta(days=1)),
+    "7d": ("a week", timedelta(days=7)),
 }
 _STATUSES = ("active", "stuck", *RunStatus.values)
+_THREAD = Orders("Thread")
+_COLUMNS = (
+    Orders("Run"),
+    Orders("Status"),
+    _THREAD,
+    Orders("Agent"),
+    Orders("Steps", numeric=True),
+    Orders("Tokens", numeric=True),
+    Orders("Started", {"": "descending", "oldest": "ascending"}),
+)
 
 # Texts of the waiting reasons.
 WAITS_FOR = {
@@ -63,21 +83,47 @@ class RunListFilters:
     status: str = ""
     agent: str = ""
     age: str = ""
+    since: str = ""
+    until: str = ""
+    sort: str = ""
     before: int | None = None
 
     @property
     def any(self) -> bool:
         return replace(self, before=None) != RunListFilters()
 
+    @property
+    def started_before(self) -> datetime | None:
+        ends = [end_of(self.until), timezone.now() - _AGES[self.age][1] if self.age else None]
+        return min((each for each in ends if each), default=None)
+
+    def menu(self) -> list[Field]:
+        """The filters that the search field does not show."""
+        return [
+            Field("status", "Status", self.status, same(_STATUSES)),
+            Field(
+                "age",
+                "Older than",
+                self.age,
+                {age: each[0] for age, each in _AGES.items()},
+                "any age",
+            ),
+            *period_fields("Started", self.since, self.until),
+        ]
+
     def url(self, name: str = "web:run-list", **changes: Any) -> str:
         return with_query(reverse(name), **vars(replace(self, **changes)))
 
 
 def read_filters(request: Request) -> RunListFilters:
+    since, until = read_period(request.GET)
     return RunListFilters(
         status=paging.choice(request, "status", _STATUSES),
         agent=paging.text(request, "agent"),
         age=paging.choice(request, "age", tuple(_AGES)),
+        since=since,
+        until=until,
+        sort=paging.choice(request, "sort", ("oldest",)),
         before=paging.whole_number(request, "before"),
     )
 
@@ -93,6 +139,7 @@ def run_list(request: Request) -> HttpResponse:
     stuck = list(_stuck(request.actor)) if first_page else []
     rows, next_url = find_runs(request.actor, filters)
     stuck_ids = {run.pk for run in stuck}
+    menu = filters.menu()
     body = '{"agent_id": "support-bot"}'
     response = render(
         request,
@@ -102,14 +149,20 @@ def run_list(request: Request) -> HttpResponse:
             "filters": filters,
             "stuck_runs": stuck,
             "runs": [run for run in rows if run.pk not in stuck_ids],
+            "count": _count(request.actor, filters, len(rows), more=bool(next_url)),
+            "search": Field("agent", "Agent", filters.agent, placeholder="Agent id"),
+            "menu": menu,
+            "chips": chips_of(menu, lambda name: filters.url(before=None, **{name: ""})),
+            "headings": [
+                each.heading(filters.sort, lambda sort: filters.url(sort=sort, before=None))
+                for each in _COLUMNS
+            ],
             "current_url": filters.url(),
             "root": reverse("web:run-list"),
             "pager": {
                 "first": filters.url(before=None) if filters.before else "",
                 "next": next_url,
             },
-            "statuses": _STATUSES,
-            "ages": [("10m", "10 minutes"), ("1h", "an hour"), ("1d", "a day"), ("7d", "a week")],
             "json_url": filters.url("web:run-list-json"),
             "with_thread": True,
             "curl": snippets.curl("POST", "threads/t1/runs", body),
@@ -130,8 +183,19 @@ def _stuck(actor: Actor) -> Any:
 def find_runs(
     actor: Actor, filters: RunListFilters, name: str = "web:run-list"
 ) -> tuple[list[Run], str]:
-    """A page of runs, newest first, and the URL of the next page."""
-    rows = Run.objects.visible_to(actor).timed().select_related("thread").order_by("-pk")
+    """A page of runs, newest first unless sorted otherwise, and the URL of the next page."""
+    rows = _filtered(actor, filters).timed().select_related("thread")
+    rows = rows.order_by("pk" if filters.sort else "-pk")
+    if filters.before:
+        rows = rows.filter(**{"pk__gt" if filters.sort else "pk__lt": filters.before})
+    runs, next_url = paging.cut(
+        list(rows[: PAGE + 1]), PAGE, lambda last: filters.url(name, before=last.pk)
+    )
+    return list(runs), next_url
+
+
+def _filtered(actor: Actor, filters: RunListFilters) -> RunQuerySet:
+    rows = Run.objects.visible_to(actor)
     if filters.status == "stuck":
         rows = rows.stuck()
     elif filters.status == "active":
@@ -140,18 +204,16 @@ def find_runs(
         rows = rows.filter(status=filters.status)
     if filters.agent:
         rows = rows.filter(agent_id=filters.agent)
-    if filters.age:
-        rows = rows.filter(created_at__lt=timezone.now() - _AGES[filters.age])
-        if filters.status not in ("", RunStatus.DONE):
-            # `+ 0` keeps PostgreSQL from using the index on pk, in which it would read all newer
-            # runs to find the few old ones.
-            rows = rows.order_by((F("pk") + 0).desc())
-    if filters.before:
-        rows = rows.filter(pk__lt=filters.before)
-    runs, next_url = paging.cut(
-        list(rows[: PAGE + 1]), PAGE, lambda last: filters.url(name, before=last.pk)
+    return creation_times.within(
+        rows, "created_at", start_of(filters.since), filters.started_before
     )
-    return list(runs), next_url
+
+
+def _count(actor: Actor, filters: RunListFilters, found: int, *, more: bool) -> str:
+    """The number of matching runs, counted up to a limit."""
+    if more or filters.before:
+        found = _filtered(actor, filters)[: COUNTED + 1].count()
+    return format_row_count(found, "run,runs")
 
 
 def _items(request: Request, name: str) -> tuple[list[contract.Run], str]:
@@ -194,6 +256,7 @@ def runs_of_thread(request: Request, thread: Thread) -> dict[str, Any]:
     runs, next_url = _page_of_thread(request, thread, url)
     return {
         "runs": runs,
+        "headings": [each.heading("", None) for each in _COLUMNS if each is not _THREAD],
         "json_url": thread_action_url("runs", f"{thread.public_id}.json"),
         "current_url": url(before),
         "pager": {"first": url(None) if before else "", "next": next_url},

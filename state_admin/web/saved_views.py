@@ -46,9 +46,9 @@ LISTS: Final[Mapping[ViewPage, tuple[str, tuple[str, ...]]]] = {
     ),
     ViewPage.THREADS: (
         "web:thread-list",
-        ("text", "prefix", "resource", "agent", "status", "size", "sort"),
+        ("text", "prefix", "resource", "agent", "status", "size", "since", "until", "sort"),
     ),
-    ViewPage.RUNS: ("web:run-list", ("status", "agent", "age")),
+    ViewPage.RUNS: ("web:run-list", ("status", "agent", "age", "since", "until", "sort")),
 }
 
 

@@ -1,23 +1,27 @@
-"""Parts of data tables: the columns that a list shows, in which order, and chips for active filters.
+"""Parts of data tables: the filters of a list with their chips, headings that order it, the number of
+its rows, and the columns that it shows.
 
-A list is a data table if its template uses components/_columns.html and components/_chips.html and the
-classes `.data-table`; static/js/tables.js adds keys, the selection and the pane.
+A list is a data table if its template uses components/_search.html or _filter_menu.html, _chips.html
+and the class `.data-table`; static/js/tables.js adds keys, the selection and the pane.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from django.http import QueryDict
 
 from state_admin.domain import json_pointers
 from state_admin.domain.values import pointer_of
+from state_admin.templatetags.ui import plural
 
 # A row has at most so many cells, which bounds the size of a page.
 MOST_COLUMNS = 10
 # The column that cannot be hidden, and stands for an empty selection.
 KEY = "key"
+# Lists count their rows up to this number.
+COUNTED = 1000
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,84 @@ class Chip:
     label: str
     text: str
     url: str
+
+
+@dataclass(frozen=True)
+class Field:
+    """A filter of a list: a field of its menu, and a chip while it has a value. `choices` are the
+    values with their labels, if it has a fixed set, and `unset` the label of none of them.
+    `suggestions` are offered while typing. `clears` is the parameter that its chip removes, if that is
+    not `name`."""
+
+    name: str
+    label: str
+    value: str = ""
+    choices: Mapping[str, str] = field(default_factory=dict)
+    unset: str = "any"
+    type: str = "text"
+    placeholder: str = ""
+    suggestions: Sequence[str] = ()
+    clears: str = ""
+
+    @property
+    def chip_label(self) -> str:
+        return self.label.removesuffix(", UTC")
+
+    @property
+    def text(self) -> str:
+        """The value as people read it."""
+        return self.choices.get(self.value, self.value)
+
+
+def chips_of(fields: Iterable[Field], url: Callable[[str], str]) -> list[Chip]:
+    """The chips of active filters. `url` is that of the first page without the filter of a name."""
+    return [
+        Chip(each.chip_label, each.text, url(each.clears or each.name))
+        for each in fields
+        if each.value
+    ]
+
+
+def same(values: Iterable[str]) -> dict[str, str]:
+    """Choices that are their own labels."""
+    return {value: value for value in values}
+
+
+@dataclass(frozen=True)
+class Heading:
+    """The heading of a column. `url` orders the list by it, or the other way round; "" if it cannot.
+    `sorted` is the value of aria-sort, "" if the list is not ordered by it."""
+
+    label: str
+    url: str
+    sorted: str
+    numeric: bool
+
+
+@dataclass(frozen=True)
+class Orders:
+    """A column, and the orders of the list by it: the value of the parameter `sort`, and that of
+    aria-sort."""
+
+    label: str
+    sorts: Mapping[str, str] = field(default_factory=dict)
+    numeric: bool = False
+
+    def heading(self, sort: str, url: Callable[[str], str] | None) -> Heading:
+        """The heading in a list that is ordered by `sort`. `url` is that of the list in another
+        order, None if there is no choice."""
+        # Each click on a heading takes the next of its orders.
+        sorts = [*self.sorts, *self.sorts]
+        following = sorts[sorts.index(sort) + 1] if sort in sorts else next(iter(sorts), sort)
+        link = url(following) if url and following != sort else ""
+        return Heading(self.label, link, self.sorts.get(sort, ""), self.numeric)
+
+
+def format_row_count(count: int, forms: str) -> str:
+    """A number of rows that was counted up to COUNTED + 1: "22 entries", "1,000+ entries"."""
+    if count > COUNTED:
+        return f"{COUNTED:,}+ {forms.rpartition(',')[2]}"
+    return plural(count, forms)
 
 
 def member_column(name: str, label: str = "", *, numeric: bool = False) -> Column:

@@ -16,7 +16,14 @@ from django.views.decorators.http import require_safe
 from state_admin.contract import threads as contract
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.numbers import read_whole
-from state_admin.models import Run, Thread, ViewPage, lineages_sql, thread_search_sql
+from state_admin.models import (
+    Run,
+    Thread,
+    ViewPage,
+    creation_times,
+    lineages_sql,
+    thread_search_sql,
+)
 from state_admin.models.threads import ThreadQuerySet
 from state_admin.services.errors import Invalid
 from state_admin.services.threads import read_words, thread_not_found
@@ -35,8 +42,10 @@ from .addresses import thread_action_url, thread_url, with_query
 from .htmx import Request, render, target_id, wants_part
 from .id_address import id_page, id_path
 from .lists import list_paths
+from .periods import end_of, period_fields, read_period, start_of
 from .runs import runs_of_thread
 from .saved_views import views_of
+from .tables import COUNTED, Field, Heading, Orders, chips_of, format_row_count, same
 
 PAGE = 50
 _CHILDREN = 8  # limit for children, and for forks
@@ -47,6 +56,15 @@ _SIZES = ("10", "100", "1000", "10000")
 _WINDOW = 10_000
 # Orders beside newest first.
 _SORTS = ("activity", "tokens", "oldest", "id")
+_COLUMNS = (
+    Orders("Thread", {"id": "ascending"}),
+    Orders("Run", {"activity": "descending"}),
+    Orders("Messages", numeric=True),
+    Orders("Context tokens", {"tokens": "descending"}, numeric=True),
+    Orders("Revision", numeric=True),
+    Orders("Created", {"": "descending", "oldest": "ascending"}),
+    Orders("Updated"),
+)
 
 
 @dataclass(frozen=True)
@@ -59,6 +77,8 @@ class ThreadListFilters:
     agent: str = ""
     status: str = ""
     size: str = ""
+    since: str = ""
+    until: str = ""
     sort: str = ""
     after: str = ""
 
@@ -71,12 +91,33 @@ class ThreadListFilters:
         """Whether the list is ordered by id; otherwise `after` is a primary key."""
         return bool(self.prefix) or self.sort == "id"
 
+    def menu(self) -> list[Field]:
+        """The filters that the search field does not show."""
+        return [
+            Field("status", "Run", self.status, same(_STATUSES)),
+            Field("agent", "Agent", self.agent),
+            Field("prefix", "Id begins with", self.prefix),
+            Field("resource", "Resource", self.resource),
+            *period_fields("Created", self.since, self.until),
+            Field("size", "Size", self.size, {size: f"{int(size):,}+ messages" for size in _SIZES}),
+        ]
+
+    def headings(self) -> list[Heading]:
+        if self.text:
+            return [each.heading("", None) for each in _COLUMNS]
+        if self.prefix:
+            return [each.heading("id", None) for each in _COLUMNS]
+        return [
+            each.heading(self.sort, lambda sort: self.url(sort=sort, after="")) for each in _COLUMNS
+        ]
+
     def url(self, name: str = "web:thread-list", **changes: str) -> str:
         return with_query(reverse(name), **vars(replace(self, **changes)))
 
 
 def read_filters(request: Request) -> ThreadListFilters:
     text = paging.text(request, "text")
+    since, until = read_period(request.GET)
     return ThreadListFilters(
         text=text,
         prefix=paging.text(request, "prefix"),
@@ -84,6 +125,8 @@ def read_filters(request: Request) -> ThreadListFilters:
         agent=paging.text(request, "agent"),
         status=paging.choice(request, "status", _STATUSES),
         size=paging.choice(request, "size", _SIZES),
+        since=since,
+        until=until,
         # A search has its own order.
         sort="" if text else paging.choice(request, "sort", _SORTS),
         after=paging.text(request, "after"),
@@ -101,6 +144,7 @@ def thread_list(request: Request) -> HttpResponse:
         rows, next_url, refusal = *find_threads(request.actor, filters), ""
     except Invalid as bad:
         rows, next_url, refusal = [], "", bad.detail
+    menu = filters.menu()
     body = '{"id": "t1", "title": "Refund of order 9921"}'
     message = '{"messages": [{"role": "user", "content": "Where is my refund?"}]}'
     response = render(
@@ -113,14 +157,16 @@ def thread_list(request: Request) -> HttpResponse:
             "current_url": filters.url(),
             "root": reverse("web:thread-list"),
             "pager": {"first": filters.url(after="") if filters.after else "", "next": next_url},
-            "statuses": _STATUSES,
-            "sizes": [(size, f"{int(size):,}+ messages") for size in _SIZES],
-            "sorts": [
-                ("activity", "latest run first"),
-                ("tokens", "most context tokens first"),
-                ("oldest", "oldest first"),
-                ("id", "by id"),
-            ],
+            "count": _count(request.actor, filters, len(rows), more=bool(next_url)),
+            "search": Field(
+                "text",
+                "Search titles and messages",
+                filters.text,
+                placeholder="Search titles and messages",
+            ),
+            "menu": menu,
+            "chips": chips_of(menu, lambda name: filters.url(**{name: "", "after": ""})),
+            "headings": filters.headings(),
             "searched": thread_search.SEARCHED,
             "newest_messages": thread_search_sql.NEWEST,
             "refusal": refusal,
@@ -182,7 +228,16 @@ def _filtered(actor: Actor, filters: ThreadListFilters) -> ThreadQuerySet:
         rows = rows.filter(active_run__isnull=filters.status == "idle")
     elif filters.status:
         rows = rows.active_as(filters.status)
-    return rows
+    return creation_times.within(rows, "created_at", start_of(filters.since), end_of(filters.until))
+
+
+def _count(actor: Actor, filters: ThreadListFilters, found: int, *, more: bool) -> str:
+    """The number of matching threads, counted up to a limit; "" if no index supports the filters."""
+    if more or filters.after:
+        if filters.text or filters.size or filters.agent or filters.sort == "activity":
+            return ""
+        found = _filtered(actor, filters)[: COUNTED + 1].count()
+    return format_row_count(found, "thread,threads")
 
 
 def _sized(rows: ThreadQuerySet, filters: ThreadListFilters) -> ThreadQuerySet:

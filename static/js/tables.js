@@ -214,7 +214,8 @@ function clearSelection() {
 
 function move(direction) {
   const row = focusedRow();
-  const next = row && (direction > 0 ? row.nextElementSibling : row.previousElementSibling);
+  const all = row ? $$("tbody tr:has(a[data-row])", row.closest("table")) : [];
+  const next = row && all[all.indexOf(row) + direction];
   const cell = next && focusedCell() && next.cells[focusedCell().cellIndex];
   const target = cell?.matches(".cell") ? cell : linkOf(next);
   if (target) focusCell(target);
@@ -255,6 +256,14 @@ document.addEventListener(
 );
 
 // Menus ------------------------------------------------------------------------------------------
+
+// The menu of filters is not replaced with the rows, so it closes when its filters are applied.
+document.addEventListener("submit", (event) => {
+  const menu = event.target.matches(".search-form") && $("[popover]:popover-open", event.target);
+  if (!menu) return;
+  menu.hidePopover();
+  $(`[popovertarget="${menu.id}"]`).focus();
+});
 
 // A choice in the menu of columns replaces the table with its menu, which stays open for the next.
 let menuId = "";

@@ -318,7 +318,9 @@ def test_journey__bulk__lists_skipped_entries_and_exports(page: Page, alice: Per
 @pytest.mark.usefixtures("team")
 def test_journey__saved_view__with_filters_applied_by_htmx_opens_the_list(page: Page) -> None:
     page.goto("/threads")
+    page.get_by_role("button", name="Filter", exact=True).click()
     page.get_by_label("Agent").fill("courier")
+    press(page, "Enter")
     expect(page).to_have_url(re.compile(r"/threads\?agent=courier$"))
     page.get_by_text("Manage views").click()
     page.get_by_label("Save these filters as").fill("Courier's")

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from tests.builders import Person, make_namespace, put
+from tests.builders import Person, make_namespace, make_run, make_thread, put
 
 from .conftest import Errors, press
 
@@ -117,3 +117,35 @@ def test_cell__of_the_entry_in_the_pane__is_edited_in_both(page: Page) -> None:
     press(page, "Enter")
     expect(page.get_by_role("cell", name="sail").first).to_be_focused()
     expect(pane).to_contain_text("sail")
+
+
+def test_threads__keyboard_only__are_searched_filtered_ordered_and_opened(
+    page: Page, alice: Person
+) -> None:
+    for name in ("trip-1", "trip-2", "trip-3"):
+        make_thread(alice.actor, name, title=f"Trip {name[-1]}")
+    make_run(alice.actor, "trip-3", "r3")
+    page.goto("/threads")
+    rows = page.locator("tbody [data-row]")
+    press(page, "/")
+    page.keyboard.type("trip")
+    expect(page).to_have_url(re.compile(r"/threads\?text=trip$"))
+    press(page, "Tab", "Enter")
+    expect(page.get_by_label("Run", exact=True)).to_be_focused()
+    page.keyboard.type("idle")
+    expect(rows).to_have_count(2)
+    press(page, *["Tab"] * 4)
+    page.keyboard.type("last hour")
+    page.get_by_role("button", name="Apply filters").press("Enter")
+    expect(page.locator("#filter-menu")).to_be_hidden()
+    expect(page.get_by_role("button", name="Filter", exact=True)).to_be_focused()
+    expect(page.locator(".chip")).to_have_text(["Run idle", "Created last hour"])
+    expect(page).to_have_url(re.compile(r"/threads\?text=trip&status=idle&since=hour$"))
+    page.get_by_role("searchbox").fill("")
+    expect(page).to_have_url(re.compile(r"/threads\?status=idle&since=hour$"))
+    page.get_by_role("link", name="Created", exact=True).press("Enter")
+    expect(page).to_have_url(re.compile("sort=oldest$"))
+    expect(rows).to_have_text(["Trip 1", "Trip 2"])
+    expect(page.get_by_role("link", name="Created", exact=True)).to_be_focused()
+    press(page, "j", "ArrowDown", "Enter")
+    expect(page.get_by_role("heading", name="Trip 2")).to_be_visible()

@@ -20,6 +20,7 @@ PAGES = {
     "threads, by text": "/threads?text=refund",
     "threads, by tokens": "/threads?sort=tokens",
     "threads, by activity": "/threads?sort=activity",
+    "threads, by period": "/threads?since=week&until=2030-01-31T18:30&sort=oldest",
     "threads as JSON": "/threads.json",
     "thread": "/threads/t1",
     "thread, around a message": "/threads/t1?message=5",
@@ -38,6 +39,7 @@ PAGES = {
     "state value, part": "/thread/value/3/plan/t1",
     "runs": "/runs",
     "runs, filtered": "/runs?status=waiting&agent=helper-7",
+    "runs, by period": "/runs?since=week&age=10m&sort=oldest",
     "runs as JSON": "/runs.json",
     "run": "/runs/r1",
     "run, cancel": "/run/cancel/r1",
@@ -59,7 +61,7 @@ ADMINS_ONLY = {"thread, delete", "tokens", "plugin, uninstall", "plugin, install
 # Lists are open to every member, each with its own rows.
 LISTS = {
     "threads", "threads, filtered", "threads, stuck", "threads, by text", "threads, by tokens",
-    "threads, by activity", "threads as JSON", "runs", "runs, filtered",
+    "threads, by activity", "threads as JSON", "runs", "runs, filtered", "threads, by period", "runs, by period",
     "runs as JSON", "compactions", "compactions as JSON", "policies", "policy of the workspace",
     "policy of an agent", "state keys", "tokens", "plugin, install",
 }  # fmt: skip
@@ -129,7 +131,13 @@ def test_page__other_workspace__is_404(name: str, stranger: Client, story: Story
 @pytest.mark.parametrize("name", sorted(LISTS - {"tokens"}))
 def test_list__other_workspace__is_empty(name: str, stranger: Client, story: Story) -> None:
     page = stranger.get(address(name, story)).content.decode()
-    rows = (">Refund of order", "/runs/r1", ">helper-7<", story.compaction.public_id[-8:], ">plan<")
+    rows = (
+        ">Refund of order",
+        "/runs/r1",
+        ">helper-7</td>",
+        story.compaction.public_id[-8:],
+        ">plan<",
+    )
     for ours in rows:
         assert ours not in page
 

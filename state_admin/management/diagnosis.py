@@ -296,7 +296,7 @@ def _check_audit_stream() -> Iterator[Finding]:
     if destination is None:
         return
     lag = audit_stream.read_lag(destination.url)
-    text = f"{lag.text}, the oldest from {_utc(lag.oldest)}"
+    text = f"{lag.text} rows to send, the oldest from {_utc(lag.oldest)}"
     if lag.error:
         yield Finding(
             "audit stream",
@@ -308,7 +308,7 @@ def _check_audit_stream() -> Iterator[Finding]:
         remedy = "Check worker, beat and transactions above; a first export takes its time."
         yield Finding("audit stream", "warning", text, remedy)
     else:
-        yield Finding("audit stream", "ok", text if lag.rows else "all rows are sent")
+        yield Finding("audit stream", "ok", text if lag.rows else "all rows were sent")
 
 
 def _utc(moment: datetime | None) -> str:

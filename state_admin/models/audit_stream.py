@@ -86,8 +86,7 @@ class Lag(NamedTuple):
     @property
     def text(self) -> str:
         """The number of rows, for people."""
-        count = f"{min(self.rows, MOST):,}{'+' if self.rows > MOST else ''}"
-        return f"{count} {'row' if self.rows == 1 else 'rows'} to send"
+        return f"{min(self.rows, MOST):,}{'+' if self.rows > MOST else ''}"
 
 
 def find_writers() -> set[str]:

@@ -450,6 +450,13 @@ def _still_holds(name: str, count: int) -> Conflict:
     )
 
 
+def find_matching(actor: Actor, globs: Sequence[str], limit: int) -> list[str]:
+    """The names of up to `limit` registered namespaces that one of the globs matches."""
+    names = Namespace.objects.visible_to(actor).registered().order_by("name")
+    found = names.filter(name__regex=glob_regex(globs)) if globs else names
+    return list(found.values_list("name", flat=True)[:limit])
+
+
 def find_unmatched(actor: Actor, globs: Sequence[str]) -> list[str]:
     """The globs that match no registered namespace yet."""
     names = Namespace.objects.visible_to(actor).registered()

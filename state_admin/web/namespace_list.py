@@ -164,6 +164,10 @@ def namespace_detail(request: Request, name: str) -> HttpResponse:
         "compact_url": namespace_url(name, "compact"),
         "unregister_url": namespace_url(name, "unregister"),
         "can_edit": request.actor.may(Role.ADMIN) and open_to_all,
+        # The form of tokens, limited to this namespace.
+        "token_url": with_query(reverse("web:token-list"), namespaces=name) + "#new-token"
+        if request.actor.may(Role.ADMIN)
+        else "",
         "can_write": request.actor.may(Role.EDITOR) and open_to_all,
         "new_url": with_query(reverse("web:entry-new"), namespace=name),
     }

@@ -26,6 +26,11 @@ from .htmx import Request, render
 from .shell import DENSITIES, THEMES, items_for
 
 _EACH = 6
+_OTHER_PAGES = (
+    ("fold-vertical", "Compaction policies", "web:policy-list"),
+    ("monitor", "Your sessions", "web:sessions"),
+    ("key-round", "Sign-in methods", "web:sign-in"),
+)
 
 
 @dataclass(frozen=True)
@@ -60,9 +65,9 @@ def palette(request: Request) -> HttpResponse:
 def _hits(request: Request, query: str) -> list[PaletteItem]:
     """Exact matches; pages and actions with a word that begins with the query; resources; pages and
     actions that contain the query; the lists that search for it."""
-    commands = [*_pages(request), *_actions(request)]
     if not query:
-        return [hit for hit in commands if hit.note != "action"]
+        return list(_pages(request))
+    commands = [*_pages(request), *_other_pages(), *_actions(request)]
     items = commands + list(_places(request, query))
     ranked = [(rank, hit) for hit in items if (rank := _rank(hit, query)) is not None]
     return [hit for _, hit in sorted(ranked, key=itemgetter(0))] + list(_searches(query))
@@ -142,6 +147,12 @@ def _pages(request: Request) -> Iterator[PaletteItem]:
     for group, items in items_for(request.actor):
         for item in items:
             yield PaletteItem(item.icon, item.label, group or "page", reverse(item.url_name))
+
+
+def _other_pages() -> Iterator[PaletteItem]:
+    """Pages that are not in the navigation."""
+    for icon, label, name in _OTHER_PAGES:
+        yield PaletteItem(icon, label, "page", reverse(name))
 
 
 def _actions(request: Request) -> Iterator[PaletteItem]:

@@ -26,7 +26,7 @@ from .actors import page
 from .addresses import with_query
 from .confirm import Choice, Confirm, ask
 from .errors import sentences_of
-from .globs import warn_unmatched
+from .globs import NamespaceGlobs, warn_unmatched
 from .htmx import Request, render, see_other, toast
 from .lists import list_paths
 
@@ -61,12 +61,7 @@ class TokenForm(forms.Form):
         ],
         initial=Role.EDITOR.value,
     )
-    namespaces = forms.CharField(
-        required=False,
-        max_length=2000,
-        help_text="Globs, separated by spaces: team_* notes. Empty means all.",
-        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
-    )
+    namespaces = NamespaceGlobs("Empty means all.")
     thread_prefixes = forms.CharField(
         required=False,
         max_length=2000,
@@ -99,9 +94,11 @@ class TokenRow:
 @page(role=Role.ADMIN)
 @sensitive_variables("secret")
 def token_list(request: Request) -> HttpResponse:
-    """The list with its form. The response to its POST is the only page that shows the secret."""
+    """The list with its form, in which `namespaces` of the query string are filled in. The response
+    to its POST is the only page that shows the secret."""
     if request.method != "POST":
-        return _show(request, TokenForm())
+        namespaces = paging.text(request, "namespaces")
+        return _show(request, TokenForm(initial={"namespaces": namespaces}))
     form = TokenForm(request.POST)
     if not form.is_valid():
         return _show(request, form, status=422)

@@ -26,7 +26,7 @@ from . import snippets, webhook_deliveries
 from .actors import page
 from .confirm import Choice, Confirm, ask
 from .errors import sentences_of
-from .globs import warn_unmatched
+from .globs import NamespaceGlobs, warn_unmatched
 from .htmx import Request, render, see_other, target_id, toast
 from .lists import list_paths
 
@@ -55,12 +55,7 @@ class WebhookForm(forms.Form):
         help_text="Globs, separated by spaces: entry.* run.done. Empty means all.",
         widget=forms.TextInput(attrs=_TEXT),
     )
-    namespaces = forms.CharField(
-        required=False,
-        max_length=2000,
-        help_text="Globs, separated by spaces: team_* notes. Empty means all, including threads and runs.",
-        widget=forms.TextInput(attrs=_TEXT),
-    )
+    namespaces = NamespaceGlobs("Empty means all, including threads and runs.")
     key = forms.CharField(required=False, strip=False, widget=forms.TextInput(attrs=_TEXT))
     # Not named `prefix`, which is an argument of Django's forms.
     begins = forms.CharField(

@@ -57,6 +57,35 @@ def test_token__restricted__has_globs_and_prefixes(admin: Client) -> None:
     assert "team_*" in page(admin, "/tokens")
 
 
+def test_token_form__opened_from_a_namespace__is_limited_to_it(
+    admin: Client, alice: Person
+) -> None:
+    make_namespace(alice.actor, "orders")
+    assert "/tokens?namespaces=orders#new-token" in page(admin, "/namespaces/orders")
+    assert 'name="namespaces" value="orders"' in page(admin, "/tokens?namespaces=orders")
+
+
+@pytest.mark.parametrize(
+    ("globs", "words"),
+    [
+        ("", ""),
+        ("order*", "Matches 2 namespaces: orders, orders-old"),
+        ("orders notes", "Matches 2 namespaces: notes, orders"),
+        ("none*", "Matches no namespace yet."),
+        ("*", "Matches 10 namespaces: config.agents, config.models, config.providers, n0, n1, …"),
+        ("<b> '", "Matches no namespace yet."),
+    ],
+)
+def test_globs__typed__say_what_they_match(
+    viewer: Client, alice: Person, mallory: Person, globs: str, words: str
+) -> None:
+    for name in ("orders", "orders-old", "notes", *(f"n{number}" for number in range(4))):
+        make_namespace(alice.actor, name)
+    make_namespace(mallory.actor, "orders-of-others")
+    response = viewer.get("/namespaces/+matches", {"namespaces": globs})
+    assert response.content.decode() == words
+
+
 def test_token__glob_without_a_namespace__is_named(admin: Client, alice: Person) -> None:
     make_namespace(alice.actor, "team_context")
     shown, _ = make(admin, namespaces="team_* taem_*")

@@ -99,21 +99,41 @@ LEFT JOIN LATERAL (SELECT entries, threads FROM storage_samples
 """
 
 
-_HOURLY = """
-SELECT extract(epoch FROM now() - at)::int / 3600, count(*)
-FROM (SELECT at FROM changes WHERE workspace_id = %(workspace)s
-    ORDER BY xid DESC, id DESC LIMIT %(most)s) newest
-WHERE at > now() - interval '24 hours'
-GROUP BY 1
+# The newest runs of all statuses, because no index has the end of runs: runs_newest.
+_ENDED = """
+WITH newest AS MATERIALIZED (
+    SELECT finished_at, termination_reason ->> 'type' AS kind
+    FROM runs WHERE workspace_id = %(workspace)s ORDER BY id DESC LIMIT %(most)s
+), ended AS (
+    SELECT kind, floor(extract(epoch FROM now() - finished_at) / 60)::int AS age
+    FROM newest WHERE finished_at > now() - interval '2 days'
+)
+SELECT age / 1440, age %% 1440 / %(width)s, coalesce(kind, ''), count(*),
+    (SELECT count(*) FROM newest) = %(most)s
+FROM ended WHERE age / 1440 < 2 AND age %% 1440 < %(minutes)s GROUP BY 1, 2, 3
 """
 
 
-def hourly_changes(actor: Actor) -> list[int]:
-    """The number of changes in each of the last 24 hours, for a member, the current hour last.
-    Reads the newest MOST changes only."""
-    rows = hot.fetch_all(_HOURLY, {"workspace": actor.workspace_id, "most": MOST})
-    by_age = {int(age): int(count) for age, count in rows}
-    return [by_age.get(age, 0) for age in reversed(range(24))]
+class EndedRuns(NamedTuple):
+    """The number of runs that ended in each interval, oldest first, by the type of their
+    termination reason. `cut`: there are more runs than were read, so older ones may be missing."""
+
+    now: dict[str, list[int]]
+    earlier: list[int]
+    cut: bool
+
+
+def ended_runs(actor: Actor, *, width: int, count: int) -> EndedRuns:
+    """The runs that ended in the last `count` intervals of `width` minutes, and in the same a day
+    earlier, for a member. Reads the newest MOST runs only."""
+    parameters = {"workspace": actor.workspace_id, "most": MOST, "width": width}
+    rows = hot.fetch_all(_ENDED, {**parameters, "minutes": width * count})
+    now: dict[str, list[int]] = {}
+    earlier = [0] * count
+    for day, age, kind, number, _ in rows:
+        line = earlier if day else now.setdefault(kind, [0] * count)
+        line[count - 1 - age] += number
+    return EndedRuns(now, earlier, bool(rows) and rows[0][4])
 
 
 # Counted among the newest changes of all kinds. If these cover less than a day, the number per day

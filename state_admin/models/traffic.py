@@ -15,7 +15,6 @@ from .counts import MOST
 from .workspaces import Workspace
 
 RETENTION: Final = timedelta(hours=48)
-MINUTES: Final = 60
 # The minute of the row that counts all calls of a workspace. It is never purged, so that the
 # metrics are monotonic counters.
 EVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -47,7 +46,7 @@ class Traffic(models.Model):
     class Meta:
         db_table = "traffic"
         constraints = [
-            # Also used to read the last hour of a workspace.
+            # Also used to read the last two days of a workspace.
             models.UniqueConstraint(fields=["workspace", "minute"], name="traffic_minute_unique"),
         ]
 
@@ -62,12 +61,15 @@ class Minute(NamedTuple):
     number: int
 
 
-class Hour(NamedTuple):
-    """The last MINUTES minutes, oldest first, ending with the current one."""
+class Span(NamedTuple):
+    """The calls of a period in intervals of equal length, oldest first, and the highest length of
+    the queue in each; before the first measurement, and if it was not measured, it counts as the
+    one before."""
 
     reads: list[int]
     writes: list[int]
     conflicts: list[int]
+    failures: list[int]
     queued: list[int]
 
 
@@ -117,12 +119,19 @@ ON CONFLICT (workspace_id, minute) DO UPDATE SET queued = excluded.queued
 RETURNING 1
 """
 
+# Both days are read from ranges of the unique constraint's index.
 _READ = """
-SELECT extract(epoch FROM date_trunc('minute', statement_timestamp()) - minute)::int / 60,
-    reads, writes, conflicts, queued
-FROM traffic
-WHERE workspace_id = %(workspace)s
-    AND minute > date_trunc('minute', statement_timestamp()) - %(minutes)s * interval '1 minute'
+SELECT day, age / %(width)s, sum(reads)::bigint, sum(writes)::bigint, sum(conflicts)::bigint,
+    sum(failures)::bigint, max(queued),
+    (array_agg(queued ORDER BY age) FILTER (WHERE queued IS NOT NULL))[1]
+FROM (
+    SELECT d.day, t.*, extract(epoch FROM d.minute - t.minute)::int / 60 AS age
+    FROM (SELECT day, date_trunc('minute', statement_timestamp()) - day * interval '1 day' AS minute
+        FROM unnest(ARRAY[0, 1]) day) d
+    JOIN traffic t ON t.workspace_id = %(workspace)s AND t.minute <= d.minute
+        AND t.minute > d.minute - %(minutes)s * interval '1 minute'
+) t
+GROUP BY 1, 2
 """
 
 
@@ -148,16 +157,19 @@ def measure_queues() -> int:
     return len(hot.fetch_all(_MEASURE, {"most": MOST}))
 
 
-def read_hour(actor: Actor) -> Hour:
-    """The last hour of the actor's workspace, for a member (restricted tokens cannot open pages). A
-    minute without a measurement of the queues has the value of the previous one."""
-    rows = hot.fetch_all(_READ, {"workspace": actor.workspace_id, "minutes": MINUTES})
-    by_age = {age: row for age, *row in rows}
-    hour = Hour([], [], [], [])
-    waiting = 0
-    for age in reversed(range(MINUTES)):
-        reads, writes, conflicts, queued = by_age.get(age, (0, 0, 0, None))
-        waiting = waiting if queued is None else queued
-        for line, value in zip(hour, (reads, writes, conflicts, waiting), strict=True):
-            line.append(value)
-    return hour
+def read_spans(actor: Actor, *, width: int, count: int) -> tuple[Span, Span]:
+    """The last `count` intervals of `width` minutes of the actor's workspace, ending now, and the
+    same a day earlier; for a member (restricted tokens cannot open pages)."""
+    rows = hot.fetch_all(
+        _READ, {"workspace": actor.workspace_id, "width": width, "minutes": width * count}
+    )
+    by_place = {(day, age): values for day, age, *values in rows}
+    spans = (Span([], [], [], [], []), Span([], [], [], [], []))
+    for day, span in enumerate(spans):
+        waiting = 0
+        for age in reversed(range(count)):
+            *calls, most, last = by_place.get((day, age), (0, 0, 0, 0, None, None))
+            for line, value in zip(span, (*calls, waiting if most is None else most), strict=True):
+                line.append(value)
+            waiting = waiting if last is None else last
+    return spans

@@ -7,6 +7,7 @@ the operator, or a person who is a member of `default`) and the arguments.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -178,21 +179,29 @@ def _create_dead_letter(
 
 
 def _create_traffic(operator: Actor, minutes: Sequence[tuple[int, int, int, int]]) -> None:
-    """The calls of the last hour, the newest minute first: reads, writes, conflicts and the length
-    of the queue."""
+    """The calls of the last two days, the newest minute first: reads, writes, conflicts and the
+    length of the queue. The minutes of an hour repeat, with fewer calls at a greater distance from
+    now and from the same time of day."""
     now = timezone.now().replace(second=0, microsecond=0)
-    Traffic.objects.bulk_create(
-        Traffic(
-            workspace_id=operator.workspace_id,
-            minute=now - timedelta(minutes=ago),
-            reads=reads,
-            writes=writes,
-            conflicts=conflicts,
-            queued=queued,
+    rows = []
+    for ago in range(1, _TRAFFIC_MINUTES):
+        reads, writes, conflicts, queued = minutes[(ago + ago // 1440) % len(minutes)]
+        share = (1 + math.cos(math.tau * ago / 1440)) * 0.45 + 0.1
+        rows.append(
+            Traffic(
+                workspace_id=operator.workspace_id,
+                minute=now - timedelta(minutes=ago),
+                reads=round(reads * share),
+                writes=round(writes * share),
+                conflicts=conflicts if ago % 3 == 0 else 0,
+                queued=round(queued * share),
+            )
         )
-        for ago, (reads, writes, conflicts, queued) in enumerate(minutes, start=1)
-    )
+    Traffic.objects.bulk_create(rows, batch_size=1_000)
 
+
+# The length of the overview's charts, twice: a day is compared with the day before.
+_TRAFFIC_MINUTES: Final = 2 * 24 * 60
 
 _VERBS: Final[Mapping[str, Callable[..., Any]]] = {
     "bury_dispatch": _create_dead_letter,

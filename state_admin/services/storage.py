@@ -13,12 +13,13 @@ from typing import Final, Literal, get_args
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import F, Q, Sum, Value
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from state_admin.domain.access import Actor
 from state_admin.domain.storage import Counts, growth_per_day
-from state_admin.models import Namespace, StorageSample, Workspace, storage_sql
+from state_admin.models import Namespace, StorageSample, Sweep, Workspace, storage_sql
 from state_admin.models.storage import StorageSampleQuerySet
 
 from .errors import NotFound, NotRegistered
@@ -26,10 +27,14 @@ from .threads import find_thread
 
 Group = Literal["workspace", "namespace", "thread"]
 GROUPS: Final = get_args(Group)
+ThreadGroup = Literal["agent", "resource"]
 Report = dict[str, int]
 
 # The maximum number of days of a series.
 MOST_DAYS: Final = 366
+
+# How often a worker starts the sweep (tasks/schedule.py).
+INTERVAL: Final = timedelta(minutes=1)
 
 # The number of threads of a workspace that get a sample, the largest ones.
 THREADS: Final = 100
@@ -154,6 +159,30 @@ def read_workspace(actor: Actor, *, days: int) -> Level | None:
     """Return the storage of the workspace. None: it was not measured in the last `days`."""
     samples = read_series(actor, days=days)
     return Level(samples[-1], "", samples) if samples else None
+
+
+def read_groups(actor: Actor, *, group: ThreadGroup, days: int) -> dict[str, dict[date, int]]:
+    """Return the bytes of messages and state of the largest threads (THREADS per day) by agent (of
+    their newest run) or by resource id, and by day; "" is that of threads without one."""
+    name = "thread__latest_run__agent_id" if group == "agent" else "thread__resource_id"
+    rows = _series(actor, days).filter(namespace=None, thread__public_id__isnull=False)
+    grouped = rows.values_list(Coalesce(name, Value("")), "day").annotate(
+        sum=Sum(F("message_bytes") + F("state_bytes"))
+    )
+    found: dict[str, dict[date, int]] = defaultdict(dict)
+    for each, day, total in grouped.order_by():
+        found[each][day] = total
+    return found
+
+
+def next_measurement() -> datetime | None:
+    """Return when the next measurement is expected, by the last one and its pause; None if no worker
+    has measured yet."""
+    sweep = Sweep.objects.filter(name="measure storage").first()
+    if sweep is None or sweep.started_at is None or sweep.finished_at is None:
+        return None
+    pause = min(30 * (sweep.finished_at - sweep.started_at), timedelta(minutes=10))
+    return max(sweep.finished_at + pause, timezone.now()) + INTERVAL
 
 
 def list_levels(

@@ -9,7 +9,6 @@ from typing import Any
 from django.db.models import Count, F, Min
 from django.db.models import Sum as SumOf
 from django.http import HttpResponse
-from django.template.defaultfilters import pluralize
 from django.urls import path, reverse
 from django.views.decorators.http import require_safe
 
@@ -30,11 +29,7 @@ from state_admin.models import (
     WebhookStatus,
 )
 from state_admin.models.browsing import estimated_entries, namespace_sizes
-from state_admin.models.counts import MOST, hourly_changes, namespace_writes
-from state_admin.models.traffic import MINUTES, read_hour
-from state_admin.services.storage import read_series
-from state_admin.templatetags import ui
-from state_admin.templatetags.charts import Trend
+from state_admin.models.counts import namespace_writes
 
 from .actors import page
 from .addresses import namespace_url, run_url, ticket_url, with_query
@@ -42,7 +37,8 @@ from .changes import describe_changes
 from .health import broker_health, database_health, worker_state
 from .htmx import Request, render, target_id
 from .invalid_entries import find_invalid
-from .usage import TREND_DAYS, describe_sizes, saved_trend
+from .overview_charts import PERIODS, daily_charts, recent_charts
+from .usage import TREND_DAYS
 
 _EACH = 6
 _CHANGES = 20
@@ -87,6 +83,16 @@ class AttentionTotal:
 
 
 @dataclass(frozen=True)
+class StatusItem:
+    """The number of runs in a status, and the URL of their list."""
+
+    state: str
+    label: str
+    count: int
+    url: str
+
+
+@dataclass(frozen=True)
 class NamespaceTotal:
     """A namespace and its approximate size."""
 
@@ -111,12 +117,47 @@ class BusyNamespace:
 @page
 def overview(request: Request) -> HttpResponse:
     actor = request.actor
+    part = target_id(request)
+    if part == "overview-now":
+        return render(request, "overview.html", _status(actor), part=part)
+    if part == "overview-charts":
+        return render(request, "overview.html", _charts(request), part=part)
+    context = {**_status(actor), **_charts(request), **_details(actor), "curl": ""}
+    return render(request, "overview.html", context, part="overview")
+
+
+def _status(actor: Actor) -> dict[str, Any]:
+    """The status strip."""
+    sweeps = list(Sweep.objects.order_by("name"))
+    return {
+        "runs": _runs(actor),
+        "saved": _saved(actor),
+        "compactions": f"{_COMPACTIONS:,}",
+        "sweeps": sweeps,
+        "worker": _worker(sweeps),
+        "components": [database_health(), broker_health()],
+    }
+
+
+def _charts(request: Request) -> dict[str, Any]:
+    hours = request.GET.get("hours")
+    period = next((each for each in PERIODS if hours == str(each.hours)), PERIODS[0])
+    return {
+        "period": period,
+        "periods": PERIODS,
+        "recent_charts": recent_charts(request.actor, period),
+        "daily_charts": daily_charts(request.actor),
+        "trend_days": TREND_DAYS,
+    }
+
+
+def _details(actor: Actor) -> dict[str, Any]:
+    """What needs attention, recent changes, and the largest and busiest namespaces."""
     holdings, invalid_by_namespace, invalid = _list_largest_namespaces(actor)
     failed = _failed(actor)
     hooks = _failing_webhooks(actor)
     busy = _busy(actor)
-    sweeps = list(Sweep.objects.order_by("name"))
-    context = {
+    return {
         "sums": [*_sums(actor), _sum_of_failed(failed), _sum_of_webhooks(hooks), invalid],
         "needs": [
             *_stuck(actor),
@@ -126,77 +167,12 @@ def overview(request: Request) -> HttpResponse:
             *(_describe_webhook(hook) for hook in hooks[:_EACH]),
             *invalid_by_namespace,
         ],
-        "runs": _runs(actor),
         "changes": describe_changes(actor, _newest(actor)),
         "holdings": holdings,
         "largest": max((each.entries for each in holdings), default=1) or 1,
         "busy": busy,
         "busiest": max((each.writes for each in busy), default=1) or 1,
-        "saved": _saved(actor),
-        "compactions": f"{_COMPACTIONS:,}",
-        "sweeps": sweeps,
-        "worker": _worker(sweeps),
-        "components": [database_health(), broker_health()],
-        "traffic": _traffic(actor),
-        "curl": "",
     }
-    part = "overview-now" if target_id(request) == "overview-now" else "overview"
-    if part == "overview":  # not with the counts, which are polled
-        context["trends"] = _trends(actor)
-    return render(request, "overview.html", context, part=part)
-
-
-def _trends(actor: Actor) -> list[Trend]:
-    """Changes per hour for a day; bytes stored and tokens saved per day for a month."""
-    hours = hourly_changes(actor)
-    written = sum(hours)
-    days = read_series(actor, days=TREND_DAYS)
-    return [
-        Trend(
-            "Changes in 24 hours",
-            f"{MOST:,}+" if written >= MOST else f"{written:,}",
-            hours,
-            f"{hours[-1]:,} in the last hour, {max(hours):,} in the busiest",
-        ),
-        Trend(
-            "Stored",
-            ui.size(days[-1].total_bytes if days else None),
-            [sample.total_bytes for sample in days],
-            describe_sizes(days) if days else "",
-            reverse("web:usage"),
-        ),
-        saved_trend(days),
-    ]
-
-
-def _traffic(actor: Actor) -> list[Trend]:
-    """API calls per minute, and the length of the queues. Empty if the last hour had neither."""
-    hour = read_hour(actor)
-    if not any(map(any, hour)):
-        return []
-    changes = reverse("web:change-list")
-    calls = (
-        ("read request", hour.reads, ""),
-        ("write request", hour.writes, changes),
-        ("conflict", hour.conflicts, changes),  # the writes that caused the conflicts
-    )
-    now, most = hour.queued[-1], max(hour.queued)
-    return [
-        *(_of_calls(what, line, url) for what, line, url in calls),
-        Trend(
-            "Waiting in queues",
-            f"{now:,}",
-            hour.queued,
-            f"{now:,} waiting now, at most {most:,} in the last hour",
-            reverse("web:mailbox"),
-        ),
-    ]
-
-
-def _of_calls(what: str, line: list[int], url: str) -> Trend:
-    total = sum(line)
-    label = f"{total:,} {what}{pluralize(total)} in the last hour, at most {max(line):,} a minute"
-    return Trend(f"{what.capitalize()}s in {MINUTES} minutes", f"{total:,}", line, label, url)
 
 
 def _sums(actor: Actor) -> list[AttentionTotal]:
@@ -387,7 +363,7 @@ def _busy(actor: Actor) -> list[BusyNamespace]:
     ]
 
 
-def _runs(actor: Actor) -> list[tuple[str, str, int]]:
+def _runs(actor: Actor) -> list[StatusItem]:
     """The number of runs in each status except done."""
     counts: dict[str, int] = {}
     for (status,) in Run.objects.visible_to(actor).active().values_list("status")[:10_000]:
@@ -397,7 +373,11 @@ def _runs(actor: Actor) -> list[tuple[str, str, int]]:
         ("waiting", RunStatus.WAITING),
         ("", RunStatus.CREATED),
     )
-    return [(state, str(status.value), counts.get(status, 0)) for state, status in statuses]
+    url = reverse("web:run-list")
+    return [
+        StatusItem(state, status.value, counts.get(status, 0), with_query(url, status=status.value))
+        for state, status in statuses
+    ]
 
 
 def _newest(actor: Actor) -> list[Change]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Any, Final
 
@@ -16,8 +16,23 @@ from django.views.decorators.http import require_safe
 from state_admin.domain.access import Actor
 from state_admin.models import ModelSpending, StorageSample
 from state_admin.services.quotas import Usage, read_usage
-from state_admin.services.storage import Group, Level, list_levels, read_workspace
-from state_admin.templatetags.charts import Chart, Trend, daily
+from state_admin.services.storage import (
+    THREADS,
+    Group,
+    Level,
+    list_levels,
+    next_measurement,
+    read_groups,
+    read_workspace,
+)
+from state_admin.templatetags.charts import (
+    Chart,
+    Series,
+    Trend,
+    day_labels,
+    day_ticks,
+    span_of_days,
+)
 from state_admin.templatetags.ui import number, size, tokens
 
 from . import snippets
@@ -27,7 +42,15 @@ from .htmx import Request, render
 
 PERIODS: Final = (30, 90)
 TREND_DAYS: Final = PERIODS[0]
+# How the chart of storage may be divided: `by` and its label.
+GROUPS: Final = (
+    ("namespace", "Namespace"), ("agent", "Agent"), ("resource", "Resource"), ("kind", "Kind"),
+)  # fmt: skip
 _EACH = 10
+# The groups of a chart that have a part of their own, the largest ones.
+_STACKED = 5
+_ENTRY_BYTES = ("entry_bytes", "history_bytes")
+_THREAD_BYTES = ("message_bytes", "state_bytes")
 
 
 @dataclass(frozen=True)
@@ -67,14 +90,23 @@ def usage(request: Request) -> HttpResponse:
     usage_now = read_usage(actor)
     spending = _spending(actor, days)
     today = timezone.now().date()
-    spent = spending.get(today, (0.0, ""))[0]
+    spent = spending.get(today, 0.0)
+    by = next((each for each, _ in GROUPS if request.GET.get("by") == each), GROUPS[0][0])
+    namespaces = _lines(actor, "namespace", days)
     context: dict[str, Any] = {
         "days": days,
         "periods": PERIODS,
         "whole": whole,
-        "namespaces": _lines(actor, "namespace", days),
+        "by": by,
+        "groups": GROUPS,
+        "measured_threads": THREADS,
+        "namespaces": namespaces,
         "threads": _lines(actor, "thread", days),
-        "spending_chart": spending and _spending_chart(spending, today, days),
+        "spending_chart": _spending_chart(spending, today, days),
+        "saved_chart": saved_chart(
+            whole.days if whole else (), today, days, reverse("web:compaction-list")
+        ),
+        "collecting": describe_collection(whole.days if whole else (), today),
         "spent": spent,
         "spent_text": _dollars(spent),
         "cap": float(settings.SUMMARY_DAILY_USD),
@@ -94,10 +126,8 @@ def usage(request: Request) -> HttpResponse:
                 ("Messages", newest.messages, newest.message_bytes),
                 ("Thread state", newest.state_rows, newest.state_bytes),
             ],
-            "storage_chart": _storage_chart(whole, today, days),
+            "storage_chart": _grouped_chart(actor, by, whole, namespaces, today, days),
             "tokens_chart": _tokens_chart(whole, today, days),
-            "saved_chart": _saved_chart(whole.days, today, days),
-            "rows_removed": sum(sample.rows_removed for sample in whole.days),
         }
     return render(request, "usage.html", context)
 
@@ -133,30 +163,56 @@ def saved_trend(samples: Sequence[StorageSample]) -> Trend:
     )
 
 
-def _saved_chart(samples: Sequence[StorageSample], today: date, days: int) -> Chart | None:
-    """Tokens saved by compaction per day; None if there are none."""
+def saved_chart(samples: Sequence[StorageSample], today: date, days: int, url: str = "") -> Chart:
+    """Tokens saved by compaction per day."""
     total = sum(sample.tokens_saved for sample in samples)
-    if not total:
-        return None
-    values: dict[date, tuple[float, str]] = {
-        sample.day: (sample.tokens_saved, tokens(sample.tokens_saved))
-        for sample in samples
-        if sample.tokens_saved
-    }
     removed = sum(sample.rows_removed for sample in samples)
-    summary = f"{tokens(total)} tokens less in contexts in {days} days"
+    summary = f"tokens less in contexts in {days} days"
     if removed:
         summary += f", {number(removed)} rows removed"
-    bars = daily(values, last=today, days=days)
-    return Chart("saved", "Tokens saved by compaction", summary, "Tokens saved", bars)
+    values = {sample.day: sample.tokens_saved for sample in samples}
+    series = [Series("Tokens saved", _by_day(values, today, days), "ok")]
+    empty = f"No compaction saved tokens in the last {days} days."
+    return _daily(
+        "saved", "Saved by compaction", tokens(total), summary, "tokens per day", series, _tokens,
+        today, days, url, "" if total else empty,
+    )  # fmt: skip
 
 
-def _storage_chart(whole: Level, today: date, days: int) -> Chart:
-    values: dict[date, tuple[float, str]] = {
-        sample.day: (sample.total_bytes, size(sample.total_bytes)) for sample in whole.days
-    }
-    bars = daily(values, last=today, days=days)
-    return Chart("storage", "Bytes stored", f"Stored {describe_sizes(whole.days)}", "Bytes", bars)
+def storage_chart(
+    samples: Sequence[StorageSample],
+    today: date,
+    days: int,
+    url: str = "",
+    series: Sequence[Series] = (),
+) -> Chart:
+    """Bytes stored per day, of the workspace or of `series`."""
+    values = {sample.day: sample.total_bytes for sample in samples}
+    return _daily(
+        "storage",
+        "Storage",
+        size(samples[-1].total_bytes if samples else None),
+        describe_sizes(samples) if len(samples) > 1 else "",
+        "at the end of the day",
+        series or [Series("Stored", _by_day(values, today, days), "1")],
+        _bytes,
+        today,
+        days,
+        url,
+        describe_collection(samples, today),
+    )
+
+
+def describe_collection(samples: Sequence[StorageSample], today: date) -> str:
+    """When the next sample arrives, while there are too few for a chart; "" if there are enough."""
+    if len(samples) > 1:
+        return ""
+    if samples:
+        tomorrow = f"{today + timedelta(days=1):%-d %b}"
+        return f"Collecting: one sample per day. The second arrives on {tomorrow} after 00:00 UTC."
+    expected = next_measurement()
+    when = f"at about {expected:%H:%M} UTC" if expected else "within a minute of a worker's start"
+    return f"Collecting: the first sample arrives {when}."
 
 
 def _tokens_chart(whole: Level, today: date, days: int) -> Chart | None:
@@ -164,15 +220,121 @@ def _tokens_chart(whole: Level, today: date, days: int) -> Chart | None:
     first, last = whole.days[0], whole.days[-1]
     if not any(sample.estimated_tokens for sample in whole.days):
         return None
-    values: dict[date, tuple[float, str]] = {
-        sample.day: (sample.estimated_tokens, tokens(sample.estimated_tokens))
-        for sample in whole.days
-    }
-    summary = f"{tokens(last.estimated_tokens)} tokens in entries and messages"
+    values = {sample.day: sample.estimated_tokens for sample in whole.days}
+    summary = "estimated, in entries and messages"
     if first is not last:
-        summary += f", {tokens(first.estimated_tokens)} on {first.day:%-d %b}"
-    bars = daily(values, last=today, days=days)
-    return Chart("tokens", "Tokens over time", summary, "Tokens", bars)
+        summary += f"; {tokens(first.estimated_tokens)} on {first.day:%-d %b}"
+    series = [Series("Tokens", _by_day(values, today, days), "1")]
+    return _daily(
+        "tokens", "Tokens stored", tokens(last.estimated_tokens), summary, "at the end of the day",
+        series, _tokens, today, days, "", describe_collection(whole.days, today),
+    )  # fmt: skip
+
+
+def _daily(
+    name: str,
+    title: str,
+    total: str,
+    summary: str,
+    unit: str,
+    series: Sequence[Series],
+    text: Callable[[float], str],
+    today: date,
+    days: int,
+    url: str,
+    collecting: str,
+) -> Chart:
+    span = span_of_days(today, days)
+    return Chart(
+        name,
+        title,
+        total,
+        summary,
+        unit,
+        "Day (UTC)",
+        day_labels(span),
+        day_ticks(span),
+        series,
+        text,
+        url,
+        stacked=True,
+        collecting=collecting,
+    )
+
+
+def _by_day(values: Mapping[date, float], today: date, days: int) -> list[float | None]:
+    return [values.get(day) for day in span_of_days(today, days)]
+
+
+def _bytes(value: float) -> str:
+    return size(round(value))
+
+
+def _tokens(value: float) -> str:
+    return tokens(round(value))
+
+
+# Storage by group --------------------------------------------------------------------------------
+
+
+def _grouped_chart(
+    actor: Actor, by: str, whole: Level, namespaces: Sequence[UsageLine], today: date, days: int
+) -> Chart:
+    """The bytes stored per day as parts that add up to a part of the samples of the workspace."""
+    if by == "kind":
+        names = ("Entries", "Versions", "Messages", "Thread state")
+        groups = {
+            name: _sizes(whole.days, kind)
+            for name, kind in zip(names, _ENTRY_BYTES + _THREAD_BYTES, strict=True)
+        }
+        series = _stack(groups, {}, "", today, days)
+        return storage_chart(whole.days, today, days, series=series)
+    if by == "namespace":
+        groups = {
+            line.level.name: _sizes(line.level.days, *_ENTRY_BYTES)
+            for line in namespaces[:_STACKED]
+        }
+        totals = _sizes(whole.days, *_ENTRY_BYTES)
+        series = _stack(groups, totals, "Other namespaces, state history", today, days)
+        summary = "entries and versions"
+    else:
+        found = read_groups(actor, group="agent" if by == "agent" else "resource", days=days)
+        largest = sorted(found, key=lambda name: (-found[name].get(whole.newest.day, 0), name))
+        groups = {name or f"No {by}": found[name] for name in largest[:_STACKED]}
+        totals = _sizes(whole.days, *_THREAD_BYTES)
+        series = _stack(groups, totals, "Other threads", today, days)
+        summary = "messages and state of threads"
+    return replace(
+        storage_chart(whole.days, today, days, series=series),
+        total=size(totals[whole.newest.day]),
+        summary=summary,
+    )
+
+
+def _sizes(samples: Sequence[StorageSample], *kinds: str) -> dict[date, int]:
+    return {sample.day: sum(getattr(sample, kind) for kind in kinds) for sample in samples}
+
+
+def _stack(
+    groups: Mapping[str, Mapping[date, int]],
+    totals: Mapping[date, int],
+    remainder: str,
+    today: date,
+    days: int,
+) -> list[Series]:
+    """A part for each group, and one for the remainder of the totals."""
+    stack = [
+        Series(name, _by_day(values, today, days), str(place))
+        for place, (name, values) in enumerate(groups.items(), start=1)
+    ]
+    if totals:
+        rest = {
+            day: max(0, total - sum(values.get(day, 0) for values in groups.values()))
+            for day, total in totals.items()
+        }
+        if any(rest.values()):
+            stack.append(Series(remainder, _by_day(rest, today, days), "other"))
+    return stack
 
 
 def _lines(actor: Actor, group: Group, days: int) -> list[UsageLine]:
@@ -181,18 +343,20 @@ def _lines(actor: Actor, group: Group, days: int) -> list[UsageLine]:
     return [UsageLine(level, address(level.name)) for level in levels]
 
 
-def _spending(actor: Actor, days: int) -> dict[date, tuple[float, str]]:
+def _spending(actor: Actor, days: int) -> dict[date, float]:
     since = timezone.now().date() - timedelta(days=days)
     rows = ModelSpending.objects.filter(workspace_id=actor.workspace_id, day__gt=since)
-    paid = rows.filter(cost_usd__gt=0)
-    return {row.day: (float(row.cost_usd), _dollars(float(row.cost_usd))) for row in paid}
+    return {row.day: float(row.cost_usd) for row in rows.filter(cost_usd__gt=0)}
 
 
-def _spending_chart(spending: dict[date, tuple[float, str]], today: date, days: int) -> Chart:
-    total = sum(cost for cost, _ in spending.values())
-    summary = f"{_dollars(total)} for summaries in {days} days"
-    bars = daily(spending, last=today, days=days)
-    return Chart("spending", "Spent on models", summary, "USD", bars)
+def _spending_chart(spending: Mapping[date, float], today: date, days: int) -> Chart:
+    total = sum(spending.values())
+    series = [Series("Spent", _by_day(spending, today, days), "1")]
+    empty = f"No model costs in the last {days} days."
+    return _daily(
+        "spending", "Spent on models", _dollars(total), f"for summaries in {days} days",
+        "USD per day", series, _dollars, today, days, reverse("web:policy-list"), "" if total else empty,
+    )  # fmt: skip
 
 
 def _dollars(amount: float) -> str:

@@ -181,6 +181,8 @@ PAGES = [
     "/webhooks/hook1/resume",
     "/usage",
     "/usage?days=90",
+    "/usage?by=agent",
+    "/?hours=1",
     "/system",
     "/password",
     "/workspaces",

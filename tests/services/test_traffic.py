@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from state_admin.api import threads as threads_api
 from state_admin.models import Traffic, WebhookDelivery, hot
-from state_admin.models.traffic import read_hour
+from state_admin.models.traffic import Span, read_spans
 from state_admin.rest import authentication, endpoint
 from state_admin.services import idempotency, maintenance, traffic
 from state_admin.services.compactions import request_compaction
@@ -34,6 +34,10 @@ def counter(monkeypatch: pytest.MonkeyPatch, db: None) -> Counter:
     for module in (endpoint,):
         monkeypatch.setattr(module, "counter", made)
     return made
+
+
+def read_hour(person: Person) -> Span:
+    return read_spans(person.actor, width=1, count=60)[0]
 
 
 def counted(counter: Counter, person: Person) -> tuple[int, int, int]:
@@ -207,8 +211,8 @@ def test_hour__another_workspace__sees_nothing(
 ) -> None:
     counter.count(alice.workspace.pk, CallKind.WRITE)
     counter.flush()
-    assert sum(read_hour(alice.actor).writes) == 1
-    assert not any(map(any, read_hour(mallory.actor)))
+    assert sum(read_hour(alice).writes) == 1
+    assert not any(map(any, read_hour(mallory)))
 
 
 def test_hour__minutes__are_in_order_and_end_now(alice: Person) -> None:
@@ -220,11 +224,26 @@ def test_hour__minutes__are_in_order_and_end_now(alice: Person) -> None:
             reads=reads,
             queued=queued,
         )
-    hour = read_hour(alice.actor)
-    assert [len(line) for line in hour] == [60] * 4
+    hour = read_hour(alice)
+    assert [len(line) for line in hour] == [60] * 5
     assert [count for count in hour.reads if count] == [5, 1, 2]
     assert hour.queued[-1] == 0
     assert hour.queued.count(4) == 45, "a minute without a measurement is as the one before"
+
+
+def test_spans__hours__are_sums_of_calls_and_the_longest_queue_of_both_days(alice: Person) -> None:
+    now = timezone.now().replace(second=0, microsecond=0)
+    for ago, reads, queued in ((0, 1, 2), (59, 2, 7), (60, 4, None), (1440, 8, 3), (1560, 16, 9)):
+        Traffic.objects.create(
+            workspace=alice.workspace,
+            minute=now - timedelta(minutes=ago),
+            reads=reads,
+            queued=queued,
+        )
+    today, earlier = read_spans(alice.actor, width=60, count=24)
+    assert (today.reads[-2:], sum(today.reads)) == ([4, 3], 7)
+    assert (today.queued[-2:], max(today.queued)) == ([0, 7], 7)
+    assert (earlier.reads[-3:], earlier.queued[-3:]) == ([16, 0, 8], [9, 9, 3])
 
 
 def test_sweep__queues__are_measured_for_each_workspace(alice: Person, mallory: Person) -> None:
@@ -242,7 +261,7 @@ def test_sweep__queues__are_measured_for_each_workspace(alice: Person, mallory: 
     maintenance.measure_usage()
     assert Traffic.objects.timed().get().queued == 1 + 1 + 2
     assert Traffic.objects.timed().get().workspace == alice.workspace
-    assert read_hour(alice.actor).queued[-1] == 4
+    assert read_hour(alice).queued[-1] == 4
 
 
 def test_sweep__emptied_queue__is_measured_for_an_hour(alice: Person, counter: Counter) -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import html
 import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.db.models.functions import Now
+from django.db.models.functions import Now, TruncMinute
 from django.test import Client
 
-from state_admin.models import Change, Compaction, Dispatch, Run, Traffic, Webhook, counts
-from state_admin.services import forks
+from state_admin.models import Change, Compaction, Dispatch, Run, Sweep, Traffic, Webhook, counts
+from state_admin.services import forks, storage
 from state_admin.services.dispatches import enqueue_dispatch
 from state_admin.services.webhooks import create_webhook
 from tests.builders import (
@@ -164,7 +165,7 @@ def busy(person: Person) -> None:
     for ago, reads, writes, conflicts, queued in ((3, 40, 5, 0, 6), (2, 2, 7, 1, 2)):
         Traffic.objects.create(
             workspace=person.workspace,
-            minute=Now() - timedelta(minutes=ago),
+            minute=TruncMinute(Now() - timedelta(minutes=ago)),
             reads=reads,
             writes=writes,
             conflicts=conflicts,
@@ -172,27 +173,131 @@ def busy(person: Person) -> None:
         )
 
 
-def test_overview__busy_hour__has_lines_numbers_and_texts(admin: Client, alice: Person) -> None:
+def chart(shown: str, name: str) -> str:
+    """The HTML of a chart."""
+    found = re.search(rf'<figure class="chart" id="chart-{name}">.*?</figure>', shown, re.DOTALL)
+    assert found is not None, name
+    return found[0]
+
+
+def rows(figure: str) -> list[tuple[str, ...]]:
+    """The values of the table of a chart, newest first, without the times."""
+    return [tuple(re.findall(r"<td[^>]*>([^<]*)<", row)) for row in figure.split("<tr>")[2:]]
+
+
+def test_overview__busy_hour__has_totals_axes_and_a_table(admin: Client, alice: Person) -> None:
     busy(alice)
-    shown = page(admin, "/")
-    for said in (
-        "42 read requests in the last hour, at most 40 a minute",
-        "12 write requests in the last hour, at most 7 a minute",
-        "1 conflict in the last hour, at most 1 a minute",
-        "2 waiting now, at most 6 in the last hour",
-    ):
-        assert f'role="img" aria-label="{said}"' in shown
-    numbers = re.findall(
-        r'<span class="muted">([^<]+ in 60 minutes)</span>\s*<strong>(\d+)<', shown
+    shown = page(admin, "/?hours=1")
+    for name, total in (("reads", "42"), ("writes", "12"), ("conflicts", "1"), ("queued", "2")):
+        assert re.search(rf"<strong>(<a [^>]*>)?{total}<", chart(shown, name)), name
+    reads = chart(shown, "reads")
+    assert "<span>40</span><span>30</span>" in reads.replace("\n", ""), "the vertical axis"
+    assert "per minute" in reads
+    assert re.search(r'<text x="[\d.]+%" y="12" data-end="[a-z]*">\d\d:(00|15|30|45)</text>', reads)
+    newest_first = rows(reads)
+    assert newest_first.index(("40", "0")) == newest_first.index(("2", "0")) + 1
+    assert rows(chart(shown, "queued"))[0] == ("2", "0"), "as last measured"
+    assert len(rows(reads)) == 60
+
+
+def test_overview__day__is_compared_with_the_same_hours_a_day_earlier(
+    admin: Client, alice: Person
+) -> None:
+    for hours, writes in ((0.5, 30), (5.5, 30), (24.5, 20), (29.5, 20), (23.5, 7), (47.5, 9)):
+        Traffic.objects.create(
+            workspace=alice.workspace, minute=Now() - timedelta(hours=hours), writes=writes
+        )
+    writes = chart(page(admin, "/"), "writes")
+    assert "+37 % against 49 a day earlier" in writes
+    assert (len(rows(writes)), rows(writes)[0], rows(writes)[5]) == (24, ("30", "20"), ("30", "20"))
+    assert rows(writes)[23] == ("7", "9")
+    assert 'data-series="earlier" d="M' in writes
+
+
+def test_overview__ended_runs__are_counted_by_outcome(admin: Client, alice: Person) -> None:
+    ended = [("natural_end", 1), ("behavior_requested", 1), ("error", 2), ("stopped", 30)]
+    for number, (kind, hours) in enumerate(ended):
+        make_thread(alice.actor, f"t{number}")
+        make_run(alice.actor, f"t{number}", f"r{number}")
+        Run.objects.filter(public_id=f"r{number}").update(
+            status="done",
+            termination_reason={"type": kind},
+            finished_at=Now() - timedelta(hours=hours, minutes=5),
+        )
+    figure = chart(page(admin, "/"), "runs")
+    assert re.findall(r'<th scope="col" class="num" data-series="([^"]*)">([^<]*)<', figure) == [
+        ("ok", "Completed"), ("bad", "Failed"), ("earlier", "A day earlier"),
+    ]  # fmt: skip
+    assert rows(figure)[:3] == [("0", "0", "0"), ("2", "0", "0"), ("0", "1", "0")]
+    assert rows(figure)[6] == ("0", "0", "1")
+    assert 'href="/runs?status=done"' in figure
+
+
+def test_overview__more_runs_than_it_reads__says_so(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(2):
+        make_thread(alice.actor, f"t{number}")
+        make_run(alice.actor, f"t{number}", f"r{number}")
+    Run.objects.update(status="done", finished_at=Now())
+    assert "of the newest" not in page(admin, "/")
+    monkeypatch.setattr(counts, "MOST", 1)
+    figure = chart(page(admin, "/"), "runs")
+    assert "of the newest" in figure
+    assert rows(figure)[0] == ("1", "0")
+
+
+def test_overview__no_traffic__says_when_it_is_counted(
+    admin: Client, stranger: Client, alice: Person
+) -> None:
+    busy(alice)
+    text = "No read requests in this period or a day earlier."
+    assert text not in page(admin, "/")
+    figure = chart(page(stranger, "/"), "reads")
+    assert text in figure
+    assert "<svg" not in figure
+
+
+def test_overview__first_day__says_when_the_first_sample_arrives(
+    admin: Client, alice: Person
+) -> None:
+    assert "the first sample arrives within a minute of a worker's start" in chart(
+        html.unescape(page(admin, "/")), "storage"
     )
-    assert numbers == [
-        ("Read requests in 60 minutes", "42"),
-        ("Write requests in 60 minutes", "12"),
-        ("Conflicts in 60 minutes", "1"),
-    ]
+    now = datetime.now(UTC)
+    sweep = Sweep.objects.create(
+        name="measure storage", started_at=now - timedelta(seconds=10), finished_at=now
+    )
+    # Ten seconds of work, 300 of pause, and a minute until the next start.
+    expected = sweep.finished_at + timedelta(seconds=360)
+    assert f"arrives at about {expected:%H:%M} UTC" in chart(page(admin, "/"), "storage")
+    storage.measure_storage()
+    assert "Collecting: one sample per day. The second arrives on" in chart(
+        page(admin, "/"), "storage"
+    )
 
 
-def test_overview__no_traffic__says_so(admin: Client, stranger: Client, alice: Person) -> None:
-    busy(alice)
-    assert "No API calls in the last hour" not in page(admin, "/")
-    assert "No API calls in the last hour" in page(stranger, "/")
+def test_overview__status__links_to_its_rows(admin: Client, alice: Person) -> None:
+    shown = page(admin, "/")
+    strip = shown.partition('id="overview-now"')[2].partition("</section>")[0]
+    urls = re.findall(r'<a href="([^"]+)"', strip)
+    assert urls[:4] == [
+        "/runs?status=running", "/runs?status=waiting", "/runs?status=created", "/compactions",
+    ]  # fmt: skip
+    assert set(urls[4:]) == {"/system"}
+    assert shown.index("overview-now") < shown.index("Needs attention") < shown.index("chart-reads")
+
+
+@pytest.mark.parametrize(
+    ("part", "has", "lacks"),
+    [("overview-now", "database", "chart-reads"), ("overview-charts", "chart-reads", "database")],
+)
+def test_overview__refreshed_part__is_all_that_is_returned(
+    admin: Client, alice: Person, part: str, has: str, lacks: str
+) -> None:
+    headers = {"HX-Request": "true", "HX-Request-Type": "partial", "HX-Target": f"section#{part}"}
+    shown = admin.get("/", headers=headers).content.decode()
+    assert f'id="{part}"' in shown
+    assert has in shown
+    assert lacks not in shown
+    assert "Needs attention" not in shown

@@ -446,9 +446,11 @@ def test_syslog__receiver_that_ends_before_it_has_everything__is_no_confirmation
         pool.submit(refuse, listener)
         port = listener.getsockname()[1]
         line = audit_sinks.Line(1, datetime.now(UTC), "entry.put", b"x" * 100_000)
-        with pytest.raises(audit_sinks.Failed, match="before it had read all rows"):
-            audit_sinks.send(Destination("", "syslog+tcp", "127.0.0.1", port, ""), [line])
-        over.set()
+        try:
+            with pytest.raises(audit_sinks.Failed, match="before it had read all rows"):
+                audit_sinks.send(Destination("", "syslog+tcp", "127.0.0.1", port, ""), [line])
+        finally:
+            over.set()
 
 
 def test_stream__two_workers__send_rows_twice_and_keep_the_later_position(

@@ -99,18 +99,18 @@ LEFT JOIN LATERAL (SELECT entries, threads FROM storage_samples
 """
 
 
-# The newest runs of all statuses, because no index has the end of runs: runs_newest.
+# The newest runs of all statuses, because no index has the end of runs: runs_newest. 4,000 take
+# about 10 ms.
+RUNS = 4_000
 _ENDED = """
 WITH newest AS MATERIALIZED (
-    SELECT finished_at, termination_reason ->> 'type' AS kind
+    SELECT termination_reason ->> 'type' AS kind,
+        extract(epoch FROM now() - finished_at)::int / 60 AS age
     FROM runs WHERE workspace_id = %(workspace)s ORDER BY id DESC LIMIT %(most)s
-), ended AS (
-    SELECT kind, floor(extract(epoch FROM now() - finished_at) / 60)::int AS age
-    FROM newest WHERE finished_at > now() - interval '2 days'
 )
 SELECT age / 1440, age %% 1440 / %(width)s, coalesce(kind, ''), count(*),
     (SELECT count(*) FROM newest) = %(most)s
-FROM ended WHERE age / 1440 < 2 AND age %% 1440 < %(minutes)s GROUP BY 1, 2, 3
+FROM newest WHERE age < 2 * 1440 AND age %% 1440 < %(minutes)s GROUP BY 1, 2, 3
 """
 
 
@@ -125,8 +125,8 @@ class EndedRuns(NamedTuple):
 
 def ended_runs(actor: Actor, *, width: int, count: int) -> EndedRuns:
     """The runs that ended in the last `count` intervals of `width` minutes, and in the same a day
-    earlier, for a member. Reads the newest MOST runs only."""
-    parameters = {"workspace": actor.workspace_id, "most": MOST, "width": width}
+    earlier, for a member. Reads the newest RUNS runs only."""
+    parameters = {"workspace": actor.workspace_id, "most": RUNS, "width": width}
     rows = hot.fetch_all(_ENDED, {**parameters, "minutes": width * count})
     now: dict[str, list[int]] = {}
     earlier = [0] * count

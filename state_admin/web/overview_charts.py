@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from state_admin.domain.access import Actor
 from state_admin.models import DispatchStatus, RunStatus, StorageSample
-from state_admin.models.counts import MOST, ended_runs
+from state_admin.models.counts import RUNS, ended_runs
 from state_admin.models.traffic import read_spans
 from state_admin.services.storage import read_series
 from state_admin.templatetags.charts import Chart, Series, Tick
@@ -157,7 +157,7 @@ def _runs(actor: Actor, period: Period, now: datetime) -> Chart:
         with_query(reverse("web:run-list"), status=RunStatus.DONE.value),
         "No run ended in this period or a day earlier.",
         stacked=True,
-        note=f"; of the newest {MOST:,} runs" if ended.cut else "",
+        note=f"; of the newest {RUNS:,} runs" if ended.cut else "",
     )
 
 

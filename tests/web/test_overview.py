@@ -241,7 +241,7 @@ def test_overview__more_runs_than_it_reads__says_so(
         make_run(alice.actor, f"t{number}", f"r{number}")
     Run.objects.update(status="done", finished_at=Now())
     assert "of the newest" not in page(admin, "/")
-    monkeypatch.setattr(counts, "MOST", 1)
+    monkeypatch.setattr(counts, "RUNS", 1)
     figure = chart(page(admin, "/"), "runs")
     assert "of the newest" in figure
     assert rows(figure)[0] == ("1", "0")

@@ -32,19 +32,23 @@ _COMPACTION_STATES = {
 
 @register.simple_tag
 def run_pill(run: Run) -> SafeString:
-    """The status of a run; for a stuck one, also the time since its last commit or heartbeat, or
-    since its deadline."""
+    return pill(*run_state(run))
+
+
+def run_state(run: Run) -> tuple[str, str]:
+    """The colour and the status of a run; for a stuck one, also the time since its last commit or
+    heartbeat, or since its deadline."""
     now = timezone.now()
     if run.stuck_reason(now):
         if run.status == RunStatus.RUNNING and run.lease_expires_at:
             since = run.lease_expires_at - timedelta(seconds=run.lease_seconds)
         else:
             since = run.deadline_at or run.updated_at
-        return pill("stuck", f"stuck {format_duration(now - since)}")
+        return "stuck", f"stuck {format_duration(now - since)}"
     if run.status == RunStatus.DONE:
         ended = ended_as(run)
-        return pill("failed" if ended in ("error", "blocked") else "done", ended)
-    return pill({"running": "running", "waiting": "waiting"}.get(run.status, ""), run.status)
+        return "failed" if ended in ("error", "blocked") else "done", ended
+    return {"running": "running", "waiting": "waiting"}.get(run.status, ""), str(run.status)
 
 
 @register.filter

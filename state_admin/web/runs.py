@@ -276,6 +276,7 @@ def run_tabs(run_id: str) -> list[tuple[str, str, str]]:
     return [
         ("timeline", "Timeline", run_url(run_id)),
         ("knowledge", "Context by step", run_action_url("knowledge", run_id)),
+        ("lineage", "Lineage", run_action_url("lineage", run_id)),
     ]
 
 

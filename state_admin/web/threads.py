@@ -41,6 +41,7 @@ from .actors import page
 from .addresses import thread_action_url, thread_url, with_query
 from .htmx import Request, render, target_id, wants_part
 from .id_address import id_page, id_path
+from .lineages import lineage_of_thread
 from .lists import list_paths
 from .periods import end_of, period_fields, read_period, start_of
 from .runs import runs_of_thread
@@ -323,6 +324,7 @@ TABS = {
     "state": Tab("State", thread_states.show, ("state-at",)),
     "compactions": Tab("Compactions", thread_compactions.show, ("thread-jobs", "thread-plan")),
     "runs": Tab("Runs", runs_of_thread, ("run-table",)),
+    "lineage": Tab("Lineage", lineage_of_thread),
 }
 
 

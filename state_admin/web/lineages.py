@@ -79,7 +79,11 @@ def lineage_of_thread(request: Request, thread: Thread) -> dict[str, Any]:
         rows = Thread.objects.visible_to(actor).select_related("active_run").in_bulk(ids)
         return {pk: _label_of_thread(row) for pk, row in rows.items()}
 
-    return {"lineage": _draw(actor, "threads", thread.pk, labels), "noun": "thread"}
+    return {
+        "lineage": _draw(actor, "threads", thread.pk, labels),
+        "noun": "thread",
+        "forms": "thread,threads",
+    }
 
 
 def _label_of_thread(thread: Thread) -> Label:
@@ -112,6 +116,7 @@ def run_lineage(request: Request, run_id: str) -> HttpResponse:
         "tab": "lineage",
         "lineage": _draw(request.actor, "runs", run.pk, labels),
         "noun": "run",
+        "forms": "run,runs",
     }
     return render(request, "runs/lineage.html", context, part="run")
 

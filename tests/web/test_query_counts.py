@@ -125,6 +125,7 @@ ROUTES = {
     "run-act": "run, cancel",
     "run-detail": "run",
     "run-knowledge": "run, knowledge",
+    "run-lineage": "run, lineage",
     "run-list": "runs",
     "run-list-json": "runs as JSON",
     "sessions": "sessions",

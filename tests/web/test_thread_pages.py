@@ -30,6 +30,8 @@ PAGES = {
     "thread, difference": "/threads/t1?tab=state&at=3&from=2&to=5",
     "thread, compactions": "/threads/t1?tab=compactions",
     "thread, runs": "/threads/t1?tab=runs",
+    "thread, lineage": "/threads/t1?tab=lineage",
+    "run, lineage": "/run/lineage/r1",
     "thread, delete": "/thread/delete/t1",
     "thread, restore": "/thread/restore/t1?at=3",
     "thread, fork": "/thread/fork/t1?at=3",

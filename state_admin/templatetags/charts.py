@@ -183,6 +183,19 @@ def plot(chart: Chart) -> SafeString:
 
 
 @register.simple_tag
+def table_rows(chart: Chart) -> SafeString:
+    """The rows of the table: in Python, because a page has hundreds of cells."""
+    return format_html_join(
+        "",
+        '<tr><th scope="row">{}</th>{}</tr>',
+        (
+            (label, format_html_join("", '<td class="num">{}</td>', ((text,) for text in texts)))
+            for label, texts in chart.rows
+        ),
+    )
+
+
+@register.simple_tag
 def time_axis(chart: Chart) -> SafeString:
     """The labels of the horizontal axis."""
     labels = format_html_join(

@@ -124,7 +124,7 @@ document.addEventListener(
 
 // If a swap removes the focused element, the focus moves to the row at the same position, else to
 // the control with the same label, else to the main content: keyboard users keep their position.
-const rows = () => $$("main [data-row]").filter((row) => row.offsetParent);
+const rows = () => $$("main [data-row]").filter((row) => row.checkVisibility());
 const current = () =>
   rows().findIndex((row) => (row.closest("tr, li, [data-ticket]") ?? row).contains(document.activeElement));
 const labelOf = (control) => `${control.tagName} ${control.ariaLabel ?? control.textContent.trim()}`;

@@ -149,3 +149,23 @@ def test_threads__keyboard_only__are_searched_filtered_ordered_and_opened(
     expect(page.get_by_role("link", name="Created", exact=True)).to_be_focused()
     press(page, "j", "ArrowDown", "Enter")
     expect(page.get_by_role("heading", name="Trip 2")).to_be_visible()
+
+
+def test_lineage__keyboard_only__is_walked_to_another_thread(page: Page, alice: Person) -> None:
+    make_thread(alice.actor, "root")
+    for number in range(30):
+        make_thread(alice.actor, f"child-{number:02}", parent_thread_id="root")
+    page.set_viewport_size({"width": 360, "height": 700})
+    page.goto("/threads/root")
+    page.get_by_role("link", name="Lineage", exact=True).press("Enter")
+    expect(page).to_have_url(re.compile(r"/threads/root\?tab=lineage$"))
+    graph = page.get_by_role("region", name="Lineage of the thread")
+    expect(graph.get_by_role("link", name="root, idle")).to_have_attribute("aria-current", "true")
+    press(page, *["j"] * 25)
+    there = graph.get_by_role("link", name="child-23, idle · child, from root")
+    expect(there).to_be_focused()
+    expect(there).to_be_in_viewport()
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    press(page, "Enter")
+    expect(page.get_by_role("heading", name="child-23")).to_be_visible()
+    expect(page).to_have_url(re.compile(r"/threads/child-23\?tab=lineage$"))

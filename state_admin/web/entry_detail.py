@@ -14,10 +14,8 @@ from django.views.decorators.http import require_safe
 from state_admin.contract.entries import EntryVersion
 from state_admin.domain import config, diffs, values
 from state_admin.domain.access import Actor, Role
-from state_admin.domain.json_pointers import Mismatch, find, parts_of
 from state_admin.domain.numbers import read_whole
 from state_admin.domain.scopes import scope_kind
-from state_admin.domain.values import JSON
 from state_admin.models import EntryRevision, Namespace, Operation
 from state_admin.services.access import read_namespace_access
 from state_admin.services.blame import blame_entry
@@ -25,10 +23,10 @@ from state_admin.services.entries import check_address
 from state_admin.services.entry_views import EntryView, read_entry, read_unregistered
 from state_admin.services.errors import BadRequest, NotFound, NotRegistered
 from state_admin.services.namespaces import find_definition
-from state_admin.templatetags.json_html import pretty
 
 from . import paging, snippets
 from .addresses import entry_action_url, entry_url, with_query
+from .blame_lines import annotate
 from .drafts import refusal_of
 from .entry_address import entry_page, entry_paths
 from .entry_past import read_requested_entry
@@ -43,9 +41,8 @@ RECENT = 8
 _MOST_LISTED = 8
 # A longer value (characters) is shown in part, and compared on request only.
 BIG = 100_000
-# How many lines blame shows. With more versions than this it is fetched after the page has loaded.
+# With more versions than this, blame is fetched after the page has loaded.
 BLAMED = 200
-_PREVIEW = 90  # characters of a value beside its line of blame
 _TABS = {
     "value": "Value",
     "text": "Text",
@@ -120,9 +117,9 @@ def entry_detail(request: Request, namespace: str, key: str) -> HttpResponse:
         context["blame_url"] = entry_url(namespace, key, tab="blame", whole="yes")
     elif context["tab"] == "blame" and registered:
         blamed = blame_entry(actor=request.actor, namespace=namespace, key=key)
-        value = values.load(now.value)
-        shown = [(line, _preview(value, line.pointer)) for line in blamed[:BLAMED]]
-        context |= {"blame": shown, "blamed": len(blamed)}
+        if blamed:
+            lines, more = annotate(values.load(now.value), blamed)
+            context |= {"blame": lines, "more_lines": more}
     if context["tab"] == "code":
         context["snippets"] = _snippets(now)
     if registered and not past and not entry.valid and not context["big"]:
@@ -136,15 +133,6 @@ def _is_restorable(now: EntryView, recent: Sequence[EntryRevision]) -> bool:
     """Whether the newest version deleted the entry, and the one before is stored."""
     deleted = len(recent) > 1 and recent[0].operation == Operation.DELETE
     return deleted and not now.exists and recent[1].version == recent[0].version - 1
-
-
-def _preview(value: JSON, pointer: str) -> str:
-    """The beginning of the part at `pointer`, in one line; "" if it was removed meanwhile."""
-    try:
-        part = find(value, parts_of(pointer))
-    except Mismatch:
-        return ""
-    return " ".join(pretty(part, _PREVIEW).split())
 
 
 def _reach(actor: Actor, namespace: str, key: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from state_admin.domain.access import Role
 from state_admin.services.entries import delete_entry
 from state_admin.services.namespaces import unregister_namespace
-from state_admin.web import entry_list
+from state_admin.web import blame_lines, entry_list
 from state_admin.web.addresses import entry_url
 from tests.builders import Person, make_namespace, make_token, put
 
@@ -82,24 +82,45 @@ def test_entry_url__any_key__resolves_to_that_key(key: str) -> None:
     assert (match.url_name, match.kwargs["namespace"], given_key) == ("entry-detail", "ns", key)
 
 
-def test_blame__inserted_item__shows_each_part_with_its_version(
+def blamed_lines(page: str) -> list[tuple[str, str]]:
+    """The lines of the tab, each with its version if that is not the one of the line above."""
+    rows = re.findall(r"<code>(.*?)</code></td>(.*?)</tr>", page, re.DOTALL)
+    versions = [re.findall(r">(v\d+)</a>", rest) for _, rest in rows]
+    return [(unescape(rows[i][0]), "".join(found)) for i, found in enumerate(versions)]
+
+
+def test_blame__inserted_item__shows_each_line_with_its_version(
     admin: Client, alice: Person
 ) -> None:
     make_namespace(alice.actor, "n")
-    put(alice.actor, "n", "k", {"stops": ["<b>Lisbon</b>", "Porto"]})
-    put(alice.actor, "n", "k", {"stops": ["Madrid", "<b>Lisbon</b>", "Porto"]})
+    put(alice.actor, "n", "k", {"a/b": 1, "stops": ["<b>Lisbon</b>", {}], "last": None})
+    put(alice.actor, "n", "k", {"a/b": 2, "stops": ["Madrid", "<b>Lisbon</b>", {}], "last": None})
     page = admin.get("/state/n/k?tab=blame").content.decode()
-    lines = re.findall(
-        r'mono key">([^<]*)<div class="muted">(.*?)</div>.*?>(\d+)</a>', page, re.DOTALL
-    )
-    stops = '["Madrid", "<b>Lisbon</b>", "Porto"]'
-    assert [(pointer, unescape(part), version) for pointer, part, version in lines] == [
-        ("(the whole value)", f'{{ "stops": {stops} }}', "1"),
-        ("/stops", stops, "2"),
-        ("/stops/1", '"<b>Lisbon</b>"', "1"),
-        ("/stops/2", '"Porto"', "1"),
+    assert blamed_lines(page) == [
+        ("{", "v1"),
+        ('  "a/b": 2,', "v2"),
+        ('  "stops": [', ""),
+        ('    "Madrid",', ""),
+        ('    "<b>Lisbon</b>",', "v1"),
+        ("    {}", ""),
+        ("  ],", "v2"),
+        ('  "last": null', "v1"),
+        ("}", ""),
     ]
     assert "<b>Lisbon" not in page
+    assert 'title="/a~1b"' in page
+
+
+def test_blame__long_value__shows_the_first_lines(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blame_lines, "MOST_LINES", 3)
+    make_namespace(alice.actor, "n")
+    for value in ([1], [1, 2, 3]):
+        put(alice.actor, "n", "k", value)
+        page = admin.get("/state/n/k?tab=blame").content.decode()
+        assert len(blamed_lines(page)) == 3
+        assert ("The first 3 lines" in page) is (len(value) > 1)
 
 
 @pytest.mark.parametrize(

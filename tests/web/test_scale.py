@@ -188,7 +188,7 @@ def test_page__long_text__shows_its_beginning_and_a_link_to_all_of_it(
         (
             "/state/team/k?tab=blame",
             "/state/team/k?tab=blame&whole=yes",
-            "JSON pointers and the versions",
+            "The value by line",
         ),
         ("/state/team/k", "/state/team/k?tab=history&diff=1..2", "<del>"),
         ("/threads/t1?tab=state", "/thread/value/3/plan/t1", "word word"),

@@ -265,14 +265,11 @@ def test_race__writers_that_commit_and_roll_back__each_row_arrives_once_in_order
 
     with ThreadPoolExecutor(1) as pool:
         writing = pool.submit(closing(write_all))
-        turns = 0
         while not over.is_set():
-            turns += 1
             stream_audit()
             assert receiver.ids == sorted(receiver.ids)
         writing.result(PATIENCE)
     wait_for(lambda: stream_audit() and not audit_stream.has_work(), "all rows are sent")
-    assert turns > 3
     assert receiver.ids == stored()
 
 
@@ -369,14 +366,13 @@ def test_stream__pause_after_failures__grows_up_to_five_minutes(
 ) -> None:
     make_namespace(alice.actor, "notes")
     settings.AUDIT_STREAM = Destination("x", "syslog+tcp", "127.0.0.1", free_port(), "")
-    pauses = []
-    for attempts in (0, 1, 2, 50):
+    for attempts, pause in ((0, 2), (1, 4), (2, 8), (50, 300)):
         AuditStream.objects.update(attempts=attempts)
+        before = datetime.now(UTC)
         stream_audit()
-        stream = AuditStream.objects.get()
-        pauses.append((stream.next_attempt_at - datetime.now(UTC)) / timedelta(seconds=1))
+        failed_at = AuditStream.objects.get().next_attempt_at - timedelta(seconds=pause)
+        assert before <= failed_at <= datetime.now(UTC)
         retry()
-    assert [round(pause) for pause in pauses] == [2, 4, 8, 300]
 
 
 def test_syslog__connection_that_is_reset_after_the_rows__rows_are_sent_again(

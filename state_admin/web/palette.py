@@ -67,7 +67,7 @@ def _hits(request: Request, query: str) -> list[PaletteItem]:
     actions that contain the query; the lists that search for it."""
     if not query:
         return list(_pages(request))
-    commands = [*_pages(request), *_other_pages(), *_actions(request)]
+    commands = [*_pages(request), *_actions(request), *_other_pages()]
     items = commands + list(_places(request, query))
     ranked = [(rank, hit) for hit in items if (rank := _rank(hit, query)) is not None]
     return [hit for _, hit in sorted(ranked, key=itemgetter(0))] + list(_searches(query))

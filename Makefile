@@ -28,7 +28,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --re
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check e2e chaos bench mutation compat guides dist test-dist docs client-types screenshots vendor lock audit clean
+.PHONY: help run test check e2e chaos bench mutation compat guides dist test-dist docs client-types screenshots vendor lock audit sbom clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -119,6 +119,9 @@ lock: $(VENV)/dev.stamp ## compile requirements*.in into requirements*.txt, with
 
 audit: $(VENV)/dev.stamp ## known vulnerabilities of the pinned packages (asks the network)
 	$(BIN)/pip-audit --require-hashes --disable-pip --requirement requirements-login.txt --requirement requirements-otel.txt --requirement requirements-s3.txt
+
+sbom: $(VENV)/dev.stamp ## write the software bill of materials (CycloneDX) to dist/
+	$(BIN)/python -m deploy.sbom dist/commonhold.cdx.json
 
 clean: ## forget the environment and the tests' data (never the data of `make run`)
 	rm -rf $(VENV) .compat mutants dist site $(TEST_DATA) staticfiles .pytest_cache .mypy_cache .ruff_cache .hypothesis

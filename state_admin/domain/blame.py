@@ -1,4 +1,5 @@
-"""Blame: attributes each path of a value to the version that last changed it.
+"""Blame: attributes each path of a value to the version that last changed it, and follows one path
+through the history.
 
 Not here: reading the versions (services) and how they are shown.
 """
@@ -10,7 +11,8 @@ from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from state_admin.domain.alignment import Effort, align, identity_key
-from state_admin.domain.values import JSON, pointer_of, same
+from state_admin.domain.json_pointers import Mismatch, find, step
+from state_admin.domain.values import JSON, MISSING, pointer_of, same
 
 V = TypeVar("V")
 
@@ -51,6 +53,82 @@ def attribute(history: Iterable[tuple[V, JSON, bool]]) -> list[BlamedPointer[V]]
         version, value = older, before
     tree.attribute_all(version)
     return list(tree.lines(None))
+
+
+@dataclass(frozen=True)
+class PathStep(Generic[V]):
+    """The value at a path in a version and in the one before it, MISSING where there is none.
+    `path` is its place in `version`, `path_before` in `older`. `begins`: the value is an item that
+    `version` inserted into an array, so older versions have no value at this path."""
+
+    version: V
+    older: V
+    path: list[str]
+    path_before: list[str]
+    after: JSON
+    before: JSON
+    begins: bool = False
+
+    @property
+    def is_change(self) -> bool:
+        if self.after is MISSING or self.before is MISSING:
+            return self.after is not self.before
+        return not same(self.after, self.before)
+
+
+def follow(history: Iterable[tuple[V, JSON, bool]], path: list[str]) -> Iterator[PathStep[V]]:
+    """Follow a path from version to version. `history` is that of `attribute`.
+
+    `path` is a place in the newest version that has a value there. Items of arrays are followed as
+    in `attribute`, until the version that inserted them. Removed members and deleted values are
+    followed to the versions before the removal.
+    """
+    versions = iter(history)
+    newest = next(versions, None)
+    if newest is None:
+        return
+    version, value, existed = newest
+    effort = Effort(MAX_EFFORT)
+    after = _value_at(value, path) if existed else MISSING
+    # The last value read that has the path: the place in an older value is found from there.
+    known = MISSING if after is MISSING else value
+    for older, document, exists in versions:
+        before, place, begins = MISSING, path, False
+        if exists and known is MISSING:
+            before = _value_at(document, path)
+        elif exists:
+            place, begins = _place_before(known, document, path, effort)
+            before = MISSING if begins else _value_at(document, place)
+        yield PathStep(version, older, path, place, after, before, begins)
+        if begins:
+            return
+        if before is not MISSING:
+            known = document
+        version, path, after = older, place, before
+
+
+def _place_before(
+    after: JSON, before: JSON, path: list[str], effort: Effort
+) -> tuple[list[str], bool]:
+    """The place in `before` of the value at `path` in `after`, which has one; and whether there is
+    none, because the path leads through an item that is new in an array. Without a counterpart for
+    another reason, the rest of the path stays as it is."""
+    place: list[str] = []
+    for depth, part in enumerate(path):
+        name = step(after, part)
+        origins = _origins(after, before, effort)
+        if origins is None or name not in origins:
+            return place + path[depth:], isinstance(before, list) and isinstance(after, list)
+        place.append(str(origins[name]))
+        after, before = after[name], before[origins[name]]
+    return place, False
+
+
+def _value_at(value: JSON, path: list[str]) -> JSON:
+    try:
+        return find(value, path)
+    except Mismatch:
+        return MISSING
 
 
 class _Node(Generic[V]):

@@ -1,4 +1,5 @@
-"""Who set each path of an entry: in which version, when, why, by which request and run."""
+"""Who set each path of an entry, in which version, when, why, by which request and run; and the
+versions that changed one path."""
 
 from __future__ import annotations
 
@@ -8,12 +9,19 @@ from datetime import datetime
 
 from django.db import transaction
 
-from state_admin.domain import blame, values
+from state_admin.domain import blame, json_pointers, values
 from state_admin.domain.access import Actor
-from state_admin.domain.values import JSON
+from state_admin.domain.values import JSON, MISSING, pointer_of
 from state_admin.models import EntryRevision
 
+from .errors import BadRequest
 from .namespaces import find_definition
+
+# Limits of one page of the history of a path: versions read, changes found, and characters of the
+# values read.
+MOST_VERSIONS = 200
+MOST_CHANGES = 50
+MOST_CHARACTERS = 8_000_000
 
 
 @dataclass(frozen=True)
@@ -61,3 +69,78 @@ def _show(line: blame.BlamedPointer[EntryRevision]) -> Attribution:
         run_id=row.run,
         at=row.at,
     )
+
+
+@dataclass(frozen=True)
+class PathChange:
+    """A version that changed the value at a path: from `before` to `after`, MISSING where there is
+    none. `pointer`: the path in this version; in the one before it if this one removed the value.
+    `is_oldest`: the version is the oldest one that is kept, so the value may be older."""
+
+    revision: EntryRevision
+    pointer: str
+    before: JSON
+    after: JSON
+    is_oldest: bool
+
+
+@dataclass
+class PathHistory:
+    """The changes at a path in the versions `newest` to `oldest` that were read, newest first.
+
+    `next`: the version and the pointer in it with which to continue, if older versions are stored
+    and may have the path. `has_gaps`: history compaction removed versions, so that a change is
+    listed at the next version that is kept.
+    """
+
+    changes: list[PathChange]
+    found: bool = False  # a version that was read has a value at the path
+    newest: int = 0
+    oldest: int = 0
+    next: tuple[int, str] | None = None
+    has_gaps: bool = False
+
+
+def read_path_history(
+    *, actor: Actor, namespace: str, key: str, pointer: str, since: int | None = None
+) -> PathHistory:
+    """The versions that changed the value at `pointer`, a place in the version `since`, by default
+    in the newest version that has a value there. Raises BadRequest if it is no JSON Pointer. Reads
+    back to MOST_VERSIONS, MOST_CHANGES or MOST_CHARACTERS; see `blame.follow` for what it follows.
+    """
+    find_definition(actor, namespace, fresh=True)
+    try:
+        path = json_pointers.parts_of(pointer)
+    except json_pointers.Mismatch as fault:
+        raise BadRequest(f"path must be a JSON Pointer such as /a/b: {fault}") from fault
+    rows = EntryRevision.objects.of_entry(actor, namespace, key).order_by("-version")
+    if since is not None:
+        rows = rows.filter(version__lte=since)
+    found = PathHistory([])
+    left = MOST_CHARACTERS
+
+    def history() -> Iterator[tuple[EntryRevision | None, JSON, bool]]:
+        nonlocal left
+        for row in rows.iterator(chunk_size=20):
+            left -= len(row.value or "")
+            found.newest = found.newest or row.version
+            found.has_gaps |= bool(found.oldest) and found.oldest != row.version + 1
+            found.oldest = row.version
+            yield row, values.load(row.value or "null"), row.value is not None
+        found.has_gaps |= found.oldest > 1
+        yield None, None, False  # what was before the oldest version
+
+    with transaction.atomic():  # see blame_entry
+        for count, step in enumerate(blame.follow(history(), path), 1):
+            found.found |= step.after is not MISSING or step.before is not MISSING
+            if step.is_change and step.version is not None:
+                place = step.path_before if step.after is MISSING else step.path
+                is_oldest = step.older is None and step.version.version > 1
+                found.changes.append(
+                    PathChange(step.version, pointer_of(*place), step.before, step.after, is_oldest)
+                )
+            full = count >= MOST_VERSIONS or len(found.changes) >= MOST_CHANGES or left < 0
+            if full and step.older is not None and not step.begins:
+                found.next = (step.older.version, pointer_of(*step.path_before))
+                break
+    return found

@@ -30,7 +30,7 @@ def namespace_url(name: str, action: str = "", **query: Query) -> str:
     return with_query(f"{path}/{action}" if action else path, **query)
 
 
-def with_query(path: str, **query: Query) -> str:
+def with_query(path: str, /, **query: Query) -> str:
     """`path` with the query parameters whose values are neither empty nor zero."""
     kept = {name: value for name, value in query.items() if value}
     return f"{path}{'&' if '?' in path else '?'}{urlencode(kept)}" if kept else path

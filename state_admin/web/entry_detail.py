@@ -24,7 +24,7 @@ from state_admin.services.entry_views import EntryView, read_entry, read_unregis
 from state_admin.services.errors import BadRequest, NotFound, NotRegistered
 from state_admin.services.namespaces import find_definition
 
-from . import paging, snippets
+from . import paging, path_history, snippets
 from .addresses import entry_action_url, entry_url, with_query
 from .blame_lines import annotate
 from .drafts import refusal_of
@@ -81,6 +81,7 @@ def entry_detail(request: Request, namespace: str, key: str) -> HttpResponse:
     tab = request.GET.get("tab", "value")
     kind = config.kind_of(namespace)
     can_write = request.actor.may(Role.EDITOR) and registered and kind is None
+    may_restore = can_write or (kind is not None and request.actor.may(Role.ADMIN))
     context = {
         "entry": entry,
         "now": now,
@@ -99,9 +100,7 @@ def entry_detail(request: Request, namespace: str, key: str) -> HttpResponse:
         "dotted": key in (".", ".."),
         "list_url": reverse("web:entry-list"),
         "can_edit": can_write,
-        "can_restore": past
-        and entry.exists
-        and (can_write or (kind is not None and request.actor.may(Role.ADMIN))),
+        "can_restore": past and entry.exists and may_restore,
         "deleted": recent[0].version if can_write and _is_restorable(now, recent) else 0,
         "record_url": reverse("web:config-detail", args=[kind, key]) if kind and now.exists else "",
         "big": len(entry.value) > BIG,
@@ -110,7 +109,12 @@ def entry_detail(request: Request, namespace: str, key: str) -> HttpResponse:
     }
     if context["tab"] in ("value", "text"):
         context["value"] = values.load(entry.value)
-    if context["tab"] == "history":
+    path = request.GET.get("path", "")
+    if context["tab"] == "history" and path and registered:
+        context |= path_history.read_page(
+            request, namespace, key, path, current=now.version, can_restore=may_restore
+        )
+    elif context["tab"] == "history":
         context |= _whole_history(request, namespace, key, history)
     lazy = len(entry.value) > BIG or newest > BLAMED
     if context["tab"] == "blame" and registered and lazy and "whole" not in request.GET:

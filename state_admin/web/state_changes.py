@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from state_admin.domain import diffs, values
-from state_admin.domain.values import JSON
+from state_admin.domain.values import JSON, MISSING
 from state_admin.models import Revision
 from state_admin.models.state_changes_sql import ValueChange, read_changes
 from state_admin.services.tool_calls import TOOL_CALLS
@@ -78,21 +78,39 @@ def lines_of(change: ValueChange, unknown_before: bool = False) -> Iterator[Stat
         yield StateLine(change.key, "large")
     elif change.exists and change.existed:
         before, after = values.load(change.before or "null"), values.load(change.after or "null")
+        yield from lines_between(change.key, before, after)
+    elif change.exists:
+        after = values.load(change.after or "null")
+        yield from lines_between(change.key, MISSING, after, unknown_before)
+    elif change.existed:
+        yield from lines_between(change.key, values.load(change.before or "null"), MISSING)
+
+
+def lines_between(
+    name: str, before: JSON, after: JSON, unknown_before: bool = False
+) -> Iterator[StateLine]:
+    """The differences of two values, of which one may be MISSING, as lines."""
+    if before is MISSING:
+        yield StateLine(_clip(name), "set" if unknown_before else "added", after=_short(after))
+    elif after is MISSING:
+        yield StateLine(_clip(name), "removed", _short(before))
+    else:
         rows = diffs.rows(before, after, _LINES + 1)
         for row in rows[:_LINES]:
-            name = change.key + row.pointer
-            yield StateLine(_short(name), row.kind, _short(row.before), _short(row.after))
+            place = _clip(name + row.pointer)
+            texts = _short(row.before), _short(row.after)
+            # Of long values, the difference may be in the part that is not shown.
+            kind = "large" if row.kind == "changed" and texts[0] == texts[1] else row.kind
+            yield StateLine(place, kind, *texts)
         if len(rows) > _LINES:
-            yield StateLine(change.key, "large")
-    elif change.exists:
-        after_text = _short(values.load(change.after or "null"))
-        yield StateLine(change.key, "set" if unknown_before else "added", after=after_text)
-    elif change.existed:
-        yield StateLine(change.key, "removed", _short(values.load(change.before or "null")))
+            yield StateLine(_clip(name), "large")
 
 
 def _short(value: JSON) -> str:
-    text = value if isinstance(value, str) and value else values.dump(value)
+    return _clip(value if isinstance(value, str) and value else values.dump(value))
+
+
+def _clip(text: str) -> str:
     return text if len(text) <= _CLIP else text[: _CLIP - 1] + "…"
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from state_admin.domain.blame import BlamedPointer, attribute
-from state_admin.domain.values import same
+from state_admin.domain.blame import BlamedPointer, attribute, follow
+from state_admin.domain.values import MISSING, same
 
 # Versions oldest first; None means deleted.
 Gone = object()
@@ -161,3 +161,60 @@ def test_blame__removed_and_inserted_again__belongs_to_the_last_insert() -> None
     assert blame(["a", "b"], ["b"], ["a", "b"]) == {"": 3, "/1": 1}
     # The first "a" is the oldest one, although an "a" stood at the index of the second one before.
     assert blame(["z", "a", "y"], ["a", "y"], ["a", "a", "y"]) == {"": 3, "/0": 1, "/2": 1}
+
+
+def changes(pointer: str, *values: Any) -> list[tuple[int, str, Any, Any]]:
+    """The changes at a path, oldest first: version, place of the value, before and after."""
+    history = [
+        (number, None if value is Gone else value, value is not Gone)
+        for number, value in enumerate((Gone, *values))
+    ]
+    return [
+        (step.version, "/".join(["", *place]), step.before, step.after)
+        for step in follow(reversed(history), pointer.split("/")[1:])
+        if step.is_change
+        for place in [step.path_before if step.after is MISSING else step.path]
+    ][::-1]
+
+
+def test_follow__other_members__are_left_out() -> None:
+    versions = ({"a": {"b": 1}, "c": 1}, {"a": {"b": 1}, "c": 2}, {"a": {"b": 2}, "c": 2})
+    assert changes("/a/b", *versions) == [(1, "/a/b", MISSING, 1), (3, "/a/b", 1, 2)]
+
+
+def test_follow__insert_before_the_item__is_no_change() -> None:
+    versions = (["x", {"n": 1}], ["x", {"n": 2}], ["new", "x", {"n": 2}], ["new", "x", {"n": 3}])
+    assert changes("/2/n", *versions) == [
+        (1, "/1/n", MISSING, 1),
+        (2, "/1/n", 1, 2),
+        (4, "/2/n", 2, 3),
+    ]
+
+
+def test_follow__inserted_item__begins_with_its_version() -> None:
+    steps = list(follow(iter([(3, [1, 2], True), (2, [1], True), (1, [5, 6], True)]), ["1"]))
+    assert [(step.version, step.before, step.begins) for step in steps] == [(3, MISSING, True)]
+
+
+def test_follow__deleted_and_restored__shows_both_and_what_was_before() -> None:
+    versions = ([{"id": 1, "n": 1}], Gone, [{"id": 2, "n": 5}, {"id": 1, "n": 1}])
+    assert changes("/1/n", *versions) == [
+        (1, "/0/n", MISSING, 1),
+        (2, "/0/n", 1, MISSING),
+        (3, "/1/n", MISSING, 1),
+    ]
+
+
+def test_follow__removed_member_of_the_newest__is_found_in_older_versions() -> None:
+    versions = ({"a": 1}, {"a": [7]}, {}, {"b": 1})
+    assert changes("/a/0", *versions) == [(2, "/a/0", MISSING, 7), (3, "/a/0", 7, MISSING)]
+    assert changes("/nothing", *versions) == []
+
+
+@given(st.lists(_values, min_size=1, max_size=6))
+def test_follow__each_part__last_changed_in_the_version_that_blame_names(
+    values: list[Any],
+) -> None:
+    lines = blame(*values)
+    for leaf in leaves(values[-1]):
+        assert changes(leaf, *values)[-1][0] == owner(lines, leaf)

@@ -367,8 +367,12 @@ def test_array__change_of_one_item__is_shown_and_blamed(begin: Begin, alice: Per
     expect(page.locator("#changes")).to_contain_text("new")
     expect(page.locator("#changes tbody tr")).to_have_count(1)
     user.choose(page.locator("main .tabs").get_by_role("link", name="Blame"))
-    versions = page.locator(".blame tbody tr.new a[data-row]")
+    versions = page.locator(".blame tbody tr.new td.num a")
     expect(versions).to_have_text(["v1", "v2", "v1", "v2", "v1"])  # {, items, a and b, ], }
+    user.choose(page.get_by_role("link", name='"b"'))
+    expect(page.get_by_role("heading", name="Changes at /items/2")).to_be_visible()
+    expect(page.locator("main tbody tr")).to_have_count(1)
+    expect(page.locator("main tbody tr")).to_contain_text("/items/1")
 
 
 @pytest.mark.usefixtures("story")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from html import unescape
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -12,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from state_admin.domain.access import Role
+from state_admin.services import blame
 from state_admin.services.entries import delete_entry
 from state_admin.services.namespaces import unregister_namespace
 from state_admin.web import blame_lines, entry_list
@@ -84,7 +86,7 @@ def test_entry_url__any_key__resolves_to_that_key(key: str) -> None:
 
 def blamed_lines(page: str) -> list[tuple[str, str]]:
     """The lines of the tab, each with its version if that is not the one of the line above."""
-    rows = re.findall(r"<code>(.*?)</code></td>(.*?)</tr>", page, re.DOTALL)
+    rows = re.findall(r"<code>(.*?)</code></a></td>(.*?)</tr>", page, re.DOTALL)
     versions = [re.findall(r">(v\d+)</a>", rest) for _, rest in rows]
     return [(unescape(rows[i][0]), "".join(found)) for i, found in enumerate(versions)]
 
@@ -109,6 +111,82 @@ def test_blame__inserted_item__shows_each_line_with_its_version(
     ]
     assert "<b>Lisbon" not in page
     assert 'title="/a~1b"' in page
+
+
+def path_rows(page: str) -> list[tuple[str, str]]:
+    """The versions that changed a path, each with the change as text."""
+    rows = re.findall(r">v(\d+)</a></td>\s*<td class=\"delta\">(.*?)</td>", page, re.DOTALL)
+    return [(version, unescape(re.sub(r"<[^>]+>", " ", text))) for version, text in rows]
+
+
+def test_path_history__line_of_blame__lists_the_versions_that_changed_it(
+    admin: Client, alice: Person
+) -> None:
+    make_namespace(alice.actor, "n")
+    versions: list[Any] = [{"stops": ["<b>Rome</b>"]}, {"stops": ["<b>Oslo</b>"]}]
+    versions += [{"stops": ["Madrid", "<b>Oslo</b>"]}, {"stops": ["Madrid", "Porto"]}]
+    for value in versions:
+        put(alice.actor, "n", ".", value, reason="<i>why</i>")
+    delete_entry(actor=alice.actor, namespace="n", key=".")
+    put(alice.actor, "n", ".", versions[-1])
+    lines = admin.get("/state/n/?key=.&tab=blame").content.decode()
+    (link,) = re.findall(r'title="/stops/1"><a data-row href="([^"]+)"', lines)
+    page = admin.get("/state/n/" + unescape(link)).content.decode()
+    rows = path_rows(page)
+    assert [version for version, _ in rows] == ["6", "5", "4", "2", "1"]
+    assert [
+        next(word for word in ("added", "removed", "→") if word in text) for _, text in rows
+    ] == ["added", "removed", "→", "→", "added"]
+    assert "<b>Rome</b>" in rows[-1][1]
+    assert "/stops/0" in rows[-1][1]
+    assert "/stops/0" not in rows[0][1]
+    assert "<b>Rome" not in page
+    assert "&lt;i&gt;why" in page
+    assert "/entry/restore/n/?version=4&amp;key=." in page
+    assert "/entry/restore/n/?version=6" not in page
+    assert "/entry/restore/n/?version=5" not in page
+
+
+def test_path_history__more_versions_than_a_page__has_a_link_to_search_further(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blame, "MOST_VERSIONS", 2)
+    make_namespace(alice.actor, "n")
+    for value in range(4):
+        put(alice.actor, "n", "k", {"a": [value]})
+    page = admin.get("/state/n/k?tab=history&path=/a/0").content.decode()
+    assert [version for version, _ in path_rows(page)] == ["4", "3"]
+    assert "Searched back to v2" in page
+    (link,) = re.findall(r'href="([^"]+)" rel="next"', page)
+    page = admin.get(unescape(link)).content.decode()
+    assert [version for version, _ in path_rows(page)] == ["2", "1"]
+    assert 'rel="next"' not in page
+
+
+def test_path_history__nothing_found__says_why(admin: Client, alice: Person) -> None:
+    make_namespace(alice.actor, "n")
+    put(alice.actor, "n", "k", {"a": 1})
+    assert (
+        b"No version has a value at this path"
+        in admin.get("/state/n/k?tab=history&path=/A").content
+    )
+    assert b"No versions are stored" in admin.get("/state/n/no?tab=history&path=/a").content
+    response = admin.get("/state/n/k?tab=history&path=a")
+    assert response.status_code == 400
+    assert b"ath must be a JSON Pointer such as /a/b" in response.content
+    assert admin.get("/state/n/k?tab=history&path=/a&since=x").status_code == 400
+
+
+def test_path_history__viewer_and_stranger__cannot_restore_or_see(
+    viewer: Client, stranger: Client, alice: Person
+) -> None:
+    make_namespace(alice.actor, "n")
+    for value in ("one", "two"):
+        put(alice.actor, "n", "k", {"a": value})
+    page = viewer.get("/state/n/k?tab=history&path=/a").content.decode()
+    assert len(path_rows(page)) == 2
+    assert "/entry/restore" not in page
+    assert stranger.get("/state/n/k?tab=history&path=/a").status_code == 404
 
 
 def test_blame__long_value__shows_the_first_lines(

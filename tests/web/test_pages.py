@@ -29,6 +29,7 @@ PAGES = {
     "entry, blame": "/state/notes/thread::t1?tab=blame",
     "entry, code": "/state/notes/thread::t1?tab=code",
     "entry, past": "/state/notes/thread::t1?version=1",
+    "entry, history of a path": "/state/notes/thread::t1?tab=history&path=/a",
     "entry, difference": "/state/notes/thread::t1?tab=history&old=1&new=3",
     "entry, missing": "/state/notes/nobody",
     "entry, part": "/entry/tree/notes/thread::t1?pointer=/steps",

@@ -34,6 +34,7 @@ from state_admin.models.counts import namespace_writes
 from .actors import page
 from .addresses import namespace_url, run_url, ticket_url, with_query
 from .changes import describe_changes
+from .first_steps import list_first_steps
 from .health import broker_health, database_health, worker_state
 from .htmx import Request, render, target_id
 from .invalid_entries import find_invalid
@@ -122,7 +123,7 @@ def overview(request: Request) -> HttpResponse:
         return render(request, "overview.html", _status(actor), part=part)
     if part == "overview-charts":
         return render(request, "overview.html", _charts(request), part=part)
-    context = {**_status(actor), **_charts(request), **_details(actor), "curl": ""}
+    context = {**_status(actor), **_charts(request), **_details(actor)}
     return render(request, "overview.html", context, part="overview")
 
 
@@ -153,11 +154,12 @@ def _charts(request: Request) -> dict[str, Any]:
 
 def _details(actor: Actor) -> dict[str, Any]:
     """What needs attention, recent changes, and the largest and busiest namespaces."""
-    holdings, invalid_by_namespace, invalid = _list_largest_namespaces(actor)
+    names, holdings, invalid_by_namespace, invalid = _list_largest_namespaces(actor)
     failed = _failed(actor)
     hooks = _failing_webhooks(actor)
     busy = _busy(actor)
     return {
+        "first_steps": list_first_steps(actor, names, sum(each.entries for each in holdings)),
         "sums": [*_sums(actor), _sum_of_failed(failed), _sum_of_webhooks(hooks), invalid],
         "needs": [
             *_stuck(actor),
@@ -297,8 +299,8 @@ def _describe_failed_job(job: Compaction) -> AttentionItem:
 
 def _list_largest_namespaces(
     actor: Actor,
-) -> tuple[list[NamespaceTotal], list[AttentionItem], AttentionTotal]:
-    """The largest namespaces; those with entries that do not match their schema; and the number of
+) -> tuple[list[str], list[NamespaceTotal], list[AttentionItem], AttentionTotal]:
+    """The names of namespaces; the largest ones; those with entries that do not match their schema; and the number of
     those entries."""
     names = dict(
         Namespace.objects.visible_to(actor)
@@ -347,7 +349,7 @@ def _list_largest_namespaces(
         if complete
         else f"{examined:,} of an older schema version checked",
     )
-    return holdings[:_EACH], needs[:_EACH], invalid
+    return list(names.values()), holdings[:_EACH], needs[:_EACH], invalid
 
 
 def _busy(actor: Actor) -> list[BusyNamespace]:

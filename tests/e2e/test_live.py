@@ -174,6 +174,16 @@ def test_new_changes__written__are_loaded_on_request(page: Page, erin: Person) -
     expect(first).to_contain_text("team/new-3")
 
 
+def test_first_steps__entry_written_elsewhere__are_done_at_once(page: Page, alice: Person) -> None:
+    make_namespace(alice.actor, "team")
+    visit(page, "/")
+    step = page.locator("#overview li", has_text="watch it arrive")
+    expect(step).to_contain_text("to do")
+    put(alice.actor, "team", "global", 1)
+    expect(step).to_contain_text("done")
+    expect(page.get_by_role("link", name="global")).to_be_visible()
+
+
 def test_new_changes__outside_the_filters__are_not_announced(page: Page, erin: Person) -> None:
     visit(page, "/changes?namespace=team&prefix=wanted&kind=entry&actor=erin")
     make_thread(erin.actor, "other")

@@ -57,7 +57,7 @@ def test_first_steps__namespace_without_token__limits_the_new_token_to_it(
 
 
 @pytest.mark.parametrize(
-    ("default", "value"), [(None, '{"goal": "Ship the feature"}'), ({"a": [1]}, '{"a":[1]}')]
+    ("default", "value"), [(None, '{"goal": "Ship the feature"}'), ({"a": [1]}, '{"a": [1]}')]
 )
 def test_first_steps__command__writes_the_default_of_the_namespace(
     default: object, value: str, admin: Client, alice: Person

@@ -2,7 +2,7 @@
 
 `--peer PYTHON` is for the benchmarks that compare with other libraries (checkpoints.py,
 comparison.py, steps.py). The benchmark of recorded conversations runs only if it is named or
-TRANSCRIPTS=FILE is set.
+TRANSCRIPTS=FILE is set; those of a large database (plans.py, year.py) only if they are named.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ _NOT_BENCHMARKS = {
     "urls",
 }
 # They compare with libraries that are installed in another environment.
+# They seed a large database, which takes a quarter of an hour, and run only if they are named.
+_LARGE = {"plans", "year"}
 _WITH_PEERS = {"checkpoints", "comparison", "steps"}
 
 
@@ -41,7 +43,7 @@ def main() -> None:
     arguments = options.parse_args()
     if unknown := [name for name in arguments.names if name not in names]:
         sys.exit(f"no such benchmark: {unknown[0]}; available: {', '.join(names)}")
-    chosen = arguments.names or names
+    chosen = arguments.names or [name for name in names if name not in _LARGE]
     transcripts = os.environ.get("TRANSCRIPTS", "")
     if transcripts and not Path(transcripts).is_file():
         # Before the other benchmarks, which take minutes.

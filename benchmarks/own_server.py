@@ -153,8 +153,10 @@ def run_commonhold(**env: str) -> Iterator[Commonhold]:
             stop(child)
 
 
-def start_commonhold(folder: Path, port: int, **env: str) -> subprocess.Popen[bytes]:
-    """Start a server with its data and its log in the folder."""
+def start_commonhold(
+    folder: Path, port: int, command: str = "serve", **env: str
+) -> subprocess.Popen[bytes]:
+    """Start a server, or one of its processes, with its data and its log in the folder."""
     ours = {
         "DJANGO_SETTINGS_MODULE": "benchmarks.settings",
         "COMMONHOLD_DATA_DIR": str(folder / "data"),
@@ -163,7 +165,7 @@ def start_commonhold(folder: Path, port: int, **env: str) -> subprocess.Popen[by
     }
     with (folder / "log").open("wb") as output:
         return subprocess.Popen(
-            [sys.executable, "manage.py", "serve"],
+            [sys.executable, "manage.py", command],
             cwd=ROOT,
             env=os.environ | ours | env,
             stdout=output,

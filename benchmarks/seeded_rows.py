@@ -20,6 +20,8 @@ class Size:
     threads: int
     messages: int
     value_mb: float
+    # The age of the oldest row, instead of a week for the feed and a month for the other tables.
+    days: int | None = None
 
 
 class Seeding:
@@ -58,6 +60,13 @@ class Seeding:
             " PERFORM pg_current_xact_id(); COMMIT; END LOOP; END $$"
         )
 
+    def advance_sequences(self) -> None:
+        """To be called at the end, so that services can insert rows."""
+        for table in self.NUMBERED:
+            self.cursor.execute(
+                f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), max(id)) FROM {table}"
+            )
+
     def next_id(self, table: str) -> int:
         self.cursor.execute(f"SELECT coalesce(max(id), 0) + 1 FROM {table}")
         number: int = self.cursor.fetchone()[0]
@@ -94,7 +103,7 @@ class Seeding:
         )
 
     def at(self, number: str, count: int, days: int) -> str:
-        return f"now() - interval '{days} days' * (1 - ({number} + 1) / {count + 1}.0)"
+        return f"now() - interval '{self.size.days or days} days' * (1 - ({number} + 1) / {count + 1}.0)"
 
     def xid(self, number: str, count: int) -> str:
         return f"({self.first_xid} + ({number})::bigint * {self.xids} / {count})::text::xid8"

@@ -46,10 +46,7 @@ def seed(size: Size) -> None:
                 step()
                 print(f"{step.__name__:14}{time.perf_counter() - started:8.1f} s", flush=True)
             cursor.execute("RESET session_replication_role")
-        for table in seeding.NUMBERED:
-            cursor.execute(
-                f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), max(id)) FROM {table}"
-            )
+        seeding.advance_sequences()
         started = time.perf_counter()
         cursor.execute("VACUUM (ANALYZE)")
         print(f"{'vacuum':14}{time.perf_counter() - started:8.1f} s", flush=True)

@@ -24,6 +24,10 @@ _FILTERS = {
 @handles(contract.LIST_AUDIT)
 def list_audit(call: Endpoint) -> HttpResponse:
     filters = {column: getattr(call.query, name) for name, column in _FILTERS.items()}
-    rows = AuditRow.objects.visible_to(call.actor)
-    rows = rows.filter(**{column: value for column, value in filters.items() if value})
-    return answer_rows(call, rows, contract.AuditRow.of, created="at")
+    filters = {column: value for column, value in filters.items() if value}
+    actor = call.actor
+    rows = AuditRow.objects.visible_to(actor).filter(**filters)
+    within = None
+    if filters or actor.namespaces or actor.thread_prefixes:
+        within = AuditRow.objects.filter(workspace_id=actor.workspace_id)
+    return answer_rows(call, rows, contract.AuditRow.of, created="at", within=within)

@@ -80,7 +80,10 @@ LIST_AUDIT = Operation(
     path="/audit",
     tag="audit",
     summary="List the audit",
-    description="Every write of the workspace, newest first.",
+    description=(
+        "Every write of the workspace, newest first. With filters, a page may have fewer items than "
+        "`limit`, or none: there are more as long as `next_cursor` is not null."
+    ),
     role=Role.ADMIN,
     query=AuditFilters,
     answers={200: Page[AuditRow]},

@@ -1,6 +1,9 @@
-"""The statement that gives all changes of a transaction the same position in the feed."""
+"""The statements that give all changes of a transaction the same position in the feed, and that delete
+old changes."""
 
 from __future__ import annotations
+
+from datetime import timedelta
 
 from . import hot
 
@@ -32,3 +35,25 @@ def align_feed_clock(workspace_id: int) -> int:
     of them; returns how many changed. Nothing may be written to the feed after this."""
     row = hot.fetch_one(_GATHER, {"workspace": workspace_id})
     return row[0] if row else 0
+
+
+# By the primary key, because ids are assigned in the order of time. The block ranges of
+# changes_at_brin would not do: rows that take the place of deleted ones widen them, until each range
+# begins before the retention, and every search reads the whole table.
+_PURGE = """
+WITH page AS MATERIALIZED (
+    SELECT id, at FROM changes WHERE id > %(after)s ORDER BY id LIMIT %(batch)s
+), purged AS (
+    DELETE FROM changes c USING page p
+    WHERE c.id = p.id AND p.at < now() - %(age)s::interval
+    RETURNING 1
+)
+SELECT (SELECT max(id) FROM page), (SELECT count(*) FROM purged)
+"""
+
+
+def purge(*, age: timedelta, after: int, batch: int) -> tuple[int | None, int]:
+    """Delete those of the next `batch` changes after the id `after` that are older than `age`.
+    Returns the last id examined (None: no more) and the number of deleted changes."""
+    row = hot.fetch_one(_PURGE, {"age": age, "after": after, "batch": batch})
+    return (row[0], row[1]) if row else (None, 0)

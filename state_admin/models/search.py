@@ -88,7 +88,8 @@ WHERE workspace_id = %(workspace)s AND at > now() - %(retention)s::interval AND 
 """
 
 # The position's time is updated once a minute for an idle feed too, so that the index does not
-# appear stale.
+# appear stale. Only the newest change is compared: for any later one, PostgreSQL would expect to find one
+# at once, and read the whole table when there is none.
 _BEHIND = f"""
 SELECT EXISTS (
     SELECT 1 FROM workspaces w
@@ -96,8 +97,11 @@ SELECT EXISTS (
     WHERE p.workspace_id IS NULL OR p.filled_to IS NOT NULL OR p.at < now() - interval '1 minute'
         OR p.format <> %(format)s
         OR EXISTS (
-            SELECT 1 FROM changes c
-            WHERE c.workspace_id = w.id AND (c.xid, c.id) > (p.xid::text::xid8, p.change_id)
+            SELECT 1 FROM (
+                SELECT c.xid, c.id FROM changes c WHERE c.workspace_id = w.id
+                ORDER BY c.xid DESC, c.id DESC LIMIT 1
+            ) newest
+            WHERE (newest.xid, newest.id) > (p.xid::text::xid8, p.change_id)
         )
 ) OR EXISTS (SELECT 1 FROM search_documents WHERE {_OUTDATED})
 """

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 MAX_LIMIT = contract.MAX_LIMIT
 DEFAULT_LIMIT = contract.DEFAULT_LIMIT
+# The maximum number of rows that a page of a list without an index for its filters examines.
+WINDOW = 20_000
 
 
 @dataclass(frozen=True)
@@ -72,28 +74,48 @@ def answer_rows(
     *,
     by: str = "id",
     created: str = "created_at",
+    within: QuerySet[Any] | None = None,
 ) -> HttpResponse:
     """Return one page of `rows`, each converted by `show`; see fetch_page."""
-    page_rows, cursor = fetch_page(call, rows, by=by, created=created)
+    page_rows, cursor = fetch_page(call, rows, by=by, created=created, within=within)
     return answer(contract.Page(items=list(map(show, page_rows)), next_cursor=cursor))
 
 
 def fetch_page(
-    call: Endpoint, rows: QuerySet[Any], *, by: str = "id", created: str = "created_at"
+    call: Endpoint,
+    rows: QuerySet[Any],
+    *,
+    by: str = "id",
+    created: str = "created_at",
+    within: QuerySet[Any] | None = None,
 ) -> tuple[Sequence[Any], str | None]:
     """Return the rows of one page and the cursor to the next. The rows are in the `order` of the
-    query by the unique column `by`, and within its time range by the column `created`."""
+    query by the unique column `by`, and within its time range by the column `created`.
+
+    `within`: the rows without their filters, if these have no index. A page then examines at most
+    WINDOW of them, and may have fewer rows than its limit although there are more.
+    """
     query = call.query
     page = read_page(call, int if by in ("id", "seq", "version", "number") else str)
     descends = query.order == "desc"
-    if by == "id":
-        rows = creation_times.within(rows, created, query.created_after, query.created_before)
-    else:
-        rows = creation_times.between(rows, created, query.created_after, query.created_before)
-    if page.after is not None:
-        rows = rows.filter(**{f"{by}__{'lt' if descends else 'gt'}": page.after})
-    fetched = list(rows.order_by(f"-{by}" if descends else by)[: page.limit + 1])
-    return page.close(fetched, attrgetter(by.replace("__", ".")))
+
+    def remaining(rows: QuerySet[Any]) -> QuerySet[Any]:
+        limit = creation_times.within if by == "id" else creation_times.between
+        rows = limit(rows, created, query.created_after, query.created_before)
+        if page.after is not None:
+            rows = rows.filter(**{f"{by}__{'lt' if descends else 'gt'}": page.after})
+        return rows.order_by(f"-{by}" if descends else by)
+
+    end = None
+    if within is not None:
+        end = remaining(within).values_list(by, flat=True)[WINDOW - 1 : WINDOW].first()
+        if end is not None:
+            rows = rows.filter(**{f"{by}__{'gte' if descends else 'lte'}": end})
+    fetched = list(remaining(rows)[: page.limit + 1])
+    found, cursor = page.close(fetched, attrgetter(by.replace("__", ".")))
+    if cursor is None and end is not None:
+        cursor = page.cursor_to(end)
+    return found, cursor
 
 
 def page_of(*, limit: int | None, cursor: str | None, filters: Any, path: str) -> Page:

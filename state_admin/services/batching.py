@@ -3,9 +3,11 @@ transactions."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from time import monotonic
+from typing import Any, TypeVar
+
+from django.db.models import QuerySet
 
 T = TypeVar("T")
 
@@ -13,6 +15,26 @@ MOST_ROWS = 500
 MOST_BYTES = 16 * 1024 * 1024
 # The maximum duration of one sweep in seconds. The next sweep continues.
 PATIENCE = 60.0
+
+Report = dict[str, int]
+
+
+class Rest:
+    """Gives a sweep that reads everything at most a thirtieth of the time: after each run, this process
+    skips it for 30 times its duration, at most an hour."""
+
+    def __init__(self) -> None:
+        self._until = 0.0
+
+    def run(self, work: Callable[[], Report]) -> Report:
+        """Call `work`, unless it ran recently: then the report is empty."""
+        started = monotonic()
+        if started < self._until:
+            return {}
+        report = work()
+        ended = monotonic()
+        self._until = ended + min(30 * (ended - started), 3600)
+        return report
 
 
 def split_by_size(sized: Iterable[tuple[T, int]], most: int = MOST_ROWS) -> Iterator[list[T]]:
@@ -33,10 +55,23 @@ def split_by_size(sized: Iterable[tuple[T, int]], most: int = MOST_ROWS) -> Iter
 def repeat_in_batches(work: Callable[[], int], most: int) -> int:
     """Repeat `work`, a short transaction that processes up to `most` rows and returns their number,
     until it returns less than `most` or PATIENCE has passed. Returns the total."""
-    until = time.monotonic() + PATIENCE
+    until = monotonic() + PATIENCE
     total = 0
     while True:
         processed = work()
         total += processed
-        if processed < most or time.monotonic() >= until:
+        if processed < most or monotonic() >= until:
             return total
+
+
+def delete_oldest(rows: QuerySet[Any, Any], column: str, most: int) -> int:
+    """Delete up to `most` of `rows`, which have an index that ends with `column`, in its order. Repeat
+    it with repeat_in_batches. Returns the number of deleted rows.
+
+    Without the order, PostgreSQL would expect to find enough rows anywhere, and read the whole table
+    when there are none. The condition is in both queries: the outer one is evaluated again for a row
+    that another transaction changed meanwhile.
+    """
+    oldest = rows.order_by(column).values("pk")[:most]
+    deleted, _ = rows.filter(pk__in=oldest).delete()
+    return deleted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 from django.conf import settings
@@ -16,7 +17,7 @@ from state_admin.models.dispatches import OPEN
 
 from . import journal
 from .actors import require
-from .batching import repeat_in_batches
+from .batching import delete_oldest, repeat_in_batches
 from .dispatches import find_dispatch, lock_dispatch
 from .errors import Conflict
 from .threads import find_thread
@@ -110,19 +111,17 @@ def clear_dead_letters(
 
 def purge_dispatches() -> dict[str, int]:
     """Delete finished dispatches after their retention time. Dead letters are kept longer."""
-    finished = (DispatchStatus.ACKED, DispatchStatus.CANCELLED, DispatchStatus.SUPERSEDED)
-    old = Q(status__in=finished, finished_at__lt=Now() - settings.DISPATCH_RETENTION) | Q(
-        status=DispatchStatus.DEAD, finished_at__lt=Now() - settings.DISPATCH_DEAD_RETENTION
-    )
-    rows = Dispatch.objects.filter(old)
-
-    def purge() -> int:
-        # The condition is in both queries: the outer one is evaluated again for a row that a
-        # concurrent replay changed.
-        removed, _ = rows.filter(pk__in=rows.values("pk")[:_PURGE_BATCH]).delete()
-        return removed
-
-    return {"dispatches": repeat_in_batches(purge, _PURGE_BATCH)}
+    retention = dict.fromkeys(
+        (DispatchStatus.ACKED, DispatchStatus.CANCELLED, DispatchStatus.SUPERSEDED),
+        settings.DISPATCH_RETENTION,
+    ) | {DispatchStatus.DEAD: settings.DISPATCH_DEAD_RETENTION}
+    removed = 0
+    for status, age in retention.items():
+        old = Dispatch.objects.filter(status=status, finished_at__lt=Now() - age)
+        removed += repeat_in_batches(
+            partial(delete_oldest, old, "finished_at", _PURGE_BATCH), _PURGE_BATCH
+        )
+    return {"dispatches": removed}
 
 
 def _find_dead_letters(actor: Actor, thread_id: str, agent_id: str) -> Rows:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import TypeAlias
 
 import structlog
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.db.models.functions import Coalesce, Now
 
 from project import log_context, tracing
@@ -29,7 +30,7 @@ from state_admin.models import (
 )
 from state_admin.models.webhooks_sql import ClaimedDelivery
 
-from .batching import repeat_in_batches
+from .batching import delete_oldest, repeat_in_batches
 from .webhook_pump import disable_webhook, pump_webhook
 from .webhook_secrets import live_secrets
 
@@ -248,13 +249,13 @@ def tick() -> tuple[dict[str, int], list[str], list[str]]:
 def purge_deliveries() -> dict[str, int]:
     """Delete deliveries after their retention time. Dead letters are kept longer, so that they can
     be replayed."""
-    old = Q(
-        status=DeliveryStatus.DELIVERED, finished_at__lt=Now() - settings.WEBHOOK_RETENTION
-    ) | Q(status=DeliveryStatus.DEAD, finished_at__lt=Now() - settings.WEBHOOK_DEAD_RETENTION)
-
-    def purge() -> int:
-        doomed = WebhookDelivery.objects.filter(old).values("pk")[:_PURGE_BATCH]
-        removed, _ = WebhookDelivery.objects.filter(pk__in=doomed).delete()
-        return removed
-
-    return {"deliveries": repeat_in_batches(purge, _PURGE_BATCH)}
+    removed = 0
+    for status, age in (
+        (DeliveryStatus.DELIVERED, settings.WEBHOOK_RETENTION),
+        (DeliveryStatus.DEAD, settings.WEBHOOK_DEAD_RETENTION),
+    ):
+        old = WebhookDelivery.objects.filter(status=status, finished_at__lt=Now() - age)
+        removed += repeat_in_batches(
+            partial(delete_oldest, old, "finished_at", _PURGE_BATCH), _PURGE_BATCH
+        )
+    return {"deliveries": removed}

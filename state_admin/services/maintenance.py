@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
 import structlog
 from django.conf import settings
@@ -15,7 +14,6 @@ from django.db.models.functions import Now
 
 from project.failures import describe_error
 from state_admin.models import (
-    Change,
     Entry,
     IdempotencyRecord,
     LoginAttempt,
@@ -28,24 +26,25 @@ from state_admin.models import (
     Ticket,
     Traffic,
     UserSession,
+    changes_sql,
     limits,
     traffic,
 )
 
 from . import journal, notifications, retention, tickets
 from .actors import system_actor
-from .batching import repeat_in_batches
+from .batching import Report, Rest, delete_oldest, repeat_in_batches
 from .clearing import clear_entries
 from .compaction_jobs import count_lost
 from .compactions import RUN, request_scheduled
-
-Report = dict[str, int]
 
 log = structlog.get_logger()
 
 # The maximum number of rows per transaction.
 BATCH = 1000
 PURGE_BATCH = 20_000
+
+_usage_rest = Rest()
 
 
 def expire_entries() -> Report:
@@ -112,17 +111,14 @@ def purge_leftovers() -> Report:
     """Delete rows after their retention time: changes, idempotency records, login links,
     sessions."""
     day = timedelta(days=1)
-    # Later than documented: a cursor that is still valid must not point to purged changes.
-    old = Change.objects.filter(at__lt=Now() - settings.CHANGE_RETENTION - timedelta(hours=1))
-    answers = IdempotencyRecord.objects.filter(created_at__lt=Now() - day)
     links, _ = LoginLink.objects.filter(expires_at__lt=Now() - day).delete()
     attempts, _ = LoginAttempt.objects.filter(at__lt=Now() - day).delete()
     sessions, _ = UserSession.objects.filter(expire_date__lt=Now()).delete()
     Presence.objects.filter(seen_at__lt=Now() - day).delete()
     minutes, _ = Traffic.objects.timed().filter(minute__lt=Now() - traffic.RETENTION).delete()
     return {
-        "changes": repeat_in_batches(lambda: _delete(old), PURGE_BATCH),
-        "idempotency_records": repeat_in_batches(lambda: _delete(answers), PURGE_BATCH),
+        "changes": _purge_changes(),
+        "idempotency_records": _purge_idempotency_records(day),
         "login_attempts": attempts,
         "login_links": links,
         "sessions": sessions,
@@ -130,18 +126,41 @@ def purge_leftovers() -> Report:
     }
 
 
-def _delete(rows: QuerySet[Any, Any]) -> int:
-    """Without an order, because sorting the remaining rows each time would cost more than deleting
-    them."""
-    doomed: QuerySet[Any, Any] = rows.model.objects.filter(pk__in=rows.values("pk")[:PURGE_BATCH])
-    gone, _ = doomed.delete()
-    return gone
+def _purge_changes() -> int:
+    """Delete the oldest changes until a batch has none that is old enough: the work is that of the
+    changes deleted, however many there are. A change that was recorded before another with a lower
+    id may wait for the next time."""
+    after: int | None = 0
+
+    def purge() -> int:
+        nonlocal after
+        # Later than documented: a cursor that is still valid must not point to purged changes.
+        age = settings.CHANGE_RETENTION + timedelta(hours=1)
+        after, purged = changes_sql.purge(age=age, after=after or 0, batch=PURGE_BATCH)
+        return purged
+
+    return repeat_in_batches(purge, 1)
+
+
+def _purge_idempotency_records(age: timedelta) -> int:
+    old = IdempotencyRecord.objects.filter(created_at__lt=Now() - age)
+    return repeat_in_batches(lambda: delete_oldest(old, "created_at", PURGE_BATCH), PURGE_BATCH)
 
 
 def measure_usage() -> Report:
     """Measure what each workspace stores, for quotas and the usage page, and the length of its
     queues, for the overview."""
     traffic.measure_queues()
+    return _count_stored()
+
+
+def sweep_usage() -> Report:
+    """As `measure_usage`, but what workspaces store is not counted again if it was recently (Rest)."""
+    traffic.measure_queues()
+    return _usage_rest.run(_count_stored)
+
+
+def _count_stored() -> Report:
     return {"workspaces": limits.measure_usage()}
 
 

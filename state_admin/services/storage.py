@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from time import monotonic
 from typing import Final, Literal, get_args
 
 from django.conf import settings
@@ -22,13 +21,13 @@ from state_admin.domain.storage import Counts, growth_per_day
 from state_admin.models import Namespace, StorageSample, Sweep, Workspace, storage_sql
 from state_admin.models.storage import StorageSampleQuerySet
 
+from .batching import Report, Rest
 from .errors import NotFound, NotRegistered
 from .threads import find_thread
 
 Group = Literal["workspace", "namespace", "thread"]
 GROUPS: Final = get_args(Group)
 ThreadGroup = Literal["agent", "resource"]
-Report = dict[str, int]
 
 # The maximum number of days of a series.
 MOST_DAYS: Final = 366
@@ -39,7 +38,7 @@ INTERVAL: Final = timedelta(minutes=1)
 # The number of threads of a workspace that get a sample, the largest ones.
 THREADS: Final = 100
 _CHUNK = 500
-_rests_until = 0.0
+_rest = Rest()
 _COUNTED = (*Counts().to_json(), "total_rows", "total_bytes")
 
 
@@ -66,16 +65,8 @@ class Level:
 
 
 def sweep_storage() -> Report:
-    """Call `measure_storage`, unless it ran recently: after each call, this process pauses for 30
-    times its duration, at most ten minutes."""
-    global _rests_until
-    started = monotonic()
-    if started < _rests_until:
-        return {}
-    report = measure_storage()
-    ended = monotonic()
-    _rests_until = ended + min(30 * (ended - started), 600)
-    return report
+    """Call `measure_storage`, unless it ran recently (Rest)."""
+    return _rest.run(measure_storage)
 
 
 def measure_storage() -> Report:

@@ -39,7 +39,7 @@ def purge_leftovers() -> None:
 
 @shared_task(name="state_admin.tasks.maintenance.measure_usage")
 def measure_usage() -> None:
-    maintenance.run_sweep("measure usage", maintenance.measure_usage)
+    maintenance.run_sweep("measure usage", maintenance.sweep_usage)
 
 
 @shared_task(name="state_admin.tasks.maintenance.measure_storage")

@@ -104,11 +104,13 @@ def test_sweeps__more_than_one_batch__process_all(
         IdempotencyRecord.objects.create(scope=str(number), fingerprint="x")
     entries.Entry.objects.update(expires_at=Now() - timedelta(seconds=1))
     assert maintenance.expire_entries() == {"expired": 7}
-    Change.objects.filter(kind="entry.put").update(at=Now() - timedelta(days=365))
+    changes = Change.objects.update(at=Now() - timedelta(days=365))
+    assert changes > 7
+    put(alice.actor, "notes", "young", 1)
     IdempotencyRecord.objects.update(created_at=Now() - timedelta(days=2))
     report = maintenance.purge_leftovers()
-    assert (report["changes"], report["idempotency_records"]) == (7, 7)
-    assert not Change.objects.filter(kind="entry.put").exists()
+    assert (report["changes"], report["idempotency_records"]) == (changes, 7)
+    assert Change.objects.get().key == "young"
 
 
 def test_sweeps__out_of_time__continue_next_time(

@@ -26,7 +26,7 @@ from state_admin.models import (
     hot,
     storage_sql,
 )
-from state_admin.services import forks, storage
+from state_admin.services import batching, forks, storage
 from state_admin.services.entries import delete_entry
 from state_admin.services.erasures import erase
 from state_admin.services.errors import NotFound
@@ -200,8 +200,8 @@ def age(person: Person, days: int, **changes: Any) -> None:
 
 def test_sweep__slow__pauses(filled: Person, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([1000.0, 1002.0, 1060.0, 1063.0, 1070.0])
-    monkeypatch.setattr(storage, "monotonic", lambda: next(clock))
-    monkeypatch.setattr(storage, "_rests_until", 0.0)
+    monkeypatch.setattr(batching, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(storage, "_rest", batching.Rest())
     assert storage.sweep_storage()["workspaces"] == 1
     assert storage.sweep_storage() == {}, "two seconds of work, sixty of rest"
     assert storage.sweep_storage()["workspaces"] == 1

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 8177b9233a4679976ecde4f1c9f8790356652d28efd5207270f3f1e711dc83ab
+// sha256 of docs/openapi.json: db1e583458dccf24d5fcfe575fab717527838c99681d56240ae43580e655e5b5
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -295,7 +295,7 @@ export interface paths {
         };
         /**
          * List the audit
-         * @description Every write of the workspace, newest first.
+         * @description Every write of the workspace, newest first. With filters, a page may have fewer items than `limit`, or none: there are more as long as `next_cursor` is not null.
          */
         get: operations["list_audit"];
         put?: never;

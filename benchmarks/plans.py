@@ -330,15 +330,18 @@ def whole_tables(plans: Plans) -> list[str]:
 
 def compare(found: Plans, stored: Plans, view: Callable[[str], str] = str) -> list[str]:
     """The differences of requests that both have."""
-    return [
-        f"{request}: {sign} {plan}"
-        for request in sorted(found.keys() & stored.keys())
-        for mine, others, sign in (
-            (found[request], stored[request], "now"),
-            (stored[request], found[request], "was"),
-        )
-        for plan in sorted({view(each) for each in mine} - {view(each) for each in others})
-    ]
+    differences = []
+    for request in sorted((found.keys() & stored.keys()) - {EVERY_PAGE}):
+        now, was = (_all_plans(plans, request, view) for plans in (found, stored))
+        differences += [f"{request}: now {plan}" for plan in sorted(now - was)]
+        differences += [f"{request}: was {plan}" for plan in sorted(was - now)]
+    return differences
+
+
+def _all_plans(plans: Plans, request: str, view: Callable[[str], str]) -> set[str]:
+    """Those of a request, for a page with those of every page."""
+    common = plans[EVERY_PAGE] if request.startswith("page ") else []
+    return {view(plan) for plan in (*plans[request], *common)}
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from .addresses import entry_action_url, entry_url, run_action_url, run_url, thr
 from .entry_address import entry_page, entry_paths
 from .htmx import Request, render
 from .id_address import id_page, id_path
-from .run_timeline import read_step
+from .run_timeline import read_waterfall
 from .runs import run_tabs
 from .state_changes import StateLine, lines_of
 from .thread_states import held_values, nodes_of
@@ -79,6 +79,7 @@ def run_knowledge(request: Request, run_id: str) -> HttpResponse:
             for value in held_values(known_state.state, known_state.revision)
             if value.key != LIFECYCLE
         ]
+    waterfall = read_waterfall(request.actor, known_state.run, known_state.revision.number)
     context = {
         "run": known_state.run,
         "thread": known_state.run.thread,
@@ -93,7 +94,8 @@ def run_knowledge(request: Request, run_id: str) -> HttpResponse:
         "state_url": thread_url(
             known_state.run.thread.public_id, tab="state", at=known_state.revision.number
         ),
-        "this_step": read_step(known_state.run, known_state.revision.number),
+        "this_step": waterfall.step,
+        "waterfall": waterfall,
         "entries": [_visible_entry(row, before) for row in entries],
         "gone": _gone(entries, before, more=bool(next_url)),
         "reads": known_state.reads,

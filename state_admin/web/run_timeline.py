@@ -136,6 +136,21 @@ class Step:
     def at(self) -> datetime:
         return self.revision.at
 
+    @property
+    def number(self) -> int:
+        return self.revision.step or 1
+
+    @property
+    def gist(self) -> str:
+        """What the step did, in a few words."""
+        for message in self.messages:
+            if message.calls:
+                return ", ".join(call.name for call in message.calls)
+            if message.line:
+                return f"{message.name or message.role}: {message.line}"
+        names = (line.name for line in self.changes.lines)
+        return self.revision.label or ", ".join(names) or str(self.revision.kind)
+
 
 @dataclass(frozen=True)
 class Event:
@@ -149,6 +164,29 @@ class Event:
     note: str = ""
     url: str = ""
     bar: Bar | None = None
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A step or an event in a waterfall. `reached`: the first step that had it, one more than the
+    last step if none did."""
+
+    row: Step | Event
+    reached: int
+
+
+@dataclass(frozen=True)
+class Waterfall:
+    """The steps around one of them in short, with the events between them, oldest first."""
+
+    marks: list[Mark]
+    step: Step
+    failures: list[Step]
+    first: int
+    last: int
+    earlier_url: str
+    later_url: str
+    more_events: bool
 
 
 @dataclass(frozen=True)
@@ -215,9 +253,7 @@ def read_timeline(request: Request, run: Run) -> Timeline:
 
     steps, since, until = _steps(run, first, last)
     events, more = _events(request.actor, run, since, until, oldest_first, places)
-    rows: list[Step | Event] = sorted(
-        (*steps, *events), key=lambda row: (row.at, isinstance(row, Event))
-    )
+    rows: list[Step | Event] = sorted((*steps, *events), key=_order)
     if not oldest_first:
         rows.reverse()
     _fill(run, [row for row in rows if isinstance(row, Step)])
@@ -236,11 +272,40 @@ def read_timeline(request: Request, run: Run) -> Timeline:
     )
 
 
-def read_step(run: Run, revision: int) -> Step:
-    """One step of the run, as the timeline shows it."""
-    (step,), _, _ = _steps(run, revision, revision)
-    _fill(run, [step])
-    return step
+def read_waterfall(actor: Actor, run: Run, revision: int) -> Waterfall:
+    """The part of the run that contains the step of `revision`, which has the most room for its
+    texts. The parts do not depend on the step, so that a slider moves within one."""
+    first = revision - (revision - run.start_revision) % PAGE
+    last = min(first + PAGE - 1, max(revision, run.last_revision))  # the run may have a new step
+    steps, since, until = _steps(run, first, last)
+    events, more = _events(actor, run, since, until, True, {})
+    step = next(each for each in steps if each.revision.number == revision)
+    _fill(run, [step, *(each for each in steps if each is not step)])
+    reached = steps[-1].number + 1
+    marks = []
+    rows: list[Step | Event] = sorted((*steps, *events), key=_order)
+    for row in reversed(rows):
+        reached = row.number if isinstance(row, Step) else reached
+        marks.append(Mark(row, reached))
+    first_step, last_step = steps[0].number, steps[-1].number
+
+    def url(number: int) -> str:
+        return run_action_url("knowledge", run.public_id, step=number)
+
+    return Waterfall(
+        marks=marks[::-1],
+        step=step,
+        failures=[each for each in steps if each.failed],
+        first=first_step,
+        last=last_step,
+        earlier_url=url(first_step - 1) if first_step > 1 else "",
+        later_url=url(last_step + 1) if last_step < run.revision_count else "",
+        more_events=bool(more),
+    )
+
+
+def _order(row: Step | Event) -> tuple[datetime, bool]:
+    return row.at, isinstance(row, Event)
 
 
 def _steps(run: Run, first: int, last: int) -> tuple[list[Step], datetime | None, datetime | None]:

@@ -367,8 +367,27 @@ document.addEventListener("click", (event) => {
   }
 });
 
-// The revision slider: update the number beside it without waiting for the server.
+// Sliders of revisions and steps: update the number beside them, and what is reached in the waterfall, without waiting for the server.
 document.addEventListener("input", (event) => {
-  const { shows } = event.target.dataset;
-  if (shows) $(shows).textContent = event.target.value;
+  const { max, value, dataset: { shows, marks } } = event.target;
+  if (shows) $(shows).textContent = value;
+  if (!marks) return;
+  let reached = "";
+  for (const row of $$(`${marks} > li`)) {
+    const { step, at } = row.dataset;
+    const isStep = at && step === value;
+    row.toggleAttribute("data-later", Number(step) > Number(value));
+    row[isStep ? "setAttribute" : "removeAttribute"]("aria-current", "step");
+    if (isStep) reached = `, ${at}`;
+  }
+  event.target.setAttribute("aria-valuetext", `Step ${value} of ${max}${reached}`);
+  showStep();
 });
+
+function showStep() {
+  const row = $(".waterfall > [aria-current]");
+  const list = row?.parentElement;
+  if (list) list.scrollTop = row.offsetTop - (list.clientHeight - row.offsetHeight) / 2;
+}
+document.addEventListener("htmx:after:swap", showStep);
+showStep();

@@ -71,6 +71,48 @@ def test_run_context__arrow_keys__walk_through_the_steps(page: Page) -> None:
 
 
 @pytest.mark.usefixtures("story")
+def test_run_slider__by_keyboard__moves_the_context_and_the_marks(page: Page) -> None:
+    page.goto("/runs/r1")
+    page.get_by_role("link", name="Step through").press("Enter")
+    slider = page.get_by_role("slider", name="Step")
+    expect(slider).to_have_attribute("aria-valuetext", re.compile(r"^Step 1 of \d+, \d{4}-"))
+    current = page.locator("#waterfall [aria-current=step]")
+    slider.focus()
+    for step in (2, 3):
+        press(page, "ArrowRight")
+        expect(current).to_contain_text(f"Step {step}")
+        expect(page).to_have_url(re.compile(f"step={step}$"))
+        expect(page.locator(".trace")).to_contain_text(f"Step {step}")
+        expect(slider).to_have_attribute("aria-valuetext", re.compile(f"^Step {step} of .* UTC$"))
+        expect(slider).to_be_focused()
+    later = page.locator("#waterfall [data-later]:not([data-event])")
+    expect(later.first).to_be_attached()
+    press(page, "End")
+    expect(later).to_have_count(0)
+    expect(page.locator(".trace")).to_contain_text(f"Step {slider.get_attribute('max')}")
+    page.reload()
+    expect(later).to_have_count(0)
+    press(page, "j", "Enter")
+    expect(current).to_contain_text("Step 1")
+    expect(slider).to_have_value("1")
+
+
+@pytest.mark.usefixtures("story")
+def test_run_slider__without_javascript__is_a_form_and_links(
+    browser: Browser, server: LiveServer, alice: Person
+) -> None:
+    context = open_context(browser, server, alice, java_script_enabled=False)
+    page = context.new_page()
+    page.goto("/run/knowledge/r1?step=1")
+    page.get_by_role("slider", name="Step").press("ArrowRight")
+    page.get_by_role("button", name="Show").click()
+    expect(page.locator("#waterfall [aria-current=step]")).to_contain_text("Step 2")
+    page.locator("#waterfall").get_by_role("link", name="Step 3").click()
+    expect(page).to_have_url(re.compile("step=3$"))
+    context.close()
+
+
+@pytest.mark.usefixtures("story")
 def test_waiting_run__answered__continues(page: Page) -> None:
     page.goto("/runs/r1")
     form = page.locator("[data-ticket]")

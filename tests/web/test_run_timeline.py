@@ -421,3 +421,59 @@ def test_timeline__revision_with_a_label__shows_it(admin: Client, run: Person) -
         expected=("", False),
     )
     assert '<span class="tag">good</span>' in page(admin, "/runs/r1")
+
+
+def marks_of(shown: str) -> list[tuple[str, str]]:
+    """The rows of the waterfall: their marks, and what they are."""
+    (rows,) = re.findall(r'<ol class="waterfall".*?</ol>', shown, re.DOTALL)
+    found = re.findall(r"<li data-step=\"\d+\"(.*?)>(.*?)</li>", rows, re.DOTALL)
+    texts = [re.sub(r"<[^>]+>", " ", text).split() for _, text in found]
+    names = ("aria-current", "data-later", "data-failed")
+    return [
+        (" ".join(name for name in names if name in mark), " ".join(text[:3]))
+        for (mark, _), text in zip(found, texts, strict=True)
+    ]
+
+
+def test_waterfall__step__marks_what_is_reached_and_what_failed(admin: Client, run: Person) -> None:
+    commit(run.actor, "r1", messages=[calling(call("search"), call("book"))])
+    waiting = {"reason": "tool_permission", "wake": "dispatch", "tickets": [TICKET]}
+    runs.change_run(
+        actor=run.actor, run_id="r1", change=RunChange(status="waiting", waiting=waiting)
+    )
+    admin.post("/ticket/tk1", {"action": "resume", "payload": '{"approved": true}'})
+    commit(run.actor, "r1", messages=[result("search", "503", is_error=True)])
+    shown = page(admin, "/run/knowledge/r1?step=2")
+    marks = marks_of(shown)
+    assert [mark for mark, _ in marks[:2]] == ["", "aria-current"]
+    assert all("data-later" in mark for mark, _ in marks[2:])
+    assert marks[0][1] == "Step 1 start"
+    assert marks[1][1] == "Step 2 search,"
+    assert [text for _, text in marks[2:]].count("approved issue_refund") == 1
+    assert 'aria-valuetext="Step 2 of ' in shown
+    last = Run.objects.get().revision_count
+    marks = marks_of(page(admin, f"/run/knowledge/r1?step={last}"))
+    assert not any("data-later" in mark for mark, _ in marks)
+    assert sum("data-failed" in mark for mark, _ in marks) == 1
+    assert "1 failed step" in shown
+
+
+def test_waterfall__long_run__shows_the_steps_around(
+    admin: Client, run: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_timeline, "PAGE", 2)
+    for count in range(4):
+        commit(run.actor, "r1", {"goal": count})
+    shown = page(admin, "/run/knowledge/r1?step=3")
+    assert [text for _, text in marks_of(shown)] == ["Step 3 goal", "Step 4 goal"]
+    assert "steps 3 to 4" in shown
+    assert 'href="/run/knowledge/r1?step=2"' in shown
+    assert 'href="/run/knowledge/r1?step=5"' in shown
+
+
+def test_waterfall__step_committed_meanwhile__is_shown(admin: Client, run: Person) -> None:
+    commit(run.actor, "r1", {"goal": 1})
+    found = runs.find_run(run.actor, "r1")
+    found.last_revision -= 1
+    waterfall = run_timeline.read_waterfall(run.actor, found, found.last_revision + 1)
+    assert waterfall.step.number == 2

@@ -142,9 +142,10 @@ def thread_list(request: Request) -> HttpResponse:
         return default
     filters = read_filters(request)
     try:
-        rows, next_url, refusal = *find_threads(request.actor, filters), ""
+        rows, next_url, reach = find_threads(request.actor, filters)
+        refusal = ""
     except Invalid as bad:
-        rows, next_url, refusal = [], "", bad.detail
+        rows, next_url, reach, refusal = [], "", None, bad.detail
     menu = filters.menu()
     body = '{"id": "t1", "title": "Refund of order 9921"}'
     message = '{"messages": [{"role": "user", "content": "Where is my refund?"}]}'
@@ -168,7 +169,7 @@ def thread_list(request: Request) -> HttpResponse:
             "menu": menu,
             "chips": chips_of(menu, lambda name: filters.url(**{name: "", "after": ""})),
             "headings": filters.headings(),
-            "searched": thread_search.SEARCHED,
+            "reach": reach,
             "newest_messages": thread_search_sql.NEWEST,
             "refusal": refusal,
             "window": _WINDOW,
@@ -190,19 +191,21 @@ def thread_list(request: Request) -> HttpResponse:
 
 
 def _items(request: Request, name: str) -> tuple[list[contract.Thread], str]:
-    rows, next_url = find_threads(request.actor, read_filters(request), name)
+    rows, next_url, _ = find_threads(request.actor, read_filters(request), name)
     return [contract.Thread.of(row, request.actor) for row in rows], next_url
 
 
 def find_threads(
     actor: Actor, filters: ThreadListFilters, name: str = "web:thread-list"
-) -> tuple[list[Thread], str]:
-    """A page of threads, by default newest first, and the URL of the next page. With a prefix they
-    are ordered by id, which is one range of the unique index. Invalid for a text without words."""
+) -> tuple[list[Thread], str, thread_search.Reach | None]:
+    """A page of threads, by default newest first, the URL of the next page, and what a search read.
+    With a prefix they are ordered by id, which is one range of the unique index. Invalid for a text
+    without words."""
     rows = _filtered(actor, filters)
+    reach = None
     if filters.text:
         words = read_words(filters.text)
-        threads, after = thread_search.search(
+        threads, after, reach = thread_search.search(
             _sized(rows, filters), rows, words, filters.after, PAGE
         )
     elif filters.sort == "tokens" and not filters.by_id:
@@ -211,7 +214,7 @@ def find_threads(
         threads, after = _by_activity(actor, rows, filters)
     else:
         threads, after = _by_age_or_id(rows, filters)
-    return threads, filters.url(name, after=after) if after else ""
+    return threads, filters.url(name, after=after) if after else "", reach
 
 
 def _filtered(actor: Actor, filters: ThreadListFilters) -> ThreadQuerySet:

@@ -94,6 +94,21 @@ def test_threads__text__each_match_is_on_one_page(
     assert set(ids) == {f"n{number:02}" for number in range(12) if number % 2 or number % 4 == 0}
 
 
+def test_threads__text__says_how_far_messages_were_searched(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(thread_search, "MESSAGES", 5)
+    for name, count in (("a", 1), ("b", 2), ("c", 3), ("d", 9)):
+        make_thread(alice.actor, name)
+        append(alice.actor, name, *({"role": "user", "content": "rain"} for _ in range(count)))
+    make_thread(alice.actor, "e")
+    assert walk(admin, "/threads.json?text=rain") == [[], ["d"], ["c", "b"], ["a"]]
+    shown = page(admin, "/threads?text=rain")
+    assert "newest 100 messages of 1 thread, back to the one created" in shown
+    monkeypatch.setattr(thread_search, "MESSAGES", 1_000)
+    assert "Searched all threads" in page(admin, "/threads?text=rain")
+
+
 def test_threads__text__many_old_titles__hide_no_message(admin: Client, alice: Person) -> None:
     make_thread(alice.actor, "n000", title="refund")
     thread = Thread.objects.get()

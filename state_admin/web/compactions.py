@@ -35,7 +35,7 @@ from .addresses import thread_url, with_query
 from .confirm import Confirm, ask
 from .htmx import Request, render, see_other, toast, wants_part
 from .lists import list_paths
-from .tables import Field, chips_of, same
+from .tables import COUNTED, Field, chips_of, format_row_count, same
 from .thread_contexts import line_of
 from .usage import TREND_DAYS, saved_trend
 
@@ -56,6 +56,7 @@ def compaction_list(request: Request) -> HttpResponse:
     ]
     context = {
         "rows": rows,
+        "count": _count(request.actor, filters, len(rows), more=bool(next_url)),
         "filters": filters,
         "filtered": any(filters[name] for name in ("status", "kind", "thread")),
         "search": Field("thread", "Thread", filters["thread"], placeholder="Thread id"),
@@ -104,13 +105,8 @@ def _find(
         "thread": paging.text(request, "thread"),
         "before": before,
     }
-    rows = rows.visible_to(request.actor).select_related("thread", "namespace").order_by("-pk")
-    if filters["status"]:
-        rows = rows.filter(status=filters["status"])
-    if filters["kind"]:
-        rows = rows.filter(kind=filters["kind"])
-    if filters["thread"]:
-        rows = rows.filter(thread__public_id=filters["thread"])
+    rows = _filtered(rows.visible_to(request.actor), filters)
+    rows = rows.select_related("thread", "namespace").order_by("-pk")
     if before:
         rows = rows.filter(pk__lt=before)
 
@@ -119,6 +115,24 @@ def _find(
 
     jobs, next_url = paging.cut(list(rows[: PAGE + 1]), PAGE, following)
     return list(jobs), next_url, filters
+
+
+def _filtered(rows: CompactionQuerySet, filters: dict[str, Any]) -> CompactionQuerySet:
+    if filters["status"]:
+        rows = rows.filter(status=filters["status"])
+    if filters["kind"]:
+        rows = rows.filter(kind=filters["kind"])
+    if filters["thread"]:
+        rows = rows.filter(thread__public_id=filters["thread"])
+    return rows
+
+
+def _count(actor: Actor, filters: dict[str, Any], found: int, *, more: bool) -> str:
+    """The number of matching compactions, counted up to a limit."""
+    if more or filters["before"]:
+        rows = _filtered(Compaction.objects.visible_to(actor), filters)
+        found = rows[: COUNTED + 1].count()
+    return format_row_count(found, "compaction,compactions")
 
 
 @require_safe

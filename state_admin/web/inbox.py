@@ -25,11 +25,10 @@ from .htmx import Request, render, see_other, target_id, toast, wants_part
 from .id_address import id_page, id_path
 from .lists import list_paths
 from .runs import run_context
-from .tables import Field, chips_of
+from .tables import COUNTED, Field, chips_of, format_row_count
 from .tickets import question_of, read_answer, show_errors
 
 PAGE = 20
-_MOST = 1000
 _NOTHING = Raw("null", None)
 
 
@@ -80,8 +79,12 @@ def _context(request: Request) -> dict[str, Any]:
     ticket = '{"ticket_id": "k1", "tool_call_id": "c1", "tool_name": "refund", "arguments": {}}'
     waiting = f'{{"reason": "tool_permission", "tickets": [{ticket}]}}'
     body = f'{{"status": "waiting", "waiting": {waiting}}}'
+    found = len(tickets)
+    if next_url or after:
+        found = _pending(request).order_by()[: COUNTED + 1].count()
     return {
         "questions": [question_of(ticket) for ticket in tickets],
+        "count": format_row_count(found, "pending ticket,pending tickets") if tickets else "",
         "search": Field("tool", "Tool", tool, placeholder="Tool name"),
         "menu": menu,
         "chips": chips_of(menu, lambda name: with_query(reverse("web:inbox"), tool=tool)),
@@ -113,7 +116,7 @@ def _count_updates(request: Request) -> dict[str, Any]:
     rows = _pending(request).order_by()
     still = rows.filter(pk__gte=oldest, pk__lte=newest)[: PAGE + 1].count() if count else 0
     return {
-        "arrived": rows.filter(pk__gt=newest)[: _MOST + 1].count() if count < PAGE else 0,
+        "arrived": rows.filter(pk__gt=newest)[: COUNTED + 1].count() if count < PAGE else 0,
         "gone": max(count - still, 0),
         "current_url": _url(request, after=paging.whole_number(request, "after")),
         "poll_url": request.get_full_path(),

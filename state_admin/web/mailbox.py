@@ -31,7 +31,7 @@ from .confirm import PREVIEW, Confirm, ask
 from .htmx import Request, render, see_other, toast
 from .lists import list_paths
 from .shell import format_count
-from .tables import Field, chips_of, same
+from .tables import Field, chips_of, format_row_count, same
 
 PAGE = 50
 _SHOWN = 2000  # characters of a payload
@@ -67,8 +67,11 @@ def mailbox(request: Request) -> HttpResponse:
     counts = visible.concerning(
         thread_id=address["thread"], agent_id=address["agent"]
     ).bounded_counts(MOST)
+    status = filters["status"]
+    found = counts[status] if status else sum(counts.values())
     context = {
         "rows": [_row(request, row) for row in rows],
+        "count": format_row_count(found, "dispatch,dispatches"),
         "filters": filters,
         "filtered": any(filters[name] for name in ("status", "thread", "agent")),
         "search": Field("thread", "Thread", filters["thread"], placeholder="Thread id"),

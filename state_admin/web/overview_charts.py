@@ -80,18 +80,19 @@ def recent_charts(actor: Actor, period: Period) -> list[Chart]:
     now = (timezone.now() + timedelta(minutes=1)).astimezone(UTC).replace(second=0, microsecond=0)
     today, earlier = read_spans(actor, width=period.width, count=period.count)
     changes = reverse("web:change-list")
+    # Failed calls are in the server's log only, so their link explains how to find them.
+    log = reverse("web:documentation", args=["operations.html"]) + "#commonholdcallsfail"
     calls = (
-        ("reads", "Read requests", "1", today.reads, earlier.reads, ""),
-        ("writes", "Write requests", "1", today.writes, earlier.writes, changes),
-        ("conflicts", "Conflicts", "warn", today.conflicts, earlier.conflicts, changes),
-        ("failures", "Server errors", "bad", today.failures, earlier.failures, ""),
+        ("reads", "Read requests", "1", today.reads, earlier.reads, "", "; not listed one by one"),
+        ("writes", "Write requests", "1", today.writes, earlier.writes, changes, ""),
+        ("conflicts", "Conflicts", "warn", today.conflicts, earlier.conflicts, changes, ""),
+        ("failures", "Server errors", "bad", today.failures, earlier.failures, log, ""),
     )
     charts = []
-    for name, title, color, values, before, url in calls:
+    for name, title, color, values, before, url, note in calls:
         empty = f"No {title.lower()} in this period or a day earlier. Calls of the API are counted within ten seconds."
-        charts.append(
-            _chart(period, now, name, title, [Series(title, values, color)], before, url, empty)
-        )
+        series = [Series(title, values, color)]
+        charts.append(_chart(period, now, name, title, series, before, url, empty, note=note))
     return [*charts, _runs(actor, period, now), _queues(period, now, today.queued, earlier.queued)]
 
 

@@ -90,6 +90,25 @@ document.addEventListener("htmx:before:swap", (event) => {
   if (!isLive(ctx)) showToast({ text: `The server is not available (${status}). Check whether the change was saved, then try again.`, kind: "failed" });
 });
 
+// Slow answers: after 100 ms, the part of the page that waits is marked as busy. Refreshes in the background are not.
+const SLOW = 100;
+const busy = new WeakMap();
+
+document.addEventListener("htmx:before:request", (event) => {
+  const { ctx } = event.detail;
+  if (isLive(ctx)) return;
+  const target = typeof ctx.target === "string" ? $(ctx.target) : ctx.target;
+  const part = target?.childElementCount ? target : ctx.sourceElement; // a dialog is still empty
+  busy.set(ctx, [part, setTimeout(() => part.setAttribute("aria-busy", "true"), SLOW)]);
+});
+for (const ended of ["htmx:before:swap", "htmx:finally:request"]) {
+  document.addEventListener(ended, ({ detail: { ctx } }) => {
+    const [part, timer] = busy.get(ctx) ?? [];
+    clearTimeout(timer);
+    part?.removeAttribute("aria-busy");
+  });
+}
+
 // A refresh leaves open what a person has opened: the new HTML knows nothing of it.
 globalThis.htmx?.registerExtension("open-details", {
   htmx_before_morph_attr: (element, { attrName }) => !(attrName === "open" && element.matches("details")),

@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 from pytest_django.live_server_helper import LiveServer
 
 from state_admin.services.entry_views import read_entry
@@ -401,3 +401,32 @@ def test_without_javascript__read_filter_edit_delete__work(
     page.get_by_role("button", name="Delete").click()
     assert value(alice) is None
     context.close()
+
+
+@pytest.mark.usefixtures("team")
+def test_slow_answer__marks_the_part_that_waits(page: Page, errors: Errors) -> None:
+    errors.expected.add(502)
+    page.emulate_media(reduced_motion="reduce")
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/state/team/**tab=history*", hold)
+    page.route("**/entry/delete/**", hold)
+    page.goto("/state/team/thread::t1")
+    entry = page.locator("#entry")
+    page.get_by_role("link", name="History").press("Enter")
+    expect(entry).to_have_attribute("aria-busy", "true")
+    bar = "getComputedStyle(document.body, '::before')"
+    assert page.evaluate(f"{bar}.content") != "none"
+    assert page.evaluate(f"{bar}.animationName") == "none"
+    held.pop().continue_()
+    expect(page.get_by_label("Changes at a path")).to_be_visible()
+    expect(page.locator("[aria-busy]")).to_have_count(0)
+    delete = page.get_by_role("link", name="Delete…")
+    delete.click()
+    expect(delete).to_have_attribute("aria-busy", "true")
+    held.pop().fulfill(status=502, body="<h1>Bad Gateway</h1>")
+    expect(page.locator("[aria-busy]")).to_have_count(0)
+    expect(page.locator("[data-toast]")).to_contain_text("The server is not available (502)")

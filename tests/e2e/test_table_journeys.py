@@ -169,3 +169,14 @@ def test_lineage__keyboard_only__is_walked_to_another_thread(page: Page, alice: 
     press(page, "Enter")
     expect(page.get_by_role("heading", name="child-23")).to_be_visible()
     expect(page).to_have_url(re.compile(r"/threads/child-23\?tab=lineage$"))
+
+
+def test_lineage__new_child__is_drawn_on_request(page: Page, alice: Person) -> None:
+    make_thread(alice.actor, "root")
+    make_thread(alice.actor, "first", parent_thread_id="root")
+    page.goto("/threads/root?tab=lineage")
+    expect(page.locator("#live")).to_have_text("live")
+    make_thread(alice.actor, "second", parent_thread_id="root")
+    page.locator("#updates").click()
+    expect(page.locator("#lineage").get_by_role("link")).to_have_count(3)
+    expect(page.locator("#lineage #lineage")).to_have_count(0)

@@ -29,6 +29,25 @@ def test_compactions__filtered__contains_only_matches(
     assert ("No compactions match" in page(admin, f"/compactions?{query}")) == (not found)
 
 
+def test_compactions__more_than_a_page__are_counted_up_to_a_limit(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thread = make_thread(alice.actor, "t1")
+    Compaction.objects.bulk_create(
+        Compaction(
+            workspace=alice.workspace, public_id=f"c{number}", kind="context", status="failed",
+            trigger="manual", thread=thread, requested_by="alice",
+        )
+        for number in range(4)
+    )  # fmt: skip
+    assert ">4 compactions<" in page(admin, "/compactions")
+    monkeypatch.setattr("state_admin.web.compactions.PAGE", 2)
+    assert ">4 compactions<" in page(admin, "/compactions?status=failed")
+    monkeypatch.setattr("state_admin.web.compactions.COUNTED", 2)
+    monkeypatch.setattr("state_admin.web.tables.COUNTED", 2)
+    assert ">2+ compactions<" in page(admin, "/compactions")
+
+
 def test_compaction__done__shows_summary_and_messages(admin: Client, alice: Person) -> None:
     job = create_story(alice.actor).compaction
     shown = page(admin, f"/compactions/{job.public_id}")

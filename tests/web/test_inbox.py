@@ -96,6 +96,9 @@ def test_inbox__more_than_a_page__has_a_next_page(admin: Client, alice: Person) 
     first = admin.get("/inbox.json").json()
     rest = admin.get(first["next"]).json()
     assert [len(first["items"]), len(rest["items"]), rest["next"]] == [20, 3, None]
+    for url in ("/inbox", first["next"].replace(".json", "")):
+        assert ">23 pending tickets<" in page(admin, url)
+    assert ">1 pending ticket<" not in page(admin, "/inbox?tool=other")
 
 
 def test_form__filled_in__resumes_with_the_answer_and_stays_in_the_inbox(

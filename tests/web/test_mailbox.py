@@ -90,6 +90,9 @@ def test_mailbox__many__are_paged_newest_first(alice: Person, admin: Client) -> 
     second = admin.get(first["next"]).json()
     assert [row["id"] for row in first["items"] + second["items"]] == ids[::-1]
     assert second["next"] is None
+    assert ">60 dispatches<" in page(admin, "/mailbox")
+    assert ">60 dispatches<" in page(admin, first["next"].replace(".json", ""))
+    assert ">60 dispatches<" in page(admin, "/mailbox?status=Queued")
 
 
 def test_dead_letter__replayed__is_queued_again(box: dict[str, str], admin: Client) -> None:

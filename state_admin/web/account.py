@@ -1,5 +1,5 @@
 """Signing in and out with a password or a one-time link, choosing the workspace, and the
-preferences for theme and density."""
+preferences of the browser."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .authentication import (
 )
 from .errors import heading_of, sentences_of
 from .htmx import AnyRequest, Request, render, toast
-from .shell import DENSITIES, DENSITY_COOKIE, THEME_COOKIE, THEMES
+from .shell import PREFERENCES
 
 _YEAR = 365 * 24 * 3600
 
@@ -155,20 +155,17 @@ def workspaces(request: Request) -> HttpResponse:
 
 @require_POST
 def preferences(request: HttpRequest) -> HttpResponse:
-    """Store theme and density in cookies: they belong to the browser, not to the user."""
+    """Store preferences in cookies: they belong to the browser, not to the user."""
     response: HttpResponse
     if cast(AnyRequest, request).htmx:
         response = HttpResponse(status=204)
     else:
         response = redirect(next_url(request))
-    for name, cookie, choices in (
-        ("theme", THEME_COOKIE, THEMES),
-        ("density", DENSITY_COOKIE, DENSITIES),
-    ):
+    for name, kind in PREFERENCES.items():
         choice = request.POST.get(name, "")
-        if choice in choices:
+        if choice in kind.choices:
             response.set_cookie(
-                cookie,
+                kind.cookie,
                 choice,
                 max_age=_YEAR,
                 samesite="Lax",

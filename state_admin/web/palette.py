@@ -23,7 +23,7 @@ from state_admin.services.threads import filter_by_title, read_words
 from .actors import page
 from .addresses import entry_url, namespace_url, run_url, thread_url, with_query
 from .htmx import Request, render
-from .shell import DENSITIES, THEMES, items_for
+from .shell import PREFERENCES, items_for
 
 _EACH = 6
 _OTHER_PAGES = (
@@ -167,10 +167,12 @@ def _actions(request: Request) -> Iterator[PaletteItem]:
         )
     yield PaletteItem("pause", "Pause or resume live updates", "action", does="live-toggle")
     yield PaletteItem("rotate-ccw", "Show new changes", "action", does="live-show")
-    for name, choices, icon in (("theme", THEMES, "moon"), ("density", DENSITIES, "rows-3")):
-        for choice in choices:
-            label = f"{name.capitalize()}: {choice}"
-            yield PaletteItem(icon, label, "action", form="preferences", name=name, value=choice)
+    for name, kind in PREFERENCES.items():
+        for choice in kind.choices:
+            label = f"{kind.label}: {choice}"
+            yield PaletteItem(
+                kind.icon, label, "action", form="preferences", name=name, value=choice
+            )
     yield PaletteItem("keyboard", "Keyboard shortcuts", "action", does="keys-show")
     yield PaletteItem("layers", "Switch workspace", "action", reverse("web:workspaces"))
     yield PaletteItem("key-round", "Change password", "action", reverse("web:password"))

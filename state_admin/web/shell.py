@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.http import HttpRequest
 from django.urls import reverse
@@ -18,9 +18,24 @@ from state_admin.templatetags import ui
 from .health import worker_state
 from .htmx import Request, pending_toasts, wants_part
 
-THEMES = ("system", "light", "dark")
-DENSITIES = ("comfortable", "compact")
-THEME_COOKIE, DENSITY_COOKIE = "commonhold_theme", "commonhold_density"
+
+class Preference(NamedTuple):
+    """A choice of a browser, kept in a cookie: the first value is the default."""
+
+    label: str
+    choices: tuple[str, ...]
+    icon: str
+    cookie: str
+
+
+PREFERENCES: Final = {
+    "theme": Preference("Theme", ("system", "light", "dark"), "moon", "commonhold_theme"),
+    "density": Preference("Density", ("comfortable", "compact"), "rows-3", "commonhold_density"),
+    # Shortcuts of one character, such as j: speech input may type them by mistake (WCAG 2.1.4).
+    "shortcuts": Preference(
+        "Single-key shortcuts", ("on", "off"), "keyboard", "commonhold_shortcuts"
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -196,12 +211,9 @@ def documentation_url(path: str) -> str:
 
 def shell(request: HttpRequest) -> dict[str, Any]:
     """The template context of every page. One query, and only for a whole page of a member."""
-    context: dict[str, Any] = {
-        "theme": _choice(request, THEME_COOKIE, THEMES),
-        "density": _choice(request, DENSITY_COOKIE, DENSITIES),
-        "THEMES": THEMES,
-        "DENSITIES": DENSITIES,
-    }
+    chosen = {name: _choice(request, kind) for name, kind in PREFERENCES.items()}
+    preferences = [(name, kind, chosen[name]) for name, kind in PREFERENCES.items()]
+    context: dict[str, Any] = {**chosen, "preferences": preferences}
     if not hasattr(request, "htmx") or wants_part(request):
         return context
     context["toasts"] = pending_toasts(request)
@@ -263,6 +275,6 @@ def _covers(places: tuple[str, ...], path: str) -> bool:
     return any(path == at or (at != "/" and path.startswith(at + "/")) for at in places)
 
 
-def _choice(request: HttpRequest, cookie: str, choices: tuple[str, ...]) -> str:
-    text = request.COOKIES.get(cookie, "")
-    return text if text in choices else choices[0]
+def _choice(request: HttpRequest, kind: Preference) -> str:
+    text = request.COOKIES.get(kind.cookie, "")
+    return text if text in kind.choices else kind.choices[0]

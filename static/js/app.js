@@ -4,7 +4,7 @@
 const $ = (selector, root = document) => root.querySelector(selector);
 const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 
-// Theme and density: applied immediately, stored by the server in a cookie ---------------------
+// Preferences: applied immediately, stored by the server in cookies ------------------------------
 
 document.addEventListener("submit", (event) => {
   const form = event.target;
@@ -274,6 +274,21 @@ const KEYS = {
   "?": () => document.dispatchEvent(new CustomEvent("keys-show")),
 };
 
+const FIELDS = "input:not([type=checkbox], [type=radio]), textarea, select, .code, [contenteditable]";
+
+// If single-key shortcuts are off, no other listener gets these keys. Space, Enter and the arrows remain.
+document.addEventListener(
+  "keydown",
+  (event) => {
+    const { key, ctrlKey, metaKey, altKey, target } = event;
+    const isOff = document.documentElement.dataset.shortcuts === "off";
+    if (isOff && key.length === 1 && key !== " " && !ctrlKey && !metaKey && !altKey && !target.matches?.(FIELDS)) {
+      event.stopImmediatePropagation();
+    }
+  },
+  true,
+);
+
 document.addEventListener("keys-show", () => $("#keys")?.showModal());
 
 document.addEventListener("keydown", (event) => {
@@ -291,7 +306,7 @@ document.addEventListener("keydown", (event) => {
     return;
   }
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.target.matches?.("input:not([type=checkbox], [type=radio]), textarea, select, .code, [contenteditable]")) {
+  if (event.target.matches?.(FIELDS)) {
     // The editor handles Escape itself (editor.js).
     if (event.key === "Escape" && !event.target.matches(".code")) {
       // Escape must not clear a search field and its filter, but it must close dialogs and menus.

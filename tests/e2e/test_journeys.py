@@ -356,6 +356,26 @@ def test_theme__selected__is_kept(page: Page) -> None:
 
 
 @pytest.mark.usefixtures("team")
+def test_shortcuts__turned_off__ignore_single_keys_only(page: Page) -> None:
+    page.goto("/namespaces")
+    page.get_by_role("button", name="Account and appearance").click()
+    page.get_by_role("group", name="Single-key shortcuts").get_by_role("button", name="Off").click()
+    page.wait_for_load_state("networkidle")
+    page.goto("/state")
+    for key in ("j", "x", "?"):
+        page.keyboard.press(key)
+    expect(page.locator("main [data-row]:focus")).to_have_count(0)
+    expect(page.locator("main tbody input:checked")).to_have_count(0)
+    expect(page.locator("#keys")).to_be_hidden()
+    page.keyboard.press("Control+k")
+    expect(page.locator("#palette")).to_be_visible()
+    page.keyboard.type("Single-key shortcuts: on")
+    page.get_by_role("option", name="Single-key shortcuts: on action").click()
+    page.keyboard.press("j")
+    expect(page.locator("main [data-row]:focus")).to_have_count(1)
+
+
+@pytest.mark.usefixtures("team")
 def test_code__copied__is_in_the_clipboard(page: Page) -> None:
     page.goto("/state/team/thread::t1?tab=code")
     page.get_by_role("button", name="Copy Read with curl").click()

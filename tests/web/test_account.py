@@ -241,12 +241,14 @@ def test_workspace__no_longer_member__another_one_is_shown(admin: Client, alice:
 
 def test_preferences__chosen__are_stored_in_cookies(client: Client, db: None) -> None:
     response = client.post(
-        "/preferences", {"theme": "dark", "density": "compact", "next": "/login"}
+        "/preferences",
+        {"theme": "dark", "density": "compact", "shortcuts": "off", "next": "/login"},
     )
     assert response.status_code == 302
-    assert b'data-theme="dark" data-density="compact"' in client.get("/login").content
+    chosen = b'data-theme="dark" data-density="compact" data-shortcuts="off"'
+    assert chosen in client.get("/login").content
     client.post("/preferences", {"theme": "<evil>"})
-    assert b'data-theme="dark"' in client.get("/login").content
+    assert chosen in client.get("/login").content
 
 
 def audit_rows(action: str) -> list[tuple[str, str, str, dict[str, Any]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from psycopg import ProgrammingError
@@ -12,8 +13,22 @@ from project.env import BadSetting, read_environment
 env = read_environment()
 
 
-def from_url(url: str | None) -> dict[str, Any]:
-    """The settings of one database.
+def replicas_from_urls(urls: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """The settings of the read replicas, by alias: `replica1`, `replica2`, …"""
+    return {f"replica{number}": _replica_from_url(url) for number, url in enumerate(urls, start=1)}
+
+
+def _replica_from_url(url: str) -> dict[str, Any]:
+    replica = from_url(url, "DATABASE_REPLICA_URLS")
+    if "," in replica["HOST"]:
+        raise BadSetting("DATABASE_REPLICA_URLS must name one host in each URL")
+    # The primary answers meanwhile, so a replica has less time to connect.
+    replica["OPTIONS"] = {**replica["OPTIONS"], "connect_timeout": 2}
+    return {**replica, "REPLICA": True, "TEST": {"MIRROR": "default"}}
+
+
+def from_url(url: str | None, setting: str = "DATABASE_URL") -> dict[str, Any]:
+    """The settings of one database. `setting` is named in errors.
 
     `url` is any form that libpq accepts (`postgresql://user@host/name?sslmode=require`). None means
     the embedded server: its backend starts the cluster on the first connection.
@@ -32,7 +47,7 @@ def from_url(url: str | None) -> dict[str, Any]:
     }
     if url is None:
         return {**common, "EMBEDDED": True, "NAME": "commonhold", "USER": "postgres"}
-    parts = _parse(url)
+    parts = _parse(url, setting)
     options = {
         **common["OPTIONS"],
         # A server that disappeared without closing its connections is detected in seconds, not
@@ -57,10 +72,10 @@ def from_url(url: str | None) -> dict[str, Any]:
     }
 
 
-def _parse(url: str) -> dict[str, Any]:
+def _parse(url: str, setting: str) -> dict[str, Any]:
     # libpq's own message would quote the URL, password included.
     problem = BadSetting(
-        "DATABASE_URL is not a PostgreSQL URL; write it as postgresql://user:password@host:5432/name"
+        f"{setting} is not a PostgreSQL URL; write it as postgresql://user:password@host:5432/name"
         " (special characters of the password percent-encoded)"
     )
     if not url.startswith(("postgresql://", "postgres://")):

@@ -177,6 +177,22 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
             secret=True,
         ),
     ] = None
+    database_replica_urls: Annotated[
+        tuple[str, ...],
+        _doc(
+            "[Read replicas](../deployment.md#read-replicas): streaming standbys of the server of"
+            " `DATABASE_URL` that answer lists, histories and pages. Each URL names one host.",
+            default="none",
+            secret=True,
+        ),
+    ] = ()
+    database_replica_max_lag_seconds: Annotated[
+        float,
+        _doc(
+            "A read replica that is further behind the primary is not used until it has caught up.",
+            gt=0,
+        ),
+    ] = 10.0
     statement_timeout_ms: Annotated[
         int,
         _doc(

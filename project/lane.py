@@ -11,7 +11,7 @@ responses and the stored rows (docs/adr/0017-calls-of-one-moment-are-joined.md).
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Set
+from collections.abc import Awaitable, Callable, Sequence, Set
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import Any, Final, TypeVar
@@ -47,12 +47,14 @@ from state_admin.contract.base import JSON_TYPE
 from state_admin.contract.batches import RUN_BATCH
 from state_admin.contract.commits import COMMIT
 from state_admin.contract.entries import PATCH_TYPES, READ_ENTRY
+from state_admin.models import write_positions
 from state_admin.models.hot_async import Session
 from state_admin.rest.authentication import read_run_id
 from state_admin.rest.endpoint import read_reason
 from state_admin.rest.etags import version_in
 from state_admin.rest.idempotency import identify
 from state_admin.rest.problems import answer_error, rate_limit_headers
+from state_admin.services import replicas
 from state_admin.services.actors import cached_credential
 from state_admin.services.errors import Problem
 from state_admin.services.idempotency import Key, StoredResponse
@@ -111,6 +113,7 @@ def _allow(path: str) -> Header:
 _ALLOW_ENTRY: Final = _allow(READ_ENTRY.path)
 _ALLOW_BATCH: Final = _allow(RUN_BATCH.path)
 _ALLOW_COMMIT: Final = _allow(COMMIT.path)
+_ALLOW: Final = {"_write": _ALLOW_ENTRY, "_batch": _ALLOW_BATCH, "_commit": _ALLOW_COMMIT}
 # Routes for spans, by the method that serves them; the other methods serve _ENTRY_ROUTE.
 _ENTRY_ROUTE: Final = f"{_API}{READ_ENTRY.path}"
 _ROUTES: Final = {"_batch": _BATCH, "_commit": f"{_API}{COMMIT.path}"}
@@ -128,6 +131,13 @@ class Lane:
         )
         self._commits: Joiner[CommitCall, Written, Session] = Joiner(
             answer_commits, take, name="joined commits", weigh=_weigh
+        )
+
+        # Only if there are replicas: see WritePositions in project/middleware.py.
+        self._positions: Joiner[str, bool, Session] | None = (
+            Joiner(_record_writes, take, name="joined write positions")
+            if replicas.ALIASES
+            else None
         )
 
     async def answer(self, environ: Environ, body: bytes) -> Answer | None:
@@ -161,9 +171,18 @@ class Lane:
             if tracing.is_on():
                 log_context.bind_actor(actor)
                 tracing.describe({}, route=_ROUTES.get(take.__name__, _ENTRY_ROUTE))
-            return await take(environ, replace(credential, actor=actor), target, body)
+            answer = await take(environ, replace(credential, actor=actor), target, body)
         except Problem:
             return None
+        if answer is None or self._positions is None or environ["REQUEST_METHOD"] == "GET":
+            return answer
+        client = replicas.client_of(environ["HTTP_AUTHORIZATION"])
+        try:
+            await self._positions.ask(client, client)
+        except Exception as error:
+            if answer.start["status"] < 500:
+                return _show_error(error, environ, request_id, _ALLOW[take.__name__])
+        return answer
 
     async def _read(
         self, environ: Environ, credential: Credential, address: Address, body: bytes
@@ -232,6 +251,11 @@ class Lane:
         match, reason = _read_match(environ), read_reason(environ)
         call = CommitCall(credential.actor, run_id, body, match, reason, _read_key(environ, body))
         return await _ask(self._commits, call, environ, _ALLOW_COMMIT)
+
+
+async def _record_writes(clients: Sequence[str], session: Session) -> list[bool]:
+    await session.fetch_each([(write_positions.RECORD, {"clients": sorted(set(clients))})])
+    return [True] * len(clients)
 
 
 def _weigh(call: WriteCall | BatchWrite | CommitCall) -> int:

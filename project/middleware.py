@@ -12,11 +12,13 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import structlog
 from csp.middleware import CSPMiddleware
 from django.conf import settings
 from django.contrib.auth.middleware import AuthenticationMiddleware
 from django.contrib.messages.middleware import MessageMiddleware
 from django.contrib.sessions.middleware import SessionMiddleware
+from django.db import Error
 from django.http import HttpRequest, HttpResponseBase, HttpResponseNotAllowed
 from django.middleware.clickjacking import XFrameOptionsMiddleware
 from django.middleware.common import CommonMiddleware
@@ -26,11 +28,15 @@ from django_htmx.middleware import HtmxMiddleware
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 from project import log_context, tracing
+from project.failures import describe_error
 from project.hosts import check_host
 from project.paths import encode_path
-from state_admin.rest import problems
+from state_admin.rest import problems, replica_reads
+from state_admin.services import replicas
 from state_admin.services.errors import Problem
 from state_admin.web.errors import method_not_allowed
+
+log = structlog.get_logger(__name__)
 
 Handler = Callable[[HttpRequest], HttpResponseBase]
 
@@ -75,6 +81,32 @@ class RequestId:
 def _template(route: str) -> str:
     """A route of Django as a path with the names of its parameters in braces."""
     return "/" + _PARAMETER.sub(r"{\1}", route)
+
+
+class WritePositions:
+    """Records the position of each write before its response is sent, so that no read replica answers
+    the client from an earlier state. Installed only if there are replicas."""
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        if request.method in ("GET", "HEAD", "OPTIONS"):
+            return response
+        # A login gives the browser another session key.
+        cookie = response.cookies.get(settings.SESSION_COOKIE_NAME)
+        clients = {
+            replica_reads.client_of(request),
+            replicas.client_of("", session_key=cookie.value if cookie else ""),
+        }
+        try:
+            replicas.record_write([client for client in clients if client])
+        except Error as error:
+            log.warning("write_position.not_recorded", error=describe_error(error))
+            if response.status_code < 500:
+                return problems.answer_error(error, request)
+        return response
 
 
 class AllowedHosts:

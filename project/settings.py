@@ -115,7 +115,11 @@ TEMPLATES: list[dict[str, Any]] = [
 # Database ------------------------------------------------------------------------------------
 
 DATABASE_URL = env.database_url
-DATABASES = {"default": databases.from_url(DATABASE_URL)}
+DATABASE_REPLICA_MAX_LAG_SECONDS = env.database_replica_max_lag_seconds
+_replicas = databases.replicas_from_urls(env.database_replica_urls)
+DATABASES = {"default": databases.from_url(DATABASE_URL), **_replicas}
+if _replicas:  # records the position of each write (state_admin/services/replicas.py)
+    MIDDLEWARE.insert(1, "project.middleware.WritePositions")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 ATOMIC_REQUESTS = False
 

@@ -87,6 +87,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         self.isolation_level = IsolationLevel.READ_COMMITTED  # as Django's method
+        if self.settings_dict.get("REPLICA"):
+            replica = replication.ReplicaConnection.connect(**conn_params)
+            session.prepare_replica(replica)
+            return replica
         connection: replication.Connection = (
             connect_embedded(lambda params: replication.Connection.connect(**params), conn_params)
             if self.settings_dict.get("EMBEDDED")

@@ -26,6 +26,9 @@ T = TypeVar("T")
 
 log = structlog.get_logger(__name__)
 
+# The longest wait for a response of a read replica when it is checked.
+CHECK_SECONDS = 2.0
+
 # Cancels the statement of a backend only if it waits for standbys.
 _RELEASE = (
     "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE pid = %s AND wait_event = 'SyncRep'"
@@ -81,6 +84,27 @@ class Connection(psycopg.Connection[Any]):
                         stuck = self.info, self.server_pid
                         threading.Thread(target=end_wait, args=stuck, daemon=True).start()
                     until = time.monotonic() + patience()
+                awaited = gen.send(ready)
+        except StopIteration as ended:
+            result: T = ended.value
+            return result
+
+
+class ReplicaConnection(Connection):
+    """A connection to a read replica. A server that hangs would not apply its own timeouts, so a
+    statement without a response after `seconds` closes the connection and raises OperationalError."""
+
+    seconds = CHECK_SECONDS
+
+    def _bound(self, gen: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
+        until = time.monotonic() + self.seconds
+        try:
+            awaited = next(gen)
+            while True:
+                ready = yield awaited
+                if not ready and time.monotonic() > until:
+                    self.close()
+                    raise psycopg.OperationalError("the replica does not respond")
                 awaited = gen.send(ready)
         except StopIteration as ended:
             result: T = ended.value

@@ -130,6 +130,22 @@ def prepare(connection: replication.Connection) -> None:
         raise
 
 
+def prepare_replica(connection: replication.Connection) -> None:
+    """Prepare a new connection to a read replica: it is read-only, even if the server becomes a
+    primary. services/replicas.py checks before each use that the server is a standby of our primary.
+    """
+    try:
+        connection.autocommit = True
+        _check_kind(connection.info)
+        connection.execute(_set_up())
+        connection.execute(_HIDE)
+        connection.execute("SET default_transaction_read_only = on")
+        connection.autocommit = False
+    except BaseException:
+        connection.close()
+        raise
+
+
 async def prepare_async(connection: replication.AsyncConnection) -> None:
     """As `prepare`, for a connection in autocommit mode."""
     try:

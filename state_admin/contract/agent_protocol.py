@@ -323,7 +323,7 @@ COPY_THREAD = _operation(
 LIST_HISTORY = _operation(
     "list_agent_history", "GET", "/threads/{thread_id}/history", "List the states of a thread",
     description="The retained checkpoints, newest first.",
-    query=HistoryQuery, answers={200: list[AgentState]}, problems=("invalid",),
+    query=HistoryQuery, answers={200: list[AgentState]}, problems=("invalid",), replica=True,
 )  # fmt: skip
 SEARCH_HISTORY = _operation(
     "search_agent_history", "POST", "/threads/{thread_id}/history", "Search the states of a thread",

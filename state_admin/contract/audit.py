@@ -77,6 +77,7 @@ class AuditFilters(DescendingList):
 LIST_AUDIT = Operation(
     id="list_audit",
     method="GET",
+    replica=True,
     path="/audit",
     tag="audit",
     summary="List the audit",

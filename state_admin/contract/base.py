@@ -149,7 +149,7 @@ class Operation:
     every operation of its kind has. `session`: the cookie of a signed-in browser authenticates as
     well as a token. `kept`: repeats with one Idempotency-Key are answered from a record, and a
     Change-Reason is kept. `api_key`: `x-api-key` may hold the token. `problem_type`: the media type
-    of problems, for other protocols.
+    of problems, for other protocols. `replica`: a read replica may answer (services/replicas.py).
     """
 
     id: str
@@ -173,6 +173,7 @@ class Operation:
     kept: bool = True
     api_key: bool = False
     problem_type: str = PROBLEM_TYPE
+    replica: bool = False
 
     @property
     def reads(self) -> bool:

@@ -35,6 +35,7 @@ class Attribution(Answer):
 BLAME_ENTRY = Operation(
     id="blame_entry",
     method="GET",
+    replica=True,
     path="/blame/{namespace}/{key}",
     tag="entries",
     summary="Attribute the parts of an entry",

@@ -165,6 +165,7 @@ DELETE_CONFIG = Operation(
 READ_CONFIG_HISTORY = Operation(
     id="read_config_history",
     method="GET",
+    replica=True,
     path="/config/{kind}/{record_id}/history",
     tag="config",
     summary="List the versions of a record",

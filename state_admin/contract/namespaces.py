@@ -207,6 +207,7 @@ class Unregistration(Query):
 LIST_NAMESPACES = Operation(
     id="list_namespaces",
     method="GET",
+    replica=True,
     path="/namespaces",
     tag="namespaces",
     summary="List namespaces",

@@ -443,6 +443,7 @@ START_RUN = Operation(
 LIST_RUNS = Operation(
     id="list_runs",
     method="GET",
+    replica=True,
     path="/runs",
     tag="runs",
     summary="List runs",

@@ -111,6 +111,7 @@ class MeasureQuery(Query):
 LIST_STORAGE = Operation(
     id="list_storage",
     method="GET",
+    replica=True,
     path="/usage/storage",
     tag="storage",
     summary="List storage",

@@ -292,6 +292,7 @@ class Lineage(Answer):
 LIST_THREADS = Operation(
     id="list_threads",
     method="GET",
+    replica=True,
     path="/threads",
     tag="threads",
     summary="List threads",
@@ -387,6 +388,7 @@ FORK_THREAD = Operation(
 READ_LINEAGE = Operation(
     id="read_lineage",
     method="GET",
+    replica=True,
     path="/threads/{thread_id}/lineage",
     tag="threads",
     summary="Read the lineage of a thread",

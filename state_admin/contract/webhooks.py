@@ -371,6 +371,7 @@ REPLAY_WEBHOOK = Operation(
 LIST_DELIVERIES = Operation(
     id="list_deliveries",
     method="GET",
+    replica=True,
     path="/webhooks/{webhook_id}/deliveries",
     tag="webhooks",
     summary="List the deliveries of a webhook",

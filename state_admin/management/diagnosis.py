@@ -30,7 +30,7 @@ from state_admin.models import (
 from state_admin.models import search as search_models
 from state_admin.models.database import CROWDED, connections_used, describe_database
 from state_admin.models.sweeps import WORKER_SILENCE, newest_sweep
-from state_admin.services import config_secrets
+from state_admin.services import config_secrets, replicas
 from state_admin.services.errors import Problem
 
 Level = Literal["ok", "warning", "error"]
@@ -192,6 +192,22 @@ def _check_standbys() -> Iterator[Finding]:
         )
 
 
+def _check_replicas() -> Iterator[Finding]:
+    for replica in replicas.describe():
+        check = f"read replica {replica.name.removeprefix('replica')}"
+        lag = f"{replica.lag_bytes or 0:,} bytes and {replica.lag_seconds or 0:.1f} s behind"
+        if replica.reason:
+            known = "" if replica.lag_bytes is None else f" ({lag})"
+            yield Finding(
+                check,
+                "warning",
+                f"not used: {replica.reason}{known}",
+                "The primary answers its reads. Start it, or correct DATABASE_REPLICA_URLS.",
+            )
+        else:
+            yield Finding(check, "ok", lag)
+
+
 def _check_storage() -> Iterator[Finding]:
     for slot in database_faults.find_abandoned_slots():
         if slot.retained_bytes > _SLOT_BYTES:
@@ -329,4 +345,5 @@ _OF_THE_ROWS: Final[dict[str, Check]] = {
     "secrets": _check_secrets,
     "webhooks and runs": _check_work,
     "audit stream": _check_audit_stream,
+    "read replicas": _check_replicas,
 }

@@ -33,6 +33,7 @@ from .tickets import OnExpiry, Ticket, TicketStatus
 from .traffic import Traffic
 from .webhooks import DeliveryStatus, Webhook, WebhookDelivery, WebhookSecret, WebhookStatus
 from .workspaces import Workspace
+from .write_positions import WritePosition
 
 __all__ = [
     "ApiToken",
@@ -99,4 +100,5 @@ __all__ = [
     "WebhookStatus",
     "Workspace",
     "WorkspaceUsage",
+    "WritePosition",
 ]

@@ -51,6 +51,19 @@ METRICS: Final = {
         "",
     ),
     "commonhold_audit_stream_failures_total": ("Failed attempts to send to AUDIT_STREAM", ""),
+    "commonhold_replica_used": (
+        "1 if the read replica answers reads, 0 if the primary does in its place. Absent if "
+        "DATABASE_REPLICA_URLS is not set, as are the next two",
+        "replica",
+    ),
+    "commonhold_replica_lag_bytes": (
+        "Bytes of WAL that the read replica has not replayed. Absent if the lag is unknown",
+        "replica",
+    ),
+    "commonhold_replica_lag_seconds": (
+        "Upper bound of the age of what the read replica returns. Absent if the lag is unknown",
+        "replica",
+    ),
 }
 STORAGE: Final = ("entries", "history", "messages", "state")
 

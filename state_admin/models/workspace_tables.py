@@ -45,6 +45,7 @@ from .tickets import Ticket
 from .traffic import Traffic
 from .webhooks import Webhook, WebhookDelivery, WebhookSecret
 from .workspaces import Workspace
+from .write_positions import WritePosition
 
 # The staging table of a table (models/workspace_copies_sql.py).
 STAGING: Final = "import_{}"
@@ -261,6 +262,7 @@ NOT_COPIED: Final[Mapping[type[models.Model], str]] = {
     IdempotencyRecord: "has credentials of the server as its key, and expires after a day",
     RateBucket: "refills within a minute",
     Presence: "expires after a minute",
+    WritePosition: "belongs to the server",
     SearchDocument: "is computed again",
     SearchPosition: "is computed again",
 }

@@ -33,7 +33,7 @@ from state_admin.services.errors import (
 from state_admin.services.throttles import Allowance
 from state_admin.services.traffic import CallKind, counter, kind_of_call
 
-from . import bodies, etags, idempotency, problems
+from . import bodies, etags, idempotency, problems, replica_reads
 from .authentication import PageAuthentication, TokenAuthentication
 from .long_polling import is_repeated
 from .parameters import check_body, read_query
@@ -261,6 +261,8 @@ def _method(operation: Operation) -> Handler:
 
     def method(view: Endpoint, request: Request, **ids: str) -> HttpResponse:
         with tracing.span(operation.id):
+            if operation.replica:
+                return replica_reads.read(request._request, lambda: handler(view, **ids))
             return handler(view, **ids)
 
     def delete(view: Endpoint, request: Request, **ids: str) -> HttpResponse:

@@ -17,7 +17,7 @@ from state_admin.models import Entry, Run, Thread, erasures_sql
 from state_admin.models import search as search_models
 from state_admin.models.erasures_sql import Scope
 
-from . import idempotency, journal
+from . import idempotency, journal, replicas
 from .actors import require
 from .errors import BadRequest, Forbidden, Invalid
 from .threads import lock_for_deletion, lock_hierarchy
@@ -70,6 +70,7 @@ def erase(
             counts["stored_answers"] = idempotency.expire_responses(actor.workspace_id)
         trace = journal.Trace("erase", key=mark, detail=counts)
         journal.record(actor, [trace], reason=reason)
+        replicas.expire_older_states()
     return Erasure(counts, mark)
 
 

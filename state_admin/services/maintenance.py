@@ -29,6 +29,7 @@ from state_admin.models import (
     changes_sql,
     limits,
     traffic,
+    write_positions,
 )
 
 from . import journal, notifications, retention, tickets
@@ -115,6 +116,7 @@ def purge_leftovers() -> Report:
     attempts, _ = LoginAttempt.objects.filter(at__lt=Now() - day).delete()
     sessions, _ = UserSession.objects.filter(expire_date__lt=Now()).delete()
     Presence.objects.filter(seen_at__lt=Now() - day).delete()
+    write_positions.purge()
     minutes, _ = Traffic.objects.timed().filter(minute__lt=Now() - traffic.RETENTION).delete()
     return {
         "changes": _purge_changes(),

@@ -19,7 +19,7 @@ from state_admin.domain.values import Fault
 from state_admin.models import Entry, EntryRevision, Operation, SearchDocument
 from state_admin.models import search as search_models
 
-from . import idempotency, journal
+from . import idempotency, journal, replicas
 from .actors import require
 from .batching import split_by_size
 from .config_secrets import keep_secrets
@@ -83,6 +83,7 @@ def redact_entry(
             "entry.redact", namespace=namespace, key=key, version=entry.version, detail=detail
         )
         journal.record(actor, [trace], reason=reason)
+        replicas.expire_older_states()
     return Redaction(entry.version, rewritten, answers)
 
 

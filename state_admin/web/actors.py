@@ -20,11 +20,12 @@ from project.log_context import bind_actor
 from project.postgres.replication import UnconfirmedCommit
 from state_admin.domain import isolation
 from state_admin.domain.access import Actor, Role
+from state_admin.rest import replica_reads
 from state_admin.services.actors import actor_of_user, require
 from state_admin.services.errors import BadRequest, Forbidden, Problem, Unavailable
 
 from . import errors, shell
-from .htmx import AnyRequest, Request, see_other
+from .htmx import AnyRequest, Request, see_other, wants_part
 
 View = Callable[..., HttpResponseBase]
 
@@ -36,10 +37,14 @@ CONFIRMED = "confirmed"
 @overload
 def page(view: View) -> View: ...
 @overload
-def page(view: None = None, *, role: Role = Role.VIEWER) -> Callable[[View], View]: ...
-def page(view: View | None = None, *, role: Role = Role.VIEWER) -> View | Callable[[View], View]:
+def page(
+    view: None = None, *, role: Role = Role.VIEWER, replica: bool = False
+) -> Callable[[View], View]: ...
+def page(
+    view: View | None = None, *, role: Role = Role.VIEWER, replica: bool = False
+) -> View | Callable[[View], View]:
     """Decorator of a page for members with `role` or a higher one: redirects visitors to the login,
-    then sets `request.actor`.
+    then sets `request.actor`. `replica`: a read replica may answer (services/replicas.py).
 
     Problems that services raise become responses here (errors.answer) and nowhere else.
     """
@@ -51,12 +56,10 @@ def page(view: View | None = None, *, role: Role = Role.VIEWER) -> View | Callab
             response: HttpResponseBase
             try:
                 if any_request.user.is_authenticated:
-                    response = _as_member(any_request, role, view, args, kwargs)
+                    respond = functools.partial(view, any_request, *args, **kwargs)
+                    response = _as_member(any_request, role, respond, replica=replica)
                 else:
                     response = _to_login(any_request)
-                if isinstance(response, SimpleTemplateResponse):
-                    # render inside the `try`, so that a failing query becomes an error page
-                    response.render()
             except Problem as problem:
                 response = errors.answer(request, problem)
             except isolation.Busy as busy:
@@ -83,7 +86,7 @@ def _unavailable(error: Exception) -> Unavailable:
 
 
 def _as_member(
-    any_request: AnyRequest, role: Role, view: View, args: tuple[Any, ...], kwargs: dict[str, Any]
+    any_request: AnyRequest, role: Role, respond: View, *, replica: bool
 ) -> HttpResponseBase:
     request = cast(Request, any_request)
     if _must_enrol(request):
@@ -91,8 +94,16 @@ def _as_member(
     request.actor = member(request)
     require(request.actor, role)
     _refuse_nul(request)
-    shell.read_counts_first(request)
-    return view(request, *args, **kwargs)
+
+    def work() -> HttpResponseBase:
+        shell.read_counts_first(request)
+        response = respond()
+        if isinstance(response, SimpleTemplateResponse):
+            response.render()  # here, so that a failing query becomes an error page
+        return response
+
+    # The stream of changes, after which htmx fetches parts, follows the primary.
+    return replica_reads.read(request, work) if replica and not wants_part(request) else work()
 
 
 def _refuse_nul(request: Request) -> None:

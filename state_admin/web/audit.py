@@ -101,7 +101,7 @@ def read_filters(request: Request) -> AuditFilters:
 
 
 @require_safe
-@page(role=Role.ADMIN)
+@page(role=Role.ADMIN, replica=True)
 def audit_list(request: Request) -> HttpResponse:
     filters = read_filters(request)
     rows, next_url = _find(request, filters, "web:audit-list")
@@ -186,7 +186,7 @@ def _act(row: AuditRow, sentence: ChangeSentence) -> AuditLine:
 
 
 @require_safe
-@page(role=Role.ADMIN)
+@page(role=Role.ADMIN, replica=True)
 def audit_diff(request: Request, pk: int) -> HttpResponse:
     """What a write changed in its entry, as a fragment that is opened below its row."""
     row = AuditRow.objects.visible_to(request.actor).filter(pk=pk).first()

@@ -329,7 +329,7 @@ def read_filters(request: Request) -> ChangeFilters:
 
 
 @require_safe
-@page
+@page(replica=True)
 def change_list(request: Request) -> HttpResponse:
     filters = read_filters(request)
     rows, next_url = _find(request, filters, "web:change-list")

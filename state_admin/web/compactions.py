@@ -44,7 +44,7 @@ REPLACED = 60
 
 
 @require_safe
-@page
+@page(replica=True)
 def compaction_list(request: Request) -> HttpResponse:
     rows, next_url, filters = _find(
         request, "web:compaction-list", Compaction.objects.defer("summary_text")

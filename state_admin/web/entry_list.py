@@ -192,7 +192,7 @@ def read_filters(query: QueryDict) -> EntryListFilters:
 
 
 @require_safe
-@page
+@page(replica=True)
 def entry_list(request: Request) -> HttpResponseBase:
     views, default = views_of(request, ViewPage.STATE, in_part=True)
     if default:

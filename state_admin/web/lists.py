@@ -34,14 +34,14 @@ def list_paths(
     `without`: fields that the items never have, which are left out of the columns."""
 
     @require_safe
-    @page(role=role)
+    @page(role=role, replica=True)
     def as_json(request: Request, **address: str) -> HttpResponse:
         items, next_url = find(request, f"web:{name}-json", **address)
         body = msgspec.json.encode({"items": items, "next": next_url or None})
         return HttpResponse(body, content_type="application/json")
 
     @require_safe
-    @page(role=role)
+    @page(role=role, replica=True)
     def as_csv(request: Request, **address: str) -> StreamingHttpResponse:
         def pages() -> Iterator[Sequence[msgspec.Struct]]:
             items, next_url = first

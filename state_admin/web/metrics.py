@@ -4,6 +4,7 @@ every web process returns the same."""
 from __future__ import annotations
 
 import hmac
+from collections.abc import Iterator
 from itertools import groupby
 
 from django.conf import settings
@@ -13,6 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from state_admin.models.metrics_sql import METRICS, MetricSample, read_figures
+from state_admin.services import replicas
 
 
 @require_safe
@@ -24,7 +26,18 @@ def metrics(request: HttpRequest) -> HttpResponse:
     presented = request.headers.get("Authorization", "").removeprefix("Bearer ")
     if not hmac.compare_digest(presented.encode(), settings.METRICS_TOKEN.encode()):
         return HttpResponse(status=401, headers={"WWW-Authenticate": "Bearer"})
-    return HttpResponse(_text(read_figures()), content_type="text/plain; version=0.0.4")
+    return HttpResponse(
+        _text([*read_figures(), *_replica_figures()]), content_type="text/plain; version=0.0.4"
+    )
+
+
+def _replica_figures() -> Iterator[MetricSample]:
+    for replica in replicas.describe():
+        yield MetricSample("commonhold_replica_used", replica.name, float(not replica.reason))
+        if replica.lag_bytes is not None:
+            yield MetricSample("commonhold_replica_lag_bytes", replica.name, replica.lag_bytes)
+        if replica.lag_seconds is not None:
+            yield MetricSample("commonhold_replica_lag_seconds", replica.name, replica.lag_seconds)
 
 
 def _text(figures: list[MetricSample]) -> str:

@@ -45,7 +45,7 @@ _EXAMINED = 100
 
 
 @require_safe
-@page
+@page(replica=True)
 def namespace_list(request: Request) -> HttpResponse:
     rows, next_after = _rows(request, "schema", "default")
     home = reverse("web:namespace-list")

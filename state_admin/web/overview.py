@@ -115,7 +115,7 @@ class BusyNamespace:
 
 
 @require_safe
-@page
+@page(replica=True)
 def overview(request: Request) -> HttpResponse:
     actor = request.actor
     part = target_id(request)

@@ -129,7 +129,7 @@ def read_filters(request: Request) -> RunListFilters:
 
 
 @require_safe
-@page
+@page(replica=True)
 def run_list(request: Request) -> HttpResponse:
     views, default = views_of(request, ViewPage.RUNS)
     if default:

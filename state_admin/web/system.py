@@ -23,6 +23,7 @@ from state_admin.models.counts import MOST
 from state_admin.models.database import describe_database, slow_statements
 from state_admin.models.metrics_sql import read_queues
 from state_admin.models.sweeps import newest_sweep
+from state_admin.services import replicas
 from state_admin.services.access import administers_all
 
 from .actors import page
@@ -57,6 +58,7 @@ _SHOWN: Final = (
     "WEBHOOK_MAX_ATTEMPTS",
     "LOG_LEVEL",
     "LOG_JSON",
+    "DATABASE_REPLICA_MAX_LAG_SECONDS",
     "DEBUG",
 )
 # Durations, by the unit of the setting.
@@ -103,6 +105,7 @@ def system(request: Request) -> HttpResponse:
         "slow": slow_statements(with_text=whole_text),
         "whole_text": whole_text,
         "audit_stream": _audit_stream(),
+        "replicas": replicas.describe(),
         "sweeps": Sweep.objects.order_by("name"),
         "python": platform.python_version(),
         "version": __version__,
@@ -129,6 +132,7 @@ def _settings() -> list[tuple[str, str]]:
     """The settings of the deployment. For a secret, only whether it is set."""
     rows = [(name, _format_value(getattr(settings, name))) for name in _SHOWN]
     rows += [
+        ("DATABASE_REPLICA_URLS", _format_count(len(replicas.ALIASES))),
         ("CORS_ORIGINS", _format_value(settings.CORS_ALLOWED_ORIGINS)),
         ("AUDIT_STREAM", settings.AUDIT_STREAM.url if settings.AUDIT_STREAM else "off"),
         ("OIDC", "on" if settings.OIDC else "off"),
@@ -138,6 +142,11 @@ def _settings() -> list[tuple[str, str]]:
         *((name, "set" if getattr(settings, name) else "not set") for name in _SECRETS),
     ]
     return sorted(rows)
+
+
+def _format_count(number: int) -> str:
+    """The number of servers that a secret setting names."""
+    return f"{number} server{'' if number == 1 else 's'}" if number else "none"
 
 
 def _format_value(value: object) -> str:

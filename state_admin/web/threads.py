@@ -135,7 +135,7 @@ def read_filters(request: Request) -> ThreadListFilters:
 
 
 @require_safe
-@page
+@page(replica=True)
 def thread_list(request: Request) -> HttpResponse:
     views, default = views_of(request, ViewPage.THREADS)
     if default:

@@ -19,6 +19,8 @@ V = TypeVar("V")
 # For all versions together. Beyond it, items of arrays are followed by position, except at the
 # equal beginning and end of an array.
 MAX_EFFORT: Final = 5_000_000_000
+# The same for the versions through which one path is followed, which are a page of the history.
+MAX_FOLLOWED: Final = 500_000_000
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ def follow(history: Iterable[tuple[V, JSON, bool]], path: list[str]) -> Iterator
     if newest is None:
         return
     version, value, existed = newest
-    effort = Effort(MAX_EFFORT)
+    effort = Effort(MAX_FOLLOWED)
     after = _value_at(value, path) if existed else MISSING
     # The last value read that has the path: the place in an older value is found from there.
     known = MISSING if after is MISSING else value

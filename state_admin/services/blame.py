@@ -21,7 +21,7 @@ from .namespaces import find_definition
 # values read.
 MOST_VERSIONS = 200
 MOST_CHANGES = 50
-MOST_CHARACTERS = 8_000_000
+MOST_CHARACTERS = 4_000_000
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,14 @@ CORS_ALLOW_HEADERS = [
     "tracestate",
     "x-request-id",
 ]
-CORS_EXPOSE_HEADERS = ["ETag", "RateLimit", "RateLimit-Policy", "Retry-After", "X-Request-ID"]
+CORS_EXPOSE_HEADERS = [
+    "ETag",
+    "RateLimit",
+    "RateLimit-Policy",
+    "Read-From",
+    "Retry-After",
+    "X-Request-ID",
+]
 if CORS_ALLOWED_ORIGINS:
     MIDDLEWARE.insert(2, "corsheaders.middleware.CorsMiddleware")
 # These checks search for Django's own middleware by name, but it is subclassed here.

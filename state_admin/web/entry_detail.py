@@ -41,6 +41,8 @@ RECENT = 8
 _MOST_LISTED = 8
 # A longer value (characters) is shown in part, and compared on request only.
 BIG = 100_000
+# Of a longer value, the history of a path is fetched after the page has loaded.
+LONG = 20_000
 # With more versions than this, blame is fetched after the page has loaded.
 BLAMED = 200
 _TABS = {
@@ -110,7 +112,13 @@ def entry_detail(request: Request, namespace: str, key: str) -> HttpResponse:
     if context["tab"] in ("value", "text"):
         context["value"] = values.load(entry.value)
     path = request.GET.get("path", "")
-    if context["tab"] == "history" and path and registered:
+    slow = len(entry.value) > LONG and "whole" not in request.GET
+    if context["tab"] == "history" and path and registered and slow:
+        since = paging.whole_number(request, "since")
+        context["path_url"] = entry_url(
+            namespace, key, tab="history", path=path, since=since, whole="yes"
+        )
+    elif context["tab"] == "history" and path and registered:
         context |= path_history.read_page(
             request, namespace, key, path, current=now.version, can_restore=may_restore
         )

@@ -190,6 +190,11 @@ def test_page__long_text__shows_its_beginning_and_a_link_to_all_of_it(
             "/state/team/k?tab=blame&whole=yes",
             "The value by line",
         ),
+        (
+            "/state/team/k?tab=history&path=/text",
+            "/state/team/k?tab=history&path=%2Ftext&whole=yes",
+            "Versions that changed the path",
+        ),
         ("/state/team/k", "/state/team/k?tab=history&diff=1..2", "<del>"),
         ("/threads/t1?tab=state", "/thread/value/3/plan/t1", "word word"),
         ("/threads/t1?tab=state", "/threads/t1?tab=state&at=3&from=2&to=3", "<del>"),

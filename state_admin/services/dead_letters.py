@@ -24,7 +24,7 @@ from .threads import find_thread
 
 Rows: TypeAlias = QuerySet[Dispatch, Dispatch]
 
-_PURGE_BATCH = 20_000
+_PURGE_BATCH = 2000
 
 
 @dataclass(frozen=True)

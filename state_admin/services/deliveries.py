@@ -42,7 +42,7 @@ DELIVER = "state_admin.tasks.webhooks.deliver"
 _TURN = 20.0
 # Seconds in addition to the timeout of the request, so that a claim does not expire while sending.
 _LEASE_SLACK = timedelta(seconds=5)
-_PURGE_BATCH = 20_000
+_PURGE_BATCH = 2000
 
 log = structlog.get_logger()
 

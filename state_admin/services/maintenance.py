@@ -41,9 +41,9 @@ from .compactions import RUN, request_scheduled
 
 log = structlog.get_logger()
 
-# The maximum number of rows per transaction.
+# The maximum number of rows per transaction. The change feed waits for an open transaction.
 BATCH = 1000
-PURGE_BATCH = 20_000
+PURGE_BATCH = 2000
 
 _usage_rest = Rest()
 

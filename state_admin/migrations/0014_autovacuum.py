@@ -1,4 +1,4 @@
-"""Autovacuum of the tables that grow with every write (docs/adr/0024-growth-is-pruned-by-index.md).
+"""Autovacuum of the tables that grow with every write (docs/adr/0025-growth-is-pruned-by-index.md).
 
 ALTER TABLE … SET takes a lock that blocks no reads or writes. An autovacuum of the table gives way.
 """
@@ -37,6 +37,6 @@ class Migration(migrations.Migration):
     # One table at a time, so that no lock is held while another one is waited for.
     atomic = False
 
-    dependencies = [("state_admin", "0012_audit_streams")]
+    dependencies = [("state_admin", "0013_write_positions")]
 
     operations = [_alter(table, options) for table, options in _TABLES.items()]

@@ -98,7 +98,9 @@ document.addEventListener("htmx:before:request", (event) => {
   const { ctx } = event.detail;
   if (isLive(ctx)) return;
   const target = typeof ctx.target === "string" ? $(ctx.target) : ctx.target;
-  const part = target?.childElementCount ? target : ctx.sourceElement; // a dialog is still empty
+  // A dialog is still empty; and of a page that loads a part later, the rest can be read.
+  const isLate = ctx.sourceEvent?.type === "load";
+  const part = target?.childElementCount && !isLate ? target : ctx.sourceElement;
   busy.set(ctx, [part, setTimeout(() => part.setAttribute("aria-busy", "true"), SLOW)]);
 });
 for (const ended of ["htmx:before:swap", "htmx:finally:request"]) {

@@ -167,13 +167,13 @@ def _actions(request: Request) -> Iterator[PaletteItem]:
         )
     yield PaletteItem("pause", "Pause or resume live updates", "action", does="live-toggle")
     yield PaletteItem("rotate-ccw", "Show new changes", "action", does="live-show")
+    yield PaletteItem("keyboard", "Keyboard shortcuts", "action", does="keys-show")
     for name, kind in PREFERENCES.items():
         for choice in kind.choices:
             label = f"{kind.label}: {choice}"
             yield PaletteItem(
                 kind.icon, label, "action", form="preferences", name=name, value=choice
             )
-    yield PaletteItem("keyboard", "Keyboard shortcuts", "action", does="keys-show")
     yield PaletteItem("layers", "Switch workspace", "action", reverse("web:workspaces"))
     yield PaletteItem("key-round", "Change password", "action", reverse("web:password"))
     yield PaletteItem("log-out", "Sign out", "action", form="sign-out")

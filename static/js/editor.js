@@ -92,8 +92,9 @@ function checker(area, show) {
       const { value } = area;
       try {
         const response = await fetch(area.dataset.check, { method: "POST", body });
-        if (!response.ok || number !== newest || value !== area.value || !area.isConnected) return;
-        show(await response.json());
+        if (!response.ok) return;
+        const found = await response.json();
+        if (number === newest && value === area.value && area.isConnected) show(found);
       } catch {
         showCheck(area, "Not checked: the server did not respond.");
       }

@@ -58,15 +58,18 @@ WHERE locktype = 'relation' AND relation = 'audit'::regclass AND mode = 'RowExcl
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
 
+# Only the newest row is compared: for any later one, PostgreSQL would expect to find one at once, and read
+# the whole table when there is none.
 _HAS_WORK: Final = """
 SELECT coalesce(s.next_attempt_at <= statement_timestamp(), true)
-    AND EXISTS (SELECT 1 FROM audit a WHERE a.id > coalesce(s.position, 0))
+    AND coalesce((SELECT max(a.id) FROM audit a) > coalesce(s.position, 0), false)
 FROM (SELECT %(destination)s::text AS destination) d LEFT JOIN audit_streams s USING (destination)
 """
 
 _LAG: Final = """
 SELECT (SELECT count(*) FROM (
-        SELECT 1 FROM audit a WHERE a.id > coalesce(s.position, 0) LIMIT %(most)s + 1) counted),
+        SELECT 1 FROM audit a WHERE a.id > coalesce(s.position, 0) ORDER BY a.id
+        LIMIT %(most)s + 1) counted),
     (SELECT a.at FROM audit a WHERE a.id > coalesce(s.position, 0) ORDER BY a.id LIMIT 1),
     s.sent_at, s.failing_since, coalesce(s.last_error, '')
 FROM (SELECT %(destination)s::text AS destination) d LEFT JOIN audit_streams s USING (destination)

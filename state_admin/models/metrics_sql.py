@@ -43,17 +43,21 @@ METRICS: Final = {
     ),
     "commonhold_audit_stream_lag_seconds": (
         "Age of the oldest audit row that was not sent to AUDIT_STREAM; 0: all were sent. Absent if "
-        "AUDIT_STREAM is not set, as are the next two",
+        "AUDIT_STREAM is not set",
         "",
     ),
     "commonhold_audit_stream_lag_rows": (
-        f"Audit rows that were not sent to AUDIT_STREAM, at most {MOST:,}",
+        f"Audit rows that were not sent to AUDIT_STREAM, at most {MOST:,}. Absent if AUDIT_STREAM is "
+        "not set",
         "",
     ),
-    "commonhold_audit_stream_failures_total": ("Failed attempts to send to AUDIT_STREAM", ""),
+    "commonhold_audit_stream_failures_total": (
+        "Failed attempts to send to AUDIT_STREAM. Absent if AUDIT_STREAM is not set",
+        "",
+    ),
     "commonhold_replica_used": (
         "1 if the read replica answers reads, 0 if the primary does in its place. Absent if "
-        "DATABASE_REPLICA_URLS is not set, as are the next two",
+        "DATABASE_REPLICA_URLS is not set",
         "replica",
     ),
     "commonhold_replica_lag_bytes": (
@@ -139,7 +143,7 @@ CROSS JOIN LATERAL (VALUES
         SELECT extract(epoch FROM statement_timestamp() - a.at) FROM audit a
         WHERE a.id > s.position ORDER BY a.id LIMIT 1), 0)),
     ('commonhold_audit_stream_lag_rows', (SELECT count(*) FROM (
-        SELECT 1 FROM audit a WHERE a.id > s.position LIMIT %(most)s) counted)),
+        SELECT 1 FROM audit a WHERE a.id > s.position ORDER BY a.id LIMIT %(most)s) counted)),
     ('commonhold_audit_stream_failures_total', s.failures)
 ) figure(name, value)
 WHERE %(audit_stream)s <> ''

@@ -178,10 +178,12 @@ class Lane:
             return answer
         client = replicas.client_of(environ["HTTP_AUTHORIZATION"])
         try:
-            await self._positions.ask(client, client)
+            await _ask_twice(self._positions, client)
         except Exception as error:
+            log.warning("write_position.not_recorded", error=describe_error(error))
             if answer.start["status"] < 500:
-                return _show_error(error, environ, request_id, _ALLOW[take.__name__])
+                allow = _ALLOW[take.__name__]
+                return _show_error(replicas.unrecorded(), environ, request_id, allow)
         return answer
 
     async def _read(
@@ -251,6 +253,14 @@ class Lane:
         match, reason = _read_match(environ), read_reason(environ)
         call = CommitCall(credential.actor, run_id, body, match, reason, _read_key(environ, body))
         return await _ask(self._commits, call, environ, _ALLOW_COMMIT)
+
+
+async def _ask_twice(positions: Joiner[str, bool, Session], client: str) -> None:
+    """Record the write of a client, after an error once more on another connection."""
+    try:
+        await positions.ask(client, client)
+    except Exception:
+        await positions.ask(client, client)
 
 
 async def _record_writes(clients: Sequence[str], session: Session) -> list[bool]:

@@ -92,10 +92,14 @@ class WritePositions:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
-        if request.method in ("GET", "HEAD", "OPTIONS"):
-            return response
-        # A login gives the browser another session key.
+        # A login gives the browser another session key, also by a redirect from a provider, a GET.
         cookie = response.cookies.get(settings.SESSION_COOKIE_NAME)
+        if request.method in ("GET", "HEAD", "OPTIONS") and cookie is None:
+            return response
+        # Without a valid credential, nothing was written for the client, and the table would grow.
+        user = getattr(request, "user", None)
+        if user is None or not getattr(user, "is_authenticated", True):
+            return response
         clients = {
             replica_reads.client_of(request),
             replicas.client_of("", session_key=cookie.value if cookie else ""),
@@ -105,7 +109,7 @@ class WritePositions:
         except Error as error:
             log.warning("write_position.not_recorded", error=describe_error(error))
             if response.status_code < 500:
-                return problems.answer_error(error, request)
+                return problems.answer_problem(replicas.unrecorded(), request)
         return response
 
 

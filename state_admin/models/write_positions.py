@@ -2,7 +2,7 @@
 answer a client: the position after the client's newest write.
 
 Positions are numbers of bytes since the beginning of the log. The table is unlogged: a crash or a
-failover empties it, and then EVERYONE gets the current position.
+failover empties it, and then EVERYONE gets the current position. So it does after `expire`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class WritePosition(models.Model):
 class Primary(NamedTuple):
     """The primary, and what a replica needs to answer a client. `era`: the newest era of the feed's
     clock, with the server it began on; None before the first. `required` None: unknown, because the
-    table is empty."""
+    table is empty, or older states have expired."""
 
     at: datetime
     position: int
@@ -69,12 +69,21 @@ SELECT client, {_CURRENT} FROM unnest(%(clients)s::text[]) AS written(client) OR
 ON CONFLICT (client) DO UPDATE SET position = {_CURRENT}, written_at = now()
 RETURNING 1
 """
-# A position that the log has not reached comes from another server (a restored dump).
+# In the place of the position of EVERYONE, which a transaction cannot know before its commit. A reader that
+# finds it replaces it by the current one. An update, because a reader's position would be too low if it had
+# been read before it waited for the end of a transaction that deletes the row.
+_NO_POSITION: Final = 2**63 - 1
+_EXPIRE: Final = f"""
+INSERT INTO write_positions (client, position) VALUES ('{EVERYONE}', {_NO_POSITION})
+ON CONFLICT (client) DO UPDATE SET position = excluded.position, written_at = now()
+RETURNING 1
+"""
+# Other positions that the log has not reached come from another server (a restored dump).
 _PRIMARY: Final = f"""
 SELECT now(), pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::bigint, {_ERA},
     (SELECT least(greatest(max(c.position), e.position), {_CURRENT})
     FROM write_positions e LEFT JOIN write_positions c ON c.client = %(client)s
-    WHERE e.client = '{EVERYONE}' GROUP BY e.position)
+    WHERE e.client = '{EVERYONE}' AND e.position <= {_CURRENT} GROUP BY e.position)
 """
 _REPLICA: Final = f"""
 SELECT pg_is_in_recovery(), (SELECT system_identifier FROM pg_control_system()),
@@ -96,6 +105,11 @@ SELECT count(*) FROM purged
 def record(clients: Sequence[str]) -> None:
     """Record that the clients have written. Called after the commit, before the response."""
     hot.fetch_all(RECORD, {"clients": list(clients)})
+
+
+def expire() -> None:
+    """Called last in a transaction: from its commit on, no earlier state is enough for any client."""
+    hot.fetch_all(_EXPIRE, {})
 
 
 def read_primary(client: str) -> Primary:

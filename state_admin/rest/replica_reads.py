@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from django.conf import settings
-from django.http import Http404, HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponseBase
 
 from state_admin.services import replicas
 
@@ -34,10 +34,7 @@ def read(request: HttpRequest, work: Callable[[], R]) -> R:
         or "no-cache" in request.headers.get("Cache-Control", "")
     ):
         return work()
-    try:
-        response, alias = replicas.read(client_of(request), work)
-    except Http404:
-        return work()
+    response, alias = replicas.read(client_of(request), work)
     if alias is not None:
         if getattr(response, "streaming", False):
             parts = iter(response.streaming_content)  # type: ignore[attr-defined]

@@ -20,7 +20,7 @@ import psycopg
 import structlog
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, Error, InterfaceError, OperationalError, connections
-from django.db import transaction as transactions
+from django.http import Http404
 
 from project.env import read_environment
 from project.failures import describe_error
@@ -28,7 +28,7 @@ from project.postgres import replication
 from state_admin.models import write_positions
 from state_admin.models.write_positions import EVERYONE, Primary
 
-from .errors import Problem
+from .errors import Problem, Unavailable
 
 log = structlog.get_logger(__name__)
 
@@ -56,11 +56,14 @@ class ReplicaState(NamedTuple):
 
 @dataclass
 class _Trouble:
-    """Why a replica is not used, and how many reads went to the primary for it."""
+    """Why a replica is not used, or was not, how many reads went to the primary for it since it was used
+    last, and whether that was logged. `logged`: the reason that was logged last."""
 
     reason: str
     reads: int = 0
     until: float = 0.0
+    is_logged: bool = False
+    logged: str = ""
     logged_at: float | None = None
 
 
@@ -76,23 +79,39 @@ def client_of(authorization: str, api_key: str = "", session_key: str = "") -> s
 
 def record_write(clients: Sequence[str]) -> None:
     """Record that these clients have written, before their response is sent: no replica answers them
-    from an earlier state. Raises django.db errors; the response must then not claim success."""
-    write_positions.record(clients)
+    from an earlier state. Tries it again on a new connection. Raises django.db errors; the response
+    must then be `unrecorded()`."""
+    try:
+        write_positions.record(clients)
+    except Error:
+        connections[DEFAULT_DB_ALIAS].close()
+        write_positions.record(clients)
+
+
+def unrecorded() -> Problem:
+    """The response to a write whose position could not be recorded."""
+    return Unavailable(
+        "the request was processed, but read replicas may answer this client from an older state",
+        hint=(
+            "Repeat it with the same Idempotency-Key, or look whether the change is there with"
+            " Cache-Control: no-cache."
+        ),
+    )
 
 
 def expire_older_states() -> None:
-    """Called in a transaction that removes data for good: after its commit, no replica answers
-    anyone from an earlier state."""
+    """Called at the end of a transaction that removes data for good: from its commit on, no replica
+    answers anyone from an earlier state."""
     if ALIASES:
-        transactions.on_commit(lambda: write_positions.record([EVERYONE]))
+        write_positions.expire()
 
 
 def read(client: str, work: Callable[[], T]) -> tuple[T, str | None]:
     """The result of `work`, which only reads, and the replica on which it ran; None: on the primary.
     All its statements run on one server.
 
-    A failure of the replica and a refusal, which may be due to the replica's older state, are
-    repeated on the primary.
+    A failure and a refusal are repeated on the primary: their reason may be the replica, or its older
+    state, which may lack a row or a column.
     """
     alias = _choose(client)
     if alias is None:
@@ -100,8 +119,6 @@ def read(client: str, work: Callable[[], T]) -> tuple[T, str | None]:
     try:
         with _using(alias):
             return work(), alias
-    except Problem:
-        return work(), None
     except (OperationalError, InterfaceError) as error:
         if isinstance(error.__cause__, _ON_ANY_SERVER):
             raise
@@ -109,7 +126,11 @@ def read(client: str, work: Callable[[], T]) -> tuple[T, str | None]:
         # A conflict with the recovery is no fault of the replica.
         lasts = not isinstance(error.__cause__, psycopg.errors.SerializationFailure)
         _note(alias, describe_error(error), pause=_PAUSE if lasts else 0.0)
-        return work(), None
+    except (Problem, Http404):
+        pass
+    except Exception as error:
+        log.warning("replica.read_failed", replica=alias, error=describe_error(error))
+    return work(), None
 
 
 def stream(alias: str, parts: Iterator[bytes]) -> Iterator[bytes]:
@@ -148,7 +169,10 @@ def _choose(client: str) -> str | None:
         return None
     primary = write_positions.read_primary(client)
     if primary.required is None:
-        write_positions.record([EVERYONE])
+        try:
+            write_positions.record([EVERYONE])
+        except Error as error:  # the next reader tries it again
+            log.warning("write_position.not_recorded", error=describe_error(error))
         return None
     for alias in random.sample(tried, len(tried)):
         state, position = _inspect(alias, primary)
@@ -211,6 +235,7 @@ def _paused(alias: str) -> str:
 def _pause(alias: str, reason: str) -> None:
     with _mutex:
         trouble = _troubles.setdefault(alias, _Trouble(reason))
+        trouble.reason = reason
         trouble.until = time.monotonic() + _PAUSE
 
 
@@ -224,20 +249,25 @@ def _note(alias: str, reason: str, pause: float = 0.0) -> None:
         trouble.until = max(trouble.until, now + pause)
         due = (
             trouble.logged_at is None
-            or trouble.reason != reason
+            or trouble.logged != reason
             or now > trouble.logged_at + _LOG_AGAIN
         )
         trouble.reason = reason
         if due:
-            trouble.logged_at = now
+            trouble.is_logged, trouble.logged, trouble.logged_at = True, reason, now
         reads = trouble.reads
     if due:
         log.warning("replica.not_used", replica=alias, reason=reason, reads=reads)
 
 
 def _note_use(alias: str) -> None:
-    if alias in _troubles:
-        with _mutex:
-            trouble = _troubles.pop(alias, None)
-        if trouble is not None:
-            log.info("replica.used_again", replica=alias, reads=trouble.reads)
+    """Log that a replica is used again, if it was logged that it is not. The time of that stays, because
+    a replica may be late many times in a minute, for some milliseconds each."""
+    trouble = _troubles.get(alias)
+    if trouble is None or not trouble.reads:
+        return
+    with _mutex:
+        reads, was_logged = trouble.reads, trouble.is_logged
+        trouble.reads, trouble.is_logged, trouble.until = 0, False, 0.0
+    if reads and was_logged:
+        log.info("replica.used_again", replica=alias, reads=reads)

@@ -8,6 +8,7 @@ import os
 import re
 import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -113,6 +114,25 @@ class Pair:
 
         wait_for(is_used, self.site.running.output)
 
+    @contextmanager
+    def failing_positions(self, body: str) -> Iterator[None]:
+        """Run `body` (PL/pgSQL) before a position is stored. It can count with the sequence `tries`."""
+        with self.site.connect() as database:
+            database.execute("CREATE SEQUENCE tries")
+            database.execute(
+                f"CREATE FUNCTION fail() RETURNS trigger AS $$ BEGIN {body} RETURN NEW; END $$"
+                " LANGUAGE plpgsql"
+            )
+            database.execute(
+                "CREATE TRIGGER fail BEFORE INSERT ON write_positions FOR EACH ROW"
+                " EXECUTE FUNCTION fail()"
+            )
+            try:
+                yield
+            finally:
+                database.execute("DROP FUNCTION fail CASCADE")
+                database.execute("DROP SEQUENCE tries")
+
     def diagnose(self) -> str:
         running = Running(self.site.running.folder, "manage.py", "doctor", **self.env)
         running.wait()
@@ -172,6 +192,75 @@ def test_list__writer_and_other_client__see_own_write_or_older_state(pair: Pair)
     pair.standby.resume()
     pair.wait_for_replica()
     assert "lane" in pair.get(LIST).keys
+
+
+def test_position__lost_in_a_crash__writer_sees_own_writes(pair: Pair) -> None:
+    pair.standby.pause()
+    pair.site.write("crash-lane")
+    assert pair.site.call("POST", "/threads", {"id": "t-crash"})[0] == 201
+    with pair.site.connect() as database:
+        database.execute("TRUNCATE write_positions")  # as a crash does with an unlogged table
+    for _ in range(8):
+        for token in ("", pair.other):
+            response = pair.get(LIST, token)
+            assert not response.is_from_replica
+            assert "crash-lane" in response.keys
+            assert "t-crash" in pair.get("/api/v1/threads", token).body
+    pair.standby.resume()
+    pair.wait_for_replica()
+
+
+def test_position__connection_is_lost_while_it_is_stored__write_succeeds_and_is_seen(
+    pair: Pair,
+) -> None:
+    pair.standby.pause()
+    lost = (
+        "IF nextval('tries') % 2 = 1 THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;"
+    )
+    with pair.failing_positions(lost):
+        pair.site.write("stored-lane")
+        assert pair.site.call("POST", "/threads", {"id": "t-stored"})[0] == 201
+        with pair.site.connect() as database:
+            assert database.execute("SELECT last_value FROM tries").fetchone() == (4,)
+    for _ in range(8):
+        assert "stored-lane" in pair.get(LIST).keys
+        assert "t-stored" in pair.get("/api/v1/threads").body
+
+
+def test_position__cannot_be_stored__write_says_what_to_do_and_reads_succeed(pair: Pair) -> None:
+    pair.standby.pause()
+    writes = (
+        ("POST", "/threads", {"id": "t-full"}, "/threads/t-full"),
+        ("PUT", "/state/notes/full", {"value": 1}, "/state/notes/full"),
+    )
+    with pair.failing_positions("RAISE EXCEPTION 'full' USING ERRCODE = 'disk_full';"):
+        for method, path, body, result in writes:
+            status, problem = pair.site.call(method, path, body, **{"Idempotency-Key": result})
+            assert status == 503, problem
+            assert "read replicas may answer this client from an older state" in problem["detail"]
+            assert "same Idempotency-Key" in problem["hint"]
+            assert pair.site.call("GET", result)[0] == 200
+        with pair.site.connect() as database:
+            database.execute("TRUNCATE write_positions")
+        assert "t-full" in pair.get("/api/v1/threads").body
+    for method, path, body, result in writes:
+        assert pair.site.call(method, path, body, **{"Idempotency-Key": result})[0] == 201
+    for _ in range(8):
+        assert "t-full" in pair.get("/api/v1/threads").body
+
+
+def test_position__of_unknown_credentials__is_not_stored(pair: Pair) -> None:
+    count = "SELECT count(*) FROM write_positions"
+    with pair.site.connect() as database:
+        before = database.execute(count).fetchone()
+        for number in range(3):
+            token = f"ch_{number}"
+            assert pair.get("/api/v1/threads", token, method="POST").status == 401
+            assert pair.get(f"{LIST}/k", token, method="PUT").status == 401
+            cookie = f"commonhold_session={number}"
+            assert post(pair, "/threads", cookie).status in (302, 403, 404, 405)
+            assert post(pair, "/sign-in/nowhere", cookie).status in (302, 403, 404, 405)
+        assert database.execute(count).fetchone() == before
 
 
 def test_token__revoked_while_replay_is_paused__is_refused_at_once(pair: Pair) -> None:
@@ -292,6 +381,41 @@ def test_replica__is_promoted__is_neither_read_nor_written(folder: Path) -> None
         assert "it is not a standby" in pair.site.running.output()
         count = "SELECT count(*) FROM entries WHERE key LIKE 'after-%'"
         assert pair.standby.execute(count) == (0,)
+    finally:
+        pair.site.running.kill_all()
+
+
+def test_replicas__one_is_late_and_one_is_down__another_or_the_primary_answers(
+    folder: Path,
+) -> None:
+    second = Standby(folder / "s2" / "pg")
+    first_url = Standby(folder / "s" / "pg").url
+    pair = Pair(folder, DATABASE_REPLICA_URLS=f"{first_url},{second.url}")
+    try:
+        second.copy(pair.site)
+        second.start()
+        pair.start_standby()
+        metrics = 'commonhold_replica_used{{replica="replica{}"}} {}'
+        wait_for(lambda: metrics.format(2, 1) in pair.metrics(), "both are used")
+
+        pair.standby.pause()
+        pair.site.write("on-one")
+        wait_for(lambda: pair.get(LIST).is_from_replica, "the second has the write")
+        for _ in range(8):  # never from the first, and never older
+            response = pair.get(LIST)
+            assert response.is_from_replica
+            assert "on-one" in response.keys
+        assert any("on-one" not in pair.get(LIST, pair.other).keys for _ in range(100))
+
+        second.stop()
+        for _ in range(8):
+            own, others = pair.get(LIST), pair.get(LIST, pair.other)
+            assert not own.is_from_replica
+            assert "on-one" in own.keys
+            assert others.is_from_replica
+        assert metrics.format(1, 1) in pair.metrics()
+        assert metrics.format(2, 0) in pair.metrics()
+        assert "read replica 2: not used: " in pair.diagnose()
     finally:
         pair.site.running.kill_all()
 

@@ -35,8 +35,8 @@ class WritePosition(models.Model):
 
 class Primary(NamedTuple):
     """The primary, and what a replica needs to answer a client. `era`: the newest era of the feed's
-    clock, with the server it began on; None before the first. `required` None: unknown, because the
-    table is empty, or older states have expired."""
+    clock, with the server it began on and the oid of the database; None before the first. `required`
+    None: unknown, because the table is empty, or older states have expired."""
 
     at: datetime
     position: int
@@ -57,8 +57,12 @@ class Replica(NamedTuple):
 _CURRENT: Final = "pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint"
 # A standby of another branch of the history may have replayed more than the primary has, but it has
 # not replayed the era that began with the primary's branch (models/feed_eras.py).
+# Two databases of one server may have equal eras, so the oid of the database is the last element: a
+# standby has the same.
 _ERA: Final = """
-(SELECT ARRAY[id, system, timeline, base] FROM feed_eras ORDER BY id DESC LIMIT 1)
+(SELECT ARRAY[id, system, timeline, base,
+    (SELECT oid::bigint FROM pg_database WHERE datname = current_database())]
+FROM feed_eras ORDER BY id DESC LIMIT 1)
 """
 
 # The position is read after the row is locked, so it does not decrease. Sorted, so that two of these

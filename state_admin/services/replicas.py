@@ -201,6 +201,8 @@ def _inspect(alias: str, primary: Primary) -> tuple[ReplicaState, int]:
         return ReplicaState(alias, "it is not a standby"), 0
     if primary.era is None or replica.system != primary.era[1]:
         return ReplicaState(alias, "it is a standby of another server"), 0
+    if replica.era is not None and replica.era[-1] != primary.era[-1]:
+        return ReplicaState(alias, "it is another database of this server"), 0
     behind = max(0, primary.position - replica.position)
     seconds = 0.0
     if behind:

@@ -23,7 +23,7 @@ from tests.patience import PATIENCE
 from tests.project.running import wait_for
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-ERA = [3, 42, 1, 0]
+ERA = [3, 42, 1, 0, 16384]
 PRIMARY = Primary(NOW, 1000, ERA, 500)
 STANDBY = Replica(True, 42, 900, NOW - timedelta(seconds=2), ERA)
 
@@ -34,7 +34,11 @@ STANDBY = Replica(True, 42, 900, NOW - timedelta(seconds=2), ERA)
         (STANDBY, ""),
         (STANDBY._replace(is_standby=False), "it is not a standby"),
         (STANDBY._replace(system=43), "it is a standby of another server"),
-        (STANDBY._replace(position=2000, era=[2, 42, 1, 0]), "it has not followed the primary"),
+        (STANDBY._replace(era=[3, 42, 1, 0, 16385]), "it is another database of this server"),
+        (
+            STANDBY._replace(position=2000, era=[2, 42, 1, 0, 16384]),
+            "it has not followed the primary",
+        ),
         (STANDBY._replace(replayed_at=NOW - timedelta(seconds=11)), "it is too far behind"),
         (STANDBY._replace(position=1000, replayed_at=NOW - timedelta(days=1)), ""),
         (STANDBY._replace(replayed_at=None), "its lag is unknown"),
@@ -96,6 +100,7 @@ def test_position__of_a_client__is_at_least_that_of_everyone(db: None) -> None:
     Sweep.objects.create(name="writes to the log")
     write_positions.record(["b", "a"])
     second = write_positions.read_primary("a").required
+    assert write_positions.read_primary("a").era == write_positions.read_replica().era
     assert first is not None
     assert second is not None
     assert second > first

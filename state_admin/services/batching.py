@@ -4,6 +4,7 @@ transactions."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from math import ceil
 from time import monotonic
 from typing import Any, TypeVar
 
@@ -21,20 +22,26 @@ Report = dict[str, int]
 
 class Rest:
     """Gives a sweep that reads everything at most a thirtieth of the time: after each run, this process
-    skips it for 30 times its duration, at most an hour."""
+    skips it for 30 times its duration, at most an hour (`rest_after`)."""
 
     def __init__(self) -> None:
         self._until = 0.0
 
     def run(self, work: Callable[[], Report]) -> Report:
-        """Call `work`, unless it ran recently: then the report is empty."""
+        """Call `work`, unless it ran recently: then the report is empty. A report that is not gets the
+        duration in `seconds`."""
         started = monotonic()
         if started < self._until:
             return {}
         report = work()
         ended = monotonic()
-        self._until = ended + min(30 * (ended - started), 3600)
-        return report
+        self._until = ended + rest_after(ended - started)
+        return {**report, "seconds": ceil(ended - started)} if any(report.values()) else report
+
+
+def rest_after(seconds: float) -> float:
+    """The seconds of rest after a run that took `seconds`."""
+    return min(30 * seconds, 3600)
 
 
 def split_by_size(sized: Iterable[tuple[T, int]], most: int = MOST_ROWS) -> Iterator[list[T]]:

@@ -21,7 +21,7 @@ from state_admin.domain.storage import Counts, growth_per_day
 from state_admin.models import Namespace, StorageSample, Sweep, Workspace, storage_sql
 from state_admin.models.storage import StorageSampleQuerySet
 
-from .batching import Report, Rest
+from .batching import Report, Rest, rest_after
 from .errors import NotFound, NotRegistered
 from .threads import find_thread
 
@@ -167,13 +167,13 @@ def read_groups(actor: Actor, *, group: ThreadGroup, days: int) -> dict[str, dic
 
 
 def next_measurement() -> datetime | None:
-    """Return when the next measurement is expected, by the last one and its pause; None if no worker
-    has measured yet."""
+    """Return when the next measurement is expected, by the last one and its rest; None if no worker
+    has measured yet. The sweep also runs, without an effect, while it rests."""
     sweep = Sweep.objects.filter(name="measure storage").first()
-    if sweep is None or sweep.started_at is None or sweep.finished_at is None:
+    if sweep is None or sweep.last_effect_at is None:
         return None
-    pause = min(30 * (sweep.finished_at - sweep.started_at), timedelta(minutes=10))
-    return max(sweep.finished_at + pause, timezone.now()) + INTERVAL
+    rest = timedelta(seconds=rest_after(sweep.last_effect.get("seconds", 0)))
+    return max(sweep.last_effect_at + rest, timezone.now()) + INTERVAL
 
 
 def list_levels(

@@ -30,6 +30,7 @@ from state_admin.services import batching, forks, storage
 from state_admin.services.entries import delete_entry
 from state_admin.services.erasures import erase
 from state_admin.services.errors import NotFound
+from state_admin.services.maintenance import run_sweep
 from tests.builders import (
     Person,
     append,
@@ -205,6 +206,22 @@ def test_sweep__slow__pauses(filled: Person, monkeypatch: pytest.MonkeyPatch) ->
     assert storage.sweep_storage()["workspaces"] == 1
     assert storage.sweep_storage() == {}, "two seconds of work, sixty of rest"
     assert storage.sweep_storage()["workspaces"] == 1
+
+
+def test_next_measurement__worker_rests__is_after_the_rest(
+    filled: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert storage.next_measurement() is None
+    clock = iter([1000.0, 1090.5, 1150.0])
+    monkeypatch.setattr(batching, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(storage, "_rest", batching.Rest())
+    started = timezone.now()
+    for _ in range(2):  # the second rests, and takes no time
+        run_sweep("measure storage", storage.sweep_storage)
+    expected = storage.next_measurement()
+    assert expected is not None
+    assert expected - started > timedelta(seconds=30 * 90.5)
+    assert expected - started < timedelta(hours=1)
 
 
 # What compaction saved ------------------------------------------------------------------------

@@ -266,11 +266,11 @@ def test_overview__first_day__says_when_the_first_sample_arrives(
         html.unescape(page(admin, "/")), "storage"
     )
     now = datetime.now(UTC)
-    sweep = Sweep.objects.create(
-        name="measure storage", started_at=now - timedelta(seconds=10), finished_at=now
+    Sweep.objects.create(
+        name="measure storage", last_effect={"workspaces": 1, "seconds": 10}, last_effect_at=now
     )
-    # Ten seconds of work, 300 of pause, and a minute until the next start.
-    expected = sweep.finished_at + timedelta(seconds=360)
+    # Ten seconds of work, 300 of rest, and a minute until the next start.
+    expected = now + timedelta(seconds=360)
     assert f"arrives at about {expected:%H:%M} UTC" in chart(page(admin, "/"), "storage")
     storage.measure_storage()
     assert "Collecting: one sample per day. The second arrives on" in chart(

@@ -131,7 +131,13 @@ def _write_file(destination: Destination, lines: Sequence[Line]) -> None:
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
-    folder = os.open(path.parent, os.O_RDONLY)
+    # The folder of the day may be new, too.
+    for folder in path.parents[:2]:
+        _flush_folder(folder)
+
+
+def _flush_folder(path: Path) -> None:
+    folder = os.open(path, os.O_RDONLY)
     try:
         os.fsync(folder)
     finally:

@@ -4,6 +4,7 @@ transactions, receivers and restores do."""
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
 import socket
@@ -131,6 +132,23 @@ def test_stream__to_a_folder__writes_segments_that_can_be_read_in_order(
     assert [row["id"] for row in written(to_folder)] == stored()
     assert len(list(to_folder.glob("*/*"))) == -(-len(stored()) // 3)
     assert not list(to_folder.glob("*/.*"))
+
+
+def test_stream__first_segment_of_a_day__is_on_disk_with_its_folder(
+    to_folder: Path, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed = []
+    sync = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        flushed.append(os.fstat(descriptor).st_ino)
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    stream_audit()
+    (segment,) = to_folder.glob("*/*")
+    folders = (segment.parent, to_folder)
+    assert flushed == [path.stat().st_ino for path in (segment, *folders)]
 
 
 def test_stream__rows_that_were_erased_before__hold_no_names(

@@ -74,6 +74,7 @@ CORS_ALLOWED_ORIGINS = env.cors_origins
 CORS_URLS_REGEX = f"^{API_PREFIX}"
 CORS_ALLOW_HEADERS = [
     "authorization",
+    "cache-control",
     "change-reason",
     "content-type",
     "idempotency-key",
@@ -126,7 +127,9 @@ DATABASE_REPLICA_MAX_LAG_SECONDS = env.database_replica_max_lag_seconds
 _replicas = databases.replicas_from_urls(env.database_replica_urls)
 DATABASES = {"default": databases.from_url(DATABASE_URL), **_replicas}
 if _replicas:  # records the position of each write (state_admin/services/replicas.py)
-    MIDDLEWARE.insert(1, "project.middleware.WritePositions")
+    # Outside of the session, which is stored last, and within CORS, for its own response.
+    before = MIDDLEWARE.index("project.middleware.Security")
+    MIDDLEWARE.insert(before, "project.middleware.WritePositions")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 ATOMIC_REQUESTS = False
 

@@ -23,6 +23,7 @@ from tests.project.running import Running, children, wait_for
 from tests.project.sites import Site, address, run
 
 LIST = "/api/v1/state/notes"
+ORIGIN = "https://app.example"
 LAG_SECONDS = "3600"  # of tests that pause the replay
 
 
@@ -79,6 +80,7 @@ class Pair:
             "DATABASE_REPLICA_URLS": self.standby.url,
             "DATABASE_REPLICA_MAX_LAG_SECONDS": LAG_SECONDS,
             "METRICS_TOKEN": "metrics",
+            "CORS_ORIGINS": ORIGIN,
             "DEBUG": "true",  # pages without collected files
             **env,
         }
@@ -243,6 +245,10 @@ def test_position__cannot_be_stored__write_says_what_to_do_and_reads_succeed(pai
         with pair.site.connect() as database:
             database.execute("TRUNCATE write_positions")
         assert "t-full" in pair.get("/api/v1/threads").body
+        # A browser of another origin can read it.
+        response = pair.get("/api/v1/threads", method="POST", Origin=ORIGIN)
+        assert response.status == 503
+        assert response.headers["Access-Control-Allow-Origin"] == ORIGIN
     for method, path, body, result in writes:
         assert pair.site.call(method, path, body, **{"Idempotency-Key": result})[0] == 201
     for _ in range(8):
@@ -261,6 +267,13 @@ def test_position__of_unknown_credentials__is_not_stored(pair: Pair) -> None:
             assert post(pair, "/threads", cookie).status in (302, 403, 404, 405)
             assert post(pair, "/sign-in/nowhere", cookie).status in (302, 403, 404, 405)
         assert database.execute(count).fetchone() == before
+
+
+def test_no_cache__browser_of_another_origin__may_send_it(pair: Pair) -> None:
+    headers = {"Access-Control-Request-Method": "GET", "Origin": ORIGIN}
+    headers["Access-Control-Request-Headers"] = "authorization,cache-control"
+    response = pair.get(LIST, method="OPTIONS", **headers)
+    assert "cache-control" in response.headers["Access-Control-Allow-Headers"]
 
 
 def test_token__revoked_while_replay_is_paused__is_refused_at_once(pair: Pair) -> None:

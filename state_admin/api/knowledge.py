@@ -59,7 +59,7 @@ def read_knowledge(call: Endpoint, run_id: str) -> HttpResponse:
 def list_run_reads(call: Endpoint, run_id: str) -> HttpResponse:
     run = runs.find_run(call.actor, run_id)
     rows = knowledge.reads_of_run(call.actor, run, stale=call.query.stale)
-    return answer_rows(call, rows, contract.RunRead.of, created="at")
+    return answer_rows(call, rows, contract.RunRead.of, created="at", owner={"run_id": run.pk})
 
 
 @handles(contract.LIST_READERS)

@@ -133,7 +133,7 @@ def list_deliveries(call: Endpoint, webhook_id: str) -> HttpResponse:
     rows = WebhookDelivery.objects.filter(webhook=hook).select_related("webhook")
     if call.query.status:
         rows = rows.filter(status=call.query.status)
-    return answer_rows(call, rows, contract.Delivery.of)
+    return answer_rows(call, rows, contract.Delivery.of, owner={"webhook_id": hook.pk})
 
 
 @handles(contract.REPLAY_WEBHOOK)

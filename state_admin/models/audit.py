@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Self
 
@@ -44,11 +45,13 @@ class AuditQuerySet(models.QuerySet["AuditRow"]):
         condition = Q(namespace=subject) | Q(key=subject) | Q(thread=subject) | Q(run=subject)
         return self.filter(condition | Q(namespace=namespace, key=key) if key else condition)
 
-    def since(self, moment: datetime) -> Self:
-        return self.filter(at__gte=moment, pk__gte=id_at(self.model, "at", moment - OPEN))
+    def since(self, moment: datetime, owner: Mapping[str, int]) -> Self:
+        """`owner`: see creation_times.id_at."""
+        first = id_at(self.model, "at", moment - OPEN, owner)
+        return self.filter(at__gte=moment, pk__gte=first)
 
-    def until(self, moment: datetime) -> Self:
-        return self.filter(at__lte=moment, pk__lt=id_at(self.model, "at", moment + OPEN))
+    def until(self, moment: datetime, owner: Mapping[str, int]) -> Self:
+        return self.filter(at__lte=moment, pk__lt=id_at(self.model, "at", moment + OPEN, owner))
 
     def nth_newest(self, number: int) -> int | None:
         """The id of the row at position `number` from the newest: one range of

@@ -1,11 +1,13 @@
 """Finds rows by creation time in tables without an index on it.
 
-Ids are assigned in the order of time, so a range of time is a range of ids, which lists have
-indexes on.
+The ids of a workspace are in the order of time, so a range of time is a range of ids, which lists
+have indexes on. Those of the whole table are not: an imported workspace keeps its times and gets new
+ids.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
@@ -19,16 +21,16 @@ Rows = TypeVar("Rows", bound=QuerySet[Any])
 # times may differ in order by this much.
 OPEN = timedelta(minutes=1)
 
-# Binary search over the primary key: about thirty lookups.
+# Binary search over the ids of one owner, such as a workspace: about thirty lookups.
 _ID_AT = """
 WITH RECURSIVE probe(low, high) AS (
-    SELECT coalesce(min(id), 0), coalesce(max(id), 0) + 1 FROM {table}
+    SELECT coalesce(min(id), 0), coalesce(max(id), 0) + 1 FROM {table} WHERE {owner}
     UNION ALL
     SELECT CASE WHEN r.at < %(moment)s THEN r.id + 1 ELSE low END,
         CASE WHEN r.at < %(moment)s THEN high ELSE (low + high) / 2 END
     FROM probe CROSS JOIN LATERAL (
         SELECT a.id, a.{column} AS at FROM {table} a
-        WHERE a.id >= (low + high) / 2 ORDER BY a.id LIMIT 1
+        WHERE {owner} AND a.id >= (low + high) / 2 ORDER BY a.id LIMIT 1
     ) r
     WHERE low < high
 )
@@ -36,11 +38,15 @@ SELECT low FROM probe ORDER BY high - low LIMIT 1
 """
 
 
-def id_at(model: type[Model], column: str, moment: datetime) -> int:
-    """About the id of the first row of a table whose `column`, the time of creation, is `moment` or
-    later: see OPEN."""
-    statement = _ID_AT.format(table=model._meta.db_table, column=column)
-    row = hot.fetch_one(statement, {"moment": moment})
+def id_at(model: type[Model], column: str, moment: datetime, owner: Mapping[str, int]) -> int:
+    """About the id of the first row of an owner whose `column`, the time of creation, is `moment` or
+    later: see OPEN. `owner`: the column and the number of the owner, which begin an index that
+    continues with the id."""
+    ((name, _),) = owner.items()
+    statement = _ID_AT.format(
+        table=model._meta.db_table, column=column, owner=f"{name} = %({name})s"
+    )
+    row = hot.fetch_one(statement, {"moment": moment, **owner})
     return int(row[0]) if row else 0
 
 
@@ -51,10 +57,17 @@ def between(rows: Rows, column: str, after: datetime | None, before: datetime | 
     return rows if before is None else rows.filter(**{f"{column}__lt": before})
 
 
-def within(rows: Rows, column: str, after: datetime | None, before: datetime | None) -> Rows:
-    """As between, by a range of ids too: for tables whose rows keep the time of their insertion."""
+def within(
+    rows: Rows,
+    column: str,
+    after: datetime | None,
+    before: datetime | None,
+    owner: Mapping[str, int],
+) -> Rows:
+    """As between, by a range of ids too: for tables whose rows keep the time of their insertion.
+    `owner`: see id_at."""
     if after is not None:
-        rows = rows.filter(pk__gte=id_at(rows.model, column, after - OPEN))
+        rows = rows.filter(pk__gte=id_at(rows.model, column, after - OPEN, owner))
     if before is not None:
-        rows = rows.filter(pk__lt=id_at(rows.model, column, before + OPEN))
+        rows = rows.filter(pk__lt=id_at(rows.model, column, before + OPEN, owner))
     return between(rows, column, after, before)

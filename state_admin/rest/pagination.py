@@ -6,7 +6,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,8 @@ MAX_LIMIT = contract.MAX_LIMIT
 DEFAULT_LIMIT = contract.DEFAULT_LIMIT
 # The maximum number of rows that a page of a list without an index for its filters examines.
 WINDOW = 20_000
+# The fields of the index of a list of a workspace, newest first.
+_NEWEST = ["workspace", "-id"]
 
 
 @dataclass(frozen=True)
@@ -75,9 +77,10 @@ def answer_rows(
     by: str = "id",
     created: str = "created_at",
     within: QuerySet[Any] | None = None,
+    owner: Mapping[str, int] | None = None,
 ) -> HttpResponse:
     """Return one page of `rows`, each converted by `show`; see fetch_page."""
-    page_rows, cursor = fetch_page(call, rows, by=by, created=created, within=within)
+    page_rows, cursor = fetch_page(call, rows, by=by, created=created, within=within, owner=owner)
     return answer(contract.Page(items=list(map(show, page_rows)), next_cursor=cursor))
 
 
@@ -88,20 +91,28 @@ def fetch_page(
     by: str = "id",
     created: str = "created_at",
     within: QuerySet[Any] | None = None,
+    owner: Mapping[str, int] | None = None,
 ) -> tuple[Sequence[Any], str | None]:
     """Return the rows of one page and the cursor to the next. The rows are in the `order` of the
     query by the unique column `by`, and within its time range by the column `created`.
 
     `within`: the rows without their filters, if these have no index. A page then examines at most
     WINDOW of them, and may have fewer rows than its limit although there are more.
+
+    `owner`: of the rows, if it is not the workspace; see creation_times.id_at.
     """
     query = call.query
+    if owner is None and any(index.fields == _NEWEST for index in rows.model._meta.indexes):
+        owner = {"workspace_id": call.actor.workspace_id}
     page = read_page(call, int if by in ("id", "seq", "version", "number") else str)
     descends = query.order == "desc"
 
     def remaining(rows: QuerySet[Any]) -> QuerySet[Any]:
-        limit = creation_times.within if by == "id" else creation_times.between
-        rows = limit(rows, created, query.created_after, query.created_before)
+        times = (created, query.created_after, query.created_before)
+        if by == "id" and owner is not None:
+            rows = creation_times.within(rows, *times, owner)
+        else:
+            rows = creation_times.between(rows, *times)
         if page.after is not None:
             rows = rows.filter(**{f"{by}__{'lt' if descends else 'gt'}": page.after})
         return rows.order_by(f"-{by}" if descends else by)

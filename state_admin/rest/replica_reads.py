@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponseBase
 
 from state_admin.services import replicas
+from state_admin.services.errors import Problem
 
 R = TypeVar("R", bound=HttpResponseBase)
 
@@ -34,7 +35,7 @@ def read(request: HttpRequest, work: Callable[[], R]) -> R:
         or "no-cache" in request.headers.get("Cache-Control", "")
     ):
         return work()
-    response, alias = replicas.read(client_of(request), work)
+    response, alias = replicas.read(client_of(request), work, (Problem, Http404))
     if alias is not None:
         if getattr(response, "streaming", False):
             parts = iter(response.streaming_content)  # type: ignore[attr-defined]

@@ -20,7 +20,6 @@ import psycopg
 import structlog
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, Error, InterfaceError, OperationalError, connections
-from django.http import Http404
 
 from project.env import read_environment
 from project.failures import describe_error
@@ -106,12 +105,14 @@ def expire_older_states() -> None:
         write_positions.expire()
 
 
-def read(client: str, work: Callable[[], T]) -> tuple[T, str | None]:
+def read(
+    client: str, work: Callable[[], T], refusals: tuple[type[Exception], ...] = (Problem,)
+) -> tuple[T, str | None]:
     """The result of `work`, which only reads, and the replica on which it ran; None: on the primary.
     All its statements run on one server.
 
     A failure and a refusal are repeated on the primary: their reason may be the replica, or its older
-    state, which may lack a row or a column.
+    state, which may lack a row or a column. Failures are logged, `refusals` are not.
     """
     alias = _choose(client)
     if alias is None:
@@ -126,7 +127,7 @@ def read(client: str, work: Callable[[], T]) -> tuple[T, str | None]:
         # A conflict with the recovery is no fault of the replica.
         lasts = not isinstance(error.__cause__, psycopg.errors.SerializationFailure)
         _note(alias, describe_error(error), pause=_PAUSE if lasts else 0.0)
-    except (Problem, Http404):
+    except refusals:
         pass
     except Exception as error:
         log.warning("replica.read_failed", replica=alias, error=describe_error(error))

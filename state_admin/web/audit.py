@@ -137,12 +137,13 @@ def audit_list(request: Request) -> HttpResponse:
 def _find(request: Request, filters: AuditFilters, name: str) -> tuple[Sequence[AuditRow], str]:
     """A page of rows, newest first, and the URL of the next page."""
     rows = AuditRow.objects.visible_to(request.actor)
+    owner = {"workspace_id": request.actor.workspace_id}
     if filters.before:
         rows = rows.filter(pk__lt=filters.before)
     if filters.since:
-        rows = rows.since(paging.read_moment("since", filters.since))
+        rows = rows.since(paging.read_moment("since", filters.since), owner)
     if filters.until:
-        rows = rows.until(paging.read_moment("until", filters.until))
+        rows = rows.until(paging.read_moment("until", filters.until), owner)
     end = None
     if filters.actor or filters.action or filters.subject or filters.request:
         end = rows.nth_newest(WINDOW)

@@ -204,9 +204,9 @@ def _filtered(actor: Actor, filters: RunListFilters) -> RunQuerySet:
         rows = rows.filter(status=filters.status)
     if filters.agent:
         rows = rows.filter(agent_id=filters.agent)
-    return creation_times.within(
-        rows, "created_at", start_of(filters.since), filters.started_before
-    )
+    owner = {"workspace_id": actor.workspace_id}
+    since, before = start_of(filters.since), filters.started_before
+    return creation_times.within(rows, "created_at", since, before, owner)
 
 
 def _count(actor: Actor, filters: RunListFilters, found: int, *, more: bool) -> str:

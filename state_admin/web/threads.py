@@ -232,7 +232,9 @@ def _filtered(actor: Actor, filters: ThreadListFilters) -> ThreadQuerySet:
         rows = rows.filter(active_run__isnull=filters.status == "idle")
     elif filters.status:
         rows = rows.active_as(filters.status)
-    return creation_times.within(rows, "created_at", start_of(filters.since), end_of(filters.until))
+    owner = {"workspace_id": actor.workspace_id}
+    since, until = start_of(filters.since), end_of(filters.until)
+    return creation_times.within(rows, "created_at", since, until, owner)
 
 
 def _count(actor: Actor, filters: ThreadListFilters, found: int, *, more: bool) -> str:

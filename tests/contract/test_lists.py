@@ -14,8 +14,9 @@ from django.test.utils import CaptureQueriesContext
 from benchmarks.seeded_rows import Seeding, Size
 from state_admin.contract import OPERATIONS
 from state_admin.contract.base import Paging, TimeRange
-from state_admin.models import Run, Thread
-from tests.builders import Person, call, make_run, make_thread
+from state_admin.domain.access import Role
+from state_admin.models import AuditRow, Run, Thread
+from tests.builders import Person, call, make_person, make_run, make_thread
 from tests.contract.test_permissions import TABLE, Row, World, world
 from tests.contract.test_requests import operation_of
 from tests.e2e.pages import fill
@@ -102,6 +103,28 @@ def test_time_range__pages__have_each_row_once(
         cursor = page["next_cursor"]
     expected = ["t3", "t2", "t5", "t4", "t6"]
     assert found == (expected if order == "asc" else expected[::-1])
+
+
+def test_time_range__after_an_import_of_old_rows__has_all_rows(
+    alice: Person, dated: list[datetime]
+) -> None:
+    """Imported rows keep their time and get new ids."""
+    other = make_person("carol", "imported", Role.ADMIN)
+    for number in range(30):
+        make_thread(other.actor, f"old{number}")
+        make_run(other.actor, f"old{number}", f"old{number}")
+    make_run(alice.actor, "t0", "r0")
+    ids = [row.pk for row in AuditRow.objects.filter(workspace=alice.workspace)]
+    assert ids
+    assert min(ids) < AuditRow.objects.filter(workspace=other.workspace).latest("pk").pk
+    for model, column in ((Thread, "created_at"), (Run, "created_at"), (AuditRow, "at")):
+        for person, age in ((alice, 1), (other, 2_000)):
+            rows = model.objects.filter(workspace=person.workspace)
+            rows.update(**{column: dated[0] - timedelta(days=age)})
+    query = f"limit=200&created_after={dated[0] - timedelta(days=9):%Y-%m-%dT%H:%M:%SZ}"
+    for path, count in (("threads", 10), ("runs", 1), ("audit", len(ids))):
+        assert len(alice.api("GET", f"/{path}?{query}").json()["items"]) == count, path
+        assert other.api("GET", f"/{path}?{query}").json()["items"] == [], path
 
 
 def test_cursor__for_another_order_or_range__is_400(alice: Person) -> None:

@@ -236,7 +236,8 @@ def test_audit__viewer_or_editor__is_refused(path: str, viewer: Client, editor: 
 
 
 @pytest.mark.usefixtures("team")
-def test_id_at__any_moment__splits_the_rows_by_time() -> None:
+def test_id_at__any_moment__splits_the_rows_by_time(alice: Person) -> None:
+    owner = {"workspace_id": alice.workspace.pk}
     rows = list(AuditRow.objects.order_by("pk"))
     start = datetime(2026, 1, 1, tzinfo=UTC)
     for number, row in enumerate(rows):
@@ -246,10 +247,10 @@ def test_id_at__any_moment__splits_the_rows_by_time() -> None:
     for number in left:
         moment = start + timedelta(hours=number)
         assert list(
-            AuditRow.objects.filter(pk__gte=id_at(AuditRow, "at", moment)).order_by("pk")
+            AuditRow.objects.filter(pk__gte=id_at(AuditRow, "at", moment, owner)).order_by("pk")
         ) == [rows[each] for each in left if each >= number]
-    assert id_at(AuditRow, "at", start - timedelta(days=1)) <= rows[0].pk
-    assert id_at(AuditRow, "at", start + timedelta(days=1)) > rows[-1].pk
+    assert id_at(AuditRow, "at", start - timedelta(days=1), owner) <= rows[0].pk
+    assert id_at(AuditRow, "at", start + timedelta(days=1), owner) > rows[-1].pk
 
 
 @pytest.mark.parametrize(

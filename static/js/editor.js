@@ -29,6 +29,17 @@ function look(cm, rows) {
     "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": { backgroundColor: "color-mix(in oklab, var(--accent) 28%, transparent)" },
     ".cm-foldPlaceholder": { backgroundColor: "var(--accent-soft)", border: "0", color: "var(--accent)" },
     ".cm-tooltip, .cm-panels": { backgroundColor: "var(--surface)", color: "var(--text)", border: "1px solid var(--line)" },
+    ".cm-tooltip": { borderRadius: "6px" },
+    ".cm-completionInfo-left-narrow, .cm-completionInfo-right-narrow": { display: "none" }, // would hide the list
+    ".cm-tooltip-autocomplete > ul": { fontFamily: "var(--mono)" },
+    ".cm-tooltip.cm-tooltip-autocomplete > ul > li": { padding: "3px 8px" },
+    ".cm-tooltip.cm-tooltip-autocomplete > ul > li[aria-selected]": { backgroundColor: "var(--accent-soft)", color: "var(--text)" },
+    ".cm-completionMatchedText": { textDecoration: "none", fontWeight: "600", color: "var(--accent)" },
+    ".cm-completionDetail": { color: "var(--muted)", fontStyle: "normal" },
+    ".cm-tooltip.cm-completionInfo, .cm-tooltip-hover": { fontFamily: "var(--sans)", padding: "6px 10px", maxWidth: "min(26rem, 90vw)" },
+    ".cm-title": { fontWeight: "600" },
+    ".cm-text": { whiteSpace: "pre-line" },
+    ".cm-fact": { color: "var(--muted)", overflowWrap: "anywhere" },
     ".cm-diagnostic-error": { borderLeftColor: "var(--bad)" },
     ".cm-diagnostic-warning": { borderLeftColor: "var(--warn)" },
     ".cm-lintRange-error": { backgroundImage: "none", textDecoration: "underline wavy var(--bad)", backgroundColor: "var(--bad-soft)" },
@@ -108,7 +119,9 @@ async function mount(area) {
     showCheck(area, "This value is larger than 1 MB, so it is edited as plain text and checked when you save.");
     return;
   }
-  const cm = await import(document.querySelector("script[data-codemirror]").dataset.codemirror);
+  const urls = document.querySelector("script[data-codemirror]").dataset;
+  const schema = document.querySelector(area.dataset.schema || null)?.textContent;
+  const [cm, { suggest }] = await Promise.all([import(urls.codemirror), import(urls.suggestions)]);
   if (!area.isConnected) return;
   const { EditorState, EditorView, keymap } = cm;
   const label = document.querySelector(`label[for="${area.id}"]`);
@@ -164,6 +177,7 @@ async function mount(area) {
         cm.drawSelection(),
         cm.indentOnInput(),
         cm.bracketMatching(),
+        cm.closeBrackets(),
         cm.highlightActiveLine(),
         cm.highlightActiveLineGutter(),
         cm.highlightSelectionMatches(),
@@ -171,7 +185,7 @@ async function mount(area) {
         // Precedes the default keymap, whose Mod-Enter inserts a line. Tab is not bound, so that it
         // leaves the editor.
         keymap.of([{ key: "Mod-Enter", run: save }]),
-        keymap.of([...cm.searchKeymap, ...cm.lintKeymap, ...cm.foldKeymap, ...cm.historyKeymap, ...cm.defaultKeymap]),
+        keymap.of([...cm.closeBracketsKeymap, ...cm.searchKeymap, ...cm.lintKeymap, ...cm.foldKeymap, ...cm.historyKeymap, ...cm.defaultKeymap]),
         keymap.of([{ key: "Escape", run: leave }]),
         EditorView.lineWrapping,
         EditorView.domEventHandlers({ beforeinput: typeOver }),
@@ -185,6 +199,7 @@ async function mount(area) {
           area.value = update.state.doc.toString();
           check();
         }),
+        ...(schema ? suggest(cm, schema) : []),
         ...look(cm, area.rows),
       ],
     }),

@@ -25,6 +25,7 @@ CODEMIRROR="
 @codemirror/streamparser 6.0.0 b4888c5ab40350e7a1747d765948a8fa45cfd127c479dd4cdef8097046efe14a
 @codemirror/lang-json 6.0.2 cf896487f9b2bc9fb0ca6331b84c3a20c7a12687f52ae41777d24ef719e1bcc3
 @codemirror/lint 6.9.8 637290fb6a6633a1a08f44c721afb75e0387d86c9b7c42d723a00a974811aae8
+@codemirror/autocomplete 6.20.4 40b9657b137284426bcd829cdee7dc78a748337de997a12b10b5c725f67aa0d0
 @codemirror/commands 6.11.1 f477f46d8c00278e1b387baebd53bd6556fd5f3c7401ebe2a05543600fcbff0f
 @codemirror/search 6.7.2 cea9bcf62e34f89f2a49bc5e37bcf6d4f32049892f5a0b1cbd0b8160094dec97
 @lezer/common 1.5.5 ed93cee36403124f51eae638b8a032d6694914c19704de7610db7f2a9441c963
@@ -77,15 +78,20 @@ echo "$CODEMIRROR" | while read -r package version sha256; do
     rm -r "$work/codemirror-piece"
 done
 cat > "$work/editor.mjs" <<'EOF'
-export { EditorState } from "@codemirror/state";
+export { EditorState, Prec } from "@codemirror/state";
 export {
-  EditorView, drawSelection, highlightActiveLine, highlightActiveLineGutter, keymap, lineNumbers,
+  EditorView, drawSelection, highlightActiveLine, highlightActiveLineGutter, hoverTooltip, keymap,
+  lineNumbers,
 } from "@codemirror/view";
 export {
   HighlightStyle, bracketMatching, codeFolding, foldGutter, foldKeymap, indentOnInput, syntaxHighlighting,
+  syntaxTree,
 } from "@codemirror/language";
 export { json } from "@codemirror/lang-json";
 export { forEachDiagnostic, lintGutter, lintKeymap, setDiagnostics } from "@codemirror/lint";
+export {
+  autocompletion, closeBrackets, closeBracketsKeymap, closeCompletion, completionKeymap, completionStatus,
+} from "@codemirror/autocomplete";
 export { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 export { highlightSelectionMatches, searchKeymap } from "@codemirror/search";
 export { tags } from "@lezer/highlight";

@@ -30,7 +30,7 @@ function look(cm, rows) {
     ".cm-foldPlaceholder": { backgroundColor: "var(--accent-soft)", border: "0", color: "var(--accent)" },
     ".cm-tooltip, .cm-panels": { backgroundColor: "var(--surface)", color: "var(--text)", border: "1px solid var(--line)" },
     ".cm-tooltip": { borderRadius: "6px" },
-    ".cm-completionInfo-left-narrow, .cm-completionInfo-right-narrow": { display: "none" }, // would hide the list
+    ".cm-completionInfo-left-narrow, .cm-completionInfo-right-narrow": { visibility: "hidden" }, // would hide the list
     ".cm-tooltip-autocomplete > ul": { fontFamily: "var(--mono)" },
     ".cm-tooltip.cm-tooltip-autocomplete > ul > li": { padding: "3px 8px" },
     ".cm-tooltip.cm-tooltip-autocomplete > ul > li[aria-selected]": { backgroundColor: "var(--accent-soft)", color: "var(--text)" },

@@ -165,7 +165,14 @@ _LOOKUP_IS_NEW: Final = (
 
 # In the order in which they refer to each other.
 TABLES: Final = (
-    Table(Workspace),
+    Table(
+        Workspace,
+        columns={
+            # A copy accepts writes, and is where it was imported.
+            "frozen_at": Column(imported="NULL::timestamptz"),
+            "moved_to": Column(imported="''"),
+        },
+    ),
     Table(Membership, of_members=True, condition=f"{_user('user_id').imported} IS NOT NULL"),
     Table(
         ApiToken,

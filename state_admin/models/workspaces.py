@@ -23,6 +23,12 @@ class Workspace(models.Model):
     max_entries = models.BigIntegerField(null=True, blank=True)
     max_bytes = models.BigIntegerField(null=True, blank=True)
     max_threads = models.BigIntegerField(null=True, blank=True)
+    # Since when writes are refused because the workspace is being moved to another cell (docs/scaling.md).
+    frozen_at = models.DateTimeField(null=True, blank=True, editable=False)
+    # The name of the cell that the workspace was moved to; "": it is in this one.
+    moved_to = models.CharField(
+        max_length=8, default="", db_default="", blank=True, editable=False, db_collation="C"
+    )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     objects = WorkspaceQuerySet.as_manager()

@@ -1,0 +1,29 @@
+"""Where a workspace is while and after it is moved to another cell (docs/scaling.md)."""
+
+from __future__ import annotations
+
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [("state_admin", "0014_autovacuum")]
+
+    operations = [
+        migrations.AddField(
+            "workspace",
+            "frozen_at",
+            models.DateTimeField(blank=True, editable=False, null=True),
+        ),
+        migrations.AddField(
+            "workspace",
+            "moved_to",
+            models.CharField(
+                blank=True,
+                db_collation="C",
+                db_default="",
+                default="",
+                editable=False,
+                max_length=8,
+            ),
+        ),
+    ]

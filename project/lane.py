@@ -192,8 +192,8 @@ class Lane:
         if body or not _understands(environ, _OF_READS):
             return None
         tags = environ.get("HTTP_IF_NONE_MATCH", "")
-        known = frozenset(tag.strip() for tag in tags.split(","))
-        return await self._ask_reads(ReadCall(credential, *address, known), _ALLOW_ENTRY)
+        etags = frozenset(tag.strip() for tag in tags.split(","))
+        return await self._ask_reads(ReadCall(credential, *address, etags), _ALLOW_ENTRY)
 
     async def _ask_reads(self, call: ReadCall | BatchRead, allow: Header) -> Answer | None:
         actor = call.credential.actor

@@ -96,15 +96,15 @@ def span(
         record_exception=False,
         set_status_on_exception=False,
     ) as started:
-        made = Span(started)
+        current = Span(started)
         try:
-            yield made
+            yield current
         except Exception as error:
             # A request that is refused is no failure.
             if getattr(error, "status", 500) >= 500:
-                made.fail(type(error).__qualname__)
+                current.fail(type(error).__qualname__)
             else:
-                made.set({"error.type": type(error).__qualname__})
+                current.set({"error.type": type(error).__qualname__})
             raise
 
 
@@ -122,8 +122,8 @@ def statements(texts: Sequence[str]) -> Iterator[Span]:
     }
     if len(texts) > 1:
         attributes["db.operation.batch.size"] = len(texts)
-    with span(operation, attributes, "client", None) as made:
-        yield made
+    with span(operation, attributes, "client", None) as current:
+        yield current
 
 
 @contextmanager
@@ -206,14 +206,14 @@ class TracedApplication:
             "url.scheme": scope["scheme"],
             "network.protocol.version": scope["http_version"],
         }
-        with span(method, attributes, "server", _parent_of(scope["headers"])) as made:
+        with span(method, attributes, "server", _parent_of(scope["headers"])) as current:
 
             async def note(message: Message) -> None:
                 if message["type"] == "http.response.start":
                     status = message["status"]
-                    made.set({"http.response.status_code": status})
+                    current.set({"http.response.status_code": status})
                     if status >= 500:
-                        made.fail(str(status))
+                        current.fail(str(status))
                 await send(message)
 
             await self._application(scope, receive, note)

@@ -95,8 +95,8 @@ def span(
     traceparent of the caller, in place of the current span."""
     if _spans is None:
         return _NONE
-    made: AbstractContextManager[Span] = _spans.span(name, attributes, kind, parent)
-    return made
+    context: AbstractContextManager[Span] = _spans.span(name, attributes, kind, parent)
+    return context
 
 
 def statements(texts: Sequence[str]) -> AbstractContextManager[Span]:
@@ -104,8 +104,8 @@ def statements(texts: Sequence[str]) -> AbstractContextManager[Span]:
     placeholders, no values."""
     if _spans is None:
         return _NONE
-    made: AbstractContextManager[Span] = _spans.statements(texts)
-    return made
+    context: AbstractContextManager[Span] = _spans.statements(texts)
+    return context
 
 
 def group(name: str, parents: Sequence[Any]) -> AbstractContextManager[None]:
@@ -113,8 +113,8 @@ def group(name: str, parents: Sequence[Any]) -> AbstractContextManager[None]:
     each call."""
     if _spans is None:
         return nullcontext()
-    made: AbstractContextManager[None] = _spans.group(name, parents)
-    return made
+    context: AbstractContextManager[None] = _spans.group(name, parents)
+    return context
 
 
 def current() -> Any:

@@ -7,13 +7,12 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.core import checks
-from django.core.checks import CheckMessage, Tags, register
+from django.core.checks import CheckMessage
 from django.db import OperationalError, connections
 
 from project.postgres.session import PRIVATE_LOG, UnsafeServer, find_log_leaks
 
 
-@register(Tags.database)
 def check_servers(
     app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None, **kwargs: Any
 ) -> list[CheckMessage]:

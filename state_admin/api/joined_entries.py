@@ -28,7 +28,7 @@ from state_admin.services.entries import PatchKind, WriteResult
 from state_admin.services.entry_views import EntryView
 from state_admin.services.errors import Problem
 from state_admin.services.idempotency import Key, StoredResponse
-from state_admin.services.joined_writes import Item, Patch, Puts, store_joined
+from state_admin.services.joined_writes import Item, PatchWrite, PutWrite, store_joined
 from state_admin.services.throttles import Allowance
 from state_admin.services.token_cache import Credential
 from state_admin.services.traffic import CallKind, counter
@@ -37,12 +37,12 @@ from .groups import answer_group
 
 
 class ReadCall(NamedTuple):
-    """A GET of an entry. `known`: the entity tags in If-None-Match."""
+    """A GET of an entry. `etags`: the entity tags in If-None-Match."""
 
     credential: Credential
     namespace: str
     key: str
-    known: frozenset[str] = frozenset()
+    etags: frozenset[str] = frozenset()
     kind: CallKind = CallKind.READ
     room: int = sys.maxsize
 
@@ -53,7 +53,7 @@ class ReadCall(NamedTuple):
     def respond(self, found: Sequence[EntryView]) -> StoredResponse:
         (entry,) = found
         etag = f'"{entry.version}"'
-        if etag in self.known:
+        if etag in self.etags:
             return StoredResponse(304, {"ETag": etag}, b"")
         return _respond(200, entry)
 
@@ -179,24 +179,26 @@ async def answer_writes(
     return await answer_group(calls, _read_write, partial(store_joined, session=session))
 
 
-def _read_write(call: WriteCall | BatchWrite) -> Puts | Patch | None:
+def _read_write(call: WriteCall | BatchWrite) -> PutWrite | PatchWrite | None:
     """Return the write of a call, or None if the body is invalid or sets tags or a pin."""
     if isinstance(call, BatchWrite):
-        return Puts(call.actor, call.reason, call.once, _respond_to_puts, call.items)
+        return PutWrite(call.actor, call.reason, call.once, _respond_to_puts, call.items)
     common = (call.actor, call.reason, call.once, _respond_to_write)
     try:
         raw = values.read(call.body)
         if call.patch is not None:
             values.check(raw)
             operations = values.load(raw.text)
-            return Patch(*common, call.namespace, call.key, call.expected, call.patch, operations)
+            return PatchWrite(
+                *common, call.namespace, call.key, call.expected, call.patch, operations
+            )
         body = decode(raw, Write)
     except (Problem, values.MalformedJSON, values.RefusedJSON):
         return None
     if body.tags is not UNSET or body.pinned is not UNSET:
         return None
     ttl = None if body.ttl_seconds is UNSET else body.ttl_seconds
-    return Puts(*common, [Item(call.namespace, call.key, body.value, call.expected, ttl)])
+    return PutWrite(*common, [Item(call.namespace, call.key, body.value, call.expected, ttl)])
 
 
 def _respond_to_write(results: Sequence[WriteResult]) -> StoredResponse:

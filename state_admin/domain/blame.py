@@ -93,19 +93,19 @@ def follow(history: Iterable[tuple[V, JSON, bool]], path: list[str]) -> Iterator
     effort = Effort(MAX_FOLLOWED)
     after = _value_at(value, path) if existed else MISSING
     # The last value read that has the path: the place in an older value is found from there.
-    known = MISSING if after is MISSING else value
+    newest_value = MISSING if after is MISSING else value
     for older, document, exists in versions:
         before, place, begins = MISSING, path, False
-        if exists and known is MISSING:
+        if exists and newest_value is MISSING:
             before = _value_at(document, path)
         elif exists:
-            place, begins = _place_before(known, document, path, effort)
+            place, begins = _place_before(newest_value, document, path, effort)
             before = MISSING if begins else _value_at(document, place)
         yield PathStep(version, older, path, place, after, before, begins)
         if begins:
             return
         if before is not MISSING:
-            known = document
+            newest_value = document
         version, path, after = older, place, before
 
 

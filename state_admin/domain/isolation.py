@@ -71,12 +71,6 @@ class Child:
     def is_busy(self) -> bool:
         return self._turn.locked()
 
-    @property
-    def process_id(self) -> int | None:
-        """The id of the process, if it runs."""
-        process = self._process
-        return process.pid if process is not None and process.poll() is None else None
-
     def stop(self) -> None:
         """End the process; the next request starts another."""
         process, self._process = self._process, None

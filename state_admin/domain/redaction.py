@@ -9,7 +9,6 @@ from state_admin.domain import json_pointers, values
 from state_admin.domain.values import JSON
 
 TOMBSTONE: Final = {"$redacted": True}
-TOMBSTONE_TEXT: Final = values.dump(TOMBSTONE)
 
 
 def redact(value: JSON, pointers: Collection[str]) -> tuple[JSON, set[str]]:

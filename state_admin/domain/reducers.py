@@ -179,8 +179,8 @@ def _lifecycle(value: JSON, update: JSON) -> JSON:
 
 
 def _build_lifecycle(run_id: str, status: str, reason: str | None, at: int, steps: int) -> JSON:
-    known = {} if reason is None else {"status_reason": reason}
-    return {"run_id": run_id, "status": status, **known, "updated_at": at, "step_count": steps}
+    optional = {} if reason is None else {"status_reason": reason}
+    return {"run_id": run_id, "status": status, **optional, "updated_at": at, "step_count": steps}
 
 
 def _tool_calls(value: JSON, update: JSON) -> JSON:
@@ -245,8 +245,8 @@ def _variant(update: JSON, verbs: dict[str, str]) -> tuple[str, dict[str, JSON]]
             if isinstance(body, dict) or verbs[name] == "clear":
                 return verbs[name], body
             raise UpdateRefused(f"'{name}' must be an object")
-    known = ", ".join(dict.fromkeys(verbs.values()))
-    raise UpdateRefused(f"the update must be an object with exactly one of: {known}")
+    allowed = ", ".join(dict.fromkeys(verbs.values()))
+    raise UpdateRefused(f"the update must be an object with exactly one of: {allowed}")
 
 
 def _object(value: JSON) -> dict[str, JSON]:

@@ -271,8 +271,8 @@ def _place(spelled: list[Word], term: Term, first: int = 0) -> int | None:
 
 def _snippet(text: str, start: int, end: int) -> str:
     left, right = max(0, start - _AROUND), min(len(text), end + _AROUND)
-    shown = " ".join(text[left:right].split())
-    return ("…" if left else "") + shown + ("…" if right < len(text) else "")
+    excerpt = " ".join(text[left:right].split())
+    return ("…" if left else "") + excerpt + ("…" if right < len(text) else "")
 
 
 def _truncate(text: str) -> str:

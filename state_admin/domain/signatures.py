@@ -14,8 +14,6 @@ import hmac
 from collections.abc import Sequence
 
 PREFIX = "whsec_"
-# Seconds by which a receiver's clock may differ, and after which a replayed request is refused.
-TOLERANCE = 300
 
 
 def spell(secret: bytes) -> str:

@@ -197,11 +197,11 @@ def _check_replicas() -> Iterator[Finding]:
         check = f"read replica {replica.name.removeprefix('replica')}"
         lag = f"{replica.lag_bytes or 0:,} bytes and {replica.lag_seconds or 0:.1f} s behind"
         if replica.reason:
-            known = "" if replica.lag_bytes is None else f" ({lag})"
+            detail = "" if replica.lag_bytes is None else f" ({lag})"
             yield Finding(
                 check,
                 "warning",
-                f"not used: {replica.reason}{known}",
+                f"not used: {replica.reason}{detail}",
                 "The primary answers its reads. Start it, or correct DATABASE_REPLICA_URLS.",
             )
         else:

@@ -39,14 +39,14 @@ _FILLED = "least(%(size)s, b.level + extract(epoch FROM now() - b.at) * %(per_se
 
 _TAKE = f"""
 INSERT INTO rate_buckets AS b (token_id, level, at)
-VALUES (%(token)s, least(%(size)s::float8, %(size)s - %(wanted)s), now())
-ON CONFLICT (token_id) DO UPDATE SET level = least(%(size)s, {_FILLED} - %(wanted)s), at = now()
-WHERE {_FILLED} >= %(wanted)s
+VALUES (%(token)s, least(%(size)s::float8, %(size)s - %(requested)s), now())
+ON CONFLICT (token_id) DO UPDATE SET level = least(%(size)s, {_FILLED} - %(requested)s), at = now()
+WHERE {_FILLED} >= %(requested)s
 RETURNING level
 """
 
 _WAIT = f"""
-SELECT (%(wanted)s - {_FILLED}) / %(per_second)s FROM rate_buckets b WHERE token_id = %(token)s
+SELECT (%(requested)s - {_FILLED}) / %(per_second)s FROM rate_buckets b WHERE token_id = %(token)s
 """
 
 
@@ -61,7 +61,7 @@ def take_tokens(*, token_id: int, per_minute: int, requested: int) -> tuple[floa
         "token": token_id,
         "size": float(per_minute),
         "per_second": per_minute / 60,
-        "wanted": float(requested),
+        "requested": float(requested),
     }
     if taken := hot.fetch_one(_TAKE, parameters):
         return taken[0], 0.0

@@ -148,7 +148,7 @@ def _refusal(value: JSON, kind: type[msgspec.Struct], pointer: str, message: str
     if differences.unknown:
         return BadRequest(
             f"unknown field: {', '.join(name for name, _ in differences.unknown)}",
-            hint=f"Known fields: {', '.join(differences.known)}.",
+            hint=f"Known fields: {', '.join(differences.declared)}.",
             errors=[
                 {"pointer": place, "message": "unknown field"} for _, place in differences.unknown
             ],
@@ -167,7 +167,7 @@ class _Differences(NamedTuple):
     ones that are missing; and places where a value must be an object and is not."""
 
     unknown: list[tuple[str, str]]
-    known: list[str]
+    declared: list[str]
     missing: list[Fault]
     misplaced: list[str]
 
@@ -201,7 +201,7 @@ def _compare(
         return
     fields = {each.encode_name: each for each in part.fields}
     if undeclared := sorted(value.keys() - fields.keys()):
-        differences.known.extend(fields)
+        differences.declared.extend(fields)
     differences.unknown.extend((name, pointer + values.pointer_of(name)) for name in undeclared)
     for name, field in fields.items():
         place = pointer + values.pointer_of(name)

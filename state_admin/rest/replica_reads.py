@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from django.conf import settings
-from django.http import Http404, HttpRequest, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponseBase, StreamingHttpResponse
 
 from state_admin.services import replicas
 from state_admin.services.errors import Problem
@@ -37,8 +37,7 @@ def read(request: HttpRequest, work: Callable[[], R]) -> R:
         return work()
     response, alias = replicas.read(client_of(request), work, (Problem, Http404))
     if alias is not None:
-        if getattr(response, "streaming", False):
-            parts = iter(response.streaming_content)  # type: ignore[attr-defined]
-            response.streaming_content = replicas.stream(alias, parts)  # type: ignore[attr-defined]
+        if isinstance(response, StreamingHttpResponse):
+            response.streaming_content = replicas.stream(alias, iter(response))
         response[HEADER] = "replica"
     return response

@@ -112,8 +112,8 @@ def _encode(rows: Iterator[AuditRow]) -> Iterator[Line]:
             # Without a foreign key, a row may outlive its workspace.
             found = Workspace.objects.filter(pk=row.workspace_id).values_list("slug", flat=True)
             names[row.workspace_id] = found.first() or ""
-        shown = msgspec.structs.asdict(contract.AuditRow.of(row))
-        record = StreamedRow(id=row.pk, workspace=names[row.workspace_id], **shown)
+        document = msgspec.structs.asdict(contract.AuditRow.of(row))
+        record = StreamedRow(id=row.pk, workspace=names[row.workspace_id], **document)
         yield Line(row.pk, row.at, row.action, msgspec.json.encode(record))
 
 

@@ -102,9 +102,9 @@ def patch_entries(
     skipped = [
         SkippedEntry(each.namespace, each.key, "its namespace is reserved") for each in reserved
     ]
-    wanted = {(e.namespace, e.key): e for e in seen if not config.kind_of(e.namespace)}
-    sizes = _sizes(actor, wanted)
-    gone = wanted.keys() - {address for address, _ in sizes}
+    selected = {(e.namespace, e.key): e for e in seen if not config.kind_of(e.namespace)}
+    sizes = _sizes(actor, selected)
+    gone = selected.keys() - {address for address, _ in sizes}
     skipped += [SkippedEntry(*address, "the entry no longer exists") for address in gone]
     done: list[ChangedEntry] = []
     examples: list[PatchedExample] = []
@@ -113,7 +113,7 @@ def patch_entries(
         if refusal:
             skipped += [SkippedEntry(*address, refusal) for address in group]
             continue
-        versions = [wanted[address].version for address in group]
+        versions = [selected[address].version for address in group]
         written = [
             WrittenEntry(*address, version, version)
             for address, version in zip(group, versions, strict=True)
@@ -136,25 +136,25 @@ def patch_entries(
 
 
 def _sizes(
-    actor: Actor, wanted: dict[tuple[str, str], SelectedEntry]
+    actor: Actor, selected: dict[tuple[str, str], SelectedEntry]
 ) -> list[tuple[tuple[str, str], int]]:
     """The addresses of the entries that exist, in key order, with the sizes of their values."""
     rows = (
         Entry.objects.visible_to(actor)
         .live()
         .filter(
-            namespace__name__in={namespace for namespace, _ in wanted},
-            key__in=[key for _, key in wanted],
+            namespace__name__in={namespace for namespace, _ in selected},
+            key__in=[key for _, key in selected],
         )
         .values_list("namespace__name", "key", "size_bytes")
     )
     return sorted(
-        ((name, key), size) for name, key, size in rows.iterator() if (name, key) in wanted
+        ((name, key), size) for name, key, size in rows.iterator() if (name, key) in selected
     )
 
 
 def _patch_group(
-    actor: Actor, wanted: Sequence[WrittenEntry], patch: Patch, reason: str
+    actor: Actor, entries: Sequence[WrittenEntry], patch: Patch, reason: str
 ) -> PatchResult:
     stamp = journal.parameters(actor, reason or "bulk edit")
     done: list[ChangedEntry] = []
@@ -164,9 +164,9 @@ def _patch_group(
     # A short patch can make small values large, so the new ones bound each statement, too.
     puts: list[tuple[str | None, JoinedEntry]] = []
     size = 0
-    missed = {(each.namespace, each.key): each for each in wanted}
+    missed = {(each.namespace, each.key): each for each in entries}
     with transaction.atomic():
-        for row in reverts_sql.lock_entries(actor.workspace_id, wanted):
+        for row in reverts_sql.lock_entries(actor.workspace_id, entries):
             del missed[row.namespace, row.key]
             try:
                 put, example = _plan(actor, definitions, patch, row)

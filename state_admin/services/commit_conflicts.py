@@ -51,7 +51,7 @@ def explain_moves(
         sides = {"theirs": slot.held if slot else None}
         if old is not None:
             sides["base"] = old.get(key)
-        report.add(key, slot, sides, {"yours": mine}, known=old is not None)
+        report.add(key, slot, sides, {"yours": mine}, base_kept=old is not None)
         report.conflicts[-1]["revisions"] = revisions[key]
     return {"keys": keys, "base_kept": old is not None, "conflicts": report.conflicts}
 
@@ -70,7 +70,7 @@ def explain_branches(
         )
         slot = slots.get(key)
         base = {"base": slot.held if slot else None}
-        report.add(key, slot, base, {"theirs": first, "yours": second}, known=True)
+        report.add(key, slot, base, {"theirs": first, "yours": second}, base_kept=True)
         report.conflicts[-1]["batches"] = list(clashing[key])
     return {"keys": sorted(clashing), "conflicts": report.conflicts}
 
@@ -89,10 +89,10 @@ class _ConflictReport:
         sides: Mapping[str, str | None],
         side_updates: Mapping[str, list[Update]],
         *,
-        known: bool,
+        base_kept: bool,
     ) -> None:
         """Add a conflict. `sides` are values as JSON text. `side_updates` are applied to the base
-        value to compute the other sides, if it is known."""
+        value to compute the other sides, if it is kept."""
         conflict: dict[str, Any] = {"key": key}
         self.conflicts.append(conflict)
         texts: dict[str, str | None] = dict(sides)
@@ -101,7 +101,7 @@ class _ConflictReport:
             return
         for side, updates in side_updates.items():
             try:
-                if slot is None or not known:
+                if slot is None or not base_kept:
                     raise reducers.UpdateRefused("the base value is not known")
                 texts[side] = _after(slot, updates, sides.get("base"))
             except (values.RefusedJSON, patches.PatchTestFailed, reducers.UpdateRefused):
@@ -167,7 +167,7 @@ def _revisions(
         numbers[key].update(number for number in (start, end) if number and number > base)
     newest = {key: sorted(found, reverse=True)[:_MAX_REVISIONS] for key, found in numbers.items()}
     named = {number for found in newest.values() for number in found}
-    known = {
+    revisions = {
         row.number: {
             "revision": row.number,
             "kind": row.kind,
@@ -178,5 +178,5 @@ def _revisions(
     }
     by_key: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
     for key, found in newest.items():
-        by_key[key] = [known[number] for number in found if number in known]
+        by_key[key] = [revisions[number] for number in found if number in revisions]
     return by_key

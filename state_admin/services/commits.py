@@ -140,8 +140,8 @@ def _merge(step: Step, slots: dict[str, Slot]) -> Batch:
         raise Conflict(str(clash), hint=_NOTHING_APPLIED) from clash
     except merging.ParallelMergeConflict as clash:
         clashing = merging.clashes(step.batches, is_commutative)
-        told = commit_conflicts.explain_branches(step.batches, clashing, slots)
-        raise Conflict(str(clash), hint=_NOTHING_APPLIED, **told) from clash
+        members = commit_conflicts.explain_branches(step.batches, clashing, slots)
+        raise Conflict(str(clash), hint=_NOTHING_APPLIED, **members) from clash
 
 
 def _check_base(thread: Thread, merged: Batch, slots: dict[str, Slot], *, rebase: bool) -> None:
@@ -150,9 +150,9 @@ def _check_base(thread: Thread, merged: Batch, slots: dict[str, Slot], *, rebase
         return
     if base > thread.revision:
         raise RevisionConflict(base, thread.revision, hint=_RETRY_OR_REBASE)
-    told = commit_conflicts.explain_moves(thread, merged.updates, slots, base)
-    if told["keys"] or not rebase:
-        raise RevisionConflict(base, thread.revision, hint=_RETRY_OR_REBASE, **told)
+    members = commit_conflicts.explain_moves(thread, merged.updates, slots, base)
+    if members["keys"] or not rebase:
+        raise RevisionConflict(base, thread.revision, hint=_RETRY_OR_REBASE, **members)
 
 
 def _apply(updates: Sequence[Update], slots: dict[str, Slot]) -> dict[str, NewValue]:

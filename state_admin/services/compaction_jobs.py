@@ -126,11 +126,11 @@ def _do(job: Compaction) -> CompactionStatus:
     job.summarizer, job.model = summary.summarizer, summary.model
     saved = 1 - job.tokens_after / planned.tokens_before
     if saved < policy.min_savings_ratio:
-        asked = policy.min_savings_ratio
+        least = policy.min_savings_ratio
         return _finish(
             job,
             CompactionStatus.SKIPPED,
-            f"the summary would save {saved:.0%}, less than min_savings_ratio {asked:.0%}",
+            f"the summary would save {saved:.0%}, less than min_savings_ratio {least:.0%}",
         )
     _enter(job, Phase.APPLYING, lease_expires_at=Now() + LEASE)
     return _apply(job, planned, standing, body, detail)
@@ -264,9 +264,9 @@ def _held(job: Compaction) -> QuerySet[Compaction]:
     return Compaction.objects.held(job.pk, job.claim)
 
 
-def _enter(job: Compaction, phase: Phase, **shown: Any) -> None:
+def _enter(job: Compaction, phase: Phase, **columns: Any) -> None:
     """Record the phase of the job. Raises _JobLost."""
-    if not _held(job).update(phase=phase, **shown):
+    if not _held(job).update(phase=phase, **columns):
         raise _JobLost
 
 

@@ -57,14 +57,14 @@ class Item(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Puts(JoinedWrite):
+class PutWrite(JoinedWrite):
     """One or more items with distinct addresses. All are stored, or none."""
 
     items: Sequence[Item]
 
 
 @dataclass(frozen=True)
-class Patch(JoinedWrite):
+class PatchWrite(JoinedWrite):
     """What patch_entry takes. `expected`: as in Item."""
 
     namespace: str
@@ -75,7 +75,7 @@ class Patch(JoinedWrite):
 
 
 async def store_joined(
-    writes: Sequence[Puts | Patch], session: Session
+    writes: Sequence[PutWrite | PatchWrite], session: Session
 ) -> list[StoredResponse | Exception | None]:
     """Store as many of the writes as possible and return the responses. One statement updates the
     entries that exist, another creates those that do not. The second one is only sent if the first
@@ -182,11 +182,13 @@ def _result_of(
 
 
 async def _prepare_all(
-    writes: Mapping[int, Puts | Patch], session: Session
+    writes: Mapping[int, PutWrite | PatchWrite], session: Session
 ) -> dict[int, JoinedPut]:
     """The rows to store. Left out are writes that would be refused, that may count against a quota,
     that need a query, or that take long."""
-    patched = {i: (w.actor, w.namespace, w.key) for i, w in writes.items() if isinstance(w, Patch)}
+    patched = {
+        i: (w.actor, w.namespace, w.key) for i, w in writes.items() if isinstance(w, PatchWrite)
+    }
     found = await entry_views.read_joined(list(patched.values()), session)
     views = dict(zip(patched, found, strict=True))
     rows = {}
@@ -200,11 +202,11 @@ async def _prepare_all(
     return rows
 
 
-def _prepare(write: Puts | Patch, before: EntryView | None) -> JoinedPut | None:
+def _prepare(write: PutWrite | PatchWrite, before: EntryView | None) -> JoinedPut | None:
     require(write.actor, Role.EDITOR)
     if not quotas.known_unlimited(write.actor):
         return None
-    if isinstance(write, Puts):
+    if isinstance(write, PutWrite):
         operation = Operation.PUT
         found = [_prepare_item(write.actor, item) for item in write.items]
     else:
@@ -232,7 +234,7 @@ def _prepare_item(
     return JoinedEntry(new, item.expected, expires_at)
 
 
-def _prepare_patch(patch: Patch, before: EntryView | None) -> JoinedEntry | None:
+def _prepare_patch(patch: PatchWrite, before: EntryView | None) -> JoinedEntry | None:
     require_open(patch.namespace)
     if before is None or not _is_patchable(patch, before):
         return None
@@ -242,7 +244,7 @@ def _prepare_patch(patch: Patch, before: EntryView | None) -> JoinedEntry | None
     return _prepare_item(patch.actor, item, before.expires_at)
 
 
-def _is_patchable(patch: Patch, before: EntryView) -> bool:
+def _is_patchable(patch: PatchWrite, before: EntryView) -> bool:
     return (
         before.exists
         and patch.expected in (None, before.version)
@@ -250,6 +252,6 @@ def _is_patchable(patch: Patch, before: EntryView) -> bool:
     )
 
 
-def _addresses_of(write: Puts | Patch) -> set[Address]:
-    places = write.items if isinstance(write, Puts) else [write]
+def _addresses_of(write: PutWrite | PatchWrite) -> set[Address]:
+    places = write.items if isinstance(write, PutWrite) else [write]
     return {(write.actor.workspace_id, each.namespace, each.key) for each in places}

@@ -81,14 +81,14 @@ def read_knowledge(
 
 
 def read_entries_before(
-    *, actor: Actor, known: Knowledge, after: tuple[str, str] = ("", ""), limit: int = 50
+    *, actor: Actor, knowledge: Knowledge, after: tuple[str, str] = ("", ""), limit: int = 50
 ) -> Sequence[VisibleVersion] | None:
-    """The entries that the step before `known` could see; None for the first step."""
-    step = known.revision.step or 1
+    """The entries that the step before `knowledge` could see; None for the first step."""
+    step = knowledge.revision.step or 1
     if step == 1:
         return None
-    before = _find_revision(known.run, step - 1, None)
-    return knowledge_sql.read_visible(actor, before, known.keys, after=after, limit=limit)
+    before = _find_revision(knowledge.run, step - 1, None)
+    return knowledge_sql.read_visible(actor, before, knowledge.keys, after=after, limit=limit)
 
 
 def keys_of(actor: Actor, run: Run) -> list[str]:

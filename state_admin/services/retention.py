@@ -149,7 +149,7 @@ def queue_snapshots() -> dict[str, int]:
     """Queue snapshot compactions of the threads that are due. Without a policy that sets
     `snapshot_keep_last`, none is."""
     due = Thread.objects.filter(pk__in=retention_sql.due_threads(most=DUE, limit=SWEEP))
-    asked = 0
+    queued = 0
     for thread in due.order_by("pk"):
         with suppress(NotFound):  # deleted meanwhile
             request_snapshots(
@@ -157,8 +157,8 @@ def queue_snapshots() -> dict[str, int]:
                 thread_id=thread.public_id,
                 trigger=Trigger.SCHEDULE,
             )
-            asked += 1
-    return {"threads": asked}
+            queued += 1
+    return {"threads": queued}
 
 
 def queue_histories() -> dict[str, int]:

@@ -29,9 +29,6 @@ Group = Literal["workspace", "namespace", "thread"]
 GROUPS: Final = get_args(Group)
 ThreadGroup = Literal["agent", "resource"]
 
-# The maximum number of days of a series.
-MOST_DAYS: Final = 366
-
 # How often a worker starts the sweep (tasks/schedule.py).
 INTERVAL: Final = timedelta(minutes=1)
 

@@ -109,9 +109,3 @@ def spend(token_id: int, per_minute: int | None) -> Allowance | None:
             window=60,
         )
     return Allowance(per_minute, int(level) + max(taken - 1, 0))
-
-
-def forget_leases() -> None:
-    """Drop the calls that this process has taken, after a change of the limit, and in tests."""
-    with _lock:
-        _leases.clear()

@@ -11,7 +11,7 @@ import contextlib
 import contextvars
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import psycopg
@@ -43,6 +43,8 @@ _PATIENCE = 10.0
 # Seconds until the end of the feed is known for a new subscriber.
 _READY = 5.0
 _BACKOFF = (0.1, 0.2, 0.5, 1.0)
+# The `seen_at` of a feed that is not ready.
+_NOT_READY = datetime.min.replace(tzinfo=UTC)
 
 
 class FeedUnavailable(Exception):
@@ -98,7 +100,7 @@ class _WorkspaceFeed:
     """The subscribers of one workspace, and the position up to which its feed was read for them."""
 
     position: Position = field(default_factory=Position)
-    seen_at: datetime = datetime.min  # noqa: DTZ901  until it is ready
+    seen_at: datetime = _NOT_READY
     ready: asyncio.Event = field(default_factory=asyncio.Event)
     listeners: set[Subscription] = field(default_factory=set)
 
@@ -229,25 +231,25 @@ class Hub:
             feed.ready.set()
 
     async def _read_news(self, connection: Connection) -> bool:
-        known = {key: feed for key, feed in self._feeds.items() if feed.ready.is_set()}
-        if not known:
+        ready = {key: feed for key, feed in self._feeds.items() if feed.ready.is_set()}
+        if not ready:
             return False
         cursor = await connection.execute(
             feed_sql.NEWS.encode(),
             {
-                "workspaces": list(known),
-                "xids": [str(feed.position.xid) for feed in known.values()],
-                "ids": [feed.position.id for feed in known.values()],
+                "workspaces": list(ready),
+                "xids": [str(feed.position.xid) for feed in ready.values()],
+                "ids": [feed.position.id for feed in ready.values()],
                 "limit": _AT_ONCE,
             },
         )
         news: dict[int, list[FeedRow]] = {}
         for workspace, at, xid, *rest in await cursor.fetchall():
-            known[workspace].seen_at = at
+            ready[workspace].seen_at = at
             if xid is not None:
                 news.setdefault(workspace, []).append(FeedRow(xid, *rest))
         for workspace, rows in news.items():
-            feed = known[workspace]
+            feed = ready[workspace]
             feed.position = rows[-1].position
             if len(rows) == _AT_ONCE:
                 feed.seen_at = rows[-1].at  # later changes may be as old as this one

@@ -214,8 +214,8 @@ def _answer(call: _Candidate, text: str, newness: float) -> None:
     if found is None:
         text = ends(text)
     call.facts += in_prose(text) if found is None else in_json(found)
-    shown = _condense(text, MAX_FOUND) if found is None else to_line(found, words(call.text))
-    call.text += f" → {_truncate(shown, MAX_FOUND)}"
+    preview = _condense(text, MAX_FOUND) if found is None else to_line(found, words(call.text))
+    call.text += f" → {_truncate(preview, MAX_FOUND)}"
     if "error" in text[:40].lower():
         call.worth += 0.5
 

@@ -156,20 +156,20 @@ def _leaf(label: str, kind: Kind, node: Any) -> Fact | None:
     return Fact(kind, label, text)
 
 
-def to_line(value: Any, known: Container[str] = ()) -> str:
+def to_line(value: Any, repeated: Container[str] = ()) -> str:
     """JSON in one line: `cabin business; flights: HAT028 2024-05-21 1859, HAT277 …`; without the
-    members whose values are in `known`, and with `…` in place of deeply nested values."""
+    members whose values are in `repeated`, and with `…` in place of deeply nested values."""
     if isinstance(value, dict):
         return "; ".join(
             f"{name}{': ' if isinstance(member, (dict, list)) else ' '}{_to_line(member, 1)}"
             for name, member in value.items()
-            if member not in (None, [], {}, "") and not _is_known(member, known)
+            if member not in (None, [], {}, "") and not _is_known(member, repeated)
         )
     return _to_line(value, 0)
 
 
-def _is_known(value: Any, known: Container[str]) -> bool:
-    return not isinstance(value, (dict, list)) and str(value) in known
+def _is_known(value: Any, repeated: Container[str]) -> bool:
+    return not isinstance(value, (dict, list)) and str(value) in repeated
 
 
 def _to_line(value: Any, depth: int) -> str:

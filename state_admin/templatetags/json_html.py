@@ -147,17 +147,17 @@ def json_preview(text: str, whole: bool = True) -> SafeString:
         string, colon, mark, other = token.groups()
         if string is None:
             written, kind = mark or other, "" if mark or other in ("true", "false", "null") else "n"
-            shown = ", " if mark == "," else written[:left]
+            text = ", " if mark == "," else written[:left]
         else:
             if "\\" in string:
                 string = _respelled(string)
             kind = "k" if colon else "s"
-            shown = (string[1:-1] or string) if colon else string
-            if len(shown) > left:
-                shown = shown[: left - 1] + "…"
-            shown += ": " if colon else ""
-        left -= len(shown)
-        pieces.append(format_html('<span class="{}">{}</span>', kind, shown) if kind else shown)
+            text = (string[1:-1] or string) if colon else string
+            if len(text) > left:
+                text = text[: left - 1] + "…"
+            text += ": " if colon else ""
+        left -= len(text)
+        pieces.append(format_html('<span class="{}">{}</span>', kind, text) if kind else text)
     return format_html_join("", "{}", ((piece,) for piece in [*pieces, "" if whole else "…"]))
 
 

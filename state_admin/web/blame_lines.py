@@ -30,7 +30,7 @@ def annotate(value: JSON, blamed: Sequence[Attribution]) -> tuple[list[BlameLine
     by = {each.pointer: each for each in blamed}
     walk = _walk(value, "", 0, "", "", by, by[""])
     lines = list(islice(walk, MOST_LINES + 1))
-    shown = [
+    annotated = [
         BlameLine(
             pointer,
             _INDENT * depth + text[:_LONGEST],
@@ -39,7 +39,7 @@ def annotate(value: JSON, blamed: Sequence[Attribution]) -> tuple[list[BlameLine
         )
         for i, (pointer, depth, text, each) in enumerate(lines[:MOST_LINES])
     ]
-    return shown, len(lines) > MOST_LINES
+    return annotated, len(lines) > MOST_LINES
 
 
 def _walk(

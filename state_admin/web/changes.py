@@ -210,13 +210,13 @@ def add_differences(
         else None
         for row, sentence in zip(rows, sentences, strict=True)
     ]
-    wanted = {
+    readable = {
         each
         for each in addresses
         if each and each[1] and each[2]
         if actor.sees_namespace(each[0]) and not config.kind_of(each[0])
     }
-    found = read_entry_changes(actor.workspace_id, sorted(wanted))
+    found = read_entry_changes(actor.workspace_id, sorted(readable))
     described = []
     for address, sentence in zip(addresses, sentences, strict=True):
         if address in found:

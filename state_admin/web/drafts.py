@@ -189,7 +189,8 @@ def conflict_context(collision: ConflictSides, base: int, text: str) -> dict[str
     text."""
     clashes = collision.clashes if len(collision.clashes) <= _MOST_CHOICES else []
     current, theirs = collision.current, collision.theirs
-    known, merging = collision.base is not None, collision.base is not None and theirs is not None
+    base_known = collision.base is not None
+    merging = base_known and theirs is not None
     sides = [
         (
             "Theirs",
@@ -200,7 +201,7 @@ def conflict_context(collision: ConflictSides, base: int, text: str) -> dict[str
         ("Mine", "not saved", "yours", text),
     ]
     merged, label = text, "My value"
-    if known:
+    if base_known:
         base_label = f"version {base}" if base else "the default"
         sides.insert(0, ("Base", base_label, "base", _pretty(collision.base)))
     if merging:
@@ -208,7 +209,7 @@ def conflict_context(collision: ConflictSides, base: int, text: str) -> dict[str
     return {
         "entry": current,
         "base": base,
-        "base_known": known,
+        "base_known": base_known,
         "merging": merging,
         "sides": [
             (name, what, mark_ranges(content, _places(clashes, side)))

@@ -484,8 +484,8 @@ def return_url(post: QueryDict) -> str:
     that of the unfiltered list of entries."""
     url = post.get("back", "")
     homes = [reverse("web:entry-list"), reverse("web:audit-list")]
-    known = any(url == home or url.startswith(home + "?") for home in homes)
-    return url if known else homes[0]
+    is_list = any(url == home or url.startswith(home + "?") for home in homes)
+    return url if is_list else homes[0]
 
 
 def _count(number: int) -> str:

@@ -63,8 +63,8 @@ def describe_matches(actor: Actor, globs: Sequence[str]) -> str:
     count = (
         f"more than {_COUNTED} namespaces" if many else plural(len(names), "namespace,namespaces")
     )
-    shown = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
-    return f"Matches {count}: {shown}"
+    listed = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
+    return f"Matches {count}: {listed}"
 
 
 def warn_unmatched(actor: Actor, globs: Sequence[str]) -> list[str]:

@@ -147,11 +147,11 @@ def _draw(
         if len(origins) < MOST:
             origins.setdefault(edge.id, edge.above)
     labels = read_labels(list(origins))
-    shown: dict[int, int | None] = {}
+    drawn: dict[int, int | None] = {}
     for node, origin in origins.items():
-        if node in labels and (origin is None or origin in shown):
-            shown[node] = origin
-    return _lay_out(shown, labels, current, len(tree), len(origins))
+        if node in labels and (origin is None or origin in drawn):
+            drawn[node] = origin
+    return _lay_out(drawn, labels, current, len(tree), len(origins))
 
 
 def _lay_out(

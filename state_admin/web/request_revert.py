@@ -45,7 +45,7 @@ _PAST: Final = {"revert": "Reverted", "tag": "Tagged", "untag": "Untagged"}
 @dataclass(frozen=True)
 class Revert:
     """A revert of `requests`, one after the other, each with the id of an audit row. `action`:
-    `tag` and `untag` add or remove a tag, because the history does not contain tags. `made`: the
+    `tag` and `untag` add or remove a tag, because the history does not contain tags. `sent`: the
     requests that this revert has sent so far; its Undo reverts them."""
 
     action: _Action
@@ -56,7 +56,7 @@ class Revert:
     done: int = 0
     skipped: Sequence[Sequence[str]] = ()
     more_skipped: int = 0
-    made: Sequence[Sequence[Any]] = ()
+    sent: Sequence[Sequence[Any]] = ()
     total: int = 0
     ttl: int = 0
 
@@ -69,7 +69,7 @@ class Revert:
             ("action", self.action),
             ("back", self.back),
             ("requests", values.dump([list(each) for each in self.requests])),
-            ("made", values.dump([list(each) for each in self.made])),
+            ("sent", values.dump([list(each) for each in self.sent])),
         ]
 
 
@@ -106,7 +106,7 @@ def _order(request: Request) -> Revert:
         done=read_required_number("done", post.get("done", "0")),
         skipped=read_skipped(post.get("skipped", "[]")),
         more_skipped=read_required_number("more_skipped", post.get("more_skipped", "0")),
-        made=read_requests(post.get("made", "[]")),
+        sent=read_requests(post.get("sent", "[]")),
         total=read_required_number("total", post.get("total", "0")),
     )
 
@@ -144,7 +144,7 @@ def _run(request: Request, order: Revert, written: Sequence[WrittenEntry]) -> Ht
         order,
         requests=rest,
         done=order.done + len(result.done),
-        made=[*order.made, *list_own_request(request.actor)][: MOST_REQUESTS + 1],
+        sent=[*order.sent, *list_own_request(request.actor)][: MOST_REQUESTS + 1],
         skipped=skipped[:MOST_LISTED],
         more_skipped=order.more_skipped + max(0, len(skipped) - MOST_LISTED),
     )
@@ -163,14 +163,14 @@ def _change(request: Request, order: Revert, written: Sequence[WrittenEntry]) ->
 
 
 def _undo(order: Revert) -> Undo | None:
-    if not 0 < len(order.made) <= MOST_REQUESTS:
+    if not 0 < len(order.sent) <= MOST_REQUESTS:
         return None
     again = {"revert": "revert", "tag": "untag", "untag": "tag"}
     fields: dict[str, str | int] = {
         "action": again[order.action],
         "tag": order.tag,
         "back": order.back,
-        "requests": values.dump([list(each) for each in order.made]),
+        "requests": values.dump([list(each) for each in order.sent]),
         "total": order.done,
         "confirmed": "yes",
     }

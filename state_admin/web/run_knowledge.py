@@ -60,7 +60,7 @@ def run_knowledge(request: Request, run_id: str) -> HttpResponse:
         limit=PAGE + 1,
     )
     before = knowledge.read_entries_before(
-        actor=request.actor, known=known_state, after=after, limit=PAGE + 1
+        actor=request.actor, knowledge=known_state, after=after, limit=PAGE + 1
     )
     step = known_state.revision.step or 0
 
@@ -136,15 +136,15 @@ def _since(
 
 
 def _gone(
-    shown: Sequence[VisibleVersion], before: Sequence[VisibleVersion] | None, *, more: bool
+    rows: Sequence[VisibleVersion], before: Sequence[VisibleVersion] | None, *, more: bool
 ) -> list[VisibleVersion]:
     """The entries that the step before could see, and this one cannot, up to the last one shown if
     there are more pages."""
-    kept = {_place(row) for row in shown}
+    kept = {_place(row) for row in rows}
     return [
         row
         for row in before or ()
-        if _place(row) not in kept and (not more or _place(row) < _place(shown[-1]))
+        if _place(row) not in kept and (not more or _place(row) < _place(rows[-1]))
     ]
 
 

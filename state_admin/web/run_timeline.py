@@ -212,14 +212,14 @@ class _Room:
 
     def text(self, text: str, most: int = _CLIP) -> TraceText:
         """As much of the text as may be shown; nothing of it if there is no room left."""
-        shown = text[:most]
-        self.left -= len(escape(shown).encode())
+        excerpt = text[:most]
+        self.left -= len(escape(excerpt).encode())
         if self.left < 0:
             return TraceText("", clipped=bool(text))
-        return TraceText(shown, clipped=len(text) > most)
+        return TraceText(excerpt, clipped=len(text) > most)
 
-    def has(self, *shown: str) -> bool:
-        self.left -= _MARKUP + sum(len(escape(text).encode()) for text in shown)
+    def has(self, *texts: str) -> bool:
+        self.left -= _MARKUP + sum(len(escape(text).encode()) for text in texts)
         return self.left >= 0
 
 
@@ -248,8 +248,8 @@ def read_timeline(request: Request, run: Run) -> Timeline:
 
     def url(order: str, **place: int) -> str:
         # The default changes when the run ends, and a cursor belongs to one order.
-        shown = order if place or order != default else ""
-        return run_url(run.public_id, order=shown, **place)
+        parameter = order if place or order != default else ""
+        return run_url(run.public_id, order=parameter, **place)
 
     steps, since, until = _steps(run, first, last)
     events, more = _events(request.actor, run, since, until, oldest_first, places)
@@ -447,13 +447,13 @@ def _calls(run: Run, row: Any, log: _Log, failed: set[str], room: _Room) -> Iter
         result = log.results.get((row.seq, call["id"]))
         gist = arguments[:_LINE]
         room.has(gist, call["name"])
-        shown = TraceCall(call["name"], gist, room.text(_readable(arguments)))
-        shown.failed = result.failed if result else call["id"] in failed
+        trace = TraceCall(call["name"], gist, room.text(_readable(arguments)))
+        trace.failed = result.failed if result else call["id"] in failed
         if result is not None:
-            shown.result = room.text(_readable(result.excerpt))
-            shown.result_seq = result.seq
-            shown.result_url = thread_url(run.thread.public_id, message=result.seq)
-        yield shown
+            trace.result = room.text(_readable(result.excerpt))
+            trace.result_seq = result.seq
+            trace.result_url = thread_url(run.thread.public_id, message=result.seq)
+        yield trace
 
 
 def _first_line(text: str) -> str:
@@ -493,10 +493,10 @@ def _events(
         if kind in places:
             rows = rows.filter(**{"pk__gt" if oldest_first else "pk__lt": places[kind]})
         rows = rows.order_by("pk" if oldest_first else "-pk")
-        shown, last = paging.cut(list(rows[: _EVENTS + 1]), _EVENTS, lambda row: str(row.pk))
+        kept, last = paging.cut(list(rows[: _EVENTS + 1]), _EVENTS, lambda row: str(row.pk))
         if last:
             more[kind] = int(last)
-        return shown
+        return kept
 
     tickets = Ticket.objects.filter(run=run).filter(during("created_at") | during("decided_at"))
     created = during("created_at")

@@ -33,7 +33,7 @@ from .htmx import Request, render, see_other, toast
 _PENDING = "code_pending"
 _PENDING_SECONDS = 10 * 60
 # Session key: the secret during enrolment.
-_SECRET = "totp_secret"  # noqa: S105
+_ENROLLING = "totp_secret"
 
 
 def ask_for_code(request: HttpRequest, user: User, method: str, after: str) -> HttpResponse | None:
@@ -101,9 +101,11 @@ def enrol(request: Request) -> HttpResponse:
         auth.logout(request)  # a session older than the enrolment: sign in again with a code
         return redirect("web:login")
     if request.method == "GET":
-        request.session[_SECRET] = request.session.get(_SECRET) or second_factors.make_secret()
+        request.session[_ENROLLING] = (
+            request.session.get(_ENROLLING) or second_factors.make_secret()
+        )
         return _enrolling(request, {})
-    secret = request.session.get(_SECRET)
+    secret = request.session.get(_ENROLLING)
     if not secret:
         return redirect("web:totp")
     try:
@@ -114,14 +116,14 @@ def enrol(request: Request) -> HttpResponse:
     except Problem as problem:
         context = {"message": errors.heading_of(problem), "hint": problem.hint}
         return _enrolling(request, context, status=problem.status)
-    del request.session[_SECRET]
+    del request.session[_ENROLLING]
     request.session[CONFIRMED] = True
     return _show_codes(request, codes)
 
 
 def _enrolling(request: Request, context: dict[str, Any], status: int = 200) -> HttpResponse:
     context |= {
-        "offer": second_factors.offer(request.user, request.session[_SECRET]),
+        "offer": second_factors.offer(request.user, request.session[_ENROLLING]),
         "has_password": request.user.has_usable_password(),
         "must": settings.LOGIN_TOTP == "required",
     }

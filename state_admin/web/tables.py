@@ -168,15 +168,15 @@ def read_columns(query: QueryDict) -> str:
 def choose_columns(text: str, available: Iterable[Column], default: Sequence[str]) -> Columns:
     """The columns that `text` (read_columns) names; without it, the default ones. A member that is not
     among the available columns can be shown, too: the row may have it."""
-    known = {column.id: column for column in available}
-    shown = []
+    unused = {column.id: column for column in available}
+    columns = []
     for identity in text.split(",") if text else default:
         name = member_of(identity)
-        if identity in known:
-            shown.append(known.pop(identity))
+        if identity in unused:
+            columns.append(unused.pop(identity))
         elif name is not None:
-            shown.append(member_column(name))
-    return Columns(shown[:MOST_COLUMNS], list(known.values()), chosen=bool(text))
+            columns.append(member_column(name))
+    return Columns(columns[:MOST_COLUMNS], list(unused.values()), chosen=bool(text))
 
 
 def is_plain(query: QueryDict) -> bool:

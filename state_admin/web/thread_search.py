@@ -63,19 +63,19 @@ def search(
     by_title = _behind(filter_by_title(rows, words), title_place).order_by("-pk").whole()
     titled = {thread.pk: thread for thread in by_title[: limit + 1]}
     messages = {thread.pk: thread for thread in rows.filter(pk__in=said).whole()}
-    for known in rows.titled(words).filter(pk__in=said).values_list("pk", flat=True):
-        messages.pop(known, None)
+    for titled_id in rows.titled(words).filter(pk__in=said).values_list("pk", flat=True):
+        messages.pop(titled_id, None)
     found = sorted((titled | messages).values(), key=lambda thread: -thread.pk)[:limit]
     for thread in found:
         thread.found = _found(thread, said.get(thread.pk))
     # Each search continues behind its last thread on this page.
-    shown = {thread.pk for thread in found}
-    if titled.keys() <= shown:
+    listed = {thread.pk for thread in found}
+    if titled.keys() <= listed:
         title_place = _DONE
     else:
-        title_place = min(titled.keys() & shown, default=title_place)
-    if not messages.keys() <= shown:
-        message_place = min(messages.keys() & shown, default=message_place)
+        title_place = min(titled.keys() & listed, default=title_place)
+    if not messages.keys() <= listed:
+        message_place = min(messages.keys() & listed, default=message_place)
     else:
         message_place = _DONE if reach.complete else ids[-1]
     if title_place == message_place == _DONE:

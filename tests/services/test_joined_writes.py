@@ -28,7 +28,7 @@ from state_admin.services import (
 )
 from state_admin.services.entries import WriteResult
 from state_admin.services.idempotency import Key, StoredResponse
-from state_admin.services.joined_writes import Item, Patch, Puts, store_joined
+from state_admin.services.joined_writes import Item, PatchWrite, PutWrite, store_joined
 from tests.builders import TEAM_SCHEMA, Person, make_namespace, make_token, put, raw
 from tests.services.racing import overlap, race
 from tests.sessions import DjangoSession, Work, run_in_test, run_on_loop
@@ -60,21 +60,21 @@ def batch(
     reason: str = "",
     once: Key | None = None,
     actor: Actor | None = None,
-) -> Puts:
-    return Puts(actor or person.actor, reason, once, respond, items)
+) -> PutWrite:
+    return PutWrite(actor or person.actor, reason, once, respond, items)
 
 
 def put_by(
     actor: Actor, key: str, value: Any, *, reason: str = "", once: Key | None = None, **options: Any
-) -> Puts:
-    return Puts(actor, reason, once, respond, [item(key, value, **options)])
+) -> PutWrite:
+    return PutWrite(actor, reason, once, respond, [item(key, value, **options)])
 
 
-def write(person: Person, key: str, value: Any, **options: Any) -> Puts:
+def write(person: Person, key: str, value: Any, **options: Any) -> PutWrite:
     return put_by(person.actor, key, value, **options)
 
 
-def patch(person: Person, key: str, operations: Any, **options: Any) -> Patch:
+def patch(person: Person, key: str, operations: Any, **options: Any) -> PatchWrite:
     given = {
         "expected": None,
         "reason": "",
@@ -83,11 +83,11 @@ def patch(person: Person, key: str, operations: Any, **options: Any) -> Patch:
         "namespace": "notes",
         **options,
     }
-    return Patch(actor=person.actor, key=key, operations=operations, respond=respond, **given)
+    return PatchWrite(actor=person.actor, key=key, operations=operations, respond=respond, **given)
 
 
 def store_batches(
-    writes: Sequence[Puts | Patch], run: Callable[[Work[Any]], Any] = run_in_test
+    writes: Sequence[PutWrite | PatchWrite], run: Callable[[Work[Any]], Any] = run_in_test
 ) -> list[Sequence[WriteResult] | Exception | None]:
     """What store_joined made of the writes: the results in place of the response."""
     found: list[Sequence[WriteResult]] = []
@@ -104,7 +104,7 @@ def store_batches(
 
 
 def store(
-    writes: Sequence[Puts | Patch], run: Callable[[Work[Any]], Any] = run_in_test
+    writes: Sequence[PutWrite | PatchWrite], run: Callable[[Work[Any]], Any] = run_in_test
 ) -> list[WriteResult | Exception | None]:
     """store_batches for writes of one entry each."""
     return [
@@ -307,7 +307,7 @@ def add(number: int) -> list[dict[str, Any]]:
 def test_store_joined__patches_of_one_entry__each_sees_the_one_before(alice: Person) -> None:
     put(alice.actor, "notes", "k", {"count": 1}, tags=["t"], ttl_seconds=3600)
     expires_at = Entry.objects.get().expires_at
-    writes: list[Puts | Patch] = [
+    writes: list[PutWrite | PatchWrite] = [
         patch(alice, "k", add(1)),
         patch(alice, "k", {"name": "x"}, kind="merge"),
         write(alice, "other", 1),

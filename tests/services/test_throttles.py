@@ -17,7 +17,7 @@ from tests.services.racing import race, split
 
 @pytest.fixture(autouse=True)
 def no_leases() -> None:
-    throttles.forget_leases()
+    throttles._leases.clear()
 
 
 def limited(person: Person, rate: int) -> tuple[str, int]:
@@ -54,7 +54,7 @@ def test_bucket__time_passes__refills_evenly(alice: Person) -> None:
     _, token_id = limited(alice, 60)
     for _ in range(60):
         throttles.spend(token_id, 60)
-        throttles.forget_leases()
+        throttles._leases.clear()
     with pytest.raises(RateLimited):
         throttles.spend(token_id, 60)
     # Two seconds ago by the database's clock: two calls are available again.
@@ -111,7 +111,7 @@ def test_bucket__slow_client_of_many_processes__is_counted_per_call(
 ) -> None:
     _, token_id = limited(alice, 600)
     for _ in range(300):
-        throttles.forget_leases()  # as in another process
+        throttles._leases.clear()  # as in another process
         throttles.spend(token_id, 600)
     # each call is more than a second after the previous one
     monkeypatch.setattr(throttles, "_LEASE", 0.0)

@@ -20,9 +20,9 @@ class Trip(TypedDict, total=False):
 
 
 async def recall(trip: Trip, runtime: Runtime[Any]) -> Trip:
-    assert runtime.store is not None  # noqa: S101
-    known = await runtime.store.aget(("people", "ana"), "seat")
-    return {"seat": known.value["is"] if known else "any"}
+    assert runtime.store is not None
+    item = await runtime.store.aget(("people", "ana"), "seat")
+    return {"seat": item.value["is"] if item else "any"}
 
 
 def book(trip: Trip) -> Trip:

@@ -20,13 +20,13 @@ async def work(mcp: Client) -> None:
     uri = f"commonhold://entry/{NAMESPACE}/mcp-example"
     async with mcp.listen(resource_subscriptions=[uri]) as changes:
         before = await mcp.call_tool("get_state", place)
-        known = before.structured_content
+        entry = before.structured_content
         written = await mcp.call_tool(
             "put_state",
             {
                 **place,
-                "value": known["value"],
-                "expected_version": known["version"],
+                "value": entry["value"],
+                "expected_version": entry["version"],
                 "reason": "example",
             },
         )
@@ -43,8 +43,8 @@ async def main() -> None:
         Client(streamable_http_client(f"{URL}/mcp", http_client=http)) as mcp,
     ):
         # Namespaces are made by people with the role admin, not by models.
-        made = await http.put(f"{URL}/api/v1/namespaces/{NAMESPACE}", json={"default": {}})
-        made.raise_for_status()
+        response = await http.put(f"{URL}/api/v1/namespaces/{NAMESPACE}", json={"default": {}})
+        response.raise_for_status()
         await work(mcp)
 
 

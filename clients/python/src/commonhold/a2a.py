@@ -75,18 +75,18 @@ class _TaskStore:
         async for run in self._state.every(Runs.list(agent_id=self._agent_id, limit=200)):
             if run.thread_id.startswith(prefix) and _MEMBER in run.metadata:
                 tasks.setdefault(run.thread_id, run.metadata[_MEMBER])
-        wanted = sorted(
+        matching = sorted(
             (_place(facts), thread) for thread, facts in tasks.items() if _matches(facts, params)
         )[::-1]
         size = params.page_size or DEFAULT_LIST_TASKS_PAGE_SIZE
         after = _after(params.page_token)
-        behind = [each for each in wanted if after is None or each[0] < after]
+        behind = [each for each in matching if after is None or each[0] < after]
         held = await asyncio.gather(*(self._read(thread) for _, thread in behind[:size]))
         more = len(behind) > size
         return ListTasksResponse(
             tasks=[_task_of(each.document) for each in held if each.document is not None],
             next_page_token=_cursor(behind[size - 1][0]) if more else "",
-            total_size=len(wanted),
+            total_size=len(matching),
             page_size=size,
         )
 
@@ -176,7 +176,7 @@ class _TaskStore:
                 raise
 
 
-class CommonholdTaskStore(_TaskStore, TaskStore):  # type: ignore[misc]  # Any without the SDK
+class CommonholdTaskStore(_TaskStore, TaskStore):
     """`state`: a client to share; without one, the store makes its own from the environment, and
     `close` (or `async with`) closes it. `agent_id`: whose runs the tasks are. Owners (users of the
     agent) see their own tasks only."""
@@ -196,7 +196,7 @@ class CommonholdTaskStore(_TaskStore, TaskStore):  # type: ignore[misc]  # Any w
         return None if held.document is None else _task_of(held.document)
 
 
-class VersionedCommonholdTaskStore(_TaskStore, VersionedTaskStore):  # type: ignore[misc]
+class VersionedCommonholdTaskStore(_TaskStore, VersionedTaskStore):
     """The same, for several replicas of one agent: of two that save the same version of a task one is
     refused with ConcurrentTaskModificationError."""
 
@@ -216,9 +216,9 @@ class VersionedCommonholdTaskStore(_TaskStore, VersionedTaskStore):  # type: ign
                 raise ConcurrentTaskModificationError(task.id)
             if not canceled and held.document is not None and prev_version.is_missing:
                 raise ConcurrentTaskModificationError(task.id)
-            known = held.revision if canceled or prev_version.is_missing else prev_version._value
+            expected = held.revision if canceled or prev_version.is_missing else prev_version._value
             try:
-                revision = await self._write(task, context, held, known)
+                revision = await self._write(task, context, held, expected)
             except RevisionConflict:
                 if canceled:
                     continue
@@ -277,10 +277,10 @@ def _run_of(task: Task, document: Mapping[str, Any]) -> dict[str, Any]:
 
 def _new_messages(document: Mapping[str, Any], held: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """What was said that the stored task does not hold yet."""
-    known = {message.get("messageId") for message in _said(held)}
+    stored_ids = {message.get("messageId") for message in _said(held)}
     for message in _said(document):
-        if message.get("messageId") not in known:
-            known.add(message.get("messageId"))
+        if message.get("messageId") not in stored_ids:
+            stored_ids.add(message.get("messageId"))
             yield {
                 "role": "user" if message.get("role") == "ROLE_USER" else "assistant",
                 "content": [_block(part) for part in message.get("parts", [])],
@@ -321,8 +321,8 @@ def _matches(facts: Mapping[str, Any], params: ListTasksRequest) -> bool:
 
 def _cursor(place: tuple[bool, int, str]) -> str:
     stamped, stamp, task_id = place
-    made: str = encode_list_tasks_cursor(ListTasksCursor(stamp if stamped else None, task_id))
-    return made
+    cursor: str = encode_list_tasks_cursor(ListTasksCursor(stamp if stamped else None, task_id))
+    return cursor
 
 
 def _after(token: str) -> tuple[bool, int, str] | None:

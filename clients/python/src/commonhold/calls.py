@@ -64,7 +64,7 @@ class Retries:
     def pause(self, attempt: int) -> float:
         """Seconds after the failed attempt number `attempt`, which counts from 0."""
         # Beyond 2**60 seconds nobody waits, and beyond 2**1023 there is no float.
-        return random.uniform(0, min(self.longest, self.first * 2.0 ** min(attempt, 60)))  # noqa: S311
+        return random.uniform(0, min(self.longest, self.first * 2.0 ** min(attempt, 60)))
 
 
 @dataclass(frozen=True)
@@ -105,10 +105,10 @@ def exchange(call: Call[R], retries: Retries, *, decimals: bool = False) -> Exch
             if answer.status < 300:
                 return _result(call, answer, decimals)
             problem = problem_in(answer, decimals=decimals)
-            wanted = problem.retry_after or 0.0
-            if last or not _is_transient(problem) or wanted > retries.patience:
+            retry_after = problem.retry_after or 0.0
+            if last or not _is_transient(problem) or retry_after > retries.patience:
                 raise problem
-            yield Sleep(wanted + retries.pause(attempt))
+            yield Sleep(retry_after + retries.pause(attempt))
         else:
             if last:
                 raise Unreachable(f"{call.method} {call.path}: {answer!r}") from answer

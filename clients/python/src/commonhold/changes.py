@@ -65,7 +65,7 @@ class Feed:
 
     def closed(self) -> float:
         """Seconds to rest before coming back; not all clients of a restarted server at once."""
-        return random.uniform(self._rest / 2, self._rest)  # noqa: S311
+        return random.uniform(self._rest / 2, self._rest)
 
     def refused(self, answer: Reply) -> float:
         """Likewise, after an answer that is no stream. Raises where coming back would not help:
@@ -74,10 +74,10 @@ class Feed:
         if answer.status == 200:
             raise Unreachable("the answer is no stream: is this the address of a Commonhold?")
         problem = problem_in(answer)
-        wanted, patience = problem.retry_after or 0.0, self._retries.patience
-        if answer.status not in _TRY_AGAIN or (wanted > patience and not self._ever_open):
+        retry_after, patience = problem.retry_after or 0.0, self._retries.patience
+        if answer.status not in _TRY_AGAIN or (retry_after > patience and not self._ever_open):
             raise problem
-        return max(min(wanted, patience), self.failed(problem))
+        return max(min(retry_after, patience), self.failed(problem))
 
     def failed(self, error: Exception) -> float:
         """Likewise, after no answer. Before the first connection there is a bound."""

@@ -155,11 +155,11 @@ def _parser() -> argparse.ArgumentParser:
     verbs = parser.add_subparsers(required=True, metavar="VERB")
 
     def verb(run: Any, about: str, *positional: str) -> argparse.ArgumentParser:
-        made = verbs.add_parser(run.__name__, help=about, description=about)
-        made.set_defaults(verb=run)
+        subparser = verbs.add_parser(run.__name__, help=about, description=about)
+        subparser.set_defaults(verb=run)
         for name in positional:
-            made.add_argument(name)
-        return made
+            subparser.add_argument(name)
+        return subparser
 
     one = verb(get, "print a value", "namespace", "key")
     one.add_argument("--version", type=int, help="as of that version")

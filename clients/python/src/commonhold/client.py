@@ -58,7 +58,7 @@ class _Settings:
         token: str,
         *,
         timeout: float = 30.0,
-        retries: Retries = Retries(),  # noqa: B008  # immutable
+        retries: Retries = Retries(),
         decimals: bool = False,
         run_id: str = "",
     ) -> None:
@@ -134,8 +134,8 @@ class Commonhold(Entries["Commonhold"]):
         process = os.getpid()
         found = self._of_process.get(process)
         if found is None:
-            made = httpx2.Client(headers=self._settings.headers, limits=self._settings.limits)
-            found = self._of_process.setdefault(process, made)
+            client = httpx2.Client(headers=self._settings.headers, limits=self._settings.limits)
+            found = self._of_process.setdefault(process, client)
         return found
 
     @classmethod

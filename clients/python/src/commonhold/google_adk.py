@@ -12,7 +12,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias, cast
 from urllib.parse import quote
 from weakref import WeakValueDictionary
 
@@ -83,7 +83,7 @@ class _SessionPosition:
         return json.dumps(asdict(self))
 
 
-class CommonholdSessionService(BaseSessionService):  # type: ignore[misc]  # Any without ADK
+class CommonholdSessionService(BaseSessionService):
     """`state`: a client to share; without one, the service makes its own from the environment, and
     `close` (or `async with`) closes it.
 
@@ -119,14 +119,14 @@ class CommonholdSessionService(BaseSessionService):  # type: ignore[misc]  # Any
         facts = {"app_name": app_name, "user_id": user_id, "session_id": session_id}
         metadata = {_MEMBER: {**facts, "nonce": random_id()}}
         try:
-            made = await self._state.threads.create(
+            thread = await self._state.threads.create(
                 place.thread, metadata=metadata, resource_id=user_id
             )
         except Conflict:
             raise AlreadyExistsError(f"Session with id {session_id} already exists.") from None
         changes = _changes(place, _by_scope(state or {}))
         entries = await self._batch([*changes, *_read_operations([place])])
-        return _session(place, made, entries[len(changes) :], [])
+        return _session(place, thread, entries[len(changes) :], [])
 
     async def get_session(
         self,
@@ -200,7 +200,7 @@ class CommonholdSessionService(BaseSessionService):  # type: ignore[misc]  # Any
         while True:
             changes = _changes(place, delta, marker.versions if marker else None)
             try:
-                made = await self._state.threads.append(
+                appended = await self._state.threads.append(
                     place.thread,
                     message,
                     operations=[*changes, stamp],
@@ -224,13 +224,13 @@ class CommonholdSessionService(BaseSessionService):  # type: ignore[misc]  # Any
             else:
                 break
         await super().append_event(session, event)
-        entries = [result.entry for result in made.results or () if result.entry is not None]
+        entries = [result.entry for result in appended.results or () if result.entry is not None]
         states = [entry for entry in entries if entry.namespace != _ACTIVITY]
         for entry in states:
             session.state.update(_prefixed(entry))
         if marker is not None:
             versions = {**marker.versions, **{_scope(entry): entry.version for entry in states}}
-            _remember(session, _SessionPosition(versions, made.message_count))
+            _remember(session, _SessionPosition(versions, appended.message_count))
         session.last_update_time = event.timestamp
         return event
 
@@ -278,22 +278,22 @@ class CommonholdSessionService(BaseSessionService):  # type: ignore[misc]  # Any
         return [outcome.entry for outcome in outcomes if outcome.entry is not None]
 
     async def _events(self, place: _SessionAddress, config: GetSessionConfig) -> list[Event]:
-        wanted, after = config.num_recent_events, config.after_timestamp
+        limit, after = config.num_recent_events, config.after_timestamp
         found: list[Event] = []
-        if wanted == 0:
+        if limit == 0:
             return found
-        async for message in self._newest_first(place, wanted or _PAGE):
+        async for message in self._newest_first(place, limit or _PAGE):
             event = Event.model_validate(message.document[_MEMBER])
             if after is not None and event.timestamp < after:
                 break
             found.append(event)
-            if len(found) == wanted:
+            if len(found) == limit:
                 break
         return found[::-1]
 
-    async def _newest_first(self, place: _SessionAddress, wanted: int) -> AsyncIterator[Message]:
+    async def _newest_first(self, place: _SessionAddress, limit: int) -> AsyncIterator[Message]:
         """The messages that are events."""
-        call = Threads.messages(place.thread, order="desc", limit=min(wanted, _PAGE))
+        call = Threads.messages(place.thread, order="desc", limit=min(limit, _PAGE))
         async for message in self._state.every(call):
             if _MEMBER in message.document:
                 yield message
@@ -309,13 +309,13 @@ class CommonholdSessionService(BaseSessionService):  # type: ignore[misc]  # Any
         self,
         place: _SessionAddress,
         delta: Mapping[Scope, Mapping[str, Any]],
-        known: _SessionPosition,
+        marker: _SessionPosition,
         message: Mapping[str, Any],
     ) -> _SessionPosition | None:
         """The marker as of now, None if the very event is stored already. Raises StaleSessionError
-        when another event was appended, or a key of the delta changed, since `known`."""
+        when another event was appended, or a key of the delta changed, since `marker`."""
         thread = await self._thread(place)
-        call = Threads.messages(place.thread, after=known.messages, limit=_PAGE)
+        call = Threads.messages(place.thread, after=marker.messages, limit=_PAGE)
         events = [each async for each in self._state.every(call) if _MEMBER in each.document]
         if any(_is_event(each, message) for each in events):
             return None
@@ -325,7 +325,7 @@ class CommonholdSessionService(BaseSessionService):  # type: ignore[misc]  # Any
         for entry in now[: len(_PREFIX)]:
             scope = _scope(entry)
             touched = {pointer_of(name) for name in delta[scope]}
-            if changed := touched & await self._moved(entry, known.versions[scope]):
+            if changed := touched & await self._moved(entry, marker.versions[scope]):
                 raise _stale(place, f" ({scope} state: {', '.join(sorted(changed))})")
         return _position_of(thread, now)
 
@@ -392,8 +392,7 @@ def _changes(
 
 
 def _scope(entry: Entry) -> Scope:
-    scope: Scope = entry.namespace.removeprefix("adk.")  # type: ignore[assignment]
-    return scope
+    return cast(Scope, entry.namespace.removeprefix("adk."))
 
 
 def _prefixed(entry: Entry) -> dict[str, Any]:

@@ -102,14 +102,14 @@ class CommonholdSession:
             return item
         return None
 
-    async def _newest_first(self, wanted: int, before: int | None = None) -> AsyncIterator[Item]:
+    async def _newest_first(self, limit: int, before: int | None = None) -> AsyncIterator[Item]:
         """The items that no mark has taken, as of the log below `before`."""
         call = Threads.messages(
             self.session_id,
             before=before,
             order="desc",
             visibility="all",
-            limit=min(wanted, _PAGE),
+            limit=min(limit, _PAGE),
         )
         taken = 0
         try:

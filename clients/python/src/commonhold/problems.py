@@ -19,9 +19,9 @@ class CommonholdError(Exception):
 
 
 def _again(kind: type[CommonholdError], *args: Any) -> CommonholdError:
-    made = kind.__new__(kind)
-    Exception.__init__(made, *args)
-    return made
+    problem = kind.__new__(kind)
+    Exception.__init__(problem, *args)
+    return problem
 
 
 class Unreachable(CommonholdError):
@@ -268,8 +268,8 @@ def problem_of(
         document = {"title": f"{status} {reason}".strip()}
     document = {**document, "status": status}
     slug = str(document.get("type", "")).rpartition("/")[2]
-    known = {kind.slug: kind for kind in _kinds(Problem) if "slug" in vars(kind)}
-    kind = known.get(slug) or _BY_STATUS.get(status, Problem)
+    by_slug = {kind.slug: kind for kind in _kinds(Problem) if "slug" in vars(kind)}
+    kind = by_slug.get(slug) or _BY_STATUS.get(status, Problem)
     return kind(document, retry_after)
 
 

@@ -163,12 +163,12 @@ def settle_steps(
 ) -> Steps[None]:
     """The end of a `with` block: land what it changed over whatever stands there by then."""
     started_from = entry.version
-    wanted = yours
+    merged = yours
     for attempt in range(attempts):
         if same(base, yours):
             return
         try:
-            yield _compare_and_set(profile, scope, wanted, entry)
+            yield _compare_and_set(profile, scope, merged, entry)
         except VersionConflict:
             if attempt == attempts - 1:
                 raise
@@ -177,7 +177,7 @@ def settle_steps(
         yield Sleep(_PAUSES.pause(attempt))
         entry = yield lambda at: at.get(profile.name, scope)
         theirs = encode(profile, opened(profile, entry))
-        wanted, clashes = merge(base, theirs, yours)
+        merged, clashes = merge(base, theirs, yours)
         if clashes:
             raise VersionConflict.of(
                 *(started_from, entry.version),

@@ -26,8 +26,8 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 def build(kind: type[T], document: Any) -> T:
     """The value. ValueError: the document does not fit, and where."""
-    made: T = _build(kind, document, "")
-    return made
+    value: T = _build(kind, document, "")
+    return value
 
 
 def plain(value: Any, at: str = "") -> Any:
@@ -35,8 +35,8 @@ def plain(value: Any, at: str = "") -> Any:
     where."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in dataclasses.fields(value)]
-        known = {name: plain(getattr(value, name), f"{at}/{name}") for name in names}
-        return known | plain(getattr(value, _OTHERS, {}), at)
+        members = {name: plain(getattr(value, name), f"{at}/{name}") for name in names}
+        return members | plain(getattr(value, _OTHERS, {}), at)
     if isinstance(value, enum.Enum):
         return plain(value.value, at)
     if _is_model(type(value)):
@@ -143,22 +143,22 @@ def _build(kind: Any, document: Any, at: str) -> Any:
 def _record(kind: type, document: Any, at: str) -> Any:
     if not isinstance(document, dict):
         raise _unfit(document, "an object", at)
-    known = _fields(kind)
+    fields = _fields(kind)
     members = {
         name: _build(each, document[name], f"{at}/{name}")
-        for name, each in known.items()
+        for name, each in fields.items()
         if name in document
     }
     given = {field.name for field in dataclasses.fields(kind) if field.init}
-    made = kind(**{name: value for name, value in members.items() if name in given})
+    record = kind(**{name: value for name, value in members.items() if name in given})
     for name in members.keys() - given:
-        object.__setattr__(made, name, members[name])
-    if others := {name: item for name, item in document.items() if name not in known}:
-        if not hasattr(made, "__dict__"):
+        object.__setattr__(record, name, members[name])
+    if others := {name: item for name, item in document.items() if name not in fields}:
+        if not hasattr(record, "__dict__"):
             names = ", ".join(map(repr, others))
             raise ValueError(f"{at or '/'}: {kind.__name__} has slots and no room to keep {names}")
-        object.__setattr__(made, _OTHERS, others)
-    return made
+        object.__setattr__(record, _OTHERS, others)
+    return record
 
 
 def _model(kind: Any, document: Any, at: str) -> Any:
@@ -169,21 +169,21 @@ def _model(kind: Any, document: Any, at: str) -> Any:
         places = [
             (at + "".join(f"/{step}" for step in each["loc"]), each["msg"]) for each in errors
         ]
-        told = "; ".join(f"{place or '/'}: {why}" for place, why in places)
-        raise ValueError(told or str(error)) from error
+        message = "; ".join(f"{place or '/'}: {why}" for place, why in places)
+        raise ValueError(message or str(error)) from error
 
 
 def _scalar(kind: Any, document: Any, at: str) -> Any:
-    wanted = type(None) if kind is None else kind
-    if type(document) is wanted:
+    expected = type(None) if kind is None else kind
+    if type(document) is expected:
         return document
     if isinstance(document, int | float | Decimal) and not isinstance(document, bool):
-        if wanted is float:
+        if expected is float:
             return float(document) if isinstance(document, Decimal) else document
-        if wanted is Decimal:
+        if expected is Decimal:
             return Decimal(str(document))
         if (
-            wanted is int and math.isfinite(document) and document == int(document)
+            expected is int and math.isfinite(document) and document == int(document)
         ):  # 1.0 is an integer to JSON Schema
             return int(document)
     raise _unfit(document, f"of type {_TYPES[kind]}", at)
@@ -204,8 +204,8 @@ def _fields(kind: Any) -> dict[str, Any]:
     return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
 
 
-def _unfit(document: Any, wanted: str, at: str) -> ValueError:
-    return ValueError(f"{at or '/'}: {document!r} is not {wanted}")
+def _unfit(document: Any, expected: str, at: str) -> ValueError:
+    return ValueError(f"{at or '/'}: {document!r} is not {expected}")
 
 
 def _is_model(kind: Any) -> bool:

@@ -114,8 +114,8 @@ class StateStore:
 
     def strategy_of(self, key: str) -> MergeStrategy:
         """Of an unknown key: exclusive."""
-        known = self._keys.get(key)
-        return known.key.MERGE if known else MergeStrategy.EXCLUSIVE
+        registration = self._keys.get(key)
+        return registration.key.MERGE if registration else MergeStrategy.EXCLUSIVE
 
     def snapshot(self) -> Snapshot:
         with self._lock:
@@ -253,8 +253,8 @@ class StateStore:
     ) -> None:
         """Bring in the thread-scoped keys; the revision stays."""
         with self._lock:
-            known = self._decoded(state, unknown)
-            scoped = {n: v for n, v in known.items() if self._keys[n].scope is KeyScope.THREAD}
+            decoded = self._decoded(state, unknown)
+            scoped = {n: v for n, v in decoded.items() if self._keys[n].scope is KeyScope.THREAD}
             self._values = self._values | scoped
 
     def apply_seed(self, state: PersistedState, unknown: UnknownKeyPolicy = "error") -> None:

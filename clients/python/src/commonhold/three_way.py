@@ -88,10 +88,10 @@ def _member(side: _Side, name: str) -> _Side:
 
 def _clash(pointer: str, **sides: _Side) -> Clash:
     there = {name: side for name, side in sides.items() if side.value is not MISSING}
-    known = {name: there[name].value if name in there else None for name in sides}
+    values = {name: there[name].value if name in there else None for name in sides}
     return Clash(
         pointer,
-        **known,
+        **values,
         absent=tuple(name for name in sides if name not in there),
         pointers={name: at.pointer for name, at in there.items() if at.pointer != pointer},
     )

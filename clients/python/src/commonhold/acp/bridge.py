@@ -47,8 +47,8 @@ async def run(state: AsyncCommonhold, command: Sequence[str], *, recall_tokens: 
         stdout=asyncio.subprocess.PIPE,
         limit=_LONGEST_LINE,
     )
-    assert agent.stdin is not None  # noqa: S101  # both are pipes
-    assert agent.stdout is not None  # noqa: S101
+    if agent.stdin is None or agent.stdout is None:
+        raise RuntimeError("the agent was started without pipes")
     bridge = Bridge(state, agent.stdin, command, recall_tokens)
     pumps = [
         asyncio.create_task(_pump(editor, bridge.handle_editor_message)),
@@ -175,8 +175,8 @@ class Bridge:
                 await self._replay(session_id)
             except CommonholdError as error:
                 return self._refuse(message, _INTERNAL, f"commonhold: {error}")
-            known = answer["result"] or {}
-            result = {name: value for name, value in known.items() if name != "sessionId"}
+            loaded_session = answer["result"] or {}
+            result = {name: value for name, value in loaded_session.items() if name != "sessionId"}
             return self._to_editor({"jsonrpc": "2.0", "id": message["id"], "result": result})
 
         async def loaded(answer: Json) -> None:
@@ -223,7 +223,7 @@ class Bridge:
     async def _prompt(self, message: Json, params: Json) -> None:
         session_id, prompt = params.get("sessionId", ""), list(params.get("prompt") or [])
         agent_id = await self._agent_id(session_id)
-        told = [*await self._recalled(session_id), *prompt]
+        full_prompt = [*await self._recalled(session_id), *prompt]
         self._note(session_id, updates.message_of_prompt(prompt))
 
         async def answered(answer: Json) -> None:
@@ -231,7 +231,7 @@ class Bridge:
             await self.settle(session_id)
             self._to_editor(answer)
 
-        sent = {**message, "params": {**params, "sessionId": agent_id, "prompt": told}}
+        sent = {**message, "params": {**params, "sessionId": agent_id, "prompt": full_prompt}}
         await self._ask(sent, answered)
 
     # The agent --------------------------------------------------------------------------------

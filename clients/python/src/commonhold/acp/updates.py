@@ -54,11 +54,11 @@ def updates_of(message: Mapping[str, Any]) -> list[dict[str, Any]]:
         return [ours["update"]]
     if ours is not None:
         return [{"sessionUpdate": "user_message_chunk", "content": each} for each in ours["prompt"]]
-    told = {"user": "user_message_chunk", "assistant": "agent_message_chunk"}.get(message["role"])
+    kind = {"user": "user_message_chunk", "assistant": "agent_message_chunk"}.get(message["role"])
     text = message.get("content")
-    if told is None or not isinstance(text, str) or message.get("visibility") == "internal":
+    if kind is None or not isinstance(text, str) or message.get("visibility") == "internal":
         return []
-    return [{"sessionUpdate": told, "content": {"type": "text", "text": text}}]
+    return [{"sessionUpdate": kind, "content": {"type": "text", "text": text}}]
 
 
 def format_history(messages: Iterable[Mapping[str, Any]]) -> str:

@@ -24,7 +24,7 @@ E = TypeVar("E", threading.Event, asyncio.Event)
 
 
 @dataclass(frozen=True)
-class Puts:
+class StoreEntries:
     """A step of a plan: store these entries. `render` returns the call that stores them, alone or with
     others. `waits`: whether to wait a moment for others."""
 
@@ -39,7 +39,7 @@ class Puts:
 
 @dataclass(eq=False)
 class _Waiting(Generic[E]):
-    puts: Puts
+    puts: StoreEntries
     done: E
     stored: bool = False
 
@@ -80,7 +80,7 @@ def _finish(taken: Sequence[_Waiting[E]], *, stored: bool) -> None:
 class Joiner(_Queue[threading.Event]):
     """For threads."""
 
-    def store(self, puts: Puts, send: Callable[[Call[Any]], Any]) -> None:
+    def store(self, puts: StoreEntries, send: Callable[[Call[Any]], Any]) -> None:
         own = _Waiting(puts, threading.Event())
         taken: list[_Waiting[threading.Event]] = []
         stored = False
@@ -105,7 +105,7 @@ class Joiner(_Queue[threading.Event]):
 class AsyncJoiner(_Queue[asyncio.Event]):
     """For the tasks of an event loop."""
 
-    async def store(self, puts: Puts, send: Callable[[Call[Any]], Awaitable[Any]]) -> None:
+    async def store(self, puts: StoreEntries, send: Callable[[Call[Any]], Awaitable[Any]]) -> None:
         own = _Waiting(puts, asyncio.Event())
         taken: list[_Waiting[asyncio.Event]] = []
         stored = False

@@ -129,10 +129,5 @@ def is_between(base: str, one: str | None, end: str | None) -> bool:
     return (one is None or found == id_part(one)) and (end is None or found < id_part(end))
 
 
-def heads_of(keys: Iterable[str]) -> list[str]:
-    """Those of the keys that are checkpoints themselves."""
-    return [key for key in keys if key == base_of(key) + "checkpoint"]
-
-
 def next_page(call: Call[Any], cursor: str, limit: int = PAGE) -> Call[Any]:
     return replace(call, query={**call.query, "cursor": cursor, "limit": limit})

@@ -10,7 +10,7 @@ from typing import Any, Final
 from commonhold.answers import Entry, EntryRow
 from commonhold.calls import Call
 from commonhold.entries import clear_entries, list_entries, put_entry, run_batch
-from commonhold.langgraph.joining import Puts
+from commonhold.langgraph.joining import StoreEntries
 from commonhold.langgraph.layout import PAGE, Document, next_page
 from commonhold.langgraph.packing import Packed
 from commonhold.langgraph.wire import Plan
@@ -95,9 +95,11 @@ def read_documents(namespace: str, keys: Iterable[str]) -> Plan[dict[str, Docume
 def read_entries(namespace: str, keys: Iterable[str]) -> Plan[dict[str, Entry]]:
     """Entries by key; missing ones are left out."""
     found: dict[str, Entry] = {}
-    wanted = list(dict.fromkeys(keys))
-    for at in range(0, len(wanted), PAGE):
-        gets = [{"op": "get", "namespace": namespace, "key": key} for key in wanted[at : at + PAGE]]
+    distinct = list(dict.fromkeys(keys))
+    for at in range(0, len(distinct), PAGE):
+        gets = [
+            {"op": "get", "namespace": namespace, "key": key} for key in distinct[at : at + PAGE]
+        ]
         for outcome in (yield repeatable(run_batch(gets))):
             if outcome.entry.exists:
                 found[outcome.entry.key] = outcome.entry
@@ -120,12 +122,12 @@ def write(operations: Sequence[Operation], *, waits: bool = False) -> Plan[None]
     `waits`: whether to wait for these."""
     is_plain = all(each["op"] == "put" and "if_version" not in each for each in operations)
     if is_plain and len(operations) == 1:
-        yield Puts(operations, store_entries, waits)
+        yield StoreEntries(operations, store_entries, waits)
         return
     chunks = list(split_batches(operations))
     for chunk in chunks:
         if is_plain and len(chunks) == 1:
-            yield Puts(chunk, store_entries, waits)
+            yield StoreEntries(chunk, store_entries, waits)
         else:
             yield repeatable(run_batch(chunk))
 

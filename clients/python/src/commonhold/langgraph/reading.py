@@ -23,25 +23,25 @@ class CheckpointReader:
     packer: Packer
 
     def read_tuples(
-        self, found: Sequence[StoredCheckpoint], known: dict[str, Document] | None = None
+        self, found: Sequence[StoredCheckpoint], cache: dict[str, Document] | None = None
     ) -> Plan[Sequence[CheckpointTuple]]:
-        """Stored checkpoints as LangGraph's, their values fetched together. `known`: values by key that
+        """Stored checkpoints as LangGraph's, their values fetched together. `cache`: values by key that
         are not fetched again; afterwards those of these checkpoints."""
-        known = {} if known is None else known
+        cache = {} if cache is None else cache
         keys = {value_key(each, channel) for each in found for channel in each.head["channels"]}
         documents = {
             key: document
-            for key, document in known.items()
+            for key, document in cache.items()
             if "/".join(key.split("/", 4)[:4]) in keys
         }
         documents |= yield from self.read_values(sorted(keys - documents.keys()))
-        known.clear()
-        known |= documents
+        cache.clear()
+        cache |= documents
         return [self._tuple(each, documents) for each in found]
 
-    def matches(self, found: StoredCheckpoint, wanted: Mapping[str, Any] | None) -> bool:
+    def matches(self, found: StoredCheckpoint, condition: Mapping[str, Any] | None) -> bool:
         metadata = self._metadata(found.head)
-        return all(metadata.get(name) == value for name, value in (wanted or {}).items())
+        return all(metadata.get(name) == value for name, value in (condition or {}).items())
 
     def channel_values(
         self, found: StoredCheckpoint, documents: Mapping[str, Document]

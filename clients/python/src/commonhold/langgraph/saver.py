@@ -78,7 +78,7 @@ _Writes = dict[str, list[PendingWrite]]
 
 
 class CommonholdSaver(
-    BaseCheckpointSaver[str],  # type: ignore[misc]  # Any without LangGraph
+    BaseCheckpointSaver[str],
     AbstractContextManager["CommonholdSaver"],
     AbstractAsyncContextManager["CommonholdSaver"],
 ):
@@ -104,7 +104,7 @@ class CommonholdSaver(
         super().__init__(serde=serde)
         self._checkpoints = f"{namespace}.checkpoints"
         self._channels = f"{namespace}.channels"
-        told = "checkpoints and pending writes", "values of channels, by version"
+        descriptions = "checkpoints and pending writes", "values of channels, by version"
         names = (self._checkpoints, self._channels)
         # Checkpoints are a history themselves, and nobody follows their writes.
         registrations = [
@@ -114,7 +114,7 @@ class CommonholdSaver(
                 max_value_bytes=MAX_BYTES,
                 tracked=False,
             )
-            for name, what in zip(names, told, strict=True)
+            for name, what in zip(names, descriptions, strict=True)
         ]
         self._wire = ClientPair(url, token, options, registrations)
         self._known_threads: set[str] = set()
@@ -160,7 +160,7 @@ class CommonholdSaver(
     def get_next_version(self, current: str | int | float | None, channel: None) -> str:
         """Grows, and differs between the branches of a fork, so that no two values share a version."""
         number = int(str(current).split(".")[0]) if current is not None else 0
-        return f"{number + 1:032}.{random.random():016}"  # noqa: S311  # no secret
+        return f"{number + 1:032}.{random.random():016}"
 
     # One checkpoint ------------------------------------------------------------------------------
 
@@ -222,7 +222,7 @@ class CommonholdSaver(
         self,
         config: RunnableConfig | None,
         *,
-        filter: dict[str, Any] | None = None,  # noqa: A002  # the framework's name
+        filter: dict[str, Any] | None = None,
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
@@ -235,7 +235,7 @@ class CommonholdSaver(
         self,
         config: RunnableConfig | None,
         *,
-        filter: dict[str, Any] | None = None,  # noqa: A002  # the framework's name
+        filter: dict[str, Any] | None = None,
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
@@ -305,15 +305,17 @@ class CommonholdSaver(
         return CheckpointReader(self._channels, self._packer)
 
     def _base(self, config: RunnableConfig) -> str:
-        wanted = config["configurable"]
-        return thread_key(wanted["thread_id"]) + ns_key(wanted.get("checkpoint_ns") or "")
+        configurable = config["configurable"]
+        return thread_key(configurable["thread_id"]) + ns_key(
+            configurable.get("checkpoint_ns") or ""
+        )
 
     # Plans ---------------------------------------------------------------------------------------
 
     def _get(self, config: RunnableConfig) -> Plan[CheckpointTuple | None]:
         base = self._base(config)
-        if wanted := get_checkpoint_id(config):
-            found = yield from find_checkpoint(self._checkpoints, base + id_key(wanted))
+        if checkpoint_id := get_checkpoint_id(config):
+            found = yield from find_checkpoint(self._checkpoints, base + id_key(checkpoint_id))
         else:
             found = None
             newest = CheckpointPages(self._checkpoints, base, size=_FIRST_PAGE)
@@ -321,8 +323,8 @@ class CommonholdSaver(
                 found = next(iter((yield from newest.read())), None)
         if found is None:
             return None
-        (made,) = yield from self._reader.read_tuples([found])
-        return made
+        (checkpoint,) = yield from self._reader.read_tuples([found])
+        return checkpoint
 
     def _put(
         self,
@@ -331,8 +333,8 @@ class CommonholdSaver(
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> Plan[RunnableConfig]:
-        wanted = config["configurable"]
-        thread_id, ns = wanted["thread_id"], wanted.get("checkpoint_ns") or ""
+        configurable = config["configurable"]
+        thread_id, ns = configurable["thread_id"], configurable.get("checkpoint_ns") or ""
         yield from self._ensure_thread(thread_id)
         base, packer = self._base(config), self._packer
         small: Document = {}
@@ -396,7 +398,7 @@ class CommonholdSaver(
     def _list(
         self,
         config: RunnableConfig | None,
-        wanted: dict[str, Any] | None,
+        condition: dict[str, Any] | None,
         before: RunnableConfig | None,
         limit: int | None,
     ) -> Plan[None]:
@@ -422,13 +424,13 @@ class CommonholdSaver(
         left = limit
         while source.more and left != 0:
             found = [
-                each for each in (yield from source.read()) if self._reader.matches(each, wanted)
+                each for each in (yield from source.read()) if self._reader.matches(each, condition)
             ]
             if left is not None:
                 found = found[:left]
                 left -= len(found)
-            for made in (yield from self._reader.read_tuples(found, values)):  # noqa: UP028  # a list takes no answers
-                yield made
+            for checkpoint in (yield from self._reader.read_tuples(found, values)):  # noqa: UP028  # a list takes no answers
+                yield checkpoint
 
     def _delta_history(
         self, config: RunnableConfig, channels: Sequence[str]
@@ -485,8 +487,8 @@ class CommonholdSaver(
         self._known_threads.discard(thread_id)
         with suppress(NotFound, Forbidden):  # an editor may not delete threads
             thread = yield read_thread(thread_id)
-            known = thread.document
-            ours = known["metadata"] == _METADATA and not known["latest_run_id"]
+            document = thread.document
+            ours = document["metadata"] == _METADATA and not document["latest_run_id"]
             if ours and thread.revision == 0 and thread.message_count == 0:
                 yield delete_thread(thread_id)
 

@@ -54,7 +54,7 @@ Value = dict[str, Any]
 
 
 class CommonholdStore(
-    BaseStore,  # type: ignore[misc]  # Any without LangGraph
+    BaseStore,
     AbstractContextManager["CommonholdStore"],
     AbstractAsyncContextManager["CommonholdStore"],
 ):
@@ -299,17 +299,17 @@ class CommonholdStore(
             except VersionConflict:
                 if attempt == attempts - 1:
                     raise
-                yield Sleep(random.uniform(0, min(1.0, 0.01 * 2.0**attempt)))  # noqa: S311
+                yield Sleep(random.uniform(0, min(1.0, 0.01 * 2.0**attempt)))
             else:
                 return _item(written, Item)
         raise ValueError("attempts must be at least 1")
 
 
 def _key(namespace: Namespace, key: str) -> str:
-    made = "/".join(escape(each) for each in (*namespace, key))
-    if len(made.encode()) > MAX_KEY_BYTES:
-        raise ValueError(f"namespace and key take more than {MAX_KEY_BYTES} bytes: {made[:80]}…")
-    return made
+    path = "/".join(escape(each) for each in (*namespace, key))
+    if len(path.encode()) > MAX_KEY_BYTES:
+        raise ValueError(f"namespace and key take more than {MAX_KEY_BYTES} bytes: {path[:80]}…")
+    return path
 
 
 def _checked(namespace: Namespace, key: str) -> str:
@@ -356,22 +356,22 @@ def _chunks(operations: Sequence[dict[str, Any]]) -> Iterator[Sequence[dict[str,
 # Conditions, as LangGraph means them ----------------------------------------------------------------
 
 
-def _matches_condition(value: Value, wanted: Mapping[str, Any] | None) -> bool:
-    return all(_equals(value.get(name), each) for name, each in (wanted or {}).items())
+def _matches_condition(value: Value, condition: Mapping[str, Any] | None) -> bool:
+    return all(_equals(value.get(name), each) for name, each in (condition or {}).items())
 
 
-def _equals(value: Any, wanted: Any) -> bool:
-    if isinstance(wanted, dict):
-        if any(name.startswith("$") for name in wanted):
-            return all(_compares(value, operator, than) for operator, than in wanted.items())
-        return isinstance(value, dict) and _matches_condition(value, wanted)
-    if isinstance(wanted, list | tuple):
+def _equals(value: Any, condition: Any) -> bool:
+    if isinstance(condition, dict):
+        if any(name.startswith("$") for name in condition):
+            return all(_compares(value, operator, than) for operator, than in condition.items())
+        return isinstance(value, dict) and _matches_condition(value, condition)
+    if isinstance(condition, list | tuple):
         return (
             isinstance(value, list)
-            and len(value) == len(wanted)
-            and all(map(_equals, value, wanted))
+            and len(value) == len(condition)
+            and all(map(_equals, value, condition))
         )
-    return bool(value == wanted)
+    return bool(value == condition)
 
 
 def _compares(value: Any, operator: str, than: Any) -> bool:
@@ -414,4 +414,4 @@ def _matches(condition: MatchCondition, namespace: Namespace) -> bool:
         return False
     start = 0 if condition.match_type == "prefix" else len(namespace) - len(path)
     part = namespace[start : start + len(path)]
-    return all(wanted in ("*", label) for wanted, label in zip(path, part, strict=True))
+    return all(expected in ("*", label) for expected, label in zip(path, part, strict=True))

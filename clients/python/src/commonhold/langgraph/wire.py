@@ -1,7 +1,7 @@
 """How the plans of the saver and the store reach the server: the same plan for both clients.
 
 A plan is a generator. It yields a `Call` and is sent what came of it (a CommonholdError is thrown into
-it), `Puts`, or a `Sleep`; anything else it yields is an item for who asked.
+it), `StoreEntries`, or a `Sleep`; anything else it yields is an item for who asked.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from commonhold.calls import Call, Sleep
 from commonhold.client import AsyncCommonhold, Commonhold, Options
-from commonhold.langgraph.joining import AsyncJoiner, Joiner, Puts
+from commonhold.langgraph.joining import AsyncJoiner, Joiner, StoreEntries
 from commonhold.problems import CommonholdError, NotRegistered
 
 R = TypeVar("R")
@@ -63,7 +63,7 @@ class ClientPair:
                 step = _resume(plan, answer)
             except StopIteration:
                 return
-            if isinstance(step, Call | Puts | Sleep):
+            if isinstance(step, Call | StoreEntries | Sleep):
                 answer = self._take(step)
             else:
                 answer = None
@@ -86,7 +86,7 @@ class ClientPair:
                 step = _resume(plan, answer)
             except StopIteration:
                 return
-            if isinstance(step, Call | Puts | Sleep):
+            if isinstance(step, Call | StoreEntries | Sleep):
                 answer = await self._atake(step)
             else:
                 answer = None
@@ -103,11 +103,11 @@ class ClientPair:
             await self._async_client.close()
         self._async_client = None
 
-    def _take(self, step: Call[Any] | Puts | Sleep) -> Any:
+    def _take(self, step: Call[Any] | StoreEntries | Sleep) -> Any:
         if isinstance(step, Sleep):
             return time.sleep(step.seconds)
         try:
-            if isinstance(step, Puts):
+            if isinstance(step, StoreEntries):
                 return self._joiner.store(step, self._send)
             return self._send(step)
         except CommonholdError as error:
@@ -123,7 +123,7 @@ class ClientPair:
                 client.send(each)
             return client.send(call)
 
-    async def _atake(self, step: Call[Any] | Puts | Sleep) -> Any:
+    async def _atake(self, step: Call[Any] | StoreEntries | Sleep) -> Any:
         if isinstance(step, Sleep):
             return await asyncio.sleep(step.seconds)
         client = self._client_of_loop()
@@ -137,7 +137,7 @@ class ClientPair:
                 return await client.send(call)
 
         try:
-            if isinstance(step, Puts):
+            if isinstance(step, StoreEntries):
                 return await self._async_joiner.store(step, send)
             return await send(step)
         except CommonholdError as error:

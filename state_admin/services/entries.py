@@ -17,7 +17,7 @@ from state_admin.models.entries_sql import NewEntry
 
 from . import journal, quotas
 from .actors import require, require_open
-from .conflicts import collide, compare, read_base, show_sides
+from .conflicts import ConflictSides, collide, compare, read_base, show_sides
 from .entry_views import EntryView, read_entry, read_past
 from .errors import (
     BadRequest,
@@ -264,8 +264,7 @@ def delete_value(
         current = read_entry(actor=actor, namespace=namespace, key=key)
         if precondition.version is not None and current.version != precondition.version:
             collision = collide(actor, definition, current, precondition.version, None)
-            if not precondition.merge or not collision.mergeable:
-                raise VersionConflict(expected or 0, current.version, collision=collision)
+            _check_mergeable(collision, precondition, expected)
             # The value has not changed, or is deleted already.
             precondition = replace(precondition, version=current.version)
         if precondition.version is None or not current.exists:
@@ -325,15 +324,23 @@ def store_value(
             if not explain_conflict:
                 raise VersionConflict(expected or 0, current.version)
             collision = collide(actor, definition, current, precondition.version, value.text)
-            if precondition.merge and collision.mergeable:
-                # Nobody changed the same paths: write the merged value over the current version.
-                value = Raw(values.dump(collision.merged), collision.merged)
-                precondition = replace(precondition, version=current.version)
-                continue
-            raise VersionConflict(expected or 0, current.version, collision=collision)
+            _check_mergeable(collision, precondition, expected)
+            # Nobody changed the same paths: write the merged value over the current version.
+            value = Raw(values.dump(collision.merged), collision.merged)
+            precondition = replace(precondition, version=current.version)
+            continue
         if changed and current.exists:
             return WriteResult(current, created=False, changed=False)
     raise Conflict("the namespace or the entry changes too often; retry")
+
+
+def _check_mergeable(
+    collision: ConflictSides, precondition: Precondition, expected: int | None
+) -> None:
+    """Raise VersionConflict unless the server may merge both sides. `expected`: the version that the
+    caller expects."""
+    if not (precondition.merge and collision.mergeable):
+        raise VersionConflict(expected or 0, collision.current.version, collision=collision)
 
 
 def rewrite_value(
@@ -420,9 +427,8 @@ def _join(
     except Problem:  # it does not apply to its own base
         raise VersionConflict(version, before.version, **sides) from None
     collision = compare(base, before, yours.text)
-    if precondition.merge and collision.mergeable:
-        return Raw(values.dump(collision.merged), collision.merged)
-    raise VersionConflict(version, before.version, collision=collision)
+    _check_mergeable(collision, precondition, version)
+    return Raw(values.dump(collision.merged), collision.merged)
 
 
 def apply_patch(kind: PatchKind, document: JSON, operations: JSON) -> JSON:

@@ -64,9 +64,89 @@ class Bar:
     now: bool
 
 
+@dataclass(frozen=True)
+class EntryPage:
+    """An entry and what the page of it depends on. `past`: the number of the requested old version,
+    else 0. `entry`: that version, else the current one. `recent`: its last versions, newest first,
+    without values."""
+
+    request: Request
+    now: EntryView
+    entry: EntryView
+    past: int
+    registered: bool
+    recent: Sequence[EntryRevision]
+    tab: str
+
+    @property
+    def newest(self) -> int:
+        return self.recent[0].version if self.recent else 0
+
+    @property
+    def kind(self) -> config.Kind | None:
+        return config.kind_of(self.now.namespace)
+
+    @property
+    def is_big(self) -> bool:
+        return len(self.entry.value) > BIG
+
+    @property
+    def can_write(self) -> bool:
+        return self.request.actor.may(Role.EDITOR) and self.registered and self.kind is None
+
+    @property
+    def can_restore(self) -> bool:
+        return self.can_write or (self.kind is not None and self.request.actor.may(Role.ADMIN))
+
+    @property
+    def deleted(self) -> int:
+        """The version that deleted the entry, if the one before is stored and can be restored."""
+        if not self.can_write or self.now.exists or len(self.recent) < 2:
+            return 0
+        last, before = self.recent[:2]
+        deletes = last.operation == Operation.DELETE and before.version == last.version - 1
+        return last.version if deletes else 0
+
+
 @require_safe
 @entry_page
 def entry_detail(request: Request, namespace: str, key: str) -> HttpResponse:
+    page = _read_page(request, namespace, key)
+    entry, now, past, kind = page.entry, page.now, page.past, page.kind
+    context = {
+        "entry": entry,
+        "now": now,
+        "registered": page.registered,
+        "past": past,
+        "newest": page.newest,
+        "tab": page.tab,
+        "tabs": _tabs(namespace, key, past),
+        "pieces_url": entry_action_url("tree", namespace, key, version=past or None),
+        "recent": page.recent[:RECENT],
+        "more_history": len(page.recent) > RECENT,
+        "bars": _bars(page.recent),
+        "bars_width": 10 * len(page.recent),
+        "scope": scope_kind(key).value,
+        "version_label": f"v{past or now.version}",
+        "dotted": key in (".", ".."),
+        "list_url": reverse("web:entry-list"),
+        "can_edit": page.can_write,
+        "can_restore": past and entry.exists and page.can_restore,
+        "deleted": page.deleted,
+        "record_url": reverse("web:config-detail", args=[kind, key]) if kind and now.exists else "",
+        "big": page.is_big,
+        **_reach(request.actor, namespace, key),
+        **_change(request, entry, page.recent),
+        **_TAB_CONTEXTS[page.tab](page),
+    }
+    if page.registered and not past and not entry.valid and not page.is_big:
+        refusal = refusal_of(find_definition(request.actor, namespace), entry.value)
+        context["faults"] = refusal.data.get("errors", []) if refusal else []
+    part = PANE if target_id(request) == PANE else "entry"
+    return render(request, "entries/detail.html", context, part=part)
+
+
+def _read_page(request: Request, namespace: str, key: str) -> EntryPage:
     address: dict[str, Any] = {"actor": request.actor, "namespace": namespace, "key": key}
     registered = True
     try:
@@ -74,77 +154,48 @@ def entry_detail(request: Request, namespace: str, key: str) -> HttpResponse:
     except NotRegistered:
         registered = False
         now = read_unregistered(**address)
-    history = _history(request)
     recent = list(_revisions(request.actor, namespace, key)[: RECENT + 1])
-    newest = recent[0].version if recent else 0
     if not now.exists and not recent and not registered:
         raise NotRegistered(namespace)
     entry, past = read_requested_entry(request, now, registered=registered)
     tab = request.GET.get("tab", "value")
-    kind = config.kind_of(namespace)
-    can_write = request.actor.may(Role.EDITOR) and registered and kind is None
-    may_restore = can_write or (kind is not None and request.actor.may(Role.ADMIN))
-    context = {
-        "entry": entry,
-        "now": now,
-        "registered": registered,
-        "past": past,
-        "newest": newest,
-        "tab": tab if tab in _TABS else "value",
-        "tabs": _tabs(namespace, key, past),
-        "pieces_url": entry_action_url("tree", namespace, key, version=past or None),
-        "recent": recent[:RECENT],
-        "more_history": len(recent) > RECENT,
-        "bars": _bars(recent),
-        "bars_width": 10 * len(recent),
-        "scope": scope_kind(key).value,
-        "version_label": f"v{past or now.version}",
-        "dotted": key in (".", ".."),
-        "list_url": reverse("web:entry-list"),
-        "can_edit": can_write,
-        "can_restore": past and entry.exists and may_restore,
-        "deleted": recent[0].version if can_write and _is_restorable(now, recent) else 0,
-        "record_url": reverse("web:config-detail", args=[kind, key]) if kind and now.exists else "",
-        "big": len(entry.value) > BIG,
-        **_reach(request.actor, namespace, key),
-        **_change(request, entry, recent),
-    }
-    if context["tab"] in ("value", "text"):
-        context["value"] = values.load(entry.value)
+    return EntryPage(
+        request, now, entry, past, registered, recent, tab if tab in _TABS else "value"
+    )
+
+
+def _value_context(page: EntryPage) -> dict[str, Any]:
+    return {"value": values.load(page.entry.value)}
+
+
+def _history_context(page: EntryPage) -> dict[str, Any]:
+    """The versions, or with a path those that changed its value."""
+    request, now = page.request, page.now
+    address = now.namespace, now.key
     path = request.GET.get("path", "")
-    slow = len(entry.value) > LONG and "whole" not in request.GET
-    if context["tab"] == "history" and path and registered and slow:
+    if not path or not page.registered:
+        return _whole_history(request, *address, _before(request))
+    if len(page.entry.value) > LONG and "whole" not in request.GET:
         since = paging.whole_number(request, "since")
-        context["path_url"] = entry_url(
-            namespace, key, tab="history", path=path, since=since, whole="yes"
-        )
-    elif context["tab"] == "history" and path and registered:
-        context |= path_history.read_page(
-            request, namespace, key, path, current=now.version, can_restore=may_restore
-        )
-    elif context["tab"] == "history":
-        context |= _whole_history(request, namespace, key, history)
-    lazy = len(entry.value) > BIG or newest > BLAMED
-    if context["tab"] == "blame" and registered and lazy and "whole" not in request.GET:
-        context["blame_url"] = entry_url(namespace, key, tab="blame", whole="yes")
-    elif context["tab"] == "blame" and registered:
-        blamed = blame_entry(actor=request.actor, namespace=namespace, key=key)
-        if blamed:
-            lines, more = annotate(values.load(now.value), blamed)
-            context |= {"blame": lines, "more_lines": more}
-    if context["tab"] == "code":
-        context["snippets"] = _snippets(now)
-    if registered and not past and not entry.valid and not context["big"]:
-        refusal = refusal_of(find_definition(request.actor, namespace), entry.value)
-        context["faults"] = refusal.data.get("errors", []) if refusal else []
-    part = PANE if target_id(request) == PANE else "entry"
-    return render(request, "entries/detail.html", context, part=part)
+        url = entry_url(*address, tab="history", path=path, since=since, whole="yes")
+        return {"path_url": url}
+    return path_history.read_page(
+        request, *address, path, current=now.version, can_restore=page.can_restore
+    )
 
 
-def _is_restorable(now: EntryView, recent: Sequence[EntryRevision]) -> bool:
-    """Whether the newest version deleted the entry, and the one before is stored."""
-    deleted = len(recent) > 1 and recent[0].operation == Operation.DELETE
-    return deleted and not now.exists and recent[1].version == recent[0].version - 1
+def _blame_context(page: EntryPage) -> dict[str, Any]:
+    if not page.registered:
+        return {}
+    address = {"namespace": page.now.namespace, "key": page.now.key}
+    slow = page.is_big or page.newest > BLAMED
+    if slow and "whole" not in page.request.GET:
+        return {"blame_url": entry_url(**address, tab="blame", whole="yes")}
+    blamed = blame_entry(actor=page.request.actor, **address)
+    if not blamed:
+        return {}
+    lines, more = annotate(values.load(page.now.value), blamed)
+    return {"blame": lines, "more_lines": more}
 
 
 def _reach(actor: Actor, namespace: str, key: str) -> dict[str, Any]:
@@ -212,7 +263,7 @@ def _pair(text: str) -> tuple[int, int]:
     return old, new
 
 
-def _history(request: Request) -> int:
+def _before(request: Request) -> int:
     return read_whole(request.GET.get("before", "")) or 0
 
 
@@ -244,7 +295,7 @@ def _items(request: Request, name: str, namespace: str, key: str) -> tuple[list[
     kind = name.rpartition("-")[2]
     rows, next_url = _history_page(
         _revisions(request.actor, namespace, key).defer(None),
-        _history(request),
+        _before(request),
         lambda place: entry_action_url("history", namespace, f"{key}.{kind}", before=place),
     )
     return list(map(EntryVersion.of, rows)), next_url
@@ -298,6 +349,20 @@ def _snippets(now: EntryView) -> list[tuple[str, str]]:
             snippets.typescript(f"put({address}, {value}, {{ if_version: {version} }})"),
         ),
     ]
+
+
+def _code_context(page: EntryPage) -> dict[str, Any]:
+    return {"snippets": _snippets(page.now)}
+
+
+# What only the content of each tab needs.
+_TAB_CONTEXTS: dict[str, Callable[[EntryPage], dict[str, Any]]] = {
+    "value": _value_context,
+    "text": _value_context,
+    "history": _history_context,
+    "blame": _blame_context,
+    "code": _code_context,
+}
 
 
 urlpatterns = [

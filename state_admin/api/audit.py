@@ -9,22 +9,18 @@ from state_admin.models import AuditRow
 from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.rest.pagination import answer_rows
 
-# The columns by query parameter.
-_FILTERS = {
-    "namespace": "namespace",
-    "key": "key",
-    "thread_id": "thread",
-    "run_id": "run",
-    "action": "action",
-    "request_id": "request_id",
-    "actor": "actor_name",
-}
-
 
 @handles(contract.LIST_AUDIT)
 def list_audit(call: Endpoint) -> HttpResponse:
-    filters = {column: getattr(call.query, name) for name, column in _FILTERS.items()}
-    filters = {column: value for column, value in filters.items() if value}
+    filters = call.given(
+        namespace="namespace",
+        key="key",
+        thread_id="thread",
+        run_id="run",
+        action="action",
+        request_id="request_id",
+        actor="actor_name",
+    )
     actor = call.actor
     rows = AuditRow.objects.visible_to(actor).filter(**filters)
     within = None

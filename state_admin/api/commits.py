@@ -34,7 +34,7 @@ from .runs import read_change, run_document
 @handles(contract.COMMIT)
 def commit(call: Endpoint, run_id: str) -> HttpResponse:
     step = _read_step(call.body(contract.Commit), etags.expected_version(call.request))
-    committed = commits.commit(actor=call.actor, run_id=run_id, step=step, reason=call.reason)
+    committed = commits.commit(**call.author, run_id=run_id, step=step)
     return answer(_show(call.actor, committed), etag=committed.revision)
 
 

@@ -18,7 +18,7 @@ from state_admin.services import compactions, retention
 def request_compaction(call: Endpoint, thread_id: str) -> HttpResponse:
     kind = call.body(contract.CompactionRequest).kind
     request = retention.request_snapshots if kind == "snapshot" else compactions.request_compaction
-    job = request(actor=call.actor, thread_id=thread_id, reason=call.reason)
+    job = request(**call.author, thread_id=thread_id)
     return _preview(call.actor, thread_id, kind) if call.dry_run else _accepted(call.actor, job)
 
 
@@ -44,7 +44,7 @@ def _preview(actor: Actor, thread_id: str, kind: str) -> HttpResponse:
 
 @handles(contract.REQUEST_HISTORY_COMPACTION)
 def request_history_compaction(call: Endpoint, namespace: str) -> HttpResponse:
-    job = retention.request_history(actor=call.actor, namespace=namespace, reason=call.reason)
+    job = retention.request_history(**call.author, namespace=namespace)
     if call.dry_run:
         return preview_history_compaction(call, namespace)
     return _accepted(call.actor, job)
@@ -58,15 +58,9 @@ def preview_history_compaction(call: Endpoint, namespace: str) -> HttpResponse:
 
 @handles(contract.LIST_COMPACTIONS)
 def list_compactions(call: Endpoint) -> HttpResponse:
-    rows = Compaction.objects.visible_to(call.actor)
+    given = call.given(thread_id="thread__public_id", kind="kind", status="status")
+    rows = Compaction.objects.visible_to(call.actor).filter(**given)
     rows = rows.select_related("thread", "namespace", "summary")
-    query = call.query
-    if query.thread_id:
-        rows = rows.filter(thread__public_id=query.thread_id)
-    if query.kind:
-        rows = rows.filter(kind=query.kind)
-    if query.status:
-        rows = rows.filter(status=query.status)
     return answer_rows(call, rows, contract.Compaction.of)
 
 
@@ -84,24 +78,18 @@ def list_folded_messages(call: Endpoint, compaction_id: str) -> HttpResponse:
 
 @handles(contract.UNDO_COMPACTION)
 def undo_compaction(call: Endpoint, compaction_id: str) -> HttpResponse:
-    job = compactions.undo_compaction(
-        actor=call.actor, compaction_id=compaction_id, reason=call.reason
-    )
+    job = compactions.undo_compaction(**call.author, compaction_id=compaction_id)
     return answer(contract.Compaction.of(job))
 
 
 @handles(contract.CANCEL_COMPACTION)
 def cancel_compaction(call: Endpoint, compaction_id: str) -> HttpResponse:
-    job = compactions.cancel_compaction(
-        actor=call.actor, compaction_id=compaction_id, reason=call.reason
-    )
+    job = compactions.cancel_compaction(**call.author, compaction_id=compaction_id)
     return answer(contract.Compaction.of(job))
 
 
 @handles(contract.RETRY_COMPACTION)
 def retry_compaction(call: Endpoint, compaction_id: str) -> HttpResponse:
-    job = compactions.retry_compaction(
-        actor=call.actor, compaction_id=compaction_id, reason=call.reason
-    )
+    job = compactions.retry_compaction(**call.author, compaction_id=compaction_id)
     compaction = compactions.find_compaction(call.actor, job.public_id)
     return answer(contract.Compaction.of(compaction), 202)

@@ -28,8 +28,7 @@ from .entries import answer_versions, read_patch
 def list_config(call: Endpoint, kind: str) -> HttpResponse:
     definition = namespaces.find_definition(call.actor, Kind(kind).namespace, fresh=True)
     rows = Entry.objects.filter(namespace_id=definition.id).live().select_related("namespace")
-    if call.query.prefix:
-        rows = rows.filter(key__startswith=call.query.prefix)
+    rows = rows.filter(**call.given(prefix="key__startswith"))
     with_value = call.query.include == "value"
 
     def show(row: Entry) -> contract.RecordRow:
@@ -51,12 +50,11 @@ def read_config(call: Endpoint, kind: str, record_id: str) -> HttpResponse:
 @handles(contract.WRITE_CONFIG)
 def write_config(call: Endpoint, kind: str, record_id: str) -> HttpResponse:
     written = config.put_record(
-        actor=call.actor,
+        **call.author,
         kind=Kind(kind),
         identity=record_id,
         value=call.body(contract.RecordWrite).value,
         precondition=etags.precondition(call.request),
-        reason=call.reason,
     )
     record = contract.Record.of_kind(Kind(kind), written.entry)
     return answer(record, 201 if written.created else 200, etag=written.entry.version)
@@ -66,13 +64,12 @@ def write_config(call: Endpoint, kind: str, record_id: str) -> HttpResponse:
 def patch_config(call: Endpoint, kind: str, record_id: str) -> HttpResponse:
     patch, operations = read_patch(call.request)
     written = config.patch_record(
-        actor=call.actor,
+        **call.author,
         kind=Kind(kind),
         identity=record_id,
         patch=patch,
         operations=operations,
         precondition=etags.precondition(call.request),
-        reason=call.reason,
     )
     record = contract.Record.of_kind(Kind(kind), written.entry)
     return answer(record, etag=written.entry.version)
@@ -81,13 +78,12 @@ def patch_config(call: Endpoint, kind: str, record_id: str) -> HttpResponse:
 @handles(contract.DELETE_CONFIG)
 def delete_config(call: Endpoint, kind: str, record_id: str) -> HttpResponse:
     done = config.delete_record(
-        actor=call.actor,
+        **call.author,
         kind=Kind(kind),
         identity=record_id,
         precondition=etags.precondition(call.request),
         force=call.query.force,
         dry_run=call.dry_run,
-        reason=call.reason,
     )
     if not call.dry_run:
         return no_content()
@@ -109,12 +105,11 @@ def read_config_history(call: Endpoint, kind: str, record_id: str) -> HttpRespon
 @handles(contract.RESTORE_CONFIG)
 def restore_config(call: Endpoint, kind: str, record_id: str) -> HttpResponse:
     written = config.restore_record(
-        actor=call.actor,
+        **call.author,
         kind=Kind(kind),
         identity=record_id,
         version=call.body(VersionToRestore).version,
         precondition=etags.precondition(call.request),
-        reason=call.reason,
     )
     record = contract.Record.of_kind(Kind(kind), written.entry)
     return answer(record, etag=written.entry.version)

@@ -28,10 +28,9 @@ from state_admin.services.errors import BadRequest, Invalid
 def enqueue_dispatch(call: Endpoint, thread_id: str) -> HttpResponse:
     fields = call.body(contract.NewDispatch).given()
     dispatch = dispatches.enqueue_dispatch(
-        actor=call.actor,
+        **call.author,
         thread_id=thread_id,
         available_at=_moment(fields.pop("available_at", "")),
-        reason=call.reason,
         **fields,
     )
     response = answer(contract.Dispatch.of(dispatch), 201)
@@ -51,7 +50,7 @@ def _moment(text: str) -> datetime | None:
 
 @handles(contract.INTERRUPT_THREAD)
 def interrupt_thread(call: Endpoint, thread_id: str) -> HttpResponse:
-    done = dispatches.interrupt_thread(actor=call.actor, thread_id=thread_id, reason=call.reason)
+    done = dispatches.interrupt_thread(**call.author, thread_id=thread_id)
     return answer(
         contract.Interruption(
             thread_id=thread_id,
@@ -65,10 +64,7 @@ def interrupt_thread(call: Endpoint, thread_id: str) -> HttpResponse:
 @handles(contract.LIST_DISPATCHES)
 def list_dispatches(call: Endpoint) -> HttpResponse:
     rows = _matching(call).select_related("thread", "run")
-    if call.query.status:
-        rows = rows.filter(status=call.query.status)
-    if call.query.dedupe_key:
-        rows = rows.filter(dedupe_key=call.query.dedupe_key)
+    rows = rows.filter(**call.given(status="status", dedupe_key="dedupe_key"))
     return answer_rows(call, rows, contract.Dispatch.of)
 
 
@@ -101,7 +97,7 @@ def claim_dispatches(call: Endpoint) -> HttpResponse:
     return answer_news(
         call,
         FeedFilter(kinds=("mailbox.ready",), thread=given.get("thread_id", "")),
-        look=lambda: dispatches.claim_dispatches(actor=call.actor, reason=call.reason, **given),
+        look=lambda: dispatches.claim_dispatches(**call.author, **given),
         is_news=lambda claims: bool(claims.dispatches),
         show=_answer_claims,
         memory=given,
@@ -123,55 +119,45 @@ def get_dispatch(call: Endpoint, dispatch_id: str) -> HttpResponse:
 @handles(contract.EXTEND_DISPATCH)
 def extend_dispatch(call: Endpoint, dispatch_id: str) -> HttpResponse:
     body = call.body(contract.Extension)
-    row = dispatches.extend_dispatch(
-        actor=call.actor, dispatch_id=dispatch_id, reason=call.reason, **body.given()
-    )
+    row = dispatches.extend_dispatch(**call.author, dispatch_id=dispatch_id, **body.given())
     return answer(contract.Dispatch.of(row))
 
 
 @handles(contract.ACK_DISPATCH)
 def ack_dispatch(call: Endpoint, dispatch_id: str) -> HttpResponse:
     body = call.body(contract.Acknowledgement)
-    row = dispatches.ack_dispatch(
-        actor=call.actor, dispatch_id=dispatch_id, reason=call.reason, **body.given()
-    )
+    row = dispatches.ack_dispatch(**call.author, dispatch_id=dispatch_id, **body.given())
     return answer(contract.Dispatch.of(row))
 
 
 @handles(contract.NACK_DISPATCH)
 def nack_dispatch(call: Endpoint, dispatch_id: str) -> HttpResponse:
     body = call.body(contract.NegativeAcknowledgement)
-    row = dispatches.nack_dispatch(
-        actor=call.actor, dispatch_id=dispatch_id, reason=call.reason, **body.given()
-    )
+    row = dispatches.nack_dispatch(**call.author, dispatch_id=dispatch_id, **body.given())
     return answer(contract.Dispatch.of(row))
 
 
 @handles(contract.CANCEL_DISPATCH)
 def cancel_dispatch(call: Endpoint, dispatch_id: str) -> HttpResponse:
-    row = dispatches.cancel_dispatch(actor=call.actor, dispatch_id=dispatch_id, reason=call.reason)
+    row = dispatches.cancel_dispatch(**call.author, dispatch_id=dispatch_id)
     return answer(contract.Dispatch.of(row))
 
 
 @handles(contract.REPLAY_DISPATCH)
 def replay_dispatch(call: Endpoint, dispatch_id: str) -> HttpResponse:
-    row = dead_letters.replay_dispatch(
-        actor=call.actor, dispatch_id=dispatch_id, reason=call.reason
-    )
+    row = dead_letters.replay_dispatch(**call.author, dispatch_id=dispatch_id)
     return answer(contract.Dispatch.of(row))
 
 
 @handles(contract.REPLAY_DEAD_LETTERS)
 def replay_dead_letters(call: Endpoint) -> HttpResponse:
     scope = call.body(contract.DeadLetterScope).given()
-    number = dead_letters.replay_dead_letters(actor=call.actor, reason=call.reason, **scope)
+    number = dead_letters.replay_dead_letters(**call.author, **scope)
     return answer(contract.Replayed(replayed=number))
 
 
 @handles(contract.CLEAR_DEAD_LETTERS)
 def clear_dead_letters(call: Endpoint) -> HttpResponse:
     scope = call.body(contract.DeadLetterScope).given()
-    done = dead_letters.clear_dead_letters(
-        actor=call.actor, dry_run=call.dry_run, reason=call.reason, **scope
-    )
+    done = dead_letters.clear_dead_letters(**call.author, dry_run=call.dry_run, **scope)
     return answer(Cleared(deleted=done.deleted, matched=done.matched))

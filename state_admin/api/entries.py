@@ -72,11 +72,10 @@ def _show(call: Endpoint, entry: EntryView) -> Response:
 def write_entry(call: Endpoint, namespace: str, key: str) -> HttpResponse:
     entries.check_address(namespace, key)
     written = entries.put_entry(
-        actor=call.actor,
+        **call.author,
         namespace=namespace,
         key=key,
         precondition=etags.precondition(call.request),
-        reason=call.reason,
         **call.body(contract.Write).given(),
     )
     return _show_written(written)
@@ -87,13 +86,12 @@ def patch_entry(call: Endpoint, namespace: str, key: str) -> HttpResponse:
     entries.check_address(namespace, key)
     kind, operations = read_patch(call.request)
     written = entries.patch_entry(
-        actor=call.actor,
+        **call.author,
         namespace=namespace,
         key=key,
         kind=kind,
         operations=operations,
         precondition=etags.precondition(call.request),
-        reason=call.reason,
     )
     return _show_written(written)
 
@@ -117,11 +115,7 @@ def read_patch(request: Request) -> tuple[PatchKind, JSON]:
 def delete_entry(call: Endpoint, namespace: str, key: str) -> HttpResponse:
     entries.check_address(namespace, key)
     version = entries.delete_entry(
-        actor=call.actor,
-        namespace=namespace,
-        key=key,
-        precondition=etags.precondition(call.request),
-        reason=call.reason,
+        **call.author, namespace=namespace, key=key, precondition=etags.precondition(call.request)
     )
     return _show_cleared(call, 1 if version else 0) if call.dry_run else no_content()
 
@@ -130,12 +124,11 @@ def delete_entry(call: Endpoint, namespace: str, key: str) -> HttpResponse:
 def restore_entry(call: Endpoint, namespace: str, key: str) -> HttpResponse:
     entries.check_address(namespace, key)
     written = entries.restore_entry(
-        actor=call.actor,
+        **call.author,
         namespace=namespace,
         key=key,
         version=call.body(contract.VersionToRestore).version,
         precondition=etags.precondition(call.request),
-        reason=call.reason,
     )
     return answer(contract.Entry.of(written.entry), etag=written.entry.version)
 
@@ -167,9 +160,7 @@ def answer_versions(call: Endpoint, rows: QuerySet[EntryRevision]) -> HttpRespon
 def pin_version(call: Endpoint, namespace: str, key: str) -> HttpResponse:
     entries.check_address(namespace, key)
     body = call.body(contract.VersionPin)
-    row = retention.pin_version(
-        actor=call.actor, namespace=namespace, key=key, reason=call.reason, **body.given()
-    )
+    row = retention.pin_version(**call.author, namespace=namespace, key=key, **body.given())
     return answer(contract.EntryVersion.of(row))
 
 
@@ -257,21 +248,18 @@ def list_key(call: Endpoint, key: str) -> HttpResponse:
 def clear_entries(call: Endpoint, namespace: str = "") -> HttpResponse:
     kind = call.query.scope_kind
     count = clearing.clear_matching(
-        actor=call.actor,
+        **call.author,
         namespace=namespace,
         prefix=call.query.prefix or "",
         scope_kind=scopes.ScopeKind(kind) if kind else None,
         dry_run=call.dry_run,
-        reason=call.reason,
     )
     return _show_cleared(call, count)
 
 
 @handles(contract.CLEAR_KEY)
 def clear_key(call: Endpoint, key: str) -> HttpResponse:
-    count = clearing.clear_key(
-        actor=call.actor, key=_checked(key), dry_run=call.dry_run, reason=call.reason
-    )
+    count = clearing.clear_key(**call.author, key=_checked(key), dry_run=call.dry_run)
     return _show_cleared(call, count)
 
 

@@ -24,9 +24,7 @@ def list_members(call: Endpoint) -> HttpResponse:
 @handles(contract.ADD_MEMBER)
 def add_member(call: Endpoint) -> HttpResponse:
     body = call.body(contract.NewMember)
-    added = members.add_member(
-        actor=call.actor, username=body.username, role=Role(body.role), reason=call.reason
-    )
+    added = members.add_member(**call.author, username=body.username, role=Role(body.role))
     return _invite(added.membership, added.link)
 
 
@@ -38,34 +36,29 @@ def get_member(call: Endpoint, member_id: str) -> HttpResponse:
 @handles(contract.CHANGE_MEMBER)
 def change_member(call: Endpoint, member_id: str) -> HttpResponse:
     member = members.change_role(
-        actor=call.actor,
+        **call.author,
         member_id=row_id("member", member_id),
         role=Role(call.body(contract.MemberChange).role),
-        reason=call.reason,
     )
     return answer(contract.Member.of(member))
 
 
 @handles(contract.REMOVE_MEMBER)
 def remove_member(call: Endpoint, member_id: str) -> HttpResponse:
-    members.remove_member(
-        actor=call.actor, member_id=row_id("member", member_id), reason=call.reason
-    )
+    members.remove_member(**call.author, member_id=row_id("member", member_id))
     return no_content()
 
 
 @handles(contract.INVITE_MEMBER)
 def invite_member(call: Endpoint, member_id: str) -> HttpResponse:
     member = members.find_member(call.actor, row_id("member", member_id))
-    link = members.renew_link(actor=call.actor, member_id=member.pk, reason=call.reason)
+    link = members.renew_link(**call.author, member_id=member.pk)
     return _invite(member, link)
 
 
 @handles(contract.END_SESSIONS)
 def end_member_sessions(call: Endpoint, member_id: str) -> HttpResponse:
-    ended = members.end_member_sessions(
-        actor=call.actor, member_id=row_id("member", member_id), reason=call.reason
-    )
+    ended = members.end_member_sessions(**call.author, member_id=row_id("member", member_id))
     return answer(contract.EndedSessions(ended=ended))
 
 

@@ -19,10 +19,7 @@ from state_admin.services.errors import NotRegistered
 @handles(contract.LIST_NAMESPACES)
 def list_namespaces(call: Endpoint) -> HttpResponse:
     rows = Namespace.objects.visible_to(call.actor).registered().open()
-    if call.query.prefix:
-        rows = rows.filter(name__startswith=call.query.prefix)
-    if call.query.plugin:
-        rows = rows.filter(plugin=call.query.plugin)
+    rows = rows.filter(**call.given(prefix="name__startswith", plugin="plugin"))
     return answer_rows(call, rows, contract.Namespace.of, by="name")
 
 
@@ -76,10 +73,7 @@ def _preview(would_change: bool, violations: namespaces.Violations) -> contract.
 @handles(contract.UNREGISTER_NAMESPACE)
 def unregister_namespace(call: Endpoint, namespace: str) -> HttpResponse:
     count = namespaces.unregister_namespace(
-        actor=call.actor,
-        name=namespace,
-        entries=call.query.entries or "",
-        reason=call.reason,
+        **call.author, name=namespace, entries=call.query.entries or ""
     )
     if not call.dry_run:
         return no_content()

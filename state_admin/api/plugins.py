@@ -35,12 +35,11 @@ def install_plugin(call: Endpoint, name: str) -> HttpResponse:
     _check_owner(body, name)
     state_keys, namespaces = body.parts()
     row = plugins.install_plugin(
-        actor=call.actor,
+        **call.author,
         name=name,
         description=body.description,
         state_keys=state_keys,
         namespaces=namespaces,
-        reason=call.reason,
     )
     return answer(_show(call, row), 201)
 
@@ -48,11 +47,7 @@ def install_plugin(call: Endpoint, name: str) -> HttpResponse:
 @handles(contract.UNINSTALL_PLUGIN)
 def uninstall_plugin(call: Endpoint, name: str) -> HttpResponse:
     removal = plugins.uninstall_plugin(
-        actor=call.actor,
-        name=name,
-        entries=call.query.entries or "",
-        dry_run=call.dry_run,
-        reason=call.reason,
+        **call.author, name=name, entries=call.query.entries or "", dry_run=call.dry_run
     )
     return answer(contract.PluginRemoval.of(removal)) if call.dry_run else no_content()
 

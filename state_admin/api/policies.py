@@ -35,23 +35,21 @@ def _put(scope: Scope, call: Endpoint, **ids: str) -> HttpResponse:
     body = cast(Raw, call.request.data)  # stored as it was sent
     values.check(body)
     view = policies.put_policy(
-        actor=call.actor,
+        **call.author,
         scope=scope,
         name=_name(ids),
         body=body,
         expected_version=etags.expected_version(call.request),
-        reason=call.reason,
     )
     return answer(contract.CompactionPolicy.of(view), etag=view.version)
 
 
 def _delete(scope: Scope, call: Endpoint, **ids: str) -> HttpResponse:
     policies.delete_policy(
-        actor=call.actor,
+        **call.author,
         scope=scope,
         name=_name(ids),
         expected_version=etags.expected_version(call.request),
-        reason=call.reason,
     )
     return no_content()
 

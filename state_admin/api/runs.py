@@ -37,11 +37,10 @@ def run_document(actor: Actor, run: Run) -> contract.Run:
 def start_run(call: Endpoint, thread_id: str) -> HttpResponse:
     fields = call.body(contract.NewRun).given()
     run, created = runs.start_run(
-        actor=call.actor,
+        **call.author,
         thread_id=thread_id,
         run_id=fields.pop("id", None),
         metadata=read_object(fields.pop("metadata", UNSET), "metadata"),
-        reason=call.reason,
         **fields,
     )
     return answer(run_document(call.actor, run), 201 if created else 200, etag=run.last_revision)
@@ -49,15 +48,9 @@ def start_run(call: Endpoint, thread_id: str) -> HttpResponse:
 
 @handles(contract.LIST_RUNS)
 def list_runs(call: Endpoint) -> HttpResponse:
-    query = call.query
-    rows = Run.objects.visible_to(call.actor).timed().select_related("thread")
-    if query.thread_id:
-        rows = rows.filter(thread__public_id=query.thread_id)
-    if query.status:
-        rows = rows.filter(status=query.status)
-    if query.agent_id:
-        rows = rows.filter(agent_id=query.agent_id)
-    if query.stuck:
+    given = call.given(thread_id="thread__public_id", status="status", agent_id="agent_id")
+    rows = Run.objects.visible_to(call.actor).timed().select_related("thread").filter(**given)
+    if call.query.stuck:
         rows = rows.stuck()
     page_runs, cursor = pagination.fetch_page(call, rows)
     # One query for the parents of all of them.
@@ -87,12 +80,11 @@ def get_run(call: Endpoint, run_id: str) -> HttpResponse:
 def change_run(call: Endpoint, run_id: str) -> HttpResponse:
     body = call.body(contract.RunChange)
     run = runs.change_run(
-        actor=call.actor,
+        **call.author,
         run_id=run_id,
         change=read_change(body),
         fencing_token=body.fencing_token,
         expected_revision=etags.expected_version(call.request),
-        reason=call.reason,
     )
     return answer(run_document(call.actor, run), etag=run.last_revision)
 
@@ -109,61 +101,39 @@ def heartbeat_run(call: Endpoint, run_id: str) -> HttpResponse:
 
 @handles(contract.TAKE_LEASE)
 def take_lease(call: Endpoint, run_id: str) -> HttpResponse:
-    body = call.body(contract.LeaseRequest)
-    run = leases.take_lease(
-        actor=call.actor,
-        run_id=run_id,
-        fencing_token=body.fencing_token,
-        only_if_free=body.only_if_free,
-        reason=call.reason,
-    )
+    fields = call.body(contract.LeaseRequest).given()
+    run = leases.take_lease(**call.author, run_id=run_id, **fields)
     return answer(run_document(call.actor, run))
 
 
 @handles(contract.RELEASE_LEASE)
 def release_lease(call: Endpoint, run_id: str) -> HttpResponse:
-    run = leases.release_lease(
-        actor=call.actor,
-        run_id=run_id,
-        fencing_token=call.query.fencing_token,
-        reason=call.reason,
-    )
+    run = leases.release_lease(**call.author, run_id=run_id, fencing_token=call.query.fencing_token)
     return answer(run_document(call.actor, run))
 
 
 @handles(contract.FAIL_RUN)
 def fail_run(call: Endpoint, run_id: str) -> HttpResponse:
     run = recoveries.fail_run(
-        actor=call.actor,
+        **call.author,
         run_id=run_id,
         message=call.body(contract.RunFailure).message,
         expected_revision=etags.expected_version(call.request),
-        reason=call.reason,
     )
     return answer(run_document(call.actor, run), etag=run.last_revision)
 
 
 @handles(contract.RESUME_RUN)
 def resume_run(call: Endpoint, run_id: str) -> HttpResponse:
-    body = call.body(contract.RunRecovery)
-    run = recoveries.resume_run(
-        actor=call.actor,
-        run_id=run_id,
-        revision=body.revision,
-        expected_revision=body.expected_revision,
-        fencing_token=body.fencing_token,
-        reason=call.reason,
-    )
+    fields = call.body(contract.RunRecovery).given()
+    run = recoveries.resume_run(**call.author, run_id=run_id, **fields)
     return answer(run_document(call.actor, run))
 
 
 @handles(contract.CANCEL_RUN)
 def cancel_run(call: Endpoint, run_id: str) -> HttpResponse:
     run = runs.cancel_run(
-        actor=call.actor,
-        run_id=run_id,
-        expected_revision=etags.expected_version(call.request),
-        reason=call.reason,
+        **call.author, run_id=run_id, expected_revision=etags.expected_version(call.request)
     )
     return answer(run_document(call.actor, run), etag=run.last_revision)
 
@@ -171,7 +141,7 @@ def cancel_run(call: Endpoint, run_id: str) -> HttpResponse:
 @handles(contract.CANCEL_RUNS)
 def cancel_runs(call: Endpoint) -> HttpResponse:
     def cancel(run_id: str) -> int:
-        runs.cancel_run(actor=call.actor, run_id=run_id, reason=call.reason)
+        runs.cancel_run(**call.author, run_id=run_id)
         return 200
 
     return answer_items(call.body(Selection).ids, cancel)

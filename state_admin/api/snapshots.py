@@ -37,10 +37,9 @@ def list_snapshots(call: Endpoint, thread_id: str) -> HttpResponse:
 @handles(contract.MARK_SNAPSHOT)
 def mark_snapshot(call: Endpoint, thread_id: str, revision: int) -> HttpResponse:
     row = snapshots.mark_revision(
-        actor=call.actor,
+        **call.author,
         thread_id=thread_id,
         revision=revision,
-        reason=call.reason,
         **call.body(contract.SnapshotMark).given(),
     )
     return answer(contract.Revision.of(row))
@@ -58,11 +57,10 @@ def diff_snapshots(call: Endpoint, thread_id: str) -> HttpResponse:
 @handles(contract.RESTORE_SNAPSHOT)
 def restore_snapshot(call: Endpoint, thread_id: str) -> HttpResponse:
     snapshot = snapshots.restore_snapshot(
-        actor=call.actor,
+        **call.author,
         thread_id=thread_id,
         revision=call.body(contract.SnapshotRestoration).revision,
         expected_revision=etags.expected_version(call.request),
-        reason=call.reason,
     )
     return answer(contract.Snapshot.of(snapshot), etag=snapshot.revision)
 
@@ -71,13 +69,12 @@ def restore_snapshot(call: Endpoint, thread_id: str) -> HttpResponse:
 def import_snapshot(call: Endpoint, thread_id: str) -> HttpResponse:
     body = call.body(contract.SnapshotImport)
     imported = exports.import_snapshot(
-        actor=call.actor,
+        **call.author,
         thread_id=thread_id,
         revision=body.snapshot.revision,
         extensions=body.snapshot.extensions,
         unknown_keys=body.unknown_keys,
         mode=body.mode,
         expected_revision=etags.expected_version(call.request),
-        reason=call.reason,
     )
     return answer(contract.ImportedSnapshot.of(imported), etag=imported.snapshot.revision)

@@ -31,20 +31,14 @@ def get_state_key(call: Endpoint, name: str) -> HttpResponse:
 @handles(contract.REGISTER_STATE_KEY)
 def register_state_key(call: Endpoint, name: str) -> HttpResponse:
     definition = call.body(contract.StateKeyDefinition)
-    row, created = state_keys.register_state_key(
-        actor=call.actor, name=name, reason=call.reason, **definition.arguments()
-    )
+    row, created = state_keys.register_state_key(**call.author, name=name, **definition.arguments())
     return answer(contract.StateKey.of(row), 201 if created else 200)
 
 
 @handles(contract.UNREGISTER_STATE_KEY)
 def unregister_state_key(call: Endpoint, name: str) -> HttpResponse:
     count = unregister(
-        actor=call.actor,
-        name=name,
-        clear=call.query.values == "clear",
-        dry_run=call.dry_run,
-        reason=call.reason,
+        **call.author, name=name, clear=call.query.values == "clear", dry_run=call.dry_run
     )
     if call.dry_run:
         return answer(contract.StateKeyRemoval(held=contract.StateKeyValues.of(count)))

@@ -30,16 +30,13 @@ from .batches import read_operations
 @handles(contract.LIST_THREADS)
 def list_threads(call: Endpoint) -> HttpResponse:
     query, actor = call.query, call.actor
-    rows = Thread.objects.visible_to(actor).whole()
+    given = call.given(resource_id="resource_id", prefix="public_id__startswith")
+    rows = Thread.objects.visible_to(actor).whole().filter(**given)
     if query.root and query.parent_thread_id:
         raise BadRequest("choose root or parent_thread_id, not both")
-    if query.resource_id:
-        rows = rows.filter(resource_id=query.resource_id)
     if parent := query.parent_thread_id:
         rows = rows.filter(parent__public_id=parent)
         rows = rows if actor.sees_thread(parent) else rows.none()
-    if query.prefix:
-        rows = rows.filter(public_id__startswith=query.prefix)
     if origin := query.forked_from:
         rows = rows.forks_of(origin) if actor.sees_thread(origin) else rows.none()
     if query.root:
@@ -55,14 +52,13 @@ def create_thread(call: Endpoint) -> HttpResponse:
     policy = read_object(body.compaction_policy, "compaction_policy")
     threads.check_policy(policy, "/compaction_policy")
     row, created = threads.create_thread(
-        actor=call.actor,
+        **call.author,
         thread_id=body.id or None,
         resource_id=body.resource_id,
         parent_thread_id=body.parent_thread_id,
         title=body.title,
         metadata=read_object(body.metadata, "metadata"),
         policy=policy,
-        reason=call.reason,
     )
     return _answer_thread(call, row, created=created)
 
@@ -85,13 +81,12 @@ def change_thread(call: Endpoint, thread_id: str) -> HttpResponse:
         if name in fields:
             fields[name] = read_object(fields[name], name)
     row = threads.change_thread(
-        actor=call.actor,
+        **call.author,
         thread_id=thread_id,
         policy=fields.pop("compaction_policy", None),
         reparent="parent_thread_id" in fields,
         merge=merge_patch if media_type == contract.MERGE_PATCH else None,
         expected_version=etags.expected_version(call.request),
-        reason=call.reason,
         **fields,
     )
     return _answer_thread(call, row)
@@ -100,13 +95,12 @@ def change_thread(call: Endpoint, thread_id: str) -> HttpResponse:
 @handles(contract.DELETE_THREAD)
 def delete_thread(call: Endpoint, thread_id: str) -> HttpResponse:
     report = threads.delete_thread(
-        actor=call.actor,
+        **call.author,
         thread_id=thread_id,
         children=call.query.children,
         dry_run=call.dry_run,
         expected_version=etags.expected_version(call.request),
         expected_revision=call.query.expected_revision,
-        reason=call.reason,
     )
     if not call.dry_run:
         return no_content()
@@ -120,11 +114,7 @@ def delete_threads(call: Endpoint) -> HttpResponse:
     def delete(thread_id: str) -> int:
         with suppress(NotFound):  # deleted already
             threads.delete_thread(
-                actor=call.actor,
-                thread_id=thread_id,
-                children=body.children,
-                dry_run=call.dry_run,
-                reason=call.reason,
+                **call.author, thread_id=thread_id, children=body.children, dry_run=call.dry_run
             )
         return 204
 
@@ -137,11 +127,7 @@ def fork_thread(call: Endpoint, thread_id: str) -> HttpResponse:
     if "metadata" in fields:
         fields["metadata"] = read_object(fields["metadata"], "metadata")
     row, created = forks.fork_thread(
-        actor=call.actor,
-        thread_id=thread_id,
-        fork_id=fields.pop("id", None),
-        reason=call.reason,
-        **fields,
+        **call.author, thread_id=thread_id, fork_id=fields.pop("id", None), **fields
     )
     return _answer_thread(call, row, created=created)
 
@@ -181,13 +167,12 @@ def append_messages(call: Endpoint, thread_id: str) -> HttpResponse:
     body = call.body(message_contract.NewMessages)
     operations = () if body.operations is UNSET else read_operations(body.operations, call.reason)
     appended = messages.append_messages(
-        actor=call.actor,
+        **call.author,
         thread_id=thread_id,
         messages=body.messages,
         expected_message_count=body.given().get("expected_message_count"),
         expected_revision=etags.expected_version(call.request),
         operations=operations,
-        reason=call.reason,
     )
     document = message_contract.Appended(
         message_count=appended.thread.message_count,

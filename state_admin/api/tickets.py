@@ -17,8 +17,7 @@ from state_admin.services import runs, tickets
 @handles(contract.LIST_TICKETS)
 def list_tickets(call: Endpoint) -> HttpResponse:
     rows = Ticket.objects.visible_to(call.actor).select_related("run__thread")
-    if call.query.status:
-        rows = rows.filter(status=call.query.status)
+    rows = rows.filter(**call.given(status="status"))
     return answer_rows(call, rows, contract.Ticket.of)
 
 
@@ -45,10 +44,6 @@ def get_ticket(call: Endpoint, ticket_id: str) -> HttpResponse:
 def decide_ticket(call: Endpoint, ticket_id: str) -> HttpResponse:
     body = call.body(contract.Decision)
     ticket = tickets.decide_ticket(
-        actor=call.actor,
-        ticket_id=ticket_id,
-        action=body.action,
-        payload=body.payload,
-        reason=call.reason,
+        **call.author, ticket_id=ticket_id, action=body.action, payload=body.payload
     )
     return answer(contract.Ticket.of(ticket))

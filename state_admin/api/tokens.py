@@ -50,17 +50,14 @@ def get_token(call: Endpoint, token_id: str) -> HttpResponse:
 def rotate_token(call: Endpoint, token_id: str) -> HttpResponse:
     overlap = timedelta(seconds=call.body(contract.Rotation).overlap_seconds)
     token, secret = tokens.rotate_token(
-        actor=call.actor,
-        token_id=row_id("token", token_id),
-        overlap=overlap,
-        reason=call.reason,
+        **call.author, token_id=row_id("token", token_id), overlap=overlap
     )
     return _answer_secret(token, secret)
 
 
 @handles(contract.REVOKE_TOKEN)
 def revoke_token(call: Endpoint, token_id: str) -> HttpResponse:
-    tokens.revoke_token(actor=call.actor, token_id=row_id("token", token_id), reason=call.reason)
+    tokens.revoke_token(**call.author, token_id=row_id("token", token_id))
     return HttpResponse(status=204)
 
 

@@ -49,8 +49,7 @@ def _filter_of(body: contract.WebhookFilter | UnsetType) -> Filter | None:
 @handles(contract.LIST_WEBHOOKS)
 def list_webhooks(call: Endpoint) -> HttpResponse:
     rows = Webhook.objects.visible_to(call.actor).with_counts()
-    if call.query.status:
-        rows = rows.filter(status=call.query.status)
+    rows = rows.filter(**call.given(status="status"))
     return answer_rows(call, rows, lambda row: contract.Webhook.of(row, _url(row, call.actor)))
 
 
@@ -58,12 +57,11 @@ def list_webhooks(call: Endpoint) -> HttpResponse:
 def create_webhook(call: Endpoint) -> HttpResponse:
     body = call.body(contract.NewWebhook)
     hook, secret = webhooks.create_webhook(
-        actor=call.actor,
+        **call.author,
         name=body.name,
         url=body.url,
         filters=_filter_of(body.filter) or Filter(),
         cursor=body.cursor or "",
-        reason=call.reason,
     )
     response = _show_with_secret(call, hook, secret, 201)
     response["Location"] = f"/api/v1/webhooks/{hook.public_id}"
@@ -79,35 +77,31 @@ def get_webhook(call: Endpoint, webhook_id: str) -> HttpResponse:
 def change_webhook(call: Endpoint, webhook_id: str) -> HttpResponse:
     body = call.body(contract.WebhookChanges)
     hook = webhooks.change_webhook(
-        actor=call.actor,
+        **call.author,
         webhook_id=webhook_id,
         name=None if body.name is UNSET else body.name,
         url=None if body.url is UNSET else body.url,
         filters=_filter_of(body.filter),
-        reason=call.reason,
     )
     return _show(call, hook)
 
 
 @handles(contract.DELETE_WEBHOOK)
 def delete_webhook(call: Endpoint, webhook_id: str) -> HttpResponse:
-    webhooks.delete_webhook(actor=call.actor, webhook_id=webhook_id, reason=call.reason)
+    webhooks.delete_webhook(**call.author, webhook_id=webhook_id)
     return no_content()
 
 
 @handles(contract.PAUSE_WEBHOOK)
 def pause_webhook(call: Endpoint, webhook_id: str) -> HttpResponse:
-    hook = webhook_flow.pause_webhook(actor=call.actor, webhook_id=webhook_id, reason=call.reason)
+    hook = webhook_flow.pause_webhook(**call.author, webhook_id=webhook_id)
     return _show(call, hook)
 
 
 @handles(contract.RESUME_WEBHOOK)
 def resume_webhook(call: Endpoint, webhook_id: str) -> HttpResponse:
     hook = webhook_flow.resume_webhook(
-        actor=call.actor,
-        webhook_id=webhook_id,
-        skip=call.body(contract.Resumption).skip,
-        reason=call.reason,
+        **call.author, webhook_id=webhook_id, skip=call.body(contract.Resumption).skip
     )
     return _show(call, hook)
 
@@ -115,9 +109,7 @@ def resume_webhook(call: Endpoint, webhook_id: str) -> HttpResponse:
 @handles(contract.ROTATE_WEBHOOK_SECRET)
 def rotate_webhook_secret(call: Endpoint, webhook_id: str) -> HttpResponse:
     fields = call.body(contract.SecretRotation).given()
-    hook, secret = webhooks.rotate_secret(
-        actor=call.actor, webhook_id=webhook_id, reason=call.reason, **fields
-    )
+    hook, secret = webhooks.rotate_secret(**call.author, webhook_id=webhook_id, **fields)
     return _show_with_secret(call, hook, secret, 200)
 
 
@@ -131,8 +123,7 @@ def send_test(call: Endpoint, webhook_id: str) -> HttpResponse:
 def list_deliveries(call: Endpoint, webhook_id: str) -> HttpResponse:
     hook = webhooks.find_webhook(call.actor, webhook_id)
     rows = WebhookDelivery.objects.filter(webhook=hook).select_related("webhook")
-    if call.query.status:
-        rows = rows.filter(status=call.query.status)
+    rows = rows.filter(**call.given(status="status"))
     return answer_rows(call, rows, contract.Delivery.of, owner={"webhook_id": hook.pk})
 
 
@@ -143,13 +134,9 @@ def replay_webhook(call: Endpoint, webhook_id: str) -> HttpResponse:
         raise BadRequest('send either {"dead_letters": true} or {"cursor": "…"}')
     replayed = None
     if body.cursor is not UNSET:
-        hook = webhook_flow.replay_from(
-            actor=call.actor, webhook_id=webhook_id, cursor=body.cursor, reason=call.reason
-        )
+        hook = webhook_flow.replay_from(**call.author, webhook_id=webhook_id, cursor=body.cursor)
     else:
-        replayed = webhook_flow.replay_dead_letters(
-            actor=call.actor, webhook_id=webhook_id, reason=call.reason
-        )
+        replayed = webhook_flow.replay_dead_letters(**call.author, webhook_id=webhook_id)
         hook = webhooks.find_webhook(call.actor, webhook_id)
     url = _url(hook, call.actor)
     return answer(contract.WebhookReplayed.of(hook, url, replayed=replayed), 202)
@@ -157,7 +144,5 @@ def replay_webhook(call: Endpoint, webhook_id: str) -> HttpResponse:
 
 @handles(contract.REPLAY_DELIVERY)
 def replay_delivery(call: Endpoint, delivery_id: str) -> HttpResponse:
-    row = webhook_flow.replay_delivery(
-        actor=call.actor, delivery_id=delivery_id, reason=call.reason
-    )
+    row = webhook_flow.replay_delivery(**call.author, delivery_id=delivery_id)
     return answer(contract.Delivery.of(row), 202)

@@ -23,9 +23,7 @@ def list_workspaces(call: Endpoint) -> HttpResponse:
 @handles(contract.CREATE_WORKSPACE)
 def create_workspace(call: Endpoint) -> HttpResponse:
     body = call.body(contract.NewWorkspace)
-    workspace, created = workspaces.ensure_workspace(
-        body.slug, name=body.name or "", actor=call.actor, reason=call.reason
-    )
+    workspace, created = workspaces.ensure_workspace(body.slug, **call.author, name=body.name or "")
     return answer(contract.Workspace.of(workspace), 201 if created else 200)
 
 
@@ -37,10 +35,7 @@ def get_workspace(call: Endpoint, workspace: str) -> HttpResponse:
 @handles(contract.CHANGE_WORKSPACE)
 def change_workspace(call: Endpoint, workspace: str) -> HttpResponse:
     changed = workspaces.change_workspace(
-        actor=call.actor,
-        slug=workspace,
-        changes=call.body(contract.WorkspaceChange).given(),
-        reason=call.reason,
+        **call.author, slug=workspace, changes=call.body(contract.WorkspaceChange).given()
     )
     return answer(contract.Workspace.of(changed))
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, TypedDict, TypeVar, cast
 
 import msgspec
 from django.db import Error
@@ -45,6 +45,13 @@ _MAX_REASON = 1000
 _PATHS = "GET /api/schema lists every path of this API. Send a slash within an id as %2F."
 
 
+class Author(TypedDict):
+    """See Endpoint.author."""
+
+    actor: Actor
+    reason: str
+
+
 class Endpoint(APIView):
     """One path of the contract; view_of makes its class."""
 
@@ -65,6 +72,20 @@ class Endpoint(APIView):
     @property
     def actor(self) -> Actor:
         return cast(Actor, self.request.user)
+
+    @property
+    def author(self) -> Author:
+        """The arguments of every write: who makes it, and why."""
+        return {"actor": self.actor, "reason": self.reason}
+
+    def given(self, **lookups: str) -> dict[str, Any]:
+        """The conditions of a QuerySet for the query parameters that were given, by the lookup of
+        each."""
+        return {
+            lookup: value
+            for parameter, lookup in lookups.items()
+            if (value := getattr(self.query, parameter))
+        }
 
     def body(self, kind: type[T]) -> T:
         """Return the request body, which the operation declares as `kind`."""

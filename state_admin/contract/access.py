@@ -9,7 +9,7 @@ from state_admin.domain import access
 from state_admin.domain.access import Role
 
 from .base import Answer, Operation, Query, doc
-from .types import Actor, ActorKind, Bytes, Key, Namespace, ThreadId, Time, time_of
+from .types import Actor, ActorKind, Bytes, Key, Namespace, ThreadId, Time
 
 if TYPE_CHECKING:
     from state_admin.services.access import Explanation as Explained
@@ -80,14 +80,7 @@ class Usage(Answer):
     @classmethod
     def of(cls, found: Used) -> Self:
         usage = found.usage
-        return cls(
-            entries=usage.entries,
-            bytes=usage.bytes,
-            threads=usage.threads,
-            messages=usage.messages,
-            measured_at=time_of(usage.measured_at),
-            limits=found.limits,
-        )
+        return cls.from_attributes(usage, limits=found.limits)
 
 
 class Explanation(Answer):

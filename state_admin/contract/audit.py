@@ -17,7 +17,6 @@ from .types import (
     RunId,
     ThreadId,
     Time,
-    time_of,
 )
 
 if TYPE_CHECKING:
@@ -48,19 +47,13 @@ class AuditRow(Answer):
 
     @classmethod
     def of(cls, row: models.AuditRow) -> Self:
-        return cls(
-            at=time_of(row.at),
-            action=row.action,
+        return cls.from_attributes(
+            row,
             namespace=row.namespace or None,
             key=row.key or None,
             thread_id=row.thread or None,
             run_id=row.run or None,
-            version=row.version,
             actor=row.actor_name,
-            actor_kind=row.actor_kind,
-            reason=row.reason,
-            request_id=row.request_id,
-            detail=row.detail,
         )
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
-from typing import Annotated, Any, Final, Generic, Literal, TypeVar
+from functools import cache, cached_property
+from typing import Annotated, Any, Final, Generic, Literal, Self, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta
 
 from state_admin.domain.access import Role
+from state_admin.domain.moments import timestamp
 from state_admin.domain.numbers import MAX_WHOLE
 
 T = TypeVar("T")
@@ -48,6 +49,20 @@ def doc(description: str, example: Any = _NO_EXAMPLE, **constraints: Any) -> Met
 
 class Answer(msgspec.Struct, kw_only=True, gc=False):
     """The base of response documents. A member that may be absent is `| UnsetType = UNSET`."""
+
+    @classmethod
+    def from_attributes(cls, source: object, **members: Any) -> Self:
+        """The document with these members. Every other required one is the attribute of `source` with
+        its name; times are spelled as in all responses."""
+        for name in _required_of(cls) - members.keys():
+            value = getattr(source, name)
+            members[name] = timestamp(value) if isinstance(value, datetime) else value
+        return cls(**members)
+
+
+@cache
+def _required_of(kind: type[msgspec.Struct]) -> frozenset[str]:
+    return frozenset(each.name for each in msgspec.structs.fields(kind) if each.required)
 
 
 class DryRun(Answer):

@@ -20,7 +20,6 @@ from .types import (
     Time,
     Tokens,
     json_of,
-    time_of,
 )
 
 if TYPE_CHECKING:
@@ -148,43 +147,23 @@ class Compaction(Answer):
 
     @classmethod
     def of(cls, row: models.Compaction) -> Self:
-        return cls(
+        return cls.from_attributes(
+            row,
             id=row.public_id,
-            kind=row.kind,
-            status=row.status,
             phase=row.phase or None,
-            trigger=row.trigger,
             thread_id=row.thread.public_id if row.thread else None,
             namespace=row.namespace.name if row.namespace else None,
-            requested_by=row.requested_by,
-            reason=row.reason,
             policy=json_of(row.policy or "{}"),
             from_seq=1 if row.boundary_seq else None,
             to_seq=row.boundary_seq,
             carried_seq=row.summary.fold_carries if row.summary else None,
-            tokens_before=row.tokens_before,
-            tokens_after=row.tokens_after,
-            to_revision=row.to_revision,
-            rows_before=row.rows_before,
-            rows_after=row.rows_after,
-            rows_removed=row.rows_removed,
-            bytes_before=row.bytes_before,
-            bytes_after=row.bytes_after,
             summary=row.summary_text or None,
             summary_message_id=row.summary.public_id if row.summary else None,
             summarizer=row.summarizer or None,
             provider=row.provider or None,
             model=row.model or None,
             instructions=row.instructions or None,
-            input_tokens=row.input_tokens,
-            output_tokens=row.output_tokens,
             cost_usd=str(row.cost_usd),
-            detail=row.detail,
-            attempts=row.attempts,
-            created_at=time_of(row.created_at),
-            started_at=time_of(row.started_at),
-            finished_at=time_of(row.finished_at),
-            undone_at=time_of(row.undone_at),
             undone_by=row.undone_by or None,
         )
 
@@ -230,13 +209,11 @@ class CompactionPreview(Answer):
 
     @classmethod
     def of(cls, preview: compactions.Preview) -> Self:
-        return cls(
+        return cls.from_attributes(
+            preview,
             policy=EffectivePolicy.of(preview.policy),
             sources=preview.effective.sources,
-            context_tokens=preview.context_tokens,
             would_fold=CompactionPlan.of(preview.plan) if preview.plan else None,
-            tokens_after=preview.tokens_after,
-            savings_ratio=preview.savings_ratio,
             skip=preview.skip or None,
             problem=preview.problem or None,
             warning=preview.warning or None,

@@ -15,7 +15,7 @@ from state_admin.domain.mailbox import (
 )
 
 from .base import Answer, Body, DescendingList, Operation, Page, Query, Wait, doc
-from .types import Cleared, JsonIn, JsonOut, RunId, ThreadId, Time, json_of, null, time_of
+from .types import Cleared, JsonIn, JsonOut, RunId, ThreadId, Time, json_of, null
 
 if TYPE_CHECKING:
     from state_admin import models
@@ -72,27 +72,15 @@ class Dispatch(Answer):
     @classmethod
     def of(cls, row: models.Dispatch, **more: str) -> Self:
         """`more`: the members of a subclass."""
-        return cls(
+        return cls.from_attributes(
+            row,
             id=row.public_id,
             thread_id=row.thread.public_id,
             run_id=row.run.public_id if row.run else None,
-            agent_id=row.agent_id,
             payload=json_of(row.payload),
-            priority=row.priority,
-            available_at=time_of(row.available_at),
             dedupe_key=row.dedupe_key or None,
-            epoch=row.epoch,
-            status=row.status,
-            attempts=row.attempts,
-            max_attempts=row.max_attempts,
-            replays=row.replays,
             last_error=row.last_error or None,
             claimed_by=row.claimed_by or None,
-            claimed_at=time_of(row.claimed_at),
-            lease_until=time_of(row.lease_until),
-            created_at=time_of(row.created_at),
-            updated_at=time_of(row.updated_at),
-            finished_at=time_of(row.finished_at),
             **more,
         )
 

@@ -45,19 +45,14 @@ class KnownEntry(Answer):
 
     @classmethod
     def of(cls, row: VisibleVersion) -> Self:
-        return cls(
-            namespace=row.namespace,
-            key=row.key,
+        return cls.from_attributes(
+            row,
             scope_kind=scope_kind(row.key).value,
-            registered=row.registered,
-            version=row.version,
             value=json_of(None if row.lost else row.value),
             kept=not row.lost,
             updated_at=time_of(row.at),
             actor=row.actor_name,
-            reason=row.reason,
             run_id=row.run or None,
-            redacted_at=time_of(row.redacted_at),
             current_version=row.current,
         )
 
@@ -83,17 +78,12 @@ class RunRead(Answer):
     @classmethod
     def of(cls, row: models.RunRead, **more: str) -> Self:
         """`row` comes from RunReadQuerySet.with_current. `more`: the members of a subclass."""
-        return cls(
-            step=row.step,
-            revision=row.revision,
-            namespace=row.namespace,
-            key=row.key,
-            version=row.version,
+        return cls.from_attributes(
+            row,
             version_at_commit=row.held,
             current_version=row.current,
             stale_at_commit=row.held != row.version,
             stale=row.current != row.version,
-            at=time_of(row.at),
             **more,
         )
 

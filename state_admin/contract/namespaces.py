@@ -11,7 +11,7 @@ from state_admin.domain.values import DEFAULT_MAX_VALUE_BYTES, MAX_VALUE_BYTES, 
 
 from . import types
 from .base import Answer, AscendingList, Body, Operation, Page, Query, doc
-from .types import MAX_TTL, Fault, JsonIn, JsonOut, Key, Time, json_of, time_of
+from .types import MAX_TTL, Fault, JsonIn, JsonOut, Key, Time, json_of
 
 if TYPE_CHECKING:
     from state_admin import models
@@ -71,19 +71,12 @@ class Namespace(Answer):
 
     @classmethod
     def of(cls, row: models.Namespace, **more: Any) -> Self:
-        return cls(
-            name=row.name,
+        return cls.from_attributes(
+            row,
             schema=json_of(row.schema or "{}"),
-            schema_version=row.schema_version,
             default=json_of(row.default),
-            description=row.description,
-            plugin=row.plugin,
             max_value_bytes=row.max_value_bytes or DEFAULT_MAX_VALUE_BYTES,
-            ttl_seconds=row.ttl_seconds,
             history=History(keep_last=row.history_keep_last, keep_seconds=row.history_keep_seconds),
-            tracked=row.tracked,
-            created_at=time_of(row.created_at),
-            updated_at=time_of(row.updated_at),
             **more,
         )
 

@@ -10,7 +10,7 @@ from state_admin.domain.access import Role
 from .base import Answer, AscendingList, Body, Operation, Page, Query, doc
 from .namespaces import Namespace, NamespacePart
 from .state_keys import Description, StateKey, StateKeyPart
-from .types import Time, time_of
+from .types import Time
 
 if TYPE_CHECKING:
     from state_admin import models
@@ -36,12 +36,10 @@ class Plugin(Answer):
         state_keys: Iterable[models.StateKey],
         namespaces: Iterable[models.Namespace],
     ) -> Self:
-        return cls(
-            name=row.name,
-            description=row.description,
+        return cls.from_attributes(
+            row,
             state_keys=list(map(StateKey.of, state_keys)),
             namespaces=list(map(Namespace.of, namespaces)),
-            installed_at=time_of(row.installed_at),
         )
 
 
@@ -56,13 +54,7 @@ class PluginSummary(Answer):
 
     @classmethod
     def of(cls, row: models.Plugin, state_keys: list[str], namespaces: list[str]) -> Self:
-        return cls(
-            name=row.name,
-            description=row.description,
-            state_keys=state_keys,
-            namespaces=namespaces,
-            installed_at=time_of(row.installed_at),
-        )
+        return cls.from_attributes(row, state_keys=state_keys, namespaces=namespaces)
 
 
 class Removed(Answer):
@@ -83,16 +75,7 @@ class PluginRemoval(Answer):
 
     @classmethod
     def of(cls, removal: service.Removal) -> Self:
-        return cls(
-            would_remove=Removed(
-                state_keys=removal.state_keys,
-                threads=removal.threads,
-                values=removal.values,
-                retained=removal.retained,
-                namespaces=removal.namespaces,
-                entries=removal.entries,
-            )
-        )
+        return cls(would_remove=Removed.from_attributes(removal))
 
 
 class Installation(Body):

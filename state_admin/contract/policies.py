@@ -11,7 +11,7 @@ from state_admin.domain import values
 from state_admin.domain.access import Role
 
 from .base import Answer, Body, DryRun, Operation, Page, doc
-from .types import AgentId, JsonIn, JsonOut, ThreadId, Time, Version, json_of, time_of
+from .types import AgentId, JsonIn, JsonOut, ThreadId, Time, Version, json_of
 
 if TYPE_CHECKING:
     from state_admin.services.policies import PolicyView
@@ -217,15 +217,13 @@ class CompactionPolicy(Answer):
 
     @classmethod
     def of(cls, view: PolicyView) -> Self:
-        return cls(
-            scope=view.scope,
+        return cls.from_attributes(
+            view,
             agent_id=view.name if view.scope == "agent" else None,
             thread_id=view.name if view.scope == "thread" else None,
             policy=json_of(view.body),
             effective=EffectivePolicy.of(view.effective.policy),
             sources=view.effective.sources,
-            version=view.version,
-            updated_at=time_of(view.updated_at),
             updated_by=view.updated_by or None,
         )
 

@@ -42,13 +42,7 @@ class RestoredEntry(Answer):
 
     @classmethod
     def of(cls, step: Step) -> Self:
-        entry = cls(
-            namespace=step.namespace,
-            key=step.key,
-            action=step.action,
-            version=step.version,
-            then_version=step.then_version,
-        )
+        entry = cls.from_attributes(step)
         if step.problem is not None:
             entry.reason = step.problem.detail
             entry.errors = [Fault(**each) for each in step.problem.data.get("errors", [])]

@@ -19,7 +19,6 @@ from .types import (
     RunId,
     Time,
     json_of,
-    time_of,
 )
 
 if TYPE_CHECKING:
@@ -112,19 +111,13 @@ class Revision(Answer):
 
     @classmethod
     def of(cls, row: models.Revision) -> Self:
-        return cls(
+        return cls.from_attributes(
+            row,
             revision=row.number,
-            kind=row.kind,
             run_id=row.run.public_id if row.run else None,
             touched_keys=row.touched,
-            message_count=row.message_count,
-            label=row.label,
-            pinned=row.pinned,
             kept=not row.dropped,
             actor=row.actor_name,
-            reason=row.reason,
-            request_id=row.request_id,
-            at=time_of(row.at),
         )
 
 

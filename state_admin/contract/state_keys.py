@@ -11,7 +11,7 @@ from state_admin.domain.reducers import Reducer
 from state_admin.domain.values import Raw
 
 from .base import Answer, AscendingList, Body, Operation, Page, Query, doc
-from .types import JsonIn, JsonOut, Time, json_of, time_of
+from .types import JsonIn, JsonOut, Time, json_of
 
 if TYPE_CHECKING:
     from state_admin import models
@@ -80,19 +80,8 @@ class StateKey(Answer):
 
     @classmethod
     def of(cls, row: models.StateKey) -> Self:
-        return cls(
-            key=row.name,
-            schema=json_of(row.schema or "{}"),
-            default=json_of(row.default),
-            merge=row.merge,
-            scope=row.scope,
-            reducer=row.reducer,
-            persistent=row.persistent,
-            retain_on_uninstall=row.retain_on_uninstall,
-            plugin=row.plugin,
-            description=row.description,
-            created_at=time_of(row.created_at),
-            updated_at=time_of(row.updated_at),
+        return cls.from_attributes(
+            row, key=row.name, schema=json_of(row.schema or "{}"), default=json_of(row.default)
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Self
 
 from .base import Answer, Operation, Page, Paging, Query, doc
-from .types import Bytes, Time, Tokens, time_of
+from .types import Bytes, Time, Tokens
 
 if TYPE_CHECKING:
     from state_admin import models
@@ -27,13 +27,8 @@ class StorageDay(Answer):
 
     @classmethod
     def of(cls, sample: models.StorageSample) -> Self:
-        return cls(
-            day=sample.day.isoformat(),
-            rows=sample.total_rows,
-            bytes=sample.total_bytes,
-            estimated_tokens=sample.estimated_tokens,
-            tokens_saved=sample.tokens_saved,
-            rows_removed=sample.rows_removed,
+        return cls.from_attributes(
+            sample, day=sample.day.isoformat(), rows=sample.total_rows, bytes=sample.total_bytes
         )
 
 
@@ -71,22 +66,13 @@ class Storage(Answer):
     @classmethod
     def of(cls, level: Level) -> Self:
         newest = level.newest
-        return cls(
+        return cls.from_attributes(
+            newest,
             group=level.group,
             name=level.name or None,
-            measured_at=time_of(newest.measured_at),
             exact=level.exact,
             rows=newest.total_rows,
             bytes=newest.total_bytes,
-            estimated_tokens=newest.estimated_tokens,
-            entries=newest.entries,
-            entry_bytes=newest.entry_bytes,
-            history_rows=newest.history_rows,
-            history_bytes=newest.history_bytes,
-            messages=newest.messages,
-            message_bytes=newest.message_bytes,
-            state_rows=newest.state_rows,
-            state_bytes=newest.state_bytes,
             growth_bytes_per_day=level.growth,
             days=[StorageDay.of(sample) for sample in level.days],
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from .base import Answer, AscendingList, Body, DescendingList, Operation, Page, Wait, doc
-from .types import JsonIn, JsonOut, RunId, ThreadId, Time, json_of, null, time_of
+from .types import JsonIn, JsonOut, RunId, ThreadId, Time, json_of, null
 
 if TYPE_CHECKING:
     from state_admin import models
@@ -55,23 +55,15 @@ class Ticket(Answer):
 
     @classmethod
     def of(cls, row: models.Ticket) -> Self:
-        return cls(
+        return cls.from_attributes(
+            row,
             id=row.public_id,
             run_id=row.run.public_id,
             thread_id=row.run.thread.public_id,
-            tool_call_id=row.tool_call_id,
-            tool_name=row.tool_name,
             arguments=json_of(row.arguments),
-            resume_mode=row.resume_mode,
-            reason=row.reason,
             response_schema=json_of(row.response_schema),
-            expires_at=time_of(row.expires_at),
-            on_expiry=row.on_expiry,
-            status=row.status,
             payload=json_of(row.payload),
             decided_by=row.decided_by or None,
-            decided_at=time_of(row.decided_at),
-            created_at=time_of(row.created_at),
         )
 
 

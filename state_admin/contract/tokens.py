@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 from state_admin.domain.access import Role
 
 from .base import Answer, Body, DescendingList, DryRun, Operation, Page, doc
-from .types import Time, time_of
+from .types import Time
 
 if TYPE_CHECKING:
     from state_admin import models
@@ -46,22 +46,7 @@ class Token(Answer):
 
     @classmethod
     def of(cls, row: models.ApiToken) -> Self:
-        return cls(
-            id=str(row.pk),
-            name=row.name,
-            prefix=row.beginning,
-            role=row.role,
-            namespaces=row.namespaces,
-            thread_prefixes=row.thread_prefixes,
-            operator=row.operator,
-            rate_per_minute=row.rate_per_minute,
-            created_by=row.created_by,
-            created_at=time_of(row.created_at),
-            expires_at=time_of(row.expires_at),
-            rotated_at=time_of(row.rotated_at),
-            revoked_at=time_of(row.revoked_at),
-            last_used_at=time_of(row.last_used_at),
-        )
+        return cls.from_attributes(row, id=str(row.pk), prefix=row.beginning)
 
 
 class CreatedToken(Answer):

@@ -95,11 +95,10 @@ class Webhook(Answer):
     @classmethod
     def of(cls, row: models.Webhook, url: str, **more: Any) -> Self:
         """`row` has its counts. `url`: as much of it as the reader may see."""
-        return cls(
+        return cls.from_attributes(
+            row,
             id=row.public_id,
-            name=row.name,
             url=url,
-            status=row.status,
             status_reason=row.status_reason or None,
             filter=WebhookFilter(
                 kinds=row.kinds,
@@ -112,14 +111,8 @@ class Webhook(Answer):
             sees=WebhookGrant(
                 namespaces=row.grant_namespaces, thread_prefixes=row.grant_thread_prefixes
             ),
-            created_by=row.created_by,
-            waiting=row.waiting,
             dead_letters=row.dead,
-            failing_since=time_of(row.failing_since),
             last_error=row.last_error or None,
-            last_delivered_at=time_of(row.last_delivered_at),
-            created_at=time_of(row.created_at),
-            updated_at=time_of(row.updated_at),
             **more,
         )
 
@@ -180,21 +173,13 @@ class Delivery(Answer):
     @classmethod
     def of(cls, row: models.WebhookDelivery) -> Self:
         planned = row.next_attempt_at if row.status in ("queued", "failed") else None
-        return cls(
+        return cls.from_attributes(
+            row,
             id=row.public_id,
             webhook_id=row.webhook.public_id,
-            status=row.status,
-            test=row.test,
             event=json_of(row.body),
-            attempts=row.attempts,
-            replays=row.replays,
-            response_status=row.response_status,
-            latency_ms=row.latency_ms,
             error=row.error or None,
             next_attempt_at=time_of(planned),
-            created_at=time_of(row.created_at),
-            attempted_at=time_of(row.attempted_at),
-            finished_at=time_of(row.finished_at),
         )
 
 

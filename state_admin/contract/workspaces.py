@@ -10,7 +10,7 @@ from state_admin.domain.access import Role
 
 from .base import Answer, AscendingList, Body, Operation, Page, doc
 from .tokens import CreatedToken, NewToken
-from .types import Time, time_of
+from .types import Time
 
 if TYPE_CHECKING:
     from state_admin import models
@@ -31,14 +31,7 @@ class Workspace(Answer):
 
     @classmethod
     def of(cls, row: models.Workspace) -> Self:
-        return cls(
-            slug=row.slug,
-            name=row.name,
-            max_entries=row.max_entries,
-            max_bytes=row.max_bytes,
-            max_threads=row.max_threads,
-            created_at=time_of(row.created_at),
-        )
+        return cls.from_attributes(row)
 
 
 class NewWorkspace(Body):

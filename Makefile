@@ -3,14 +3,12 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Tests have a PostgreSQL of their own, next to the one of `make run`.
-TEST_DATA ?= $(CURDIR)/.data/test
 # Bytecode is kept, whatever the environment says: tests start many processes that import the same.
-PYTEST := PYTHONDONTWRITEBYTECODE= COMMONHOLD_DATA_DIR="$${COMMONHOLD_DATA_DIR:-$(TEST_DATA)}" $(BIN)/pytest
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest
 
 # A tenth of the mutants: those whose number ends in 7. MUTANTS='*' takes all, which lasts hours.
 MUTANTS ?= *__mutmut_*7
-MUTMUT := COMMONHOLD_DATA_DIR="$${COMMONHOLD_DATA_DIR:-$(TEST_DATA)}" $(BIN)/mutmut run --max-children 1
+MUTMUT := $(BIN)/mutmut run --max-children 1
 
 # What benchmarks compare with, in an environment of its own.
 PEERS := .compat/peers
@@ -124,7 +122,7 @@ sbom: $(VENV)/dev.stamp ## write the software bill of materials (CycloneDX) to d
 	$(BIN)/python -m deploy.sbom dist/commonhold.cdx.json
 
 clean: ## forget the environment and the tests' data (never the data of `make run`)
-	rm -rf $(VENV) .compat mutants dist site $(TEST_DATA) staticfiles .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .compat mutants dist site .data/test staticfiles .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # The environment. A stamp holds the hash of what was installed: a touched file installs nothing.
 

@@ -16,15 +16,16 @@ from hypothesis import Phase, settings
 from pytest_django import DjangoDbBlocker
 from xdist.workermanage import NodeManager
 
-from project.env import BASE_DIR
+from project.env import data_dir
 from state_admin.contract.openapi import problems_of
 from state_admin.rest.endpoint import Endpoint
 from tests.builders import alice, bob, mallory, one_alice
+from tests.data_folder import choose_data_folder, free_memory
 from tests.emptying import empty_tables
 
 # Beside the data of `make run`, never in it. The server starts with the first connection, so this
 # is early enough although pytest-django has already read the settings.
-os.environ.setdefault("COMMONHOLD_DATA_DIR", str(BASE_DIR / ".data" / "test"))
+os.environ.setdefault("COMMONHOLD_DATA_DIR", str(choose_data_folder()))
 # A cluster for each worker: an open transaction delays the change feed of every database of its
 # cluster, so workers that share one would wait for each other's tests.
 if worker := os.environ.get("PYTEST_XDIST_WORKER"):
@@ -43,6 +44,10 @@ def pytest_configure() -> None:
     # A worker stops its PostgreSQL at its end, which may take longer than 10 s on a slow machine.
     NodeManager.EXIT_TIMEOUT = 120
     TransactionTestCase._fixture_teardown = lambda self: empty_tables()
+
+
+def pytest_unconfigure() -> None:
+    free_memory(data_dir())
 
 
 @pytest.hookimpl(wrapper=True)

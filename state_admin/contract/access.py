@@ -113,8 +113,7 @@ class ExplainQuery(Query):
 
 GET_ME = Operation(
     id="get_me",
-    method="GET",
-    path="/me",
+    route="GET /me",
     tag="access",
     summary="Read the caller",
     description="The workspace, role and limits of the token or user that calls.",
@@ -122,8 +121,7 @@ GET_ME = Operation(
 )
 GET_VERSION = Operation(
     id="get_version",
-    method="GET",
-    path="/version",
+    route="GET /version",
     tag="access",
     summary="Read the version",
     description="The version of the server and of its API.",
@@ -131,8 +129,7 @@ GET_VERSION = Operation(
 )
 GET_USAGE = Operation(
     id="get_usage",
-    method="GET",
-    path="/usage",
+    route="GET /usage",
     tag="access",
     summary="Read the usage of the workspace",
     description="The counts are those of the last measurement, which a worker repeats regularly.",
@@ -140,8 +137,7 @@ GET_USAGE = Operation(
 )
 EXPLAIN_ACCESS = Operation(
     id="explain_access",
-    method="GET",
-    path="/access/explain",
+    route="GET /access/explain",
     tag="access",
     summary="Explain access",
     description="What a token (`token_id`) or a member (`username`) may do, in general or with a"

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from state_admin.domain.access import Role
 
-from .base import JSON_TYPE, Answer, Body, Method, Operation, Query, doc
+from .base import JSON_TYPE, Answer, Body, Operation, Query, doc
 from .types import ThreadId
 
 TAG = "agent protocol"
@@ -256,11 +256,10 @@ class HistorySearch(Body):
     select: Select | None = None
 
 
-def _operation(name: str, method: Method, path: str, summary: str, **rest: Any) -> Operation:
+def _operation(name: str, method: str, path: str, summary: str, **rest: Any) -> Operation:
     return Operation(
         id=name,
-        method=method,
-        path=f"/agent-protocol{path}",
+        route=f"{method} /agent-protocol{path}",
         tag=TAG,
         summary=summary,
         kept=False,

@@ -38,8 +38,7 @@ class RunAgentInput(msgspec.Struct, kw_only=True, rename="camel"):
 
 WATCH_THREAD = Operation(
     id="watch_thread",
-    method="GET",
-    path="/threads/{thread_id}/ag-ui/stream",
+    route="GET /threads/{thread_id}/ag-ui/stream",
     tag="frontends",
     summary="Follow a thread as AG-UI events",
     description="STATE_SNAPSHOT and MESSAGES_SNAPSHOT first, then every change, over all runs. With "
@@ -51,8 +50,7 @@ WATCH_THREAD = Operation(
 )
 JOIN_RUN = Operation(
     id="join_run",
-    method="POST",
-    path="/threads/{thread_id}/ag-ui/stream",
+    route="POST /threads/{thread_id}/ag-ui/stream",
     tag="frontends",
     summary="Follow a run as AG-UI events",
     description="For AG-UI's HttpAgent: the run `runId`, otherwise the active one, until it ends or "
@@ -65,8 +63,7 @@ JOIN_RUN = Operation(
 )
 LIST_UI_MESSAGES = Operation(
     id="list_ui_messages",
-    method="GET",
-    path="/threads/{thread_id}/ui-messages",
+    route="GET /threads/{thread_id}/ui-messages",
     tag="frontends",
     summary="List messages for the AI SDK",
     description="The newest messages as UIMessage[], oldest first, without internal ones.",
@@ -75,8 +72,7 @@ LIST_UI_MESSAGES = Operation(
 )
 STREAM_UI_MESSAGE = Operation(
     id="stream_ui_message",
-    method="GET",
-    path="/threads/{thread_id}/ui-messages/stream",
+    route="GET /threads/{thread_id}/ui-messages/stream",
     tag="frontends",
     summary="Follow the reply of the active run",
     description="A UI message stream of the AI SDK, from the beginning of the reply until the run ends "

@@ -69,9 +69,8 @@ class AuditFilters(DescendingList):
 
 LIST_AUDIT = Operation(
     id="list_audit",
-    method="GET",
+    route="GET /audit",
     replica=True,
-    path="/audit",
     tag="audit",
     summary="List the audit",
     description=(

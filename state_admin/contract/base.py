@@ -21,7 +21,6 @@ from state_admin.domain.numbers import MAX_WHOLE
 
 T = TypeVar("T")
 
-Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 JSON_TYPE: Final = "application/json"
 PROBLEM_TYPE: Final = "application/problem+json"
 EVENT_STREAM: Final = "text/event-stream"
@@ -155,7 +154,7 @@ class Wait(Query):
 class Operation:
     """One operation: a method on a path, what it accepts and what it returns.
 
-    `answers`: the type of the response by status; None means no body, and a tuple one of several
+    `route`: the method and the path, such as `GET /runs/{run_id}`. `answers`: the type of the response by status; None means no body, and a tuple one of several
     types. `media_types`: the types of the body where it is not JSON as such; a body of any JSON has
     the type Any. `body_required` False: without a body, every member has its default. `dry_run`: the
     response to `?dry_run=true`, likewise, and DryRun where it is only the mark; the interface runs
@@ -168,8 +167,7 @@ class Operation:
     """
 
     id: str
-    method: Method
-    path: str
+    route: str
     tag: str
     summary: str
     description: str = ""
@@ -189,6 +187,14 @@ class Operation:
     api_key: bool = False
     problem_type: str = PROBLEM_TYPE
     replica: bool = False
+
+    @cached_property
+    def method(self) -> str:
+        return self.route.partition(" ")[0]
+
+    @cached_property
+    def path(self) -> str:
+        return self.route.partition(" ")[2]
 
     @property
     def reads(self) -> bool:

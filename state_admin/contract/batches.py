@@ -106,8 +106,7 @@ class BatchResults(Answer):
 
 RUN_BATCH = Operation(
     id="run_batch",
-    method="POST",
-    path="/state/batch",
+    route="POST /state/batch",
     tag="entries",
     summary="Run a batch",
     description="Gets, puts, patches and deletes up to 1,000 entries. All gets see one moment, and "

@@ -34,9 +34,8 @@ class Attribution(Answer):
 
 BLAME_ENTRY = Operation(
     id="blame_entry",
-    method="GET",
+    route="GET /blame/{namespace}/{key}",
     replica=True,
-    path="/blame/{namespace}/{key}",
     tag="entries",
     summary="Attribute the parts of an entry",
     description="Who set each part of the current value, in which version, request and run. Items "

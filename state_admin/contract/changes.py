@@ -89,8 +89,7 @@ class ChangesQuery(FeedQuery):
 
 LIST_CHANGES = Operation(
     id="list_changes",
-    method="GET",
-    path="/changes",
+    route="GET /changes",
     tag="changes",
     summary="List changes",
     description="Changes in commit order, after `cursor` or from the oldest retained one. "
@@ -103,8 +102,7 @@ LIST_CHANGES = Operation(
 )
 STREAM_CHANGES = Operation(
     id="stream_changes",
-    method="GET",
-    path="/changes/stream",
+    route="GET /changes/stream",
     tag="changes",
     summary="Stream changes",
     description="Server-sent events: `change` with an item of `GET /changes` as data and its cursor "

@@ -120,8 +120,7 @@ class Committed(Answer):
 
 COMMIT = Operation(
     id="commit",
-    method="POST",
-    path="/runs/{run_id}/commits",
+    route="POST /runs/{run_id}/commits",
     tag="runs",
     summary="Commit a step",
     description="State updates, messages and changes of the run are stored together as one "

@@ -274,8 +274,7 @@ _PREVIEWS = (CompactionPreview, SnapshotPreview)
 
 PREVIEW_COMPACTION = Operation(
     id="preview_compaction",
-    method="GET",
-    path="/threads/{thread_id}/compactions",
+    route="GET /threads/{thread_id}/compactions",
     tag="compactions",
     summary="Preview a compaction of a thread",
     description="What a compaction would do now. `would_fold` has the messages that it would"
@@ -286,8 +285,7 @@ PREVIEW_COMPACTION = Operation(
 )
 REQUEST_COMPACTION = Operation(
     id="request_compaction",
-    method="POST",
-    path="/threads/{thread_id}/compactions",
+    route="POST /threads/{thread_id}/compactions",
     tag="compactions",
     summary="Request a compaction of a thread",
     description="A worker performs it: read `GET /compactions/{id}`, whose path is in the Location"
@@ -300,8 +298,7 @@ REQUEST_COMPACTION = Operation(
 )
 PREVIEW_HISTORY_COMPACTION = Operation(
     id="preview_history_compaction",
-    method="GET",
-    path="/namespaces/{namespace}/compactions",
+    route="GET /namespaces/{namespace}/compactions",
     tag="compactions",
     summary="Preview a history compaction of a namespace",
     description="How many versions the entries have, and how many would be removed now.",
@@ -310,8 +307,7 @@ PREVIEW_HISTORY_COMPACTION = Operation(
 )
 REQUEST_HISTORY_COMPACTION = Operation(
     id="request_history_compaction",
-    method="POST",
-    path="/namespaces/{namespace}/compactions",
+    route="POST /namespaces/{namespace}/compactions",
     tag="compactions",
     summary="Request a history compaction of a namespace",
     description="Removes the versions that the `history` of the namespace does not retain. They"
@@ -324,9 +320,8 @@ REQUEST_HISTORY_COMPACTION = Operation(
 )
 LIST_COMPACTIONS = Operation(
     id="list_compactions",
-    method="GET",
+    route="GET /compactions",
     replica=True,
-    path="/compactions",
     tag="compactions",
     summary="List compactions",
     description="Compactions of the workspace, newest first.",
@@ -335,17 +330,15 @@ LIST_COMPACTIONS = Operation(
 )
 GET_COMPACTION = Operation(
     id="get_compaction",
-    method="GET",
-    path="/compactions/{compaction_id}",
+    route="GET /compactions/{compaction_id}",
     tag="compactions",
     summary="Read a compaction",
     answers={200: Compaction},
 )
 LIST_FOLDED_MESSAGES = Operation(
     id="list_folded_messages",
-    method="GET",
+    route="GET /compactions/{compaction_id}/messages",
     replica=True,
-    path="/compactions/{compaction_id}/messages",
     tag="compactions",
     summary="List the messages behind a summary",
     description="The messages that the summary replaces in the context, in order.",
@@ -354,8 +347,7 @@ LIST_FOLDED_MESSAGES = Operation(
 )
 UNDO_COMPACTION = Operation(
     id="undo_compaction",
-    method="POST",
-    path="/compactions/{compaction_id}/undo",
+    route="POST /compactions/{compaction_id}/undo",
     tag="compactions",
     summary="Undo a compaction",
     description="The context has the original messages again instead of the summary. Only a context"
@@ -365,8 +357,7 @@ UNDO_COMPACTION = Operation(
 )
 CANCEL_COMPACTION = Operation(
     id="cancel_compaction",
-    method="POST",
-    path="/compactions/{compaction_id}/cancel",
+    route="POST /compactions/{compaction_id}/cancel",
     tag="compactions",
     summary="Cancel a compaction",
     description="A queued one does not start, a running one stops at its next step. What a removal"
@@ -375,8 +366,7 @@ CANCEL_COMPACTION = Operation(
 )
 RETRY_COMPACTION = Operation(
     id="retry_compaction",
-    method="POST",
-    path="/compactions/{compaction_id}/retry",
+    route="POST /compactions/{compaction_id}/retry",
     tag="compactions",
     summary="Request a compaction again",
     description="Returns a new compaction of the context of the same thread. 409 if this one is"

@@ -93,8 +93,7 @@ class DeletionQuery(Query):
 
 READ_CONFIG = Operation(
     id="read_config",
-    method="GET",
-    path="/config/{kind}/{record_id}",
+    route="GET /config/{kind}/{record_id}",
     tag="config",
     summary="Read a record",
     description="Each secret is replaced by a marker.",
@@ -105,8 +104,7 @@ READ_CONFIG = Operation(
 )
 LIST_CONFIG = Operation(
     id="list_config",
-    method="GET",
-    path="/config/{kind}",
+    route="GET /config/{kind}",
     tag="config",
     summary="List the records of a kind",
     description="By id. Each secret is replaced by a marker.",
@@ -116,8 +114,7 @@ LIST_CONFIG = Operation(
 )
 WRITE_CONFIG = Operation(
     id="write_config",
-    method="PUT",
-    path="/config/{kind}/{record_id}",
+    route="PUT /config/{kind}/{record_id}",
     tag="config",
     summary="Write a record",
     description="Creates (201) or replaces (200) a record. A missing `id` in the value is filled "
@@ -132,8 +129,7 @@ WRITE_CONFIG = Operation(
 )
 PATCH_CONFIG = Operation(
     id="patch_config",
-    method="PATCH",
-    path="/config/{kind}/{record_id}",
+    route="PATCH /config/{kind}/{record_id}",
     tag="config",
     summary="Patch a record",
     description="Changes a record on the server. The media type selects the form of the patch, as "
@@ -149,8 +145,7 @@ PATCH_CONFIG = Operation(
 )
 DELETE_CONFIG = Operation(
     id="delete_config",
-    method="DELETE",
-    path="/config/{kind}/{record_id}",
+    route="DELETE /config/{kind}/{record_id}",
     tag="config",
     summary="Delete a record",
     description="Deletes a record and its secrets. If other records name it, the status is 409 and "
@@ -164,9 +159,8 @@ DELETE_CONFIG = Operation(
 )
 READ_CONFIG_HISTORY = Operation(
     id="read_config_history",
-    method="GET",
+    route="GET /config/{kind}/{record_id}/history",
     replica=True,
-    path="/config/{kind}/{record_id}/history",
     tag="config",
     summary="List the versions of a record",
     description="The versions that history compaction has not removed, newest first. Each secret "
@@ -177,8 +171,7 @@ READ_CONFIG_HISTORY = Operation(
 )
 RESTORE_CONFIG = Operation(
     id="restore_config",
-    method="POST",
-    path="/config/{kind}/{record_id}/restore",
+    route="POST /config/{kind}/{record_id}/restore",
     tag="config",
     summary="Restore a version of a record",
     description="Writes a new version with the value of an old one. Secrets stay as they are now.",
@@ -192,8 +185,7 @@ RESTORE_CONFIG = Operation(
 )
 LIST_CONFIG_DEPENDENTS = Operation(
     id="list_config_dependents",
-    method="GET",
-    path="/config/{kind}/{record_id}/dependents",
+    route="GET /config/{kind}/{record_id}/dependents",
     tag="config",
     summary="List what names a record",
     description="The other records that name this one, and where. All of them are on one page.",

@@ -274,8 +274,7 @@ class Replayed(Answer):
 
 ENQUEUE_DISPATCH = Operation(
     id="enqueue_dispatch",
-    method="POST",
-    path="/threads/{thread_id}/dispatches",
+    route="POST /threads/{thread_id}/dispatches",
     tag="dispatches",
     summary="Enqueue a dispatch",
     description="Puts work into the mailbox of the thread. A `dedupe_key` that an open dispatch of "
@@ -285,8 +284,7 @@ ENQUEUE_DISPATCH = Operation(
 )
 INTERRUPT_THREAD = Operation(
     id="interrupt_thread",
-    method="POST",
-    path="/threads/{thread_id}/interrupt",
+    route="POST /threads/{thread_id}/interrupt",
     tag="dispatches",
     summary="Interrupt a thread",
     description="Begins a new epoch, which supersedes all queued dispatches. A claimed one can no "
@@ -296,8 +294,7 @@ INTERRUPT_THREAD = Operation(
 )
 LIST_DISPATCHES = Operation(
     id="list_dispatches",
-    method="GET",
-    path="/dispatches",
+    route="GET /dispatches",
     tag="dispatches",
     summary="List dispatches",
     description="Newest first. `status=DeadLetter` lists the dead letters.",
@@ -306,8 +303,7 @@ LIST_DISPATCHES = Operation(
 )
 COUNT_DISPATCHES = Operation(
     id="count_dispatches",
-    method="GET",
-    path="/dispatches/counts",
+    route="GET /dispatches/counts",
     tag="dispatches",
     summary="Count dispatches",
     description="How many there are of each status.",
@@ -316,8 +312,7 @@ COUNT_DISPATCHES = Operation(
 )
 CLAIM_DISPATCHES = Operation(
     id="claim_dispatches",
-    method="POST",
-    path="/dispatches/claim",
+    route="POST /dispatches/claim",
     tag="dispatches",
     summary="Claim dispatches",
     description="Claims the next dispatch of up to `limit` threads in which none is claimed. With "
@@ -330,8 +325,7 @@ CLAIM_DISPATCHES = Operation(
 )
 GET_DISPATCH = Operation(
     id="get_dispatch",
-    method="GET",
-    path="/dispatches/{dispatch_id}",
+    route="GET /dispatches/{dispatch_id}",
     tag="dispatches",
     summary="Read a dispatch",
     description="With its payload and status. The claim token is not returned.",
@@ -339,8 +333,7 @@ GET_DISPATCH = Operation(
 )
 EXTEND_DISPATCH = Operation(
     id="extend_dispatch",
-    method="POST",
-    path="/dispatches/{dispatch_id}/extend",
+    route="POST /dispatches/{dispatch_id}/extend",
     tag="dispatches",
     summary="Extend the lease of a dispatch",
     description="Refused if the claim is no longer valid or the thread was interrupted.",
@@ -349,8 +342,7 @@ EXTEND_DISPATCH = Operation(
 )
 ACK_DISPATCH = Operation(
     id="ack_dispatch",
-    method="POST",
-    path="/dispatches/{dispatch_id}/ack",
+    route="POST /dispatches/{dispatch_id}/ack",
     tag="dispatches",
     summary="Acknowledge a dispatch",
     description="Finishes it as delivered; whether the work succeeded is recorded by the run. "
@@ -360,8 +352,7 @@ ACK_DISPATCH = Operation(
 )
 NACK_DISPATCH = Operation(
     id="nack_dispatch",
-    method="POST",
-    path="/dispatches/{dispatch_id}/nack",
+    route="POST /dispatches/{dispatch_id}/nack",
     tag="dispatches",
     summary="Return a dispatch",
     description="Counts a failed attempt. The dispatch returns to the queue, or becomes a dead "
@@ -371,8 +362,7 @@ NACK_DISPATCH = Operation(
 )
 CANCEL_DISPATCH = Operation(
     id="cancel_dispatch",
-    method="POST",
-    path="/dispatches/{dispatch_id}/cancel",
+    route="POST /dispatches/{dispatch_id}/cancel",
     tag="dispatches",
     summary="Cancel a dispatch",
     description="Only while it is queued; to stop a claimed one, interrupt the thread.",
@@ -380,8 +370,7 @@ CANCEL_DISPATCH = Operation(
 )
 REPLAY_DISPATCH = Operation(
     id="replay_dispatch",
-    method="POST",
-    path="/dispatches/{dispatch_id}/replay",
+    route="POST /dispatches/{dispatch_id}/replay",
     tag="dispatches",
     summary="Replay a dead letter",
     description="Enqueues it again with all its attempts. Refused if it is not a dead letter, or an "
@@ -390,8 +379,7 @@ REPLAY_DISPATCH = Operation(
 )
 REPLAY_DEAD_LETTERS = Operation(
     id="replay_dead_letters",
-    method="POST",
-    path="/dispatches/replay",
+    route="POST /dispatches/replay",
     tag="dispatches",
     summary="Replay dead letters",
     description="Enqueues them again with all their attempts. Leaves out those whose `dedupe_key` an "
@@ -403,8 +391,7 @@ REPLAY_DEAD_LETTERS = Operation(
 )
 CLEAR_DEAD_LETTERS = Operation(
     id="clear_dead_letters",
-    method="POST",
-    path="/dispatches/clear",
+    route="POST /dispatches/clear",
     tag="dispatches",
     summary="Delete dead letters",
     description="It cannot be undone.",

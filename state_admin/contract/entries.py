@@ -349,8 +349,7 @@ class VersionPin(Body):
 
 READ_ENTRY = Operation(
     id="read_entry",
-    method="GET",
-    path="/state/{namespace}/{key}",
+    route="GET /state/{namespace}/{key}",
     tag="entries",
     summary="Read an entry",
     description="A missing entry is no error: the response has the default of the namespace, "
@@ -365,8 +364,7 @@ READ_ENTRY = Operation(
 )
 WRITE_ENTRY = Operation(
     id="write_entry",
-    method="PUT",
-    path="/state/{namespace}/{key}",
+    route="PUT /state/{namespace}/{key}",
     tag="entries",
     summary="Write an entry",
     description="Creates the entry (201) or writes a new version of it (200). With If-Match, only "
@@ -382,8 +380,7 @@ WRITE_ENTRY = Operation(
 )
 PATCH_ENTRY = Operation(
     id="patch_entry",
-    method="PATCH",
-    path="/state/{namespace}/{key}",
+    route="PATCH /state/{namespace}/{key}",
     tag="entries",
     summary="Patch an entry",
     description="Changes the value on the server, so that no concurrent write is lost. The media "
@@ -400,8 +397,7 @@ PATCH_ENTRY = Operation(
 )
 DELETE_ENTRY = Operation(
     id="delete_entry",
-    method="DELETE",
-    path="/state/{namespace}/{key}",
+    route="DELETE /state/{namespace}/{key}",
     tag="entries",
     summary="Delete an entry",
     description="A missing entry is no error. The history stays, and the version continues to "
@@ -413,9 +409,8 @@ DELETE_ENTRY = Operation(
 )
 LIST_ENTRIES = Operation(
     id="list_entries",
-    method="GET",
+    route="GET /state/{namespace}",
     replica=True,
-    path="/state/{namespace}",
     tag="entries",
     summary="List the entries of a namespace",
     description="By key. With `valid`, a page may have fewer items than `limit`, or none: there "
@@ -426,8 +421,7 @@ LIST_ENTRIES = Operation(
 )
 CLEAR_NAMESPACE = Operation(
     id="clear_namespace",
-    method="DELETE",
-    path="/state/{namespace}",
+    route="DELETE /state/{namespace}",
     tag="entries",
     summary="Delete the entries of a namespace",
     description="Deletes all entries, or those that the parameters select: all of them or none, "
@@ -439,9 +433,8 @@ CLEAR_NAMESPACE = Operation(
 )
 LIST_STATE = Operation(
     id="list_state",
-    method="GET",
+    route="GET /state",
     replica=True,
-    path="/state",
     tag="entries",
     summary="List entries",
     description="The entries of all namespaces, also of unregistered ones, by namespace and key. "
@@ -452,8 +445,7 @@ LIST_STATE = Operation(
 )
 CLEAR_STATE = Operation(
     id="clear_state",
-    method="DELETE",
-    path="/state",
+    route="DELETE /state",
     tag="entries",
     summary="Delete entries",
     description="Deletes the entries that `prefix` or `scope_kind`, one of which is required, "
@@ -465,9 +457,8 @@ CLEAR_STATE = Operation(
 )
 READ_HISTORY = Operation(
     id="read_history",
-    method="GET",
+    route="GET /history/{namespace}/{key}",
     replica=True,
-    path="/history/{namespace}/{key}",
     tag="entries",
     summary="List the versions of an entry",
     description="The versions that history compaction has not removed, newest first.",
@@ -477,8 +468,7 @@ READ_HISTORY = Operation(
 )
 PIN_VERSION = Operation(
     id="pin_version",
-    method="PATCH",
-    path="/history/{namespace}/{key}",
+    route="PATCH /history/{namespace}/{key}",
     tag="entries",
     summary="Pin a version",
     description="History compaction keeps a pinned version. `pinned: false` removes the pin.",
@@ -488,9 +478,8 @@ PIN_VERSION = Operation(
 )
 DIFF_ENTRY = Operation(
     id="diff_entry",
-    method="GET",
+    route="GET /diff/{namespace}/{key}",
     replica=True,
-    path="/diff/{namespace}/{key}",
     tag="entries",
     summary="Compare two versions",
     description="What changed between two versions. A deletion counts as the default of the "
@@ -502,8 +491,7 @@ DIFF_ENTRY = Operation(
 )
 RESTORE_ENTRY = Operation(
     id="restore_entry",
-    method="POST",
-    path="/restore/{namespace}/{key}",
+    route="POST /restore/{namespace}/{key}",
     tag="entries",
     summary="Restore a version",
     description="Writes a new version with the value of an old one. Tags, pin and expiry stay. "
@@ -517,9 +505,8 @@ RESTORE_ENTRY = Operation(
 )
 LIST_KEY = Operation(
     id="list_key",
-    method="GET",
+    route="GET /keys/{key}",
     replica=True,
-    path="/keys/{key}",
     tag="entries",
     summary="List the entries of a key",
     description="The entries with this key in all namespaces, also in unregistered ones, by "
@@ -529,8 +516,7 @@ LIST_KEY = Operation(
 )
 CLEAR_KEY = Operation(
     id="clear_key",
-    method="DELETE",
-    path="/keys/{key}",
+    route="DELETE /keys/{key}",
     tag="entries",
     summary="Delete the entries of a key",
     description="Deletes the entries with this key in all namespaces, also in unregistered ones: "

@@ -35,8 +35,7 @@ class ErasureRequest(Body):
 
 ERASE = Operation(
     id="erase",
-    method="POST",
-    path="/erase",
+    route="POST /erase",
     tag="entries",
     summary="Erase a resource or a key",
     description="Removes everything of one `resource_id` (its threads with messages, runs, tickets "

@@ -168,9 +168,8 @@ class ReaderFilters(Paging):
 
 READ_KNOWLEDGE = Operation(
     id="read_knowledge",
-    method="GET",
+    route="GET /runs/{run_id}/knowledge",
     replica=True,
-    path="/runs/{run_id}/knowledge",
     tag="provenance",
     summary="Read what a run could see",
     description="The state of the thread and the entries of the run's scopes, as they were when the "
@@ -180,9 +179,8 @@ READ_KNOWLEDGE = Operation(
 )
 LIST_RUN_READS = Operation(
     id="list_run_reads",
-    method="GET",
+    route="GET /runs/{run_id}/reads",
     replica=True,
-    path="/runs/{run_id}/reads",
     tag="provenance",
     summary="List the reads of a run",
     description="The versions of entries that its commits reported as read, newest first.",
@@ -191,9 +189,8 @@ LIST_RUN_READS = Operation(
 )
 LIST_READERS = Operation(
     id="list_readers",
-    method="GET",
+    route="GET /reads/{namespace}/{key}",
     replica=True,
-    path="/reads/{namespace}/{key}",
     tag="provenance",
     summary="List the readers of an entry",
     description="The steps of runs that reported it as read, the newest version first.",

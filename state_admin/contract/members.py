@@ -69,8 +69,7 @@ class MemberChange(Body):
 
 LIST_MEMBERS = Operation(
     id="list_members",
-    method="GET",
-    path="/members",
+    route="GET /members",
     tag="management",
     summary="List members",
     description="In the order in which they joined.",
@@ -80,8 +79,7 @@ LIST_MEMBERS = Operation(
 )
 ADD_MEMBER = Operation(
     id="add_member",
-    method="POST",
-    path="/members",
+    route="POST /members",
     tag="management",
     summary="Add a member",
     description="A new name gets an account and an invitation: `login_url` signs the person in, once.",
@@ -91,8 +89,7 @@ ADD_MEMBER = Operation(
 )
 GET_MEMBER = Operation(
     id="get_member",
-    method="GET",
-    path="/members/{member_id}",
+    route="GET /members/{member_id}",
     tag="management",
     summary="Read a member",
     role=Role.ADMIN,
@@ -100,8 +97,7 @@ GET_MEMBER = Operation(
 )
 CHANGE_MEMBER = Operation(
     id="change_member",
-    method="PATCH",
-    path="/members/{member_id}",
+    route="PATCH /members/{member_id}",
     tag="management",
     summary="Change the role of a member",
     description="The last admin keeps the role.",
@@ -111,8 +107,7 @@ CHANGE_MEMBER = Operation(
 )
 REMOVE_MEMBER = Operation(
     id="remove_member",
-    method="DELETE",
-    path="/members/{member_id}",
+    route="DELETE /members/{member_id}",
     tag="management",
     summary="Remove a member",
     description="Takes effect at once. The account and the tokens that the person created remain. "
@@ -123,8 +118,7 @@ REMOVE_MEMBER = Operation(
 )
 INVITE_MEMBER = Operation(
     id="invite_member",
-    method="POST",
-    path="/members/{member_id}/invitation",
+    route="POST /members/{member_id}/invitation",
     tag="management",
     summary="Renew the invitation of a member",
     description="A new one-time login link. Refused for a person who belongs to other workspaces too.",
@@ -133,8 +127,7 @@ INVITE_MEMBER = Operation(
 )
 END_SESSIONS = Operation(
     id="end_member_sessions",
-    method="DELETE",
-    path="/members/{member_id}/sessions",
+    route="DELETE /members/{member_id}/sessions",
     tag="management",
     summary="Sign a member out everywhere",
     description="Ends all sessions and unused login links.",

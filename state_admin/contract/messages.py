@@ -245,8 +245,7 @@ class Context(Answer):
 
 LIST_MESSAGES = Operation(
     id="list_messages",
-    method="GET",
-    path="/threads/{thread_id}/messages",
+    route="GET /threads/{thread_id}/messages",
     tag="messages",
     summary="List messages",
     description="All messages of the thread, compacted ones and summaries included. For what a "
@@ -256,8 +255,7 @@ LIST_MESSAGES = Operation(
 )
 APPEND_MESSAGES = Operation(
     id="append_messages",
-    method="POST",
-    path="/threads/{thread_id}/messages",
+    route="POST /threads/{thread_id}/messages",
     tag="messages",
     summary="Append messages",
     description="State and revision of the thread do not change. With `If-Match`, only if the "
@@ -269,8 +267,7 @@ APPEND_MESSAGES = Operation(
 )
 READ_CONTEXT = Operation(
     id="read_context",
-    method="GET",
-    path="/threads/{thread_id}/context",
+    route="GET /threads/{thread_id}/context",
     tag="messages",
     summary="Read the context for a model",
     description="Compacted messages are replaced by their summary. A tool call without a result "

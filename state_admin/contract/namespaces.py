@@ -199,9 +199,8 @@ class Unregistration(Query):
 
 LIST_NAMESPACES = Operation(
     id="list_namespaces",
-    method="GET",
+    route="GET /namespaces",
     replica=True,
-    path="/namespaces",
     tag="namespaces",
     summary="List namespaces",
     description="The registered namespaces, by name, without those of the config registry.",
@@ -210,8 +209,7 @@ LIST_NAMESPACES = Operation(
 )
 GET_NAMESPACE = Operation(
     id="get_namespace",
-    method="GET",
-    path="/namespaces/{namespace}",
+    route="GET /namespaces/{namespace}",
     tag="namespaces",
     summary="Read a namespace",
     description="The ETag is the schema version, which a change of the description, the plugin or the retention of histories does not increase.",
@@ -221,8 +219,7 @@ GET_NAMESPACE = Operation(
 )
 REGISTER_NAMESPACE = Operation(
     id="register_namespace",
-    method="PUT",
-    path="/namespaces/{namespace}",
+    route="PUT /namespaces/{namespace}",
     tag="namespaces",
     summary="Register a namespace",
     description="Registers a namespace (201), or replaces its definition (200). With If-Match, only "
@@ -248,8 +245,7 @@ REGISTER_NAMESPACE = Operation(
 )
 UNREGISTER_NAMESPACE = Operation(
     id="unregister_namespace",
-    method="DELETE",
-    path="/namespaces/{namespace}",
+    route="DELETE /namespaces/{namespace}",
     tag="namespaces",
     summary="Unregister a namespace",
     description="If it has live entries, `entries` must say what happens to them.",

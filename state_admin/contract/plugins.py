@@ -114,8 +114,7 @@ class Uninstallation(Query):
 
 LIST_PLUGINS = Operation(
     id="list_plugins",
-    method="GET",
-    path="/plugins",
+    route="GET /plugins",
     tag="plugins",
     summary="List plugins",
     description="Installed plugins by name, with the names of what belongs to them.",
@@ -124,8 +123,7 @@ LIST_PLUGINS = Operation(
 )
 GET_PLUGIN = Operation(
     id="get_plugin",
-    method="GET",
-    path="/plugins/{name}",
+    route="GET /plugins/{name}",
     tag="plugins",
     summary="Read a plugin",
     description="The plugin with its state keys and namespaces as they are now.",
@@ -133,8 +131,7 @@ GET_PLUGIN = Operation(
 )
 INSTALL_PLUGIN = Operation(
     id="install_plugin",
-    method="PUT",
-    path="/plugins/{name}",
+    route="PUT /plugins/{name}",
     tag="plugins",
     summary="Install a plugin",
     description="Registers all of its state keys and namespaces, or none.",
@@ -146,8 +143,7 @@ INSTALL_PLUGIN = Operation(
 )
 UNINSTALL_PLUGIN = Operation(
     id="uninstall_plugin",
-    method="DELETE",
-    path="/plugins/{name}",
+    route="DELETE /plugins/{name}",
     tag="plugins",
     summary="Uninstall a plugin",
     description="Removes the values of its state keys from every thread, except those that are"

@@ -230,8 +230,7 @@ class CompactionPolicy(Answer):
 
 LIST_POLICIES = Operation(
     id="list_policies",
-    method="GET",
-    path="/compaction-policies",
+    route="GET /compaction-policies",
     tag="compaction policies",
     summary="List compaction policies",
     description="The policy of the workspace and those of agents, on one page. The policy of a"
@@ -250,8 +249,7 @@ def _operations(
     return (
         Operation(
             id=f"get_{scope}_policy",
-            method="GET",
-            path=path,
+            route=f"GET {path}",
             tag=tag,
             summary=f"Read the compaction policy of {_NAMES[scope]}",
             description="Returns the fields that it sets, and the policy that applies, with the"
@@ -262,8 +260,7 @@ def _operations(
         ),
         Operation(
             id=f"put_{scope}_policy",
-            method="PUT",
-            path=path,
+            route=f"PUT {path}",
             tag=tag,
             summary=f"Replace the compaction policy of {_NAMES[scope]}",
             description="Fields that the body leaves out are no longer set. Queued compactions keep"
@@ -278,8 +275,7 @@ def _operations(
         ),
         Operation(
             id=f"delete_{scope}_policy",
-            method="DELETE",
-            path=path,
+            route=f"DELETE {path}",
             tag=tag,
             summary=f"Delete the compaction policy of {_NAMES[scope]}",
             description="None of its fields is set any more.",

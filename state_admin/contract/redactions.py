@@ -47,8 +47,7 @@ class RedactionRequest(Body):
 
 REDACT_ENTRY = Operation(
     id="redact_entry",
-    method="POST",
-    path="/redact/{namespace}/{key}",
+    route="POST /redact/{namespace}/{key}",
     tag="entries",
     summary="Redact an entry",
     description="Removes parts of the value from every version, permanently. "

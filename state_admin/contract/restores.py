@@ -97,8 +97,7 @@ class Moment(Body):
 
 RESTORE_ENTRIES = Operation(
     id="restore_entries",
-    method="POST",
-    path="/restore",
+    route="POST /restore",
     tag="entries",
     summary="Restore entries to a moment",
     description="Gives the entries that all given filters select, one of which is required, the "

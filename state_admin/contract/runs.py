@@ -429,8 +429,7 @@ class RunRecovery(Body):
 
 START_RUN = Operation(
     id="start_run",
-    method="POST",
-    path="/threads/{thread_id}/runs",
+    route="POST /threads/{thread_id}/runs",
     tag="runs",
     summary="Start a run",
     description="A thread has at most one run that is not finished. Starting clears the state keys "
@@ -442,9 +441,8 @@ START_RUN = Operation(
 )
 LIST_RUNS = Operation(
     id="list_runs",
-    method="GET",
+    route="GET /runs",
     replica=True,
-    path="/runs",
     tag="runs",
     summary="List runs",
     description="Newest first.",
@@ -453,8 +451,7 @@ LIST_RUNS = Operation(
 )
 GET_RUN = Operation(
     id="get_run",
-    method="GET",
-    path="/runs/{run_id}",
+    route="GET /runs/{run_id}",
     tag="runs",
     summary="Read a run",
     description="With `wait`, the response is held until the run has a newer revision.",
@@ -464,8 +461,7 @@ GET_RUN = Operation(
 )
 CHANGE_RUN = Operation(
     id="change_run",
-    method="PATCH",
-    path="/runs/{run_id}",
+    route="PATCH /runs/{run_id}",
     tag="runs",
     summary="Change a run",
     description="Moves the run to another status, or updates its counts or metadata. With "
@@ -478,8 +474,7 @@ CHANGE_RUN = Operation(
 )
 HEARTBEAT_RUN = Operation(
     id="heartbeat_run",
-    method="POST",
-    path="/runs/{run_id}/heartbeat",
+    route="POST /runs/{run_id}/heartbeat",
     tag="runs",
     summary="Renew the lease of a run",
     description="The lease lasts `lease_seconds` of the run from now. Not recorded in the audit log.",
@@ -490,8 +485,7 @@ HEARTBEAT_RUN = Operation(
 )
 CANCEL_RUN = Operation(
     id="cancel_run",
-    method="POST",
-    path="/runs/{run_id}/cancel",
+    route="POST /runs/{run_id}/cancel",
     tag="runs",
     summary="Cancel a run",
     description="Ends the run as cancelled; its pending tickets become void. With `If-Match`, only "
@@ -503,8 +497,7 @@ CANCEL_RUN = Operation(
 )
 TAKE_LEASE = Operation(
     id="take_lease",
-    method="POST",
-    path="/runs/{run_id}/lease",
+    route="POST /runs/{run_id}/lease",
     tag="runs",
     summary="Take the lease of a run",
     description="Makes the caller the worker of the run, with a new fencing token. Requests with an "
@@ -516,8 +509,7 @@ TAKE_LEASE = Operation(
 )
 RELEASE_LEASE = Operation(
     id="release_lease",
-    method="DELETE",
-    path="/runs/{run_id}/lease",
+    route="DELETE /runs/{run_id}/lease",
     tag="runs",
     summary="Release the lease of a run",
     description="The run counts as stuck until another worker takes it. Requests with an older "
@@ -528,8 +520,7 @@ RELEASE_LEASE = Operation(
 )
 CANCEL_RUNS = Operation(
     id="cancel_runs",
-    method="POST",
-    path="/runs/cancel",
+    route="POST /runs/cancel",
     tag="runs",
     summary="Cancel runs",
     description="Cancels up to 200 runs independently of each other. If a run cannot be cancelled, "
@@ -540,8 +531,7 @@ CANCEL_RUNS = Operation(
 )
 FAIL_RUN = Operation(
     id="fail_run",
-    method="POST",
-    path="/runs/{run_id}/fail",
+    route="POST /runs/{run_id}/fail",
     tag="runs",
     summary="Fail a run",
     description="Ends the run with an error; its pending tickets become void. With `If-Match`, only "
@@ -555,8 +545,7 @@ FAIL_RUN = Operation(
 )
 RESUME_RUN = Operation(
     id="resume_run",
-    method="POST",
-    path="/runs/{run_id}/resume",
+    route="POST /runs/{run_id}/resume",
     tag="runs",
     summary="Resume a run",
     description="Sets the run to `running` with a new fencing token and lease, from the state of a "

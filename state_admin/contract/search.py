@@ -119,8 +119,7 @@ class Search(Body):
 
 SEARCH = Operation(
     id="search",
-    method="POST",
-    path="/search",
+    route="POST /search",
     tag="search",
     summary="Search entries",
     description="The entries of registered namespaces that meet `text` and `where`, at least one of "

@@ -167,8 +167,7 @@ class SnapshotImport(Body):
 
 READ_STATE = Operation(
     id="read_state",
-    method="GET",
-    path="/threads/{thread_id}/state",
+    route="GET /threads/{thread_id}/state",
     tag="snapshots",
     summary="Read the state of a thread",
     description="The newest state, or the state at a revision. A revision whose state compaction "
@@ -181,9 +180,8 @@ READ_STATE = Operation(
 )
 LIST_SNAPSHOTS = Operation(
     id="list_snapshots",
-    method="GET",
+    route="GET /threads/{thread_id}/snapshots",
     replica=True,
-    path="/threads/{thread_id}/snapshots",
     tag="snapshots",
     summary="List the revisions of a thread",
     description="Newest first: what each changed, by whom and why.",
@@ -192,8 +190,7 @@ LIST_SNAPSHOTS = Operation(
 )
 MARK_SNAPSHOT = Operation(
     id="mark_snapshot",
-    method="PATCH",
-    path="/threads/{thread_id}/snapshots/{revision}",
+    route="PATCH /threads/{thread_id}/snapshots/{revision}",
     tag="snapshots",
     summary="Label or pin a revision",
     description="Compaction keeps the state at a labelled or pinned revision.",
@@ -203,9 +200,8 @@ MARK_SNAPSHOT = Operation(
 )
 DIFF_SNAPSHOTS = Operation(
     id="diff_snapshots",
-    method="GET",
+    route="GET /threads/{thread_id}/diff",
     replica=True,
-    path="/threads/{thread_id}/diff",
     tag="snapshots",
     summary="Compare two revisions",
     description="What changed in the state of the thread between them. Items of arrays are followed "
@@ -216,8 +212,7 @@ DIFF_SNAPSHOTS = Operation(
 )
 RESTORE_SNAPSHOT = Operation(
     id="restore_snapshot",
-    method="POST",
-    path="/threads/{thread_id}/restore",
+    route="POST /threads/{thread_id}/restore",
     tag="snapshots",
     summary="Restore a revision",
     description="Makes a new revision whose state equals that of an old one. Runs, messages and "
@@ -231,8 +226,7 @@ RESTORE_SNAPSHOT = Operation(
 )
 IMPORT_SNAPSHOT = Operation(
     id="import_snapshot",
-    method="POST",
-    path="/threads/{thread_id}/import",
+    route="POST /threads/{thread_id}/import",
     tag="snapshots",
     summary="Import a snapshot",
     description="Makes a new revision from an exported snapshot. Each value must match the schema "

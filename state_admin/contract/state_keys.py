@@ -141,8 +141,7 @@ class RemovalQuery(Query):
 
 LIST_STATE_KEYS = Operation(
     id="list_state_keys",
-    method="GET",
-    path="/state-keys",
+    route="GET /state-keys",
     tag="state keys",
     summary="List state keys",
     description="Registered state keys, by name.",
@@ -151,16 +150,14 @@ LIST_STATE_KEYS = Operation(
 )
 GET_STATE_KEY = Operation(
     id="get_state_key",
-    method="GET",
-    path="/state-keys/{name}",
+    route="GET /state-keys/{name}",
     tag="state keys",
     summary="Read a state key",
     answers={200: StateKey},
 )
 REGISTER_STATE_KEY = Operation(
     id="register_state_key",
-    method="PUT",
-    path="/state-keys/{name}",
+    route="PUT /state-keys/{name}",
     tag="state keys",
     summary="Register a state key",
     description="Registers the key, or replaces its definition. 409 if it belongs to another plugin"
@@ -171,8 +168,7 @@ REGISTER_STATE_KEY = Operation(
 )
 UNREGISTER_STATE_KEY = Operation(
     id="unregister_state_key",
-    method="DELETE",
-    path="/state-keys/{name}",
+    route="DELETE /state-keys/{name}",
     tag="state keys",
     summary="Unregister a state key",
     description="Values that threads retain become usable again when the name is registered again."

@@ -96,9 +96,8 @@ class MeasureQuery(Query):
 
 LIST_STORAGE = Operation(
     id="list_storage",
-    method="GET",
+    route="GET /usage/storage",
     replica=True,
-    path="/usage/storage",
     tag="storage",
     summary="List storage",
     description="What was stored at the last measurement, largest first. Of threads, the 100"
@@ -108,8 +107,7 @@ LIST_STORAGE = Operation(
 )
 MEASURE_NAMESPACE = Operation(
     id="measure_namespace",
-    method="GET",
-    path="/usage/storage/namespaces/{namespace}",
+    route="GET /usage/storage/namespaces/{namespace}",
     tag="storage",
     summary="Measure a namespace",
     description="What the namespace holds now. If it is too large to be measured in a request, the"
@@ -120,8 +118,7 @@ MEASURE_NAMESPACE = Operation(
 )
 MEASURE_THREAD = Operation(
     id="measure_thread",
-    method="GET",
-    path="/usage/storage/threads/{thread_id}",
+    route="GET /usage/storage/threads/{thread_id}",
     tag="storage",
     summary="Measure a thread",
     description="What the thread holds now. If it is too large to be measured in a request, the last"

@@ -291,9 +291,8 @@ class Lineage(Answer):
 
 LIST_THREADS = Operation(
     id="list_threads",
-    method="GET",
+    route="GET /threads",
     replica=True,
-    path="/threads",
     tag="threads",
     summary="List threads",
     description="Newest first.",
@@ -303,8 +302,7 @@ LIST_THREADS = Operation(
 )
 CREATE_THREAD = Operation(
     id="create_thread",
-    method="POST",
-    path="/threads",
+    route="POST /threads",
     tag="threads",
     summary="Create a thread",
     description="Repeating a request with the same `id` and content returns the stored thread with "
@@ -317,8 +315,7 @@ CREATE_THREAD = Operation(
 )
 GET_THREAD = Operation(
     id="get_thread",
-    method="GET",
-    path="/threads/{thread_id}",
+    route="GET /threads/{thread_id}",
     tag="threads",
     summary="Read a thread",
     description="Without its messages and state, which have their own paths.",
@@ -327,8 +324,7 @@ GET_THREAD = Operation(
 )
 CHANGE_THREAD = Operation(
     id="change_thread",
-    method="PATCH",
-    path="/threads/{thread_id}",
+    route="PATCH /threads/{thread_id}",
     tag="threads",
     summary="Change a thread",
     description="Changes title, metadata, resource, parent or compaction policy as one new version. "
@@ -344,8 +340,7 @@ CHANGE_THREAD = Operation(
 )
 DELETE_THREAD = Operation(
     id="delete_thread",
-    method="DELETE",
-    path="/threads/{thread_id}",
+    route="DELETE /threads/{thread_id}",
     tag="threads",
     summary="Delete a thread",
     description="With its messages, runs, state and entries. It cannot be undone. Refused if a "
@@ -359,8 +354,7 @@ DELETE_THREAD = Operation(
 )
 DELETE_THREADS = Operation(
     id="delete_threads",
-    method="POST",
-    path="/threads/delete",
+    route="POST /threads/delete",
     tag="threads",
     summary="Delete threads",
     description="Deletes up to 200 threads independently of each other. If a thread cannot be "
@@ -372,8 +366,7 @@ DELETE_THREADS = Operation(
 )
 FORK_THREAD = Operation(
     id="fork_thread",
-    method="POST",
-    path="/threads/{thread_id}/fork",
+    route="POST /threads/{thread_id}/fork",
     tag="threads",
     summary="Fork a thread",
     description="Copies the state at a revision and the first messages into a new, independent "
@@ -387,9 +380,8 @@ FORK_THREAD = Operation(
 )
 READ_LINEAGE = Operation(
     id="read_lineage",
-    method="GET",
+    route="GET /threads/{thread_id}/lineage",
     replica=True,
-    path="/threads/{thread_id}/lineage",
     tag="threads",
     summary="Read the lineage of a thread",
     description="Its ancestors, what it was copied from, and the number of its children and forks.",

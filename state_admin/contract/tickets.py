@@ -83,8 +83,7 @@ class Decision(Body):
 
 LIST_TICKETS = Operation(
     id="list_tickets",
-    method="GET",
-    path="/tickets",
+    route="GET /tickets",
     tag="tickets",
     summary="List tickets",
     description="Tickets of the workspace, newest first. `status=pending` is the inbox.",
@@ -93,8 +92,7 @@ LIST_TICKETS = Operation(
 )
 LIST_RUN_TICKETS = Operation(
     id="list_run_tickets",
-    method="GET",
-    path="/runs/{run_id}/tickets",
+    route="GET /runs/{run_id}/tickets",
     tag="tickets",
     summary="List the tickets of a run",
     description="In the order in which they were opened.",
@@ -103,8 +101,7 @@ LIST_RUN_TICKETS = Operation(
 )
 GET_TICKET = Operation(
     id="get_ticket",
-    method="GET",
-    path="/tickets/{ticket_id}",
+    route="GET /tickets/{ticket_id}",
     tag="tickets",
     summary="Read a ticket",
     description="With `wait`, the response is held until the ticket is decided.",
@@ -113,8 +110,7 @@ GET_TICKET = Operation(
 )
 DECIDE_TICKET = Operation(
     id="decide_ticket",
-    method="POST",
-    path="/tickets/{ticket_id}/decision",
+    route="POST /tickets/{ticket_id}/decision",
     tag="tickets",
     summary="Decide a ticket",
     description="The first decision counts. Another one with the same content returns the ticket; "

@@ -84,8 +84,7 @@ class Rotation(Body):
 
 LIST_TOKENS = Operation(
     id="list_tokens",
-    method="GET",
-    path="/tokens",
+    route="GET /tokens",
     tag="management",
     summary="List API tokens",
     description="Tokens of the workspace, newest first, including revoked and expired ones.",
@@ -95,8 +94,7 @@ LIST_TOKENS = Operation(
 )
 CREATE_TOKEN = Operation(
     id="create_token",
-    method="POST",
-    path="/tokens",
+    route="POST /tokens",
     tag="management",
     summary="Create an API token",
     description="The response contains the secret, once. A token cannot reach further than the "
@@ -107,8 +105,7 @@ CREATE_TOKEN = Operation(
 )
 GET_TOKEN = Operation(
     id="get_token",
-    method="GET",
-    path="/tokens/{token_id}",
+    route="GET /tokens/{token_id}",
     tag="management",
     summary="Read an API token",
     role=Role.ADMIN,
@@ -116,8 +113,7 @@ GET_TOKEN = Operation(
 )
 ROTATE_TOKEN = Operation(
     id="rotate_token",
-    method="POST",
-    path="/tokens/{token_id}/rotate",
+    route="POST /tokens/{token_id}/rotate",
     tag="management",
     summary="Rotate an API token",
     description="Creates a successor with the same name, role and reach. The response contains its "
@@ -130,8 +126,7 @@ ROTATE_TOKEN = Operation(
 )
 REVOKE_TOKEN = Operation(
     id="revoke_token",
-    method="DELETE",
-    path="/tokens/{token_id}",
+    route="DELETE /tokens/{token_id}",
     tag="management",
     summary="Revoke an API token",
     description="The token is refused at once, for good. Revoking it again changes nothing.",

@@ -239,8 +239,7 @@ class DeliveryFilters(DescendingList):
 
 LIST_WEBHOOKS = Operation(
     id="list_webhooks",
-    method="GET",
-    path="/webhooks",
+    route="GET /webhooks",
     tag="webhooks",
     summary="List webhooks",
     description="Webhooks of the workspace, newest first.",
@@ -249,8 +248,7 @@ LIST_WEBHOOKS = Operation(
 )
 CREATE_WEBHOOK = Operation(
     id="create_webhook",
-    method="POST",
-    path="/webhooks",
+    route="POST /webhooks",
     tag="webhooks",
     summary="Create a webhook",
     description="The response contains the signing secret, which is not returned again. The webhook"
@@ -262,16 +260,14 @@ CREATE_WEBHOOK = Operation(
 )
 GET_WEBHOOK = Operation(
     id="get_webhook",
-    method="GET",
-    path="/webhooks/{webhook_id}",
+    route="GET /webhooks/{webhook_id}",
     tag="webhooks",
     summary="Read a webhook",
     answers={200: Webhook},
 )
 CHANGE_WEBHOOK = Operation(
     id="change_webhook",
-    method="PATCH",
-    path="/webhooks/{webhook_id}",
+    route="PATCH /webhooks/{webhook_id}",
     tag="webhooks",
     summary="Change a webhook",
     description="A new filter applies to later changes, not to deliveries that are queued.",
@@ -281,8 +277,7 @@ CHANGE_WEBHOOK = Operation(
 )
 DELETE_WEBHOOK = Operation(
     id="delete_webhook",
-    method="DELETE",
-    path="/webhooks/{webhook_id}",
+    route="DELETE /webhooks/{webhook_id}",
     tag="webhooks",
     summary="Delete a webhook",
     description="Deletes its deliveries too. One that is being sent may still arrive.",
@@ -292,8 +287,7 @@ DELETE_WEBHOOK = Operation(
 )
 PAUSE_WEBHOOK = Operation(
     id="pause_webhook",
-    method="POST",
-    path="/webhooks/{webhook_id}/pause",
+    route="POST /webhooks/{webhook_id}/pause",
     tag="webhooks",
     summary="Pause a webhook",
     description="Nothing is sent until it is resumed. Its position in the change feed is retained as"
@@ -303,8 +297,7 @@ PAUSE_WEBHOOK = Operation(
 )
 RESUME_WEBHOOK = Operation(
     id="resume_webhook",
-    method="POST",
-    path="/webhooks/{webhook_id}/resume",
+    route="POST /webhooks/{webhook_id}/resume",
     tag="webhooks",
     summary="Resume a webhook",
     description="Continues where it stopped, or with `skip` from now on. 410 if the changes since"
@@ -317,8 +310,7 @@ RESUME_WEBHOOK = Operation(
 )
 ROTATE_WEBHOOK_SECRET = Operation(
     id="rotate_webhook_secret",
-    method="POST",
-    path="/webhooks/{webhook_id}/rotate",
+    route="POST /webhooks/{webhook_id}/rotate",
     tag="webhooks",
     summary="Rotate the secret of a webhook",
     description="Returns the new secret, once. The previous one signs beside it for"
@@ -330,8 +322,7 @@ ROTATE_WEBHOOK_SECRET = Operation(
 )
 TEST_WEBHOOK = Operation(
     id="test_webhook",
-    method="POST",
-    path="/webhooks/{webhook_id}/test",
+    route="POST /webhooks/{webhook_id}/test",
     tag="webhooks",
     summary="Send a test event",
     description="Sent once, whatever the status of the webhook. A worker sends it: read the"
@@ -341,8 +332,7 @@ TEST_WEBHOOK = Operation(
 )
 REPLAY_WEBHOOK = Operation(
     id="replay_webhook",
-    method="POST",
-    path="/webhooks/{webhook_id}/replay",
+    route="POST /webhooks/{webhook_id}/replay",
     tag="webhooks",
     summary="Replay events",
     description="Sends all dead letters again, or every matching change behind a cursor. 409 if the"
@@ -355,9 +345,8 @@ REPLAY_WEBHOOK = Operation(
 )
 LIST_DELIVERIES = Operation(
     id="list_deliveries",
-    method="GET",
+    route="GET /webhooks/{webhook_id}/deliveries",
     replica=True,
-    path="/webhooks/{webhook_id}/deliveries",
     tag="webhooks",
     summary="List the deliveries of a webhook",
     description="Newest first. Delivered ones and dead letters are deleted after the retention"
@@ -367,8 +356,7 @@ LIST_DELIVERIES = Operation(
 )
 REPLAY_DELIVERY = Operation(
     id="replay_delivery",
-    method="POST",
-    path="/deliveries/{delivery_id}/replay",
+    route="POST /deliveries/{delivery_id}/replay",
     tag="webhooks",
     summary="Replay a delivery",
     description="Sends a finished delivery again, or retries a failed one now. 409 if it is queued"

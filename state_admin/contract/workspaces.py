@@ -57,8 +57,7 @@ class WorkspaceChange(Body):
 
 LIST_WORKSPACES = Operation(
     id="list_workspaces",
-    method="GET",
-    path="/workspaces",
+    route="GET /workspaces",
     tag="management",
     summary="List workspaces",
     description="In alphabetical order." + _OPERATOR,
@@ -68,8 +67,7 @@ LIST_WORKSPACES = Operation(
 )
 CREATE_WORKSPACE = Operation(
     id="create_workspace",
-    method="POST",
-    path="/workspaces",
+    route="POST /workspaces",
     tag="management",
     summary="Create a workspace",
     description="An existing one is returned as it is, with 200." + _OPERATOR,
@@ -79,8 +77,7 @@ CREATE_WORKSPACE = Operation(
 )
 GET_WORKSPACE = Operation(
     id="get_workspace",
-    method="GET",
-    path="/workspaces/{workspace}",
+    route="GET /workspaces/{workspace}",
     tag="management",
     summary="Read a workspace",
     description="The workspace and its quotas." + _OPERATOR,
@@ -89,8 +86,7 @@ GET_WORKSPACE = Operation(
 )
 CHANGE_WORKSPACE = Operation(
     id="change_workspace",
-    method="PATCH",
-    path="/workspaces/{workspace}",
+    route="PATCH /workspaces/{workspace}",
     tag="management",
     summary="Change a workspace",
     description="Its name and its quotas." + _OPERATOR,
@@ -100,8 +96,7 @@ CHANGE_WORKSPACE = Operation(
 )
 CREATE_WORKSPACE_TOKEN = Operation(
     id="create_workspace_token",
-    method="POST",
-    path="/workspaces/{workspace}/tokens",
+    route="POST /workspaces/{workspace}/tokens",
     tag="management",
     summary="Create an API token of a workspace",
     description="For the first token of a new workspace. The response contains the secret, once."

@@ -6,7 +6,7 @@ import os
 import random
 import time
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, suppress
+from contextlib import suppress
 from typing import Any, Final, Self, Unpack
 
 from langchain_core.runnables import RunnableConfig
@@ -65,7 +65,7 @@ from commonhold.langgraph.pages import (
 )
 from commonhold.langgraph.reading import CheckpointReader, config_of
 from commonhold.langgraph.segments import delete_folded, fold, is_due, read_segments
-from commonhold.langgraph.wire import ClientPair, Plan
+from commonhold.langgraph.wire import ClientPair, Connected, Plan
 from commonhold.problems import Conflict, Forbidden, NotFound
 from commonhold.threads import create_thread, delete_thread, read_thread
 
@@ -77,11 +77,7 @@ _METADATA: Final = {"framework": "langgraph"}
 _Writes = dict[str, list[PendingWrite]]
 
 
-class CommonholdSaver(
-    BaseCheckpointSaver[str],
-    AbstractContextManager["CommonholdSaver"],
-    AbstractAsyncContextManager["CommonholdSaver"],
-):
+class CommonholdSaver(BaseCheckpointSaver[str], Connected):
     """A checkpointer for sync and async graphs; threads and tasks may share one.
 
         async with CommonholdSaver.from_url("http://127.0.0.1:8000", token="ch_…") as saver:
@@ -136,26 +132,6 @@ class CommonholdSaver(
     def from_env(cls, **arguments: Any) -> Self:
         """From COMMONHOLD_URL and COMMONHOLD_TOKEN; the rest as from_url."""
         return cls(os.environ["COMMONHOLD_URL"], os.environ["COMMONHOLD_TOKEN"], **arguments)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._wire.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._wire.aclose()
-
-    def setup(self) -> None:
-        """Register the namespaces now; the same again changes nothing. Needs the role admin."""
-        self._wire.run(self._wire.register())
-
-    async def asetup(self) -> None:
-        """See setup."""
-        await self._wire.arun(self._wire.register())
 
     def get_next_version(self, current: str | int | float | None, channel: None) -> str:
         """Grows, and differs between the branches of a fork, so that no two values share a version."""

@@ -10,7 +10,6 @@ import math
 import os
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import replace
 from typing import Any, Final, Self, Unpack
 from urllib.parse import unquote
@@ -42,7 +41,7 @@ from commonhold.entries import (
     update_entry,
 )
 from commonhold.langgraph.packing import escape
-from commonhold.langgraph.wire import ClientPair, Plan
+from commonhold.langgraph.wire import ClientPair, Connected, Plan
 from commonhold.problems import VersionConflict
 
 MAX_KEY_BYTES: Final = 512
@@ -53,11 +52,7 @@ Namespace = tuple[str, ...]
 Value = dict[str, Any]
 
 
-class CommonholdStore(
-    BaseStore,
-    AbstractContextManager["CommonholdStore"],
-    AbstractAsyncContextManager["CommonholdStore"],
-):
+class CommonholdStore(BaseStore, Connected):
     """A store for sync and async graphs; threads and tasks may share one.
 
         async with CommonholdStore.from_url("http://127.0.0.1:8000", token="ch_…") as store:
@@ -107,26 +102,6 @@ class CommonholdStore(
     def from_env(cls, **arguments: Any) -> Self:
         """From COMMONHOLD_URL and COMMONHOLD_TOKEN; the rest as from_url."""
         return cls(os.environ["COMMONHOLD_URL"], os.environ["COMMONHOLD_TOKEN"], **arguments)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._wire.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._wire.aclose()
-
-    def setup(self) -> None:
-        """Register the namespace now; the same again changes nothing. Needs the role admin."""
-        self._wire.run(self._wire.register())
-
-    async def asetup(self) -> None:
-        """See setup."""
-        await self._wire.arun(self._wire.register())
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Reads see what was there before; then all puts land in one transaction, per 1,000. Of two

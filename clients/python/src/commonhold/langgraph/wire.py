@@ -10,7 +10,7 @@ import asyncio
 import threading
 import time
 from collections.abc import AsyncIterator, Generator, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from commonhold.calls import Call, Sleep
 from commonhold.client import AsyncCommonhold, Commonhold, Options
@@ -151,6 +151,32 @@ class ClientPair:
             self._async_joiner = AsyncJoiner()
             self._loop = loop
         return self._async_client
+
+
+class Connected:
+    """What the saver and the store share: how their connections are opened and closed."""
+
+    _wire: ClientPair
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._wire.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._wire.aclose()
+
+    def setup(self) -> None:
+        """Register the namespaces now; the same again changes nothing. Needs the role admin."""
+        self._wire.run(self._wire.register())
+
+    async def asetup(self) -> None:
+        """See setup."""
+        await self._wire.arun(self._wire.register())
 
 
 def _resume(plan: Plan[Any], answer: Any) -> Any:

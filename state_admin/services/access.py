@@ -14,7 +14,8 @@ from state_admin.domain.access import Actor, Role, matches_any
 from state_admin.models import ApiToken, Membership, User, Workspace
 
 from .actors import require
-from .errors import Invalid, NotFound
+from .errors import Invalid
+from .tokens import find_token
 
 
 @dataclass(frozen=True)
@@ -107,9 +108,7 @@ def explain_access(
 
 
 def _explain_token(actor: Actor, token_id: int, namespace: str, thread_id: str) -> Explanation:
-    token = ApiToken.objects.visible_to(actor).filter(pk=token_id).first()
-    if token is None:
-        raise NotFound(f"token not found: {token_id}")
+    token = find_token(actor, token_id)
     role = Role(token.role)
     caller = Actor(
         kind="token",

@@ -20,7 +20,15 @@ from state_admin.models.namespaces import glob_regex
 from . import journal
 from .actors import require, require_open
 from .clearing import clear_entries
-from .errors import Conflict, Forbidden, Invalid, NotRegistered, SchemaConflict, VersionConflict
+from .errors import (
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    NotRegistered,
+    SchemaConflict,
+    VersionConflict,
+)
 
 _SHOWN_VIOLATIONS = 100
 # How long an unregistration waits for open transactions, in seconds.
@@ -95,6 +103,14 @@ def find_definition(actor: Actor, name: str, *, fresh: bool = False) -> Definiti
     definition = define(row)
     _definitions[address] = definition
     return definition
+
+
+def find_namespace(actor: Actor, name: str) -> Namespace:
+    """A namespace, also one that is no longer registered. Raises NotFound."""
+    namespace = Namespace.objects.visible_to(actor).filter(name=name).first()
+    if namespace is None:
+        raise NotFound(f"namespace not found: {name}")
+    return namespace
 
 
 def cached_definition(actor: Actor, name: str) -> Definition | None:
@@ -182,7 +198,7 @@ def register_namespace(
     sized = {column: content[column] for column in ("schema", "max_value_bytes")}
     rows = Namespace.objects.filter(workspace_id=actor.workspace_id, name=name)
     check_patterns(schema, max_value_bytes or DEFAULT_MAX_VALUE_BYTES, rows, sized)
-    validator = _check_definition(schema, default)
+    validator = check_definition(schema, default)
 
     if dry_run:
         row = Namespace.objects.filter(workspace_id=actor.workspace_id, name=name).first()
@@ -261,7 +277,7 @@ def ensure_namespace(
     if default is None:  # whether null satisfies the schema is checked on creation
         _compile(created[0])
     else:
-        _check_definition(*created)
+        check_definition(*created)
     while True:
         namespace = Namespace.objects.visible_to(actor).registered().filter(name=name).first()
         if namespace is not None:
@@ -307,8 +323,11 @@ def _differences(namespace: Namespace, schema: Raw | None, default: Raw | None) 
     return [Fault("/default" + fault.pointer, fault.message) for fault in faults]
 
 
-def _check_definition(schema: Raw, default: Raw) -> schemas.Validator:
-    """The compiled schema. Raises Invalid for what cannot be registered."""
+def check_definition(
+    schema: Raw, default: Raw, *, null_is_absent: bool = False
+) -> schemas.Validator:
+    """The compiled schema. Raises Invalid for what cannot be registered. `null_is_absent`: the default
+    null means that there is none, and need not satisfy the schema."""
     validator = _compile(schema)
     try:
         values.check(default)
@@ -316,6 +335,8 @@ def _check_definition(schema: Raw, default: Raw) -> schemas.Validator:
         raise Invalid(
             "the default cannot be stored", refused.faults, within="/default"
         ) from refused
+    if null_is_absent and default.value is None:
+        return validator
     if faults := validator.faults(default.value):
         raise Invalid("the default does not satisfy the schema", faults, within="/default")
     return validator

@@ -19,7 +19,7 @@ from state_admin.models.snapshots_sql import SlotRow
 from . import journal
 from .actors import require
 from .errors import Conflict, Forbidden, Invalid, TooLarge
-from .namespaces import check_patterns, differs
+from .namespaces import check_definition, check_patterns, differs
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def register_state_key(
         )
     named = StateKey.objects.filter(workspace_id=actor.workspace_id, name=name)
     check_patterns(schema, MAX_VALUE_BYTES, named, {"schema": schema.text})
-    _check_default(schema, default)
+    check_definition(schema, default, null_is_absent=True)
     content = {
         "schema": schema.text,
         "default": default.text,
@@ -249,19 +249,3 @@ def runtime_slot(name: str) -> Slot:
         default=values.dump(declaration["default"]),
         validator=schemas.compile_schema("{}"),
     )
-
-
-def _check_default(schema: Raw, default: Raw) -> None:
-    try:
-        validator = schemas.compile_schema(schema.text)
-    except schemas.InvalidSchema as invalid:
-        raise Invalid("the schema is not valid", invalid.faults, within="/schema") from invalid
-    try:
-        values.check(default)
-    except values.RefusedJSON as refused:
-        raise Invalid(
-            "the default cannot be stored", refused.faults, within="/default"
-        ) from refused
-    # The default null means that the key has no initial value; it need not satisfy the schema.
-    if default.value is not None and (faults := validator.faults(default.value)):
-        raise Invalid("the default does not satisfy the schema", faults, within="/default")

@@ -26,8 +26,8 @@ from state_admin.models.browsing import (
     scope_counts,
     window_end,
 )
-from state_admin.services.errors import BadRequest, Invalid, NotFound, NotRegistered
-from state_admin.services.namespaces import find_definition
+from state_admin.services.errors import BadRequest, Invalid, NotRegistered
+from state_admin.services.namespaces import find_definition, find_namespace
 from state_admin.services.search import search_entries
 
 from . import snippets
@@ -214,9 +214,7 @@ def entry_list(request: Request) -> HttpResponseBase:
     )
     node = next((each for each in tree if each.name == filters.namespace), None)
     if filters.namespace and node is None:
-        node = Namespace.objects.visible_to(request.actor).filter(name=filters.namespace).first()
-    if filters.namespace and node is None:
-        raise NotFound(f"namespace not found: {filters.namespace}")
+        node = find_namespace(request.actor, filters.namespace)
     scopes = scope_counts(node.pk, COUNTED + 1) if node else {}
     rows = read_values(rows)
     menu = filters.menu()

@@ -20,8 +20,7 @@ from state_admin.services.dead_letters import (
     replay_dead_letters,
     replay_dispatch,
 )
-from state_admin.services.dispatches import cancel_dispatch
-from state_admin.services.errors import NotFound
+from state_admin.services.dispatches import cancel_dispatch, find_dispatch
 from state_admin.templatetags.ui import plural
 
 from . import paging, snippets
@@ -148,9 +147,7 @@ def _row(request: Request, row: Dispatch) -> DispatchRow:
 @page
 def payload(request: Request, dispatch_id: str) -> HttpResponse:
     """The payload as it was sent, byte for byte."""
-    row = Dispatch.objects.visible_to(request.actor).filter(public_id=dispatch_id).first()
-    if row is None:
-        raise NotFound(f"dispatch not found: {dispatch_id}")
+    row = find_dispatch(request.actor, dispatch_id)
     return HttpResponse(row.payload, content_type="application/json; charset=utf-8")
 
 

@@ -26,6 +26,7 @@ from state_admin.services.errors import (
 )
 from state_admin.services.namespaces import (
     NamespaceRegistration,
+    find_namespace,
     register_namespace,
     unregister_namespace,
 )
@@ -89,7 +90,7 @@ def namespace_new(request: Request) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @page(role=Role.ADMIN)
 def namespace_edit(request: Request, name: str) -> HttpResponse:
-    namespace = _find(request, name)
+    namespace = find_namespace(request.actor, name)
     if request.method == "POST":
         return _submit(request, namespace)
     return _form(request, namespace, NamespaceForm(initial=_initial(namespace)))
@@ -183,7 +184,7 @@ def _undo_of(old: Namespace, new: Namespace) -> Undo | None:
 @page(role=Role.ADMIN)
 def namespace_undo(request: Request, name: str) -> HttpResponse:
     """Restore the previous registration, unless it was changed since then."""
-    namespace = _find(request, name)
+    namespace = find_namespace(request.actor, name)
     saved, before = (
         paging.read_number(each, request.POST.get(each, "")) for each in ("written", "before")
     )
@@ -289,7 +290,7 @@ def _form(
 @require_http_methods(["GET", "POST"])
 @page(role=Role.ADMIN)
 def namespace_unregister(request: Request, name: str) -> HttpResponse:
-    namespace = _find(request, name)
+    namespace = find_namespace(request.actor, name)
     if request.method == "POST":
         entries = request.POST.get("entries", "")
         reason = request.POST.get("reason", "").strip()[:500]
@@ -334,7 +335,7 @@ def namespace_unregister(request: Request, name: str) -> HttpResponse:
 @page(role=Role.ADMIN)
 def namespace_reregister(request: Request, name: str) -> HttpResponse:
     """Undo of unregistering: register the namespace again with the same content."""
-    namespace = _find(request, name)
+    namespace = find_namespace(request.actor, name)
     if namespace.unregistered_at is None:
         toast(request, f"{name} is already registered again", kind="note")
         return see_other(request, namespace_url(name))
@@ -357,13 +358,6 @@ def namespace_reregister(request: Request, name: str) -> HttpResponse:
 
 def _stored(text: str) -> Raw:
     return Raw(text, values.load(text))
-
-
-def _find(request: Request, name: str) -> Namespace:
-    namespace = Namespace.objects.visible_to(request.actor).filter(name=name).first()
-    if namespace is None:
-        raise NotFound(f"namespace not found: {name}")
-    return namespace
 
 
 urlpatterns = [

@@ -22,7 +22,7 @@ from state_admin.models.browsing import (
 )
 from state_admin.models.counts import namespace_writes
 from state_admin.models.storage_sql import measured_bytes
-from state_admin.services.errors import NotFound
+from state_admin.services.namespaces import find_namespace
 from state_admin.services.storage import read_series
 from state_admin.templatetags.json_html import pretty
 from state_admin.templatetags.ui import size as shown_size
@@ -133,9 +133,7 @@ def _bytes(counted: NamespaceSize, measured: int | None) -> str:
 @require_safe
 @page
 def namespace_detail(request: Request, name: str) -> HttpResponse:
-    namespace = Namespace.objects.visible_to(request.actor).filter(name=name).first()
-    if namespace is None:
-        raise NotFound(f"namespace not found: {name}")
+    namespace = find_namespace(request.actor, name)
     size = namespace_sizes([namespace.pk], COUNTED + 1)[namespace.pk]
     estimates = estimated_entries([namespace.pk]) if size.entries > COUNTED else {}
     versions = list(namespace.versions.order_by("-schema_version")[: _VERSIONS + 1])

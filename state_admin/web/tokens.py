@@ -18,8 +18,8 @@ from django.views.decorators.http import require_http_methods
 from state_admin.contract import tokens as contract
 from state_admin.domain.access import Role
 from state_admin.models import ApiToken
-from state_admin.services.errors import Forbidden, Invalid, NotFound
-from state_admin.services.tokens import create_token, revoke_token, rotate_token
+from state_admin.services.errors import Forbidden, Invalid
+from state_admin.services.tokens import create_token, find_token, revoke_token, rotate_token
 
 from . import paging, snippets
 from .actors import page
@@ -167,7 +167,7 @@ def _row(token: ApiToken) -> TokenRow:
 def revoke(request: Request, token_id: int) -> HttpResponse:
     root = reverse("web:token-list")
     if request.method == "GET":
-        token = _find(request, token_id)
+        token = find_token(request.actor, token_id)
         used = "It was never used." if token.last_used_at is None else "It is in use."
         confirm = Confirm(
             title=f"Revoke the token “{token.name}”?",
@@ -194,7 +194,7 @@ def rotate(request: Request, token_id: int) -> HttpResponse:
     """Create a new secret. As in the list, the response to the POST is the only page that shows
     it."""
     if request.method == "GET":
-        token = _find(request, token_id)
+        token = find_token(request.actor, token_id)
         confirm = Confirm(
             title=f"Rotate the token “{token.name}”?",
             verb="Rotate token",
@@ -236,13 +236,6 @@ def _show_secret(request: Request, token: ApiToken, secret: str) -> HttpResponse
         "warnings": warn_unmatched(request.actor, token.namespaces),
     }
     return _show(request, TokenForm(), created, status=201)
-
-
-def _find(request: Request, token_id: int) -> ApiToken:
-    token = ApiToken.objects.visible_to(request.actor).filter(pk=token_id).first()
-    if token is None:
-        raise NotFound(f"token not found: {token_id}")
-    return token
 
 
 urlpatterns = [

@@ -131,9 +131,9 @@ def run(role: str) -> None:
         # The worker does not need it.
         from project.beat import Scheduler
 
-        schedule = importlib.import_module(f"{TASKS}.schedule")
-        app.conf.beat_schedule = schedule.BEAT_SCHEDULE
-        Scheduler.conditions = schedule.CONDITIONS
+        sweeps = importlib.import_module(f"{TASKS}.sweeps")
+        app.conf.beat_schedule = sweeps.BEAT_SCHEDULE
+        Scheduler.conditions = sweeps.CONDITIONS
         app.Beat(quiet=True).run()
         return
     worker = app.Worker(

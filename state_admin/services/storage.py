@@ -29,7 +29,7 @@ Group = Literal["workspace", "namespace", "thread"]
 GROUPS: Final = get_args(Group)
 ThreadGroup = Literal["agent", "resource"]
 
-# How often a worker starts the sweep (tasks/schedule.py).
+# How often a worker starts the sweep (tasks/sweeps.py).
 INTERVAL: Final = timedelta(minutes=1)
 
 # The number of threads of a workspace that get a sample, the largest ones.

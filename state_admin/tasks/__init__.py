@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from . import compaction, mailbox, maintenance, webhooks
+from . import compaction, sweeps, webhooks
 
-__all__ = ["compaction", "mailbox", "maintenance", "webhooks"]
+__all__ = ["compaction", "sweeps", "webhooks"]

@@ -1,5 +1,5 @@
-"""Webhooks: a periodic job that reads the feed, and a job per delivery. Rows decide what to do;
-messages only start it."""
+"""Webhooks: a sweep that reads the feed, and a job per delivery. Rows decide what to do; messages only
+start it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import threading
 from celery import shared_task
 from django.conf import settings
 
-from state_admin.services import deliveries, maintenance
+from state_admin.services import deliveries
+from state_admin.services.batching import Report
 
 # Receivers may hang. One thread of a worker is not used for deliveries, so that other jobs can run;
 # a delivery without a free slot is found again by the next periodic job.
@@ -18,17 +19,14 @@ _slots = threading.BoundedSemaphore(max(1, settings.WORKER_THREADS - 1))
 _EXPIRES = 30
 
 
-@shared_task(name="state_admin.tasks.webhooks.tick")
-def tick() -> None:
-    def find() -> dict[str, int]:
-        report, heads, tests = deliveries.tick()
-        for webhook_id in heads:
-            drain.apply_async((webhook_id,), expires=_EXPIRES)
-        for delivery_id in tests:
-            deliver.apply_async((delivery_id,), expires=_EXPIRES)
-        return report
-
-    maintenance.run_sweep("webhooks", find)
+def start_deliveries() -> Report:
+    """The work of the sweep of webhooks: queue the jobs that send what is due."""
+    report, heads, tests = deliveries.tick()
+    for webhook_id in heads:
+        drain.apply_async((webhook_id,), expires=_EXPIRES)
+    for delivery_id in tests:
+        deliver.apply_async((delivery_id,), expires=_EXPIRES)
+    return report
 
 
 @shared_task(name=deliveries.DRAIN)
@@ -47,8 +45,3 @@ def deliver(delivery_id: str) -> None:
             deliveries.deliver(delivery_id)
         finally:
             _slots.release()
-
-
-@shared_task(name="state_admin.tasks.webhooks.purge")
-def purge() -> None:
-    maintenance.run_sweep("purge deliveries", deliveries.purge_deliveries)

@@ -22,7 +22,7 @@ from project.beat import Scheduler
 from project.celery import app
 from project.env import BadSetting
 from project.postgres.cluster import Cluster
-from state_admin.tasks.schedule import BEAT_SCHEDULE, CONDITIONS
+from state_admin.tasks.sweeps import BEAT_SCHEDULE, CONDITIONS
 from tests.project.running import Running, free_port, wait_for
 
 SAMPLE = {"DJANGO_SETTINGS_MODULE": "tests.project.sample"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import threading
 from datetime import timedelta
 from functools import partial
@@ -23,8 +22,7 @@ from state_admin.models import (
     UserSession,
 )
 from state_admin.services import batching, compactions, entries, entry_views, maintenance, users
-from state_admin.tasks import maintenance as tasks
-from state_admin.tasks.schedule import BEAT_SCHEDULE
+from state_admin.tasks.sweeps import TASKS
 from tests.builders import Person, make_namespace, make_thread, put
 from tests.patience import PATIENCE
 from tests.services.racing import race
@@ -175,9 +173,8 @@ def test_schedule__every_sweep__runs_and_is_recorded(alice: Person) -> None:
     make_namespace(alice.actor, history_keep_last=1)
     put(alice.actor, "notes", "k", 1, ttl_seconds=60)
     let_expire()
-    for name, entry in BEAT_SCHEDULE.items():
-        module, _, verb = entry["task"].rpartition(".")
-        getattr(importlib.import_module(module), verb)()
+    for name, task in TASKS.items():
+        task()
         if name not in ("webhooks", "settle mailboxes"):  # these check first whether there is work
             assert Sweep.objects.get(name=name).error == ""
     assert operations_of("k")[-1] == (2, "expire")
@@ -190,5 +187,5 @@ def test_find_lost_compactions__queued_jobs__notify_as_many_workers(
         make_thread(alice.actor, thread_id)
         compactions.request_compaction(actor=alice.actor, thread_id=thread_id)
     sent_notifications.clear()
-    tasks.find_lost_compactions()
+    TASKS["find lost compactions"]()
     assert sent_notifications == [(compactions.RUN,)] * 2

@@ -16,7 +16,7 @@ from project import broker, job_notifications
 from state_admin.models import Compaction, Message, Thread
 from state_admin.services import compaction_jobs, compactions, effective_views
 from state_admin.tasks.compaction import run as task
-from state_admin.tasks.maintenance import find_lost_compactions
+from state_admin.tasks.sweeps import TASKS
 from tests import builders
 from tests.builders import Person, append, conversation, make_record, make_thread, raw
 from tests.modelling import completion, in_turn, replies
@@ -80,7 +80,7 @@ def test_worker__killed_during_a_job__another_continues_after_the_lease(
         status="running", claim=1, attempts=1, lease_expires_at=Now() - timedelta(seconds=1)
     )
     worker()
-    find_lost_compactions()
+    TASKS["find lost compactions"]()
     wait_for(lambda: status() == "done", "another worker did it")
     assert Compaction.objects.get(pk=job.pk).attempts == 2
     assert Message.objects.filter(folds_to__isnull=False).count() == 1
@@ -129,10 +129,10 @@ def test_worker__killed_during_the_call_of_a_model__another_continues_with_one_e
         first.signal(signal.SIGKILL)
         first.wait()
         worker()
-        find_lost_compactions()
+        TASKS["find lost compactions"]()
         assert compaction_jobs.run_compaction(job) is None, "its lease still holds"
         Compaction.objects.update(lease_expires_at=Now() - timedelta(seconds=1))
-        find_lost_compactions()
+        TASKS["find lost compactions"]()
         wait_for(lambda: status() == "done", "another worker did it")
         assert len(receiver.received) == 2
     row.refresh_from_db()

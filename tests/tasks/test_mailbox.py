@@ -6,8 +6,7 @@ import pytest
 
 from project import job_notifications
 from state_admin.models import Dispatch, Sweep
-from state_admin.tasks import mailbox
-from state_admin.tasks.schedule import CONDITIONS
+from state_admin.tasks.sweeps import CONDITIONS, TASKS
 from tests.builders import Person, make_thread
 from tests.project.conftest import folder, fresh_broker, start
 from tests.project.running import wait_for
@@ -48,6 +47,6 @@ def test_settle__nothing_due__is_not_started(alice: Person) -> None:
 def test_purge__nothing_old__keeps_all(alice: Person) -> None:
     make_thread(alice.actor, "t1")
     enqueue(alice)
-    mailbox.purge()
+    TASKS["purge dispatches"]()
     assert Dispatch.objects.count() == 1
     assert Sweep.objects.get(name="purge dispatches").report == {"dispatches": 0}

@@ -1,0 +1,124 @@
+"""The sweeps as Celery tasks, and the schedule of beat. In code, so that changes are reviewed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from celery import shared_task
+
+from state_admin.services import (
+    audit_stream,
+    dead_letters,
+    deliveries,
+    dispatches,
+    indexing,
+    maintenance,
+    retention,
+    storage,
+)
+from state_admin.services.batching import Report
+
+from . import webhooks
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A periodic job. `task`: the name of its Celery task within this package. `work`: see
+    maintenance.run_sweep. `seconds`: between two starts.
+
+    `has_work`: beat checks it before each start, so that jobs that run every second cost an idle
+    server little. `expires`: the seconds after which a job that no worker took is dropped, so that
+    a worker that was down for an hour gets one job, not 3600.
+    """
+
+    name: str
+    task: str
+    work: Callable[[], Report]
+    seconds: float
+    has_work: Callable[[], bool] | None = None
+    expires: int | None = None
+
+
+SWEEPS: Final = (
+    Sweep("expire entries", "maintenance.expire_entries", maintenance.expire_entries, 15),
+    Sweep("flag stuck runs", "maintenance.flag_stuck_runs", maintenance.flag_stuck_runs, 15),
+    Sweep(
+        "expire tickets",
+        "maintenance.expire_tickets",
+        maintenance.expire_tickets,
+        5,
+        maintenance.any_ticket_due,
+    ),
+    Sweep(
+        "index entries",
+        "maintenance.index_entries",
+        indexing.index_entries,
+        5,
+        indexing.has_unindexed_changes,
+    ),
+    Sweep(
+        "find lost compactions",
+        "maintenance.find_lost_compactions",
+        maintenance.find_lost_compactions,
+        15,
+    ),
+    Sweep(
+        "schedule compactions",
+        "maintenance.schedule_compactions",
+        maintenance.schedule_compactions,
+        300,
+    ),
+    Sweep("measure usage", "maintenance.measure_usage", maintenance.sweep_usage, 60),
+    Sweep("measure storage", "maintenance.measure_storage", storage.sweep_storage, 60, expires=60),
+    Sweep("compact histories", "maintenance.compact_histories", retention.queue_histories, 3600),
+    Sweep("compact snapshots", "maintenance.compact_snapshots", retention.queue_snapshots, 300),
+    Sweep("webhooks", "webhooks.tick", webhooks.start_deliveries, 1, deliveries.has_work, 5),
+    Sweep("purge deliveries", "webhooks.purge", deliveries.purge_deliveries, 3600),
+    Sweep(
+        "settle mailboxes",
+        "mailbox.settle",
+        dispatches.settle_mailboxes,
+        1,
+        dispatches.has_due_work,
+        5,
+    ),
+    Sweep(
+        "stream audit",
+        "maintenance.stream_audit",
+        audit_stream.stream_audit,
+        2,
+        audit_stream.has_work,
+        5,
+    ),
+    Sweep("purge dispatches", "mailbox.purge", dead_letters.purge_dispatches, 3600),
+    Sweep("purge leftovers", "maintenance.purge_leftovers", maintenance.purge_leftovers, 300),
+)
+
+
+def _name_of(sweep: Sweep) -> str:
+    return f"state_admin.tasks.{sweep.task}"
+
+
+def _create_task(sweep: Sweep) -> Callable[[], None]:
+    @shared_task(name=_name_of(sweep))
+    def run() -> None:
+        maintenance.run_sweep(sweep.name, sweep.work)
+
+    return run
+
+
+TASKS: Final = {sweep.name: _create_task(sweep) for sweep in SWEEPS}
+
+# See project/beat.py.
+CONDITIONS: Final = {each.name: each.has_work for each in SWEEPS if each.has_work}
+
+BEAT_SCHEDULE: Final[dict[str, dict[str, Any]]] = {
+    each.name: {
+        "task": _name_of(each),
+        "schedule": each.seconds,
+        "options": {"expires": each.expires} if each.expires else {},
+    }
+    for each in SWEEPS
+}

@@ -121,6 +121,13 @@ LEFT JOIN LATERAL (
 ORDER BY w.id, n.xid, n.id
 """
 
+_MATCHES = """(%(namespace)s::text = '' OR c.namespace = %(namespace)s)
+    AND (%(key)s::text = '' OR c.key = %(key)s)
+    AND (%(prefix)s::text = '' OR starts_with(c.key, %(prefix)s))
+    AND (%(thread)s::text = '' OR c.thread = %(thread)s)
+    AND (%(run)s::text = '' OR c.run = %(run)s)
+    AND (%(kinds)s::text[] IS NULL OR c.kind = ANY(%(kinds)s))"""
+
 # The filters have no index. OFFSET 0 keeps them out of the inner query, because PostgreSQL would otherwise
 # read the whole table and sort when it expects few changes that match.
 _PAGE = f"""
@@ -132,12 +139,7 @@ FROM (
         AND (c.xid, c.id) <= (%(until_xid)s::text::xid8, %(until_id)s)
     ORDER BY c.xid, c.id OFFSET 0
 ) c
-WHERE (%(namespace)s::text = '' OR c.namespace = %(namespace)s)
-    AND (%(key)s::text = '' OR c.key = %(key)s)
-    AND (%(prefix)s::text = '' OR starts_with(c.key, %(prefix)s))
-    AND (%(thread)s::text = '' OR c.thread = %(thread)s)
-    AND (%(run)s::text = '' OR c.run = %(run)s)
-    AND (%(kinds)s::text[] IS NULL OR c.kind = ANY(%(kinds)s))
+WHERE {_MATCHES}
     AND (%(namespaces)s::text = '' OR c.namespace = '' OR c.namespace ~ %(namespaces)s)
     AND (%(threads)s::text[] IS NULL OR c.thread = ''
         OR EXISTS (SELECT 1 FROM unnest(%(threads)s::text[]) p WHERE starts_with(c.thread, p)))
@@ -157,12 +159,7 @@ FROM (
     ORDER BY c.xid DESC, c.id DESC
     LIMIT %(window)s
 ) c
-WHERE (%(namespace)s::text = '' OR c.namespace = %(namespace)s)
-    AND (%(key)s::text = '' OR c.key = %(key)s)
-    AND (%(prefix)s::text = '' OR starts_with(c.key, %(prefix)s))
-    AND (%(thread)s::text = '' OR c.thread = %(thread)s)
-    AND (%(run)s::text = '' OR c.run = %(run)s)
-    AND (%(kinds)s::text[] IS NULL OR c.kind = ANY(%(kinds)s))
+WHERE {_MATCHES}
     AND (%(actor)s::text = '' OR c.actor_name = %(actor)s)
 ORDER BY c.xid DESC, c.id DESC
 LIMIT %(limit)s

@@ -71,14 +71,18 @@ def repeat_in_batches(work: Callable[[], int], most: int) -> int:
             return total
 
 
-def delete_oldest(rows: QuerySet[Any, Any], column: str, most: int) -> int:
-    """Delete up to `most` of `rows`, which have an index that ends with `column`, in its order. Repeat
-    it with repeat_in_batches. Returns the number of deleted rows.
+def delete_in_batches(rows: QuerySet[Any, Any], column: str, most: int) -> int:
+    """Delete `rows`, which have an index that ends with `column`, in its order and in transactions of up
+    to `most` rows, until PATIENCE has passed. Returns the number of deleted rows.
 
     Without the order, PostgreSQL would expect to find enough rows anywhere, and read the whole table
     when there are none. The condition is in both queries: the outer one is evaluated again for a row
     that another transaction changed meanwhile.
     """
-    oldest = rows.order_by(column).values("pk")[:most]
-    deleted, _ = rows.filter(pk__in=oldest).delete()
-    return deleted
+
+    def delete_oldest() -> int:
+        oldest = rows.order_by(column).values("pk")[:most]
+        deleted, _ = rows.filter(pk__in=oldest).delete()
+        return deleted
+
+    return repeat_in_batches(delete_oldest, most)

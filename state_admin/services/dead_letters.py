@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TypeAlias
 
 from django.conf import settings
@@ -17,7 +16,7 @@ from state_admin.models.dispatches import OPEN
 
 from . import journal
 from .actors import require
-from .batching import delete_oldest, repeat_in_batches
+from .batching import delete_in_batches
 from .dispatches import find_dispatch, lock_dispatch
 from .errors import Conflict
 from .threads import find_thread
@@ -118,9 +117,7 @@ def purge_dispatches() -> dict[str, int]:
     removed = 0
     for status, age in retention.items():
         old = Dispatch.objects.filter(status=status, finished_at__lt=Now() - age)
-        removed += repeat_in_batches(
-            partial(delete_oldest, old, "finished_at", _PURGE_BATCH), _PURGE_BATCH
-        )
+        removed += delete_in_batches(old, "finished_at", _PURGE_BATCH)
     return {"dispatches": removed}
 
 

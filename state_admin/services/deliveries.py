@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 from typing import TypeAlias
 
 import structlog
@@ -30,7 +29,7 @@ from state_admin.models import (
 )
 from state_admin.models.webhooks_sql import ClaimedDelivery
 
-from .batching import delete_oldest, repeat_in_batches
+from .batching import delete_in_batches
 from .webhook_pump import disable_webhook, pump_webhook
 from .webhook_secrets import live_secrets
 
@@ -255,7 +254,5 @@ def purge_deliveries() -> dict[str, int]:
         (DeliveryStatus.DEAD, settings.WEBHOOK_DEAD_RETENTION),
     ):
         old = WebhookDelivery.objects.filter(status=status, finished_at__lt=Now() - age)
-        removed += repeat_in_batches(
-            partial(delete_oldest, old, "finished_at", _PURGE_BATCH), _PURGE_BATCH
-        )
+        removed += delete_in_batches(old, "finished_at", _PURGE_BATCH)
     return {"deliveries": removed}

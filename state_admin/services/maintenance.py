@@ -34,7 +34,7 @@ from state_admin.models import (
 
 from . import journal, notifications, retention, tickets
 from .actors import system_actor
-from .batching import Report, Rest, delete_oldest, repeat_in_batches
+from .batching import Report, Rest, delete_in_batches, repeat_in_batches
 from .clearing import clear_entries
 from .compaction_jobs import count_lost
 from .compactions import RUN, request_scheduled
@@ -146,7 +146,7 @@ def _purge_changes() -> int:
 
 def _purge_idempotency_records(age: timedelta) -> int:
     old = IdempotencyRecord.objects.filter(created_at__lt=Now() - age)
-    return repeat_in_batches(lambda: delete_oldest(old, "created_at", PURGE_BATCH), PURGE_BATCH)
+    return delete_in_batches(old, "created_at", PURGE_BATCH)
 
 
 def measure_usage() -> Report:

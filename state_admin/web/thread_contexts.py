@@ -68,15 +68,7 @@ def _context_line(thread: Thread, row: Any) -> ContextLine:
     """A message of the context as one line; None is the placeholder for a missing tool result."""
     if row is None:
         return ContextLine(0, MessageRole.TOOL, INTERRUPTED)
-    return ContextLine(
-        row.seq,
-        row.role,
-        row.excerpt.removeprefix("<conversation-summary>\n"),
-        row.estimated_tokens,
-        len(row.opens),
-        summary_to=row.folds_to,
-        url=thread_url(thread.public_id, message=row.seq),
-    )
+    return line_of(thread, row, ())
 
 
 def line_of(thread: Thread, row: Any, standing: Sequence[Message]) -> ContextLine:

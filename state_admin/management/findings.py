@@ -1,0 +1,40 @@
+"""Commands that print findings and exit with 1 if one is an error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from state_admin.management.diagnosis import Finding
+
+
+class FindingsCommand(BaseCommand):
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--json", action="store_true", help="one JSON object per line")
+
+    def report(self, findings: Iterable[Finding], *, as_json: bool) -> None:
+        """Print each finding as soon as it is there. Ends the process if there is an error."""
+        levels = set()
+        for finding in findings:
+            if as_json:
+                self.stdout.write(json.dumps(finding._asdict()))
+            else:
+                self._write_text(finding)
+            levels.add(finding.level)
+        if "error" in levels:
+            sys.exit(1)
+
+    def _write_text(self, finding: Finding) -> None:
+        style = {
+            "ok": self.style.SUCCESS,
+            "warning": self.style.WARNING,
+            "error": self.style.ERROR,
+        }[finding.level]
+        self.stdout.write(f"{style(f'{finding.level:<8}')} {finding.check}: {finding.text}")
+        if finding.remedy:
+            self.stdout.write(f"         → {finding.remedy}")

@@ -1,0 +1,135 @@
+"""`manage.py upgrade --check`: whether the database can be upgraded while processes of the previous
+version serve requests."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
+
+from project import migrations, startup
+from project.env import data_dir
+from project.upgrades import estimates
+from project.upgrades.estimates import Size
+from project.upgrades.rehearsal import Step, rehearse
+from state_admin.management.diagnosis import Finding
+from state_admin.models import database_faults
+
+# Others may wait this long for a lock (startup.LOCK_BUDGET_MS), and as long for the work under it.
+_BUDGET_SECONDS: Final = startup.LOCK_BUDGET_MS / 1000
+_STOP: Final = (
+    "Stop all processes of the previous version, run manage.py setup, start the new ones."
+)
+
+
+def check_upgrade() -> Iterator[Finding]:
+    """The findings for each migration that the database lacks. Changes nothing."""
+    due = migrations.find_due()
+    if not due:
+        yield Finding("migrations", "ok", "the database is up to date")
+        return
+    applied = MigrationRecorder(connection).applied_migrations()
+    if not applied:
+        yield Finding("migrations", "ok", f"the database is empty; {len(due)} migrations fill it")
+        return
+    yield Finding("migrations", "ok", f"{len(due)} due")
+    rehearsal = rehearse(applied.keys())
+    sizes = estimates.read_sizes()
+    for step in rehearsal.steps:
+        yield from _check_step(step, sizes)
+    yield from _check_breaks(rehearsal.breaks)
+    yield from _check_transactions(rehearsal.steps)
+    # Migrations run one after the other, and what they add stays.
+    effects = [each for step in rehearsal.steps for each in step.effects]
+    yield from _check_disk(sum(estimates.disk_bytes(each, sizes) for each in effects))
+
+
+def _check_step(step: Step, sizes: dict[str, Size]) -> Iterator[Finding]:
+    blocked = _find_blocked(step, sizes)
+    long = {table: seconds for table, seconds in blocked.items() if seconds > _BUDGET_SECONDS}
+    for table, seconds in long.items():
+        access = "reads and writes" if _blocks_reads(step, table) else "writes"
+        size = sizes[table].total / 2**20
+        text = f"{access} of {table} ({size:,.0f} MiB) wait up to {seconds:,.0f} s"
+        yield Finding(step.migration, "error", text, _STOP)
+    parts = []
+    if brief := [table for table in blocked if table not in long]:
+        parts.append(
+            f"locks {', '.join(brief)} for less than {_BUDGET_SECONDS:g} s, and waits for the locks"
+            f" for at most {_BUDGET_SECONDS:g} s at a time"
+        )
+    for index in (index for each in step.effects for index in each.indexes if index.concurrent):
+        seconds = estimates.index_seconds(index, sizes[index.table])
+        parts.append(f"builds the index {index.name} beside writes in up to {seconds:,.0f} s")
+    if parts or not long:
+        text = "; ".join(parts) or "blocks no table"
+        yield Finding(step.migration, "ok", text)
+
+
+def _find_blocked(step: Step, sizes: dict[str, Size]) -> dict[str, float]:
+    """For each table that a migration blocks: the longest time in one transaction."""
+    blocked: dict[str, float] = {}
+    for effects in step.effects:
+        for table, seconds in estimates.seconds_blocked(effects, sizes).items():
+            blocked[table] = max(blocked.get(table, 0.0), seconds)
+    return blocked
+
+
+def _blocks_reads(step: Step, table: str) -> bool:
+    return any(effects.blocks_reads(table) for effects in step.effects)
+
+
+def _check_breaks(breaks: list[str]) -> Iterator[Finding]:
+    for reason in breaks:
+        yield Finding("previous version", "error", reason, _STOP)
+    if not breaks:
+        yield Finding("previous version", "ok", "may run beside the new schema")
+
+
+def _check_transactions(steps: list[Step]) -> Iterator[Finding]:
+    if not any(effects.locks for step in steps for effects in step.effects):
+        return
+    for one in database_faults.find_long_transactions(int(_BUDGET_SECONDS)):
+        name = f"connection {one.pid} ({one.who})" if one.pid else f"prepared transaction {one.who}"
+        yield Finding(
+            "transactions",
+            "warning",
+            f"{name} is open for {one.seconds} s; migrations may have to wait for it",
+            "Wait until it ends, or end it.",
+        )
+
+
+def _check_disk(needed: int) -> Iterator[Finding]:
+    text = f"up to {needed / 2**20:,.0f} MiB needed"
+    if not needed:
+        return
+    folder = find_local_files()
+    if folder is None:
+        remedy = (
+            "Compare with the free space of the database server, which cannot be read from here."
+        )
+        yield Finding("disk", "warning", text, remedy)
+        return
+    free = shutil.disk_usage(folder).free
+    text = f"{text}, {free / 2**20:,.0f} MiB free in {folder}"
+    if needed > free:
+        yield Finding("disk", "error", text, "Free space, or give the server a larger disk.")
+    else:
+        yield Finding("disk", "ok", text)
+
+
+def find_local_files() -> Path | None:
+    """The folder of the database's files, if they are on this machine."""
+    if connection.settings_dict.get("EMBEDDED"):
+        return data_dir()
+    if not connection.settings_dict["HOST"].startswith("/"):  # not a socket
+        return None
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_setting('data_directory', true)")
+        (name,) = cursor.fetchone() or (None,)
+    folder = Path(name) if name else None
+    return folder if folder and folder.is_dir() else None

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any, Final
+from urllib.parse import unquote
 
 from state_admin.domain import json_pointers
 from state_admin.domain.values import (
@@ -27,8 +28,12 @@ from state_admin.domain.values import (
 )
 
 MOST_FIELDS: Final = 40
+MOST_EDITED: Final = 200
 
-_NOTES: Final = {"title", "description", "default", "examples", "$schema", "$id", "$comment"}
+_NOTES: Final = {
+    "title", "description", "default", "examples", "$schema", "$id", "$comment", "$defs",
+    "definitions",
+}  # fmt: skip
 _RULES: Final[Mapping[str, set[str]]] = {
     "string": {"minLength", "maxLength", "pattern", "format"},
     "number": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"},
@@ -54,7 +59,8 @@ class Field:
     `kind`: `text`, `date`, `number`, `integer`, `choice` (one of `choices`: JSON text and label),
     `several` (a list of choices, one per line), `lines` (a list of strings, one per line) or
     `json`. `rules` are those of its schema that a browser can check too. `group` is the label of
-    the object that contains it, `needed` whether that object, if present, must have it.
+    the object that contains it, `needed` whether that object, if present, must have it. `blank`:
+    an emptied text is the value "".
     """
 
     name: str
@@ -68,6 +74,7 @@ class Field:
     group: str = ""
     needed: bool = False
     nullable: bool = False
+    blank: bool = False
 
     @property
     def long(self) -> bool:
@@ -84,16 +91,39 @@ def fields_of(schema: JSON) -> list[Field] | None:
     """The fields of a schema made of strings, enums, numbers, booleans, lists of strings or of
     enums, and objects of those; None for any other schema, whose value must be typed as JSON."""
     try:
-        fields = list(_fields(schema, _Location()))
+        fields = list(_fields(schema, _Location(root=schema)))
     except _NotRepresentable:
         return None
     return fields if 0 < len(fields) <= MOST_FIELDS else None
 
 
-def fields_over(schema: JSON, value: JSON) -> list[Field]:
+def fields_over(schema: JSON, value: JSON, *, blank: bool = False) -> list[Field]:
     """The fields of a form that edits `value`, an object. A nullable field is empty for null. A
     member whose schema or value fits no other field is edited as JSON."""
-    return list(_fields(schema, _Location(held=value, edits=True)))
+    return list(_fields(schema, _Location(held=value, edits=True, root=schema, blank=blank)))
+
+
+def find_fields(schema: JSON, value: JSON) -> list[Field] | None:
+    """The fields of a form that edits a value of any schema, with `blank` texts; None if they are
+    none or too many, or if the value is not an object. Rules that no field shows are those of the
+    validation alone, and members that the schema does not name are in no field."""
+    if not isinstance(schema, dict) or not isinstance(value, dict):
+        return None
+    try:
+        schema = _resolve(schema, _Location(root=schema))[0]
+    except _NotRepresentable:
+        return None
+    parts, needed = schema.get("properties"), schema.get("required", [])
+    if not isinstance(parts, dict) or not parts:
+        return None
+    shown = {
+        "type": "object",
+        "properties": parts,
+        "required": [name for name in needed if name in parts],
+    }
+    location = _Location(held=value, edits=True, root=schema, blank=True)
+    fields = list(_fields(shown, location))
+    return fields if len(fields) <= MOST_EDITED else None
 
 
 class _NotRepresentable(Exception):
@@ -103,7 +133,7 @@ class _NotRepresentable(Exception):
 @dataclass(frozen=True)
 class _Location:
     """Where a schema applies. `edits`: the form edits an existing value, and `held` is the part of
-    it here."""
+    it here. `root` is the whole schema, `seen` the references that were followed on the way."""
 
     pointer: str = ""
     label: str = "Answer"
@@ -112,6 +142,9 @@ class _Location:
     needed: bool = True
     held: JSON = MISSING
     edits: bool = False
+    blank: bool = False
+    root: JSON = None
+    seen: frozenset[str] = frozenset()
 
     def build(self, schema: Mapping[str, JSON], kind: str, **more: Any) -> Field:
         return Field(
@@ -131,6 +164,7 @@ def _fields(schema: JSON, place: _Location) -> Iterator[Field]:
     try:
         if not isinstance(schema, dict):
             raise _NotRepresentable
+        schema, place = _resolve(schema, place)
         if schema.get("title"):
             place = replace(place, label=str(schema["title"]))
         kind = schema.get("type")
@@ -149,6 +183,29 @@ def _fields(schema: JSON, place: _Location) -> Iterator[Field]:
     yield from found
 
 
+def _resolve(schema: dict[str, Any], place: _Location) -> tuple[dict[str, Any], _Location]:
+    """The schema that a reference within the document names. Notes beside the reference apply."""
+    while "$ref" in schema:
+        reference = str(schema["$ref"])
+        if (
+            not reference.startswith("#")
+            or reference in place.seen
+            or schema.keys() - _NOTES - {"$ref"}
+        ):
+            raise _NotRepresentable
+        try:
+            target = json_pointers.find(
+                place.root, json_pointers.parts_of(unquote(reference.removeprefix("#")))
+            )
+        except json_pointers.Mismatch:
+            raise _NotRepresentable from None
+        if not isinstance(target, dict):
+            raise _NotRepresentable
+        notes = {name: note for name, note in schema.items() if name != "$ref"}
+        schema, place = {**target, **notes}, replace(place, seen=place.seen | {reference})
+    return schema, place
+
+
 def _members(schema: Mapping[str, Any], place: _Location) -> Iterator[Field]:
     _only(schema, "object")
     parts, needed = schema.get("properties", {}), schema.get("required", [])
@@ -160,14 +217,14 @@ def _members(schema: Mapping[str, Any], place: _Location) -> Iterator[Field]:
     held = place.held if isinstance(place.held, dict) else {}
     for name, part in parts.items():
         words = name.replace("_", " ").strip() or "unnamed"
-        inner = _Location(
+        inner = replace(
+            place,
             pointer=place.pointer + pointer_of(name),
             label=words[:1].upper() + words[1:],
             group=" / ".join(filter(None, [place.group, place.label])) if place.pointer else "",
             required=place.required and name in needed,
             needed=name in needed,
             held=held.get(name, MISSING),
-            edits=place.edits,
         )
         yield from _fields(part, inner)
 
@@ -198,6 +255,7 @@ def _leaf(schema: Mapping[str, Any], place: _Location, *, nullable: bool) -> Fie
             typed=_default(schema, kind),
             rules={rule: value for rule, value in schema.items() if rule in _RULES[kind]},
             nullable=nullable,
+            blank=place.blank and input_kind == "text",
         )
     if _text_of(field, place.held) is None:
         raise _NotRepresentable
@@ -292,14 +350,19 @@ def _lines(field: Field, items: list[JSON]) -> str | None:
 
 
 def compose(
-    fields: Sequence[Field], typed: Mapping[str, str], held: JSON = None
+    fields: Sequence[Field],
+    typed: Mapping[str, str],
+    held: JSON = None,
+    *,
+    complete: bool = True,
 ) -> tuple[str, list[Fault]]:
     """The JSON text of `held` (None: no value yet) with the `typed` texts, by name of the field,
     and their faults.
 
     An unchanged field changes nothing: an absent member stays absent, and null stays null. An empty
     optional field is left out, and its object too if it has no other member. An empty required
-    field is a fault, unless it is a list. Numbers keep their spelling.
+    field is null if it may be, else a fault if the value has to be `complete`, unless it is a list.
+    Numbers keep their spelling.
     """
     value = {} if held is None else held
     wrong: dict[str, list[Fault]] = {}
@@ -308,7 +371,7 @@ def compose(
         node = _at(value, each.name) if path else MISSING
         if node is not MISSING and text == _normal(_text_of(each, node) or ""):
             continue
-        if text.strip():
+        if text.strip() or (each.blank and isinstance(node, str)):
             part = _part(each, text)
             if isinstance(part, str):
                 value = json_pointers.put(value, path, load(part))
@@ -316,10 +379,12 @@ def compose(
                 wrong[each.name] = part
         elif each.required and each.kind in _LISTS:
             value = json_pointers.put(value, path, [])
+        elif node is not MISSING and each.nullable and each.needed:
+            value = json_pointers.put(value, path, None)
         elif node is not MISSING:
             value = _without(value, path)
     for each in fields:
-        if each.name not in wrong and _lacks(each, value, typed):
+        if complete and each.name not in wrong and _lacks(each, value, typed):
             wrong[each.name] = [Fault(each.name, "a value is required")]
     return dump(value), [fault for each in fields for fault in wrong.get(each.name, [])]
 
@@ -342,7 +407,7 @@ def _lacks(field: Field, value: JSON, typed: Mapping[str, str]) -> bool:
         return field.kind not in _LISTS and not typed.get("", "").strip()
     above = _at(value, field.name.rpartition("/")[0])
     node = _at(value, field.name)
-    empty = node is MISSING or (isinstance(node, str) and not node.strip())
+    empty = node is MISSING or (isinstance(node, str) and not node.strip() and not field.blank)
     return empty and (field.required or (field.needed and isinstance(above, dict)))
 
 

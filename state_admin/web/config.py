@@ -5,8 +5,7 @@ The history and the differences of a record are on the page of its entry.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from itertools import groupby
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.http import HttpResponse
@@ -31,11 +30,10 @@ from state_admin.services.config import (
 )
 from state_admin.services.conflicts import ConflictSides, compare
 from state_admin.services.entries import Precondition
-from state_admin.services.entry_views import EntryView, is_valid, read_entry, read_past
+from state_admin.services.entry_views import EntryView, is_valid, read_entry
 from state_admin.services.errors import (
     BadRequest,
     Conflict,
-    Gone,
     Invalid,
     NotFound,
     TooLarge,
@@ -50,11 +48,9 @@ from .actors import page
 from .addresses import entry_action_url, entry_url, with_query
 from .confirm import Confirm, ask
 from .drafts import (
-    Mark,
     answer_check,
     conflict_context,
     describe_kept,
-    marks_of,
     read_value,
     require_choices,
     resolve_clashes,
@@ -62,10 +58,9 @@ from .drafts import (
     typed_text,
 )
 from .entry_undo import undo_of
-from .errors import heading_of
 from .htmx import Request, render, see_other, toast
 from .lists import list_paths
-from .schema_fields import BoundField, bind_fields, read_typed
+from .schema_fields import Draft, held_value
 
 MOST = 200
 _TEMPLATES: dict[Kind, JSON] = {
@@ -79,25 +74,6 @@ EXAMPLES: dict[Kind, JSON] = {
     Kind.MODELS: {"provider_id": "main", "upstream_model": "example-large"},
     Kind.AGENTS: {"model_id": "main", "system_prompt": "You plan trips."},
 }
-
-
-@dataclass
-class Draft:
-    """The typed text and its errors. `base` is the version that was edited. `fields` are the fields
-    of the form, None if the JSON text was edited."""
-
-    text: str
-    base: int
-    reason: str = ""
-    message: str = ""
-    errors: list[Mark] = field(default_factory=list)
-    fields: list[BoundField] | None = None
-
-    @property
-    def groups(self) -> list[tuple[str, list[BoundField]]]:
-        """The fields grouped by the object that contains them; "" is the record itself."""
-        groups = groupby(self.fields or [], lambda each: each.field.group)
-        return [(group, list(fields)) for group, fields in groups]
 
 
 @dataclass(frozen=True)
@@ -226,9 +202,13 @@ def record_edit(request: Request, kind: str, record_id: str) -> HttpResponse:
         draft = _fresh_draft(record_kind, now, as_json=request.GET.get("as") == "json")
         return _form(request, record_kind, record_id, now, draft)
     draft = _draft(request)
+    view = request.POST.get("as", "")
     try:
-        if "value" not in request.POST:
-            _read_form(request, record_kind, now, draft)
+        if "held" in request.POST:
+            _read_form(request, record_kind, draft, complete=not view)
+        if view:
+            _switch(record_kind, draft, as_json=view == "json")
+            return _form(request, record_kind, record_id, now, draft)
         draft.text, kept = resolve_clashes(request.POST, draft.text)
         require_choices(kept)
         if draft.base == now.version and _is_unchanged(request, record_kind, now, draft.text):
@@ -247,12 +227,7 @@ def record_edit(request: Request, kind: str, record_id: str) -> HttpResponse:
             raise
         return _conflict(request, record_kind, conflict.collision, draft)
     except (Invalid, TooLarge, BadRequest) as problem:
-        draft.message, draft.errors = heading_of(problem), marks_of(draft.text, problem)
-        if draft.fields is not None:
-            fields = [each.field for each in draft.fields]
-            at, rest = schema_forms.faults_by_field(fields, draft.errors)
-            draft.errors = [dict(error) for error in rest]
-            draft.fields = bind_fields(fields, read_typed(request.POST, fields), at)
+        draft.refuse(request.POST, problem)
         return _form(request, record_kind, record_id, now, draft, status=422)
     undo = undo_of(
         request.actor, record_kind.namespace, record_id, written=saved.version, before=draft.base
@@ -386,39 +361,34 @@ def _draft(request: Request) -> Draft:
 
 def _fresh_draft(kind: Kind, now: EntryView, *, as_json: bool) -> Draft:
     value = _without_secrets(kind, values.load(now.value)) if now.exists else {}
-    if as_json or not isinstance(value, dict):
-        return Draft(pretty(value if now.exists else _TEMPLATES[kind]), now.version)
-    fields = schema_forms.fields_over(rules.form_schema(kind), value)
-    typed = schema_forms.typed_of(fields, value)
-    for each in fields:
-        if each.kind == "json" and typed[each.name]:
-            typed[each.name] = pretty(values.load(typed[each.name]))
-    return Draft("", now.version, fields=bind_fields(fields, typed))
+    draft = Draft(pretty(value), now.version)
+    if as_json and not now.exists:
+        draft.text = pretty(_TEMPLATES[kind])
+    elif not as_json and isinstance(value, dict):
+        _show_form(kind, draft, value)
+    return draft
 
 
-def _read_form(request: Request, kind: Kind, now: EntryView, draft: Draft) -> None:
-    """Apply the typed fields to the version that they were made from, and store the result in
-    `draft`. Raises Invalid with the errors."""
-    value = _value_at(request, kind, now, draft.base)
+def _switch(kind: Kind, draft: Draft, *, as_json: bool) -> None:
+    """Edit the same value as text, or in the form."""
+    if as_json:
+        draft.fields = None
+        return
+    value = values.load(read_value(draft.text).text)
+    if not isinstance(value, dict):
+        raise BadRequest("only an object can be edited in the form")
+    _show_form(kind, draft, value)
+
+
+def _show_form(kind: Kind, draft: Draft, value: JSON) -> None:
+    draft.show_fields(schema_forms.fields_over(rules.form_schema(kind), value), value)
+
+
+def _read_form(request: Request, kind: Kind, draft: Draft, *, complete: bool) -> None:
+    draft.held, value = held_value(request.POST)
     value = value if isinstance(value, dict) else {}
     fields = schema_forms.fields_over(rules.form_schema(kind), value)
-    typed = read_typed(request.POST, fields)
-    draft.fields = bind_fields(fields, typed)
-    text, faults = schema_forms.compose(fields, typed, value)
-    draft.text = pretty(values.load(text))
-    if faults:
-        raise Invalid(f"this is not one of {kind}", faults)
-
-
-def _value_at(request: Request, kind: Kind, now: EntryView, version: int) -> JSON:
-    """The value at a version, without its secrets; {} if it did not exist or is not retained."""
-    if version != now.version:
-        address: Any = {"namespace": kind.namespace, "key": now.key}
-        try:
-            now = read_past(actor=request.actor, **address, at_version=version)
-        except (Gone, NotFound):
-            return {}
-    return _without_secrets(kind, values.load(now.value)) if now.exists else {}
+    draft.read_fields(request.POST, fields, complete=complete)
 
 
 def _conflict(request: Request, kind: Kind, collision: ConflictSides, draft: Draft) -> HttpResponse:
@@ -454,6 +424,7 @@ def _form(
     context = _frame(kind, record_id) | {
         "record": now,
         "draft": draft,
+        "unsaved": request.method == "POST",
         "slots": _slots(kind, now),
         "schema": pretty(rules.SCHEMAS[kind]),
     }

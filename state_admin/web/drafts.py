@@ -220,6 +220,7 @@ def conflict_context(collision: ConflictSides, base: int, text: str) -> dict[str
         "theirs_rows": _rows(collision.base, theirs),
         "mine_rows": _rows(collision.base, collision.yours),
         "rows": _rows(theirs, collision.yours),
+        "theirs": _pretty(theirs),
         "typed": text,
         "merged": merged,
         "editor_label": f"{label}: edit it before you save",

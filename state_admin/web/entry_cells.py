@@ -92,9 +92,6 @@ def _save(
 
     name = member_of(post.get("member", ""))
     text, faults = schema_forms.compose([field], {field.name: typed}, value)
-    if field.kind == "text" and name in value and not typed.strip() and typed != held:
-        # compose leaves out a member whose field is blank; in a cell, the blank text is the value.
-        text, faults = values.dump({**value, name: typed}), []
     if faults:
         return again(now, error="; ".join(fault.message for fault in faults))
     if now.version != version:
@@ -153,7 +150,7 @@ def _field(request: Request, namespace: str, name: str, value: dict[str, Any]) -
         "properties": {name: part},
         "required": [name] if name in needed else [],
     }
-    (field,) = schema_forms.fields_over(whole, value)
+    (field,) = schema_forms.fields_over(whole, value, blank=True)
     return field
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpResponse, QueryDict
@@ -10,9 +10,11 @@ from django.shortcuts import redirect
 from django.urls import path, reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from state_admin.domain import values
+from state_admin.domain import schema_forms, values
 from state_admin.domain.access import Role
 from state_admin.domain.numbers import read_whole
+from state_admin.domain.schema_forms import Field
+from state_admin.domain.values import JSON
 from state_admin.models import Namespace
 from state_admin.services.conflicts import ConflictSides
 from state_admin.services.entries import Precondition, check_address, check_entry, put_entry
@@ -31,11 +33,9 @@ from state_admin.templatetags.json_html import pretty
 from .actors import page
 from .addresses import entry_action_url, entry_url, with_query
 from .drafts import (
-    Mark,
     answer_check,
     conflict_context,
     describe_kept,
-    marks_of,
     read_value,
     refusal_of,
     require_choices,
@@ -46,25 +46,20 @@ from .drafts import (
 from .entry_address import entry_page, entry_paths
 from .entry_detail import BIG
 from .entry_undo import checked_tags, seconds_left, undo_of
-from .errors import heading_of
 from .htmx import Request, render, see_other, toast
+from .schema_fields import Draft, held_value
 
 _MOST_TTL = 10 * 365 * 86400
 
 
 @dataclass
-class Draft:
-    """The typed text and its errors. `base` is the version that was edited."""
+class EntryDraft(Draft):
+    """The value and the other properties of an entry."""
 
-    text: str
-    base: int
     tags: str = ""
     pinned: bool = False
     lifetime: str = "keep"
     ttl: str = ""
-    reason: str = ""
-    message: str = ""
-    errors: list[Mark] = field(default_factory=list)
 
 
 @require_http_methods(["GET", "POST"])
@@ -75,12 +70,24 @@ def entry_edit(request: Request, namespace: str, key: str) -> HttpResponse:
     if request.method == "GET":
         if len(now.value) > BIG and "whole" not in request.GET:
             return render(request, "entries/edit_big.html", {"entry": now}, part="entry")
-        draft = Draft(pretty(values.load(now.value)), now.version, ", ".join(now.tags), now.pinned)
+        draft = EntryDraft(
+            pretty(values.load(now.value)),
+            now.version,
+            tags=", ".join(now.tags),
+            pinned=now.pinned,
+        )
+        if request.GET.get("as") == "form":
+            _show_form(definition, draft)
         if not now.valid and (problem := refusal_of(definition, now.value)):
-            draft.message, draft.errors = heading_of(problem), marks_of(draft.text, problem)
+            draft.refuse(request.GET, problem)
         return _form(request, definition, now, draft)
     draft = _draft(request.POST)
+    view = request.POST.get("as", "")
     try:
+        if "held" in request.POST:
+            _read_form(request, definition, draft, complete=not view)
+        if view:
+            return _switch(request, definition, now, draft, view)
         draft.text, kept = resolve_clashes(request.POST, draft.text)
         require_choices(kept)
         return _save(request, now, draft, describe_kept(kept))
@@ -89,8 +96,45 @@ def entry_edit(request: Request, namespace: str, key: str) -> HttpResponse:
             raise
         return _conflict(request, definition, conflict.collision, draft)
     except (Invalid, TooLarge, BadRequest) as problem:
-        draft.message, draft.errors = heading_of(problem), marks_of(draft.text, problem)
+        draft.refuse(request.POST, problem)
         return _form(request, definition, now, draft, status=422)
+
+
+def _switch(
+    request: Request, definition: Definition, now: EntryView, draft: EntryDraft, view: str
+) -> HttpResponse:
+    """Edit the same value as text, or in the form. Nothing is saved."""
+    draft.fields = None
+    if view == "form" and not _show_form(definition, draft):
+        raise BadRequest("this value cannot be edited in a form")
+    response = _form(request, definition, now, draft)
+    url = entry_action_url("edit", now.namespace, now.key)
+    response["HX-Replace-Url"] = with_query(url, **{"as": "form" if view == "form" else ""})
+    return response
+
+
+def _show_form(definition: Definition, draft: EntryDraft) -> bool:
+    """Edit the value in a form, if the schema and the value have one."""
+    value = values.load(read_value(draft.text).text)
+    fields = _fields(definition, value)
+    if fields is None:
+        return False
+    draft.show_fields(fields, value)
+    return True
+
+
+def _read_form(
+    request: Request, definition: Definition, draft: EntryDraft, *, complete: bool
+) -> None:
+    draft.held, value = held_value(request.POST)
+    fields = _fields(definition, value)
+    if fields is None:
+        raise BadRequest("the schema has changed, so that the value cannot be edited in a form")
+    draft.read_fields(request.POST, fields, complete=complete)
+
+
+def _fields(definition: Definition, value: JSON) -> list[Field] | None:
+    return schema_forms.find_fields(values.load(definition.schema), value)
 
 
 @require_POST
@@ -117,7 +161,7 @@ def entry_presence(request: Request, namespace: str, key: str) -> HttpResponse:
     return render(request, "entries/_presence.html", context)
 
 
-def _save(request: Request, now: EntryView, draft: Draft, kept: str) -> HttpResponse:
+def _save(request: Request, now: EntryView, draft: EntryDraft, kept: str) -> HttpResponse:
     value = read_value(draft.text)
     tags = _tags(draft.tags)
     page_url = entry_url(now.namespace, now.key)
@@ -150,8 +194,8 @@ def _save(request: Request, now: EntryView, draft: Draft, kept: str) -> HttpResp
     return see_other(request, page_url, part="entry")
 
 
-def _draft(post: QueryDict) -> Draft:
-    return Draft(
+def _draft(post: QueryDict) -> EntryDraft:
+    return EntryDraft(
         text=typed_text(post),
         base=seen_version(post),
         tags=post.get("tags", ""),
@@ -166,7 +210,7 @@ def _tags(text: str) -> list[str]:
     return checked_tags(list(dict.fromkeys(tag.strip() for tag in text.split(",") if tag.strip())))
 
 
-def _ttl(draft: Draft, now: EntryView) -> int | None:
+def _ttl(draft: EntryDraft, now: EntryView) -> int | None:
     """Seconds until expiry: "keep" keeps the current expiry, "default" (None) is the
     namespace's."""
     if draft.lifetime == "keep":
@@ -180,10 +224,26 @@ def _ttl(draft: Draft, now: EntryView) -> int | None:
 
 
 def _form(
-    request: Request, definition: Definition, now: EntryView, draft: Draft, *, status: int = 200
+    request: Request,
+    definition: Definition,
+    now: EntryView,
+    draft: EntryDraft,
+    *,
+    status: int = 200,
 ) -> HttpResponse:
-    context = _frame(definition, now) | {"draft": draft, "unsaved": status != 200}
+    context = _frame(definition, now) | {
+        "draft": draft,
+        "unsaved": request.method == "POST",
+        "stored": pretty(values.load(now.value)),
+        "has_form": draft.fields is not None or _has_form(definition, now),
+    }
     return render(request, "entries/edit.html", context, part="entry", status=status)
+
+
+def _has_form(definition: Definition, now: EntryView) -> bool:
+    if len(now.value) > BIG:
+        return False
+    return _fields(definition, values.load(now.value)) is not None
 
 
 def _frame(definition: Definition, now: EntryView) -> dict[str, Any]:
@@ -202,7 +262,7 @@ def _frame(definition: Definition, now: EntryView) -> dict[str, Any]:
 
 
 def _conflict(
-    request: Request, definition: Definition, collision: ConflictSides, draft: Draft
+    request: Request, definition: Definition, collision: ConflictSides, draft: EntryDraft
 ) -> HttpResponse:
     """The conflict page: both sides, merged where only one of them changed a value."""
     now = collision.current

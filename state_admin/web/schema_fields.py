@@ -1,13 +1,22 @@
-"""The fields of a form generated from a JSON Schema, with their values and errors."""
+"""Drafts of JSON values, which a user edits as text or in a form generated from a JSON Schema: its
+fields, with their values and errors."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import groupby
 
 from django.http import QueryDict
 
+from state_admin.domain import schema_forms, values
 from state_admin.domain.schema_forms import Field
+from state_admin.domain.values import JSON, pointer_of
+from state_admin.services.errors import Invalid, Problem
+from state_admin.templatetags.json_html import pretty
+
+from .drafts import Mark, marks_of, read_value
+from .errors import heading_of
 
 _MOST_ROWS = 16
 
@@ -30,6 +39,70 @@ class BoundField:
         """The height of a textarea in lines, by its content."""
         least = 3 if self.field.kind == "lines" else 2
         return max(least, min(_MOST_ROWS, self.typed.count("\n") + 1 + len(self.typed) // 100))
+
+
+@dataclass
+class Draft:
+    """A value that is being edited, and its errors. `base` is the version that was edited. `fields`
+    are those of the form, made from the value `held`; None if the JSON text is edited."""
+
+    text: str
+    base: int
+    reason: str = ""
+    message: str = ""
+    errors: list[Mark] = field(default_factory=list)
+    fields: list[BoundField] | None = None
+    held: str = ""
+
+    @property
+    def groups(self) -> list[tuple[str, list[BoundField]]]:
+        """The fields grouped by the object that contains them; "" is the value itself."""
+        groups = groupby(self.fields or [], lambda each: each.field.group)
+        return [(group, list(fields)) for group, fields in groups]
+
+    @property
+    def unshown(self) -> list[str]:
+        """The members of the value that are in no field."""
+        held = values.load(self.held) if self.held else {}
+        shown = {bound.field.name.split("/")[1] for bound in self.fields or []}
+        return [name for name in held if pointer_of(name)[1:] not in shown]
+
+    def show_fields(self, fields: Sequence[Field], value: JSON) -> None:
+        """Edit `value` in a form."""
+        typed = schema_forms.typed_of(fields, value)
+        for each in fields:
+            if each.kind == "json" and typed[each.name]:
+                typed[each.name] = pretty(values.load(typed[each.name]))
+        self.held, self.fields = pretty(value), bind_fields(fields, typed)
+
+    def read_fields(
+        self, post: QueryDict, fields: Sequence[Field], *, complete: bool = True
+    ) -> None:
+        """Apply the typed fields to the value that they were made from. Raises Invalid with the
+        errors."""
+        typed = read_typed(post, fields)
+        self.fields = bind_fields(fields, typed)
+        text, faults = schema_forms.compose(
+            fields, typed, values.load(self.held), complete=complete
+        )
+        self.text = pretty(values.load(text))
+        if faults:
+            raise Invalid("this is not a valid value", faults)
+
+    def refuse(self, post: QueryDict, problem: Problem) -> None:
+        """Show a problem with the value: at its fields, or at its places in the text."""
+        self.message, self.errors = heading_of(problem), marks_of(self.text, problem)
+        if self.fields is not None:
+            fields = [bound.field for bound in self.fields]
+            at, rest = schema_forms.faults_by_field(fields, self.errors)
+            self.errors = [dict(error) for error in rest]
+            self.fields = bind_fields(fields, read_typed(post, fields), at)
+
+
+def held_value(post: QueryDict) -> tuple[str, JSON]:
+    """The value that a submitted form was made from: its text, and the value."""
+    text = post.get("held", "").replace("\r\n", "\n")
+    return text, values.load(read_value(text).text)
 
 
 def read_typed(post: QueryDict, fields: Sequence[Field]) -> dict[str, str]:

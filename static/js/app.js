@@ -221,6 +221,7 @@ document.addEventListener("htmx:after:swap", () => {
 });
 $("#sign-out")?.addEventListener("submit", () => {
   Object.keys(localStorage).filter((key) => key.startsWith("recent/")).forEach((key) => localStorage.removeItem(key));
+  Object.keys(sessionStorage).filter((key) => key.startsWith("draft/")).forEach((key) => sessionStorage.removeItem(key));
 });
 
 function keyInPalette(event) {
@@ -341,16 +342,8 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-// Unsaved changes ------------------------------------------------------------------------------
+// Forms ----------------------------------------------------------------------------------------
 
-addEventListener("beforeunload", (event) => {
-  const typed = (area) => area.value !== area.defaultValue;
-  const unsaved = $("form[data-unsaved]") || $$("form[data-guard] textarea").some(typed);
-  if (unsaved && !$("form[data-sent]")) event.preventDefault();
-});
-document.addEventListener("submit", (event) => {
-  if (event.target.matches("[data-guard]")) event.target.dataset.sent = "yes";
-});
 document.addEventListener("submit", (event) => {
   if (event.target.matches("[data-download]")) event.target.closest("dialog")?.close(); // the page stays
 });
@@ -358,14 +351,6 @@ document.addEventListener("submit", (event) => {
 document.addEventListener("submit", (event) => {
   if (event.target.matches("[data-view]")) event.target.elements.query.value = location.search.slice(1);
 });
-// Not saved after an error response, no response, or a redirect to the login page.
-const notSent = () => $("form[data-sent]")?.removeAttribute("data-sent");
-document.addEventListener("htmx:error", notSent);
-document.addEventListener("htmx:after:request", (event) => {
-  const { response } = event.detail.ctx;
-  if (!response || response.status >= 400 || response.headers.get("HX-Redirect")) notSent();
-});
-
 // Clicks ---------------------------------------------------------------------------------------
 
 async function copy(button) {
@@ -383,14 +368,18 @@ document.addEventListener("click", (event) => {
   if (at("[data-palette]") && !event.ctrlKey && !event.metaKey) {
     event.preventDefault();
     openPalette();
-  } else if (at("[data-discard]")) {
-    $$("form[data-guard]").forEach((form) => (form.dataset.sent = "yes")); // do not warn
   } else if (at("[data-does]")) {
     $("#me")?.hidePopover();
     $("#palette")?.close();
     document.dispatchEvent(new CustomEvent(at("[data-does]").dataset.does));
   } else if (at("#palette button.hit")) {
     $("#palette").close(); // its form is submitted nevertheless
+  } else if (at("[data-add]")) {
+    // Replaces the word that is being typed.
+    const field = $("input", at(".field"));
+    field.value = `${field.value.replace(/\S+$/, "")}${at("[data-add]").dataset.add} `;
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+    field.focus();
   } else if (at("[data-dismiss]")) {
     at("[data-toast]").remove();
   } else if (at("[data-copy], [data-copy-text]")) {
@@ -405,6 +394,7 @@ document.addEventListener("click", (event) => {
 
 // Sliders of revisions and steps: update the number beside them, and what is reached in the waterfall, without waiting for the server.
 document.addEventListener("input", (event) => {
+  if (event.target.type !== "range") return;
   const { max, value, dataset: { shows, marks } } = event.target;
   if (shows) $(shows).textContent = value;
   if (!marks) return;

@@ -44,6 +44,12 @@ function look(cm, rows) {
     ".cm-diagnostic-warning": { borderLeftColor: "var(--warn)" },
     ".cm-lintRange-error": { backgroundImage: "none", textDecoration: "underline wavy var(--bad)", backgroundColor: "var(--bad-soft)" },
     ".cm-lintRange-warning": { backgroundImage: "none", textDecoration: "underline wavy var(--warn)", backgroundColor: "var(--warn-soft)" },
+    "& .cm-changedLine.cm-changedLine, & .cm-inlineChangedLine": { backgroundColor: "color-mix(in oklab, var(--ok-soft) 60%, transparent)" },
+    "& .cm-changedText.cm-changedText": { background: "var(--ok-soft)" },
+    "& .cm-deletedChunk.cm-deletedChunk": { backgroundColor: "color-mix(in oklab, var(--bad-soft) 60%, transparent)", paddingLeft: "6px" },
+    "& .cm-deletedChunk .cm-deletedText.cm-deletedText": { background: "var(--bad-soft)" },
+    ".cm-deletedChunk .cm-chunkButtons button": { font: "inherit", color: "var(--text)", background: "var(--surface)", border: "1px solid var(--line)", borderRadius: "4px", padding: "0 8px", minHeight: "24px" },
+    "& .cm-collapsedLines.cm-collapsedLines": { color: "var(--muted)", background: "var(--sunken)" },
     ".cm-panels input, .cm-panels button": { font: "inherit", color: "inherit", background: "var(--sunken)", border: "1px solid var(--edge)", borderRadius: "4px" },
   });
   return [theme, syntaxHighlighting(colours)];
@@ -121,7 +127,7 @@ async function mount(area) {
   }
   const urls = document.querySelector("script[data-codemirror]").dataset;
   const schema = document.querySelector(area.dataset.schema || null)?.textContent;
-  const [cm, { suggest }] = await Promise.all([import(urls.codemirror), import(urls.suggestions)]);
+  const [cm, { suggest }, { tools }] = await Promise.all([import(urls.codemirror), import(urls.suggestions), import(urls.tools)]);
   if (!area.isConnected) return;
   const { EditorState, EditorView, keymap } = cm;
   const label = document.querySelector(`label[for="${area.id}"]`);
@@ -129,7 +135,10 @@ async function mount(area) {
   const host = document.createElement("div");
   host.className = "code";
   const root = host.attachShadow({ mode: "open" });
-  area.after(host);
+  // The stored text; a page that does not name it shows it in the field itself.
+  const original = area.dataset.original && (document.querySelector(area.dataset.original)?.textContent ?? area.defaultValue);
+  const above = tools(cm, original, (text) => showCheck(area, text));
+  area.after(above.bar, host);
 
   const check = checker(area, (found) => {
     resolve(found);
@@ -197,13 +206,16 @@ async function mount(area) {
         EditorView.updateListener.of((update) => {
           if (!update.docChanged) return;
           area.value = update.state.doc.toString();
+          area.dispatchEvent(new Event("input", { bubbles: true })); // drafts.js
           check();
         }),
+        ...above.extensions,
         ...(schema ? suggest(cm, schema) : []),
         ...look(cm, area.rows),
       ],
     }),
   });
+  above.attach(view);
   // The choices are outside the form element, but are submitted with it.
   document.querySelector(".clashes")?.addEventListener("change", check);
   const marks = JSON.parse(area.dataset.marks || "[]");

@@ -28,6 +28,7 @@ CODEMIRROR="
 @codemirror/autocomplete 6.20.4 40b9657b137284426bcd829cdee7dc78a748337de997a12b10b5c725f67aa0d0
 @codemirror/commands 6.11.1 f477f46d8c00278e1b387baebd53bd6556fd5f3c7401ebe2a05543600fcbff0f
 @codemirror/search 6.7.2 cea9bcf62e34f89f2a49bc5e37bcf6d4f32049892f5a0b1cbd0b8160094dec97
+@codemirror/merge 6.12.3 42d1bc38fff9bf0b5799d19ca7f00abab178765844f431d71cd9d2bfda0ce9cd
 @lezer/common 1.5.5 ed93cee36403124f51eae638b8a032d6694914c19704de7610db7f2a9441c963
 @lezer/highlight 1.2.5 e349eec1ff4382439c1e6286ae937e0203a8349c5192e2e133863391775ac7ff
 @lezer/json 1.0.3 af9487c7c44816fc40e6c4b586c2cb1404f06fac4c71bedd07b5031675782fc1
@@ -78,7 +79,7 @@ echo "$CODEMIRROR" | while read -r package version sha256; do
     rm -r "$work/codemirror-piece"
 done
 cat > "$work/editor.mjs" <<'EOF'
-export { EditorState, Prec } from "@codemirror/state";
+export { Compartment, EditorState, Prec } from "@codemirror/state";
 export {
   EditorView, drawSelection, highlightActiveLine, highlightActiveLineGutter, hoverTooltip, keymap,
   lineNumbers,
@@ -93,7 +94,8 @@ export {
   autocompletion, closeBrackets, closeBracketsKeymap, closeCompletion, completionKeymap, completionStatus,
 } from "@codemirror/autocomplete";
 export { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
-export { highlightSelectionMatches, searchKeymap } from "@codemirror/search";
+export { highlightSelectionMatches, openSearchPanel, searchKeymap } from "@codemirror/search";
+export { goToNextChunk, goToPreviousChunk, unifiedMergeView } from "@codemirror/merge";
 export { tags } from "@lezer/highlight";
 EOF
 npm install --silent --no-save --prefix "$work/bundler" "esbuild@$ESBUILD"

@@ -14,6 +14,7 @@ from state_admin.domain.schema_forms import (
     faults_by_field,
     fields_of,
     fields_over,
+    find_fields,
     typed_of,
 )
 from state_admin.domain.schemas import compile_schema
@@ -474,3 +475,43 @@ def test_compose__invalid_json__is_located() -> None:
     ((pointer, message),) = faults
     assert pointer == "/free"
     assert "line 1 column 2" in message
+
+
+def test_find_fields__references__are_followed_unless_they_recurse() -> None:
+    schema = {
+        "$ref": "#/$defs/node",
+        "$defs": {
+            "node": {
+                "type": "object",
+                "allOf": [{"minProperties": 1}],
+                "required": ["name", "undeclared"],
+                "properties": {
+                    "name": {"$ref": "#/$defs/name", "title": "Who"},
+                    "next": {"$ref": "#/$defs/node"},
+                    "other": {"$ref": "https://example.com/schema"},
+                    "lost": {"$ref": "#/$defs/nothing"},
+                },
+            },
+            "name": {"type": "string", "maxLength": 9},
+        },
+    }
+    found = {f.name: f for f in find_fields(schema, {"name": "x"}) or []}
+    assert {name: each.kind for name, each in found.items()} == {
+        "/name": "text", "/next": "json", "/other": "json", "/lost": "json",
+    }  # fmt: skip
+    assert (found["/name"].label, found["/name"].rules) == ("Who", {"maxLength": 9})
+    assert find_fields({"$ref": "#"}, {}) is None
+
+
+def test_find_fields__empty_texts__are_values() -> None:
+    schema = {
+        "type": "object",
+        "required": ["a", "b"],
+        "properties": {"a": {"type": "string"}, "b": {"type": ["integer", "null"]}},
+    }
+    held = {"a": "x", "b": 3}
+    fields = find_fields(schema, held) or []
+    assert compose(fields, {"/a": "", "/b": ""}, held) == ('{"a":"","b":null}', [])
+    _, faults = compose(fields, {"/a": "", "/b": ""}, {})
+    assert [each.pointer for each in faults] == ["/a", "/b"]
+    assert compose(fields, {"/a": "", "/b": ""}, {}, complete=False) == ("{}", [])

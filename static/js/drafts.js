@@ -1,0 +1,113 @@
+// Unsaved input: the browser asks before a page with a changed form[data-guard] is left, and what is
+// typed into a form[data-draft] is kept until it is saved, also if the page is loaded again or the
+// session ends. It is in the storage of the tab, never on the server, and without passwords.
+
+const PREFIX = "draft/";
+const PAUSE = 500; // ms without input before it is stored
+const page = () => `${PREFIX}${document.body.dataset.recents}/${location.pathname}`;
+const $ = (selector) => document.querySelector(selector);
+const forget = () => sessionStorage.removeItem(page());
+
+const isTick = (field) => /^(checkbox|radio)$/.test(field.type);
+const fieldsOf = (form) => [...form.elements].filter((each) => each.name && each.name !== "csrfmiddlewaretoken" && !/^(submit|button|fieldset)$/.test(each.type));
+function isTyped(field) {
+  if (isTick(field)) return field.checked !== field.defaultChecked;
+  if (field.options) return field.value !== ([...field.options].find((each) => each.defaultSelected) ?? field.options[0])?.value;
+  return field.value !== field.defaultValue;
+}
+const isUnsaved = (form) => "unsaved" in form.dataset || fieldsOf(form).some(isTyped);
+
+// Leaving ----------------------------------------------------------------------------------------
+
+addEventListener("beforeunload", (event) => {
+  if ([...document.querySelectorAll("form[data-guard]")].some(isUnsaved) && !$("form[data-sent]")) event.preventDefault();
+});
+document.addEventListener("submit", ({ target }) => {
+  if (target.matches("[data-guard]")) target.dataset.sent = "yes";
+});
+// Not saved after an error response, no response, or a redirect to the login page.
+const notSent = () => $("form[data-sent]")?.removeAttribute("data-sent");
+document.addEventListener("htmx:error", notSent);
+document.addEventListener("htmx:after:request", ({ detail: { ctx } }) => {
+  const { response, sourceElement } = ctx;
+  const next = response?.headers.get("HX-Location") ?? response?.headers.get("HX-Redirect");
+  const isSaved = response?.status < 400 && next && !next.startsWith("/login");
+  if (isSaved && sourceElement.matches?.("form[data-draft], #merge")) forget();
+  else if (!isSaved) notSent();
+});
+
+let leaves = false; // a user who cancels discards the draft, unless the browser's question keeps the page
+
+document.addEventListener("click", ({ target }) => {
+  if (target.closest?.("[data-discard]")) {
+    document.querySelectorAll("form[data-guard]").forEach((form) => (form.dataset.sent = "yes")); // do not ask
+    forget();
+  }
+  leaves ||= Boolean(target.closest?.("[data-leave]"));
+});
+
+// Drafts -----------------------------------------------------------------------------------------
+
+const kept = (form) => fieldsOf(form).filter((field) => field.type !== "password");
+// Fields of another version of the form are not those of the draft.
+const nameOf = (field) => (isTick(field) ? `${field.name}=${field.value}` : field.name);
+let timer = 0;
+let touched = false;
+
+function store() {
+  clearTimeout(timer);
+  const form = $("form[data-draft]");
+  if (!form || form.dataset.sent || !(touched || leaves)) return;
+  const draft = kept(form).map((field) => [nameOf(field), isTick(field) ? field.checked : field.value]);
+  try {
+    if (leaves || !isUnsaved(form)) forget();
+    else sessionStorage.setItem(page(), JSON.stringify(draft));
+  } catch {
+    // The storage is full: the browser still asks before the page is left.
+  }
+}
+
+function restore() {
+  const form = $("form[data-draft]:not([data-restored])");
+  if (!form) return;
+  form.dataset.restored = "";
+  const text = sessionStorage.getItem(page());
+  if (!text || "unsaved" in form.dataset) return;
+  const draft = JSON.parse(text);
+  const fields = kept(form);
+  // Typed in the other view of the value, its form or its text.
+  const isForm = draft.some(([name]) => name === "held");
+  const other = isForm ? "as=form" : "as=json";
+  if (isForm !== Boolean(form.elements.held) && !location.search.includes(other)) {
+    location.replace(`?${other}`);
+    return;
+  }
+  const names = fields.map(nameOf);
+  if (draft.length !== names.length || draft.some(([name], index) => name !== names[index])) return;
+  draft.forEach(([, value], index) => (fields[index][isTick(fields[index]) ? "checked" : "value"] = value));
+  form.dataset.unsaved = "";
+  showRestored(form);
+}
+
+function showRestored(form) {
+  const banner = $("#restored-template").content.firstElementChild.cloneNode(true);
+  banner.querySelector("button").addEventListener("click", () => {
+    form.dataset.sent = "yes";
+    forget();
+    location.reload();
+  });
+  form.prepend(banner);
+}
+
+for (const event of ["input", "change"]) {
+  document.addEventListener(event, ({ target }) => {
+    if (!target.form?.matches("[data-draft]")) return;
+    leaves = false;
+    touched = true;
+    clearTimeout(timer);
+    timer = setTimeout(store, PAUSE);
+  });
+}
+addEventListener("pagehide", store);
+document.addEventListener("htmx:after:swap", restore);
+restore();

@@ -1,0 +1,233 @@
+"""Editing with confidence in a real browser: the form beside the JSON, drafts, and the comparison
+with the stored text."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Locator, Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from state_admin.services.entry_views import read_entry
+from tests.builders import Person, make_namespace, make_record, put
+
+from .conftest import Errors, open_context, press
+
+SCHEMA = {
+    "type": "object",
+    "required": ["goal"],
+    "properties": {
+        "goal": {"type": "string", "maxLength": 40},
+        "price": {"type": "number", "minimum": 0},
+        "state": {"enum": ["open", "closed"]},
+    },
+}
+VALUE = {"goal": "ship", "price": 1, "state": "open"}
+URL = "/entry/edit/orders/o1"
+
+
+@pytest.fixture(autouse=True)
+def order(server: LiveServer, alice: Person) -> None:
+    make_namespace(alice.actor, "orders", schema=SCHEMA, default={"goal": ""})
+    put(alice.actor, "orders", "o1", VALUE)
+
+
+def value(alice: Person) -> object:
+    return json.loads(read_entry(actor=alice.actor, namespace="orders", key="o1").value)
+
+
+def editor(page: Page) -> Locator:
+    return page.locator(".cm-content")
+
+
+def restored(page: Page) -> Locator:
+    return page.get_by_role("status").filter(has_text="What you typed before is back")
+
+
+def stored_draft(page: Page, text: str) -> None:
+    """Wait until the draft in the tab contains a text."""
+    page.wait_for_function(
+        "text => Object.values(sessionStorage).some((each) => each.includes(text))", arg=text
+    )
+
+
+def leave(page: Page, url: str) -> None:
+    """Open another page and accept that the browser asks about unsaved input."""
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.goto(url)
+
+
+def violations(page: Page) -> list[str]:
+    return [each["id"] for each in Axe().run(page).response["violations"]]
+
+
+def test_form__keyboard_only__edits_and_saves(page: Page, alice: Person) -> None:
+    page.goto(URL)
+    expect(editor(page)).to_be_focused()
+    press(page, "Control+End", "Control+Home")
+    page.get_by_role("button", name="Form", exact=True).press("Enter")
+    expect(page).to_have_url(re.compile("as=form"))
+    price = page.get_by_label("Price")
+    price.press("Control+a")
+    page.keyboard.type("2.5")
+    assert violations(page) == []
+    price.press("Enter")  # saves, and does not switch to JSON
+    expect(page.locator("[data-toast]")).to_contain_text("Saved version 2")
+    assert value(alice) == VALUE | {"price": 2.5}
+
+
+def test_views__switched__keep_unsaved_input(page: Page, alice: Person, errors: Errors) -> None:
+    errors.expected.add(422)
+    page.goto(URL)
+    editor(page).fill('{"goal": "rest", "price": 3}')
+    page.get_by_role("button", name="Form", exact=True).click()
+    expect(page.get_by_label("Goal")).to_have_value("rest")
+    page.get_by_role("combobox", name="State").select_option("closed")
+    page.get_by_role("button", name="JSON", exact=True).click()
+    expect(editor(page)).to_contain_text('"state": "closed"')
+    editor(page).fill("{")
+    page.get_by_role("button", name="Form", exact=True).click()
+    expect(page.get_by_role("alert").filter(has_text="not valid JSON")).to_be_visible()
+    assert value(alice) == VALUE
+
+
+def test_form__without_javascript__switches_and_saves(
+    browser: Browser, server: LiveServer, alice: Person
+) -> None:
+    context = open_context(browser, server, alice, java_script_enabled=False)
+    page = context.new_page()
+    page.goto(URL)
+    page.fill("#value", '{"goal": "rest", "price": 3}')
+    page.get_by_role("button", name="Form", exact=True).click()
+    expect(page.get_by_label("Goal")).to_have_value("rest")
+    page.get_by_label("Price").fill("4")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", name="o1")).to_be_visible()
+    assert value(alice) == {"goal": "rest", "price": 4}
+    context.close()
+
+
+def test_draft__page_loaded_again__is_back_until_it_is_saved(page: Page, alice: Person) -> None:
+    page.goto(URL)
+    editor(page).fill('{"goal": "mine"}')
+    page.get_by_label("Reason").fill("because")
+    stored_draft(page, "because")
+    leave(page, "/state")
+    page.goto(URL)
+    expect(restored(page)).to_be_visible()
+    expect(editor(page)).to_have_text('{"goal": "mine"}')
+    expect(page.get_by_label("Reason")).to_have_value("because")
+    assert violations(page) == []
+    press(page, "Control+s")
+    expect(page.locator("[data-toast]")).to_contain_text("Saved version 2")
+    assert value(alice) == {"goal": "mine"}
+    page.goto(URL)
+    expect(editor(page)).to_be_visible()
+    expect(restored(page)).to_have_count(0)
+
+
+def test_draft__of_the_form__is_back_in_the_form(page: Page) -> None:
+    page.goto(f"{URL}?as=form")
+    page.get_by_label("Goal").fill("mine")
+    stored_draft(page, "mine")
+    leave(page, URL)
+    expect(restored(page)).to_be_visible()
+    expect(page.get_by_label("Goal")).to_have_value("mine")
+
+
+def test_draft__discarded__is_gone(page: Page) -> None:
+    page.goto(URL)
+    editor(page).fill('{"goal": "mine"}')
+    stored_draft(page, "mine")
+    leave(page, URL)
+    page.get_by_role("button", name="Discard it").click()
+    expect(editor(page)).to_contain_text('"goal": "ship"')
+    expect(restored(page)).to_have_count(0)
+    editor(page).fill('{"goal": "mine"}')
+    stored_draft(page, "mine")
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("link", name="Cancel").click()
+    expect(page).to_have_url(re.compile("/state/orders"))
+    assert page.evaluate("sessionStorage.length") == 0
+
+
+def test_draft__entry_changed_meanwhile__merges(page: Page, alice: Person, errors: Errors) -> None:
+    errors.expected.add(409)
+    page.goto(URL)
+    editor(page).fill(json.dumps(VALUE | {"goal": "mine"}))
+    stored_draft(page, "mine")
+    leave(page, "/state")
+    put(alice.actor, "orders", "o1", VALUE | {"price": 7})
+    page.goto(URL)
+    expect(restored(page)).to_be_visible()
+    press(page, "Control+s")
+    expect(page.locator("main")).to_contain_text("No conflicts")
+    page.get_by_role("button", name="Save merged").click()
+    expect(page.locator("[data-toast]")).to_contain_text("Saved version 3")
+    assert value(alice) == VALUE | {"goal": "mine", "price": 7}
+    assert page.evaluate("sessionStorage.length") == 0
+
+
+def test_draft__session_ended__is_back_after_the_login(
+    page: Page, alice: Person, errors: Errors
+) -> None:
+    errors.expected.add(401)  # the change stream, if it reconnects
+    page.goto(URL)
+    editor(page).fill('{"goal": "mine"}')
+    stored_draft(page, "mine")
+    session = page.context.cookies()
+    page.context.clear_cookies(name="commonhold_session")
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Save").click()
+    expect(page).to_have_url(re.compile("/login"))
+    page.context.add_cookies(session)
+    page.goto(URL)
+    expect(restored(page)).to_be_visible()
+    expect(editor(page)).to_have_text('{"goal": "mine"}')
+
+
+def test_draft__secret__is_not_stored(page: Page, alice: Person) -> None:
+    make_record(alice.actor, "providers", "main", {"adapter": "openai"})
+    page.goto("/config/providers/main/edit")
+    page.get_by_label("Set it to:").first.check()
+    page.get_by_label("New secret").first.fill("canary-91")
+    page.locator('[name="answer/adapter"]').fill("anthropic")
+    stored_draft(page, "anthropic")
+    assert "canary" not in page.evaluate("JSON.stringify(sessionStorage)")
+
+
+def test_editor__changes__are_shown_and_reverted(page: Page, alice: Person) -> None:
+    page.goto(URL)
+    editor(page).fill('{"goal":"ship","price":1.50,"state":"open"}')
+    press(page, "Shift+Alt+F")
+    expect(editor(page)).to_contain_text('"price": 1.50')
+    toggle = page.get_by_role("button", name="Show changes")
+    expect(toggle).to_have_attribute("aria-pressed", "false")
+    press(page, "Shift+Alt+D")
+    expect(toggle).to_have_attribute("aria-pressed", "true")
+    expect(page.locator(".cm-deletedChunk")).to_contain_text('"price": 1,')
+    assert violations(page) == []
+    page.get_by_role("button", name="Revert").press("Enter")
+    expect(page.locator(".cm-deletedChunk")).to_have_count(0)
+    expect(page.locator("textarea#value")).to_have_value(json.dumps(VALUE, indent=2))
+    press(page, "Control+s")
+    expect(page.locator("[data-toast]")).to_contain_text("No changes")
+
+
+def test_editor__format__keeps_numbers_and_refuses_invalid_text(page: Page) -> None:
+    page.goto(URL)
+    text = '{"a":1e400,"b":[1,2.0],"c":[{"d":[]}],"e":{},"f":"[1, {"}'
+    editor(page).fill(text)
+    page.get_by_role("button", name="Format").click()
+    expected = (
+        '{\n  "a": 1e400,\n  "b": [1, 2.0],\n  "c": [\n    {\n      "d": []\n    }\n  ],\n'
+        '  "e": {},\n  "f": "[1, {"\n}'
+    )
+    expect(page.locator("textarea#value")).to_have_value(expected)
+    editor(page).fill("{")
+    page.get_by_role("button", name="Format").click()
+    expect(page.locator("[data-check-says]")).to_contain_text("ot")
+    expect(page.locator("textarea#value")).to_have_value("{")

@@ -65,13 +65,15 @@ class NamespaceForm(NamespaceLimitsForm):
     schema = forms.CharField(
         label="Schema (JSON Schema 2020-12)",
         strip=False,
-        widget=forms.Textarea(attrs={"rows": 18, "class": "editor", **_CODE}),
+        widget=forms.Textarea(
+            attrs={"rows": 18, "class": "editor", **_CODE, "data-original": "#stored-schema"}
+        ),
     )
     default = forms.CharField(
         label="Default (JSON)",
         strip=False,
         help_text="Returned by reads where no value is stored. It must match the schema.",
-        widget=forms.Textarea(attrs={"rows": 5, **_CODE}),
+        widget=forms.Textarea(attrs={"rows": 5, **_CODE, "data-original": "#stored-default"}),
     )
     reason = forms.CharField(
         required=False, max_length=500, help_text="Recorded in the history with your name."

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from state_admin.domain import values
 from state_admin.domain.access import Role
+from state_admin.domain.schema_changes import SchemaChange, list_schema_changes
 from state_admin.domain.values import Raw
 from state_admin.models import Namespace, NamespaceVersion
 from state_admin.models.browsing import EntryFilter, entry_page, namespace_sizes
@@ -59,6 +60,7 @@ class SaveEffects:
     removed: StoredSize | None
     uncounted: bool
     rule: str
+    changes: list[SchemaChange]
 
     @property
     def broken(self) -> int:
@@ -160,8 +162,13 @@ def _effects(
         )
         uncounted = removed is None
     rule = f"keep {keep_last or 'all'} versions, {keep_seconds or 'all'} seconds"
+    stored = values.load(namespace.schema or "{}") if namespace else {}
     return SaveEffects(
-        tried, removed if removed and removed.rows_removed else None, uncounted, rule
+        tried,
+        removed if removed and removed.rows_removed else None,
+        uncounted,
+        rule,
+        list_schema_changes(stored, content["schema"].value) if namespace else [],
     )
 
 
@@ -275,6 +282,7 @@ def _form(
         "namespace": namespace,
         "form": form,
         "effects": effects,
+        "stored": _initial(namespace) if namespace and request.method == "POST" else None,
         "post_url": namespace_url(namespace.name, "edit")
         if namespace
         else reverse("web:namespace-new"),

@@ -11,8 +11,9 @@ from django.views.decorators.http import require_safe
 from state_admin.contract.namespaces import NamespaceRow
 from state_admin.domain import config, diffs, values
 from state_admin.domain.access import Role
+from state_admin.domain.schema_changes import list_schema_changes
 from state_admin.domain.values import DEFAULT_MAX_VALUE_BYTES
-from state_admin.models import Namespace
+from state_admin.models import Namespace, NamespaceVersion
 from state_admin.models.browsing import (
     EntryFilter,
     NamespaceSize,
@@ -27,7 +28,7 @@ from state_admin.services.storage import read_series
 from state_admin.templatetags.json_html import pretty
 from state_admin.templatetags.ui import size as shown_size
 
-from . import snippets
+from . import paging, snippets
 from .actors import page
 from .addresses import namespace_url, with_query
 from .htmx import Request, render
@@ -140,6 +141,7 @@ def namespace_detail(request: Request, name: str) -> HttpResponse:
     registered = namespace.unregistered_at is None
     invalid = find_invalid(request.actor, {name: size} if registered else {}, _EXAMINED).get(name)
     open_to_all = config.kind_of(name) is None
+    shown = paging.whole_number(request, "version") or namespace.schema_version
     samples = read_series(request.actor, days=30, namespace_id=namespace.pk)
     context = {
         "namespace": namespace,
@@ -153,7 +155,7 @@ def namespace_detail(request: Request, name: str) -> HttpResponse:
         "default_value": values.load(namespace.default or "null"),
         "max_value_bytes": namespace.max_value_bytes or DEFAULT_MAX_VALUE_BYTES,
         "versions": versions[:_VERSIONS],
-        "change": _last_change(versions),
+        "change": _schema_change(namespace, versions, shown),
         "invalid": invalid,
         "version_label": f"schema v{namespace.schema_version}",
         "newest": entry_page(request.actor, EntryFilter(name), limit=8),
@@ -172,16 +174,32 @@ def namespace_detail(request: Request, name: str) -> HttpResponse:
     return render(request, "namespaces/detail.html", context, part="namespace")
 
 
-def _last_change(versions: list[Any]) -> dict[str, Any] | None:
-    """The difference between the newest schema version and the previous one. None without one."""
-    if len(versions) < 2:
+def _schema_change(
+    namespace: Namespace, newest: list[NamespaceVersion], number: int
+) -> dict[str, Any] | None:
+    """The difference between a schema version and the one before, of which the `newest` are known.
+    None without these."""
+    found = [version for version in newest if version.schema_version <= number][:2]
+    if len(found) < 2:
+        earlier = namespace.versions.filter(schema_version__lte=number)
+        found = list(earlier.order_by("-schema_version")[:2]) if number > 1 else []
+    if len(found) < 2 or found[0].schema_version != number:
         return None
-    new, old = versions[0], versions[1]
-    before, after = (
-        {"schema": values.load(each.schema or "{}"), "default": values.load(each.default or "null")}
-        for each in (old, new)
+    new, old = found
+    schemas, defaults = (
+        [values.load(text or empty) for text in texts]
+        for texts, empty in (
+            ((old.schema, new.schema), "{}"),
+            ((old.default, new.default), "null"),
+        )
     )
-    return {"old": old, "new": new, "rows": diffs.rows(before, after)}
+    return {
+        "old": old,
+        "new": new,
+        "changes": list_schema_changes(*schemas),
+        "schema_rows": diffs.rows(*schemas),
+        "default_rows": diffs.rows(*defaults),
+    }
 
 
 def _text(request: Request, name: str) -> str:

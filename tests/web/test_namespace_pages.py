@@ -63,6 +63,11 @@ def numbers(alice: Person) -> None:
     put(alice.actor, "team", "breaks", {"n": "one"})
 
 
+def texts_of(page: str, *tags: str) -> list[str]:
+    found = re.findall(rf"<({'|'.join(tags)})>([^<]*)</", page)
+    return [text for _, text in found]
+
+
 STRICTER = '{\n  "properties": {"n": {"type": "integer"}}\n}'
 
 
@@ -73,8 +78,27 @@ def test_edit__check__shows_entries_that_would_become_invalid_and_saves_nothing(
     response = admin.post("/namespaces/team/edit", fields(schema=STRICTER, base=1, check="yes"))
     page = response.content.decode()
     assert "1 entry does not match" in page
+    assert "Changes of the schema" in page
+    assert texts_of(page, "del", "ins") == ["integer"]
     assert re.findall(r'href="(/state/team/[^"]+)"', page) == ["/state/team/breaks"]
     assert Namespace.objects.open().get().schema_version == 1
+
+
+def test_detail__version_chosen__shows_what_it_changed(admin: Client, alice: Person) -> None:
+    for version in range(1, 14):
+        schema = {"properties": {"n": {"type": "integer", "maximum": version}}}
+        make_namespace(alice.actor, "team", schema=schema, default={})
+    newest = admin.get("/namespaces/team").content.decode()
+    assert texts_of(newest, "del", "ins") == ["integer, maximum 12", "integer, maximum 13"]
+    assert 'href="?version=13#change"' in newest
+    for version in (12, 4, 2):  # 2 and 4 are not in the list of the newest versions
+        old = admin.get("/namespaces/team", {"version": version}).content.decode()
+        expected = [f"integer, maximum {each}" for each in (version - 1, version)]
+        assert texts_of(old, "del", "ins") == expected
+    for none in (1, 99, 2**40):
+        assert (
+            'id="change"' not in admin.get("/namespaces/team", {"version": none}).content.decode()
+        )
 
 
 @pytest.mark.usefixtures("numbers")

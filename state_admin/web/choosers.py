@@ -1,70 +1,177 @@
-"""Namespaces given as globs: the field of forms, what it matches, and warnings."""
+"""Fields that name namespaces or threads: what they match, and names to choose from, while a user
+types."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 from django import forms
 from django.http import HttpResponse
 from django.urls import path, reverse_lazy
+from django.utils.functional import Promise
 from django.utils.html import escape
 from django.views.decorators.http import require_safe
 
 from state_admin.domain.access import Actor
+from state_admin.models import Namespace, Thread
+from state_admin.models.threads import thread_prefix
 from state_admin.services.namespaces import find_matching, find_unmatched
+from state_admin.services.threads import filter_by_title, read_words
 from state_admin.templatetags.ui import plural
 
-from . import paging
 from .actors import page
-from .htmx import Request
+from .htmx import Request, render
 
 LONGEST = 2000
 _COUNTED = 100
 _NAMED = 5
+_OFFERED = 6
+_CONSIDERED = 500
+# What ids and names of one kind have in common: they begin with a word and a separator.
+_FIRST_WORD = re.compile(r"[^-_.:/]+[-_.:/]+")
 
 
-class NamespaceGlobs(forms.CharField):
-    """Globs, separated by spaces. While a user types, the page says what they match."""
+class Offer(NamedTuple):
+    """A text that a user may choose, and what it stands for."""
+
+    text: str
+    note: str = ""
+
+
+class _Chooser(forms.CharField):
+    """A text field beside which the page says what its text matches, and offers names."""
 
     shows_matches = True  # components/_field.html
 
+    def __init__(self, matches: Promise | str, offers: Promise | str, **more: Any) -> None:
+        attributes = {
+            "autocomplete": "off",
+            "spellcheck": "false",
+            "hx-get": matches,
+            "hx-trigger": "input changed delay:250ms, load",
+            "hx-target": "next .matches",
+            "hx-swap": "innerHTML",
+            "hx-sync": "replace",
+        }
+        super().__init__(required=False, widget=forms.TextInput(attrs=attributes), **more)
+        self.offers_url = offers
+
+
+class NamespaceGlobs(_Chooser):
+    """Globs of namespaces, separated by spaces."""
+
     def __init__(self, empty: str) -> None:
         super().__init__(
-            required=False,
+            reverse_lazy("web:namespace-matches"),
+            reverse_lazy("web:namespace-offers"),
             max_length=LONGEST,
             help_text=f"Globs, separated by spaces: team_* notes. {empty}",
-            widget=forms.TextInput(
-                attrs={
-                    "autocomplete": "off",
-                    "spellcheck": "false",
-                    "hx-get": reverse_lazy("web:namespace-matches"),
-                    "hx-trigger": "input changed delay:250ms, load",
-                    "hx-target": "next .matches",
-                    "hx-swap": "innerHTML",
-                    "hx-sync": "replace",
-                }
-            ),
+        )
+
+
+class ThreadPrefixes(_Chooser):
+    """Prefixes of thread ids, separated by spaces."""
+
+    def __init__(self, empty: str) -> None:
+        super().__init__(
+            reverse_lazy("web:thread-matches"),
+            reverse_lazy("web:thread-offers"),
+            max_length=LONGEST,
+            help_text=f"Prefixes of thread ids, separated by spaces. {empty}",
+        )
+
+
+class ThreadId(_Chooser):
+    """The id of one thread."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            reverse_lazy("web:thread-named"), reverse_lazy("web:thread-offers"), max_length=128
         )
 
 
 @require_safe
 @page
-def matches(request: Request) -> HttpResponse:
+def namespace_matches(request: Request) -> HttpResponse:
     """What the globs of the field match, as a sentence; empty for an empty field."""
-    globs = paging.text(request, "namespaces")[:LONGEST].split()
-    return HttpResponse(escape(describe_matches(request.actor, globs)) if globs else "")
+    globs = _words(request)
+    return _say(describe_matches(request.actor, globs) if globs else "")
+
+
+@require_safe
+@page
+def thread_matches(request: Request) -> HttpResponse:
+    prefixes = _words(request)
+    return _say(_describe_threads(request.actor, prefixes) if prefixes else "")
+
+
+@require_safe
+@page
+def thread_named(request: Request) -> HttpResponse:
+    """The title of the thread with the id in the field."""
+    if not (words := _words(request)):
+        return _say("")
+    thread = Thread.objects.visible_to(request.actor).filter(public_id=words[0]).first()
+    if thread is None:
+        return _say("No thread has this id yet.")
+    return _say(f"Matches {thread.title or 'one thread'}.")
+
+
+@require_safe
+@page
+def namespace_offers(request: Request) -> HttpResponse:
+    """Namespaces whose name contains the last word of the field, and globs of those that begin with
+    the same word."""
+    last, words = _last_word(request)
+    names = Namespace.objects.visible_to(request.actor).registered().open().order_by("name")
+    found = list(names.filter(name__icontains=last).values_list("name", flat=True)[:_CONSIDERED])
+    globs = [
+        Offer(f"{text}*", plural(count, "namespace,namespaces")) for text, count in _shared(found)
+    ]
+    return _offer(request, words, [*globs, *map(Offer, found)])
+
+
+@require_safe
+@page
+def thread_offers(request: Request) -> HttpResponse:
+    """Threads whose id begins with the last word of the field, or whose title contains it, and what
+    several of their ids begin with. After a space, the newest threads."""
+    last, words = _last_word(request)
+    threads = Thread.objects.visible_to(request.actor)
+    found = (
+        threads.filter(public_id__startswith=last).order_by("public_id")
+        if last
+        else threads.order_by("-pk")
+    )
+    rows = list(found.values_list("public_id", "title")[:_CONSIDERED])
+    if not rows and (titled := read_words(last)):
+        found = filter_by_title(threads, titled).order_by("-pk")
+        rows = list(found.values_list("public_id", "title")[:_OFFERED])
+    shared = _shared(public_id for public_id, _ in rows)
+    prefixes = [Offer(text, "and other threads") for text, _ in shared]
+    return _offer(request, words, [*prefixes, *(Offer(*row) for row in rows)])
 
 
 def describe_matches(actor: Actor, globs: Sequence[str]) -> str:
     names = find_matching(actor, globs, _COUNTED + 1)
+    return _describe(names, "namespace", "namespaces")
+
+
+def _describe_threads(actor: Actor, prefixes: Sequence[str]) -> str:
+    threads = Thread.objects.visible_to(actor).filter(thread_prefix(prefixes))
+    ids = threads.order_by("public_id").values_list("public_id", flat=True)[: _COUNTED + 1]
+    return _describe(list(ids), "thread", "threads")
+
+
+def _describe(names: Sequence[str], one: str, many: str) -> str:
     if not names:
-        return "Matches no namespace yet."
-    many = len(names) > _COUNTED
-    count = (
-        f"more than {_COUNTED} namespaces" if many else plural(len(names), "namespace,namespaces")
-    )
-    listed = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
-    return f"Matches {count}: {listed}"
+        return f"Matches no {one} yet."
+    counted = len(names) <= _COUNTED
+    count = plural(len(names), f"{one},{many}") if counted else f"more than {_COUNTED} {many}"
+    return f"Matches {count}: {', '.join(names[:_NAMED])}{', …' if len(names) > _NAMED else ''}"
 
 
 def warn_unmatched(actor: Actor, globs: Sequence[str]) -> list[str]:
@@ -72,4 +179,43 @@ def warn_unmatched(actor: Actor, globs: Sequence[str]) -> list[str]:
     return [f"No namespace matches {glob} yet." for glob in find_unmatched(actor, globs)]
 
 
-urlpatterns = [path("namespaces/+matches", matches, name="namespace-matches")]
+def _text(request: Request) -> str:
+    """The text of the field, which is the only parameter."""
+    text = next(iter(request.GET.values()), "")
+    return str(text).replace("\0", "")[:LONGEST]
+
+
+def _words(request: Request) -> list[str]:
+    return _text(request).split()
+
+
+def _last_word(request: Request) -> tuple[str, set[str]]:
+    """The word that is being typed, "" after a space, and all words."""
+    text, words = _text(request), _words(request)
+    if not words or text[-1:].isspace():
+        return "", set(words)
+    return words[-1], set(words)
+
+
+def _shared(names: Iterable[str]) -> list[tuple[str, int]]:
+    """What two or more of the names begin with, the most frequent first."""
+    first = Counter(found[0] for name in names if (found := _FIRST_WORD.match(name)))
+    return [(text, count) for text, count in first.most_common(2) if count > 1]
+
+
+def _say(sentence: str) -> HttpResponse:
+    return HttpResponse(escape(sentence))
+
+
+def _offer(request: Request, words: set[str], offers: Iterable[Offer]) -> HttpResponse:
+    chosen = [each for each in offers if each.text not in words][:_OFFERED]
+    return render(request, "components/_offers.html", {"offers": chosen})
+
+
+urlpatterns = [
+    path("namespaces/+matches", namespace_matches, name="namespace-matches"),
+    path("namespaces/+offers", namespace_offers, name="namespace-offers"),
+    path("tokens/+matches", thread_matches, name="thread-matches"),
+    path("webhooks/+thread", thread_named, name="thread-named"),
+    path("tokens/+offers", thread_offers, name="thread-offers"),
+]

@@ -24,9 +24,9 @@ from state_admin.services.tokens import create_token, find_token, revoke_token, 
 from . import paging, snippets
 from .actors import page
 from .addresses import with_query
+from .choosers import NamespaceGlobs, ThreadPrefixes, warn_unmatched
 from .confirm import Choice, Confirm, ask
 from .errors import sentences_of
-from .globs import NamespaceGlobs, warn_unmatched
 from .htmx import Request, render, see_other, toast
 from .lists import list_paths
 
@@ -62,12 +62,7 @@ class TokenForm(forms.Form):
         initial=Role.EDITOR.value,
     )
     namespaces = NamespaceGlobs("Empty means all.")
-    thread_prefixes = forms.CharField(
-        required=False,
-        max_length=2000,
-        help_text="Prefixes of thread ids, separated by spaces. Empty means all.",
-        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
-    )
+    thread_prefixes = ThreadPrefixes("Empty means all.")
     lives = forms.ChoiceField(
         required=False,
         label="Expires",

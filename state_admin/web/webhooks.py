@@ -24,9 +24,9 @@ from state_admin.templatetags.ui import plural
 
 from . import snippets, webhook_deliveries
 from .actors import page
+from .choosers import NamespaceGlobs, ThreadId, warn_unmatched
 from .confirm import Choice, Confirm, ask
 from .errors import sentences_of
-from .globs import NamespaceGlobs, warn_unmatched
 from .htmx import Request, render, see_other, target_id, toast
 from .lists import list_paths
 
@@ -61,7 +61,7 @@ class WebhookForm(forms.Form):
     begins = forms.CharField(
         label="Key begins with", required=False, strip=False, widget=forms.TextInput(attrs=_TEXT)
     )
-    thread = forms.CharField(required=False, strip=False, widget=forms.TextInput(attrs=_TEXT))
+    thread = ThreadId()
     run = forms.CharField(required=False, strip=False, widget=forms.TextInput(attrs=_TEXT))
 
     def filters(self) -> Filter:

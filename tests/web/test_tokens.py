@@ -11,7 +11,7 @@ from state_admin.domain.access import Role
 from state_admin.models import ApiToken, AuditRow
 from state_admin.services.actors import actor_of_token, system_actor
 from state_admin.services.tokens import create_token
-from tests.builders import Person, make_namespace
+from tests.builders import Person, make_namespace, make_thread
 from tests.web.stories import HOSTILE
 from tests.web.test_threads import htmx, page
 
@@ -141,3 +141,61 @@ def test_token__of_an_operator__is_marked(admin: Client, alice: Person) -> None:
     shell = system_actor(alice.workspace.pk, "shell")
     create_token(actor=shell, name="terraform", role=Role.ADMIN, operator=True)
     assert "operator</span>" in page(admin, "/tokens")
+
+
+def offered(client: Client, path: str, **query: str) -> list[str]:
+    return re.findall(r'data-add="([^"]*)"', client.get(path, query).content.decode())
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("", ["order_*", "notes", "order_lines", "order_notes"]),
+        ("ORDER", ["order_*", "order_lines", "order_notes"]),
+        ("notes ", ["order_*", "order_lines", "order_notes"]),
+        ("order_* not", ["notes", "order_notes"]),
+        ("nothing", []),
+    ],
+)
+def test_globs__typed__offer_names_and_what_they_share(
+    viewer: Client, alice: Person, mallory: Person, text: str, names: list[str]
+) -> None:
+    for name in ("order_lines", "order_notes", "notes"):
+        make_namespace(alice.actor, name)
+    make_namespace(mallory.actor, "order_of_others")
+    assert offered(viewer, "/namespaces/+offers", namespaces=text) == names
+
+
+def test_prefixes__typed__say_what_they_match_and_offer_threads(
+    viewer: Client, alice: Person, mallory: Person
+) -> None:
+    for name, title in (("trip-1", "Lisbon"), ("trip-2", "<Porto>"), ("misc", "")):
+        make_thread(alice.actor, name, title=title)
+    make_thread(mallory.actor, "trip-3", title="Lisbon")
+    said = [
+        viewer.get("/tokens/+matches", {"thread_prefixes": text}).content.decode()
+        for text in ("", "trip-", "m trip-2", "none")
+    ]
+    assert said == [
+        "", "Matches 2 threads: trip-1, trip-2", "Matches 2 threads: misc, trip-2",
+        "Matches no thread yet.",
+    ]  # fmt: skip
+    offers = [
+        offered(viewer, "/tokens/+offers", thread_prefixes=text)
+        for text in ("", "trip", "trip-1 mi", "lis", "nothing")
+    ]
+    assert offers == [
+        ["trip-", "misc", "trip-2", "trip-1"], ["trip-", "trip-1", "trip-2"], ["misc"], ["trip-1"], [],
+    ]  # fmt: skip
+    page = viewer.get("/tokens/+offers", {"thread_prefixes": "trip-2"}).content.decode()
+    assert "&lt;Porto&gt;" in page
+
+
+def test_thread__typed__is_named(viewer: Client, alice: Person, mallory: Person) -> None:
+    make_thread(alice.actor, "trip-1", title="Lisbon & Porto")
+    make_thread(mallory.actor, "trip-2")
+    said = [
+        viewer.get("/webhooks/+thread", {"thread": text}).content.decode()
+        for text in ("", "trip-1", "trip-2")
+    ]
+    assert said == ["", "Matches Lisbon &amp; Porto.", "No thread has this id yet."]

@@ -266,7 +266,7 @@ def diff_table(
                 "kind": row.kind,
                 "before": before,
                 "after": after,
-                "words": _words(row),
+                "words": changed_words(row),
             }
         )
         if left < 0:
@@ -278,7 +278,7 @@ def diff_table(
     }
 
 
-def _words(row: Difference) -> list[Piece] | None:
+def changed_words(row: Difference) -> list[Piece] | None:
     """The changed words of a string, with what is around them. None: show both values whole."""
     if not (isinstance(row.before, str) and isinstance(row.after, str)):
         return None

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
+from django.db.models import Q
 from django.http import HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_safe
@@ -24,7 +26,7 @@ from state_admin.services.entry_views import EntryView, read_entry, read_unregis
 from state_admin.services.errors import BadRequest, NotFound, NotRegistered
 from state_admin.services.namespaces import find_definition
 
-from . import paging, path_history, snippets
+from . import paging, path_history, side_by_side, snippets
 from .addresses import entry_action_url, entry_url, with_query
 from .blame_lines import annotate
 from .drafts import refusal_of
@@ -108,6 +110,17 @@ class EntryPage:
         return last.version if deletes else 0
 
 
+@dataclass(frozen=True)
+class HistoryRow:
+    """A version in the history. `compare_url` compares it with `before`, the version before it;
+    None and "" if none is stored. `restore_url` is "" if it cannot be restored."""
+
+    revision: Any  # EntryRevision with has_value
+    before: int | None
+    compare_url: str
+    restore_url: str
+
+
 @require_safe
 @entry_page
 def entry_detail(request: Request, namespace: str, key: str) -> HttpResponse:
@@ -174,7 +187,8 @@ def _history_context(page: EntryPage) -> dict[str, Any]:
     address = now.namespace, now.key
     path = request.GET.get("path", "")
     if not path or not page.registered:
-        return _whole_history(request, *address, _before(request))
+        current = now.version if page.can_restore else None
+        return _whole_history(request, *address, _before(request), current)
     if len(page.entry.value) > LONG and "whole" not in request.GET:
         since = paging.whole_number(request, "since")
         url = entry_url(*address, tab="history", path=path, since=since, whole="yes")
@@ -252,8 +266,15 @@ def _change(request: Request, entry: EntryView, recent: Sequence[EntryRevision])
         return {"diff": None}
     # A deleted version has no value; the difference treats it as null.
     before, after = (values.load(kept[version] or "null") for version in (old, new))
-    rows = diffs.rows(before, after)
-    return {"diff": rows, "diff_old": old, "diff_new": new, "show_diff": bool(text)}
+    change: dict[str, Any] = {"diff_old": old, "diff_new": new, "show_diff": bool(text)}
+    sides = bool(text) and request.GET.get("view") == "sides"
+    change["other_view_url"] = _compare_url(
+        request, entry.namespace, entry.key, f"{old}..{new}", view="" if sides else "sides"
+    )
+    if sides:
+        rows, more = side_by_side.compare(before, after)
+        return {**change, "diff": [], "sides": rows, "more_sides": more}
+    return {**change, "diff": diffs.rows(before, after)}
 
 
 def _pair(text: str) -> tuple[int, int]:
@@ -267,25 +288,59 @@ def _before(request: Request) -> int:
     return read_whole(request.GET.get("before", "")) or 0
 
 
-def _whole_history(request: Request, namespace: str, key: str, before: int) -> dict[str, Any]:
+def _whole_history(
+    request: Request, namespace: str, key: str, before: int, current: int | None
+) -> dict[str, Any]:
+    """A page of the history. `current`: the version that a restore would not change, None if the
+    actor cannot restore."""
+
     def url(place: int) -> str:
         return entry_url(namespace, key, tab="history", before=place)
 
-    rows = _revisions(request.actor, namespace, key)
-    revisions, next_url = _history_page(rows, before, url)
+    rows = _revisions(request.actor, namespace, key).annotate(has_value=Q(value__isnull=False))
+    # One more than a page, which is the version before the last one.
+    stored = list(_older(rows, before)[: HISTORY_PAGE + 1])
+    shown, next_url = paging.cut(stored, HISTORY_PAGE, lambda last: url(last.version))
+    versions = [revision.version for revision in stored[1:]]
+    history = []
+    for revision, earlier in zip_longest(shown, versions[: len(shown)]):
+        version = revision.version
+        restorable = current not in (None, version) and revision.has_value
+        history.append(
+            HistoryRow(
+                revision,
+                earlier,
+                _compare_url(request, namespace, key, f"{earlier}..{version}") if earlier else "",
+                entry_action_url("restore", namespace, key, version=version) if restorable else "",
+            )
+        )
     return {
-        "revisions": revisions,
+        "history": history,
+        "before": before,
         "json_url": entry_action_url("history", namespace, f"{key}.json"),
         "pager": {"first": url(0) if before else "", "next": next_url},
     }
 
 
+def _compare_url(request: Request, namespace: str, key: str, pair: str, **changes: str) -> str:
+    """The comparison of two versions above the current page of the history, in the current view."""
+    query: dict[str, str | int | None] = {
+        "view": request.GET.get("view", ""),
+        "before": _before(request),
+        **changes,
+    }
+    return entry_url(namespace, key, tab="history", diff=pair, **query)
+
+
+def _older(rows: Any, before: int) -> Any:
+    return rows.filter(version__lt=before) if before else rows
+
+
 def _history_page(
     rows: Any, before: int, url: Callable[[int], str]
 ) -> tuple[Sequence[EntryRevision], str]:
-    if before:
-        rows = rows.filter(version__lt=before)
-    return paging.cut(list(rows[: HISTORY_PAGE + 1]), HISTORY_PAGE, lambda last: url(last.version))
+    rows = list(_older(rows, before)[: HISTORY_PAGE + 1])
+    return paging.cut(rows, HISTORY_PAGE, lambda last: url(last.version))
 
 
 def _items(request: Request, name: str, namespace: str, key: str) -> tuple[list[EntryVersion], str]:

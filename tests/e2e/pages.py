@@ -68,6 +68,8 @@ PAGES = [
     entry_url("team", "global", tab="text"),
     entry_url("team", "global", tab="history"),
     entry_url("team", "global", tab="history", diff="1..3"),
+    entry_url("team", "global", tab="history", diff="1..3", view="sides"),
+    entry_url("team", "long", tab="history", diff="1..2", view="sides"),
     entry_url("team", "global", tab="history", path="/goal"),
     entry_url("team", "global", tab="history", path="/no/such/path"),
     entry_url("team", "global", tab="blame"),

@@ -98,7 +98,7 @@ site/index.html: $(VENV)/docs.stamp $(wildcard docs/*.* docs/*/*.* docs/*/*/*.*)
 client-types: ## make the TypeScript client's types from docs/openapi.json again (Node 20, npm)
 	cd clients/typescript && npm ci --ignore-scripts --no-audit --no-fund && npm run types
 
-screenshots: $(VENV)/dev.stamp ## take the pictures of the README and of the tutorial again
+screenshots: $(VENV)/dev.stamp ## take the pictures of the README and the tutorial again, and a contact sheet of all pages
 	$(PYTEST) tests/e2e/test_screenshots.py tests/docs/test_tutorial.py --screenshots
 
 vendor: ## fetch the vendored scripts again and check their hashes

@@ -89,11 +89,11 @@ class TokenRow:
 @page(role=Role.ADMIN)
 @sensitive_variables("secret")
 def token_list(request: Request) -> HttpResponse:
-    """The list with its form, in which `namespaces` of the query string are filled in. The response
-    to its POST is the only page that shows the secret."""
+    """The list with its form, in which `namespaces` of the query string are filled in, also as the
+    name. The response to its POST is the only page that shows the secret."""
     if request.method != "POST":
         namespaces = paging.text(request, "namespaces")
-        return _show(request, TokenForm(initial={"namespaces": namespaces}))
+        return _show(request, TokenForm(initial={"namespaces": namespaces, "name": namespaces}))
     form = TokenForm(request.POST)
     if not form.is_valid():
         return _show(request, form, status=422)

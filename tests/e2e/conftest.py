@@ -42,6 +42,30 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="no Chromium on this machine"))
 
 
+# The name of the property of a test that counts the interactions of its user (test_budgets.py).
+INTERACTIONS = "interactions"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The interactions of each journey. Properties of a test are complete when it is torn down."""
+    reports = [
+        report
+        for outcome in ("", "error")
+        for report in terminalreporter.getreports(outcome)
+        if isinstance(report, pytest.TestReport) and report.when == "teardown"
+    ]
+    counts = [
+        (count, report.nodeid.rpartition("::")[2])
+        for report in reports
+        for name, count in report.user_properties
+        if name == INTERACTIONS
+    ]
+    if counts:
+        terminalreporter.section("interactions of the journeys")
+    for count, journey in sorted(counts, key=lambda each: each[1]):
+        terminalreporter.line(f"{count}  {journey}")
+
+
 @pytest.fixture(scope="session")
 def browser_type_launch_args() -> dict[str, Any]:
     return {"executable_path": CHROMIUM, "args": ["--no-sandbox"]}

@@ -1,25 +1,29 @@
 """Screenshots of every page in every state, of the demo workspace: for review, and for the README.
 
-make screenshots writes artifacts/screenshots/<page>-<theme>-<width>.png
+make screenshots writes artifacts/screenshots/<page>-<theme>-<width>.png, and index.html and sheet/,
+which show all of them (contact_sheet.py).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from itertools import count, product
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from django.db import connection
 from django.db.models.functions import Now
+from django.urls import resolve
 from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from project import broker
 from state_admin.domain.access import Actor, Role
-from state_admin.models import Compaction, Run, Webhook, WebhookDelivery, Workspace
+from state_admin.models import Compaction, Run, Ticket, Webhook, WebhookDelivery, Workspace
 from state_admin.models.sessions import SessionStore
 from state_admin.services import maintenance, storage
 from state_admin.services.actors import system_actor
@@ -32,15 +36,19 @@ from state_admin.web.addresses import (
     run_url,
     thread_action_url,
     thread_url,
+    ticket_url,
 )
 from tests.builders import Person, make_person, put
 
 from .conftest import Errors, open_context, press
-from .pages import EMPTY_PAGES
+from .contact_sheet import write_contact_sheet
+from .pages import EMPTY_PAGES, PAGES
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "artifacts" / "screenshots"
-WIDTHS = (1280, 360)
+WIDTHS = (1440, 1280, 360)
+# Each theme and width has a workspace of its own, so that all screenshots show the same data.
+LOOKS = pytest.mark.parametrize(("theme", "width"), [*product(("light", "dark"), WIDTHS)])
 TEAM = ("team_context", "parent_thread::trip-lisbon")
 
 
@@ -54,11 +62,17 @@ def pages() -> dict[str, str]:
         "state-view": "/state?namespace=fare_quotes&tag=may",
         "state-orphans": "/state?show=orphans",
         "state-none": "/state?prefix=nothing",
+        "state-columns": "/state?namespace=fare_quotes&columns=/price_eur,size,version,changed",
+        "state-search": "/state?text=otter",
+        "state-pane": "/state?open=fare_quotes/HAM-LIS",
         "entry": entry_url(*TEAM),
         "entry-text": entry_url(*TEAM, tab="text"),
         "entry-blame": entry_url(*TEAM, tab="blame"),
         "entry-code": entry_url(*TEAM, tab="code"),
-        "entry-history": entry_url(*TEAM, tab="history", diff="1..3"),
+        "entry-history": entry_url(*TEAM, tab="history"),
+        "entry-compare": entry_url(*TEAM, tab="history", diff="1..3"),
+        "entry-sides": entry_url(*TEAM, tab="history", diff="1..3", view="sides"),
+        "entry-path": entry_url(*TEAM, tab="history", path="/goal"),
         "entry-past": entry_url(*TEAM, version=1),
         "entry-invalid": entry_url("fare_quotes", "HAM-OPO"),
         "entry-tagged": entry_url("fare_quotes", "HAM-LIS"),
@@ -78,12 +92,15 @@ def pages() -> dict[str, str]:
         "plugin-install": "/plugins/+install",
         "plugin-uninstall": "/plugins/loyalty/uninstall",
         "threads": "/threads",
+        "threads-search": "/threads?text=lisbon",
         "thread": thread_url(thread),
         "thread-context": thread_url(thread, tab="context"),
         "thread-state": thread_url(thread, tab="state", at=12),
         "thread-state-diff": thread_url(thread, tab="state", at=12, **{"from": 2, "to": 12}),
         "thread-compactions": thread_url(thread, tab="compactions"),
         "thread-runs": thread_url(thread, tab="runs"),
+        "thread-lineage": thread_url(thread, tab="lineage"),
+        "thread-message": thread_action_url("message/3", thread),
         "thread-fork": thread_url("trip-lisbon-by-train", tab="state"),
         "thread-restore-preview": thread_action_url("restore", thread, at=5),
         "thread-fork-preview": thread_action_url("fork", thread, at=5),
@@ -92,11 +109,13 @@ def pages() -> dict[str, str]:
         "runs": "/runs",
         "run-done": run_url(run),
         "run-knowledge": run_action_url("knowledge", run, step=2),
+        "run-lineage": run_action_url("lineage", run),
         "run-waiting": run_url("refund-77-1"),
         "run-stuck": run_url("review-lisbon-1"),
         "run-cancel": run_action_url("cancel", "review-lisbon-1"),
         "run-release": run_action_url("release", "review-lisbon-1"),
         "inbox": "/inbox",
+        "ticket": ticket_url(Ticket.objects.get().public_id),
         "mailbox": "/mailbox",
         "mailbox-dead": "/mailbox?status=DeadLetter",
         "mailbox-replay": "/mailbox/replay",
@@ -109,6 +128,7 @@ def pages() -> dict[str, str]:
         "policy-agent": "/policy?scope=agent&name=planner",
         "changes": "/changes",
         "audit": "/audit",
+        "config": "/config",
         "config-providers": "/config/providers",
         "config-models": "/config/models",
         "config-agents": "/config/agents",
@@ -121,6 +141,10 @@ def pages() -> dict[str, str]:
         "tokens": "/tokens",
         "access": "/access?username=ines&namespace=team_context&key=parent_thread::trip-lisbon",
         "sessions": "/sessions",
+        "sign-in": "/sign-in",
+        "totp": "/sign-in/totp",
+        "totp-codes": "/sign-in/totp/codes",
+        "totp-remove": "/sign-in/totp/remove",
         "password": "/password",
         "workspaces": "/workspaces",
         "webhooks": "/webhooks",
@@ -128,6 +152,8 @@ def pages() -> dict[str, str]:
         "webhook-resume": f"/webhooks/{hook}/resume",
         "search": "/go?q=trip",
         "usage": "/usage",
+        "usage-agents": "/usage?by=agent",
+        "problems": "/problems/",
         "system": "/system",
         "not-found": "/threads/nothing",
     }
@@ -285,28 +311,36 @@ def take(page: Page, name: str) -> None:
     page.screenshot(path=FOLDER / f"{name}.png", full_page=not page.locator("dialog[open]").count())
 
 
-@pytest.fixture
-def ines(pytestconfig: pytest.Config, db: None) -> Person:
+@pytest.fixture(scope="session")
+def folder(pytestconfig: pytest.Config, browser: Browser) -> Iterator[Path]:
+    """Of the screenshots. The contact sheet is written at the end."""
     if not pytestconfig.getoption("--screenshots"):
         pytest.skip("asked for by make screenshots")
     FOLDER.mkdir(parents=True, exist_ok=True)
+    for path in FOLDER.glob("*.png"):
+        path.unlink()
+    yield FOLDER
+    write_contact_sheet(browser, FOLDER)
+
+
+@pytest.fixture
+def ines(folder: Path, db: None) -> Person:
     return make_person("ines", "default", Role.ADMIN)
 
 
-def visitors(
-    browser: Browser, server: LiveServer, person: Person, themes: Sequence[str]
-) -> Iterator[tuple[Page, str]]:
-    """A page for each theme and width, and the suffix of its screenshots."""
-    for theme, width in product(themes, WIDTHS):
-        context = open_context(browser, server, person, viewport={"width": width, "height": 860})
-        context.add_cookies([{"name": "commonhold_theme", "value": theme, "url": server.url}])
-        yield context.new_page(), f"{theme}-{width}"
-        context.close()
+@contextmanager
+def visit(
+    browser: Browser, server: LiveServer, person: Person, theme: str, width: int
+) -> Iterator[Page]:
+    context = open_context(browser, server, person, viewport={"width": width, "height": 860})
+    context.add_cookies([{"name": "commonhold_theme", "value": theme, "url": server.url}])
+    yield context.new_page()
+    context.close()
 
 
-@pytest.mark.timeout(900)
+@LOOKS
 def test_screenshots__demo__of_every_page_and_state(
-    browser: Browser, server: LiveServer, ines: Person, errors: Errors
+    browser: Browser, server: LiveServer, ines: Person, errors: Errors, theme: str, width: int
 ) -> None:
     errors.expected |= {404, 409, 422}  # some states are refusals
     load_demo()
@@ -318,30 +352,39 @@ def test_screenshots__demo__of_every_page_and_state(
     maintenance.run_sweep("expire entries", maintenance.expire_entries)
     maintenance.run_sweep("measure usage", maintenance.measure_usage)
     maintenance.run_sweep("measure storage", storage.measure_storage)
-    for page, end in visitors(browser, server, ines, ("light", "dark")):
+    with visit(browser, server, ines, theme, width) as page:
         choose_demo(page.context.cookies()[0]["value"])
-        if end == "light-1280":
+        if (theme, width) == ("light", 1280):
             page.goto("/")
             page.screenshot(path=ROOT / "docs" / "images" / "overview.png")
         for name, path in pages().items():
             page.goto(path)
-            take(page, f"{name}-{end}")
+            take(page, f"{name}-{theme}-{width}")
         for name, show in STATES.items():
             show(page)
-            take(page, f"{name}-{end}")
+            take(page, f"{name}-{theme}-{width}")
 
 
+@LOOKS
 def test_screenshots__empty_workspace__of_every_page(
-    browser: Browser, server: LiveServer, ines: Person
+    browser: Browser, server: LiveServer, ines: Person, theme: str, width: int
 ) -> None:
-    for page, end in visitors(browser, server, ines, ("light",)):
+    with visit(browser, server, ines, theme, width) as page:
         for name, path in EMPTY.items():
             page.goto(path)
-            take(page, f"empty-{name}-{end}")
+            take(page, f"empty-{name}-{theme}-{width}")
         page.context.clear_cookies(name="commonhold_session")
         for name, path in {"login": "/login", "login-once": "/login/once/anything"}.items():
             page.goto(path)
-            take(page, f"{name}-{end}")
+            take(page, f"{name}-{theme}-{width}")
+
+
+@pytest.mark.django_db
+def test_screenshots__pages__are_all_that_the_sweep_visits(alice: Person) -> None:
+    load_demo()
+    taken = {resolve(urlsplit(path).path).view_name for path in pages().values()}
+    visited = {resolve(urlsplit(path).path).view_name for path in PAGES}
+    assert visited - taken == set()
 
 
 def make_queue() -> None:

@@ -62,7 +62,9 @@ def test_token_form__opened_from_a_namespace__is_limited_to_it(
 ) -> None:
     make_namespace(alice.actor, "orders")
     assert "/tokens?namespaces=orders#new-token" in page(admin, "/namespaces/orders")
-    assert 'name="namespaces" value="orders"' in page(admin, "/tokens?namespaces=orders")
+    form = page(admin, "/tokens?namespaces=orders")
+    assert 'name="namespaces" value="orders"' in form
+    assert 'name="name" value="orders"' in form
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from django.db import connection, transaction
 from django.http import HttpRequest, HttpResponse
 from django.test import TransactionTestCase
-from hypothesis import Phase, settings
+from hypothesis import HealthCheck, Phase, settings
 from pytest_django import DjangoDbBlocker
 from xdist.workermanage import NodeManager
 
@@ -33,11 +33,18 @@ if worker := os.environ.get("PYTEST_XDIST_WORKER"):
 
 
 # A pipeline is deterministic; local runs and `make chaos` generate new examples each time.
-settings.register_profile("pipeline", derandomize=True)
 # `make mutation` runs the tests thousands of times, and needs no minimal example of a failure.
-settings.register_profile("mutation", derandomize=True, phases=(Phase.explicit, Phase.generate))
-if os.environ.get("CI"):
-    settings.load_profile("pipeline")
+_PROFILES: dict[str, dict[str, Any]] = {
+    "local": {},
+    "pipeline": {"derandomize": True},
+    "mutation": {"derandomize": True, "phases": (Phase.explicit, Phase.generate)},
+}
+for name, profile in _PROFILES.items():
+    # A slow machine fails no test.
+    settings.register_profile(
+        name, deadline=None, suppress_health_check=[HealthCheck.too_slow], **profile
+    )
+settings.load_profile("pipeline" if os.environ.get("CI") else "local")
 
 
 def pytest_configure() -> None:

@@ -343,7 +343,6 @@ FUZZED = sorted(
 
 FEW = settings(
     max_examples=3,
-    deadline=None,
     database=None,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),

@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from state_admin.domain import evolution, values
@@ -235,7 +235,7 @@ def without(value: Any, name: str) -> Any:
     return value
 
 
-@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=500)
 @given(st.data(), schemas)
 def test_schemas__compatible__accept_values_written_for_the_other(
     data: st.DataObject, base: Schema

@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from state_admin.domain import summaries
@@ -51,7 +51,6 @@ _pieces = st.sampled_from(
 _hostile = st.lists(_pieces | st.text(max_size=5), max_size=40).map("".join)
 
 
-@settings(deadline=None)
 @given(_hostile | st.text(), st.integers(1, 60))
 def test_clean__any_text__is_short_printable_and_closes_no_tag(text: str, most: int) -> None:
     clean = summaries.clean(text, most)

@@ -78,9 +78,7 @@ def test_verify__compacted_after_the_digests__retained_data_is_unchanged(
     )  # fmt: skip
 
 
-@settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(UPDATES, st.integers(1, 4), st.none() | st.integers(1, 4))
 def test_verify__any_history_before_and_after_compaction__succeeds(
     db: None, steps: list[tuple[set[str], str]], last: int, every: int | None

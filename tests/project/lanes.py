@@ -54,7 +54,6 @@ class TestSessions:
 # Of generated requests: the examples share the two workspaces.
 GENERATED = hypothesis_settings(
     max_examples=60,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 

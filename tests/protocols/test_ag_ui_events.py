@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from state_admin.domain import patches, values
 from state_admin.models import Message
@@ -26,7 +26,6 @@ def message_of(body: dict[str, Any], seq: int = 1) -> parts.ThreadMessage:
     return parts.read(row)
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])  # a busy machine
 @given(strategies.close_values, strategies.close_values)
 def test_state_change__any_two_states__is_a_valid_patch_or_a_snapshot(
     before: Any, after: Any

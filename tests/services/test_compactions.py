@@ -532,7 +532,6 @@ STEP = st.one_of(
 @given(steps=st.lists(STEP, max_size=8))
 @settings(
     max_examples=30,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_context_tokens__after_any_operation__is_the_sum_over_the_view(

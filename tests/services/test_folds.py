@@ -79,9 +79,7 @@ def view(thread: Thread) -> LogView:
 )
 @example(["u", "a", "-x", "u", "a"], None, 0, 0, 0.3)
 @example(["-x", "-x", "a+x", "u", "a"], None, 0, 0, 0.3)
-@settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_plan__any_messages_and_summary__is_the_same_in_the_database_as_over_a_list(
     alice: Person, script: list[str], fold: Any, suffix: int, recent: int, ratio: float
 ) -> None:

@@ -260,9 +260,7 @@ def test_knowledge__unknown_step__is_not_found(run: Person) -> None:
         assert refused.value.detail == detail
 
 
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(newest=st.integers(1, 40), kept=st.sets(st.integers(1, 39)), seen=st.integers(0, 41))
 def test_search__any_gaps__finds_the_newest_visible_version(
     run: Person, newest: int, kept: set[int], seen: int

@@ -198,9 +198,7 @@ def test_race__commits_of_the_old_worker__none_is_stored_after_the_new_token(run
     assert Run.objects.get().fencing_token == taken.fencing_token == 2
 
 
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
 @given(
     steps=st.lists(
         st.tuples(

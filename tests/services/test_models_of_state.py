@@ -59,7 +59,6 @@ from tests.builders import make_namespace, make_person, make_state_key, raw
 SETTINGS = settings(
     max_examples=25,
     stateful_step_count=25,
-    deadline=None,
     database=None,
     phases=[Phase.explicit, Phase.generate, Phase.shrink],
     suppress_health_check=list(HealthCheck),

@@ -332,9 +332,7 @@ def _open_calls(bodies: list[Message]) -> dict[str, int]:
 
 
 @given(steps=_STEPS, recent=st.integers(0, 4))
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_conversation__folded_undone_and_continued__loses_nothing(
     alice: Person, fake: Fake, steps: list[Any], recent: int
 ) -> None:

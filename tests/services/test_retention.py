@@ -240,9 +240,7 @@ UPDATES = st.lists(
 )
 
 
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(UPDATES, st.integers(1, 5), st.none() | st.integers(1, 4))
 def test_snapshots__any_history__are_removed_by_the_rule(
     db: None, steps: list[tuple[set[str], str]], last: int, every: int | None

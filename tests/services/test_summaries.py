@@ -15,7 +15,6 @@ import pytest
 from django.db.models.functions import Now
 from django.utils import timezone
 from hypothesis import given
-from hypothesis import settings as limits
 from hypothesis import strategies as st
 
 from state_admin.models import Compaction, Message, ModelCircuit, ModelSpending, Namespace
@@ -420,7 +419,6 @@ def test_race__concurrent_calls__never_exceed_the_cap(alice: Person) -> None:
 
 
 @pytest.mark.django_db
-@limits(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 100)), max_size=8))
 def test_cap__any_calls__reservations_are_within_it_and_costs_add_up(
     calls: list[tuple[int, int]],

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from state_admin.domain.tokens import estimate_text
@@ -332,7 +332,6 @@ _messages = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(_messages, st.none() | st.text(), st.integers(1, 200))
 def test_summary__of_any_messages__stays_within_its_size(
     messages: list[dict[str, Any]], previous: str | None, max_tokens: int

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from state_admin.summarizers import SummaryFailed, SummaryRequest, prompts
@@ -32,7 +32,6 @@ _messages = st.lists(
 _TAG = re.compile(r"(?i)<[\s/]*(?:message|new-conversation|existing-summary|conversation-summary)")
 
 
-@settings(deadline=None)
 @given(_messages, st.none() | _text)
 def test_write__any_conversation__opens_and_closes_only_its_own_tags(
     messages: list[dict[str, Any]], previous: str | None
@@ -45,7 +44,6 @@ def test_write__any_conversation__opens_and_closes_only_its_own_tags(
     assert len(_TAG.findall(user)) == 2 * user.count("</message>") + 4
 
 
-@settings(deadline=None)
 @given(_messages, st.integers(1, 3_000))
 def test_write__any_window__is_within_it_or_fails(
     messages: list[dict[str, Any]], window: int

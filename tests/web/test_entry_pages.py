@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import resolve
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from state_admin.domain.access import Role
@@ -69,7 +69,6 @@ def test_entry__any_valid_key__has_a_page_and_can_be_edited(
     assert b"changed" in admin.get(url).content
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(
     st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=40).filter(
         lambda key: len(key.encode()) <= 512

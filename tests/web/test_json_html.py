@@ -7,18 +7,14 @@ from typing import Any
 
 import pytest
 from django.template.loader import render_to_string
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from state_admin.domain import diffs, values
 from state_admin.templatetags.json_html import diff_table, json_tree, pretty, scalar
 from state_admin.web.json_lines import line_of
 from tests.domain import strategies
 
-# A busy machine generates examples slowly, which is not a failure of these tests.
-patient = settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 
-
-@patient
 @given(strategies.values)
 def test_pretty__any_value__round_trips(value: values.JSON) -> None:
     assert values.same(values.load(pretty(value)), value)
@@ -29,7 +25,6 @@ def test_pretty__number__keeps_its_spelling(text: str) -> None:
     assert pretty(values.load(text)).replace(" ", "") == text
 
 
-@patient
 @given(strategies.values)
 def test_tree__any_value__is_escaped(value: values.JSON) -> None:
     marked = {"<script>": value, "s": ["<b>&\"'"]}
@@ -56,7 +51,6 @@ def _pointers(value: values.JSON, pointer: str = "") -> list[str]:
     return found
 
 
-@patient
 @given(strategies.values)
 def test_line_of__any_place__contains_it(value: values.JSON) -> None:
     text = pretty({"top": value})

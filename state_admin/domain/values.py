@@ -56,7 +56,6 @@ __all__ = [
     "read",
     "records",
     "same",
-    "strings",
 ]
 
 MISSING: Final = object()  # instead of a value where there is none
@@ -263,16 +262,3 @@ def _counted(value: JSON) -> JSON:
     if isinstance(value, float):
         return int(value) if value.is_integer() else float(value)
     return value
-
-
-def strings(value: JSON) -> Iterator[str]:
-    """The string leaves of a value, not its keys, in document order (full text search)."""
-    stack = [value]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, str):
-            yield node
-        elif isinstance(node, dict):
-            stack.extend(reversed(node.values()))
-        elif isinstance(node, list):
-            stack.extend(reversed(node))

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-MAX_WAIT = 30
 _POLL = 0.05
 # The key in the environ for the state that the first call stored.
 _MEMORY = "commonhold.memory"

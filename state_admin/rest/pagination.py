@@ -24,7 +24,6 @@ from .bodies import answer
 if TYPE_CHECKING:
     from .endpoint import Endpoint
 
-MAX_LIMIT = contract.MAX_LIMIT
 DEFAULT_LIMIT = contract.DEFAULT_LIMIT
 # The maximum number of rows that a page of a list without an index for its filters examines.
 WINDOW = 20_000

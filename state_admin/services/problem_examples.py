@@ -6,90 +6,64 @@ from typing import Any
 
 from state_admin.domain.values import Fault
 
-from .errors import (
-    BadRequest,
-    Conflict,
-    Forbidden,
-    Gone,
-    InFlight,
-    InternalError,
-    Invalid,
-    MethodNotAllowed,
-    MisdirectedRequest,
-    NotAcceptable,
-    NotFound,
-    NotRegistered,
-    Problem,
-    QuotaExceeded,
-    RateLimited,
-    RequestTimeout,
-    RevisionConflict,
-    SchemaConflict,
-    Superseded,
-    TooLarge,
-    TooSlow,
-    Unauthenticated,
-    Unavailable,
-    Unreadable,
-    UnsupportedMediaType,
-    VersionConflict,
-)
+from . import errors
+from .errors import Problem
 
 _EXAMPLES: tuple[Problem, ...] = (
-    BadRequest(
+    errors.BadRequest(
         "unknown query parameter: prefx", hint="Allowed query parameters: cursor, limit, prefix."
     ),
-    Unauthenticated("the token is not valid", hint="It is unknown, expired or revoked."),
-    Forbidden(
+    errors.Unauthenticated("the token is not valid", hint="It is unknown, expired or revoked."),
+    errors.Forbidden(
         "the role editor is required",
         hint="Your role is viewer. Ask an admin of the workspace for a higher role.",
     ),
-    QuotaExceeded("quota exceeded: entries", limit=1000, used=1000),
-    NotFound("thread not found: t1"),
-    NotRegistered("team_context"),
-    MethodNotAllowed(
+    errors.QuotaExceeded("quota exceeded: entries", limit=1000, used=1000),
+    errors.NotFound("thread not found: t1"),
+    errors.NotRegistered("team_context"),
+    errors.MethodNotAllowed(
         "POST is not allowed on this path",
         hint="Allowed methods: GET, PUT, PATCH, DELETE.",
         allowed=["GET", "PUT", "PATCH", "DELETE"],
     ),
-    NotAcceptable("Could not satisfy the request Accept header."),
-    RequestTimeout(
+    errors.NotAcceptable("Could not satisfy the request Accept header."),
+    errors.RequestTimeout(
         "the request body arrived too slowly",
         hint="Send at least 16384 bytes per second, with no pause longer than 15 seconds.",
     ),
-    Conflict("run is done: r1", hint="Start a new run on the thread."),
-    RevisionConflict(4, 6, keys=["plan"]),
-    SchemaConflict(
+    errors.Conflict("run is done: r1", hint="Start a new run on the thread."),
+    errors.RevisionConflict(4, 6, keys=["plan"]),
+    errors.SchemaConflict(
         "team_context",
         3,
         [Fault("/schema/properties/goal/type", 'registered: "string"; offered: "array"')],
     ),
-    Superseded(1, 2),
-    InFlight("a request with this Idempotency-Key is still in flight"),
-    Unreadable("the secret cannot be decrypted", hint="Write it again."),
-    Gone(
+    errors.Superseded(1, 2),
+    errors.InFlight("a request with this Idempotency-Key is still in flight"),
+    errors.Unreadable("the secret cannot be decrypted", hint="Write it again."),
+    errors.Gone(
         "the cursor has expired",
         hint=(
             "Changes are retained for a limited time. Read the state, then follow the feed "
             "from the current position."
         ),
     ),
-    VersionConflict(1, 2),
-    TooLarge("the body has more than 8388608 bytes", limit=8388608),
-    UnsupportedMediaType(
+    errors.VersionConflict(1, 2),
+    errors.TooLarge("the body has more than 8388608 bytes", limit=8388608),
+    errors.UnsupportedMediaType(
         "unsupported Content-Type: text/plain",
         hint="Send one of: application/json.",
         supported=["application/json"],
     ),
-    MisdirectedRequest("the host is not served here"),
-    Invalid(
+    errors.MisdirectedRequest("the host is not served here"),
+    errors.Invalid(
         "the value does not satisfy the schema of team_context",
         [Fault("/value/goal", "1 is not of type 'string'")],
     ),
-    RateLimited("more than 600 requests in a minute", retry_after=3, limit=600, window=60),
-    InternalError(),
-    Unavailable("the database did not respond in time"),
-    TooSlow("the reader does not keep up with the stream"),
+    errors.RateLimited("more than 600 requests in a minute", retry_after=3, limit=600, window=60),
+    errors.InternalError(),
+    errors.Unavailable("the database did not respond in time"),
+    errors.TooSlow("the reader does not keep up with the stream"),
 )
 
 

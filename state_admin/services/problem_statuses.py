@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-from .errors import (
-    BadRequest,
-    Forbidden,
-    InternalError,
-    MethodNotAllowed,
-    MisdirectedRequest,
-    NotAcceptable,
-    NotFound,
-    Problem,
-    RequestTimeout,
-    TooLarge,
-    Unauthenticated,
-    Unavailable,
-    UnsupportedMediaType,
-)
+from . import errors
+from .errors import Problem
 
 _OF_STATUS: dict[int, type[Problem]] = {
     kind.status: kind
     for kind in (
-        BadRequest,
-        Unauthenticated,
-        Forbidden,
-        NotFound,
-        MethodNotAllowed,
-        NotAcceptable,
-        RequestTimeout,
-        TooLarge,
-        UnsupportedMediaType,
-        MisdirectedRequest,
-        Unavailable,
+        errors.BadRequest,
+        errors.Unauthenticated,
+        errors.Forbidden,
+        errors.NotFound,
+        errors.MethodNotAllowed,
+        errors.NotAcceptable,
+        errors.RequestTimeout,
+        errors.TooLarge,
+        errors.UnsupportedMediaType,
+        errors.MisdirectedRequest,
+        errors.Unavailable,
     )
 }
 
@@ -39,5 +26,5 @@ _OF_STATUS: dict[int, type[Problem]] = {
 def problem_of_status(status: int, detail: str) -> Problem:
     """The problem for an error that a library reports as a status and a message."""
     if status >= 500 and status not in _OF_STATUS:
-        return InternalError()
-    return _OF_STATUS.get(status, BadRequest)(detail)
+        return errors.InternalError()
+    return _OF_STATUS.get(status, errors.BadRequest)(detail)

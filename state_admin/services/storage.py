@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import Final, Literal, get_args
+from typing import Final, Literal
 
 from django.conf import settings
 from django.db import transaction
@@ -26,7 +26,6 @@ from .errors import NotFound, NotRegistered
 from .threads import find_thread
 
 Group = Literal["workspace", "namespace", "thread"]
-GROUPS: Final = get_args(Group)
 ThreadGroup = Literal["agent", "resource"]
 
 # How often a worker starts the sweep (tasks/sweeps.py).

@@ -206,7 +206,7 @@ _PARENT = """
 import os, sys
 from state_admin.domain import isolation
 isolation.CHILD.ask({"schema": "{}", "mask": None, "limit": 0, "value": "1"})
-print(isolation.CHILD.process_id, flush=True)
+print(isolation.CHILD._process.pid, flush=True)
 sys.stdin.read()
 os._exit(0)
 """

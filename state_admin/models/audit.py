@@ -14,9 +14,8 @@ from django.db.models.functions import Now
 from state_admin.domain.access import Actor
 
 from .creation_times import OPEN, id_at
-from .namespaces import glob_regex
 from .stamps import ActorStamp
-from .threads import thread_prefix
+from .visibility import glob_regex, thread_prefix
 from .workspaces import Workspace
 
 

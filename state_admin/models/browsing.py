@@ -16,7 +16,7 @@ from state_admin.domain.scopes import ScopeKind
 
 from . import hot
 from .entries import SCOPE_KEYS, SCOPE_PREFIXES
-from .namespaces import glob_regex
+from .visibility import glob_regex
 
 # Sorts after every key with a given prefix, in the byte order of the key's collation.
 _LAST = "\U0010ffff"

@@ -13,8 +13,9 @@ from state_admin.domain.access import Actor
 from .fields import RawJSON
 from .leases import LeasedQuerySet, LeasedRow
 from .messages import Message
-from .namespaces import Namespace, glob_regex
-from .threads import Thread, thread_prefix
+from .namespaces import Namespace
+from .threads import Thread
+from .visibility import glob_regex, thread_prefix
 from .workspaces import Workspace
 
 

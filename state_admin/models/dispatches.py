@@ -8,11 +8,10 @@ from django.db import models
 from django.db.models import Count, Q
 from django.db.models.functions import Now
 
-from state_admin.domain.access import Actor
-
 from .fields import RawJSON
 from .runs import Run
-from .threads import Thread, thread_prefix
+from .threads import Thread
+from .visibility import VisibleQuerySet
 from .workspaces import Workspace
 
 
@@ -76,12 +75,8 @@ class Mailbox(models.Model):
         ]
 
 
-class DispatchQuerySet(models.QuerySet["Dispatch"]):
-    def visible_to(self, actor: Actor) -> Self:
-        rows = self.filter(workspace_id=actor.workspace_id)
-        if actor.thread_prefixes:
-            rows = rows.filter(thread_prefix(actor.thread_prefixes, "thread__public_id"))
-        return rows
+class DispatchQuerySet(VisibleQuerySet["Dispatch"]):
+    thread_lookup = "thread__public_id"
 
     def dead(self) -> Self:
         return self.filter(status=DispatchStatus.DEAD)

@@ -20,8 +20,9 @@ from state_admin.domain.access import Actor
 from state_admin.domain.scopes import ScopeKind
 
 from .fields import FeedXid, RawJSON, Xid8
-from .namespaces import Namespace, glob_regex
+from .namespaces import Namespace
 from .stamps import ActorStamp
+from .visibility import VisibleQuerySet
 
 # The form of a key determines its scope kind; each form is a range of keys, so filters use the
 # index on the key.
@@ -46,12 +47,9 @@ def in_scope(kind: ScopeKind) -> Q:
     return custom
 
 
-class EntryQuerySet(models.QuerySet["Entry"]):
-    def visible_to(self, actor: Actor) -> Self:
-        rows = self.filter(namespace__workspace_id=actor.workspace_id)
-        if actor.namespaces:
-            rows = rows.filter(namespace__name__regex=glob_regex(actor.namespaces))
-        return rows
+class EntryQuerySet(VisibleQuerySet["Entry"]):
+    workspace_lookup = "namespace__workspace_id"
+    namespace_lookup = "namespace__name"
 
     def live(self) -> Self:
         return self.filter(Q(expires_at=None) | Q(expires_at__gt=Now()), deleted=False)
@@ -140,12 +138,9 @@ class Entry(models.Model):
         return self.namespace.unregistered_at is None
 
 
-class EntryRevisionQuerySet(models.QuerySet["EntryRevision"]):
-    def visible_to(self, actor: Actor) -> Self:
-        rows = self.filter(entry__namespace__workspace_id=actor.workspace_id)
-        if actor.namespaces:
-            rows = rows.filter(entry__namespace__name__regex=glob_regex(actor.namespaces))
-        return rows
+class EntryRevisionQuerySet(VisibleQuerySet["EntryRevision"]):
+    workspace_lookup = "entry__namespace__workspace_id"
+    namespace_lookup = "entry__namespace__name"
 
     def of_key(self, namespace: str, key: str) -> Self:
         return self.filter(entry__namespace__name=namespace, entry__key=key)

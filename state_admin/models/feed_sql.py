@@ -16,7 +16,7 @@ from typing import NamedTuple
 from state_admin.domain.access import Actor
 
 from . import hot
-from .namespaces import glob_regex
+from .visibility import glob_regex
 
 
 class Position(NamedTuple):

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from state_admin.domain.access import Actor
 
 from . import hot
-from .namespaces import glob_regex
 from .snapshots import Revision
+from .visibility import glob_regex
 
 # Revisions older than the column `seen` have only their time.
 _VISIBLE = """

@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from typing import Self
 
 from django.db import models
 from django.db.models.functions import Now
 
 from state_admin.domain import config
-from state_admin.domain.access import Actor
 
 from .fields import RawJSON
 from .stamps import ActorStamp
+from .visibility import VisibleQuerySet
 from .workspaces import Workspace
 
 
-def glob_regex(globs: Iterable[str]) -> str:
-    """A PostgreSQL regex for namespace globs, in which only `*` is special."""
-    return "^(" + "|".join(".*".join(map(re.escape, glob.split("*"))) for glob in globs) + ")$"
-
-
-class NamespaceQuerySet(models.QuerySet["Namespace"]):
-    def visible_to(self, actor: Actor) -> Self:
-        rows = self.filter(workspace_id=actor.workspace_id)
-        if actor.namespaces:
-            rows = rows.filter(name__regex=glob_regex(actor.namespaces))
-        return rows
+class NamespaceQuerySet(VisibleQuerySet["Namespace"]):
+    namespace_lookup = "name"
 
     def registered(self) -> Self:
         return self.filter(unregistered_at=None)

@@ -3,23 +3,17 @@
 
 from __future__ import annotations
 
-from typing import Self
-
 from django.db import models
 from django.db.models.functions import Now
 
-from state_admin.domain.access import Actor
-
 from . import hot
 from .fields import RawJSON
+from .visibility import VisibleQuerySet
 from .workspaces import Workspace
 
 
-class PolicyQuerySet(models.QuerySet["CompactionPolicy"]):
-    def visible_to(self, actor: Actor) -> Self:
-        """Policies of the workspace. They contain no data of threads, so every member may see
-        them."""
-        return self.filter(workspace_id=actor.workspace_id)
+class PolicyQuerySet(VisibleQuerySet["CompactionPolicy"]):
+    """Policies contain no data of threads, so every member may see them."""
 
 
 class CompactionPolicy(models.Model):

@@ -8,23 +8,16 @@ from django.db import models
 from django.db.models import F, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce, Now
 
-from state_admin.domain.access import Actor
-
 from .entries import Entry
-from .namespaces import glob_regex
 from .runs import Run
-from .threads import Thread, thread_prefix
+from .threads import Thread
+from .visibility import VisibleQuerySet
 from .workspaces import Workspace
 
 
-class RunReadQuerySet(models.QuerySet["RunRead"]):
-    def visible_to(self, actor: Actor) -> Self:
-        rows = self.filter(workspace_id=actor.workspace_id)
-        if actor.namespaces:
-            rows = rows.filter(namespace__regex=glob_regex(actor.namespaces))
-        if actor.thread_prefixes:
-            rows = rows.filter(thread_prefix(actor.thread_prefixes, "thread__public_id"))
-        return rows
+class RunReadQuerySet(VisibleQuerySet["RunRead"]):
+    namespace_lookup = "namespace"
+    thread_lookup = "thread__public_id"
 
     def behind(self, version: int, row_id: int) -> Self:
         """The rows after a given one, with the newest version first."""

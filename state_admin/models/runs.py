@@ -10,11 +10,11 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from state_admin.domain import lifecycle
-from state_admin.domain.access import Actor
 from state_admin.domain.lifecycle import RunStatus as DomainStatus
 
 from .fields import RawJSON
-from .threads import Thread, thread_prefix
+from .threads import Thread
+from .visibility import VisibleQuerySet
 from .workspaces import Workspace
 
 
@@ -35,12 +35,8 @@ class Origin(models.TextChoices):
     INTERNAL = "internal"
 
 
-class RunQuerySet(models.QuerySet["Run"]):
-    def visible_to(self, actor: Actor) -> Self:
-        rows = self.filter(workspace_id=actor.workspace_id)
-        if actor.thread_prefixes:
-            rows = rows.filter(thread_prefix(actor.thread_prefixes, "thread__public_id"))
-        return rows
+class RunQuerySet(VisibleQuerySet["Run"]):
+    thread_lookup = "thread__public_id"
 
     def active(self) -> Self:
         return self.filter(status__in=ACTIVE)

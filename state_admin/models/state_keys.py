@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Self
-
 from django.db import models
 from django.db.models.functions import Now
 
@@ -12,6 +10,7 @@ from state_admin.domain.reducers import Reducer
 
 from . import hot
 from .fields import RawJSON
+from .visibility import VisibleQuerySet
 from .workspaces import Workspace
 
 
@@ -25,9 +24,8 @@ class StateScope(models.TextChoices):
     THREAD = "thread"
 
 
-class StateKeyQuerySet(models.QuerySet["StateKey"]):
-    def visible_to(self, actor: Actor) -> Self:
-        return self.filter(workspace_id=actor.workspace_id)
+class StateKeyQuerySet(VisibleQuerySet["StateKey"]):
+    """No limit of a token applies to state keys."""
 
 
 class StateKey(models.Model):

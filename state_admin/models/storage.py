@@ -12,8 +12,9 @@ from django.utils import timezone
 from state_admin.domain.access import Actor
 from state_admin.domain.storage import Counts
 
-from .namespaces import Namespace, glob_regex
-from .threads import Thread, thread_prefix
+from .namespaces import Namespace
+from .threads import Thread
+from .visibility import glob_regex, thread_prefix
 from .workspaces import Workspace
 
 

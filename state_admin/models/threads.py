@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Self
 
 from django.contrib.postgres.indexes import GinIndex
@@ -15,24 +15,14 @@ from django.db.models.functions import Cast, Now
 from state_admin.domain.access import Actor
 
 from .fields import RawJSON
+from .visibility import VisibleQuerySet, thread_prefix
 from .workspaces import Workspace
-
-
-def thread_prefix(prefixes: Iterable[str], column: str = "public_id") -> Q:
-    """The condition that a thread id begins with one of `prefixes`."""
-    condition = Q()
-    for prefix in prefixes:
-        condition |= Q(**{f"{column}__startswith": prefix})
-    return condition
-
 
 _TITLE_WORDS = SearchVector("title", config="simple")
 
 
-class ThreadQuerySet(models.QuerySet["Thread"]):
-    def visible_to(self, actor: Actor) -> Self:
-        rows = self.filter(workspace_id=actor.workspace_id)
-        return rows.filter(thread_prefix(actor.thread_prefixes)) if actor.thread_prefixes else rows
+class ThreadQuerySet(VisibleQuerySet["Thread"]):
+    thread_lookup = "public_id"
 
     def roots_for(self, actor: Actor) -> Self:
         """Threads without a parent that the actor may see; a parent it may not see appears not to

@@ -9,11 +9,9 @@ from django.db import models
 from django.db.models import Min, Q
 from django.db.models.functions import Now
 
-from state_admin.domain.access import Actor
-
 from .fields import RawJSON
 from .runs import Run
-from .threads import thread_prefix
+from .visibility import VisibleQuerySet
 from .workspaces import Workspace
 
 
@@ -31,12 +29,8 @@ class OnExpiry(models.TextChoices):
     CANCEL = "cancel"
 
 
-class TicketQuerySet(models.QuerySet["Ticket"]):
-    def visible_to(self, actor: Actor) -> Self:
-        rows = self.filter(workspace_id=actor.workspace_id)
-        if actor.thread_prefixes:
-            rows = rows.filter(thread_prefix(actor.thread_prefixes, "run__thread__public_id"))
-        return rows
+class TicketQuerySet(VisibleQuerySet["Ticket"]):
+    thread_lookup = "run__thread__public_id"
 
     def pending(self) -> Self:
         return self.filter(status=TicketStatus.PENDING)

@@ -15,7 +15,7 @@ from state_admin.domain import config, evolution, schemas, scopes, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.values import DEFAULT_MAX_VALUE_BYTES, Fault, Raw
 from state_admin.models import Entry, Namespace, NamespaceVersion, database
-from state_admin.models.namespaces import glob_regex
+from state_admin.models.visibility import glob_regex
 
 from . import journal
 from .actors import require, require_open

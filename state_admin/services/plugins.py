@@ -163,7 +163,7 @@ def namespaces_of(actor: Actor, name: str) -> NamespaceQuerySet:
 def parts_of(actor: Actor, names: Sequence[str]) -> dict[str, tuple[list[str], list[str]]]:
     """The names of the state keys and of the registered namespaces of each plugin, sorted."""
     parts: dict[str, tuple[list[str], list[str]]] = {name: ([], []) for name in names}
-    rows = (
+    rows: tuple[StateKeyQuerySet | NamespaceQuerySet, ...] = (
         StateKey.objects.visible_to(actor),
         Namespace.objects.visible_to(actor).registered(),
     )

@@ -27,7 +27,6 @@ from state_admin.domain.values import (
     read,
     records,
     same,
-    strings,
 )
 from tests.domain import strategies
 
@@ -374,10 +373,6 @@ def test_identity__values_crafted_to_collide__have_different_hashes(
 
 def test_identity__of_a_list_that_resembles_a_boolean__is_different() -> None:
     assert identity(["bool", 1]) != identity(True)
-
-
-def test_strings__of_a_value__are_its_leaves_in_order() -> None:
-    assert list(strings({"k": ["a", {"x": "b"}], "l": 1, "m": "c"})) == ["a", "b", "c"]
 
 
 def test_fault__as_text__begins_with_its_place() -> None:

@@ -1,0 +1,45 @@
+"""Which rows an actor may see: those of its workspace, within the limits of its token."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import ClassVar, Self, TypeVar
+
+from django.db import models
+from django.db.models import Q
+
+from state_admin.domain.access import Actor
+
+_Row = TypeVar("_Row", bound=models.Model)
+
+
+def glob_regex(globs: Iterable[str]) -> str:
+    """A PostgreSQL regex for namespace globs, in which only `*` is special."""
+    return "^(" + "|".join(".*".join(map(re.escape, glob.split("*"))) for glob in globs) + ")$"
+
+
+def thread_prefix(prefixes: Iterable[str], column: str = "public_id") -> Q:
+    """The condition that a thread id begins with one of `prefixes`."""
+    condition = Q()
+    for prefix in prefixes:
+        condition |= Q(**{f"{column}__startswith": prefix})
+    return condition
+
+
+class VisibleQuerySet(models.QuerySet[_Row]):
+    """Rows of workspaces. The attributes are lookups: of the workspace, of the name of the namespace and of
+    the id of the thread that a row belongs to. "": the limit of a token does not apply to these rows."""
+
+    workspace_lookup: ClassVar[str] = "workspace_id"
+    namespace_lookup: ClassVar[str] = ""
+    thread_lookup: ClassVar[str] = ""
+
+    def visible_to(self, actor: Actor) -> Self:
+        rows = self.filter(**{self.workspace_lookup: actor.workspace_id})
+        if self.namespace_lookup and actor.namespaces:
+            globs = glob_regex(actor.namespaces)
+            rows = rows.filter(**{f"{self.namespace_lookup}__regex": globs})
+        if self.thread_lookup and actor.thread_prefixes:
+            rows = rows.filter(thread_prefix(actor.thread_prefixes, self.thread_lookup))
+        return rows

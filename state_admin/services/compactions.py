@@ -34,7 +34,8 @@ from state_admin.summarizers import SummaryFailed
 from . import journal, notifications, summaries
 from .actors import require, system_actor
 from .effective_views import active_summary, recount_context
-from .errors import Conflict, NotFound
+from .errors import Conflict
+from .finding import find_row
 from .policies import autocompact_policy, effective_policy
 from .threads import find_thread
 
@@ -136,15 +137,8 @@ def _enqueue(
 
 
 def find_compaction(actor: Actor, compaction_id: str) -> Compaction:
-    job = (
-        Compaction.objects.visible_to(actor)
-        .select_related("thread", "namespace", "summary")
-        .filter(public_id=compaction_id)
-        .first()
-    )
-    if job is None:
-        raise NotFound(f"compaction not found: {compaction_id}")
-    return job
+    rows = Compaction.objects.visible_to(actor).select_related("thread", "namespace", "summary")
+    return find_row(rows, "compaction", public_id=compaction_id)
 
 
 def folded_messages(job: Compaction) -> MessageQuerySet:

@@ -28,7 +28,8 @@ from state_admin.models.dispatches import OPEN
 
 from . import journal
 from .actors import require, system_actor
-from .errors import Conflict, Invalid, NotFound
+from .errors import Conflict, Invalid
+from .finding import find_row
 from .threads import find_thread, thread_not_found
 
 # The maximum number of mailboxes that one claim, or one step of the sweep, updates.
@@ -61,15 +62,8 @@ class Interruption:
 
 
 def find_dispatch(actor: Actor, dispatch_id: str) -> Dispatch:
-    dispatch = (
-        Dispatch.objects.visible_to(actor)
-        .select_related("thread", "run")
-        .filter(public_id=dispatch_id)
-        .first()
-    )
-    if dispatch is None:
-        raise NotFound(f"dispatch not found: {dispatch_id}")
-    return dispatch
+    rows = Dispatch.objects.visible_to(actor).select_related("thread", "run")
+    return find_row(rows, "dispatch", public_id=dispatch_id)
 
 
 def enqueue_dispatch(

@@ -17,7 +17,8 @@ from state_admin.models import LoginLink, Membership, User, UserSession
 
 from . import journal, users
 from .actors import require, require_unrestricted
-from .errors import Conflict, Forbidden, Invalid, NotFound
+from .errors import Conflict, Forbidden, Invalid
+from .finding import find_row
 
 
 @dataclass(frozen=True)
@@ -29,11 +30,8 @@ class AddedMember:
 
 
 def find_member(actor: Actor, member_id: int) -> Membership:
-    rows = Membership.objects.visible_to(actor).filter(pk=member_id)
-    member = rows.select_related("user").first()
-    if member is None:
-        raise NotFound(f"member not found: {member_id}")
-    return member
+    rows = Membership.objects.visible_to(actor).select_related("user")
+    return find_row(rows, "member", pk=member_id)
 
 
 def add_member(*, actor: Actor, username: str, role: Role, reason: str = "") -> AddedMember:

@@ -24,11 +24,11 @@ from .errors import (
     Conflict,
     Forbidden,
     Invalid,
-    NotFound,
     NotRegistered,
     SchemaConflict,
     VersionConflict,
 )
+from .finding import find_row
 
 _SHOWN_VIOLATIONS = 100
 # How long an unregistration waits for open transactions, in seconds.
@@ -107,10 +107,7 @@ def find_definition(actor: Actor, name: str, *, fresh: bool = False) -> Definiti
 
 def find_namespace(actor: Actor, name: str) -> Namespace:
     """A namespace, also one that is no longer registered. Raises NotFound."""
-    namespace = Namespace.objects.visible_to(actor).filter(name=name).first()
-    if namespace is None:
-        raise NotFound(f"namespace not found: {name}")
-    return namespace
+    return find_row(Namespace.objects.visible_to(actor), "namespace", name=name)
 
 
 def cached_definition(actor: Actor, name: str) -> Definition | None:

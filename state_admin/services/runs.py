@@ -29,6 +29,7 @@ from state_admin.models import (
 from . import journal, snapshots, tool_calls
 from .actors import require
 from .errors import Conflict, Invalid, NotFound, RevisionConflict, Superseded
+from .finding import find_row
 from .snapshots import NewValue
 from .threads import EMPTY_OBJECT, check_id, find_thread
 
@@ -58,11 +59,8 @@ UNCHANGED = RunChange()
 
 
 def find_run(actor: Actor, run_id: str) -> Run:
-    runs = Run.objects.visible_to(actor).timed().select_related("thread")
-    run = runs.filter(public_id=run_id).first()
-    if run is None:
-        raise NotFound(f"run not found: {run_id}")
-    return run
+    rows = Run.objects.visible_to(actor).timed().select_related("thread")
+    return find_row(rows, "run", public_id=run_id)
 
 
 def parents_of(actor: Actor, runs: Sequence[Run]) -> set[str]:

@@ -22,21 +22,15 @@ from state_admin.models.tickets import TicketQuerySet
 from . import dispatches, journal, runs, snapshots, tool_calls
 from .actors import require, system_actor
 from .errors import Conflict, Invalid, NotFound
+from .finding import find_row
 from .runs import RunChange
 
 _OUTCOMES = {"resume": TicketStatus.RESUMED, "cancel": TicketStatus.CANCELLED}
 
 
 def find_ticket(actor: Actor, ticket_id: str) -> Ticket:
-    ticket = (
-        Ticket.objects.visible_to(actor)
-        .select_related("run", "run__thread")
-        .filter(public_id=ticket_id)
-        .first()
-    )
-    if ticket is None:
-        raise NotFound(f"ticket not found: {ticket_id}")
-    return ticket
+    rows = Ticket.objects.visible_to(actor).select_related("run", "run__thread")
+    return find_row(rows, "ticket", public_id=ticket_id)
 
 
 def decide_ticket(

@@ -18,7 +18,8 @@ from state_admin.models.access import digest
 
 from . import journal
 from .actors import require, require_operator
-from .errors import Conflict, Forbidden, Invalid, NotFound
+from .errors import Conflict, Forbidden, Invalid
+from .finding import find_row
 from .token_cache import announce_revocation
 
 # How long both secrets of a rotated token may work.
@@ -134,10 +135,7 @@ def _check_reach(
 
 
 def find_token(actor: Actor, token_id: int) -> ApiToken:
-    token = ApiToken.objects.visible_to(actor).filter(pk=token_id).first()
-    if token is None:
-        raise NotFound(f"token not found: {token_id}")
-    return token
+    return find_row(ApiToken.objects.visible_to(actor), "token", pk=token_id)
 
 
 def revoke_token(*, actor: Actor, token_id: int, reason: str = "") -> ApiToken:

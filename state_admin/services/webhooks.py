@@ -29,7 +29,8 @@ from state_admin.streams import cursors
 
 from . import journal
 from .actors import require
-from .errors import BadRequest, Gone, Invalid, NotFound, QuotaExceeded
+from .errors import BadRequest, Gone, Invalid, QuotaExceeded
+from .finding import find_row
 from .webhook_secrets import make_secret, retire_secrets
 
 MOST_PER_WORKSPACE = 100
@@ -152,28 +153,20 @@ def delete_webhook(*, actor: Actor, webhook_id: str, reason: str = "") -> None:
 
 def find_webhook(actor: Actor, webhook_id: str) -> Webhook:
     """With its counts (models.webhooks.with_counts)."""
-    webhook = Webhook.objects.visible_to(actor).with_counts().filter(public_id=webhook_id).first()
-    if webhook is None:
-        raise NotFound(f"webhook not found: {webhook_id}")
-    return webhook
+    rows = Webhook.objects.visible_to(actor).with_counts()
+    return find_row(rows, "webhook", public_id=webhook_id)
 
 
 def find_delivery(actor: Actor, delivery_id: str) -> WebhookDelivery:
     rows = WebhookDelivery.objects.visible_to(actor).select_related("webhook")
-    delivery = rows.filter(public_id=delivery_id).first()
-    if delivery is None:
-        raise NotFound(f"delivery not found: {delivery_id}")
-    return delivery
+    return find_row(rows, "delivery", public_id=delivery_id)
 
 
 def lock_webhook(actor: Actor, webhook_id: str) -> Webhook:
     """The webhook, locked until the end of the transaction. Lock it before its deliveries, as
     workers do."""
-    rows = Webhook.objects.visible_to(actor).filter(public_id=webhook_id)
-    webhook = rows.select_for_update(no_key=True).first()
-    if webhook is None:
-        raise NotFound(f"webhook not found: {webhook_id}")
-    return webhook
+    rows = Webhook.objects.visible_to(actor).select_for_update(no_key=True)
+    return find_row(rows, "webhook", public_id=webhook_id)
 
 
 def find_position(actor: Actor, cursor: str) -> tuple[Position, datetime]:

@@ -12,7 +12,7 @@ from state_admin.domain.workspace_files import Header, TableSummary, Writer
 from state_admin.models import Workspace, workspace_copies_sql
 from state_admin.models.workspace_tables import TABLES
 
-from .errors import NotFound
+from .finding import find_row
 from .verification import one_moment
 
 
@@ -25,9 +25,7 @@ def export_workspace(*, slug: str, stream: BinaryIO, secrets: bool = False) -> H
     """
     with one_moment():
         workspace_copies_sql.begin_copying()
-        workspace = Workspace.objects.filter(slug=slug).first()
-        if workspace is None:
-            raise NotFound(f"workspace not found: {slug}")
+        workspace = find_row(Workspace.objects.all(), "workspace", slug=slug)
         header = Header(
             commonhold_version=__version__,
             migration=workspace_copies_sql.read_newest_migration(),

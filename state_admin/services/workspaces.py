@@ -13,7 +13,8 @@ from state_admin.models import Membership, User, Workspace
 
 from . import journal, quotas
 from .actors import require_operator, system_actor
-from .errors import Invalid, NotFound
+from .errors import Invalid
+from .finding import find_row
 from .namespaces import reserve_namespaces
 
 
@@ -49,10 +50,7 @@ def ensure_workspace(
 
 def find_workspace(actor: Actor, slug: str) -> Workspace:
     """A workspace that the actor may see. Raises NotFound."""
-    workspace = Workspace.objects.visible_to(actor).filter(slug=slug).first()
-    if workspace is None:
-        raise NotFound(f"workspace not found: {slug}")
-    return workspace
+    return find_row(Workspace.objects.visible_to(actor), "workspace", slug=slug)
 
 
 def change_workspace(

@@ -2,7 +2,7 @@
 
 `--peer PYTHON` is for the benchmarks that compare with other libraries (checkpoints.py,
 comparison.py, steps.py). The benchmark of recorded conversations runs only if it is named or
-TRANSCRIPTS=FILE is set; those of a large database (plans.py, year.py) only if they are named.
+TRANSCRIPTS=FILE is set; those of a large database (capacity.py, plans.py, year.py) only if they are named.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _NOT_BENCHMARKS = {
     "tables",
     "urls",
 }
+# They fill a large database, which takes a quarter of an hour, and run only if they are named.
+_LARGE = {"capacity", "plans", "year"}
 # They compare with libraries that are installed in another environment.
-# They seed a large database, which takes a quarter of an hour, and run only if they are named.
-_LARGE = {"plans", "year"}
 _WITH_PEERS = {"checkpoints", "comparison", "steps"}
 
 

@@ -47,6 +47,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
         "webhook_allow_private": "Webhooks",
         "audit_stream": "Audit stream",
         "metrics_token": "Monitoring",
+        "cell": "Cells",
     }
 
     port: Annotated[int, _doc("The port of the web server.", ge=1, le=65535)] = 8000
@@ -404,6 +405,16 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
         _doc("Names the process in logs and in `pg_stat_activity`.", default="set by each process"),
     ] = ""
 
+    cell: Annotated[
+        str,
+        _doc(
+            "The name of this [cell](../scaling.md#cells), the same for all of its processes. New tokens begin "
+            "with it.",
+            default="a single installation",
+            pattern="^[a-z][a-z0-9]{0,7}$",
+        ),
+    ] = ""
+
 
 class Setting(NamedTuple):
     """One environment variable as the reference and the error messages describe it."""
@@ -480,6 +491,8 @@ def _describe_kind(kind: inspect.Type) -> str:
             return f"{', '.join(map(str, values[:-1]))} or {values[-1]}"
         case inspect.VarTupleType():
             return _LIST
+        case inspect.StrType(pattern=str(pattern)):
+            return f"text that matches `{pattern}`"
     return "text"
 
 

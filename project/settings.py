@@ -239,6 +239,8 @@ AUDIT_STREAM = audit_stream.read_destination()
 METRICS_TOKEN = env.metrics_token
 TRACES = tracing.is_configured()
 
+CELL = env.cell
+
 STORAGE_RETENTION = timedelta(days=env.storage_retention_days)
 
 # Text, time, files ---------------------------------------------------------------------------

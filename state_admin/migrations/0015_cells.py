@@ -1,4 +1,4 @@
-"""Where a workspace is while and after it is moved to another cell (docs/scaling.md)."""
+"""Cells (docs/scaling.md): where a workspace was moved to, and tokens that name their cell."""
 
 from __future__ import annotations
 
@@ -25,5 +25,10 @@ class Migration(migrations.Migration):
                 editable=False,
                 max_length=8,
             ),
+        ),
+        migrations.AlterField(
+            "apitoken",
+            "lookup",
+            models.CharField(db_collation="C", max_length=24),
         ),
     ]

@@ -73,12 +73,16 @@ TOKEN_PREFIX = "ch"  # noqa: S105  # public; identifies secrets of Commonhold
 
 
 class ApiToken(models.Model):
-    """An API token, `ch_<lookup>_<secret>`. Only the digest of the secret is stored."""
+    """An API token, `ch_<lookup>_<secret>`. Only the digest of the secret is stored.
+
+    In a cell, `lookup` begins with the name of the cell in which the token was created
+    (services/cells.py).
+    """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="tokens")
     name = models.CharField(max_length=128)
     role = models.CharField(max_length=8, choices=Role.choices)
-    lookup = models.CharField(max_length=16, db_collation="C")
+    lookup = models.CharField(max_length=24, db_collation="C")
     digest = models.CharField(max_length=64)
     # Globs of namespaces and prefixes of thread ids to which the token is limited; empty means all.
     namespaces = ArrayField(models.CharField(max_length=128), default=list, db_default=[])

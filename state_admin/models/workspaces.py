@@ -25,7 +25,8 @@ class Workspace(models.Model):
     max_threads = models.BigIntegerField(null=True, blank=True)
     # Since when writes are refused because the workspace is being moved to another cell (docs/scaling.md).
     frozen_at = models.DateTimeField(null=True, blank=True, editable=False)
-    # The name of the cell that the workspace was moved to; "": it is in this one.
+    # The cell that the workspace was moved to, also in that cell; "": it was not moved. Requests go to
+    # that cell (services/cells.py).
     moved_to = models.CharField(
         max_length=8, default="", db_default="", blank=True, editable=False, db_collation="C"
     )

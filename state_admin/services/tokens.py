@@ -18,6 +18,7 @@ from state_admin.models.access import digest
 
 from . import journal
 from .actors import require, require_operator
+from .cells import mark_cell
 from .errors import Conflict, Forbidden, Invalid
 from .finding import find_row
 from .token_cache import announce_revocation
@@ -111,8 +112,8 @@ def rotate_token(
 
 
 def _insert(actor: Actor, lives: timedelta | None, **fields: Any) -> tuple[ApiToken, str]:
-    # Letters and digits only: the parts of a token are joined by underscores.
-    lookup, secret = secrets.token_hex(6), secrets.token_hex(32)
+    # No underscores: they separate the parts of a token.
+    lookup, secret = mark_cell(secrets.token_hex(6)), secrets.token_hex(32)
     token = ApiToken.objects.create(
         workspace_id=actor.workspace_id,
         lookup=lookup,

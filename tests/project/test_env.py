@@ -72,6 +72,8 @@ def test_data_dir__of_another_user__is_refused(
         ("LOG_JSON", "perhaps", "LOG_JSON must be true or false"),
         ("LOGIN_TOTP", "yes", "LOGIN_TOTP must be off, optional or required"),
         ("SUMMARY_DAILY_USD", "five", "SUMMARY_DAILY_USD must be a number"),
+        ("CELL", "eu-1", "CELL must be text that matches `^[a-z][a-z0-9]{0,7}$`"),
+        ("CELL", "eu1234567", "CELL must be text that matches `^[a-z][a-z0-9]{0,7}$`"),
     ],
 )
 def test_read_environment__invalid_value__names_the_variable(
@@ -112,4 +114,4 @@ def test_list_settings__each__has_a_description_and_a_valid_section() -> None:
     assert settings["PORT"].section == "Web server"
     assert all(each.description.endswith(".") for each in settings.values())
     sections = [each.section for each in settings.values() if each.section]
-    assert len(sections) == len(set(sections)) == 11
+    assert len(sections) == len(set(sections)) == 12

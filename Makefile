@@ -54,8 +54,8 @@ check: $(VENV)/dev.stamp ## lint, formats, types, layers, links of the documenta
 e2e: $(VENV)/dev.stamp ## the pages in a real browser
 	$(PYTEST) -m e2e
 
-chaos: $(VENV)/dev.stamp $(HA)/ha.stamp ## kill -9, restarts, failovers and races, for minutes; TRANSCRIPTS=FILE imports your recorded chats, too
-	$(PYTEST) -m slow -n 0
+chaos: $(VENV)/dev.stamp $(HA)/ha.stamp ## every promise of docs/reliability.md, with kill -9, failovers and races; report in artifacts/. TRANSCRIPTS=FILE imports your recorded chats, too
+	$(PYTEST) -m "slow or promise" -n 2 --dist loadfile --report artifacts/chaos.md $(ARGS)
 
 bench: $(VENV)/dev.stamp $(PEERS)/peers.stamp ## speed, side by side; TRANSCRIPTS=FILE adds your recorded chats (asks the network)
 	$(BIN)/python -m benchmarks --peer $(PEERS)/bin/python

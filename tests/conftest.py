@@ -19,6 +19,7 @@ from xdist.workermanage import NodeManager
 from project.env import data_dir
 from state_admin.contract.openapi import problems_of
 from state_admin.rest.endpoint import Endpoint
+from tests import promises
 from tests.builders import alice, bob, mallory, one_alice
 from tests.data_folder import choose_data_folder, free_memory
 from tests.emptying import empty_tables
@@ -47,7 +48,8 @@ for name, profile in _PROFILES.items():
 settings.load_profile("pipeline" if os.environ.get("CI") else "local")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    promises.register_reporter(config)
     # A worker stops its PostgreSQL at its end, which may take longer than 10 s on a slow machine.
     NodeManager.EXIT_TIMEOUT = 120
     TransactionTestCase._fixture_teardown = lambda self: empty_tables()
@@ -69,15 +71,19 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.freeze()
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest tests, which have timeouts of their own, run first: otherwise one worker would
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, object, object]:
+    """The tests of promises are marked before some are selected by their marks. The longest tests, which have timeouts of their own, run first: otherwise one worker would
     wait at the end for the other."""
+    promises.mark_promises(items)
+    result = yield
     items.sort(key=lambda item: item.get_closest_marker("timeout") is None)
+    return result
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--screenshots", action="store_true", help="write pictures of all pages")
+    promises.add_options(parser)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""One cell for all tests of this folder, and a report of how long each fault interrupted writes."""
+"""One cell for all tests of this folder."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from project.postgres import binaries
 from tests.availability import cell as cells
 from tests.availability.cell import Cell
 from tests.project.conftest import temporary_folder
-
-REPORT = pytest.StashKey[list[str]]()
 
 
 @pytest.fixture(scope="session")
@@ -28,17 +26,7 @@ def cell(request: pytest.FixtureRequest) -> Iterator[Cell]:
             cell.stop()
 
 
-@pytest.fixture
-def report(request: pytest.FixtureRequest) -> list[str]:
-    """Lines for the report at the end of the run."""
-    return request.config.stash.setdefault(REPORT, [])
-
-
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
-    lines = config.stash.get(REPORT, [])
-    if lines:
-        terminalreporter.section("high availability")
-        for line in lines:
-            terminalreporter.write_line(line)
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The test of the history, which ends the traffic, is the last one in any order."""
+    items.sort(key=lambda item: item.name == "test_history__after_all_faults__is_complete")

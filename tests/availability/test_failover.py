@@ -1,5 +1,5 @@
 """deploy/ha under faults: no acknowledged write is lost, no version is missing or written twice, and
-no reader of the change feed misses a change. `make chaos` runs this and prints a report."""
+no reader of the change feed misses a change. `make chaos` runs this and reports the numbers."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from tests.project.running import wait_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
+Record = Callable[[str, object], None]
 SWITCHOVERS = 20
 # Longer than the lease of Patroni's leader (ttl in patroni.yml).
 EXPIRY = 25.0
@@ -108,13 +109,13 @@ def kill_web(cell: Cell) -> Callable[[], None]:
 
 
 @contextmanager
-def measured(traffic: Traffic, report: list[str], name: str) -> Iterator[None]:
-    """Add the longest time without a write to the report."""
+def measured(traffic: Traffic, record: Record) -> Iterator[None]:
+    """Report the longest time without a write."""
     since, before = time.monotonic(), sum(traffic.refused.values())
     yield
     traffic.wait_for_more()
-    pause, refused = traffic.longest_pause(since), sum(traffic.refused.values()) - before
-    report.append(f"{name:<28} {pause:>6.1f} s without writes, {refused:>4} calls repeated")
+    record("seconds without writes", round(traffic.longest_pause(since), 1))
+    record("calls repeated", sum(traffic.refused.values()) - before)
 
 
 @pytest.mark.parametrize(
@@ -132,9 +133,12 @@ def measured(traffic: Traffic, report: list[str], name: str) -> Iterator[None]:
     ],
 )
 def test_fault__under_load__is_survived(
-    cell: Cell, traffic: Traffic, report: list[str], fault: Callable[[Cell], Callable[[], None]]
+    cell: Cell,
+    traffic: Traffic,
+    record_property: Record,
+    fault: Callable[[Cell], Callable[[], None]],
 ) -> None:
-    with measured(traffic, report, fault.__name__.replace("_", " ")):
+    with measured(traffic, record_property):
         repair = fault(cell)
         traffic.wait_for_more()
         repair()
@@ -142,9 +146,9 @@ def test_fault__under_load__is_survived(
 
 
 def test_switchovers__under_load__are_survived(
-    cell: Cell, traffic: Traffic, report: list[str]
+    cell: Cell, traffic: Traffic, record_property: Record
 ) -> None:
-    with measured(traffic, report, f"{SWITCHOVERS} switchovers"):
+    with measured(traffic, record_property):
         for _ in range(SWITCHOVERS):
             before = leader(cell)
             cell.switch_over(before)
@@ -154,7 +158,7 @@ def test_switchovers__under_load__are_survived(
 
 
 def test_history__after_all_faults__is_complete(
-    cell: Cell, traffic: Traffic, report: list[str]
+    cell: Cell, traffic: Traffic, record_property: Record
 ) -> None:
     traffic.stop()
     lost = holes = skipped = repeated = 0
@@ -166,10 +170,14 @@ def test_history__after_all_faults__is_complete(
         skipped += len(set(range(1, last + 1)) - set(followed))
         repeated += len(followed) - len(set(followed))
         assert followed == sorted(followed)
-    written = sum(traffic.acknowledged.values())
-    report.append(
-        f"{written} acknowledged writes: {lost} lost, {holes} with another version, {skipped} skipped"
-        f" and {repeated} repeated by the change feed, {traffic.gone} cursors refused"
-    )
+    for name, number in (
+        ("acknowledged writes", sum(traffic.acknowledged.values())),
+        ("acknowledged writes lost", lost),
+        ("versions with holes", holes),
+        ("changes that cursors skipped", skipped),
+        ("changes that cursors repeated", repeated),
+        ("cursors refused", traffic.gone),
+    ):
+        record_property(name, number)
 
     assert (lost, holes, skipped, repeated, traffic.gone) == (0, 0, 0, 0, 0)

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from project.env import BASE_DIR
-
-PAGE = BASE_DIR / "docs" / "reliability.md"
-
-_TEST_ID = re.compile(r"`(?P<path>tests/[\w/]+\.py)::(?P<name>(?:\w+::)?test_\w+)`")
-
-
-def read_promises(markdown: str) -> list[list[str]]:
-    """The cells of each row of the table: promise, how, tests."""
-    rows = [line.strip("|").split(" | ") for line in markdown.splitlines() if line.startswith("|")]
-    return [[cell.strip() for cell in row] for row in rows[2:]]
+from tests.promises import PAGE, TEST_ID, Results, read_promises, update_results, write_report
 
 
 def list_tests(path: Path) -> Iterator[str]:
@@ -35,7 +27,7 @@ def list_tests(path: Path) -> Iterator[str]:
 
 def is_test(name: str) -> bool:
     """Whether `name` is the id of an existing test, in backticks."""
-    found = _TEST_ID.fullmatch(name)
+    found = TEST_ID.fullmatch(name)
     if found is None:
         return False
     path = BASE_DIR / found["path"]
@@ -50,7 +42,7 @@ def find_missing(cell: str) -> list[str]:
 def test_promises__each__names_tests_that_exist() -> None:
     promises = read_promises(PAGE.read_text(encoding="utf-8"))
     assert len(promises) > 20
-    assert [row for row in promises if len(row) != 3 or not all(row)] == []
+    assert [row for row in promises if len(row) != 4 or not all(row)] == []
     assert {row[0]: missing for row in promises if (missing := find_missing(row[2]))} == {}
 
 
@@ -67,3 +59,58 @@ def test_missing__unknown_test__is_reported() -> None:
         "",
     ):
         assert find_missing(f"{here}, {wrong}") == [wrong]
+
+
+def results() -> Results:
+    """Of a promise whose test passes in one case and fails in the other, and of one that passes."""
+    found = Results()
+    for nodeid, when, outcome, longrepr in (
+        ("tests/a.py::test_one[x]", "call", "passed", None),
+        ("tests/a.py::test_one[y]", "call", "failed", "AssertionError: 1 | 2"),
+        ("tests/a.py::test_two", "call", "passed", None),
+        ("tests/a.py::test_three", "setup", "skipped", ("a.py", 1, "Skipped: no network")),
+    ):
+        for phase in ("call", "teardown") if when == "call" else ("setup",):
+            found.add(
+                pytest.TestReport(
+                    nodeid,
+                    ("", 0, ""),
+                    {},
+                    outcome if phase == when else "passed",  # type: ignore[arg-type]
+                    longrepr if phase == when else None,  # type: ignore[arg-type]
+                    phase,  # type: ignore[arg-type]
+                    user_properties=[("writes lost", 0)] if nodeid.endswith("two") else [],
+                )
+            )
+    return found
+
+
+ROWS = """
+| promise | how | tests | last result |
+|---|---|---|---|
+| P | h | `tests/a.py::test_one`, `tests/a.py::test_two` | passed |
+| Q | h | `tests/a.py::test_two` | not run |
+| R | h | `tests/a.py::test_three`, `tests/a.py::test_two` | passed |
+| S | h | `tests/a.py::test_four`, `tests/a.py::test_two` | passed |
+"""
+
+
+def test_report__run_with_a_failure__has_each_result_number_and_reason() -> None:
+    report = write_report(read_promises(ROWS), results())
+
+    assert "1 failed, 1 not run, 1 skipped, 1 passed" in report
+    for row in (
+        "| failed | P | `tests/a.py::test_one`, `tests/a.py::test_two` |",
+        "| passed | Q | `tests/a.py::test_two` |",
+        "| `tests/a.py::test_two` | writes lost | 0 |",
+        "| `tests/a.py::test_one[y]` | AssertionError: 1 \\| 2 |",
+        "| `tests/a.py::test_three` | no network |",
+    ):
+        assert row in report.splitlines()
+
+
+def test_page__after_a_run__has_its_results_and_keeps_those_of_tests_that_did_not_run() -> None:
+    page = update_results(ROWS, results())
+
+    assert [row[3] for row in read_promises(page)] == ["failed", "passed", "skipped", "passed"]
+    assert [row[:3] for row in read_promises(page)] == [row[:3] for row in read_promises(ROWS)]

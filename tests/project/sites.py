@@ -18,11 +18,13 @@ SETTINGS = {"SECRET_KEY": "the same on every server", "WEBHOOK_ALLOW_PRIVATE": "
 
 
 class Site:
-    """`manage.py serve` with the data folder in `folder`."""
+    """`manage.py serve` with the data folder in `folder`, on its embedded PostgreSQL or the one of
+    DATABASE_URL."""
 
     def __init__(self, folder: Path, token: str = "", **env: str) -> None:
         folder.mkdir(exist_ok=True)
         self.cluster = Cluster(folder / "data" / "postgres")
+        self.url = env.get("DATABASE_URL") or url_of(self.cluster)
         self.running = Running(
             folder, "manage.py", "serve", PORT=str(free_port()), **SETTINGS, **env
         )
@@ -47,7 +49,7 @@ class Site:
         return keys, page["next_cursor"]
 
     def connect(self) -> psycopg.Connection[Any]:
-        return connect(self.cluster)
+        return psycopg.connect(self.url, autocommit=True)
 
     def stop(self) -> None:
         self.running.signal(signal.SIGINT)

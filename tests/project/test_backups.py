@@ -1,0 +1,196 @@
+"""Backups and restores, by the commands in docs/operations.md: every version and snapshot is there
+again, and no cursor of the change feed skips or repeats a change."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from project.env import BASE_DIR
+from project.postgres import binaries
+from project.postgres.cluster import Cluster
+from project.postgres.server import PORT
+from tests.project.conftest import end_postgresql
+from tests.project.running import wait_for
+from tests.project.sites import SETTINGS, Site, connect, url_of
+from tests.project.test_feed_eras import (
+    KEPT,
+    LOST,
+    check_knowledge,
+    check_lost,
+    check_search,
+    commit_step,
+    follow_all,
+)
+
+PAGE = BASE_DIR / "docs" / "operations.md"
+_BLOCK = re.compile(r"<!-- drill: (?P<name>[\w ]+) -->\n```sh\n(?P<text>.*?)```", re.DOTALL)
+BLOCKS = {found["name"]: found["text"] for found in _BLOCK.finditer(PAGE.read_text())}
+
+# Batches of entries before the backup, and the bytes that the database then has at least.
+SIZES = [
+    pytest.param((2, 0), id="small"),
+    pytest.param((700, 1 << 30), id="1 GB", marks=[pytest.mark.slow, pytest.mark.timeout(3600)]),
+]
+BATCH, VALUE_BYTES = 200, 4_000
+
+
+class Drill:
+    """A server with a backup folder, and a place for the restored one."""
+
+    def __init__(self, folder: Path, batches: int, least: int) -> None:
+        self.folder, self.backup = folder, folder / "backup"
+        self.backup.mkdir()
+        self.first = Cluster(folder / "first")
+        self.first.acquire()
+        self.run("archive", self.first)
+        with connect(self.first, "postgres") as database:
+            database.execute("CREATE DATABASE commonhold")
+        self.first.release()
+        self.first.acquire()  # again, because archive_mode needs a restart
+        self.site = Site(folder / "site", DATABASE_URL=url_of(self.first))
+        commit_step(self.site)
+        assert self.site.call("PUT", "/namespaces/notes", {"schema": True})[0] in (200, 201)
+        self.fill(batches)
+        with connect(self.first) as database:
+            (found,) = database.execute("SELECT pg_database_size('commonhold')").fetchone() or (0,)
+        assert found >= least
+
+    def fill(self, batches: int) -> None:
+        assert self.site.call("PUT", "/namespaces/bulk", {"schema": True})[0] in (200, 201)
+        for batch in range(batches):
+            # Random, so that PostgreSQL cannot compress it.
+            puts = [
+                {
+                    "op": "put",
+                    "namespace": "bulk",
+                    "key": f"{batch}-{number}",
+                    "value": {"data": os.urandom(VALUE_BYTES // 2).hex()},
+                }
+                for number in range(BATCH)
+            ]
+            status, answer = self.site.call("POST", "/state/batch", {"operations": puts})
+            assert status == 200, answer
+
+    def run(self, block: str, cluster: Cluster | None = None, **env: str) -> None:
+        """Run the commands of a block of the page, as the user of the clusters."""
+        host = cluster.socket_folder if cluster else Path(env.pop("PGHOST"))
+        variables = {
+            **SETTINGS,
+            "PATH": f"{binaries.find()}:{os.environ['PATH']}",
+            "PGHOST": str(host),
+            "PGPORT": str(PORT),
+            "PGUSER": "postgres",
+            "PGDATABASE": "commonhold",
+            "BACKUP": str(self.backup),
+            "COMMONHOLD_DATA_DIR": str(self.folder / "operator"),
+            "DATABASE_URL": f"postgresql://postgres@/commonhold?host={host}&port={PORT}",
+            "DJANGO_SETTINGS_MODULE": "project.settings",
+            **env,
+        }
+        # The commands have no quotes around variables, so no value may need them.
+        settings = [f"export {name}='{value}'" for name, value in variables.items()]
+        script = "\n".join(["set -eu", f"cd {BASE_DIR}", *settings, BLOCKS[block]])
+        done = binaries.identity().run("bash", "-c", script)
+        assert done.returncode == 0, f"{block}: {done.stdout}"
+
+    def write(self) -> str:
+        """Write what the backup must contain; returns the cursor after half of it."""
+        self.site.write(*KEPT[:3])
+        middle = follow_all(self.site, KEPT[:3])
+        self.site.write(*KEPT[3:])
+        return middle
+
+    def lose(self) -> str:
+        """Write more, and lose the server. Returns the cursor after all of it."""
+        self.site.write(*LOST)
+        lost = follow_all(self.site, [*KEPT, *LOST])
+        self.site.running.kill_all()
+        return lost
+
+    def check(self, url: str, middle: str, end: str, lost: str, *others: str) -> None:
+        """Start a server on the restored database, which has KEPT and `others`: cursors continue,
+        except those at lost changes."""
+        site = Site(self.folder / "restored", self.site.token, DATABASE_URL=url)
+        try:
+            assert site.follow(middle)[0] == [*KEPT[3:], *others]
+            assert site.follow(end)[0] == []
+            check_lost(site, lost)
+            site.write("new")
+            wait_for(lambda: site.follow(end)[0] == ["new"], "the new change follows")
+            assert site.follow()[0] == [*KEPT, *others, "new"]
+            check_search(site, "new")
+            check_knowledge(site)
+        finally:
+            site.running.kill_all()
+
+
+@pytest.fixture
+def drill(folder: Path, request: pytest.FixtureRequest) -> Iterator[Drill]:
+    if binaries.identity().uid is not None:
+        pytest.skip("PostgreSQL does not run as root, and user namespaces are not permitted")
+    drill = Drill(folder, *request.param)
+    try:
+        yield drill
+    finally:
+        drill.site.running.kill_all()
+        end_postgresql(folder)
+
+
+def test_page__every_block__is_run_by_a_test() -> None:
+    assert sorted(BLOCKS) == [
+        *("archive", "base", "dump", "increment", "restore dump", "restore moment")
+    ]
+
+
+@pytest.mark.parametrize("drill", SIZES, indirect=True)
+def test_dump__restored_into_a_new_server__has_everything(drill: Drill) -> None:
+    middle = drill.write()
+    end = follow_all(drill.site, KEPT)
+    drill.run("dump", drill.first)
+    lost = drill.lose()
+
+    second = Cluster(drill.folder / "second")
+    second.acquire()
+    try:
+        drill.run("restore dump", second)
+        drill.check(url_of(second), middle, end, lost)
+    finally:
+        second.release()
+
+
+@pytest.mark.parametrize("drill", SIZES, indirect=True)
+def test_moment__between_two_backups_and_the_end__is_restored(drill: Drill) -> None:
+    """The restored server has the base backup, an incremental one and the archived WAL until a moment."""
+    # The files of the backup contain these settings, so the restored server has an address of its own.
+    address = drill.folder / "restored-run"
+    address.mkdir()
+    with connect(drill.first) as database:
+        database.execute("ALTER SYSTEM SET listen_addresses = ''")
+        database.execute(f"ALTER SYSTEM SET unix_socket_directories = '{address}'")
+    drill.run("base", drill.first)
+    middle = drill.write()
+    drill.run("increment", drill.first)
+    drill.site.write("after-the-backups")
+    end = follow_all(drill.site, [*KEPT, "after-the-backups"])
+    with connect(drill.first) as database:
+        (moment,) = database.execute("SELECT clock_timestamp()::text").fetchone() or ("",)
+    drill.site.write(*LOST)
+    lost = follow_all(drill.site, [*KEPT, "after-the-backups", *LOST])
+    with connect(drill.first) as database:
+        archived = database.execute("SELECT pg_walfile_name(pg_switch_wal())").fetchone()
+        assert archived
+        wait_for((drill.backup / "wal" / archived[0]).exists, "the newest segment is archived")
+    drill.site.running.kill_all()
+    drill.first.release()
+
+    data = drill.folder / "second" / "pg"
+    data.parent.mkdir()
+    drill.run("restore moment", PGHOST=str(address), DATA=str(data), MOMENT=moment)
+
+    url = f"postgresql://postgres@/commonhold?host={address}&port={PORT}"
+    drill.check(url, middle, end, lost, "after-the-backups")

@@ -1,0 +1,158 @@
+"""The promises of docs/reliability.md, and the report of a run about them (`make chaos`).
+
+A test adds numbers to the report with pytest's fixture `record_property`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from project.env import BASE_DIR
+
+PAGE = BASE_DIR / "docs" / "reliability.md"
+
+TEST_ID = re.compile(r"`(?P<path>tests/[\w/]+\.py)::(?P<name>(?:\w+::)?test_\w+)`")
+_NOT_RUN = "not run"
+# The worst first.
+_RESULTS = ("failed", _NOT_RUN, "skipped", "passed")
+
+
+def read_promises(markdown: str) -> list[list[str]]:
+    """The cells of each row of the table: promise, how, tests, last result."""
+    rows = [line.strip("|").split(" | ") for line in markdown.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in row] for row in rows[2:]]
+
+
+def list_ids(cell: str) -> list[str]:
+    """The ids of the tests in a cell."""
+    return [found[0].strip("`") for found in TEST_ID.finditer(cell)]
+
+
+@dataclass
+class Results:
+    """Of a run, by the id of a test without its parameters. `numbers` are by the whole id."""
+
+    outcomes: dict[str, list[str]] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
+    numbers: dict[str, list[tuple[str, object]]] = field(default_factory=dict)
+
+    def add(self, report: pytest.TestReport) -> None:
+        """Of a test, setup and teardown count if they do not pass."""
+        if report.when == "call" or not report.passed:
+            self.outcomes.setdefault(report.nodeid.partition("[")[0], []).append(report.outcome)
+        if not report.passed:
+            self.reasons[report.nodeid] = _explain(report)
+        if report.when == "teardown" and report.user_properties:
+            self.numbers[report.nodeid] = list(report.user_properties)
+
+    def of(self, tests: Iterable[str]) -> str:
+        """The worst result of some tests. A test of which one case is skipped counts as passed if
+        another one passed."""
+        found = [self._of_test(test) for test in tests]
+        return min(found, key=_RESULTS.index, default=_NOT_RUN)
+
+    def _of_test(self, test: str) -> str:
+        outcomes = self.outcomes.get(test, [])
+        for result in ("failed", "passed", "skipped"):
+            if result in outcomes:
+                return result
+        return _NOT_RUN
+
+
+def _explain(report: pytest.TestReport) -> str:
+    """The last line of a failure, or the reason of a skip."""
+    if isinstance(report.longrepr, tuple):
+        return report.longrepr[2].removeprefix("Skipped: ")
+    crash = getattr(report.longrepr, "reprcrash", None)
+    return str(getattr(crash, "message", "") or report.longreprtext).strip().partition("\n")[0]
+
+
+def write_report(promises: list[list[str]], results: Results) -> str:
+    """Markdown: the result of each promise, then the numbers, then what failed or was skipped."""
+    rows = [(promise, tests, results.of(list_ids(tests))) for promise, _, tests, *_ in promises]
+    counts = {result: sum(row[2] == result for row in rows) for result in _RESULTS}
+    lines = ["# Promises", ""]
+    lines.append(", ".join(f"{count} {result}" for result, count in counts.items() if count))
+    lines += _table("result | promise | tests", [(row[2], row[0], row[1]) for row in rows])
+    numbers = [
+        (f"`{test}`", name, str(value))
+        for test, values in sorted(results.numbers.items())
+        for name, value in values
+    ]
+    lines += ["", "# Numbers", *_table("test | what | value", numbers)]
+    reasons = [(f"`{test}`", _escape(why)) for test, why in sorted(results.reasons.items())]
+    lines += ["", "# Failed and skipped", *_table("test | why", reasons)]
+    return "\n".join(lines) + "\n"
+
+
+def _table(head: str, rows: Iterable[Iterable[str]]) -> list[str]:
+    ruler = "|".join("---" for _ in head.split("|"))
+    return ["", f"| {head} |", f"|{ruler}|", *(f"| {' | '.join(row)} |" for row in rows)]
+
+
+def _escape(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def update_results(markdown: str, results: Results) -> str:
+    """The page with the results of this run in its last column. What did not run keeps the last one."""
+    lines = markdown.splitlines(keepends=True)
+    for number, line in enumerate(lines):
+        tests = list_ids(line)
+        result = results.of(tests)
+        if line.startswith("|") and tests and result != _NOT_RUN:
+            kept = line.rstrip("|\n ").rpartition(" | ")[0]
+            lines[number] = f"{kept} | {result} |\n"
+    return "".join(lines)
+
+
+# Called by tests/conftest.py ------------------------------------------------
+
+
+def add_options(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--report",
+        type=Path,
+        metavar="FILE",
+        help="write the results of the promises of docs/reliability.md to FILE and to that page",
+    )
+
+
+def mark_promises(items: list[pytest.Item]) -> None:
+    """Mark the tests that the page names."""
+    named = {
+        test for row in read_promises(PAGE.read_text(encoding="utf-8")) for test in list_ids(row[2])
+    }
+    for item in items:
+        if item.nodeid.partition("[")[0] in named:
+            item.add_marker(pytest.mark.promise)
+
+
+class Reporter:
+    """The plugin of a run with `--report`, in the process that collects the results."""
+
+    def __init__(self, file: Path) -> None:
+        self.file, self.results = file, Results()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.results.add(report)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        page = PAGE.read_text(encoding="utf-8")
+        report = write_report(read_promises(page), self.results)
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        self.file.write_text(report, encoding="utf-8")
+        PAGE.write_text(update_results(page, self.results), encoding="utf-8")
+        terminalreporter.section("report")
+        terminalreporter.write(report)
+
+
+def register_reporter(config: pytest.Config) -> None:
+    file = config.getoption("--report")
+    if file and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Reporter(file), "promises")

@@ -229,7 +229,7 @@ class Lane:
         weight = body.count(b'"put"') + len(body) // _BYTES_PER_CALL
         if _media_type(environ) != JSON_TYPE or not _is_small(environ, body, _OF_BATCHES):
             return None
-        if weight > _HEAVIEST:
+        if weight > _HEAVIEST or body.count(b'"get"') > _MOST_GETS:
             return None
         reason = read_reason(environ)
         operations = read_batch(body)

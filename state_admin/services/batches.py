@@ -78,7 +78,20 @@ def run_batch(
             return [
                 OperationResult("put", put.entry, put.created, put.entry.version) for put in results
             ]
+    if all(operation.op == "get" for operation in operations):
+        return _read_all(actor, operations)
     return _run_together(actor, operations)
+
+
+def _read_all(actor: Actor, operations: Sequence[BatchOperation]) -> list[OperationResult]:
+    """One statement, which reads one snapshot without a transaction."""
+    found = _read_together(actor, operations)
+    for index, operation in enumerate(operations):
+        if (operation.namespace, operation.key) not in found:
+            problem = NotRegistered(operation.namespace)
+            problem.data["index"] = index
+            raise problem
+    return [OperationResult("get", found[each.namespace, each.key]) for each in operations]
 
 
 def _key_order(operations: Sequence[BatchOperation]) -> list[int]:

@@ -11,6 +11,7 @@ from django.db.models import Sum
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from project import lane
 from state_admin.models import Traffic
 from state_admin.services import namespaces, quotas, throttles, traffic
 from tests.builders import make_namespace
@@ -94,6 +95,14 @@ def test_lane__batch_of_many_or_large_values__is_left_to_django(sides: tuple[Sid
     assert sides[0].joined == joined
     check_same(sides, [batch(get("big1"))])
     assert sides[0].joined == joined + 1
+
+
+def test_lane__batch_of_many_gets__is_parsed_by_django_only(
+    sides: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lane, "read_batch", None)
+    answers = check_same(sides, [batch(*(get(f"k{n}") for n in range(65)))])
+    assert answers[0].start["status"] == 200
 
 
 def test_lane__batches_it_answers__count_as_traffic(sides: tuple[Side, Side]) -> None:

@@ -282,6 +282,21 @@ def test_atomic__plain_puts_only__are_one_statement(
     assert EntryRevision.objects.get(entry__key="z").reason == "moved"
 
 
+def test_atomic__gets_only__are_one_statement(
+    notes: Person, monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any
+) -> None:
+    monkeypatch.setattr(batches, "_run_together", None)
+    with django_assert_num_queries(0):  # not in a transaction, and the statement is not Django's
+        found = run(notes, op("get", "b"), op("get", "absent"), op("get", "a"), op("get", "b"))
+    assert [o.entry.value for o in found if o.entry] == ['"b"', "null", '"a"', '"b"']
+    with pytest.raises(NotRegistered) as refused:
+        run(notes, op("get", "a"), op("get", "k", namespace="no"), op("get", "k", namespace="none"))
+    assert (refused.value.data["index"], refused.value.detail) == (
+        1,
+        "profile key not registered: no",
+    )
+
+
 def test_atomic__puts_that_all_have_a_version__are_conditional(notes: Person) -> None:
     assert [
         o.version

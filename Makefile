@@ -3,8 +3,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Bytecode is kept, whatever the environment says: tests start many processes that import the same.
-PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest
+# Bytecode is kept, whatever the environment says: many processes import the same, and to compile it takes half of a start.
+BYTECODE := PYTHONDONTWRITEBYTECODE=
+PYTEST := $(BYTECODE) $(BIN)/pytest
 
 # A tenth of the mutants: those whose number ends in 7. MUTANTS='*' takes all, which lasts hours.
 MUTANTS ?= *__mutmut_*7
@@ -32,7 +33,7 @@ help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 run: $(VENV)/run.stamp site/index.html ## install what is missing and start everything; Ctrl-C stops it
-	@exec $(BIN)/python manage.py serve
+	@exec env $(BYTECODE) $(BIN)/python manage.py serve
 
 test: $(VENV)/dev.stamp ## the whole suite on its own PostgreSQL; ARGS goes to pytest
 	$(PYTEST) -n 2 --dist worksteal -m "not slow and not dist and not guides" $(ARGS)

@@ -162,6 +162,7 @@ def start_commonhold(
         "COMMONHOLD_DATA_DIR": str(folder / "data"),
         "PORT": str(port),
         "LOG_LEVEL": "ERROR",
+        "PYTHONDONTWRITEBYTECODE": "",
     }
     with (folder / "log").open("wb") as output:
         return subprocess.Popen(

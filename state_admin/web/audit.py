@@ -20,7 +20,7 @@ from . import paging, snippets
 from .actors import page
 from .addresses import entry_url, with_query
 from .changes import VERBS, ChangeSentence, add_differences, describe_change
-from .htmx import Request, render
+from .htmx import Request, render, render_list
 from .lists import list_paths
 from .tables import Field, chips_of
 
@@ -128,10 +128,7 @@ def audit_list(request: Request) -> HttpResponse:
         "pager": {"first": filters.url(before=None) if filters.before else "", "next": next_url},
         "curl": snippets.curl("GET", "audit"),
     }
-    response = render(request, "audit/list.html", context, part="audit-table")
-    if (request.htmx.source or "").startswith("form"):
-        response["HX-Replace-Url"] = filters.url()
-    return response
+    return render_list(request, "audit/list.html", context, part="audit-table", url=filters.url())
 
 
 def _find(request: Request, filters: AuditFilters, name: str) -> tuple[Sequence[AuditRow], str]:

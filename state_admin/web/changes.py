@@ -28,7 +28,7 @@ from state_admin.streams import events
 from . import paging, snippets
 from .actors import page
 from .addresses import entry_url, namespace_url, run_url, thread_url, with_query
-from .htmx import Request, render
+from .htmx import Request, render_list
 from .lists import list_paths
 from .state_changes import StateLine, lines_of
 from .tables import Field, chips_of
@@ -358,10 +358,9 @@ def change_list(request: Request) -> HttpResponse:
         "pager": {"first": filters.url(before="") if filters.before else "", "next": next_url},
         "curl": snippets.curl("GET", "changes/stream"),
     }
-    response = render(request, "changes/list.html", context, part="change-table")
-    if (request.htmx.source or "").startswith("form"):
-        response["HX-Replace-Url"] = filters.url()
-    return response
+    return render_list(
+        request, "changes/list.html", context, part="change-table", url=filters.url()
+    )
 
 
 def _items(request: Request, name: str) -> tuple[list[Change], str]:

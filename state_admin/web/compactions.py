@@ -33,7 +33,7 @@ from . import paging, snippets
 from .actors import page
 from .addresses import thread_url, with_query
 from .confirm import Confirm, ask
-from .htmx import Request, render, see_other, toast, wants_part
+from .htmx import Request, render, render_list, see_other, toast, wants_part
 from .lists import list_paths
 from .tables import COUNTED, Field, chips_of, format_row_count, same
 from .thread_contexts import line_of
@@ -76,10 +76,13 @@ def compaction_list(request: Request) -> HttpResponse:
     }
     if not wants_part(request):
         context["trends"] = _trends(request.actor)
-    response = render(request, "compactions/list.html", context, part="compaction-table")
-    if (request.htmx.source or "").startswith("form"):
-        response["HX-Replace-Url"] = str(context["current_url"])
-    return response
+    return render_list(
+        request,
+        "compactions/list.html",
+        context,
+        part="compaction-table",
+        url=str(context["current_url"]),
+    )
 
 
 def _trends(actor: Actor) -> list[Trend]:

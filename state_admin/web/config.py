@@ -58,9 +58,10 @@ from .drafts import (
     typed_text,
 )
 from .entry_undo import undo_of
-from .htmx import Request, render, see_other, toast
+from .htmx import Request, render, render_list, see_other, toast
 from .lists import list_paths
 from .schema_fields import Draft, held_value
+from .tables import Field
 
 MOST = 200
 _TEMPLATES: dict[Kind, JSON] = {
@@ -101,14 +102,18 @@ def record_list(request: Request, kind: str = Kind.PROVIDERS) -> HttpResponse:
         "records": [_line(record_kind, row) for row in records[:MOST]],
         "more": len(records) > MOST,
         "most": MOST,
-        "prefix": prefix,
-        "can_edit": request.actor.may(Role.ADMIN),
-        "new_url": reverse("web:config-new", args=[record_kind]),
+        "root": reverse("web:config-list", args=[record_kind]),
+        "search": Field("prefix", "Id begins with", prefix, placeholder="Id begins with"),
+        "count": "" if len(records) > MOST else plural(len(records), "record,records"),
+        "new_url": reverse("web:config-new", args=[record_kind])
+        if request.actor.may(Role.ADMIN)
+        else "",
         "json_url": with_query(reverse("web:config-list-json", args=[record_kind]), prefix=prefix),
         "curl": snippets.curl("PUT", f"config/{record_kind}/main", body),
         "python": snippets.python("PUT", f"config/{record_kind}/main", body),
     }
-    return render(request, "config/list.html", context, part="config")
+    url = with_query(str(context["root"]), prefix=prefix)
+    return render_list(request, "config/list.html", context, part="config", url=url)
 
 
 def _find(request: Request, kind: Kind, after: str = "") -> list[Entry]:

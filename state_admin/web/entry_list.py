@@ -34,7 +34,7 @@ from . import snippets
 from .actors import page
 from .addresses import entry_url, with_query
 from .entry_columns import FACTS, columns_of_schema, columns_of_values, default_columns, members_of
-from .htmx import Request, render, wants_part
+from .htmx import Request, render_list, wants_part
 from .lists import list_paths
 from .paging import read_number
 from .periods import end_of, period_fields, read_period, start_of
@@ -217,15 +217,19 @@ def entry_list(request: Request) -> HttpResponseBase:
         node = find_namespace(request.actor, filters.namespace)
     scopes = scope_counts(node.pk, COUNTED + 1) if node else {}
     rows = read_values(rows)
+    columns = list_columns(request.actor, filters, node, rows)
     menu = filters.menu()
-    response = render(
+    return render_list(
         request,
         "entries/list.html",
         {
             **views,
             "filters": filters,
             "rows": rows,
-            "columns": list_columns(request.actor, filters, node, rows),
+            "grouped": _is_grouped(filters, rows),
+            "columns": columns,
+            # Beside the columns: the checkbox, the key, and the value of narrow windows.
+            "width": len(columns.shown) + 3,
             "count": _count(request.actor, filters, len(rows), more=bool(next_url)),
             "menu": menu,
             "chips": chips_of(menu, lambda name: filters.url(**{name: "", "after": ""})),
@@ -249,11 +253,15 @@ def entry_list(request: Request) -> HttpResponseBase:
             **_empty(filters),
         },
         part="entry-browser",
+        url=filters.url(),
     )
-    if (request.htmx.source or "").startswith(("form", "input")):
-        # A form submits empty fields too; the address bar gets the same filters without them.
-        response["HX-Replace-Url"] = filters.url()
-    return response
+
+
+def _is_grouped(filters: EntryListFilters, rows: Sequence[EntryListRow]) -> bool:
+    """Whether the rows have headings by scope: those of one namespace, which are in the order of their
+    keys, and whose keys begin with the scope."""
+    scopes = {row.scope_kind for row in rows}
+    return bool(filters.namespace) and not filters.text and len(scopes) > 1
 
 
 def _open_url(address: str) -> str:

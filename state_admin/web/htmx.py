@@ -76,6 +76,17 @@ def render(
     return response
 
 
+def render_list(
+    request: Request, template: str, context: Mapping[str, Any], *, part: str, url: str
+) -> HttpResponse:
+    """As `render`. After a search or a filter, the address bar gets `url`: the form's own address
+    has its empty fields, too."""
+    response = render(request, template, context, part=part)
+    if (request.htmx.source or "").startswith(("form", "input")):
+        response["HX-Replace-Url"] = url
+    return response
+
+
 def toast(request: HttpRequest, text: str, *, undo: Undo | None = None, kind: str = "done") -> None:
     """Show `text` with the next response that renders toasts, as a page or in a header.
 

@@ -21,7 +21,7 @@ from state_admin.services.tickets import decide_ticket, find_ticket
 from . import paging, snippets
 from .actors import page
 from .addresses import run_url, ticket_url, with_query
-from .htmx import Request, render, see_other, target_id, toast, wants_part
+from .htmx import Request, render, render_list, see_other, target_id, toast, wants_part
 from .id_address import id_page, id_path
 from .lists import list_paths
 from .runs import run_context
@@ -37,10 +37,9 @@ _NOTHING = Raw("null", None)
 def inbox(request: Request) -> HttpResponse:
     if wants_part(request) and target_id(request) == "inbox-now":
         return render(request, "inbox/list.html", _count_updates(request), part="inbox-now")
-    response = render(request, "inbox/list.html", _context(request), part="inbox")
-    if (request.htmx.source or "").startswith("form"):
-        response["HX-Replace-Url"] = _url(request)
-    return response
+    return render_list(
+        request, "inbox/list.html", _context(request), part="inbox", url=_url(request)
+    )
 
 
 def _items(request: Request, name: str) -> tuple[list[contract.Ticket], str]:

@@ -27,7 +27,7 @@ from . import paging, snippets
 from .actors import page
 from .addresses import with_query
 from .confirm import PREVIEW, Confirm, ask
-from .htmx import Request, render, see_other, toast
+from .htmx import Request, render_list, see_other, toast
 from .lists import list_paths
 from .shell import format_count
 from .tables import Field, chips_of, format_row_count, same
@@ -99,10 +99,9 @@ def mailbox(request: Request) -> HttpResponse:
             "POST", "threads/t1/dispatches", '{"payload": {"task": "check"}}'
         ),
     }
-    response = render(request, "mailbox/list.html", context, part="mailbox")
-    if (request.htmx.source or "").startswith("form"):
-        response["HX-Replace-Url"] = str(context["current_url"])
-    return response
+    return render_list(
+        request, "mailbox/list.html", context, part="mailbox", url=str(context["current_url"])
+    )
 
 
 def _items(request: Request, name: str) -> tuple[list[contract.Dispatch], str]:

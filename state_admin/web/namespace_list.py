@@ -26,14 +26,16 @@ from state_admin.models.storage_sql import measured_bytes
 from state_admin.services.namespaces import find_namespace
 from state_admin.services.storage import read_series
 from state_admin.templatetags.json_html import pretty
+from state_admin.templatetags.ui import plural
 from state_admin.templatetags.ui import size as shown_size
 
 from . import paging, snippets
 from .actors import page
 from .addresses import namespace_url, with_query
-from .htmx import Request, render
+from .htmx import Request, render, render_list
 from .invalid_entries import find_invalid
 from .lists import list_paths
+from .tables import Field, chips_of
 from .usage import describe_sizes
 
 PAGE = 50
@@ -50,7 +52,8 @@ _EXAMINED = 100
 def namespace_list(request: Request) -> HttpResponse:
     rows, next_after = _rows(request, "schema", "default")
     home = reverse("web:namespace-list")
-    prefix, show, after = (_text(request, name) for name in ("prefix", "show", "after"))
+    filters = {name: _text(request, name) for name in ("prefix", "show")}
+    after = _text(request, "after")
     sizes = namespace_sizes([row.pk for row in rows], _LISTED + 1)
     large = [pk for pk, size in sizes.items() if size.entries > _LISTED]
     estimates = estimated_entries(large) if large else {}
@@ -58,7 +61,9 @@ def namespace_list(request: Request) -> HttpResponse:
     writes = {each.namespace: each for each in namespace_writes(request.actor)} if rows else {}
     registered = {row.name: sizes[row.pk] for row in rows if row.unregistered_at is None}
     invalid = find_invalid(request.actor, registered, _EXAMINED)
-    url = with_query(home, prefix=prefix, show=show)
+    url = with_query(home, **filters)
+    name = Field("prefix", "Name begins with", filters["prefix"], placeholder="Name begins with")
+    menu = [Field("show", "Show", filters["show"], {"unregistered": "unregistered only"}, "all")]
     schema = '{"schema": {"type": "object"}, "default": {}}'
     context = {
         "rows": [
@@ -72,26 +77,23 @@ def namespace_list(request: Request) -> HttpResponse:
             )
             for row in rows
         ],
-        "prefix": prefix,
-        "show": show,
-        "home": home,
+        "root": home,
+        "search": name,
+        "menu": menu,
+        "chips": chips_of(menu, lambda name: with_query(home, **{**filters, name: ""})),
+        "count": "" if after or next_after else plural(len(rows), "namespace,namespaces"),
         "list_url": reverse("web:entry-list"),
-        "json_url": with_query(reverse("web:namespace-list-json"), prefix=prefix, show=show),
+        "json_url": with_query(reverse("web:namespace-list-json"), **filters),
         "pager": {
             "first": url if after else "",
-            "next": with_query(home, prefix=prefix, show=show, after=next_after)
-            if next_after
-            else "",
+            "next": with_query(home, **filters, after=next_after) if next_after else "",
         },
-        "filtered": bool(prefix or show),
+        "filtered": any(filters.values()),
         "can_register": request.actor.may(Role.ADMIN),
         "curl": snippets.curl("PUT", "namespaces/team_context", schema),
         "python": snippets.python("PUT", "namespaces/team_context", schema),
     }
-    response = render(request, "namespaces/list.html", context, part="namespace-table")
-    if (request.htmx.source or "").startswith("form"):
-        response["HX-Replace-Url"] = url  # without the form's empty fields
-    return response
+    return render_list(request, "namespaces/list.html", context, part="namespace-table", url=url)
 
 
 def _items(request: Request, name: str) -> tuple[list[NamespaceRow], str]:

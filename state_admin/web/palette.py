@@ -32,6 +32,12 @@ _OTHER_PAGES = (
     ("key-round", "Sign-in methods", "web:sign-in"),
 )
 
+# What the lists search.
+_SEARCHES = {
+    "keys and values": "web:entry-list",
+    "titles and messages of threads": "web:thread-list",
+}
+
 
 @dataclass(frozen=True)
 class PaletteItem:
@@ -138,9 +144,9 @@ def _found(request: Request, query: str) -> Iterator[tuple[Entry, str]]:
 
 
 def _searches(query: str) -> Iterator[PaletteItem]:
-    for noun, page_name in (("entries", "web:entry-list"), ("threads", "web:thread-list")):
+    for what, page_name in _SEARCHES.items():
         url = with_query(reverse(page_name), text=query)
-        yield PaletteItem("search", f"Search {noun} for “{query}”", "search", url)
+        yield PaletteItem("search", f"Search {what} for “{query}”", "search", url)
 
 
 def _pages(request: Request) -> Iterator[PaletteItem]:

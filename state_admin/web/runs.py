@@ -33,7 +33,7 @@ from state_admin.services.threads import check_id, find_thread
 from . import paging, snippets
 from .actors import page
 from .addresses import run_action_url, run_url, thread_action_url, thread_url, with_query
-from .htmx import Request, render, target_id, wants_part
+from .htmx import Request, render, render_list, target_id, wants_part
 from .id_address import id_page, id_path
 from .lists import list_paths
 from .periods import end_of, period_fields, read_period, start_of
@@ -141,7 +141,7 @@ def run_list(request: Request) -> HttpResponse:
     stuck_ids = {run.pk for run in stuck}
     menu = filters.menu()
     body = '{"agent_id": "support-bot"}'
-    response = render(
+    return render_list(
         request,
         "runs/list.html",
         {
@@ -169,10 +169,8 @@ def run_list(request: Request) -> HttpResponse:
             "python": snippets.python("POST", "threads/t1/runs", body),
         },
         part="run-table",
+        url=filters.url(),
     )
-    if (request.htmx.source or "").startswith("form"):
-        response["HX-Replace-Url"] = filters.url()
-    return response
 
 
 def _stuck(actor: Actor) -> Any:

@@ -14,12 +14,14 @@ from state_admin.domain.access import Role
 from state_admin.models import Plugin, StateKey
 from state_admin.models.state_keys import count_holders
 from state_admin.services.plugins import parts_of
+from state_admin.templatetags.ui import plural
 
 from . import paging, snippets
 from .actors import page
 from .addresses import with_query
-from .htmx import Request, render
+from .htmx import Request, render_list
 from .lists import list_paths
+from .tables import Field
 
 MOST = 200
 NEWEST = 1000
@@ -56,13 +58,16 @@ def state_key_list(request: Request) -> HttpResponse:
         "more": len(keys) > MOST,
         "most": MOST,
         "newest": NEWEST,
-        "prefix": prefix,
+        "root": reverse("web:state-key-list"),
+        "search": Field("prefix", "Name begins with", prefix, placeholder="Name begins with"),
+        "count": "" if len(keys) > MOST else plural(len(keys), "state key,state keys"),
         "json_url": with_query(reverse("web:state-key-list-json"), prefix=prefix),
         "plugins_json_url": reverse("web:plugin-list-json"),
         "curl": snippets.curl("PUT", "state-keys/plan", body),
         "python": snippets.python("PUT", "state-keys/plan", body),
     }
-    return render(request, "state_keys/list.html", context, part="state-keys")
+    url = with_query(reverse("web:state-key-list"), prefix=prefix)
+    return render_list(request, "state_keys/list.html", context, part="state-keys", url=url)
 
 
 def _find(request: Request) -> list[StateKey]:

@@ -39,7 +39,7 @@ from . import (
 )
 from .actors import page
 from .addresses import thread_action_url, thread_url, with_query
-from .htmx import Request, render, target_id, wants_part
+from .htmx import Request, render, render_list, target_id, wants_part
 from .id_address import id_page, id_path
 from .lineages import lineage_of_thread
 from .lists import list_paths
@@ -149,7 +149,7 @@ def thread_list(request: Request) -> HttpResponse:
     menu = filters.menu()
     body = '{"id": "t1", "title": "Refund of order 9921"}'
     message = '{"messages": [{"role": "user", "content": "Where is my refund?"}]}'
-    response = render(
+    return render_list(
         request,
         "threads/list.html",
         {
@@ -183,11 +183,8 @@ def thread_list(request: Request) -> HttpResponse:
             "python": snippets.python("POST", "threads", body),
         },
         part="thread-table",
+        url=filters.url(),
     )
-    if (request.htmx.source or "").startswith("form"):
-        # A form submits empty fields too; the address bar gets the same filters without them.
-        response["HX-Replace-Url"] = filters.url()
-    return response
 
 
 def _items(request: Request, name: str) -> tuple[list[contract.Thread], str]:

@@ -10,10 +10,10 @@ from pathlib import Path
 from playwright.sync_api import Browser
 
 # How many screenshots a picture shows: a browser holds them all at full size.
-EACH = 24
+EACH = 16
 STYLE = """
 body { margin: 24px; font: 13px system-ui; background: #888; color: #000 }
-section { display: grid; gap: 16px; inline-size: 1640px; grid-template-columns: repeat(5, 1fr) }
+section { display: grid; gap: 16px; inline-size: 1640px; grid-template-columns: repeat(4, 1fr) }
 section.narrow { grid-template-columns: repeat(8, 1fr) }
 figure { margin: 0 } figcaption { padding-block-end: 4px; font-weight: 600 }
 img { display: block; inline-size: 100%; object-fit: cover; object-position: top; background: #fff }

@@ -397,3 +397,21 @@ def test_cell__nullable_object__is_edited_as_json(names: str, admin: Client, ali
     assert stored(alice) == {"a": {"x": 2}}
     assert save(admin, "/a", "null", version=2)[0] == 200
     assert stored(alice) == {"a": None}
+
+
+def test_rows__of_one_namespace__have_headings_by_scope(admin: Client, alice: Person) -> None:
+    make_namespace(alice.actor, "notes")
+    for key in ("agent_type::a", "agent_type::b", "global", "thread::t1"):
+        put(alice.actor, "notes", key, {"goal": key})
+    make_namespace(alice.actor, "other")
+    put(alice.actor, "other", "global", 1)
+
+    def groups(query: str) -> list[str]:
+        page = shown(admin, f"/state{query}")
+        return re.findall(r'scope="rowgroup">([^<]+)<', page)
+
+    assert groups("?namespace=notes") == ["agent_type", "global", "thread"]
+    assert groups("?namespace=notes&scope=agent_type") == []
+    assert groups("?namespace=other") == []
+    assert groups("?namespace=notes&text=goal") == []  # the newest first
+    assert groups("") == []

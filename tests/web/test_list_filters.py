@@ -18,6 +18,7 @@ from tests.web.test_threads import htmx, page, walk
 LISTS = [
     ("/threads", "thread-table", "status=idle&resource=u%261&since=day&size=10"),
     ("/runs", "run-table", "status=done&age=1h&until=2030-01-31T18:30"),
+    ("/namespaces", "namespace-table", "show=unregistered"),
     ("/mailbox", "mailbox", "status=Queued&agent=a%22b"),
     ("/compactions", "compaction-table", "status=done&kind=context"),
     ("/inbox", "inbox", "agent=a"),
@@ -204,3 +205,20 @@ def test_runs__stuck_ones__are_the_first_group_of_the_unfiltered_list(
     assert shown.index("1 run needs attention") < shown.index('href="/runs/a"')
     assert shown.index('href="/runs/a"') < shown.index("Other runs") < shown.index('href="/runs/b"')
     assert "needs attention" not in page(admin, "/runs?status=active")
+
+
+@pytest.mark.parametrize(
+    ("path", "part"),
+    [
+        ("/namespaces", "namespace-table"),
+        ("/config/models", "config"),
+        ("/state-keys", "state-keys"),
+    ],
+)
+def test_list_by_name__searched__is_in_the_address(path: str, part: str, admin: Client) -> None:
+    headers = htmx(part) | {"HX-Source": "form#filters"}
+    response = admin.get(f"{path}?prefix=te", headers=headers)
+    assert response["HX-Replace-Url"] == f"{path}?prefix=te"
+    assert f'id="{part}"' in response.content.decode()
+    assert admin.get(f"{path}?prefix=", headers=headers)["HX-Replace-Url"] == path
+    assert 'name="prefix" value="te"' in page(admin, f"{path}?prefix=te")

@@ -230,11 +230,11 @@ def test_namespaces__many_entries__show_the_last_measured_bytes(
     monkeypatch.setattr(namespace_list, "_LISTED", 1)
     make_namespace(alice.actor, "team")
     put(alice.actor, "team", "a", "x" * 998)
-    assert '<td class="num nowrap">1.0 kB</td>' in admin.get("/namespaces").content.decode()
+    assert 'data-label="size">1.0 kB</td>' in admin.get("/namespaces").content.decode()
     put(alice.actor, "team", "b", "x" * 998)
     put(alice.actor, "team", "c", "x" * 998)
-    assert '<td class="num nowrap">2.0 kB+</td>' in admin.get("/namespaces").content.decode()
+    assert 'data-label="size">2.0 kB+</td>' in admin.get("/namespaces").content.decode()
     measure_storage()
     shown = admin.get("/namespaces").content.decode()
-    assert '<td class="num nowrap">≈ 3.0 kB</td>' in shown
-    assert '<td class="num nowrap">3</td>' in shown
+    assert 'data-label="size">≈ 3.0 kB</td>' in shown
+    assert 'data-label="writes in a day">3</td>' in shown

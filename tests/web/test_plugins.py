@@ -44,7 +44,7 @@ def holders(shown: str) -> dict[str, str]:
     table = shown.partition('aria-label="State keys"')[2].partition("</table>")[0]
     name, number = (
         r'<td class="name"><span class="mono">(.*?)</span>',
-        r'<td class="num">(.*?)</td>',
+        r'<td class="num" data-label="threads">(.*?)</td>',
     )
     rows = re.findall(rf"{name}.*?{number}", table, re.S)
     return dict(rows)

@@ -449,6 +449,7 @@ def test_waterfall__step__marks_what_is_reached_and_what_failed(admin: Client, r
     assert all("data-later" in mark for mark, _ in marks[2:])
     assert marks[0][1] == "Step 1 start"
     assert marks[1][1] == "Step 2 search,"
+    assert re.search(r'messages">\d+ tokens</span>', shown[shown.index('id="waterfall"') :])
     assert [text for _, text in marks[2:]].count("approved issue_refund") == 1
     assert 'aria-valuetext="Step 2 of ' in shown
     last = Run.objects.get().revision_count

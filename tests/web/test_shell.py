@@ -142,8 +142,8 @@ def hits(client: Client, query: str) -> list[str]:
     headers = {"HX-Request": "true", "HX-Request-Type": "partial"}
     page = client.get(f"/go?q={query}", headers=headers).content.decode()
     *found, entries, threads = re.findall(r"</svg><span>([^<]*)</span>", page)
-    assert entries == f"Search entries for “{query}”"
-    assert threads == f"Search threads for “{query}”"
+    assert entries == f"Search keys and values for “{query}”"
+    assert threads == f"Search titles and messages of threads for “{query}”"
     return found
 
 

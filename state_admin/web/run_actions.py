@@ -9,10 +9,11 @@ from django.http import Http404, HttpResponse
 from django.views.decorators.http import require_http_methods
 
 from state_admin.domain.access import Actor, Role
-from state_admin.models import Run, RunStatus
+from state_admin.models import Dispatch, DispatchStatus, Run, RunStatus, Webhook
 from state_admin.services.leases import release_lease
 from state_admin.services.recoveries import fail_run, resume_run
 from state_admin.services.runs import cancel_run, find_run, heartbeat
+from state_admin.templatetags.ui import plural
 
 from .addresses import run_action_url, run_url
 from .confirm import Confirm, ask
@@ -175,6 +176,40 @@ def suggest(run: Run, *, can_decide: bool) -> Suggestion | None:
     )
 
 
+# The actions after which a worker should take the run, and their kinds in the change feed.
+_HANDED_ON = {"resume": "run.resume", "release": "run.release"}
+
+
+def describe_listeners(actor: Actor, run: Run, kind: str) -> str:
+    """Who is notified of the change `kind` of a run. Workers that follow the change feed or poll the
+    run are not known."""
+    thread = run.thread.public_id
+    names = [
+        f"“{hook.name}”"
+        for hook in Webhook.objects.visible_to(actor).active()
+        if hook.choice.takes(kind, "")
+        and not (hook.key or hook.prefix)
+        and hook.thread in ("", thread)
+        and hook.run in ("", run.public_id)
+        and Run.objects.visible_to(hook.reader).filter(pk=run.pk).exists()
+    ]
+    dispatches = Dispatch.objects.visible_to(actor).concerning(thread_id=thread)
+    claimed = dispatches.filter(status=DispatchStatus.CLAIMED).count()
+    found = []
+    if names:
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        what = plural(len(names), "webhook,webhooks")
+        found.append(f"{what} will receive the event: {', '.join(names[:3])}{more}.")
+    if claimed:
+        found.append("A worker has claimed a dispatch of this thread.")
+    if found:
+        return " ".join(found)
+    return (
+        "No active webhook receives this event, and no worker has claimed a dispatch of this thread. "
+        "The run continues only if a worker follows the change feed or polls the run."
+    )
+
+
 @require_http_methods(["GET", "POST"])
 @id_page(role=Role.EDITOR)
 def run_act(request: Request, run_id: str, action: str) -> HttpResponse:
@@ -185,6 +220,8 @@ def run_act(request: Request, run_id: str, action: str) -> HttpResponse:
     revision = whole_number(request, "revision") if action == "resume" else None
     if request.method == "GET":
         lines = [f"Run {run_id} on thread {run.thread.public_id}, now {run.status}.", act.line]
+        if action in _HANDED_ON:
+            lines.append(describe_listeners(request.actor, run, _HANDED_ON[action]))
         if revision is not None:
             lines.append(
                 f"The state of revision {revision} is restored as a new revision. Later "

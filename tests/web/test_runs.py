@@ -9,11 +9,13 @@ import pytest
 from django.test import Client
 
 from state_admin.domain.lifecycle import format_duration, stuck_reason
-from state_admin.models import Run, Ticket
+from state_admin.models import Dispatch, Run, Ticket
+from state_admin.services.dispatches import enqueue_dispatch
 from state_admin.services.runs import RunChange
+from state_admin.services.webhooks import Filter, create_webhook
 from state_admin.web.run_actions import actions_of, suggest
 from state_admin.web.tickets import draft
-from tests.builders import Person, commit, make_run, make_thread
+from tests.builders import Person, commit, make_run, make_thread, raw
 from tests.web.stories import create_story
 from tests.web.test_threads import htmx, page
 
@@ -227,6 +229,32 @@ def test_run__stuck__can_be_ended_or_resumed(
     if action == "fail":
         assert run.termination_reason == {"type": "error", "value": "nobody there"}
         assert "nobody there" in page(admin, "/runs/r1")
+
+
+@pytest.mark.parametrize("action", ["resume", "release"])
+def test_run__handed_on__names_who_is_notified(action: str, admin: Client, alice: Person) -> None:
+    make_stuck(alice)
+
+    def shown() -> str:
+        return page(admin, f"/run/{action}/r1")
+
+    assert "No active webhook receives this event, and no worker has claimed" in shown()
+    for name, filters in {
+        "other kind": Filter(kinds=("run.start",)),
+        "other thread": Filter(thread="t2"),
+        "of entries": Filter(namespaces=("*",)),
+    }.items():
+        create_webhook(
+            actor=alice.actor, name=name, url="https://example.com/hook", filters=filters
+        )
+    assert "No active webhook receives this event" in shown()
+    alert = Filter(kinds=("run.*",), thread="t1")
+    create_webhook(actor=alice.actor, name="alert", url="https://example.com/hook", filters=alert)
+    assert "1 webhook will receive the event: “alert”." in shown()
+    enqueue_dispatch(actor=alice.actor, thread_id="t1", payload=raw({}))
+    Dispatch.objects.update(status="Claimed")
+    assert "A worker has claimed a dispatch of this thread." in shown()
+    assert "will receive the event" not in page(admin, "/run/cancel/r1")
 
 
 def test_run__paused_manually__can_be_resumed(admin: Client, alice: Person) -> None:

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_safe
 
 from state_admin.domain.access import Actor
 from state_admin.models import Namespace, Thread
-from state_admin.models.threads import thread_prefix
+from state_admin.models.visibility import thread_prefix
 from state_admin.services.namespaces import find_matching, find_unmatched
 from state_admin.services.threads import filter_by_title, read_words
 from state_admin.templatetags.ui import plural

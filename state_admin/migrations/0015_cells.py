@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from django.db import migrations, models
 
+# A longer varchar of the same collation rewrites neither the table nor its index.
+_WIDEN = """-- squawk-ignore changing-column-type
+ALTER TABLE api_tokens ALTER COLUMN lookup TYPE varchar({}) COLLATE "C"
+"""
+
 
 class Migration(migrations.Migration):
     dependencies = [("state_admin", "0014_autovacuum")]
@@ -26,9 +31,15 @@ class Migration(migrations.Migration):
                 max_length=8,
             ),
         ),
-        migrations.AlterField(
-            "apitoken",
-            "lookup",
-            models.CharField(db_collation="C", max_length=24),
+        migrations.RunSQL(
+            [_WIDEN.format(24)],
+            [_WIDEN.format(16)],
+            state_operations=[
+                migrations.AlterField(
+                    "apitoken",
+                    "lookup",
+                    models.CharField(db_collation="C", max_length=24),
+                )
+            ],
         ),
     ]

@@ -65,7 +65,7 @@ SELECT relation::bigint, mode FROM pg_locks
 WHERE pid = pg_backend_pid() AND locktype = 'relation' AND granted
 """
 _INDEXES = """
-SELECT x.oid::bigint, x.relname, t.relname, 0 = ANY (i.indkey::int2[]), ARRAY(
+SELECT x.oid::bigint, pg_relation_filenode(x.oid)::bigint, x.relname, t.relname, 0 = ANY (i.indkey::int2[]), ARRAY(
     SELECT DISTINCT a.attname::text FROM pg_depend d
     JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
     WHERE d.objid = i.indexrelid AND d.refobjid = i.indrelid AND d.refobjsubid > 0
@@ -164,10 +164,12 @@ def _find_new(
     *,
     concurrent: bool,
 ) -> list[NewIndex]:
+    # A change of a type may replace an index and keep its file, which costs nothing.
+    files = {file for file, *_ in before.values()}
     return [
         NewIndex(name, table, columns, expressions, concurrent)
-        for oid, (name, table, expressions, columns) in _read_indexes(connection).items()
-        if oid not in before and table in tables
+        for oid, (file, name, table, expressions, columns) in _read_indexes(connection).items()
+        if oid not in before and file not in files and table in tables
     ]
 
 

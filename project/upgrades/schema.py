@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -25,6 +26,7 @@ class Schema(NamedTuple):
     functions: frozenset[str]
 
 
+_VARCHAR = re.compile(r"character varying\((\d+)\)")
 _COLUMNS = """
 SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), NOT a.attnotnull,
     NOT a.attnotnull OR a.atthasdef OR a.attidentity <> ''
@@ -88,12 +90,19 @@ def _column(name: str, old: Column, new: Column | None) -> Iterator[str]:
     if new is None:
         yield f"{name} is gone"
         return
-    if new.type != old.type:
+    if new.type != old.type and not _is_longer(old.type, new.type):
         yield f"{name} has the type {new.type} instead of {old.type}"
     if old.nullable and not new.nullable:
         yield f"{name} does not accept NULL any more"
     if old.fills_itself and not new.fills_itself:
         yield f"{name} has no default any more, so an INSERT without it fails"
+
+
+def _is_longer(old: str, new: str) -> bool:
+    """Whether a column accepts longer texts than before."""
+    lengths = [_VARCHAR.fullmatch(each) for each in (old, new)]
+    before, after = (int(found[1]) if found else 0 for found in lengths)
+    return 0 < before < after
 
 
 def _rules(old: Schema, new: Schema) -> Iterator[str]:

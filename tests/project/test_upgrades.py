@@ -38,6 +38,7 @@ def tables(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterato
     """All tables, with two more that the migrations of a test change."""
     with django_db_blocker.unblock(), connection.cursor() as cursor:
         cursor.execute("CREATE TABLE big (id bigint PRIMARY KEY, a int, b text, c varchar(10))")
+        cursor.execute("CREATE INDEX by_c ON big (c)")
         cursor.execute("CREATE TABLE parent (id bigint PRIMARY KEY)")
         try:
             yield list_tables(connection)
@@ -173,6 +174,9 @@ def test_index__online__is_observed_with_its_columns(tables: frozenset[str]) -> 
         ("DROP INDEX one_b", "big has lost a rule that ON CONFLICT may name: CREATE UNIQUE"),
         ("ALTER TABLE big DROP CONSTRAINT big_pkey", "big has lost a rule that ON CONFLICT may"),
         ("DROP FUNCTION raise_audit_ids() CASCADE", "the function raise_audit_ids() is gone"),
+        ("ALTER TABLE big ALTER c TYPE varchar(7)", "big.c has the type character varying(7)"),
+        ("ALTER TABLE big ALTER c TYPE text", "big.c has the type text instead of character"),
+        ("ALTER TABLE big ALTER c TYPE varchar(9)", None),
         ("ALTER TABLE big ADD d int", None),
         ("ALTER TABLE big ADD d int NOT NULL DEFAULT 1", None),
         ("ALTER TABLE big ADD d int GENERATED ALWAYS AS IDENTITY", None),
@@ -186,7 +190,7 @@ def test_schema__changed__says_what_breaks_the_previous_version(
     statement: str, reason: str | None
 ) -> None:
     with connection.cursor() as cursor:
-        cursor.execute("CREATE TABLE big (id bigserial PRIMARY KEY, a int, b text)")
+        cursor.execute("CREATE TABLE big (id bigserial PRIMARY KEY, a int, b text, c varchar(8))")
         cursor.execute("CREATE UNIQUE INDEX one_b ON big (b)")
         before = read_schema(connection)
         cursor.execute(statement)

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connection
-from psycopg.errors import LockNotAvailable
+from psycopg.errors import DeadlockDetected, LockNotAvailable
 
 from project import migrations
 from project.env import BadSetting, data_dir
@@ -23,8 +23,9 @@ from project.server import DRAIN_SECONDS
 
 _MIGRATION_LOCK = 0x5747_0002
 # How long a migration waits for a lock on a table, how long it waits before it tries again, and for how
-# long it tries.
-LOCK_BUDGET_MS = 2_000
+# long it tries. The first is below PostgreSQL's deadlock_timeout (1 s), so that a migration that locks
+# several tables gives way to a writer, before the server ends the writer to resolve a deadlock.
+LOCK_BUDGET_MS = 500
 _LOCK_PAUSE = 1.0
 _LOCK_PATIENCE = 300.0
 
@@ -164,7 +165,7 @@ def _migrate_patiently() -> None:
             call_command("migrate", interactive=False, verbosity=0, database=DEFAULT_DB_ALIAS)
             return
         except OperationalError as error:
-            if not isinstance(error.__cause__, LockNotAvailable):
+            if not isinstance(error.__cause__, LockNotAvailable | DeadlockDetected):
                 raise
             if time.monotonic() > until:
                 due = [str(each) for each in migrations.find_due()[:1]] or ["the last one"]

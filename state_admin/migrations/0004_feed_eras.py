@@ -91,8 +91,9 @@ BEGIN
         UNION ALL SELECT place_xid, place_id FROM webhooks
         UNION ALL SELECT 0, 0
     ) positions ORDER BY xid DESC, id DESC LIMIT 1;
+    -- Not `number`: while this transaction waited for its locks, others have committed changes.
     IF NOT EXISTS (SELECT 1 FROM feed_eras)
-        AND survived.xid < number THEN
+        AND survived.xid < pg_snapshot_xmax(pg_current_snapshot())::text::bigint THEN
         INSERT INTO feed_eras (system, timeline, base, last_xid, last_id)
         SELECT system_identifier, feed_timeline(), 0, 0, 0 FROM pg_control_system();
         RETURN;

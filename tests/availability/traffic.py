@@ -26,7 +26,7 @@ class Traffic:
         self.refused: Counter[int] = Counter()  # by status; 0: no answer
         self.followed: list[tuple[str, int]] = []  # key and version of each change, in feed order
         self.gone = 0  # cursors that were refused
-        self._stopped = threading.Event()
+        self._stopped, self._follows = threading.Event(), True
         assert self.call("PUT", "/namespaces/counters", {"schema": True})[0] in (200, 201)
         self._threads = [
             threading.Thread(target=self._write, args=(f"writer-{n}",)) for n in range(WRITERS)
@@ -57,7 +57,9 @@ class Traffic:
         times = [since, *(moment for moment in self.times if moment > since)]
         return max(b - a for a, b in itertools.pairwise(times))
 
-    def stop(self) -> None:
+    def stop(self, *, follow: bool = True) -> None:
+        """Stop the writers, and the reader once it has read all acknowledged writes (`follow`)."""
+        self._follows = follow
         self._stopped.set()
         for thread in self._threads:
             thread.join()
@@ -83,7 +85,7 @@ class Traffic:
 
     def _follow(self) -> None:
         cursor = ""
-        while not (self._stopped.is_set() and self._has_followed_all()):
+        while not (self._stopped.is_set() and (not self._follows or self._has_followed_all())):
             after = f"&cursor={cursor}" if cursor else ""
             status, page = self.call("GET", f"/changes?namespace=counters{after}")
             if status == 200:

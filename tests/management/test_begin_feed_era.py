@@ -101,3 +101,27 @@ def test_begin_feed_era__same_backup_restored_twice__assigns_no_position_and_id_
 
     assert second_start > first_xid
     assert second_id > first_id
+
+
+def test_first_era__changes_are_committed_while_the_migration_waits__continues_the_clock(
+    alice: Person,
+) -> None:
+    """Processes of the version before eras read the same clock, so its base must stay 0."""
+    make_namespace(alice.actor, "notes")
+
+    def write() -> None:
+        try:
+            put(alice.actor, "notes", "a", 1)
+        finally:
+            connection.close()
+
+    with transaction.atomic():
+        execute("SELECT pg_current_xact_id()")  # that of the migration
+        writer = threading.Thread(target=write)
+        writer.start()
+        writer.join()
+        execute("DELETE FROM feed_eras")
+        execute("SELECT begin_feed_era(true)")
+        bases = list(FeedEra.objects.values_list("base", flat=True))
+        transaction.set_rollback(True)
+    assert bases == [0]

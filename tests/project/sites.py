@@ -9,6 +9,7 @@ from typing import Any
 
 import psycopg
 
+from project.env import BASE_DIR
 from project.postgres import binaries
 from project.postgres.cluster import Cluster
 from project.postgres.server import PORT
@@ -21,12 +22,15 @@ class Site:
     """`manage.py serve` with the data folder in `folder`, on its embedded PostgreSQL or the one of
     DATABASE_URL."""
 
-    def __init__(self, folder: Path, token: str = "", **env: str) -> None:
+    def __init__(self, folder: Path, token: str = "", cwd: Path = BASE_DIR, **env: str) -> None:
         folder.mkdir(exist_ok=True)
         self.cluster = Cluster(folder / "data" / "postgres")
         self.url = env.get("DATABASE_URL") or url_of(self.cluster)
         self.running = Running(
-            folder, "manage.py", "serve", PORT=str(free_port()), **SETTINGS, **env
+            folder,
+            *("manage.py", "serve"),
+            cwd=cwd,
+            **{"PORT": str(free_port()), **SETTINGS, **env},
         )
         self.running.wait_for_output("Ctrl-C stops it")
         found = re.findall(r"API token +(ch_\S+)", self.running.output())

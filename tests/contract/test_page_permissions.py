@@ -164,7 +164,6 @@ access                    A   -
 sessions                  V   -
 sessions-json             V   -
 sessions-csv              V   -
-sessions-end              -   V
 session-end               -   V
 oidc-link                 -   V
 oidc-unlink               -   V
@@ -174,7 +173,7 @@ totp-remove               V   V
 sign-in                   V   -
 password                  V   V
 live                      V   -
-member-totp               Ah  Ah
+member-totp               Ah  A
 webhook-list              V   -
 webhook-list-json         V   -
 webhook-list-csv          V   -
@@ -202,6 +201,7 @@ OPEN = {
     "oidc-login": "before the login",
     "oidc-callback": "before the login",
     "preferences": "a cookie of the browser",
+    "sessions-end": "the caller's own sessions; leads to the login",
     "problem-list": "documentation",
     "problem-detail": "documentation",
     "documentation": "documentation",
@@ -235,11 +235,11 @@ def patterns() -> dict[str, URLPattern]:
 
 
 @pytest.fixture
-def names(alice: Person, admin: Client) -> dict[str, Any]:
+def names(alice: Person, bob: Person) -> dict[str, Any]:
     """The parameters of the URLs: one resource of each kind in the workspace acme."""
     fill(alice)
     make_token(alice)
-    member = Membership.objects.get(user=alice.user, workspace=alice.workspace)
+    member = Membership.objects.get(user=bob.user, workspace=alice.workspace)
     return {
         "dispatch_id": Dispatch.objects.earliest("pk").public_id,
         "member_id": member.pk,

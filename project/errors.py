@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from state_admin.rest import problems
 from state_admin.services.errors import BadRequest, Forbidden, InternalError, NotFound, Problem
 from state_admin.web import errors as pages
+from state_admin.web.unknown_path import show_unknown_path
 
 
 def _is_api(request: HttpRequest) -> bool:
@@ -27,7 +28,7 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _answer(request, NotFound("path not found"), pages.not_found, exception)
+    return _answer(request, NotFound("path not found"), show_unknown_path, exception)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

@@ -12,12 +12,13 @@ from .namespaces import find_definition
 
 
 def announce_editing(*, actor: Actor, namespace: str, key: str) -> list[ActiveEditor]:
-    """Record, for a minute, that the actor is editing an entry. Returns the other users who are.
+    """Record, for a minute, that the actor is editing an entry, or the namespace itself if `key` is
+    empty. Returns the other users who are.
 
     Writes no audit row, like a heartbeat (docs/adr/0008-heartbeats-leave-no-audit-row.md). Raises
     NotRegistered.
     """
-    require(actor, Role.ADMIN if config.kind_of(namespace) else Role.EDITOR)
+    require(actor, Role.ADMIN if config.kind_of(namespace) or not key else Role.EDITOR)
     find_definition(actor, namespace)
     return presence.announce(
         workspace_id=actor.workspace_id, user_id=int(actor.id), namespace=namespace, key=key

@@ -31,6 +31,7 @@ from state_admin.services.namespaces import (
     register_namespace,
     unregister_namespace,
 )
+from state_admin.services.presence import announce_editing
 from state_admin.services.retention import try_preview_history
 from state_admin.templatetags.json_html import pretty
 
@@ -45,6 +46,7 @@ from .htmx import Request, Undo, render, see_other, toast
 from .retention import share
 
 _COUNTED = 1000
+_SECOND = "The second person to save is asked to open the form again."
 _TEXTS = ("schema", "default")
 _LIMITS = ("max_value_bytes", "ttl_seconds", "history_keep_last", "history_keep_seconds")
 _REST = ("description", *_LIMITS)
@@ -96,6 +98,19 @@ def namespace_edit(request: Request, name: str) -> HttpResponse:
     if request.method == "POST":
         return _submit(request, namespace)
     return _form(request, namespace, NamespaceForm(initial=_initial(namespace)))
+
+
+@require_POST
+@page(role=Role.ADMIN)
+def namespace_presence(request: Request, name: str) -> HttpResponse:
+    """As entry_edit.entry_presence."""
+    context = {
+        "others": announce_editing(actor=request.actor, namespace=name, key=""),
+        "beating": True,
+        "presence_url": namespace_url(name, "presence"),
+        "second": _SECOND,
+    }
+    return render(request, "entries/_presence.html", context)
 
 
 def _submit(request: Request, namespace: Namespace | None) -> HttpResponse:
@@ -282,6 +297,8 @@ def _form(
         "namespace": namespace,
         "form": form,
         "effects": effects,
+        "presence_url": namespace_url(namespace.name, "presence") if namespace else "",
+        "second": _SECOND,
         "stored": _initial(namespace) if namespace and request.method == "POST" else None,
         "post_url": namespace_url(namespace.name, "edit")
         if namespace
@@ -372,6 +389,7 @@ urlpatterns = [
     # No name begins with "+", so that this path cannot be that of a namespace.
     path("namespaces/+new", namespace_new, name="namespace-new"),
     path("namespaces/<str:name>/edit", namespace_edit, name="namespace-edit"),
+    path("namespaces/<str:name>/presence", namespace_presence, name="namespace-presence"),
     path("namespaces/<str:name>/undo", namespace_undo, name="namespace-undo"),
     path("namespaces/<str:name>/unregister", namespace_unregister, name="namespace-unregister"),
     path("namespaces/<str:name>/reregister", namespace_reregister, name="namespace-reregister"),

@@ -225,6 +225,7 @@ def shell(request: HttpRequest) -> dict[str, Any]:
             "workspace": counts.workspace,
             "cursor": cursor_of(counts),
             "navigation": navigation(request.path, actor, counts),
+            "section": section_of(request.path),
             "documentation_url": documentation_url(request.path),
         }
     return context
@@ -269,6 +270,16 @@ def navigation(path: str, actor: Actor, counts: Counts) -> list[tuple[str, list[
         )
         for group, items in items_for(actor)
     ]
+
+
+def section_of(path: str) -> tuple[str, str]:
+    """The label and the URL of the part of the admin that a path belongs to, for breadcrumbs; the
+    overview if it belongs to none."""
+    if path.startswith("/sign-in/"):
+        return "Sign-in methods", reverse("web:sign-in")
+    items = [item for _, group in NAVIGATION for item in group]
+    item = next((item for item in items if _covers(item.at, path)), items[0])
+    return item.label, reverse(item.url_name)
 
 
 def _covers(places: tuple[str, ...], path: str) -> bool:

@@ -4,20 +4,30 @@
 const $ = (selector, root = document) => root.querySelector(selector);
 const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 
-// Preferences: applied immediately, stored by the server in cookies ------------------------------
+// Preferences: applied at once, stored by the server in cookies, and reverted if it does not --------
 
 document.addEventListener("submit", (event) => {
   const form = event.target;
   if (!form.matches("[data-preferences]") || !event.submitter) return;
   event.preventDefault();
   const { name, value } = event.submitter;
-  document.documentElement.dataset[name] = value;
-  for (const button of $$(`button[name=${name}]`, form)) {
-    button.setAttribute("aria-pressed", String(button.value === value));
-  }
+  const before = document.documentElement.dataset[name];
+  const show = (choice) => {
+    document.documentElement.dataset[name] = choice;
+    for (const button of $$(`button[name=${name}]`, form)) {
+      button.setAttribute("aria-pressed", String(button.value === choice));
+    }
+  };
+  show(value);
   const body = new URLSearchParams(new FormData(form));
   body.set(name, value);
-  fetch(form.action, { method: "POST", body, headers: { "HX-Request": "true" } });
+  const refuse = () => {
+    show(before);
+    showToast({ text: "The preference was not saved: the server did not respond.", kind: "failed" });
+  };
+  fetch(form.action, { method: "POST", body, headers: { "HX-Request": "true" } })
+    .then((response) => response.ok || refuse())
+    .catch(refuse);
 });
 
 // Toasts ---------------------------------------------------------------------------------------

@@ -174,6 +174,27 @@ document.addEventListener("click", (event) => {
   if (event.target.closest("[data-cancel-cell]")) fetchRow(event.target.closest("tr"));
 });
 
+// What is saved is shown at once, in place of the form. If the server refuses it, the row of its response contains the
+// form again; without a response, this form is shown again.
+document.addEventListener("htmx:before:request", ({ detail: { ctx } }) => {
+  const form = ctx.sourceElement;
+  if (!form.matches?.(".cell-form")) return;
+  const field = $("[data-typed]", form);
+  const saved = document.createElement("span");
+  saved.className = "saving";
+  saved.textContent = field.selectedOptions?.[0]?.label ?? field.value;
+  form.hidden = true;
+  form.after(saved);
+  focusCell(form.closest(".cell"));
+});
+document.addEventListener("htmx:finally:request", ({ detail: { ctx } }) => {
+  const form = ctx.sourceElement;
+  if (!form.matches?.(".cell-form") || !form.isConnected) return;
+  form.nextElementSibling?.remove();
+  form.hidden = false;
+  $("[data-typed]", form).focus();
+});
+
 // A row is replaced when its form opens and closes: the focus goes into the form, then back to the cell.
 let lastCell = null;
 document.addEventListener("htmx:before:swap", () => {

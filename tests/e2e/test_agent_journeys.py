@@ -10,11 +10,11 @@ from django.utils import timezone
 from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from state_admin.models import Run
+from state_admin.models import ApiToken, Run
 from state_admin.services.actors import actor_of_token
 from state_admin.services.contexts import read_context
 from state_admin.services.snapshots import read_snapshot
-from tests.builders import Person, append, make_run, make_thread
+from tests.builders import Person, append, make_namespace, make_run, make_thread
 from tests.web.stories import create_story
 
 from .conftest import open_context, press
@@ -222,3 +222,24 @@ def test_without_javascript__filter_read_compare_cancel__work(
     page.get_by_role("button", name="Cancel run").click()
     expect(page.locator("main")).to_contain_text("cancelled")
     context.close()
+
+
+def test_token__names_chosen_from_the_lists__limit_it(page: Page, alice: Person) -> None:
+    for name in ("order_lines", "order_notes", "people"):
+        make_namespace(alice.actor, name)
+    make_thread(alice.actor, "trip-1", title="Lisbon")
+    page.goto("/tokens")
+    page.get_by_label("Name", exact=True).fill("limited")
+    namespaces = page.get_by_label("Namespaces", exact=True)
+    namespaces.fill("ord")
+    page.get_by_role("button", name="Add order_*").click()
+    expect(namespaces).to_have_value("order_* ")
+    expect(namespaces).to_be_focused()
+    matches = page.get_by_role("status").filter(has_text="Matches 2 namespaces")
+    expect(matches).to_have_text("Matches 2 namespaces: order_lines, order_notes")
+    page.get_by_label("Thread prefixes").fill("lis")
+    page.get_by_role("button", name="Add trip-1").press("Enter")
+    page.get_by_role("button", name="Create token").click()
+    expect(page.get_by_role("heading", name="Token “limited” created")).to_be_visible()
+    token = ApiToken.objects.get(name="limited")
+    assert (token.namespaces, token.thread_prefixes) == (["order_*"], ["trip-1"])

@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from state_admin.models import Traffic
-from tests.builders import Person
+from tests.builders import Person, make_thread
 
 from .conftest import press
 
@@ -75,3 +75,20 @@ def test_chart__refresh__keeps_the_focus_and_the_point(page: Page, reads: Locato
     expect(reads).to_have_attribute("aria-valuenow", "21")
     press(page, "End")
     expect(values(reads)).to_have_text(["55", "44"])
+
+
+@pytest.mark.usefixtures("reads")
+def test_overview__phone__begins_with_what_needs_attention(page: Page, alice: Person) -> None:
+    make_thread(alice.actor)  # without one, the first steps precede
+    page.set_viewport_size({"width": 360, "height": 740})
+    page.reload()
+    heading = page.get_by_role("heading", name="Needs attention")
+    expect(heading).to_be_in_viewport()
+    charts = page.locator(".charts").first
+    hidden = charts.evaluate("each => each.scrollWidth - each.clientWidth")
+    assert hidden > 360
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    last = charts.locator(".chart").last
+    expect(last).not_to_be_in_viewport()
+    last.scroll_into_view_if_needed()
+    expect(last).to_be_in_viewport()

@@ -450,3 +450,19 @@ def test_slow_answer__marks_the_part_that_waits(page: Page, errors: Errors) -> N
     held.pop().fulfill(status=502, body="<h1>Bad Gateway</h1>")
     expect(page.locator("[aria-busy]")).to_have_count(0)
     expect(page.locator("[data-toast]")).to_contain_text("The server is not available (502)")
+
+
+def test_preference__not_saved__is_taken_back(page: Page) -> None:
+    page.goto("/")
+    page.route("**/preferences", lambda route: route.abort())
+    page.get_by_role("button", name="Account and appearance").click()
+    density = page.get_by_role("button", name="Compact")
+    density.click()
+    expect(page.locator("[data-toast]")).to_contain_text("The preference was not saved")
+    expect(density).to_have_attribute("aria-pressed", "false")
+    expect(page.locator("html")).to_have_attribute("data-density", "comfortable")
+    page.unroute("**/preferences")
+    with page.expect_response("**/preferences"):
+        density.click()
+    page.reload()
+    expect(page.locator("html")).to_have_attribute("data-density", "compact")

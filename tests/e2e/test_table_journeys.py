@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 from pytest_django.live_server_helper import LiveServer
 
+from state_admin.services.entry_views import read_entry
 from tests.builders import Person, make_namespace, make_run, make_thread, put
 
 from .conftest import Errors, press
@@ -201,3 +203,37 @@ def test_history__keyboard_only__is_compared_side_by_side_and_restored(page: Pag
     page.get_by_role("dialog").get_by_role("button", name="Restore").press("Enter")
     expect(page.locator("[data-toast]")).to_contain_text("estored")
     expect(page.locator("main")).to_contain_text("goal 2")
+
+
+def test_cell__saved__is_shown_at_once_and_taken_back_without_a_response(
+    page: Page, alice: Person, errors: Errors
+) -> None:
+    errors.expected.add(502)
+    held: list[Route] = []
+    page.route(
+        "**/entry/cell/**",
+        lambda route: held.append(route) if route.request.method == "POST" else route.continue_(),
+    )
+    page.goto("/state?namespace=plans")
+    cell = page.locator("tbody tr").first.locator(".cell").first
+    cell.dblclick()
+    field = page.get_by_role("textbox", name="Goal")
+    expect(field).to_be_focused()
+    page.keyboard.type("sail")
+    press(page, "Enter")
+    expect(field).to_be_hidden()
+    expect(cell.locator(".saving")).to_have_text("sail")
+    expect(cell).to_be_focused()
+    assert (
+        json.loads(read_entry(actor=alice.actor, namespace="plans", key="k1").value)["goal"]
+        == "goal 1"
+    )
+    held.pop().fulfill(status=502, body="<h1>Bad Gateway</h1>")
+    expect(page.locator("[data-toast]")).to_contain_text("The server is not available (502)")
+    expect(field).to_be_focused()
+    expect(field).to_have_value("sail")
+    press(page, "Enter")
+    expect(cell.locator(".saving")).to_have_text("sail")
+    held.pop().continue_()
+    expect(page.locator("[data-toast]").last).to_contain_text("Saved version 2 of k1")
+    expect(cell).to_have_text("sail")

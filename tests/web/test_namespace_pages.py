@@ -12,11 +12,12 @@ import pytest
 from django.db.models.functions import Now
 from django.test import Client
 
+from state_admin.domain.access import Role
 from state_admin.models import Entry, EntryRevision, Namespace
 from state_admin.services.namespaces import find_definition
 from state_admin.services.storage import measure_storage
 from state_admin.web import namespace_list
-from tests.builders import Person, make_namespace, put
+from tests.builders import Person, make_namespace, make_person, put
 
 
 def fields(**changes: Any) -> dict[str, Any]:
@@ -238,3 +239,16 @@ def test_namespaces__many_entries__show_the_last_measured_bytes(
     shown = admin.get("/namespaces").content.decode()
     assert 'data-label="size">≈ 3.0 kB</td>' in shown
     assert 'data-label="writes in a day">3</td>' in shown
+
+
+@pytest.mark.usefixtures("numbers")
+def test_presence__another_admin__is_shown(admin: Client, editor: Client, alice: Person) -> None:
+    frank = make_person("frank", "acme", Role.ADMIN).browser()
+    beat = "/namespaces/team/presence"
+    assert beat in admin.get("/namespaces/team/edit").content.decode()
+    assert b"banner" not in admin.post(beat).content
+    shown = frank.post(beat).content.decode()
+    assert "alice</strong> has been editing this" in shown
+    assert "is asked to open the form again" in shown
+    assert editor.post(beat).status_code == 403
+    assert admin.post("/namespaces/nothing/presence").status_code == 404

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from urllib.parse import urlsplit
@@ -183,3 +184,27 @@ def test_page__unknown_path__is_a_404_page(admin: Client) -> None:
     response = admin.get("/nothing/here")
     assert response.status_code == 404
     assert b"Page not found" in response.content
+    assert (
+        b'<ol class="crumbs" aria-label="Breadcrumb"><li><a href="/">Overview' in response.content
+    )
+    anonymous = Client().get("/nothing/here")
+    assert anonymous.status_code == 404
+    assert b"Page not found" in anonymous.content
+    assert b"crumbs" not in anonymous.content
+
+
+@pytest.mark.parametrize(
+    ("path", "section"),
+    [
+        ("/state/notes/a?version=x", "State browser"),
+        ("/namespaces/nothing", "Namespaces"),
+        ("/threads/nothing", "Threads"),
+        ("/webhooks/nothing", "Webhooks"),
+        ("/entries/new", "State browser"),
+        ("/sign-in/totp", "Sign-in methods"),
+    ],
+)
+@pytest.mark.usefixtures("notes")
+def test_page__error_or_form__has_a_breadcrumb(path: str, section: str, admin: Client) -> None:
+    page = admin.get(path).content.decode()
+    assert re.search(rf'<ol class="crumbs"[^>]*><li><a href="/[^"]*">{section}</a>', page)

@@ -193,20 +193,21 @@ def describe_listeners(actor: Actor, run: Run, kind: str) -> str:
         and hook.run in ("", run.public_id)
         and Run.objects.visible_to(hook.reader).filter(pk=run.pk).exists()
     ]
+    # Of a run that is not waiting, the worker may be the silent one.
+    waits = run.status == RunStatus.WAITING
     dispatches = Dispatch.objects.visible_to(actor).concerning(thread_id=thread)
-    claimed = dispatches.filter(status=DispatchStatus.CLAIMED).count()
     found = []
     if names:
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         what = plural(len(names), "webhook,webhooks")
         found.append(f"{what} will receive the event: {', '.join(names[:3])}{more}.")
-    if claimed:
+    if waits and dispatches.filter(status=DispatchStatus.CLAIMED).exists():
         found.append("A worker has claimed a dispatch of this thread.")
     if found:
         return " ".join(found)
     return (
-        "No active webhook receives this event, and no worker has claimed a dispatch of this thread. "
-        "The run continues only if a worker follows the change feed or polls the run."
+        "No active webhook receives this event. The run continues only if a worker follows the change "
+        "feed or polls the run."
     )
 
 

@@ -21,6 +21,7 @@ from .pages import ANONYMOUS_PAGES, EMPTY_PAGES, PAGES, fill
 
 pytestmark = pytest.mark.timeout(900)  # more than a hundred pages in each
 
+WIDEST: Final[ViewportSize] = {"width": 1440, "height": 900}
 WIDE: Final[ViewportSize] = {"width": 1280, "height": 800}
 NARROW: Final[ViewportSize] = {"width": 360, "height": 740}
 # The visible part of a window of 1280 by 800 at a zoom of 200 %.
@@ -59,14 +60,17 @@ class Look(NamedTuple):
 
 
 ALL_LOOKS: Final = (
+    Look("widest", WIDEST, "light"),
+    Look("widest and dark", WIDEST, "dark", ("color-contrast",)),
     Look("wide", WIDE, "light"),
     Look("wide and dark", WIDE, "dark", ("color-contrast",)),
     Look("zoomed", ZOOMED, "light", ()),
     Look("narrow and dark", NARROW, "dark", ("color-contrast",)),
     Look("narrow", NARROW, "light"),
 )
-# Contrast takes most of the time. Here, what shows at both widths is checked in both themes. Pages
-# alternate, so that what all of them show at one width only is checked in both themes, too.
+# Contrast takes most of the time. Here, what shows at wide and narrow widths is checked in both
+# themes. Pages alternate, so that what all of them show at one of these only is checked in both
+# themes, too.
 FEW_LOOKS: Final = (
     (
         Look("wide", WIDE, "light"),
@@ -74,7 +78,7 @@ FEW_LOOKS: Final = (
         Look("narrow and dark", NARROW, "dark"),
     ),
     (
-        Look("wide and dark", WIDE, "dark"),
+        Look("widest and dark", WIDEST, "dark"),
         Look("zoomed", ZOOMED, "light", ()),
         Look("narrow", NARROW, "light"),
     ),

@@ -19,6 +19,7 @@ from project.postgres.aio import connect
 from project.postgres.sessions import Sessions
 from project.wsgi import application as django
 from state_admin.services import actors, token_cache
+from state_admin.services.errors import Problem
 from state_admin.services.traffic import counter
 from state_admin.streams.hub import ENVIRON, Hub
 
@@ -43,7 +44,7 @@ async def identify(headers: Headers) -> str:
         try:
             actor = await bridge.in_thread(lambda: actors.actor_of_token(token))
         # the request itself will fail in the same way and return a problem document
-        except DatabaseError:
+        except (DatabaseError, Problem):
             return ""
     return f"token:{actor.id}" if actor else ""
 

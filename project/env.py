@@ -194,6 +194,15 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
             gt=0,
         ),
     ] = 10.0
+    move_database_url: Annotated[
+        str | None,
+        _doc(
+            "The database of the cell to which [`move_workspace`](../workspace-moves.md) moves a"
+            " workspace. Only the command reads it.",
+            default="none",
+            secret=True,
+        ),
+    ] = None
     statement_timeout_ms: Annotated[
         int,
         _doc(

@@ -28,6 +28,7 @@ _ALWAYS: Final = (
     "rate-limited",
     "internal",
     "unavailable",
+    "workspace-moved",
 )
 _WITH_BODY: Final = ("too-large", "request-timeout", "invalid")
 # Path parameters that cannot cause `not-found`: a namespace causes `not-registered` instead, and an
@@ -359,6 +360,8 @@ def problems_of(op: Operation) -> set[str]:
     if op.method not in ("PUT", "DELETE") and set(op.path_parameters) - _OPTIONAL:
         # PUT creates an absent resource, and DELETE of one succeeds. Those that differ declare it.
         slugs.add("not-found")
+    if not op.reads:
+        slugs.add("workspace-frozen")
     if not op.reads and op.kept:
         # Of the Idempotency-Key: in use, or used for another request, or its response was removed.
         slugs |= {"in-flight", "conflict", "invalid", "gone"}

@@ -48,7 +48,7 @@ _NOUNS: Final = {
     "token": "an API token was created, rotated or revoked",
     "totp": "the authenticator of a user was enrolled, reset or removed, or its codes were replaced",
     "webhook": "a webhook was created, changed, paused, resumed, disabled, tested or deleted",
-    "workspace": "a workspace was created, changed or imported from a file, or its quotas were changed",
+    "workspace": "a workspace was created, changed, imported from a file or moved to another cell, or its quotas were changed",
 }
 
 

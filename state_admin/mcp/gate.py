@@ -19,6 +19,7 @@ from state_admin.services.errors import (
     Problem,
     Unauthenticated,
     Unavailable,
+    WorkspaceMoved,
 )
 
 from .host import Caller, Host, Message
@@ -61,6 +62,8 @@ class Gate:
             )
         except Unauthenticated as problem:
             return Refusal(problem, request_id, {"www-authenticate": 'Bearer realm="commonhold"'})
+        except WorkspaceMoved as problem:
+            return Refusal(problem, request_id, {"retry-after": "1"})
         except django.db.Error as error:
             log.warning("database.unavailable", error=describe_error(error))
             busy = Unavailable("the database did not respond in time")

@@ -32,5 +32,6 @@ from .threads import Thread
 from .tickets import OnExpiry, Ticket, TicketStatus
 from .traffic import Traffic
 from .webhooks import DeliveryStatus, Webhook, WebhookDelivery, WebhookSecret, WebhookStatus
+from .workspace_moves import Arrival, MoveSide, MoveState, WorkspaceMove
 from .workspaces import Workspace
 from .write_positions import WritePosition

@@ -46,6 +46,7 @@ WITH page AS MATERIALIZED (
 ), purged AS (
     DELETE FROM changes c USING page p
     WHERE c.id = p.id AND p.at < now() - %(age)s::interval
+        AND c.workspace_id NOT IN (SELECT id FROM workspaces WHERE frozen_at IS NOT NULL)
     RETURNING 1
 )
 SELECT (SELECT max(id) FROM page), (SELECT count(*) FROM purged)

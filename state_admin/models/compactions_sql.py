@@ -28,7 +28,7 @@ WITH RECURSIVE waiting AS (
         (SELECT c.started_at FROM compactions c
          WHERE c.workspace_id = w.workspace_id AND c.started_at IS NOT NULL
          ORDER BY c.started_at DESC LIMIT 1) AS served
-    FROM waiting w WHERE w.workspace_id IS NOT NULL
+    FROM waiting w JOIN workspaces s ON s.id = w.workspace_id AND s.frozen_at IS NULL
     ORDER BY busy, served NULLS FIRST, workspace_id
 ), next AS MATERIALIZED (
     SELECT free.id FROM turns t CROSS JOIN LATERAL (
@@ -51,6 +51,7 @@ RETURNING c.public_id
 _DUE = """
 SELECT t.id
 FROM threads t
+JOIN workspaces s ON s.id = t.workspace_id AND s.frozen_at IS NULL
 LEFT JOIN runs r ON r.id = t.latest_run_id
 LEFT JOIN compaction_policies w ON w.workspace_id = t.workspace_id AND w.agent_id = ''
 LEFT JOIN compaction_policies a

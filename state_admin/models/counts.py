@@ -9,7 +9,7 @@ from state_admin.domain import config
 from state_admin.domain.access import Actor
 
 from . import hot
-from .feed_sql import GAPS, FeedEnd, Position, gaps_of
+from .feed_sql import GAPS, SHIFTS, FeedEnd, read_row
 
 MOST = 10_000
 # Entries and threads are counted on every page, therefore up to this number only.
@@ -41,13 +41,17 @@ class Counts(NamedTuple):
     newest_xid: int | None
     newest_id: int | None
     gaps: list[list[int]]
+    shifts: list[list[int]]
 
     @property
     def end(self) -> FeedEnd:
         """The end of the change feed at the time of the counts."""
-        newest = Position(self.newest_xid or 0, self.newest_id or 0)
-        return FeedEnd(self.horizon, self.now, newest, gaps_of(self.gaps))
+        return read_row(
+            self.horizon, self.now, self.newest_xid, self.newest_id or 0, self.gaps, self.shifts
+        )
 
+
+_OF_WORKSPACE = {"workspace": "%(workspace)s"}
 
 _COUNTS = f"""
 SELECT
@@ -88,7 +92,8 @@ SELECT
         WHERE workspace_id = %(workspace)s AND revoked_at IS NULL
         AND (expires_at IS NULL OR expires_at > now()) LIMIT %(most)s) counted),
     (SELECT max(started_at) FROM sweeps),
-    h.xid::text::bigint, now(), n.xid::text::bigint, n.id, {GAPS}
+    h.xid::text::bigint, now(), n.xid::text::bigint, n.id,
+    {GAPS.format_map(_OF_WORKSPACE)}, {SHIFTS.format_map(_OF_WORKSPACE)}
 FROM (SELECT feed_horizon() AS xid) h
 LEFT JOIN LATERAL (SELECT c.xid, c.id FROM changes c
     WHERE c.workspace_id = %(workspace)s AND c.xid < h.xid

@@ -43,7 +43,7 @@ FOR KEY SHARE OF t FOR UPDATE OF m
 
 _WITH_DUE = """
 SELECT w.id FROM workspaces w
-WHERE EXISTS (
+WHERE w.frozen_at IS NULL AND EXISTS (
     SELECT 1 FROM mailboxes m
     WHERE m.workspace_id = w.id AND m.due_at <= statement_timestamp()
 )

@@ -52,6 +52,16 @@ class Gap(NamedTuple):
     start: int
 
 
+class Shift(NamedTuple):
+    """Changes with a clock below `clock` and an id from `low` to `high` in a cell that the workspace was
+    in have got the id plus `shift` when it was moved here."""
+
+    clock: int
+    low: int
+    high: int
+    shift: int
+
+
 class FeedEnd(NamedTuple):
     """The end of a workspace's feed: its newest final change, read at the database's time `at`.
 
@@ -63,6 +73,14 @@ class FeedEnd(NamedTuple):
     at: datetime
     position: Position
     gaps: tuple[Gap, ...] = ()
+    shifts: tuple[Shift, ...] = ()
+
+    def translate(self, position: Position) -> Position:
+        """A position that any cell of the workspace has returned, as it is in this cell."""
+        for shift in self.shifts:
+            if position.xid < shift.clock and shift.low <= position.id <= shift.high:
+                position = position._replace(id=position.id + shift.shift)
+        return position
 
     def lost(self, position: Position) -> bool:
         """Whether a position was lost in a restore or failover: it is newer than what survived, or
@@ -93,13 +111,27 @@ _NEWEST = """
     ORDER BY c.xid DESC, c.id DESC LIMIT 1
 """
 
-# The ranges of positions that were lost or skipped when an era began (models/feed_eras.py).
+# The ranges of positions that were lost or skipped when an era began (models/feed_eras.py). {workspace}:
+# its number. A workspace that came from another cell has those of that cell (models/workspace_moves.py).
 GAPS = """ARRAY(
-    SELECT ARRAY[last_xid, last_id, base + started_by::text::bigint] FROM feed_eras WHERE base > 0
+    SELECT ARRAY[last_xid, last_id, base + started_by::text::bigint] FROM feed_eras
+    WHERE base > 0 AND base + started_by::text::bigint
+        > coalesce((SELECT a.clock FROM arrivals a WHERE a.workspace_id = {workspace}), 0)
+    UNION ALL
+    SELECT ARRAY[(g ->> 0)::bigint, (g ->> 1)::bigint, (g ->> 2)::bigint]
+    FROM arrivals a, jsonb_array_elements(a.gaps) g WHERE a.workspace_id = {workspace}
 )"""
+# The new ids of changes that came from another cell, in the order of the moves.
+SHIFTS = """ARRAY(
+    SELECT ARRAY[(s ->> 0)::bigint, (s ->> 1)::bigint, (s ->> 2)::bigint, (s ->> 3)::bigint]
+    FROM arrivals a, jsonb_array_elements(a.shifts) WITH ORDINALITY AS each(s, move)
+    WHERE a.workspace_id = {workspace} ORDER BY move
+)"""
+_OF_ROW = {"workspace": "w.id"}
 
 END = f"""
-SELECT w.id, h.xid::text::bigint, now(), n.xid::text::bigint, n.id, {GAPS}
+SELECT w.id, h.xid::text::bigint, now(), n.xid::text::bigint, n.id, {GAPS.format_map(_OF_ROW)},
+    {SHIFTS.format_map(_OF_ROW)}
 FROM unnest(%(workspaces)s::bigint[]) AS w(id)
 CROSS JOIN (SELECT feed_horizon() AS xid) h
 LEFT JOIN LATERAL ({_NEWEST}) n ON true
@@ -186,14 +218,25 @@ def read_end(workspace_id: int) -> FeedEnd:
 
 def end_of(row: hot.Row) -> FeedEnd:
     """The end of the feed from a row of END."""
-    _, horizon, at, xid, identity, gaps = row
-    position = Position() if xid is None else Position(xid, identity)
-    return FeedEnd(horizon, at, position, gaps_of(gaps))
+    return read_row(*row[1:])
 
 
-def gaps_of(rows: Sequence[Sequence[int]]) -> tuple[Gap, ...]:
-    """The gaps from the column GAPS."""
-    return tuple(Gap(Position(xid, identity), start) for xid, identity, start in rows)
+def read_row(
+    horizon: int,
+    at: datetime,
+    xid: int | None,
+    identity: int | None,
+    gaps: Sequence[Sequence[int]],
+    shifts: Sequence[Sequence[int]],
+) -> FeedEnd:
+    """The end of the feed from its columns."""
+    return FeedEnd(
+        horizon,
+        at,
+        Position() if xid is None else Position(xid, identity or 0),
+        tuple(Gap(Position(last, last_id), start) for last, last_id, start in gaps),
+        tuple(Shift(*shift) for shift in shifts),
+    )
 
 
 def read_page(

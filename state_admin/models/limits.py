@@ -83,7 +83,7 @@ LEFT JOIN (
     SELECT workspace_id, count(*) AS threads, sum(message_count) AS messages
     FROM threads GROUP BY workspace_id
 ) t ON t.workspace_id = w.id
-WHERE %(workspace)s::bigint IS NULL OR w.id = %(workspace)s
+WHERE %(workspace)s::bigint IS NULL AND w.frozen_at IS NULL OR w.id = %(workspace)s
 ON CONFLICT (workspace_id) DO UPDATE SET entries = excluded.entries, bytes = excluded.bytes,
     threads = excluded.threads, messages = excluded.messages, measured_at = now()
 RETURNING u.workspace_id

@@ -151,6 +151,7 @@ def preview_values(
 # snapshots can be removed as it keeps, or `most`, so that not every commit creates a job.
 _DUE_THREADS = """
 SELECT t.id FROM threads t
+JOIN workspaces s ON s.id = t.workspace_id AND s.frozen_at IS NULL
 LEFT JOIN runs r ON r.id = t.latest_run_id
 LEFT JOIN compaction_policies a ON a.workspace_id = t.workspace_id AND a.agent_id = r.agent_id
     AND a.agent_id <> ''

@@ -94,7 +94,8 @@ _BEHIND = f"""
 SELECT EXISTS (
     SELECT 1 FROM workspaces w
     LEFT JOIN search_positions p ON p.workspace_id = w.id
-    WHERE p.workspace_id IS NULL OR p.filled_to IS NOT NULL OR p.at < now() - interval '1 minute'
+    WHERE w.frozen_at IS NULL AND (
+        p.workspace_id IS NULL OR p.filled_to IS NOT NULL OR p.at < now() - interval '1 minute'
         OR p.format <> %(format)s
         OR EXISTS (
             SELECT 1 FROM (
@@ -102,7 +103,7 @@ SELECT EXISTS (
                 ORDER BY c.xid DESC, c.id DESC LIMIT 1
             ) newest
             WHERE (newest.xid, newest.id) > (p.xid::text::xid8, p.change_id)
-        )
+        ))
 ) OR EXISTS (SELECT 1 FROM search_documents WHERE {_OUTDATED})
 """
 

@@ -158,26 +158,35 @@ CHECKS: Final[Mapping[str, str]] = {
 
 # A value is added to the state at one revision and removed at another; both rows sort before the
 # revision itself. 1: added. -1: removed. 2: a revision. 3: a dropped one.
-STATES: Final = """
+_STATES: Final = """
 WITH held AS NOT MATERIALIZED (
     SELECT thread_id, valid_from, valid_to, sha256(convert_to(
         concat_ws(chr(1), key, scope, persistent, value::text), 'UTF8')) AS digest
-    FROM state_values
+    FROM state_values {condition}
 )
 SELECT thread_id, at, what, digest FROM (
     SELECT thread_id, valid_from AS at, 1 AS what, digest FROM held
     UNION ALL
     SELECT thread_id, valid_to, -1, digest FROM held WHERE valid_to IS NOT NULL
     UNION ALL
-    SELECT thread_id, number, CASE WHEN dropped THEN 3 ELSE 2 END, NULL FROM revisions
+    SELECT thread_id, number, CASE WHEN dropped THEN 3 ELSE 2 END, NULL FROM revisions {condition}
 ) events ORDER BY thread_id, at, what
 """
 
-VERSIONS: Final = """
+_VERSIONS: Final = """
 SELECT entry_id, version, encode(sha256(convert_to(concat_ws(chr(1),
     operation, coalesce(value::text, chr(2)), schema_version, extract(epoch FROM expires_at)), 'UTF8')), 'hex')
-FROM entry_revisions ORDER BY entry_id, version
+FROM entry_revisions {condition} ORDER BY entry_id, version
 """
+STATES, VERSIONS = _STATES.format(condition=""), _VERSIONS.format(condition="")
+# Of the workspace with the number in the parameter.
+STATES_OF_WORKSPACE: Final = _STATES.format(
+    condition="WHERE thread_id IN (SELECT id FROM threads WHERE workspace_id = %(workspace)s)"
+)
+VERSIONS_OF_WORKSPACE: Final = _VERSIONS.format(
+    condition="""WHERE entry_id IN (SELECT e.id FROM entries e
+    JOIN namespaces n ON n.id = e.namespace_id WHERE n.workspace_id = %(workspace)s)"""
+)
 
 _NAME = {
     "state": f"""

@@ -29,6 +29,7 @@ class ClaimedDelivery(NamedTuple):
 
 _UNFINISHED = "('queued', 'delivering', 'failed')"
 _FREE = DeliveryQuerySet.claimable_sql("d")
+_OPEN = "(SELECT frozen_at FROM workspaces s WHERE s.id = w.workspace_id) IS NULL"
 _ROOM = "d.attempts < CASE WHEN d.test THEN 1 ELSE %(most)s END"
 
 # Only the first unfinished delivery of a webhook can be claimed. If two workers claim two of them
@@ -37,7 +38,7 @@ _CLAIM = f"""
 UPDATE webhook_deliveries d
 SET {DeliveryQuerySet.claimed_sql("d")}, attempted_at = statement_timestamp()
 FROM webhooks w
-WHERE d.public_id = %(delivery)s AND w.id = d.webhook_id
+WHERE d.public_id = %(delivery)s AND w.id = d.webhook_id AND {_OPEN}
     AND {_FREE} AND {_ROOM}
     AND (d.test OR (
         w.status = 'active'
@@ -56,7 +57,9 @@ _GIVE_UP = f"""
 UPDATE webhook_deliveries d
 SET status = 'dead', claim = d.claim + 1, lease_expires_at = NULL, finished_at = statement_timestamp(),
     error = 'the worker stopped during the last attempt; the event may have arrived'
-WHERE d.status = 'delivering' AND d.lease_expires_at <= statement_timestamp() AND NOT ({_ROOM})
+FROM webhooks w
+WHERE w.id = d.webhook_id AND {_OPEN}
+    AND d.status = 'delivering' AND d.lease_expires_at <= statement_timestamp() AND NOT ({_ROOM})
 RETURNING d.id
 """
 
@@ -69,19 +72,19 @@ CROSS JOIN LATERAL (
     WHERE e.webhook_id = w.id AND NOT e.test AND e.status IN {_UNFINISHED}
     ORDER BY e.id LIMIT 1
 ) d
-WHERE w.status = 'active' AND (%(webhook)s::text = '' OR w.public_id = %(webhook)s)
+WHERE w.status = 'active' AND {_OPEN} AND (%(webhook)s::text = '' OR w.public_id = %(webhook)s)
     AND {_FREE}
 ORDER BY d.next_attempt_at
 """
 
 _TESTS = f"""
-SELECT d.public_id FROM webhook_deliveries d
+SELECT d.public_id FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id AND {_OPEN}
 WHERE d.test AND d.status IN {_UNFINISHED} AND {_FREE} AND {_ROOM}
 ORDER BY d.id LIMIT 100
 """
 
 _ANYTHING = f"""
-SELECT EXISTS (SELECT 1 FROM webhooks WHERE status = 'active') OR EXISTS ({_TESTS})
+SELECT EXISTS (SELECT 1 FROM webhooks w WHERE w.status = 'active' AND {_OPEN}) OR EXISTS ({_TESTS})
 """
 
 

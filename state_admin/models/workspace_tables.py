@@ -44,6 +44,7 @@ from .threads import Thread
 from .tickets import Ticket
 from .traffic import Traffic
 from .webhooks import Webhook, WebhookDelivery, WebhookSecret
+from .workspace_moves import Arrival, WorkspaceMove
 from .workspaces import Workspace
 from .write_positions import WritePosition
 
@@ -264,6 +265,8 @@ NOT_COPIED: Final[Mapping[type[models.Model], str]] = {
     LoginAttempt: "belongs to a user",
     UserSession: "belongs to a user",
     FeedEra: "belongs to the server",
+    WorkspaceMove: "belongs to the server",
+    Arrival: "positions of the file are not kept",
     Sweep: "belongs to the server",
     AuditStream: "belongs to the server",
     IdempotencyRecord: "has credentials of the server as its key, and expires after a day",

@@ -15,6 +15,10 @@ class WorkspaceQuerySet(models.QuerySet["Workspace"]):
         """All for an operator, otherwise the actor's own."""
         return self.all() if actor.operator else self.filter(pk=actor.workspace_id)
 
+    def frozen(self) -> Self:
+        """Those that refuse writes."""
+        return self.filter(frozen_at__isnull=False)
+
 
 class Workspace(models.Model):
     slug = models.CharField(max_length=64, db_collation="C")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hmac
 from dataclasses import replace
+from typing import NoReturn
 
+from django.conf import settings
 from django.db.models.functions import Now
 
 from project import tracing
@@ -14,14 +16,15 @@ from state_admin.models import ApiToken, Membership, User, hot
 from state_admin.models import access as access_models
 
 from . import throttles
-from .errors import Forbidden
+from .errors import Forbidden, WorkspaceMoved
 from .throttles import Allowance
 from .token_cache import Credential, cache
 
 _FIND = """
 SELECT t.id, t.workspace_id, t.name, t.role, t.digest, t.namespaces, t.thread_prefixes,
-    t.operator, t.rate_per_minute, t.last_used_at IS NULL OR t.last_used_at < now() - interval '1 minute'
-FROM api_tokens t
+    t.operator, t.rate_per_minute, t.last_used_at IS NULL OR t.last_used_at < now() - interval '1 minute',
+    w.frozen_at IS NOT NULL, w.moved_to
+FROM api_tokens t JOIN workspaces w ON w.id = t.workspace_id
 WHERE t.lookup = %(lookup)s AND t.revoked_at IS NULL
     AND (t.expires_at IS NULL OR t.expires_at > now())
 """
@@ -31,7 +34,7 @@ def admit_token(
     presented: str, *, request_id: str = "", run_id: str = ""
 ) -> tuple[Actor, Allowance | None] | None:
     """As actor_of_token, but counts the call, and also returns the remaining rate limit. Raises
-    RateLimited."""
+    RateLimited, WorkspaceMoved."""
     credential = _credential_of(presented)
     if credential is None:
         return None
@@ -40,7 +43,8 @@ def admit_token(
 
 
 def actor_of_token(presented: str, *, request_id: str = "", run_id: str = "") -> Actor | None:
-    """The actor of the token `ch_<lookup>_<secret>`, or None if there is no such active token."""
+    """The actor of the token `ch_<lookup>_<secret>`, or None if there is no such active token. Raises
+    WorkspaceMoved."""
     credential = _credential_of(presented)
     if credential is None:
         return None
@@ -58,7 +62,7 @@ def _acting(credential: Credential, request_id: str, run_id: str) -> Actor:
 
 def _credential_of(presented: str) -> Credential | None:
     """Queries the database at most once in five seconds if the cache is on
-    (services/token_cache.py)."""
+    (services/token_cache.py). Raises WorkspaceMoved, which is not cached."""
     whole = access_models.digest(presented) if presented.isascii() else ""
     credential = cache.find(whole) or _find_credential(presented)
     if credential is not None:
@@ -87,11 +91,12 @@ def _find_credential(presented: str) -> Credential | None:
     row = hot.fetch_one(_FIND, {"lookup": lookup})
     if row is None:
         return None
-    identity, workspace_id, name, role, digest, namespaces, prefixes, operator, rate, stale_use = (
-        row
-    )
+    identity, workspace_id, name, role, digest, namespaces, prefixes, operator = row[:8]
+    rate, stale_use, frozen, moved_to = row[8:]
     if not hmac.compare_digest(digest, access_models.digest(secret)):
         return None
+    if moved_to not in ("", settings.CELL):
+        raise WorkspaceMoved(moved_to)
     if stale_use:
         ApiToken.objects.filter(id=identity).update(last_used_at=Now())
     actor = Actor(
@@ -103,6 +108,7 @@ def _find_credential(presented: str) -> Credential | None:
         namespaces=tuple(namespaces),
         thread_prefixes=tuple(prefixes),
         operator=operator,
+        frozen=frozen,
     )
     return Credential(actor, identity, rate)
 
@@ -110,17 +116,32 @@ def _find_credential(presented: str) -> Credential | None:
 def actor_of_user(
     user: User, workspace_slug: str | None = None, *, request_id: str = ""
 ) -> Actor | None:
-    """The actor of a user in the named workspace, or in their first one. None: not a member."""
-    memberships = Membership.objects.filter(user=user).select_related("workspace")
+    """The actor of a user in the named workspace, or in their first one. None: not a member, or the
+    workspace is in another cell."""
+    memberships = Membership.objects.filter(user=user, workspace__moved_to__in=("", settings.CELL))
+    memberships = memberships.select_related("workspace")
     if workspace_slug:
         memberships = memberships.filter(workspace__slug=workspace_slug)
     membership = memberships.order_by("id").first()
     return _member(user, membership, request_id) if membership else None
 
 
+def raise_for_outsider(user: User) -> NoReturn:
+    """Raise WorkspaceMoved if the workspaces of `user` are in other cells, and Forbidden if there are
+    none."""
+    moved = Membership.objects.filter(user=user).exclude(workspace__moved_to="").order_by("id")
+    if cell := moved.values_list("workspace__moved_to", flat=True).first():
+        raise WorkspaceMoved(cell)
+    raise Forbidden(
+        "you are not a member of a workspace",
+        hint="Ask a workspace admin to add you, then reload this page.",
+    )
+
+
 def actors_of_user(user: User, *, request_id: str = "") -> list[Actor]:
-    """The actors of a user, one in each of their workspaces."""
-    memberships = Membership.objects.filter(user=user).order_by("id")
+    """The actors of a user, one in each of their workspaces that accepts writes."""
+    memberships = Membership.objects.filter(user=user, workspace__frozen_at=None)
+    memberships = memberships.select_related("workspace").order_by("id")
     return [_member(user, each, request_id) for each in memberships]
 
 
@@ -133,6 +154,7 @@ def _member(user: User, membership: Membership, request_id: str) -> Actor:
         role=Role(membership.role),
         request_id=request_id,
         traceparent=tracing.traceparent(),
+        frozen=membership.workspace.frozen_at is not None,
     )
 
 

@@ -79,6 +79,7 @@ def claim(compaction_id: str, *kinds: CompactionKind) -> bool:
     return bool(
         Compaction.objects.filter(public_id=compaction_id, kind__in=kinds)
         .claimable()
+        .in_open_workspaces()
         .update(phase=Phase.CLAIMED, started_at=Now(), **CompactionQuerySet.claimed(LEASE))
     )
 
@@ -86,7 +87,7 @@ def claim(compaction_id: str, *kinds: CompactionKind) -> bool:
 def count_lost() -> int:
     """Return the number of jobs without a worker, at most a hundred: queued ones whose notification
     was lost, and running ones whose worker died."""
-    lost = Compaction.objects.filter(kind=CompactionKind.CONTEXT).claimable()
+    lost = Compaction.objects.filter(kind=CompactionKind.CONTEXT).claimable().in_open_workspaces()
     return lost[:_MOST_LOST].count()
 
 

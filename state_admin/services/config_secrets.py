@@ -15,7 +15,7 @@ from state_admin.domain.config import Kind, Secret
 from state_admin.models import ConfigSecret, Entry, Workspace
 from state_admin.models.workspace_copies_sql import StagedSecret
 
-from . import journal
+from . import encryption, journal
 from .actors import system_actor
 from .encryption import Encrypted, InvalidCiphertext, UnknownKey, decrypt, encrypt, newest_key_id
 from .errors import NotFound, Unreadable
@@ -151,6 +151,29 @@ def import_secrets(
             **encrypt(_PURPOSE, plain, place)._asdict(),
         )
     return missing
+
+
+def seal_for(rows: Sequence[int], *, workspace_id: int) -> dict[int, Encrypted]:
+    """These secrets, encrypted for their copies in the workspace `workspace_id`, by their numbers.
+    Raises Unreadable."""
+    return {
+        row.pk: encrypt(
+            _PURPOSE,
+            open_secret(row),
+            _place(row.entry, row.pointer, row.public_id, workspace_id=workspace_id),
+        )
+        for row in _rows().filter(pk__in=rows)
+    }
+
+
+def read_plain(rows: Sequence[int]) -> dict[int, str]:
+    """The plain text of these secrets, by their numbers. Raises Unreadable."""
+    return {row.pk: open_secret(row) for row in _rows().filter(pk__in=rows)}
+
+
+def key_ids() -> list[str]:
+    """The ids of the keys that decrypt."""
+    return encryption.key_ids(_PURPOSE)
 
 
 def _open_staged(secret: StagedSecret, entry: Entry, source_id: int) -> str | None:

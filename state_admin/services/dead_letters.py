@@ -11,7 +11,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Now
 
 from state_admin.domain.access import Actor, Role
-from state_admin.models import Dispatch, DispatchStatus, Mailbox, dispatches_sql
+from state_admin.models import Dispatch, DispatchStatus, Mailbox, Workspace, dispatches_sql
 from state_admin.models.dispatches import OPEN
 
 from . import journal
@@ -115,8 +115,9 @@ def purge_dispatches() -> dict[str, int]:
         settings.DISPATCH_RETENTION,
     ) | {DispatchStatus.DEAD: settings.DISPATCH_DEAD_RETENTION}
     removed = 0
+    frozen = Workspace.objects.frozen().filter(pk=OuterRef("workspace_id"))
     for status, age in retention.items():
-        old = Dispatch.objects.filter(status=status, finished_at__lt=Now() - age)
+        old = Dispatch.objects.filter(~Exists(frozen), status=status, finished_at__lt=Now() - age)
         removed += delete_in_batches(old, "finished_at", _PURGE_BATCH)
     return {"dispatches": removed}
 

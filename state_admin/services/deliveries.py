@@ -15,7 +15,7 @@ from typing import TypeAlias
 import structlog
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Coalesce, Now
 
 from project import log_context, tracing
@@ -238,7 +238,8 @@ def tick() -> tuple[dict[str, int], list[str], list[str]]:
     """Create deliveries for all webhooks, and find those without a worker. Returns a report, the
     webhooks to drain, and the single deliveries to send."""
     queued = 0
-    for webhook_id in Webhook.objects.active().order_by("pk").values_list("public_id", flat=True):
+    active = Webhook.objects.active().filter(workspace__frozen_at=None).order_by("pk")
+    for webhook_id in active.values_list("public_id", flat=True):
         queued += pump_webhook(webhook_id)
     lost = webhooks_sql.bury_lost_deliveries(most=settings.WEBHOOK_MAX_ATTEMPTS)
     heads = [webhook_id for webhook_id, _ in webhooks_sql.find_due_deliveries()]
@@ -249,10 +250,13 @@ def purge_deliveries() -> dict[str, int]:
     """Delete deliveries after their retention time. Dead letters are kept longer, so that they can
     be replayed."""
     removed = 0
+    frozen = Webhook.objects.filter(pk=OuterRef("webhook_id"), workspace__frozen_at__isnull=False)
     for status, age in (
         (DeliveryStatus.DELIVERED, settings.WEBHOOK_RETENTION),
         (DeliveryStatus.DEAD, settings.WEBHOOK_DEAD_RETENTION),
     ):
-        old = WebhookDelivery.objects.filter(status=status, finished_at__lt=Now() - age)
+        old = WebhookDelivery.objects.filter(
+            ~Exists(frozen), status=status, finished_at__lt=Now() - age
+        )
         removed += delete_in_batches(old, "finished_at", _PURGE_BATCH)
     return {"deliveries": removed}

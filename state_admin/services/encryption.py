@@ -76,6 +76,11 @@ def newest_key_id(purpose: str) -> str:
     return _key_id(purpose, _secrets()[0])
 
 
+def key_ids(purpose: str) -> list[str]:
+    """The ids of all keys that `decrypt` uses."""
+    return [_key_id(purpose, secret) for secret in _secrets()]
+
+
 def _secrets() -> list[str]:
     """What keys are derived from."""
     return [*settings.CONFIG_SECRET_KEYS, settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]

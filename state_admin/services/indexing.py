@@ -37,7 +37,8 @@ def has_unindexed_changes() -> bool:
 def index_entries() -> Report:
     """Follow the feed of every workspace to its end, or as far as one sweep gets."""
     report = {"indexed": 0, "removed": 0}
-    for workspace_id in Workspace.objects.order_by("pk").values_list("pk", flat=True):
+    present = Workspace.objects.filter(frozen_at=None).order_by("pk")
+    for workspace_id in present.values_list("pk", flat=True):
         actor = system_actor(workspace_id, "search index")
         for _ in range(_MOST_STEPS):
             with transaction.atomic():

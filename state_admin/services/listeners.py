@@ -44,6 +44,7 @@ CLOSED: dict[str, Problem] = {
         hint="The database was restored, or lost its newest changes in a failover. Read the state "
         "again, then follow the feed from the current position.",
     ),
+    "moved": Unavailable("the workspace was moved to another cell", hint=_RECONNECT),
     "deleted": NotFound("the thread was deleted"),
     "page": Unavailable("this server does not support open streams", hint=_RECONNECT),
 }

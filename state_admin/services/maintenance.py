@@ -9,7 +9,7 @@ from datetime import timedelta
 import structlog
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import F, QuerySet
+from django.db.models import Exists, F, OuterRef, QuerySet
 from django.db.models.functions import Now
 
 from project.failures import describe_error
@@ -26,6 +26,7 @@ from state_admin.models import (
     Ticket,
     Traffic,
     UserSession,
+    Workspace,
     changes_sql,
     limits,
     traffic,
@@ -58,6 +59,7 @@ def _expire_batch() -> int:
     due = list(
         Entry.objects.all()
         .expired()
+        .filter(namespace__workspace__frozen_at=None)
         .order_by("expires_at")
         .values_list("namespace__workspace_id", "namespace_id", "namespace__name", "key")[:BATCH]
     )
@@ -73,7 +75,8 @@ def _expire_batch() -> int:
 def flag_stuck_runs() -> Report:
     """Flag stuck runs, with the reason in plain text. No run is ended."""
     flagged = 0
-    found = Run.objects.all().stuck().filter(flagged_at=None).select_related("thread")
+    found = Run.objects.all().stuck().filter(flagged_at=None, workspace__frozen_at=None)
+    found = found.select_related("thread")
     for run in found[:BATCH]:
         with transaction.atomic():
             stuck = Run.objects.filter(pk=run.pk, flagged_at=None).stuck()
@@ -105,7 +108,8 @@ def any_ticket_due() -> bool:
 
 
 def _due_tickets() -> QuerySet[Ticket]:
-    return Ticket.objects.pending().expired().filter(on_expiry=OnExpiry.CANCEL)
+    rows = Ticket.objects.pending().expired().filter(on_expiry=OnExpiry.CANCEL)
+    return rows.filter(workspace__frozen_at=None)
 
 
 def purge_leftovers() -> Report:
@@ -145,7 +149,8 @@ def _purge_changes() -> int:
 
 
 def _purge_idempotency_records(age: timedelta) -> int:
-    old = IdempotencyRecord.objects.filter(created_at__lt=Now() - age)
+    frozen = Workspace.objects.frozen().filter(pk=OuterRef("workspace_id"))
+    old = IdempotencyRecord.objects.filter(~Exists(frozen), created_at__lt=Now() - age)
     return delete_in_batches(old, "created_at", PURGE_BATCH)
 
 

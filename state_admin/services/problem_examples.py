@@ -63,6 +63,8 @@ _EXAMPLES: tuple[Problem, ...] = (
     errors.RateLimited("more than 600 requests in a minute", retry_after=3, limit=600, window=60),
     errors.InternalError(),
     errors.Unavailable("the database did not respond in time"),
+    errors.WorkspaceFrozen(),
+    errors.WorkspaceMoved("b"),
     errors.TooSlow("the reader does not keep up with the stream"),
 )
 

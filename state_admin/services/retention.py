@@ -165,6 +165,7 @@ def queue_histories() -> dict[str, int]:
     """Queue history compactions of the namespaces with versions that their `history` does not
     keep."""
     policed = Namespace.objects.exclude(history_keep_last=None, history_keep_seconds=None)
+    policed = policed.filter(workspace__frozen_at=None)
     due = [
         row
         for row in policed.order_by("pk")
@@ -182,7 +183,9 @@ def queue_histories() -> dict[str, int]:
 def lost_jobs() -> list[str]:
     """Return the jobs without a worker: queued ones whose notification was lost, and running ones
     whose worker died."""
-    lost = Compaction.objects.filter(kind__in=_KINDS).claimable().order_by("pk")
+    lost = (
+        Compaction.objects.filter(kind__in=_KINDS).claimable().in_open_workspaces().order_by("pk")
+    )
     return list(lost.values_list("public_id", flat=True)[:SWEEP])
 
 

@@ -69,7 +69,9 @@ def measure_storage() -> Report:
     """Count everything, in short statements, and store today's samples of every workspace, of its
     namespaces and of its largest threads. Deletes samples older than STORAGE_RETENTION."""
     at = timezone.now()
-    totals = {pk: Counts() for pk in Workspace.objects.values_list("pk", flat=True)}
+    totals = {
+        pk: Counts() for pk in Workspace.objects.filter(frozen_at=None).values_list("pk", flat=True)
+    }
     samples: dict[int, list[StorageSample]] = defaultdict(list)
     for namespace_id, workspace_id, counts in _namespaces():
         if workspace_id in totals:

@@ -55,10 +55,16 @@ def verify_state(before: Iterable[DigestLine] = ()) -> Verification:
     return verification
 
 
-def read_digests() -> Iterator[DigestLine]:
-    """Yield the digests of every snapshot and version, in the order that `differences` needs."""
+def read_digests(workspace_id: int | None = None) -> Iterator[DigestLine]:
+    """Yield the digests of every snapshot and version, of one workspace or of all, in the order that
+    `differences` needs."""
     with one_moment():
-        yield from _digests()
+        yield from _digests(workspace_id)
+
+
+def describe_difference(line: DigestLine) -> str:
+    """A snapshot or version that differs, in plain text."""
+    return f"content differs: {_place(line)}"
 
 
 @contextlib.contextmanager
@@ -73,11 +79,16 @@ def one_moment() -> Iterator[None]:
         yield
 
 
-def _digests() -> Iterator[DigestLine]:
-    for entry, version, digest in verification_sql.stream(verification_sql.VERSIONS, {}):
+def _digests(workspace_id: int | None = None) -> Iterator[DigestLine]:
+    versions, states = verification_sql.VERSIONS, verification_sql.STATES
+    if workspace_id is not None:
+        versions = verification_sql.VERSIONS_OF_WORKSPACE
+        states = verification_sql.STATES_OF_WORKSPACE
+    parameters = {"workspace": workspace_id}
+    for entry, version, digest in verification_sql.stream(versions, parameters):
         yield DigestLine("entry", entry, version, digest)
     thread, held = None, SetDigest()
-    for owner, at, what, digest in verification_sql.stream(verification_sql.STATES, {}):
+    for owner, at, what, digest in verification_sql.stream(states, parameters):
         if owner != thread:
             thread, held = owner, SetDigest()
         if what == 1:

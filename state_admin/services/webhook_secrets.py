@@ -46,6 +46,11 @@ def live_secrets(webhook_pk: int) -> list[bytes]:
     return [_derive(keys[row.key_id], row.salt) for row in rows if row.key_id in keys]
 
 
+def key_ids() -> list[str]:
+    """The ids of the keys from which secrets are derived, that of new ones first."""
+    return [_fingerprint(key) for key in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)]
+
+
 def _derive(key: str, salt: str) -> bytes:
     return salted_hmac(_PURPOSE, salt, secret=key, algorithm="sha256").digest()
 

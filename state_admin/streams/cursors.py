@@ -56,6 +56,7 @@ def resume(cursor: str, end: FeedEnd, retention: timedelta) -> Position:
     """The position from which a reader with this cursor continues. Raises BadCursor, ExpiredCursor
     if it would miss changes, or LostCursor if its reader has read changes that were lost."""
     position, at = unseal(cursor)
+    position = end.translate(position)
     if at < end.at - retention:
         raise ExpiredCursor(cursor)
     if end.lost(position):

@@ -27,6 +27,9 @@ log = structlog.get_logger(__name__)
 # The key of the process's hub in the environ of a request (project/asgi.py).
 ENVIRON = "commonhold.hub"
 
+# The last change of a workspace that continues in another cell (services/workspace_moves.py).
+MOVED = "workspace.move"
+
 Connection = psycopg.AsyncConnection[Any]
 Connect = Callable[[], Awaitable[Connection]]
 
@@ -255,4 +258,6 @@ class Hub:
                 feed.seen_at = rows[-1].at  # later changes may be as old as this one
             for listener in list(feed.listeners):
                 listener.offer(rows)
+                if rows[-1].kind == MOVED:
+                    listener.close("moved")
         return any(len(rows) == _AT_ONCE for rows in news.values())

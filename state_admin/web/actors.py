@@ -20,9 +20,10 @@ from project.log_context import bind_actor
 from project.postgres.replication import UnconfirmedCommit
 from state_admin.domain import isolation
 from state_admin.domain.access import Actor, Role
+from state_admin.models import freezing_sql
 from state_admin.rest import replica_reads
-from state_admin.services.actors import actor_of_user, require
-from state_admin.services.errors import BadRequest, Forbidden, Problem, Unavailable
+from state_admin.services.actors import actor_of_user, raise_for_outsider, require
+from state_admin.services.errors import BadRequest, Problem, Unavailable, WorkspaceFrozen
 
 from . import errors, shell
 from .htmx import AnyRequest, Request, see_other, wants_part
@@ -77,6 +78,8 @@ def page(
 
 
 def _unavailable(error: Exception) -> Unavailable:
+    if freezing_sql.is_refusal(error):
+        return WorkspaceFrozen()
     if isinstance(error.__cause__, UnconfirmedCommit):
         return Unavailable(
             "the change is stored, but no standby server has confirmed it in time",
@@ -124,10 +127,7 @@ def member(request: AnyRequest) -> Actor:
     if actor is None and request.session.pop(WORKSPACE, None):
         actor = actor_of_user(user, request_id=request.META["REQUEST_ID"])
     if actor is None:
-        raise Forbidden(
-            "you are not a member of a workspace",
-            hint="Ask a workspace admin to add you, then reload this page.",
-        )
+        raise_for_outsider(user)
     bind_actor(actor)
     return actor
 

@@ -140,6 +140,10 @@ export class RateLimited extends Problem {}
 /** An unexpected error in the server. `request_id` finds it in the server's log. */
 export class InternalError extends Problem {}
 export class Unavailable extends Problem {}
+/** Writes are refused while the workspace is moved to another cell. */
+export class WorkspaceFrozen extends Unavailable {}
+/** The workspace is in another cell, to which requests are not sent yet. */
+export class WorkspaceMoved extends Unavailable {}
 /** The last event of a stream whose reader does not keep up. */
 export class TooSlow extends Problem {}
 
@@ -168,6 +172,8 @@ const BY_SLUG: Record<string, typeof Problem> = {
   "rate-limited": RateLimited,
   internal: InternalError,
   unavailable: Unavailable,
+  "workspace-frozen": WorkspaceFrozen,
+  "workspace-moved": WorkspaceMoved,
   "too-slow": TooSlow,
 };
 

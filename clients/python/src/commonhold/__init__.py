@@ -91,6 +91,8 @@ from commonhold.problems import (
     Unreachable,
     UnsupportedMediaType,
     VersionConflict,
+    WorkspaceFrozen,
+    WorkspaceMoved,
 )
 from commonhold.profiles import Backend, ProfileAccess
 from commonhold.reading import Answer, Page
@@ -216,6 +218,8 @@ __all__ = [
     "UnsupportedMediaType",
     "VersionConflict",
     "Watch",
+    "WorkspaceFrozen",
+    "WorkspaceMoved",
     "__version__",
     "profile_key",
 ]

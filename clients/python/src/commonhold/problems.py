@@ -248,6 +248,18 @@ class Unavailable(Problem):
     slug = "unavailable"
 
 
+class WorkspaceFrozen(Unavailable):
+    """Writes are refused while the workspace is moved to another cell."""
+
+    slug = "workspace-frozen"
+
+
+class WorkspaceMoved(Unavailable):
+    """The workspace is in another cell, to which requests are not sent yet."""
+
+    slug = "workspace-moved"
+
+
 class TooSlow(Problem):
     """The last event of a stream whose reader does not keep up."""
 

@@ -1,0 +1,77 @@
+"""Moves a workspace to another cell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from project.env import BadSetting, read_environment
+from state_admin.models import MoveState
+from state_admin.services.errors import Problem
+from state_admin.services.workspace_moves import Mover, Sides, expect_workspace
+
+
+class Command(BaseCommand):
+    help = (
+        "Move a workspace to another cell. First run it with --expect in the target, then in the "
+        "source, with the database of the target in MOVE_DATABASE_URL. An interrupted move continues "
+        "when the command is run again."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("workspace")
+        what = parser.add_mutually_exclusive_group()
+        what.add_argument(
+            "--expect", action="store_true", help="in the target: prepare the move to this cell"
+        )
+        what.add_argument("--status", action="store_true", help="print the state of both sides")
+        what.add_argument(
+            "--resume", action="store_true", help="continue an interrupted move, but begin none"
+        )
+        what.add_argument(
+            "--undo",
+            action="store_true",
+            help="let the source accept writes again, unless the target has accepted one",
+        )
+        what.add_argument(
+            "--forget",
+            action="store_true",
+            help="delete the rows of the source after the move, which cannot be undone then",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            self._handle(options)
+        except Problem as problem:
+            raise CommandError(f"{problem.detail}. {problem.hint}".strip()) from problem
+        except BadSetting as bad:
+            raise CommandError(str(bad)) from bad
+
+    def _handle(self, options: dict[str, Any]) -> None:
+        slug: str = options["workspace"]
+        if options["expect"]:
+            move = expect_workspace(slug)
+            self.stdout.write(f"The cell {move.keys['cell']} expects the workspace {slug}.")
+            return
+        url = read_environment().move_database_url
+        if url is None:
+            raise CommandError("MOVE_DATABASE_URL is not set: the database of the target.")
+        mover = Mover(slug, url, self.stdout.write)
+        try:
+            if options["status"]:
+                self._show(mover.read())
+            elif options["undo"]:
+                self._show(mover.undo())
+            elif options["forget"]:
+                self._show(mover.forget())
+            else:
+                self._show(mover.run(begin=not options["resume"]))
+        finally:
+            mover.close()
+
+    def _show(self, sides: Sides) -> None:
+        source = sides.source
+        state = MoveState(source.state).label if source else "accepts writes"
+        self.stdout.write(f"source: {state}")
+        self.stdout.write(f"target: {MoveState(sides.target.state).label}")

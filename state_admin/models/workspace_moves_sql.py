@@ -1,0 +1,340 @@
+"""Copies the rows of a workspace from one database to another, and compares both.
+
+The rows keep everything but their numbers, which other rows of the target may have. All numbers of a
+table grow by the same shift, so that the rows keep their order and refer to each other as before. The
+statements come from the rules in workspace_tables.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from django.db import connection, models
+from django.db.models.fields.related import ForeignKey
+
+from state_admin.domain.workspace_files import Value
+
+from . import hot
+from .access import ApiToken, User
+from .changes import Change
+from .config import ConfigSecret
+from .freezing_sql import BY_READS, STATISTICS
+from .idempotency import IdempotencyRecord
+from .presence import Presence
+from .search import SearchDocument, SearchPosition
+from .webhooks import Webhook, WebhookDelivery
+from .workspace_tables import TABLES, Table
+from .workspaces import Workspace
+
+# The primary key of a row in the source, and its values in the target.
+Row = tuple[Sequence[str], Sequence[Value]]
+# By the name of a table: what is added to the numbers of its rows.
+Shifts = Mapping[str, int]
+
+# What the move itself writes into the logs of one of the two cells.
+KINDS: Final = ("workspace.freeze", "workspace.move", "workspace.receive", "workspace.unfreeze")
+# In the order in which they refer to each other.
+MOVED: Final = (*TABLES, Table(IdempotencyRecord))
+# Columns with the number of a row of another model that is no foreign key; 0 stays 0.
+_NUMBERS: Final[Mapping[tuple[str, str], type[models.Model]]] = {
+    (Webhook._meta.db_table, "place_id"): Change,
+    (WebhookDelivery._meta.db_table, "change_id"): Change,
+}
+_USERS: Final = User._meta.db_table
+_STAGING: Final = "moved_rows"
+# Ids that are left free before a reserved range, for those that others take at the same moment.
+_MARGIN: Final = 10_000
+
+
+class Digest(NamedTuple):
+    """The rows of a table: their number, and sums of two hashes of their content."""
+
+    rows: int
+    first: str
+    second: str
+
+
+def is_shifted(table: Table) -> bool:
+    """Whether its rows get new numbers by a shift. That of a workspace is assigned."""
+    return table.numbered and table.model is not Workspace
+
+
+# Numbers -----------------------------------------------------------------------------------------
+
+
+def read_range(table: Table, workspace_id: int) -> tuple[int, int] | None:
+    """The lowest and the highest number of the rows of a workspace. None: it has no rows."""
+    rows = hot.fetch_all(f"SELECT min(x.id), max(x.id) {_rows_of(table, workspace_id)}", {})
+    low, high = rows[0]
+    return None if low is None else (low, high)
+
+
+def reserve(table: Table, low: int, high: int) -> int:
+    """Reserve numbers of a table for those from `low` to `high`: returns the shift. All new numbers are
+    above `high`, so that an old one cannot be mistaken for a new one."""
+    parameters = {"table": table.name, "high": high, "margin": _MARGIN, "length": high - low + 1}
+    rows = hot.fetch_all(
+        """
+        SELECT setval(s, greatest(nextval(s), %(high)s::bigint) + %(margin)s::bigint + %(length)s::bigint)
+        FROM (SELECT pg_get_serial_sequence(%(table)s::text, 'id')::regclass AS s) sequence
+        """,
+        parameters,
+    )
+    return int(rows[0][0]) - high
+
+
+def reserve_workspace() -> int:
+    """The number of a new workspace."""
+    statement = "SELECT nextval(pg_get_serial_sequence('workspaces', 'id'))"
+    return int(hot.fetch_all(statement, {})[0][0])
+
+
+# Rows --------------------------------------------------------------------------------------------
+
+
+def columns_of(table: Table) -> list[str]:
+    return list(table.fields)
+
+
+def read_rows(
+    table: Table, workspace_id: int, shifts: Shifts, cell: str, after: Sequence[str]
+) -> Generator[Row]:
+    """The rows after a primary key, in its order: each with its primary key here, and its values in the
+    other cell. `cell`: where the copy says that the workspace is."""
+    key = [f'x."{each.column}"' for each in table.model._meta.pk_fields]
+    values = [_shifted(table, column, shifts, cell) for column in columns_of(table)]
+    condition, parameters = "", []
+    if after:
+        places = ", ".join("%s" for _ in key)
+        condition = f" AND ({', '.join(key)}) > ({places})"
+        parameters = list(after)
+    statement = (
+        f"COPY (SELECT {', '.join([*key, *values])} {_rows_of(table, workspace_id)}{condition}"
+        f" ORDER BY {', '.join(key)}) TO STDOUT"
+    )
+    with (
+        connection.wrap_database_errors,
+        connection.cursor() as cursor,
+        cursor.copy(statement, parameters or None) as copy,
+    ):
+        for row in copy.rows():
+            yield [str(each) for each in row[: len(key)]], row[len(key) :]
+
+
+def store_rows(table: Table, rows: Sequence[Sequence[Value]]) -> None:
+    """Insert rows of `read_rows` in the current transaction, which freezing_sql.exempt has prepared."""
+    columns = columns_of(table)
+    users = [column for column in columns if _is_user(table, column)]
+    target = table.name
+    with connection.wrap_database_errors, connection.cursor() as cursor:
+        if users:
+            read = ", ".join(
+                f"NULL::text AS {name}" if name in users else f'x."{name}"' for name in columns
+            )
+            cursor.execute(
+                f"CREATE TEMPORARY TABLE {_STAGING} ON COMMIT DROP AS"
+                f" SELECT {read} FROM {table.name} x WITH NO DATA"
+            )
+            target = _STAGING
+        with cursor.copy(f"COPY {target} ({_names(columns)}) FROM STDIN") as copy:
+            for row in rows:
+                copy.write_row(row)
+        if users:
+            values = ", ".join(
+                f"(SELECT u.id FROM {_USERS} u WHERE u.username = x.{name})"
+                if name in users
+                else f'x."{name}"'
+                for name in columns
+            )
+            cursor.execute(
+                f"INSERT INTO {table.name} ({_names(columns)}) SELECT {values} FROM {_STAGING} x"
+            )
+
+
+def later_references(table: Table) -> list[str]:
+    """The foreign keys to rows that are copied after the row, or with it. They are NULL at first."""
+    places = {each.model: place for place, each in enumerate(MOVED)}
+    return [
+        column
+        for column, field in table.fields.items()
+        if isinstance(field, ForeignKey)
+        and getattr(field, "db_constraint", True)
+        and field.related_model in places
+        and places[field.related_model] >= places[table.model]
+    ]
+
+
+def read_references(table: Table, workspace_id: int, shifts: Shifts) -> Generator[Row]:
+    """For each row with one: its number and its later references, as they are in the other cell."""
+    columns = later_references(table)
+    values = [f"x.{column} + {_shift_of(table, column, shifts)}" for column in columns]
+    some = " OR ".join(f"x.{column} IS NOT NULL" for column in columns)
+    own = f"x.id + {shifts.get(table.name, 0):d}"
+    statement = (
+        f"COPY (SELECT {', '.join([own, *values])} {_rows_of(table, workspace_id)}"
+        f" AND ({some}) ORDER BY x.id) TO STDOUT"
+    )
+    with (
+        connection.wrap_database_errors,
+        connection.cursor() as cursor,
+        cursor.copy(statement) as copy,
+    ):
+        for row in copy.rows():
+            yield [str(row[0])], row
+
+
+def store_references(table: Table, rows: Sequence[Sequence[Value]]) -> None:
+    """Set the references of `read_references`. Repeating it has no effect."""
+    columns = later_references(table)
+    with connection.wrap_database_errors, connection.cursor() as cursor:
+        cursor.execute(
+            f"CREATE TEMPORARY TABLE {_STAGING} ON COMMIT DROP AS"
+            f" SELECT id, {_names(columns)} FROM {table.name} WITH NO DATA"
+        )
+        with cursor.copy(f"COPY {_STAGING} (id, {_names(columns)}) FROM STDIN") as copy:
+            for row in rows:
+                copy.write_row(row)
+        changes = ", ".join(f"{column} = r.{column}" for column in columns)
+        cursor.execute(f"UPDATE {table.name} x SET {changes} FROM {_STAGING} r WHERE r.id = x.id")
+
+
+def _shifted(table: Table, column: str, shifts: Shifts, cell: str) -> str:
+    """A value as it is in the other cell."""
+    if table.model is Workspace and column == "moved_to":
+        return f"'{cell}'"
+    if column in later_references(table):
+        return "NULL"
+    return _moved(table, column, shifts)
+
+
+def _moved(table: Table, column: str, shifts: Shifts) -> str:
+    own = f'x."{column}"'
+    if _is_user(table, column):
+        return f"(SELECT u.username FROM {_USERS} u WHERE u.id = {own})"
+    if shift := _shift_of(table, column, shifts):
+        if (table.name, column) in _NUMBERS:
+            return f"CASE WHEN {own} > 0 THEN {own} + {shift:d} ELSE {own} END"
+        return f"{own} + {shift:d}"
+    return own
+
+
+def _shift_of(table: Table, column: str, shifts: Shifts) -> int:
+    field = table.fields[column]
+    model: type[models.Model] | None = None
+    if isinstance(field, models.AutoField):
+        model = table.model
+    elif isinstance(field, ForeignKey):
+        model = field.related_model
+    elif (table.name, column) in _NUMBERS:
+        model = _NUMBERS[table.name, column]
+    else:
+        model = table.rule(column).refers
+    return 0 if model is None else shifts.get(model._meta.db_table, 0)
+
+
+def _is_user(table: Table, column: str) -> bool:
+    field = table.fields[column]
+    return isinstance(field, ForeignKey) and field.related_model is User
+
+
+def _names(columns: Sequence[str]) -> str:
+    return ", ".join(f'"{column}"' for column in columns)
+
+
+def _rows_of(table: Table, workspace_id: int) -> str:
+    """FROM and WHERE. The joins follow `table.owner`."""
+    joins, row = "", "x"
+    for model in table.owner:
+        name = model._meta.model_name
+        joins += f" JOIN {model._meta.db_table} {name} ON {name}.id = {row}.{name}_id"
+        row = str(name)
+    owner = "id" if table.model is Workspace else "workspace_id"
+    return f"FROM {table.name} x{joins} WHERE {row}.{owner} = {workspace_id:d}"
+
+
+# Digests -----------------------------------------------------------------------------------------
+
+# Columns that differ between the two sides.
+_DIFFERENT: Final[Mapping[str, frozenset[str]]] = {
+    Workspace._meta.db_table: frozenset({"frozen_at", "moved_to"}),
+    # Encrypted for their place, which contains the number of the workspace.
+    ConfigSecret._meta.db_table: frozenset({"ciphertext", "key_id"}),
+    **BY_READS,
+}
+
+
+def read_digest(table: Table, workspace_id: int, shifts: Shifts | None = None) -> Digest:
+    """The digest of the rows of a workspace. `shifts`: those with which they were copied here; the
+    digest is that of the rows that they were copied from."""
+    back = {name: -shift for name, shift in (shifts or {}).items()}
+    excluded = _DIFFERENT.get(table.name, frozenset())
+    values = [_moved(table, column, back) for column in columns_of(table) if column not in excluded]
+    own = ""
+    if "kind" in table.fields and table.model is Change:
+        own = f" AND x.kind NOT IN {KINDS}"
+    elif table.name == "audit":
+        own = f" AND x.action NOT IN {KINDS}"
+    rows = hot.fetch_all(
+        "SELECT count(*), coalesce(sum(hashtextextended(r, 1)), 0)::text,"
+        " coalesce(sum(hashtextextended(r, 2)), 0)::text"
+        f" FROM (SELECT ROW({', '.join(values)})::text AS r"
+        f" {_rows_of(table, workspace_id)}{own}) x",
+        {},
+    )
+    return Digest(*rows[0])
+
+
+def is_compared(table: Table) -> bool:
+    return table.model not in STATISTICS
+
+
+# Deletion ----------------------------------------------------------------------------------------
+
+# Not moved, and deleted with the workspace, before the rows that they belong to.
+_DERIVED: Final = (
+    f"FROM {SearchDocument._meta.db_table} x JOIN entries e ON e.id = x.entry_id"
+    " JOIN namespaces n ON n.id = e.namespace_id WHERE n.workspace_id = {workspace:d}",
+    f"FROM {SearchPosition._meta.db_table} x WHERE x.workspace_id = {{workspace:d}}",
+    f"FROM {Presence._meta.db_table} x WHERE x.workspace_id = {{workspace:d}}",
+    f"FROM rate_buckets x JOIN {ApiToken._meta.db_table} t ON t.id = x.token_id"
+    " WHERE t.workspace_id = {workspace:d}",
+    "FROM arrivals x WHERE x.workspace_id = {workspace:d}",
+)
+
+
+def clear_references(workspace_id: int, batch: int) -> int:
+    """Remove references between rows that would otherwise have to be deleted together. Returns the
+    number of rows, 0 at the end."""
+    changed = 0
+    for table in MOVED:
+        if columns := later_references(table):
+            nothing = ", ".join(f"{column} = NULL" for column in columns)
+            some = " OR ".join(f"x.{column} IS NOT NULL" for column in columns)
+            changed += _execute(
+                f"UPDATE {table.name} SET {nothing} WHERE id IN (SELECT x.id"
+                f" {_rows_of(table, workspace_id)} AND ({some}) LIMIT {batch:d})"
+            )
+    return changed
+
+
+def deletions(workspace_id: int) -> Iterator[str]:
+    """The tables and rows to delete, in order: each a table, FROM and WHERE."""
+    for derived in _DERIVED:
+        yield derived.format(workspace=workspace_id)
+    for table in reversed(MOVED):
+        yield _rows_of(table, workspace_id)
+
+
+def delete_rows(rows: str, batch: int) -> int:
+    """Delete up to `batch` of the rows of `deletions`; returns their number."""
+    name = rows.split()[1]
+    return _execute(
+        f"DELETE FROM {name} WHERE ctid = ANY(ARRAY(SELECT x.ctid {rows} LIMIT {batch:d}))"
+    )
+
+
+def _execute(statement: str) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        return int(cursor.rowcount)

@@ -1,0 +1,527 @@
+"""Moves a workspace from this cell, the source, to another one, the target, for operators.
+
+docs/adr/0028-moving-a-workspace.md lists the steps, and what is true after a crash between any two of
+them. Each step is one transaction on one of the two sides, and requires the state before it. At most
+one side accepts writes: the source until it is frozen, the target from its opening on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.conf import settings
+from django.db import Error, connection, transaction
+from django.db.models.functions import Now
+
+from state_admin.domain.ids import uuid7
+from state_admin.models import (
+    ApiToken,
+    Arrival,
+    Change,
+    ConfigSecret,
+    Membership,
+    MoveSide,
+    MoveState,
+    SavedView,
+    User,
+    WebhookSecret,
+    Workspace,
+    WorkspaceMove,
+    feed_eras,
+    feed_sql,
+    freezing_sql,
+    workspace_copies_sql,
+    workspace_moves_sql,
+)
+from state_admin.models.feed_sql import FeedEnd, Shift
+from state_admin.models.workspace_moves_sql import MOVED
+
+from . import config_secrets, webhook_secrets
+from .errors import Conflict, Invalid, NotFound
+from .token_cache import announce_revocation
+from .workspace_freezes import freeze, record, unfreeze
+from .workspace_transfers import (
+    SHOWN,
+    Cell,
+    advance,
+    compare,
+    copy_rows,
+    delete_workspace,
+    workspace_of,
+)
+from .workspaces import check_slug
+
+_ARRIVING: Final = (MoveState.EXPECTED, MoveState.COPYING, MoveState.COPIED)
+
+
+def expect_workspace(slug: str) -> WorkspaceMove:
+    """Prepare this cell for a workspace of another one. To be called in the target, whose keys and name
+    the source then knows. Calling it again returns the same move."""
+    check_slug(slug)
+    if not settings.CELL:
+        raise Invalid("CELL is not set", hint="Choose a name for this cell.")
+    if Workspace.objects.filter(slug=slug).exists():
+        raise Conflict(f"workspace already exists: {slug}")
+    keys = {
+        "cell": settings.CELL,
+        "secret": webhook_secrets.key_ids()[0],
+        "webhooks": webhook_secrets.key_ids(),
+        "config": config_secrets.key_ids(),
+    }
+    move, _ = WorkspaceMove.objects.update_or_create(
+        side=MoveSide.TARGET,
+        slug=slug,
+        state=MoveState.EXPECTED,
+        defaults={"keys": keys, "updated_at": Now()},
+        create_defaults={"keys": keys, "move_id": uuid7()},
+    )
+    return move
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The rows of a move. `source` is None until the workspace is frozen."""
+
+    source: WorkspaceMove | None
+    target: WorkspaceMove
+
+    @property
+    def states(self) -> tuple[str, str]:
+        return (self.source.state if self.source else "", self.target.state)
+
+
+class Mover:
+    """The moves of one workspace from this cell. `target_url`: the database of the target."""
+
+    def __init__(
+        self, slug: str, target_url: str, report: Callable[[str], None] = lambda line: None
+    ) -> None:
+        self.slug, self.report = slug, report
+        self._target = Cell(target_url)
+
+    def close(self) -> None:
+        self._target.close()
+
+    # The commands ----------------------------------------------------------------------------
+
+    def run(self, *, begin: bool = True) -> Sides:
+        """Move the workspace, or resume an interrupted move. `begin`: whether to begin a new one. Raises
+        Conflict or Invalid if it cannot continue; nothing is lost then."""
+        with self._alone():
+            self._check_servers()
+            if not begin and self.read().source is None:
+                raise Conflict(f"no move has begun: {self.slug}")
+            while step := self._next_step(self.read()):
+                step(self.read())
+            with self._target.used():
+                freezing_sql.switch_off()
+            return self.read()
+
+    def undo(self) -> Sides:
+        """Let the source accept writes again, and delete the rows of the target. Raises Conflict if the
+        target has accepted a write."""
+        with self._alone():
+            sides = self.read()
+            match sides.states:
+                case ("", MoveState.EXPECTED):
+                    self._cancel(sides.target)
+                    return self.read()
+                case (MoveState.MOVED, MoveState.OPEN | MoveState.CLOSING):
+                    self._close_target(sides)
+                case (MoveState.FROZEN | MoveState.MOVED, state) if state in _ARRIVING:
+                    self._cancel(sides.target)
+                case (_, MoveState.UNDONE):
+                    pass
+                case _:
+                    raise Conflict(
+                        f"the move cannot be undone: {_describe(sides)}",
+                        hint="Move the workspace back with another move.",
+                    )
+            self._reopen_source(self.read())
+            self._delete_target(self.read())
+            return self.read()
+
+    def forget(self) -> Sides:
+        """Delete the rows of the source after the move, in batches. The move cannot be undone then."""
+        with self._alone():
+            sides = self.read()
+            source = self._source(sides)
+            if source.state == MoveState.MOVED:
+                if sides.target.state not in (MoveState.OPEN, MoveState.FINAL):
+                    raise Conflict(f"the workspace was not moved: {_describe(sides)}")
+                with self._target.used():
+                    if sides.target.state == MoveState.OPEN:
+                        advance(sides.target, MoveState.FINAL)
+                advance(source, MoveState.REMOVING)
+            elif source.state != MoveState.REMOVING:
+                raise Conflict(f"the workspace was not moved: {_describe(sides)}")
+            delete_workspace(workspace_of(source))
+            advance(source, MoveState.REMOVED)
+            freezing_sql.switch_off()
+            return self.read()
+
+    def read(self) -> Sides:
+        """The newest move of the workspace. Raises NotFound."""
+        source = WorkspaceMove.objects.filter(side=MoveSide.SOURCE, slug=self.slug).last()
+        with self._target.used():
+            rows = WorkspaceMove.objects.filter(side=MoveSide.TARGET, slug=self.slug)
+            target = None if source is None else rows.filter(move_id=source.move_id).first()
+            newest = rows.filter(state=MoveState.EXPECTED).last()
+            if newest is None and target is None:
+                newest = rows.last()
+        is_over = source is None or source.state in (MoveState.REMOVED, MoveState.UNDONE)
+        if newest is not None and is_over and newest != target:
+            return Sides(None, newest)
+        if target is None:
+            raise NotFound(
+                f"the other cell does not expect the workspace: {self.slug}",
+                hint=f"Run there: manage.py move_workspace {self.slug} --expect.",
+            )
+        return Sides(source, target)
+
+    # Steps -----------------------------------------------------------------------------------
+
+    def _next_step(self, sides: Sides) -> Callable[[Sides], None] | None:
+        match sides.states:
+            case ("", MoveState.EXPECTED):
+                return self._freeze_source
+            case (MoveState.FROZEN, MoveState.EXPECTED):
+                return self._begin_copy
+            case (MoveState.FROZEN, MoveState.COPYING):
+                return self._copy
+            case (MoveState.FROZEN, MoveState.COPIED):
+                return self._switch_source
+            case (MoveState.MOVED, MoveState.COPIED):
+                return self._open_target
+            case (MoveState.MOVED, MoveState.CLOSING):
+                return self._reopen_target
+            case (MoveState.MOVED, MoveState.OPEN | MoveState.FINAL):
+                return None
+            case (MoveState.REMOVING | MoveState.REMOVED, _):
+                return None
+        raise Conflict(
+            f"the move cannot continue: {_describe(sides)}",
+            hint="If it was being undone, run --undo again.",
+        )
+
+    def _freeze_source(self, sides: Sides) -> None:
+        workspace = self._check_workspace(sides.target)
+
+        def create_row() -> None:
+            WorkspaceMove.objects.create(
+                move_id=sides.target.move_id,
+                side=MoveSide.SOURCE,
+                state=MoveState.FROZEN,
+                slug=self.slug,
+                workspace_pk=workspace.pk,
+                cell=sides.target.keys["cell"],
+                progress={
+                    "moved_to": workspace.moved_to,
+                },
+            )
+
+        freeze(workspace.pk, self._detail(sides.target), create_row)
+        self.report("The source refuses writes.")
+
+    def _begin_copy(self, sides: Sides) -> None:
+        """Reserve the numbers of the rows in the target."""
+        source = self._source(sides)
+        with transaction.atomic():
+            workspace_copies_sql.begin_copying()
+            ranges = {
+                table.name: found
+                for table in MOVED
+                if workspace_moves_sql.is_shifted(table)
+                if (found := workspace_moves_sql.read_range(table, workspace_of(source)))
+            }
+        with self._target.used():
+            freezing_sql.switch_on()
+            with transaction.atomic():
+                new = workspace_moves_sql.reserve_workspace()
+                shifts = {Workspace._meta.db_table: new - workspace_of(source)}
+                for table in MOVED:
+                    if table.name in ranges:
+                        shifts[table.name] = workspace_moves_sql.reserve(table, *ranges[table.name])
+                advance(
+                    sides.target,
+                    MoveState.COPYING,
+                    workspace_pk=new,
+                    cell=settings.CELL,
+                    progress={"shifts": shifts, "ranges": ranges, "done": [], "after": []},
+                )
+
+    def _copy(self, sides: Sides) -> None:
+        """Copy the remaining rows, and compare. The target is ready afterwards."""
+        target = sides.target
+        copy_rows(workspace_of(self._source(sides)), target, self._target, self.report)
+        if differing := self.compare(sides):
+            raise Conflict(
+                f"the copy differs from the source: {'; '.join(differing[:SHOWN])}",
+                hint="The source is frozen. Run --undo to let it accept writes again.",
+            )
+        with self._target.used():
+            advance(target, MoveState.COPIED)
+        self.report("The copy is equal to the source.")
+
+    def _switch_source(self, sides: Sides) -> None:
+        source = self._source(sides)
+        with transaction.atomic():
+            freezing_sql.exempt()
+            record(workspace_of(source), "workspace.move", self._detail(sides.target))
+            Workspace.objects.filter(pk=workspace_of(source)).update(moved_to=source.cell)
+            # Above everything that the source has written or shown.
+            source.progress["clock"] = _read_clock()
+            advance(source, MoveState.MOVED, progress=source.progress)
+            announce_revocation()
+        self.report("The source refers to the target.")
+
+    def _open_target(self, sides: Sides) -> None:
+        source, target = self._source(sides), sides.target
+        end = feed_sql.read_end(workspace_of(source))
+        with self._target.used():
+            _ensure_clock(source.progress["clock"])
+            with transaction.atomic():
+                advance(target, MoveState.OPEN)
+                clock = _read_clock()
+                _arrive(workspace_of(target), clock, end, _shift_of_changes(target, clock))
+                unfreeze(
+                    workspace_of(target),
+                    _name_of(target),
+                    "workspace.receive",
+                    self._detail(target),
+                )
+        self.report("The target accepts writes.")
+
+    def _close_target(self, sides: Sides) -> None:
+        """Freeze the target, and end it if it has accepted no write."""
+        target = sides.target
+
+        def close() -> None:
+            advance(
+                WorkspaceMove.objects.get(pk=target.pk, state=MoveState.OPEN), MoveState.CLOSING
+            )
+
+        if target.state == MoveState.OPEN:
+            with self._target.used():
+                freeze(workspace_of(target), self._detail(target), close)
+            sides = self.read()
+            target = sides.target
+        if differing := self.compare(sides):
+            self._reopen_target(sides)
+            raise Conflict(
+                "the target has accepted writes, which would be lost: "
+                + "; ".join(differing[:SHOWN]),
+                hint="Move the workspace back with another move.",
+            )
+        self._cancel(target)
+
+    def _reopen_target(self, sides: Sides) -> None:
+        target = sides.target
+        with self._target.used(), transaction.atomic():
+            advance(target, MoveState.OPEN)
+            unfreeze(
+                workspace_of(target), _name_of(target), "workspace.unfreeze", self._detail(target)
+            )
+
+    def _cancel(self, target: WorkspaceMove) -> None:
+        """From the commit on, the target can never open the workspace of this move."""
+        with self._target.used(), transaction.atomic():
+            freezing_sql.exempt()
+            was_open = target.state == MoveState.CLOSING
+            target.progress["closed_at"] = _read_clock() if was_open else 0
+            advance(target, MoveState.UNDONE, progress=target.progress)
+            if target.workspace_pk is not None:
+                Workspace.objects.filter(pk=target.workspace_pk).update(moved_to=target.cell)
+            announce_revocation()
+
+    def _reopen_source(self, sides: Sides) -> None:
+        source, target = self._source(sides), sides.target
+        if source.state == MoveState.UNDONE:
+            return
+        # The target has issued cursors if it was open: they continue here.
+        end = feed_sql.read_end(workspace_of(source))
+        if closed_at := target.progress.get("closed_at", 0):
+            _ensure_clock(closed_at)
+        with transaction.atomic():
+            advance(source, MoveState.UNDONE)
+            if closed_at:
+                clock = _read_clock()
+                _, low, high, shift = _shift_of_changes(target, clock)
+                _arrive(
+                    workspace_of(source), clock, end, [clock, low + shift, high + shift, -shift]
+                )
+            before = source.progress["moved_to"]
+            unfreeze(workspace_of(source), before, "workspace.unfreeze", self._detail(target))
+        freezing_sql.switch_off()
+        self.report("The source accepts writes.")
+
+    def _delete_target(self, sides: Sides) -> None:
+        with self._target.used():
+            if sides.target.workspace_pk is not None:
+                delete_workspace(sides.target.workspace_pk)
+            freezing_sql.switch_off()
+
+    def compare(self, sides: Sides) -> list[str]:
+        """What differs between the two sides, in plain text."""
+        return compare(workspace_of(self._source(sides)), sides.target, self._target)
+
+    # Checks ----------------------------------------------------------------------------------
+
+    def _check_servers(self) -> None:
+        here, version = _identify(), workspace_copies_sql.read_newest_migration()
+        with self._target.used():
+            there, other = _identify(), workspace_copies_sql.read_newest_migration()
+        if here == there:
+            raise Invalid("the source and the target are the same database")
+        if version != other:
+            raise Invalid(
+                f"the cells have different versions: {version} here, {other} in the target",
+                hint="Upgrade both to the same version.",
+            )
+
+    def _check_workspace(self, target: WorkspaceMove) -> Workspace:
+        """The workspace, if the target can take it."""
+        workspace = Workspace.objects.filter(slug=self.slug).first()
+        if workspace is None:
+            raise NotFound(f"workspace not found: {self.slug}")
+        if not settings.CELL:
+            raise Invalid("CELL is not set", hint="Choose a name for this cell.")
+        keys = target.keys
+        if keys["cell"] == settings.CELL:
+            raise Invalid(f"both cells have the name {settings.CELL}", hint="Change one of them.")
+        if webhook_secrets.key_ids()[0] != keys["secret"]:
+            raise Invalid(
+                "the cells have different values of SECRET_KEY",
+                hint="Use the same SECRET_KEY in all cells: the secrets of webhooks and the repetition"
+                " of requests depend on it.",
+            )
+        used = {
+            "webhooks": WebhookSecret.objects.filter(webhook__workspace=workspace).live(),
+            "config": ConfigSecret.objects.filter(entry__namespace__workspace=workspace),
+        }
+        for name, rows in used.items():
+            if rows.order_by().exclude(key_id__in=keys[name]).exists():
+                raise Invalid(
+                    f"the target lacks a key of the secrets of the workspace ({name})",
+                    hint="Add it there to SECRET_KEY_FALLBACKS or CONFIG_SECRET_KEYS, and run --expect"
+                    " again.",
+                )
+        if config_secrets.key_ids()[0] not in keys["config"]:
+            raise Invalid("the target lacks the first key of CONFIG_SECRET_KEYS")
+        if ApiToken.objects.filter(workspace=workspace, operator=True).live().exists():
+            raise Invalid(
+                "the workspace has an operator token, which manages all workspaces of its cell",
+                hint="Revoke it, or create it in another workspace.",
+            )
+        names = {
+            *Membership.objects.filter(workspace=workspace).values_list(
+                "user__username", flat=True
+            ),
+            *SavedView.objects.filter(workspace=workspace).values_list(
+                "owner__username", flat=True
+            ),
+        }
+        with self._target.used():
+            names -= set(User.objects.filter(username__in=names).values_list("username", flat=True))
+        if names:
+            raise Invalid(
+                f"the target has no users with these names: {', '.join(sorted(names))}",
+                hint="Create them there, or remove them from the workspace.",
+            )
+        return workspace
+
+    # ------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One process at a time, as long as its connection lasts. States decide if it breaks."""
+        lock = "hashtextextended('move ' || %s, 0)"
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT pg_try_advisory_lock({lock})", [self.slug])
+            (mine,) = cursor.fetchone()
+        if not mine:
+            raise Conflict("another process works on the move of this workspace")
+        try:
+            yield
+        finally:
+            try:
+                with connection.cursor() as cursor:
+                    cursor.execute(f"SELECT pg_advisory_unlock({lock})", [self.slug])
+            except Error:
+                connection.close()
+
+    def _source(self, sides: Sides) -> WorkspaceMove:
+        if sides.source is None:
+            raise Conflict("the move has not begun")
+        return sides.source
+
+    def _detail(self, target: WorkspaceMove) -> dict[str, Any]:
+        return {"move": target.move_id, "from": settings.CELL, "to": target.keys["cell"]}
+
+
+def _name_of(target: WorkspaceMove) -> str:
+    """The name of the target, also its own `moved_to` (models/workspaces.py)."""
+    cell: str = target.keys["cell"]
+    return cell
+
+
+def _describe(sides: Sides) -> str:
+    target = MoveState(sides.target.state).label
+    if sides.source is None:
+        return f"target: {target}"
+    return f"source: {MoveState(sides.source.state).label}; target: {target}"
+
+
+def _ensure_clock(needed: int) -> None:
+    """Let the clock of this cell continue above that of another one."""
+    if _read_horizon() <= needed:
+        feed_eras.begin_era()
+    if _read_horizon() <= needed:
+        raise Conflict(
+            "the clock of the change feed of the other cell is ahead",
+            hint="Compare the times of the two servers.",
+        )
+
+
+def _read_horizon() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT feed_horizon()::text::bigint")
+        return int(cursor.fetchone()[0])
+
+
+def _read_clock() -> int:
+    """At least the clock of everything that is recorded, also in this transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT greatest(feed_clock()::text::bigint,"
+            " pg_snapshot_xmax(feed_snapshot())::text::bigint)"
+        )
+        return int(cursor.fetchone()[0])
+
+
+def _shift_of_changes(target: WorkspaceMove, clock: int) -> list[int]:
+    """[clock, low, high, shift] of the changes that were copied: at least that of the freeze."""
+    name = Change._meta.db_table
+    _, high = target.progress["ranges"][name]
+    return [clock, 1, high, target.progress["shifts"][name]]
+
+
+def _arrive(workspace_id: int, clock: int, end: FeedEnd, shift: Sequence[int]) -> None:
+    """Store how cursors of the other cell continue here. `end`: of the feed of the other cell."""
+    moved = end._replace(shifts=(Shift(*shift),))
+    gaps = [[*moved.translate(gap.last), gap.start] for gap in end.gaps]
+    shifts = [*map(list, end.shifts), list(shift)]
+    Arrival.objects.update_or_create(
+        pk=workspace_id, defaults={"clock": clock, "gaps": gaps, "shifts": shifts}
+    )
+
+
+def _identify() -> tuple[int, str]:
+    """The server and the database of the connection."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT system_identifier, current_database() FROM pg_control_system()")
+        system, name = cursor.fetchone()
+        return int(system), str(name)

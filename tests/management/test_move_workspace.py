@@ -1,0 +1,61 @@
+"""The command move_workspace; the moves themselves are in tests/services/test_workspace_moves.py."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from state_admin.models import User
+from tests.builders import Person, make_namespace, put
+from tests.services.moving import Cell, cells, target
+
+__all__ = ["cells", "target"]
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("cells")]
+
+
+def run(*arguments: str) -> list[str]:
+    output = io.StringIO()
+    call_command("move_workspace", *arguments, stdout=output)
+    return output.getvalue().splitlines()
+
+
+def test_command__each_option__does_its_step_and_prints_both_sides(
+    alice: Person, target: Cell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_namespace(alice.actor, "notes")
+    put(alice.actor, "notes", "a", 1)
+    monkeypatch.setenv("MOVE_DATABASE_URL", target.url)
+    with pytest.raises(CommandError, match=r"does not expect the workspace: acme\. Run there: "):
+        run("acme")
+    with target.used():
+        User.objects.create(username="alice")
+        assert run("acme", "--expect") == ["The cell b expects the workspace acme."]
+    assert run("acme", "--status") == [
+        "source: accepts writes",
+        "target: waits for the workspace",
+    ]
+    with pytest.raises(CommandError, match="no move has begun: acme"):
+        run("acme", "--resume")
+    printed = run("acme")
+    assert "entries: 1 rows" in printed
+    moved = ["source: refers to the other cell", "target: serves the workspace"]
+    assert printed[-2:] == run("acme", "--status") == run("acme", "--resume") == moved
+    assert run("acme", "--undo")[-2:] == [
+        "source: the move was undone",
+        "target: the move was undone",
+    ]
+
+
+def test_command__without_the_database_of_the_target__says_what_is_missing(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MOVE_DATABASE_URL", raising=False)
+    with pytest.raises(CommandError, match="MOVE_DATABASE_URL is not set"):
+        run("acme")
+    monkeypatch.setenv("MOVE_DATABASE_URL", "mysql://secret@host/name")
+    with pytest.raises(CommandError, match="MOVE_DATABASE_URL is not a PostgreSQL URL") as refused:
+        run("acme")
+    assert "secret" not in str(refused.value)

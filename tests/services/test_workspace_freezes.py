@@ -1,0 +1,280 @@
+"""Frozen workspaces: no write lands after the freeze, reads continue, and jobs leave them out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import OperationalError, connection, transaction
+from django.utils import timezone
+
+from project.lane import _is_refused
+from state_admin.models import (
+    ApiToken,
+    Change,
+    Compaction,
+    Dispatch,
+    Entry,
+    EntryRevision,
+    IdempotencyRecord,
+    Message,
+    Run,
+    Thread,
+    Ticket,
+    Webhook,
+    WebhookDelivery,
+    Workspace,
+    freezing_sql,
+)
+from state_admin.models.freezing_sql import STATISTICS
+from state_admin.models.workspace_tables import TABLES
+from state_admin.services import (
+    compaction_jobs,
+    dead_letters,
+    deliveries,
+    dispatches,
+    indexing,
+    maintenance,
+    retention,
+    storage,
+    workspace_freezes,
+)
+from state_admin.services.actors import actor_of_token
+from state_admin.services.errors import Conflict, WorkspaceMoved
+from state_admin.services.token_cache import Credential
+from tests.builders import Person, make_namespace, put
+from tests.loops import closing
+from tests.patience import PATIENCE
+from tests.services.moving import reset, triggers
+from tests.services.racing import overlap
+from tests.services.workspace_copying import make_workspace
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def unfrozen() -> Iterator[None]:
+    yield
+    reset()
+
+
+@pytest.fixture
+def acme(alice: Person) -> Person:
+    make_namespace(alice.actor, "notes")
+    put(alice.actor, "notes", "a", {"n": 1})
+    return alice
+
+
+def freeze(person: Person) -> None:
+    workspace_freezes.freeze(person.workspace.pk, {}, lambda: None)
+
+
+def test_freeze__write_in_progress__is_waited_for_and_stored(acme: Person) -> None:
+    overlap(lambda: put(acme.actor, "notes", "b", 1), lambda: freeze(acme))
+    assert Entry.objects.filter(key="b").exists()
+    newest = Change.objects.order_by("xid", "id").last()
+    assert newest is not None
+    assert newest.kind == "workspace.freeze"
+
+
+def test_freeze__transaction_that_has_not_written_yet__cannot_write_after_it(acme: Person) -> None:
+    """Its first statement ran before the triggers existed."""
+    with ThreadPoolExecutor(1) as other, transaction.atomic():
+        assert Entry.objects.get(key="a").version == 1
+        other.submit(closing(lambda: freeze(acme))).result(PATIENCE)
+        with pytest.raises(OperationalError) as refused:
+            put(acme.actor, "notes", "a", 2)
+        transaction.set_rollback(True)
+    assert freezing_sql.is_refusal(refused.value)
+
+
+def test_freeze__every_table__refuses_changes(ann: Person) -> None:
+    """An update of every row, and a deletion, by SQL."""
+    freeze(ann)
+    for table in TABLES:
+        if table.model in STATISTICS:
+            continue
+        assert table.model._base_manager.exists(), table.name
+        column = next(iter(table.fields))
+        for statement in (
+            f'UPDATE {table.name} SET "{column}" = "{column}"',
+            f"DELETE FROM {table.name}",
+        ):
+            refuse(statement)
+
+
+def refuse(statement: str) -> None:
+    with (
+        connection.cursor() as cursor,
+        pytest.raises(OperationalError) as refused,
+        transaction.atomic(),
+    ):
+        cursor.execute(statement)
+    assert freezing_sql.is_refusal(refused.value), statement
+
+
+@pytest.fixture
+def ann() -> Person:
+    return make_workspace()
+
+
+def test_freeze__other_workspaces__accept_writes(acme: Person, mallory: Person) -> None:
+    make_namespace(mallory.actor, "notes")
+    freeze(acme)
+    assert put(mallory.actor, "notes", "k", 1).version == 1
+    assert mallory.api("PUT", "/state/notes/k", {"value": 2}).status_code == 200
+
+
+def test_freeze__api__refuses_writes_and_serves_reads(acme: Person) -> None:
+    freeze(acme)
+    ApiToken.objects.all()  # its last use may be recorded
+    with transaction.atomic():
+        freezing_sql.exempt()
+        ApiToken.objects.update(last_used_at=None)
+    answer = acme.api("PUT", "/state/notes/a", {"value": 2}, Idempotency_Key="k1")
+    assert (answer.status_code, answer["Retry-After"]) == (503, "1")
+    assert answer.json()["type"] == "/problems/workspace-frozen"
+    assert acme.api("GET", "/state/notes/a").json()["value"] == {"n": 1}
+    assert ApiToken.objects.exclude(last_used_at=None).exists()
+    assert not IdempotencyRecord.objects.exists()
+    workspace_id = acme.workspace.pk
+    with transaction.atomic():
+        workspace_freezes.unfreeze(workspace_id, "", "workspace.unfreeze", {})
+    answer = acme.api("PUT", "/state/notes/a", {"value": 2}, Idempotency_Key="k1")
+    assert (answer.status_code, answer.json()["version"]) == (200, 2)
+
+
+def test_freeze__repeated_request__gets_its_stored_response(acme: Person) -> None:
+    first = acme.api("PUT", "/state/notes/b", {"value": 2}, Idempotency_Key="k1")
+    freeze(acme)
+    again = acme.api("PUT", "/state/notes/b", {"value": 2}, Idempotency_Key="k1")
+    assert (again.status_code, again.content) == (201, first.content), again.json()
+
+
+def test_moved__api_and_pages__say_where_it_is(acme: Person) -> None:
+    Workspace.objects.filter(pk=acme.workspace.pk).update(moved_to="eu2")
+    answer = acme.api("GET", "/state/notes/a")
+    assert (answer.status_code, answer["Retry-After"]) == (503, "1")
+    assert answer.json()["type"] == "/problems/workspace-moved"
+    assert answer.json()["cell"] == "eu2"
+    with pytest.raises(WorkspaceMoved):
+        actor_of_token(acme.token)
+    page = acme.browser().get("/")
+    assert page.status_code == 503
+    assert b"The workspace is in another cell: eu2" in page.content
+
+
+def test_freeze__pages__show_it_and_refuse_changes(acme: Person) -> None:
+    browser = acme.browser()
+    freeze(acme)
+    page = browser.get("/tokens")
+    assert page.status_code == 200
+    assert b"This workspace is being moved to another cell" in page.content
+    token = ApiToken.objects.get(workspace=acme.workspace)
+    refused = browser.post(f"/tokens/{token.pk}/revoke", {"reason": "test"})
+    assert refused.status_code == 503, refused.content
+    assert b"The workspace is being moved to another cell and refuses writes" in refused.content
+
+
+def test_freeze__lane__leaves_writes_to_django(acme: Person) -> None:
+    freeze(acme)
+    actor = actor_of_token(acme.token)
+    assert actor is not None
+    credential = Credential(actor, 1, None)
+    assert _is_refused({"REQUEST_METHOD": "PUT"}, credential)
+    assert not _is_refused({"REQUEST_METHOD": "GET"}, credential)
+
+
+def test_freeze__twice__is_refused(acme: Person) -> None:
+    freeze(acme)
+    with pytest.raises(Conflict):
+        freeze(acme)
+
+
+def test_unfreeze__last_frozen_workspace__drops_the_triggers(acme: Person, mallory: Person) -> None:
+    freeze(acme)
+    freeze(mallory)
+    assert triggers() > 20
+    for person, left in ((acme, True), (mallory, False)):
+        with transaction.atomic():
+            workspace_freezes.unfreeze(person.workspace.pk, "", "workspace.unfreeze", {})
+        freezing_sql.switch_off()
+        assert bool(triggers()) is left
+
+
+def make_everything_due(ann: Person) -> None:
+    """Rows for which each job would do something."""
+    past = timezone.now() - timedelta(days=400)
+    Entry.objects.filter(key="expiring").update(expires_at=past)
+    Run.objects.filter(status="running").update(lease_expires_at=past)
+    Ticket.objects.filter(status="pending").update(expires_at=past, on_expiry="cancel")
+    Change.objects.update(at=past)
+    WebhookDelivery.objects.update(finished_at=past, status="delivered")
+    WebhookDelivery.objects.filter(test=True).update(status="queued", finished_at=None)
+    Dispatch.objects.filter(status="Acked").update(finished_at=past)
+    IdempotencyRecord.objects.create(
+        scope="old", fingerprint="f", workspace=ann.workspace, created_at=past
+    )
+    IdempotencyRecord.objects.update(created_at=past)
+    EntryRevision.objects.update(at=past)
+    Compaction.objects.update(status="queued", available_at=past)
+    Thread.objects.update(policy='{"every_hours": 1, "snapshot_keep_last": 1}')
+    Message.objects.update(created_at=past)
+
+
+def test_jobs__frozen_workspace__is_left_alone(ann: Person) -> None:
+    Workspace.objects.exclude(pk=ann.workspace.pk).delete()
+    make_everything_due(ann)
+    freeze(ann)
+    before = digests()
+    jobs: list[Any] = [
+        maintenance.expire_entries,
+        maintenance.flag_stuck_runs,
+        maintenance.expire_tickets,
+        maintenance.purge_leftovers,
+        maintenance.measure_usage,
+        maintenance.find_lost_compactions,
+        maintenance.schedule_compactions,
+        retention.queue_histories,
+        retention.queue_snapshots,
+        compaction_jobs.run_next,
+        deliveries.tick,
+        deliveries.purge_deliveries,
+        dispatches.settle_mailboxes,
+        dead_letters.purge_dispatches,
+        indexing.index_entries,
+        storage.measure_storage,
+    ]
+    for job in jobs:
+        job()
+    assert digests() == before
+    assert not indexing.has_unindexed_changes()
+    assert not deliveries.has_work()
+    assert not dispatches.has_due_work()
+    assert not maintenance.any_ticket_due()
+    assert retention.lost_jobs() == []
+    assert all(
+        deliveries.deliver(public_id) is None
+        for public_id in WebhookDelivery.objects.values_list("public_id", flat=True)
+    )
+    assert Webhook.objects.active().exists()
+    reset()
+    assert maintenance.expire_entries()["expired"] == 1
+    assert deliveries.has_work()
+    assert indexing.has_unindexed_changes()
+
+
+def digests() -> dict[str, Any]:
+    """The content of every table, without the statistics."""
+    found = {}
+    with connection.cursor() as cursor:
+        for table in TABLES:
+            if table.model not in STATISTICS:
+                cursor.execute(
+                    f"SELECT count(*), sum(hashtextextended(x::text, 0)) FROM {table.name} x"
+                )
+                found[table.name] = cursor.fetchone()
+    return found

@@ -132,7 +132,7 @@ _OF_ROW = {"workspace": "w.id"}
 END = f"""
 SELECT w.id, h.xid::text::bigint, now(), n.xid::text::bigint, n.id, {GAPS.format_map(_OF_ROW)},
     {SHIFTS.format_map(_OF_ROW)}
-FROM unnest(%(workspaces)s::bigint[]) AS w(id)
+FROM unnest(%(workspaces)b::bigint[]) AS w(id)
 CROSS JOIN (SELECT feed_horizon() AS xid) h
 LEFT JOIN LATERAL ({_NEWEST}) n ON true
 """
@@ -141,7 +141,7 @@ LEFT JOIN LATERAL ({_NEWEST}) n ON true
 # snapshot. A workspace without new changes has one row with nulls, which has the time.
 NEWS = f"""
 SELECT w.id, now(), n.*
-FROM unnest(%(workspaces)s::bigint[], %(xids)s::text[], %(ids)s::bigint[]) AS w(id, xid, place)
+FROM unnest(%(workspaces)b::bigint[], %(xids)b::text[], %(ids)b::bigint[]) AS w(id, xid, place)
 LEFT JOIN LATERAL (
     SELECT {_COLUMNS} FROM changes c
     WHERE c.workspace_id = w.id

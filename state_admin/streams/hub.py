@@ -12,15 +12,15 @@ import contextvars
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
-import psycopg
 import structlog
 
 from project.failures import describe_error
+from project.postgres.replication import AsyncConnection
 from state_admin.domain.access import Actor
 from state_admin.models import feed_sql
 from state_admin.models.feed_sql import FeedFilter, FeedRow, Position
+from state_admin.models.hot_async import Session
 
 log = structlog.get_logger(__name__)
 
@@ -30,11 +30,10 @@ ENVIRON = "commonhold.hub"
 # The last change of a workspace that continues in another cell (services/workspace_moves.py).
 MOVED = "workspace.move"
 
-Connection = psycopg.AsyncConnection[Any]
-Connect = Callable[[], Awaitable[Connection]]
+Connect = Callable[[], Awaitable[AsyncConnection]]
 
 # Seconds between two polls. On average the hub delays a change by half of this.
-_INTERVAL = 0.025
+_INTERVAL = 0.015
 # Rows of one workspace per poll; if there are more, the next poll follows without a pause.
 _AT_ONCE = 500
 # Rows that may be buffered for one subscriber; beyond, it is closed as too slow.
@@ -175,22 +174,22 @@ class Hub:
         while self._feeds:
             try:
                 async with asyncio.timeout(_PATIENCE):
-                    connection = await self._connect()
+                    session = Session(await self._connect())
                 try:
-                    await self._resume(connection)
+                    await self._resume(session)
                     if failures:
                         log.info("feed.reconnected", failures=failures)
                     failures = 0
-                    await self._follow(connection)
+                    await self._follow(session)
                 finally:
-                    await connection.close()
+                    session.close()
             except Exception as error:
                 if not failures:
                     log.warning("feed.disconnected", error=describe_error(error))
                 await asyncio.sleep(_BACKOFF[min(failures, len(_BACKOFF) - 1)])
                 failures += 1
 
-    async def _follow(self, connection: Connection) -> None:
+    async def _follow(self, session: Session) -> None:
         """Poll until there have been no subscribers for a while."""
         while True:
             if not self._feeds:
@@ -200,25 +199,25 @@ class Hub:
                         await self._wanted.wait()
                 except TimeoutError:
                     return
-            if not await self._poll(connection):
+            if not await self._poll(session):
                 await asyncio.sleep(self._interval)
 
-    async def _resume(self, connection: Connection) -> None:
+    async def _resume(self, session: Session) -> None:
         async with asyncio.timeout(_PATIENCE):
-            await self._find_ends(connection, list(self._feeds))
-            await self._read_news(connection)
+            await self._find_ends(session, list(self._feeds))
+            await self._read_news(session)
 
-    async def _poll(self, connection: Connection) -> bool:
+    async def _poll(self, session: Session) -> bool:
         """Read new changes once. True if there may be more already."""
         async with asyncio.timeout(_PATIENCE):
             fresh = [key for key, feed in self._feeds.items() if not feed.ready.is_set()]
             if fresh:
-                await self._find_ends(connection, fresh)
-            return await self._read_news(connection)
+                await self._find_ends(session, fresh)
+            return await self._read_news(session)
 
-    async def _find_ends(self, connection: Connection, workspaces: list[int]) -> None:
-        cursor = await connection.execute(feed_sql.END.encode(), {"workspaces": workspaces})
-        for row in await cursor.fetchall():
+    async def _find_ends(self, session: Session, workspaces: list[int]) -> None:
+        (ends,) = await session.fetch_each([(feed_sql.END, {"workspaces": workspaces})])
+        for row in ends:
             feed = self._feeds.get(row[0])
             if feed is None:
                 continue
@@ -233,21 +232,19 @@ class Hub:
                 listener.start = end.position
             feed.ready.set()
 
-    async def _read_news(self, connection: Connection) -> bool:
+    async def _read_news(self, session: Session) -> bool:
         ready = {key: feed for key, feed in self._feeds.items() if feed.ready.is_set()}
         if not ready:
             return False
-        cursor = await connection.execute(
-            feed_sql.NEWS.encode(),
-            {
-                "workspaces": list(ready),
-                "xids": [str(feed.position.xid) for feed in ready.values()],
-                "ids": [feed.position.id for feed in ready.values()],
-                "limit": _AT_ONCE,
-            },
-        )
+        parameters = {
+            "workspaces": list(ready),
+            "xids": [str(feed.position.xid) for feed in ready.values()],
+            "ids": [feed.position.id for feed in ready.values()],
+            "limit": _AT_ONCE,
+        }
+        (found,) = await session.fetch_each([(feed_sql.NEWS, parameters)])
         news: dict[int, list[FeedRow]] = {}
-        for workspace, at, xid, *rest in await cursor.fetchall():
+        for workspace, at, xid, *rest in found:
             ready[workspace].seen_at = at
             if xid is not None:
                 news.setdefault(workspace, []).append(FeedRow(xid, *rest))

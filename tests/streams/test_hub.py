@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from project.postgres.aio import connect
+from project.postgres.replication import AsyncConnection
 from state_admin.domain.access import Actor, Role
 from state_admin.models import feed_sql
 from state_admin.models.feed_sql import FeedFilter, FeedRow, Position
@@ -22,14 +23,14 @@ pytestmark = pytest.mark.django_db(transaction=True)
 EVERYTHING = FeedFilter()
 
 
-async def open_hub(name: str = "test hub") -> psycopg.AsyncConnection[Any]:
+async def open_hub(name: str = "test hub") -> AsyncConnection:
     return await connect(name)
 
 
 class Writer:
     """A connection that writes changes as services do, and decides when to commit."""
 
-    def __init__(self, connection: psycopg.AsyncConnection[Any], workspace: int) -> None:
+    def __init__(self, connection: AsyncConnection, workspace: int) -> None:
         self.connection, self.workspace = connection, workspace
 
     async def change(self, *keys: str, workspace: int = 0, **columns: str) -> None:
@@ -216,7 +217,7 @@ def test_hub__many_pages_after_an_outage__are_all_delivered(alice: Person) -> No
         write = await writer(alice)
         down = asyncio.Event()
 
-        async def flaky() -> psycopg.AsyncConnection[Any]:
+        async def flaky() -> AsyncConnection:
             if down.is_set():
                 raise psycopg.OperationalError("down")
             return await open_hub()
@@ -245,9 +246,9 @@ def test_hub__new_era_after_reconnection__closes_those_who_got_lost_changes(
     alice: Person, lost: bool
 ) -> None:
     async def scene() -> None:
-        opened: list[psycopg.AsyncConnection[Any]] = []
+        opened: list[AsyncConnection] = []
 
-        async def open_noted() -> psycopg.AsyncConnection[Any]:
+        async def open_noted() -> AsyncConnection:
             opened.append(await open_hub())
             return opened[-1]
 
@@ -299,7 +300,7 @@ def test_hub__no_subscribers__closes_its_connection(alice: Person) -> None:
 def test_hub__database_unavailable__subscription_is_refused(
     alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def never() -> psycopg.AsyncConnection[Any]:
+    async def never() -> AsyncConnection:
         raise psycopg.OperationalError("down")
 
     async def scene() -> None:

@@ -64,8 +64,9 @@ _LOCKS = """
 SELECT relation::bigint, mode FROM pg_locks
 WHERE pid = pg_backend_pid() AND locktype = 'relation' AND granted
 """
+# By file: an index that keeps its file, because a column only became longer, is not built again.
 _INDEXES = """
-SELECT x.oid::bigint, pg_relation_filenode(x.oid)::bigint, x.relname, t.relname, 0 = ANY (i.indkey::int2[]), ARRAY(
+SELECT pg_relation_filenode(x.oid)::bigint, x.relname, t.relname, 0 = ANY (i.indkey::int2[]), ARRAY(
     SELECT DISTINCT a.attname::text FROM pg_depend d
     JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
     WHERE d.objid = i.indexrelid AND d.refobjid = i.indrelid AND d.refobjsubid > 0
@@ -154,7 +155,7 @@ def _run_concurrently(
 
 
 def _read_indexes(connection: BaseDatabaseWrapper) -> dict[int, list[Any]]:
-    return {oid: rest for oid, *rest in _fetch(connection, _INDEXES)}
+    return {file: rest for file, *rest in _fetch(connection, _INDEXES)}
 
 
 def _find_new(
@@ -164,12 +165,10 @@ def _find_new(
     *,
     concurrent: bool,
 ) -> list[NewIndex]:
-    # A change of a type may replace an index and keep its file, which costs nothing.
-    files = {file for file, *_ in before.values()}
     return [
         NewIndex(name, table, columns, expressions, concurrent)
-        for oid, (file, name, table, expressions, columns) in _read_indexes(connection).items()
-        if oid not in before and file not in files and table in tables
+        for file, (name, table, expressions, columns) in _read_indexes(connection).items()
+        if file not in before and table in tables
     ]
 
 

@@ -26,7 +26,8 @@ class Schema(NamedTuple):
     functions: frozenset[str]
 
 
-_VARCHAR = re.compile(r"character varying\((\d+)\)")
+_VARYING = re.compile(r"character varying\((?P<length>\d+)\)")
+
 _COLUMNS = """
 SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), NOT a.attnotnull,
     NOT a.attnotnull OR a.atthasdef OR a.attidentity <> ''
@@ -90,7 +91,7 @@ def _column(name: str, old: Column, new: Column | None) -> Iterator[str]:
     if new is None:
         yield f"{name} is gone"
         return
-    if new.type != old.type and not _is_longer(old.type, new.type):
+    if not _holds(new.type, old.type):
         yield f"{name} has the type {new.type} instead of {old.type}"
     if old.nullable and not new.nullable:
         yield f"{name} does not accept NULL any more"
@@ -98,11 +99,14 @@ def _column(name: str, old: Column, new: Column | None) -> Iterator[str]:
         yield f"{name} has no default any more, so an INSERT without it fails"
 
 
-def _is_longer(old: str, new: str) -> bool:
-    """Whether a column accepts longer texts than before."""
-    lengths = [_VARCHAR.fullmatch(each) for each in (old, new)]
-    before, after = (int(found[1]) if found else 0 for found in lengths)
-    return 0 < before < after
+def _holds(new: str, old: str) -> bool:
+    """Whether a column of the type `new` can be used as one of `old`: the same type, or longer text."""
+    if new == old:
+        return True
+    longest = [_VARYING.fullmatch(each) for each in (new, old)]
+    if longest[1] is None or (longest[0] is None and new != "text"):
+        return False
+    return longest[0] is None or int(longest[0]["length"]) >= int(longest[1]["length"])
 
 
 def _rules(old: Schema, new: Schema) -> Iterator[str]:

@@ -248,7 +248,7 @@ def traffic(sites: Sites) -> Iterator[dict[str, Traffic]]:
 def test_fault__of_one_cell__affects_no_call_to_the_other(
     sites: Sites,
     traffic: dict[str, Traffic],
-    report: list[str],
+    record_property: Callable[[str, object], None],
     fault: Callable[[Sites, str], None],
 ) -> None:
     broken, other = CELLS
@@ -276,10 +276,8 @@ def test_fault__of_one_cell__affects_no_call_to_the_other(
     assert traffic[other].refused == before
     refused = sum(traffic[broken].refused.values())
     assert refused > 0
-    report.append(
-        f"{f'{fault.__name__} one of two cells':<28} the other: 0 calls refused, at most {pause:.2f} s"
-        f" between writes; {refused} calls of the first were repeated"
-    )
+    record_property("seconds without writes in the other cell", round(pause, 2))
+    record_property("calls repeated in the broken cell", refused)
 
 
 @pytest.mark.slow

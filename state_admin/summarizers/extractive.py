@@ -280,10 +280,10 @@ def _sections(header: str, lines: list[_Candidate]) -> str:
 
 def _index(facts: Iterable[Fact], text: str, kind: Kind) -> str:
     """The facts up to this kind that the text does not contain, grouped by label."""
-    known = words(text)
+    present = words(text)
     groups: dict[str, list[str]] = {}
     for fact in sorted(facts, key=lambda fact: fact.kind):
-        if fact.kind in (Kind.ID, Kind.AMOUNT, kind) and fact.value.lstrip("-") not in known:
+        if fact.kind in (Kind.ID, Kind.AMOUNT, kind) and fact.value.lstrip("-") not in present:
             groups.setdefault(fact.label, []).append(fact.value)
     if not groups:
         return ""

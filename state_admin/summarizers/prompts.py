@@ -120,21 +120,21 @@ def _text(content: Any) -> str:
     )
 
 
-def _fit_to_size(shown: list[tuple[str, str]], room: int) -> list[tuple[str, str]]:
+def _fit_to_size(messages: list[tuple[str, str]], room: int) -> list[tuple[str, str]]:
     """At most `room` bytes: the longest texts are cut to the same length, as long as possible."""
-    frames = sum(len(f'<message from="{who}">\n\n</message>\n'.encode()) for who, _ in shown)
-    sizes = [len(text.encode()) for _, text in shown]
+    frames = sum(len(f'<message from="{who}">\n\n</message>\n'.encode()) for who, _ in messages)
+    sizes = [len(text.encode()) for _, text in messages]
 
     def too_much(most: int) -> bool:
         return frames + sum(min(size, most) for size in sizes) > room
 
     longest = max(sizes, default=0)
     if not too_much(longest):
-        return shown
+        return messages
     most = bisect_left(range(longest), True, key=too_much) - 1
     if most < _LEAST_SHOWN:
         raise SummaryFailed("the conversation does not fit the model's window", retry=False)
-    return [(who, _without_middle(text, most)) for who, text in shown]
+    return [(who, _without_middle(text, most)) for who, text in messages]
 
 
 def _without_middle(text: str, most: int) -> str:

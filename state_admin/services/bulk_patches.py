@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -30,7 +30,7 @@ from .bulk import (
 from .dry_runs import discard_writes
 from .entries import PatchKind, apply_patch, check_value, new_entry
 from .errors import Conflict, Invalid, Problem
-from .namespaces import Definition, find_definition
+from .namespaces import Definition, definitions_for
 
 # How many changed values a result shows.
 MOST_EXAMPLES: Final = 5
@@ -160,7 +160,7 @@ def _patch_group(
     done: list[ChangedEntry] = []
     skipped: list[SkippedEntry] = []
     examples: list[PatchedExample] = []
-    definitions: dict[str, Definition] = {}
+    define = definitions_for(actor)
     # A short patch can make small values large, so the new ones bound each statement, too.
     puts: list[tuple[str | None, JoinedEntry]] = []
     size = 0
@@ -169,7 +169,7 @@ def _patch_group(
         for row in reverts_sql.lock_entries(actor.workspace_id, entries):
             del missed[row.namespace, row.key]
             try:
-                put, example = _plan(actor, definitions, patch, row)
+                put, example = _plan(define, patch, row)
             except Problem as refused:
                 skipped.append(SkippedEntry(row.namespace, row.key, _explain(refused)))
                 continue
@@ -191,7 +191,7 @@ def _patch_group(
 
 
 def _plan(
-    actor: Actor, definitions: dict[str, Definition], patch: Patch, row: RevertibleEntry
+    define: Callable[[str], Definition], patch: Patch, row: RevertibleEntry
 ) -> tuple[JoinedEntry, PatchedExample]:
     """The write of the patched value. Raises Conflict and Invalid with the reason to skip the entry."""
     if row.value is None:
@@ -201,9 +201,7 @@ def _plan(
     text = values.dump(after)
     if values.same(before, after):
         raise Conflict("no change needed")
-    if row.namespace not in definitions:
-        definitions[row.namespace] = find_definition(actor, row.namespace, fresh=True)
-    definition = definitions[row.namespace]
+    definition = define(row.namespace)
     check_value(definition, Raw(text, after))
     entry = new_entry(definition, row.key, text)._replace(ttl=None)
     return (

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache, partial
 from typing import Any
 
 from django.db import transaction
@@ -108,6 +109,11 @@ def find_definition(actor: Actor, name: str, *, fresh: bool = False) -> Definiti
 def find_namespace(actor: Actor, name: str) -> Namespace:
     """A namespace, also one that is no longer registered. Raises NotFound."""
     return find_row(Namespace.objects.visible_to(actor), "namespace", name=name)
+
+
+def definitions_for(actor: Actor) -> Callable[[str], Definition]:
+    """`find_definition` for one verb that handles many entries: reads each namespace once, fresh."""
+    return cache(partial(find_definition, actor, fresh=True))
 
 
 def cached_definition(actor: Actor, name: str) -> Definition | None:

@@ -5,7 +5,7 @@ restore_entry in entries.py restores one entry to one version.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
@@ -26,7 +26,7 @@ from .actors import require, require_open
 from .batching import split_by_size
 from .entries import check_value, new_entry
 from .errors import BadRequest, Conflict, Invalid, Problem
-from .namespaces import Definition, find_definition
+from .namespaces import Definition, definitions_for, find_definition
 
 # The maximum number of entries written since the given time, because a restore is one transaction.
 MOST = 10_000
@@ -92,17 +92,17 @@ def restore_entries(
             limit=MOST,
         )
     report = RestoreResult()
-    definitions: dict[str, Definition] = {}
+    define = definitions_for(actor)
     with transaction.atomic():
         for ids in split_by_size(sized):
             if not dry_run:
                 moments_sql.lock_entries(ids)
-            plan = list(_plan(actor, definitions, moments_sql.compare(ids, at)))
+            plan = list(_plan(define, moments_sql.compare(ids, at)))
             for step, _ in plan:
                 report.counts[step.action] += 1
             report.first += [step for step, _ in plan][: SHOWN - len(report.first)]
             if not dry_run:
-                _apply_plan(actor, definitions, plan, reason or f"restored to {at.isoformat()}")
+                _apply_plan(actor, define, plan, reason or f"restored to {at.isoformat()}")
         if not dry_run:
             journal.align_feed_clock(actor)
     return report
@@ -132,9 +132,8 @@ def _choose(
 
 
 def _plan(
-    actor: Actor, definitions: dict[str, Definition], moments: Sequence[EntryAtMoment]
+    define: Callable[[str], Definition], moments: Sequence[EntryAtMoment]
 ) -> Iterator[_Planned]:
-    """The steps. The definition of each namespace is read once, into `definitions`."""
     for each in moments:
         action: Action | None = None
         problem: Problem | None = None
@@ -149,10 +148,8 @@ def _plan(
         elif not _is_same_json(each.then_value, each.value):
             action = "create" if each.value is None else "change"
             try:
-                if each.namespace not in definitions:
-                    definitions[each.namespace] = find_definition(actor, each.namespace, fresh=True)
                 value = Raw(each.then_value, values.load(each.then_value))
-                check_value(definitions[each.namespace], value)
+                check_value(define(each.namespace), value)
             except Problem as refused:
                 action, problem = "refuse", refused
         if action is not None:
@@ -168,7 +165,7 @@ def _is_same_json(then: str, now: str | None) -> bool:
 
 
 def _apply_plan(
-    actor: Actor, definitions: Mapping[str, Definition], plan: Sequence[_Planned], reason: str
+    actor: Actor, define: Callable[[str], Definition], plan: Sequence[_Planned], reason: str
 ) -> None:
     parameters = {
         **journal.parameters(actor, reason),
@@ -176,7 +173,7 @@ def _apply_plan(
         "expired": False,
     }
     rows = [
-        new_entry(definitions[each.namespace], each.key, each.then_value)
+        new_entry(define(each.namespace), each.key, each.then_value)
         for step, each in plan
         if step.action in ("change", "create") and each.then_value is not None
     ]

@@ -3,7 +3,7 @@ version, unless it was written since then."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -22,7 +22,7 @@ from .actors import require
 from .bulk import MOST, BulkResult, ChangedEntry, SkippedEntry, store_together
 from .entries import check_value, new_entry
 from .errors import Conflict, Invalid, Problem
-from .namespaces import Definition, find_definition
+from .namespaces import Definition, definitions_for
 
 # The ids of the audit rows of one request differ at most by this. If many concurrent writers insert
 # more rows in between, the rest of the request is not found.
@@ -80,14 +80,14 @@ def revert_entries(
     pending = {(e.namespace, e.key): e for e in written if not _is_config(e)}
     stamp = journal.parameters(actor, reason or "reverted")
     planned: list[tuple[RevertibleEntry, JoinedEntry | None]] = []
-    definitions: dict[str, Definition] = {}
+    define = definitions_for(actor)
     with transaction.atomic():
         for row in reverts_sql.lock_entries(actor.workspace_id, list(pending.values())):
             each = pending.pop((row.namespace, row.key))
             try:
                 if deleted and not row.deleted:
                     raise Conflict("it is not deleted")
-                planned.append((row, _plan(actor, definitions, each, row)))
+                planned.append((row, _plan(define, each, row)))
             except Problem as refused:
                 skipped.append(_skip(each, refused.detail))
         _apply(actor, planned, stamp)
@@ -101,13 +101,12 @@ def revert_entries(
 
 
 def _plan(
-    actor: Actor,
-    definitions: dict[str, Definition],
+    define: Callable[[str], Definition],
     each: WrittenEntry,
     row: RevertibleEntry,
 ) -> JoinedEntry | None:
-    """The write that reverts an entry; None: its deletion. The definition of each namespace is read
-    once, into `definitions`. Raises Conflict and Invalid with the reason why it cannot be reverted."""
+    """The write that reverts an entry; None: its deletion. Raises Conflict and
+    Invalid with the reason why it cannot be reverted."""
     if row.then_version is None and each.first > 1:
         raise Conflict("its previous version was removed by history compaction")
     if row.redacted and row.then_value is not None and is_tombstone(row.then_value):
@@ -120,9 +119,7 @@ def _plan(
         return None
     if row.then_value == row.value and row.then_expires_at == row.expires_at:
         raise Conflict("its value did not change")
-    if row.namespace not in definitions:
-        definitions[row.namespace] = find_definition(actor, row.namespace, fresh=True)
-    definition = definitions[row.namespace]
+    definition = define(row.namespace)
     check_value(definition, Raw(row.then_value, values.load(row.then_value)))
     entry = new_entry(definition, row.key, row.then_value)._replace(ttl=None)
     return JoinedEntry(entry, expires_at=row.then_expires_at)

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: db1e583458dccf24d5fcfe575fab717527838c99681d56240ae43580e655e5b5
+// sha256 of docs/openapi.json: 6edf8f4b9444fcc682886118cadf866e3072a2e1496365abdb905bb8fe7cd346
 
 export interface paths {
     "/api/v1/access/explain": {

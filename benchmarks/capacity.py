@@ -1,4 +1,4 @@
-"""What entries cost, for the capacity model in docs/scaling.md: bytes, write-ahead log and processor time.
+"""Measures bytes, write-ahead log and processor time per entry, for the capacity model in docs/scaling.md.
 
     python -m benchmarks.capacity [--entries 100000] [--seconds 5]
 
@@ -209,7 +209,7 @@ def report(costs: list[Cost]) -> str:
 
 
 def report_costs(costs: list[Cost]) -> str:
-    head = ["per write", "log bytes", "page images", "web and worker ms", "PostgreSQL ms"]
+    head = ["per write", "WAL bytes", "page images", "web and worker ms", "PostgreSQL ms"]
     rows = [
         [
             cost.row,
@@ -220,7 +220,7 @@ def report_costs(costs: list[Cost]) -> str:
         ]
         for cost in costs
     ]
-    return f"### Log and processor time\n\n{format_table(head, rows)}\n"
+    return f"### WAL and processor time\n\n{format_table(head, rows)}\n"
 
 
 def measure_column(database: Any) -> str:

@@ -343,7 +343,7 @@ def _find_credential(environ: Environ) -> Credential | None:
 
 
 def _is_refused(environ: Environ, credential: Credential) -> bool:
-    """Whether the database would refuse the call, and with it the group of the call."""
+    """Whether the database would refuse the call, and with it all calls of its group."""
     return credential.actor.frozen and environ["REQUEST_METHOD"] != "GET"
 
 

@@ -24,7 +24,7 @@ from project.server import DRAIN_SECONDS
 _MIGRATION_LOCK = 0x5747_0002
 # How long a migration waits for a lock on a table, how long it waits before it tries again, and for how
 # long it tries. The first is below PostgreSQL's deadlock_timeout (1 s), so that a migration that locks
-# several tables gives way to a writer, before the server ends the writer to resolve a deadlock.
+# several tables gives up before the server cancels a writer to resolve a deadlock.
 LOCK_BUDGET_MS = 500
 _LOCK_PAUSE = 1.0
 _LOCK_PATIENCE = 300.0

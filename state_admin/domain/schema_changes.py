@@ -1,4 +1,4 @@
-"""What changed between two schemas, by the parts of the values that they describe, for a page.
+"""The differences of two schemas, by the parts of the values that they describe, for a page.
 
 Not here: whether stored values match a schema (schemas.py), and whether two schemas are compatible
 (evolution.py).
@@ -47,7 +47,7 @@ class SchemaChange(NamedTuple):
 
 
 def list_schema_changes(before: JSON, after: JSON) -> list[SchemaChange]:
-    """The parts about which the schemas say something else, in the order of the new schema."""
+    """The parts that the schemas describe differently, in the order of the new schema."""
     old, new = _describe(before), _describe(after)
     return [
         SchemaChange(part, old.get(part, ""), new.get(part, ""))

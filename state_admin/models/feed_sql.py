@@ -53,8 +53,8 @@ class Gap(NamedTuple):
 
 
 class Shift(NamedTuple):
-    """Changes with a clock below `clock` and an id from `low` to `high` in a cell that the workspace was
-    in have got the id plus `shift` when it was moved here."""
+    """How a move changed ids: changes with a clock below `clock` and an id from `low` to `high` in an
+    earlier cell of the workspace have here their id plus `shift`."""
 
     clock: int
     low: int
@@ -76,7 +76,7 @@ class FeedEnd(NamedTuple):
     shifts: tuple[Shift, ...] = ()
 
     def translate(self, position: Position) -> Position:
-        """A position that any cell of the workspace has returned, as it is in this cell."""
+        """The position in this cell for one that any cell of the workspace has returned."""
         for shift in self.shifts:
             if position.xid < shift.clock and shift.low <= position.id <= shift.high:
                 position = position._replace(id=position.id + shift.shift)

@@ -1,7 +1,7 @@
-"""Refuses all writes to frozen workspaces by triggers, whichever statement makes them.
+"""Refuses all writes to frozen workspaces with triggers, whatever statement writes.
 
-The triggers exist only while a workspace is frozen, so that writes cost nothing more at other times.
-A trigger takes the lock of the workspace in shared mode, and then looks whether it is frozen. A freeze
+The triggers exist only while a workspace is frozen, so that writes have no additional cost at other times.
+A trigger takes the lock of the workspace in shared mode, and then checks whether it is frozen. A freeze
 takes the lock in exclusive mode: it waits for the transactions that have written, and no other one can
 write before the freeze is committed and visible to it. The function is in migration 0016.
 """
@@ -25,10 +25,10 @@ from .webhooks import Webhook
 from .workspace_tables import TABLES, Table
 from .workspaces import Workspace
 
-# The name in the error (CONSTRAINT), which tells it from others of its SQLSTATE.
+# The constraint name in the error, which distinguishes it from other errors with its SQLSTATE.
 FROZEN: Final = "workspace_is_frozen"
 _TRIGGER: Final = "refuse_frozen"
-# Measurements, which are also made of reads.
+# Measurements, which also count reads.
 STATISTICS: Final[frozenset[type[models.Model]]] = frozenset(
     {WorkspaceUsage, StorageSample, Traffic}
 )
@@ -43,14 +43,14 @@ _GUARDED: Final = (
     *(table for table in TABLES if table.model not in STATISTICS),
     Table(IdempotencyRecord),
 )
-# Written by reads: not a change of the workspace.
+# Columns that reads update: not changes of the workspace.
 BY_READS: Final = {ApiToken._meta.db_table: frozenset({"last_used_at"})}
 
 _SWITCHED_ON: Final = """
 SELECT c.relname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
 WHERE t.tgname = %(trigger)s AND t.tgenabled = 'O' AND c.relnamespace = current_schema()::regnamespace
 """
-# One session at a time switches the triggers, and no freeze begins meanwhile.
+# The advisory lock of the triggers: one session creates or drops them, and no freeze begins meanwhile.
 _SWITCHING: Final = "hashtextextended('switch refuse_frozen', 0)"
 
 

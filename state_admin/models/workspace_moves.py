@@ -45,9 +45,9 @@ class WorkspaceMove(models.Model):
     workspace_pk = models.BigIntegerField(null=True)
     # The name of the other cell; "" if it is not known yet.
     cell = models.CharField(max_length=8, default="", db_collation="C")
-    # Of the target: the ids of its keys, which open the secrets of the workspace.
+    # Of the target: its name, and the ids of the keys with which it decrypts the secrets of the workspace.
     keys = models.JSONField(default=dict)
-    # Of the target: what is copied. Of the source: the clock of the feed after which it wrote nothing.
+    # Of the target: the progress of the copy. Of the source: the feed clock after its last write.
     progress = models.JSONField(default=dict)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     updated_at = models.DateTimeField(db_default=Now())

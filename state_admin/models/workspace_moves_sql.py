@@ -29,21 +29,21 @@ from .workspaces import Workspace
 
 # The primary key of a row in the source, and its values in the target.
 Row = tuple[Sequence[str], Sequence[Value]]
-# By the name of a table: what is added to the numbers of its rows.
+# By the name of a table: the shift of the numbers of its rows.
 Shifts = Mapping[str, int]
 
-# What the move itself writes into the logs of one of the two cells.
+# The kinds of the audit rows and changes that a move writes. They exist in one cell only.
 KINDS: Final = ("workspace.freeze", "workspace.move", "workspace.receive", "workspace.unfreeze")
-# In the order in which they refer to each other.
+# The tables to copy: first those that others refer to.
 MOVED: Final = (*TABLES, Table(IdempotencyRecord))
-# Columns with the number of a row of another model that is no foreign key; 0 stays 0.
+# Columns that contain the number of a row of another model without a foreign key; 0 stays 0.
 _NUMBERS: Final[Mapping[tuple[str, str], type[models.Model]]] = {
     (Webhook._meta.db_table, "place_id"): Change,
     (WebhookDelivery._meta.db_table, "change_id"): Change,
 }
 _USERS: Final = User._meta.db_table
 _STAGING: Final = "moved_rows"
-# Ids that are left free before a reserved range, for those that others take at the same moment.
+# Unused ids before a reserved range, for rows that other sessions insert at the same moment.
 _MARGIN: Final = 10_000
 
 
@@ -56,7 +56,7 @@ class Digest(NamedTuple):
 
 
 def is_shifted(table: Table) -> bool:
-    """Whether its rows get new numbers by a shift. That of a workspace is assigned."""
+    """Whether the rows of the table get new numbers by a shift. The number of the workspace is assigned."""
     return table.numbered and table.model is not Workspace
 
 
@@ -200,7 +200,7 @@ def store_references(table: Table, rows: Sequence[Sequence[Value]]) -> None:
 
 
 def _shifted(table: Table, column: str, shifts: Shifts, cell: str) -> str:
-    """A value as it is in the other cell."""
+    """The SQL expression of a value in the other cell."""
     if table.model is Workspace and column == "moved_to":
         return f"'{cell}'"
     if column in later_references(table):

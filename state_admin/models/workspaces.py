@@ -16,7 +16,7 @@ class WorkspaceQuerySet(models.QuerySet["Workspace"]):
         return self.all() if actor.operator else self.filter(pk=actor.workspace_id)
 
     def frozen(self) -> Self:
-        """Those that refuse writes."""
+        """The workspaces that refuse writes."""
         return self.filter(frozen_at__isnull=False)
 
 
@@ -27,10 +27,10 @@ class Workspace(models.Model):
     max_entries = models.BigIntegerField(null=True, blank=True)
     max_bytes = models.BigIntegerField(null=True, blank=True)
     max_threads = models.BigIntegerField(null=True, blank=True)
-    # Since when writes are refused because the workspace is being moved to another cell (docs/scaling.md).
+    # When the workspace began to refuse writes, because it is being moved (docs/workspace-moves.md).
     frozen_at = models.DateTimeField(null=True, blank=True, editable=False)
-    # The cell that the workspace was moved to, also in that cell; "": it was not moved. Requests go to
-    # that cell (services/cells.py).
+    # The cell to which the workspace was moved; also set in that cell. "": it was not moved. Requests are
+    # routed to that cell (services/cells.py).
     moved_to = models.CharField(
         max_length=8, default="", db_default="", blank=True, editable=False, db_collation="C"
     )

@@ -1,5 +1,4 @@
-"""Fields that name namespaces or threads: what they match, and names to choose from, while a user
-types."""
+"""Form fields that name namespaces or threads. While a user types, they show matches and suggest names."""
 
 from __future__ import annotations
 
@@ -30,19 +29,19 @@ _COUNTED = 100
 _NAMED = 5
 _OFFERED = 6
 _CONSIDERED = 500
-# What ids and names of one kind have in common: they begin with a word and a separator.
+# The common prefix of ids or names of one kind: a word and a separator.
 _FIRST_WORD = re.compile(r"[^-_.:/]+[-_.:/]+")
 
 
 class Offer(NamedTuple):
-    """A text that a user may choose, and what it stands for."""
+    """A suggested text, and a note that explains it."""
 
     text: str
     note: str = ""
 
 
 class _Chooser(forms.CharField):
-    """A text field beside which the page says what its text matches, and offers names."""
+    """A text field. The page shows what its text matches, and suggests names."""
 
     shows_matches = True  # components/_field.html
 
@@ -96,7 +95,7 @@ class ThreadId(_Chooser):
 @require_safe
 @page
 def namespace_matches(request: Request) -> HttpResponse:
-    """What the globs of the field match, as a sentence; empty for an empty field."""
+    """A sentence about the namespaces that the globs match; empty for an empty field."""
     globs = _words(request)
     return _say(describe_matches(request.actor, globs) if globs else "")
 
@@ -123,8 +122,7 @@ def thread_named(request: Request) -> HttpResponse:
 @require_safe
 @page
 def namespace_offers(request: Request) -> HttpResponse:
-    """Namespaces whose name contains the last word of the field, and globs of those that begin with
-    the same word."""
+    """Suggest namespaces whose name contains the last word of the field, and globs for common prefixes."""
     last, words = _last_word(request)
     names = Namespace.objects.visible_to(request.actor).registered().open().order_by("name")
     found = list(names.filter(name__icontains=last).values_list("name", flat=True)[:_CONSIDERED])
@@ -137,8 +135,8 @@ def namespace_offers(request: Request) -> HttpResponse:
 @require_safe
 @page
 def thread_offers(request: Request) -> HttpResponse:
-    """Threads whose id begins with the last word of the field, or whose title contains it, and what
-    several of their ids begin with. After a space, the newest threads."""
+    """Suggest threads whose id begins with the last word of the field, or whose title contains it, and
+    common prefixes of their ids. After a space, suggest the newest threads."""
     last, words = _last_word(request)
     threads = Thread.objects.visible_to(request.actor)
     found = (
@@ -198,7 +196,7 @@ def _last_word(request: Request) -> tuple[str, set[str]]:
 
 
 def _shared(names: Iterable[str]) -> list[tuple[str, int]]:
-    """What two or more of the names begin with, the most frequent first."""
+    """The common prefixes of two or more names, the most frequent first."""
     first = Counter(found[0] for name in names if (found := _FIRST_WORD.match(name)))
     return [(text, count) for text, count in first.most_common(2) if count > 1]
 

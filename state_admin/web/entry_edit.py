@@ -129,7 +129,7 @@ def _read_form(
     draft.held, value = held_value(request.POST)
     fields = _fields(definition, value)
     if fields is None:
-        raise BadRequest("the schema has changed, so that the value cannot be edited in a form")
+        raise BadRequest("the schema has changed, and the value can no longer be edited in a form")
     draft.read_fields(request.POST, fields, complete=complete)
 
 

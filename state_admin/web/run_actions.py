@@ -181,8 +181,8 @@ _HANDED_ON = {"resume": "run.resume", "release": "run.release"}
 
 
 def describe_listeners(actor: Actor, run: Run, kind: str) -> str:
-    """Who is notified of the change `kind` of a run. Workers that follow the change feed or poll the
-    run are not known."""
+    """Sentences about who is notified of the change `kind` of a run. The server does not know which
+    workers follow the change feed or poll the run."""
     thread = run.thread.public_id
     names = [
         f"“{hook.name}”"

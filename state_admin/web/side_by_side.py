@@ -30,8 +30,8 @@ Line = Sequence[Piece]
 
 @dataclass(frozen=True)
 class SideRow:
-    """A line of each value; None on the side that has none. `skipped`: the number of unchanged lines
-    that the row stands for, which has no lines then."""
+    """A line of each value; None on a side without a line. `skipped`: the number of unchanged lines that
+    the row replaces; it has no lines then."""
 
     kind: Literal["same", "changed", "added", "removed", "skipped"]
     before: Line | None = None
@@ -56,7 +56,7 @@ def compare(before: JSON, after: JSON) -> tuple[list[SideRow], bool]:
 
 
 class _Ends(NamedTuple):
-    """What follows the last line of a value on each side: a comma, if another item follows."""
+    """The text after the last line of a value on each side: a comma if another item follows."""
 
     before: str
     after: str
@@ -183,5 +183,5 @@ def _fold(rows: Sequence[SideRow]) -> Iterator[SideRow]:
 
 
 def _stand_in(skipped: Sequence[SideRow]) -> Sequence[SideRow]:
-    """One row for many; a single line is shown itself."""
+    """One row that replaces several unchanged lines. A single line is kept."""
     return skipped if len(skipped) < 2 else [SideRow("skipped", skipped=len(skipped))]

@@ -1,4 +1,4 @@
-"""The answer to an address that is no page: for members, within the admin."""
+"""The response to an unknown URL: for members, an error page with the navigation of the admin."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 // Unsaved input: the browser asks before a page with a changed form[data-guard] is left, and what is
 // typed into a form[data-draft] is kept until it is saved, also if the page is loaded again or the
-// session ends. It is in the storage of the tab, never on the server, and without passwords.
+// session ends. It is stored in the tab, never on the server, and without passwords.
 
 const PREFIX = "draft/";
 const PAUSE = 500; // ms without input before it is stored

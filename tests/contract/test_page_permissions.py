@@ -1,5 +1,5 @@
-"""Who may open which page, in one table; a URL or method without a row fails. Also: the tools of MCP have the
-roles of their operations (test_permissions.py), and commands are for operators only."""
+"""Which role may use which URL of the admin, in one table. A URL or method without a row fails. Also: MCP tools have
+the roles of their operations (test_permissions.py), and commands are for operators only."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ __all__ = ["admin", "client", "editor", "stranger", "viewer"]
 
 pytestmark = pytest.mark.django_db
 
-# The name of the URL, then the least role for GET and for POST: V(iewer), E(ditor), A(dmin). "h": for the admin
-# of another workspace, what the URL names is absent.
+# The name of the URL, then the least role for GET and for POST: V(iewer), E(ditor), A(dmin). "h": the admin
+# of another workspace gets the response of an absent resource.
 TABLE = """
 workspaces                V   V
 palette                   V   -
@@ -192,7 +192,7 @@ webhook-replay            Ah  Ah
 webhook-delete            Ah  Ah
 delivery-replay           -   Ah
 """
-# Not by role, each with its reason.
+# URLs whose access does not depend on a role, each with the reason.
 OPEN = {
     "healthz": "a probe",
     "readyz": "a probe",
@@ -232,7 +232,7 @@ def list_methods(view: Any) -> set[str]:
 
 
 def patterns() -> dict[str, URLPattern]:
-    """By name; the pattern with the most parameters of each."""
+    """The URL patterns by name: of each name, the pattern with the most parameters."""
     found = sorted(urlpatterns, key=lambda pattern: pattern.pattern.regex.groups)
     return {pattern.name: pattern for pattern in found}
 
@@ -274,7 +274,7 @@ def url_of(pattern: URLPattern, names: dict[str, Any]) -> str:
 
 
 def call(client: Client, method: str, url: str) -> str:
-    """The status, or "login" for a redirect to it. Nothing that the call does remains."""
+    """The status of the response, or "login" for a redirect to the login page. The changes are rolled back."""
     cookies = client.cookies.copy()
     with transaction.atomic():
         answer = client.generic(method, url)
@@ -285,7 +285,7 @@ def call(client: Client, method: str, url: str) -> str:
 
 
 def find_wrong(cell: str, statuses: dict[str, str]) -> list[str]:
-    """The callers that got another response than the cell says."""
+    """The callers that got another response than the cell of the table requires."""
     least = LEAST[cell[0]]
     wrong = [] if statuses["anonymous"] == "login" else ["anonymous"]
     for role in ROLES:
@@ -346,7 +346,7 @@ def test_tool__each__has_the_role_of_its_operation(tool: Any) -> None:
 
 
 def test_commands__each__is_run_by_operators_only() -> None:
-    """Whoever may run a command has the database. So no page, operation or job runs one."""
+    """A user who can run a command has access to the database. So no page, operation or job runs one."""
     folders = ("api", "web", "rest", "mcp", "protocols", "services", "streams", "tasks")
     calling = [
         path.name

@@ -44,7 +44,7 @@ def editor(page: Page) -> Locator:
 
 
 def restored(page: Page) -> Locator:
-    return page.get_by_role("status").filter(has_text="What you typed before is back")
+    return page.get_by_role("status").filter(has_text="Your unsaved input was restored")
 
 
 def stored_draft(page: Page, text: str) -> None:
@@ -143,7 +143,7 @@ def test_draft__discarded__is_gone(page: Page) -> None:
     editor(page).fill('{"goal": "mine"}')
     stored_draft(page, "mine")
     leave(page, URL)
-    page.get_by_role("button", name="Discard it").click()
+    page.get_by_role("button", name="Discard", exact=True).click()
     expect(editor(page)).to_contain_text('"goal": "ship"')
     expect(restored(page)).to_have_count(0)
     editor(page).fill('{"goal": "mine"}')

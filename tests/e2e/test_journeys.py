@@ -452,7 +452,7 @@ def test_slow_answer__marks_the_part_that_waits(page: Page, errors: Errors) -> N
     expect(page.locator("[data-toast]")).to_contain_text("The server is not available (502)")
 
 
-def test_preference__not_saved__is_taken_back(page: Page) -> None:
+def test_preference__not_saved__is_reverted(page: Page) -> None:
     page.goto("/")
     page.route("**/preferences", lambda route: route.abort())
     page.get_by_role("button", name="Account and appearance").click()

@@ -205,7 +205,7 @@ def test_history__keyboard_only__is_compared_side_by_side_and_restored(page: Pag
     expect(page.locator("main")).to_contain_text("goal 2")
 
 
-def test_cell__saved__is_shown_at_once_and_taken_back_without_a_response(
+def test_cell__saved__is_shown_at_once_and_reverted_without_a_response(
     page: Page, alice: Person, errors: Errors
 ) -> None:
     errors.expected.add(502)

@@ -40,7 +40,7 @@ class ClientPair:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def register(self) -> Plan[None]:
-        """Register the namespaces; the same again changes nothing."""
+        """Register the namespaces. Repeating it changes nothing."""
         for call in self._registrations:  # noqa: UP028  # a list takes no answers
             yield call
 
@@ -171,7 +171,7 @@ class Connected:
         await self._wire.aclose()
 
     def setup(self) -> None:
-        """Register the namespaces now; the same again changes nothing. Needs the role admin."""
+        """Register the namespaces now. Repeating it changes nothing. Needs the role admin."""
         self._wire.run(self._wire.register())
 
     async def asetup(self) -> None:

@@ -51,8 +51,8 @@ def read_sizes() -> dict[str, Size]:
 
 
 def seconds_blocked(effects: Effects, sizes: dict[str, Size]) -> dict[str, float]:
-    """For each table to which others cannot write during the transaction: for how long at most, once
-    it has its locks. All of them are held until the work on every table is done."""
+    """For each table that the transaction blocks for writers: for how many seconds at most, after it has
+    its locks. It holds all locks until it ends."""
     work = sum(_seconds_of_work(effects, table, size) for table, size in sizes.items())
     return dict.fromkeys([*effects.blocked(), *effects.updated], work)
 
@@ -74,8 +74,8 @@ def index_seconds(index: NewIndex, size: Size) -> float:
 
 
 def disk_bytes(effects: Effects, sizes: dict[str, Size]) -> int:
-    """What the files of the database need more at most: rewritten tables exist twice, an index is
-    sorted in files before it is written, and an updated row exists twice."""
+    """The additional disk space at most. Rewritten tables and updated rows exist twice, and an index is
+    sorted in temporary files before it is written."""
     indexes = sum(2 * _index_bytes(i, sizes[i.table]) for i in effects.indexes if i.table in sizes)
     copies = {*effects.rewritten, *effects.updated} & sizes.keys()
     return indexes + sum(sizes[table].total for table in copies)

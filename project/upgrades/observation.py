@@ -46,7 +46,7 @@ class Effects:
     indexes: list[NewIndex] = field(default_factory=list)
 
     def blocked(self) -> list[str]:
-        """The tables to which others cannot write meanwhile."""
+        """The tables to which other transactions cannot write during this one."""
         return [name for name, mode in self.locks.items() if _MODES.index(mode) >= _SHARE]
 
     def blocks_reads(self, table: str) -> bool:

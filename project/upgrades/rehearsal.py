@@ -1,8 +1,7 @@
-"""Runs the migrations that a database lacks on an empty copy of its schema, in an embedded PostgreSQL
-that exists only meanwhile, and reports what they do to the tables that the database has.
+"""Runs the migrations that a database lacks on an empty copy of its schema, in a temporary embedded
+PostgreSQL, and reports their effects on the tables that the database has.
 
-`rehearse` starts this module as a process of its own, because the settings of a process name one
-database.
+`rehearse` starts this module as a separate process, because a process has the settings of one database.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class Step(msgspec.Struct):
 
 
 class Rehearsal(msgspec.Struct):
-    """`breaks`: why code of the version before may fail on the new schema."""
+    """`breaks`: the reasons why the previous version may fail on the new schema."""
 
     steps: list[Step]
     breaks: list[str]

@@ -70,7 +70,7 @@ def read_schema(connection: BaseDatabaseWrapper) -> Schema:
 
 
 def find_breaks(old: Schema, new: Schema) -> list[str]:
-    """Why code that was written for `old` may fail on `new`, one reason per change."""
+    """The reasons why code for the schema `old` may fail on `new`, one per change."""
     return [*_tables(old, new), *_rules(old, new), *_functions(old, new)]
 
 
@@ -112,10 +112,10 @@ def _holds(new: str, old: str) -> bool:
 def _rules(old: Schema, new: Schema) -> Iterator[str]:
     for table, rule in sorted(new.rules - old.rules):
         if table in old.tables:
-            yield f"{table} has a new rule that rows may violate: {rule}"
+            yield f"{table} has a new constraint that rows may violate: {rule}"
     for table, rule in sorted(old.rules - new.rules):
         if table in new.tables and ("UNIQUE" in rule or "PRIMARY KEY" in rule):
-            yield f"{table} has lost a rule that ON CONFLICT may name: {rule}"
+            yield f"{table} has lost a constraint that ON CONFLICT may name: {rule}"
 
 
 def _functions(old: Schema, new: Schema) -> Iterator[str]:

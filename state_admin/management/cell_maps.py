@@ -1,7 +1,7 @@
 """The map files of HAProxy for several cells: `tokens.map` and `hosts.map`.
 
 Each cell writes its routes to files of its own in the folder `cells`, and then the maps from the files
-of all cells. So the cells may write one after the other, in any order.
+of all cells. So the cells may write in any order.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-# The cells of keys, which are beginnings of tokens or names of hosts.
+# The cells of keys. A key is a prefix of tokens, or a host name.
 Routes = Mapping[str, str]
 
 
 class ContradictoryMaps(Exception):
-    """Two cells have the same key."""
+    """Two cells claim the same key."""
 
 
 def render_routes(routes: Routes) -> str:
@@ -30,7 +30,7 @@ def write_maps(folder: Path, cell: str, maps: Mapping[str, Routes]) -> list[str]
     """Replace the routes of a cell in `folder`, and then the maps. `maps`: routes by the name of the map.
     Returns the names of the maps that have changed.
 
-    Raises ContradictoryMaps, and leaves the maps as they were, if two cells have the same key.
+    Raises ContradictoryMaps, and leaves the maps as they were, if two cells claim the same key.
     """
     parts = folder / "cells"
     parts.mkdir(parents=True, exist_ok=True)
@@ -51,8 +51,8 @@ def _combine(name: str, parts: Path) -> str:
 
 
 def _choose(key: str, named: Mapping[str, str]) -> str:
-    """The cell of a key. `named`: by the cells that have the key. A workspace that was moved twice has
-    rows in three cells; the one that names itself is right."""
+    """The cell of a key. `named`: the cell that each cell names for the key. A workspace that was moved
+    twice has rows in three cells; a cell that names itself takes precedence."""
     cells = {cell for by, cell in named.items() if by == cell} or set(named.values())
     if len(cells) > 1:
         raise ContradictoryMaps(f"{key} belongs to the cells {' and '.join(sorted(cells))}")
@@ -61,14 +61,15 @@ def _choose(key: str, named: Mapping[str, str]) -> str:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """One writer at a time: otherwise a map could lack what another cell has just written."""
+    """Permit one writer at a time. Otherwise a map could lack the routes that another cell has just
+    written."""
     with (folder / ".lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def _replace(path: Path, text: str) -> bool:
-    """Write a file that readers see whole, before or after. Returns whether it has changed."""
+    """Replace a file atomically. Returns whether its content has changed."""
     if path.exists() and path.read_text() == text:
         return False
     with tempfile.NamedTemporaryFile(

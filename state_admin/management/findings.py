@@ -18,7 +18,7 @@ class FindingsCommand(BaseCommand):
         parser.add_argument("--json", action="store_true", help="one JSON object per line")
 
     def report(self, findings: Iterable[Finding], *, as_json: bool) -> None:
-        """Print each finding as soon as it is there. Ends the process if there is an error."""
+        """Print each finding as soon as it is found. Exit with 1 if one is an error."""
         levels = set()
         for finding in findings:
             if as_json:

@@ -19,11 +19,11 @@ from project.upgrades.rehearsal import Step, rehearse
 from state_admin.management.diagnosis import Finding
 from state_admin.models import database_faults
 
-# Others may wait this long for the work of a migration that has its locks.
+# How long other statements may wait for a migration that holds its locks.
 _BUDGET_SECONDS: Final = 2.0
 _LOCK_SECONDS: Final = startup.LOCK_BUDGET_MS / 1000
 _STOP: Final = (
-    "Stop all processes of the previous version, run manage.py setup, start the new ones."
+    "Stop all processes of the previous version, run manage.py setup, and start the new processes."
 )
 
 
@@ -35,9 +35,11 @@ def check_upgrade() -> Iterator[Finding]:
         return
     applied = MigrationRecorder(connection).applied_migrations()
     if not applied:
-        yield Finding("migrations", "ok", f"the database is empty; {len(due)} migrations fill it")
+        yield Finding(
+            "migrations", "ok", f"the database is empty; {len(due)} migrations create its tables"
+        )
         return
-    yield Finding("migrations", "ok", f"{len(due)} due")
+    yield Finding("migrations", "ok", f"{len(due)} to apply")
     rehearsal = rehearse(applied.keys())
     sizes = estimates.read_sizes()
     for step in rehearsal.steps:
@@ -88,7 +90,7 @@ def _check_breaks(breaks: list[str]) -> Iterator[Finding]:
     for reason in breaks:
         yield Finding("previous version", "error", reason, _STOP)
     if not breaks:
-        yield Finding("previous version", "ok", "may run beside the new schema")
+        yield Finding("previous version", "ok", "can use the new schema")
 
 
 def _check_transactions(steps: list[Step]) -> Iterator[Finding]:

@@ -29,10 +29,10 @@ def mark_cell(lookup: str) -> str:
 
 
 def list_token_routes() -> dict[str, str]:
-    """The cells of tokens, by how the tokens begin. The longest match counts. Raises Invalid in an
-    installation that is no cell."""
+    """The cells of tokens, by prefixes of the tokens. The longest match takes precedence. Raises Invalid
+    if CELL is not set."""
     if not settings.CELL:
-        raise Invalid("CELL is not set", hint="Choose a name for this cell.")
+        raise Invalid("CELL is not set", hint="Set CELL to a name for this cell.")
     moved = ~Q(workspace__moved_to="")
     created_there = Q(lookup__startswith=Concat(F("workspace__moved_to"), Value(_END)))
     exceptions = ApiToken.objects.live().filter(

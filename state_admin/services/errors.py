@@ -571,10 +571,10 @@ class WorkspaceFrozen(Unavailable):
     slug = "workspace-frozen"
     title = "Workspace frozen"
     meaning = (
-        "Writes to the workspace are refused for a short time, because it is being moved to another "
-        "cell. Nothing was changed. Reads continue."
+        "Writes to the workspace are refused, because it is being moved to another cell. Nothing was "
+        "changed. Reads continue."
     )
-    causes: ClassVar[tuple[str, ...]] = ("An operator moves the workspace to another cell.",)
+    causes: ClassVar[tuple[str, ...]] = ("An operator is moving the workspace to another cell.",)
     remedy = (
         "Retry after the time in the `Retry-After` header, with the same `Idempotency-Key`. The "
         "move takes seconds to minutes, depending on the size of the workspace."
@@ -588,22 +588,22 @@ class WorkspaceFrozen(Unavailable):
 
 
 class WorkspaceMoved(Unavailable):
-    """The workspace is in another cell, to which the router does not send its requests yet."""
+    """The workspace is in another cell, and the load balancer does not route its requests there yet."""
 
     slug = "workspace-moved"
     title = "Workspace moved"
     meaning = (
-        "The workspace is in another cell, and the request reached a server that does not serve it. "
+        "The workspace is in another cell, and the request reached a cell that no longer serves it. "
         "Nothing was read or changed."
     )
     causes: ClassVar[tuple[str, ...]] = (
-        "The workspace was just moved, and the load balancer does not send its requests to the new "
+        "The workspace was just moved, and the load balancer does not route its requests to the new "
         "cell yet.",
-        "The request was sent to the address of a cell, and not to that of the load balancer.",
+        "The request was sent to the address of a cell instead of the load balancer.",
     )
     remedy = (
         "Retry after the time in the `Retry-After` header, with the same `Idempotency-Key`. If the "
-        "error persists, the operator has to update the load balancer's map of cells."
+        "error persists, the operator has to run `manage.py cells` and reload the load balancer."
     )
     members: ClassVar[dict[str, str]] = {"cell": "the name of the cell that serves the workspace"}
 

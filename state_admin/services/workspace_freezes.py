@@ -1,7 +1,7 @@
 """Stops and resumes the writes to a workspace, for its move to another cell.
 
-Triggers refuse the writes (models/freezing_sql.py), so no code that writes has to know of it. Background
-jobs leave frozen workspaces out.
+Triggers refuse the writes (models/freezing_sql.py), so no code that writes has to check for it.
+Background jobs skip frozen workspaces.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _LOCKED: Final = (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetect
 
 
 def freeze(workspace_id: int, detail: dict[str, Any], work: Callable[[], None]) -> None:
-    """Refuse writes from the commit of this on. `work` runs in its transaction. When it returns, every
-    write that succeeded is visible, and no other one can succeed.
+    """Refuse writes from the commit of this function on. `work` runs in its transaction. Afterwards,
+    every write that succeeded is visible, and no further write can succeed.
 
     Raises Conflict if the workspace is frozen, and Unavailable if a transaction that writes does not
     end in time; then nothing has changed.
@@ -54,8 +54,8 @@ def freeze(workspace_id: int, detail: dict[str, Any], work: Callable[[], None]) 
 
 
 def unfreeze(workspace_id: int, moved_to: str, action: str, detail: dict[str, Any]) -> None:
-    """Permit writes from the commit of the transaction of the caller on. `moved_to`: the new value of
-    the column."""
+    """Permit writes from the commit of the caller's transaction on. `moved_to`: the new value of the
+    column."""
     freezing_sql.exempt()
     rows = Workspace.objects.filter(pk=workspace_id)
     rows.update(frozen_at=None, moved_to=moved_to)

@@ -58,11 +58,11 @@ _ARRIVING: Final = (MoveState.EXPECTED, MoveState.COPYING, MoveState.COPIED)
 
 
 def expect_workspace(slug: str) -> WorkspaceMove:
-    """Prepare this cell for a workspace of another one. To be called in the target, whose keys and name
-    the source then knows. Calling it again returns the same move."""
+    """Prepare this cell, the target, for a workspace of another one. Stores the name of the cell and the
+    ids of its keys, which the source checks. Calling it again returns the same move."""
     check_slug(slug)
     if not settings.CELL:
-        raise Invalid("CELL is not set", hint="Choose a name for this cell.")
+        raise Invalid("CELL is not set", hint="Set CELL to a name for this cell.")
     if Workspace.objects.filter(slug=slug).exists():
         raise Conflict(f"workspace already exists: {slug}")
     keys = {
@@ -109,7 +109,7 @@ class Mover:
 
     def run(self, *, begin: bool = True) -> Sides:
         """Move the workspace, or resume an interrupted move. `begin`: whether to begin a new one. Raises
-        Conflict or Invalid if it cannot continue; nothing is lost then."""
+        Conflict or Invalid if the move cannot continue; nothing is lost."""
         with self._alone():
             self._check_servers()
             if not begin and self.read().source is None:
@@ -145,7 +145,7 @@ class Mover:
             return self.read()
 
     def forget(self) -> Sides:
-        """Delete the rows of the source after the move, in batches. The move cannot be undone then."""
+        """Delete the rows in the source after the move, in batches. The move cannot be undone afterwards."""
         with self._alone():
             sides = self.read()
             source = self._source(sides)
@@ -204,7 +204,7 @@ class Mover:
                 return None
         raise Conflict(
             f"the move cannot continue: {_describe(sides)}",
-            hint="If it was being undone, run --undo again.",
+            hint="If an undo was interrupted, run --undo again.",
         )
 
     def _freeze_source(self, sides: Sides) -> None:
@@ -254,7 +254,7 @@ class Mover:
                 )
 
     def _copy(self, sides: Sides) -> None:
-        """Copy the remaining rows, and compare. The target is ready afterwards."""
+        """Copy the remaining rows, and compare both sides. Afterwards, the target is ready."""
         target = sides.target
         copy_rows(workspace_of(self._source(sides)), target, self._target, self.report)
         if differing := self.compare(sides):
@@ -272,7 +272,7 @@ class Mover:
             freezing_sql.exempt()
             record(workspace_of(source), "workspace.move", self._detail(sides.target))
             Workspace.objects.filter(pk=workspace_of(source)).update(moved_to=source.cell)
-            # Above everything that the source has written or shown.
+            # Above the clock of everything that the source has written or returned.
             source.progress["clock"] = _read_clock()
             advance(source, MoveState.MOVED, progress=source.progress)
             announce_revocation()
@@ -296,7 +296,7 @@ class Mover:
         self.report("The target accepts writes.")
 
     def _close_target(self, sides: Sides) -> None:
-        """Freeze the target, and end it if it has accepted no write."""
+        """Freeze the target. Cancel it if it has accepted no write, otherwise open it again."""
         target = sides.target
 
         def close() -> None:
@@ -327,7 +327,7 @@ class Mover:
             )
 
     def _cancel(self, target: WorkspaceMove) -> None:
-        """From the commit on, the target can never open the workspace of this move."""
+        """Mark the target as undone. From the commit on, it can never open the workspace of this move."""
         with self._target.used(), transaction.atomic():
             freezing_sql.exempt()
             was_open = target.state == MoveState.CLOSING
@@ -383,20 +383,20 @@ class Mover:
             )
 
     def _check_workspace(self, target: WorkspaceMove) -> Workspace:
-        """The workspace, if the target can take it."""
+        """The workspace, if it can be moved to the target. Raises NotFound and Invalid."""
         workspace = Workspace.objects.filter(slug=self.slug).first()
         if workspace is None:
             raise NotFound(f"workspace not found: {self.slug}")
         if not settings.CELL:
-            raise Invalid("CELL is not set", hint="Choose a name for this cell.")
+            raise Invalid("CELL is not set", hint="Set CELL to a name for this cell.")
         keys = target.keys
         if keys["cell"] == settings.CELL:
             raise Invalid(f"both cells have the name {settings.CELL}", hint="Change one of them.")
         if webhook_secrets.key_ids()[0] != keys["secret"]:
             raise Invalid(
                 "the cells have different values of SECRET_KEY",
-                hint="Use the same SECRET_KEY in all cells: the secrets of webhooks and the repetition"
-                " of requests depend on it.",
+                hint="Use the same SECRET_KEY in all cells: secrets of webhooks and idempotency records"
+                " depend on it.",
             )
         used = {
             "webhooks": WebhookSecret.objects.filter(webhook__workspace=workspace).live(),
@@ -405,12 +405,15 @@ class Mover:
         for name, rows in used.items():
             if rows.order_by().exclude(key_id__in=keys[name]).exists():
                 raise Invalid(
-                    f"the target lacks a key of the secrets of the workspace ({name})",
+                    f"the target lacks a key that decrypts secrets of the workspace ({name})",
                     hint="Add it there to SECRET_KEY_FALLBACKS or CONFIG_SECRET_KEYS, and run --expect"
                     " again.",
                 )
         if config_secrets.key_ids()[0] not in keys["config"]:
-            raise Invalid("the target lacks the first key of CONFIG_SECRET_KEYS")
+            raise Invalid(
+                "the target lacks the first key of CONFIG_SECRET_KEYS",
+                hint="Add it to CONFIG_SECRET_KEYS there, and run --expect again.",
+            )
         if ApiToken.objects.filter(workspace=workspace, operator=True).live().exists():
             raise Invalid(
                 "the workspace has an operator token, which manages all workspaces of its cell",
@@ -437,13 +440,16 @@ class Mover:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """One process at a time, as long as its connection lasts. States decide if it breaks."""
+        """Permit one process at a time, while its connection lasts. If the connection breaks, the states of
+        the move still prevent conflicting steps."""
         lock = "hashtextextended('move ' || %s, 0)"
         with connection.cursor() as cursor:
             cursor.execute(f"SELECT pg_try_advisory_lock({lock})", [self.slug])
             (mine,) = cursor.fetchone()
         if not mine:
-            raise Conflict("another process works on the move of this workspace")
+            raise Conflict(
+                "another process is moving this workspace", hint="Wait until it has ended."
+            )
         try:
             yield
         finally:
@@ -476,13 +482,13 @@ def _describe(sides: Sides) -> str:
 
 
 def _ensure_clock(needed: int) -> None:
-    """Let the clock of this cell continue above that of another one."""
+    """Let the feed clock of this cell continue above that of another one. Raises Conflict."""
     if _read_horizon() <= needed:
         feed_eras.begin_era()
     if _read_horizon() <= needed:
         raise Conflict(
             "the clock of the change feed of the other cell is ahead",
-            hint="Compare the times of the two servers.",
+            hint="Synchronize the clocks of the two servers.",
         )
 
 
@@ -493,7 +499,7 @@ def _read_horizon() -> int:
 
 
 def _read_clock() -> int:
-    """At least the clock of everything that is recorded, also in this transaction."""
+    """The feed clock, not below that of any recorded change, also of this transaction."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT greatest(feed_clock()::text::bigint,"
@@ -503,7 +509,7 @@ def _read_clock() -> int:
 
 
 def _shift_of_changes(target: WorkspaceMove, clock: int) -> list[int]:
-    """[clock, low, high, shift] of the changes that were copied: at least that of the freeze."""
+    """[clock, low, high, shift] of the copied changes. There is at least the change of the freeze."""
     name = Change._meta.db_table
     _, high = target.progress["ranges"][name]
     return [clock, 1, high, target.progress["shifts"][name]]

@@ -1,6 +1,6 @@
 """Copies the rows of a workspace to another cell, compares them, and deletes them.
 
-The states of a move, and when it does what, are in workspace_moves.py.
+The states and the steps of a move are in workspace_moves.py.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from state_admin.models.workspace_tables import Table
 from . import config_secrets, verification
 from .errors import Conflict, Gone
 
-# Rows, and characters, of a transaction on the target.
+# The most rows, and characters, of a transaction on the target.
 _MOST_ROWS: Final = 2000
 _MOST_BYTES: Final = 2 * 1024 * 1024
 _DELETED_AT_ONCE: Final = 2000
-# Differences that are described.
+# The most differences that a message describes.
 SHOWN: Final = 20
 
 
@@ -77,7 +77,7 @@ def advance(
     if not rows.update(state=state, updated_at=Now(), **values):
         raise Conflict(
             f"another process has changed the move of {move.slug} meanwhile",
-            hint="Look at --status.",
+            hint="Run the command with --status to read its state.",
         )
     move.state = state
     for name, value in values.items():
@@ -85,9 +85,9 @@ def advance(
 
 
 def workspace_of(move: WorkspaceMove) -> int:
-    """The number of the workspace on this side. Raises Gone if it never had one."""
+    """The number of the workspace on this side. Raises Gone if the workspace was never copied here."""
     if move.workspace_pk is None:
-        raise Gone(f"the workspace did not arrive: {move.slug}")
+        raise Gone(f"the workspace was not copied to this cell: {move.slug}")
     return move.workspace_pk
 
 
@@ -135,7 +135,7 @@ def _copy_references(source: int, move: WorkspaceMove, target: Cell) -> None:
 
 @contextmanager
 def _reading(rows: Generator[Row]) -> Iterator[Iterator[Row]]:
-    """The rows of a COPY, which an error ends before the transaction."""
+    """The rows of a COPY. It is closed before the transaction ends, also after an error."""
     with transaction.atomic():
         workspace_copies_sql.begin_copying()
         with closing(rows):
@@ -228,7 +228,7 @@ def _compare_states(
 
 
 def _seal(table: Table, batch: Sequence[Row], workspace_id: int) -> list[Sequence[Value]]:
-    """The rows of secrets, encrypted for their new place."""
+    """The rows of secrets, encrypted for the workspace in the target."""
     columns = workspace_moves_sql.columns_of(table)
     sealed = config_secrets.seal_for([int(key) for (key,), _ in batch], workspace_id=workspace_id)
     rows: list[Sequence[Value]] = []

@@ -1,4 +1,4 @@
-"""deploy/cells: HAProxy leads each request to its cell, and a cell that is killed affects no other."""
+"""deploy/cells: HAProxy routes each request to its cell, and a cell that is killed affects no other."""
 
 from __future__ import annotations
 
@@ -119,18 +119,18 @@ def front() -> Iterator[Front]:
         ("Bearer ch_eu1-000000000000_secret", SHARED, "eu1"),
         ("Bearer ch_us1-000000000000_secret", SHARED, "us1"),
         ("bearer ch_us1-000000000000_secret", SHARED, "us1"),
-        # Moved, and older than the cell.
+        # A token that is older than the cell, of a workspace that was moved.
         ("Bearer ch_eu1-ffffffffffff_secret", SHARED, "us1"),
         ("Bearer ch_1234567890ab_secret", SHARED, "eu1"),
-        # The token decides, not the host.
+        # The token takes precedence over the host name.
         ("Bearer ch_eu1-000000000000_secret", "us1.state.example", "eu1"),
-        # Pages, and what needs no token.
+        # Pages, and URLs that need no token.
         (None, "eu1.state.example", "eu1"),
         (None, "US1.State.Example:8443", "us1"),
-        # The cell refuses them itself, or knows them (METRICS_TOKEN).
+        # Other credentials: the cell accepts (METRICS_TOKEN) or refuses them.
         ("Bearer unknown", "us1.state.example", "us1"),
         ("Basic Y2hfZXUxLTpzZWNyZXQ=", "us1.state.example", "us1"),
-        # Nobody's.
+        # Tokens of no cell.
         (None, SHARED, REFUSED),
         (None, "127.0.0.1", REFUSED),
         ("Bearer ch_ap1-000000000000_secret", SHARED, REFUSED),
@@ -234,7 +234,7 @@ def hang(sites: Sites, cell: str) -> None:
 
 @pytest.fixture(scope="module")
 def traffic(sites: Sites) -> Iterator[dict[str, Traffic]]:
-    """Clients of both cells. They know one address, and the tokens."""
+    """Clients of both cells, which use one address and tokens of the cells."""
     assert sites.front
     found = {cell: Traffic(sites.front.port, site.token) for cell, site in sites.sites.items()}
     yield found
@@ -264,7 +264,7 @@ def test_fault__of_one_cell__affects_no_call_to_the_other(
     wait_for(lambda: not front.is_up(f"{broken}.{SHARED}"), "the cell is down")
     status, body, headers = front.get("/login", Host=f"{broken}.{SHARED}")
     assert (status, headers["Retry-After"]) == (503, "1")
-    problem = Unavailable("the cell does not answer", hint="Retry later.")
+    problem = Unavailable("the cell does not respond", hint="Retry later.")
     assert json.loads(body) == problem.document()
     assert front.get("/login", Host=f"{other}.{SHARED}")[0] == 200
     traffic[other].wait_for_more(500)

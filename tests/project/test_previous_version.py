@@ -1,5 +1,5 @@
-"""The previous version beside the schema of this one: its statements, and its processes under load while
-this version is installed."""
+"""The previous version on the schema of this version: its statements, and its processes under load during an
+upgrade."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def read_statements() -> list[str]:
 
 
 def execute(statement: str) -> None:
-    """In a savepoint, so that the next statement runs after a failure, too."""
+    """Run a statement in a savepoint, so that the next one runs also after a failure."""
     with connection.cursor() as cursor:
         cursor.execute("SAVEPOINT one")
         try:
@@ -95,7 +95,7 @@ def previous(folder: Path) -> Path:
 def test_upgrade__under_load__refuses_no_request(
     cluster: Cluster, folder: Path, previous: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    """Writers repeat a refused call, so each one is counted: the migrations refuse none."""
+    """Writers repeat refused calls, so the test counts them: no call is refused because of the migrations."""
     env = {**SETTINGS, "DATABASE_URL": url_of(cluster)}
     old = Site(folder / "old", cwd=previous, **env)
     new = None

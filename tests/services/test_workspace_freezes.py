@@ -1,4 +1,4 @@
-"""Frozen workspaces: no write lands after the freeze, reads continue, and jobs leave them out."""
+"""Frozen workspaces: no write lands after the freeze, reads continue, and jobs skip them."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def make_everything_due(ann: Person) -> None:
     Message.objects.update(created_at=past)
 
 
-def test_jobs__frozen_workspace__is_left_alone(ann: Person) -> None:
+def test_jobs__frozen_workspace__is_skipped(ann: Person) -> None:
     Workspace.objects.exclude(pk=ann.workspace.pk).delete()
     make_everything_due(ann)
     freeze(ann)

@@ -472,7 +472,7 @@ def test_run__two_processes__one_moves_it(acme: Person, target: Cell) -> None:
     assert done[0] == (MoveState.MOVED, MoveState.OPEN)
     assert [problem.detail for problem in refused] in (
         [],
-        ["another process works on the move of this workspace"],
+        ["another process is moving this workspace"],
     )
 
 

@@ -1,4 +1,4 @@
-"""Prints or writes the map files of HAProxy for several cells."""
+"""Prints the routes of this cell, or writes the map files of HAProxy."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from state_admin.services.errors import Problem
 
 class Command(BaseCommand):
     help = (
-        "Print the cell of tokens and host names, as this cell's database knows them, for HAProxy "
-        "in front of several cells. Run it in each cell when a workspace was moved."
+        "Print the routes of this cell for HAProxy: which tokens and host names belong to which cell. "
+        "Run it in each cell after a workspace was moved."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -24,7 +24,7 @@ class Command(BaseCommand):
             "--output",
             type=Path,
             metavar="FOLDER",
-            help="write them to FOLDER/cells, and the maps of all cells to FOLDER/tokens.map and "
+            help="write the routes to FOLDER/cells, and the maps of all cells to FOLDER/tokens.map and "
             "FOLDER/hosts.map",
         )
 

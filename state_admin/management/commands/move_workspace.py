@@ -14,20 +14,22 @@ from state_admin.services.workspace_moves import Mover, Sides, expect_workspace
 
 class Command(BaseCommand):
     help = (
-        "Move a workspace to another cell. First run it with --expect in the target, then in the "
-        "source, with the database of the target in MOVE_DATABASE_URL. An interrupted move continues "
-        "when the command is run again."
+        "Move a workspace to another cell. First run the command with --expect in the target. Then run "
+        "it in the source, with the database of the target in MOVE_DATABASE_URL. To continue an "
+        "interrupted move, run it again."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("workspace")
+        parser.add_argument("workspace", help="the name of the workspace")
         what = parser.add_mutually_exclusive_group()
         what.add_argument(
             "--expect", action="store_true", help="in the target: prepare the move to this cell"
         )
         what.add_argument("--status", action="store_true", help="print the state of both sides")
         what.add_argument(
-            "--resume", action="store_true", help="continue an interrupted move, but begin none"
+            "--resume",
+            action="store_true",
+            help="continue an interrupted move, but do not begin one",
         )
         what.add_argument(
             "--undo",
@@ -37,7 +39,7 @@ class Command(BaseCommand):
         what.add_argument(
             "--forget",
             action="store_true",
-            help="delete the rows of the source after the move, which cannot be undone then",
+            help="delete the rows in the source after the move; you cannot undo it afterwards",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -56,7 +58,9 @@ class Command(BaseCommand):
             return
         url = read_environment().move_database_url
         if url is None:
-            raise CommandError("MOVE_DATABASE_URL is not set: the database of the target.")
+            raise CommandError(
+                "MOVE_DATABASE_URL is not set. Set it to the database of the target."
+            )
         mover = Mover(slug, url, self.stdout.write)
         try:
             if options["status"]:

@@ -16,9 +16,9 @@ from state_admin.management.upgrade_check import check_upgrade
 class Command(FindingsCommand):
     help = (
         "Apply the migrations of a new version while processes of the previous one serve requests. "
-        "Rehearses them on an empty copy of the schema first, and refuses if a migration would "
-        "block a table of this size for long, if the previous version could not run beside it, or "
-        "if the disk is too small."
+        "Rehearses them on an empty copy of the schema first, and applies none if a migration would "
+        "block a table for too long at its current size, if the previous version could not use the "
+        "new schema, or if the disk is too small."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -26,8 +26,8 @@ class Command(FindingsCommand):
         parser.add_argument(
             "--check",
             action="store_true",
-            help="change nothing: only say what the migrations would do, and exit with 1 if the "
-            "upgrade would be refused",
+            help="change nothing: report what the migrations would do, and exit with 1 if the upgrade "
+            "would be refused",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 6edf8f4b9444fcc682886118cadf866e3072a2e1496365abdb905bb8fe7cd346
+// sha256 of docs/openapi.json: da85b4f584d725c366c3f0f6a414d20a1f35d7c4689396c4abb4c101b25a096d
 
 export interface paths {
     "/api/v1/access/explain": {

@@ -22,6 +22,7 @@ from .storage import StorageSample
 from .threads import Thread
 from .traffic import Traffic
 from .webhooks import Webhook
+from .workspace_moves import MoveSide, MoveState, WorkspaceMove
 from .workspace_tables import TABLES, Table
 from .workspaces import Workspace
 
@@ -76,10 +77,17 @@ def switch_on() -> None:
                     cursor.execute(_create(table))
 
 
+def is_on() -> bool:
+    """Whether there are triggers."""
+    return bool(_find_triggers())
+
+
 def switch_off() -> None:
-    """Drop the triggers, unless a workspace is frozen."""
+    """Drop the triggers, unless a workspace is frozen or arrives: its first row, which says that it is
+    frozen, may not be copied yet. Raises django.db.OperationalError if a table stays locked."""
     with _switching():
-        if Workspace.objects.filter(frozen_at__isnull=False).exists():
+        arriving = WorkspaceMove.objects.filter(side=MoveSide.TARGET, state=MoveState.COPYING)
+        if Workspace.objects.frozen().exists() or arriving.exists():
             return
         for name in sorted(_find_triggers()):
             with transaction.atomic(), connection.cursor() as cursor:

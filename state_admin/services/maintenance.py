@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import structlog
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 from django.db.models import Exists, F, OuterRef, QuerySet
 from django.db.models.functions import Now
 
@@ -28,6 +28,7 @@ from state_admin.models import (
     UserSession,
     Workspace,
     changes_sql,
+    freezing_sql,
     limits,
     traffic,
     write_positions,
@@ -114,8 +115,9 @@ def _due_tickets() -> QuerySet[Ticket]:
 
 def purge_leftovers() -> Report:
     """Delete rows after their retention time: changes, idempotency records, login links,
-    sessions."""
+    sessions. Drop the triggers that a freeze has left that failed or whose process ended."""
     day = timedelta(days=1)
+    _drop_triggers()
     links, _ = LoginLink.objects.filter(expires_at__lt=Now() - day).delete()
     attempts, _ = LoginAttempt.objects.filter(at__lt=Now() - day).delete()
     sessions, _ = UserSession.objects.filter(expire_date__lt=Now()).delete()
@@ -130,6 +132,15 @@ def purge_leftovers() -> Report:
         "sessions": sessions,
         "traffic_minutes": minutes,
     }
+
+
+def _drop_triggers() -> None:
+    if not freezing_sql.is_on():
+        return
+    try:
+        freezing_sql.switch_off()
+    except OperationalError as error:  # a table is locked: the next sweep tries again
+        log.info("freeze.triggers_remain", error=describe_error(error))
 
 
 def _purge_changes() -> int:

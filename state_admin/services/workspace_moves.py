@@ -126,8 +126,10 @@ class Mover:
         with self._alone():
             sides = self.read()
             match sides.states:
-                case ("", MoveState.EXPECTED):
-                    self._cancel(sides.target)
+                case ("", MoveState.EXPECTED | MoveState.UNDONE):
+                    if sides.target.state == MoveState.EXPECTED:
+                        self._cancel(sides.target)
+                    freezing_sql.switch_off()
                     return self.read()
                 case (MoveState.MOVED, MoveState.OPEN | MoveState.CLOSING):
                     self._close_target(sides)
@@ -141,6 +143,7 @@ class Mover:
                         hint="Move the workspace back with another move.",
                     )
             self._reopen_source(self.read())
+            freezing_sql.switch_off()
             self._delete_target(self.read())
             return self.read()
 
@@ -156,10 +159,11 @@ class Mover:
                     if sides.target.state == MoveState.OPEN:
                         advance(sides.target, MoveState.FINAL)
                 advance(source, MoveState.REMOVING)
-            elif source.state != MoveState.REMOVING:
+            if source.state == MoveState.REMOVING:
+                delete_workspace(workspace_of(source))
+                advance(source, MoveState.REMOVED)
+            elif source.state != MoveState.REMOVED:
                 raise Conflict(f"the workspace was not moved: {_describe(sides)}")
-            delete_workspace(workspace_of(source))
-            advance(source, MoveState.REMOVED)
             freezing_sql.switch_off()
             return self.read()
 
@@ -237,25 +241,25 @@ class Mover:
                 if workspace_moves_sql.is_shifted(table)
                 if (found := workspace_moves_sql.read_range(table, workspace_of(source)))
             }
-        with self._target.used():
-            freezing_sql.switch_on()
-            with transaction.atomic():
-                new = workspace_moves_sql.reserve_workspace()
-                shifts = {Workspace._meta.db_table: new - workspace_of(source)}
-                for table in MOVED:
-                    if table.name in ranges:
-                        shifts[table.name] = workspace_moves_sql.reserve(table, *ranges[table.name])
-                advance(
-                    sides.target,
-                    MoveState.COPYING,
-                    workspace_pk=new,
-                    cell=settings.CELL,
-                    progress={"shifts": shifts, "ranges": ranges, "done": [], "after": []},
-                )
+        with self._target.used(), transaction.atomic():
+            new = workspace_moves_sql.reserve_workspace()
+            shifts = {Workspace._meta.db_table: new - workspace_of(source)}
+            for table in MOVED:
+                if table.name in ranges:
+                    shifts[table.name] = workspace_moves_sql.reserve(table, *ranges[table.name])
+            advance(
+                sides.target,
+                MoveState.COPYING,
+                workspace_pk=new,
+                cell=settings.CELL,
+                progress={"shifts": shifts, "ranges": ranges, "done": [], "after": []},
+            )
 
     def _copy(self, sides: Sides) -> None:
         """Copy the remaining rows, and compare both sides. Afterwards, the target is ready."""
         target = sides.target
+        with self._target.used():  # after the state, because of which switch_off leaves them
+            freezing_sql.switch_on()
         copy_rows(workspace_of(self._source(sides)), target, self._target, self.report)
         if differing := self.compare(sides):
             raise Conflict(
@@ -355,7 +359,6 @@ class Mover:
                 )
             before = source.progress["moved_to"]
             unfreeze(workspace_of(source), before, "workspace.unfreeze", self._detail(target))
-        freezing_sql.switch_off()
         self.report("The source accepts writes.")
 
     def _delete_target(self, sides: Sides) -> None:

@@ -126,4 +126,5 @@ def reset() -> None:
     with transaction.atomic():
         freezing_sql.exempt()
         Workspace.objects.update(frozen_at=None)
+        WorkspaceMove.objects.all().delete()
     freezing_sql.switch_off()

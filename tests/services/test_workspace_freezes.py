@@ -43,7 +43,7 @@ from state_admin.services import (
     workspace_freezes,
 )
 from state_admin.services.actors import actor_of_token
-from state_admin.services.errors import Conflict, WorkspaceMoved
+from state_admin.services.errors import Conflict, Unavailable, WorkspaceMoved
 from state_admin.services.token_cache import Credential
 from tests.builders import Person, make_namespace, put
 from tests.loops import closing
@@ -203,6 +203,30 @@ def test_unfreeze__last_frozen_workspace__drops_the_triggers(acme: Person, mallo
             workspace_freezes.unfreeze(person.workspace.pk, "", "workspace.unfreeze", {})
         freezing_sql.switch_off()
         assert bool(triggers()) is left
+
+
+def test_freeze__transaction_that_does_not_end__fails_and_the_sweep_drops_the_triggers(
+    acme: Person,
+) -> None:
+    def freeze_impatiently() -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '20ms'")
+        freeze(acme)
+
+    with ThreadPoolExecutor(1) as other, transaction.atomic():
+        put(acme.actor, "notes", "a", 2)
+        with pytest.raises(Unavailable):
+            other.submit(closing(freeze_impatiently)).result(PATIENCE)
+        assert triggers()
+    maintenance.purge_leftovers()
+    assert triggers() == 0
+
+
+def test_sweep__frozen_workspace__leaves_the_triggers(acme: Person) -> None:
+    freeze(acme)
+    before = triggers()
+    maintenance.purge_leftovers()
+    assert triggers() == before > 20
 
 
 def make_everything_due(ann: Person) -> None:

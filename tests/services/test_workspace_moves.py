@@ -32,6 +32,7 @@ from state_admin.services import (
     config_secrets,
     indexing,
     webhook_secrets,
+    workspace_moves,
     workspace_transfers,
 )
 from state_admin.services.actors import actor_of_token, system_actor
@@ -378,7 +379,7 @@ def test_undo__after_each_step__the_source_continues_and_the_target_is_empty(
     with mover_to(target, "acme") as mover:
         sides = mover.undo()
         assert sides.target.state == MoveState.UNDONE
-        assert mover.undo().states == sides.states if sides.source else True
+        assert mover.undo().states == sides.states
     assert accepting(target, acme) == (True, False)
     assert comparable("acme") == before
     assert triggers() == 0
@@ -443,6 +444,52 @@ def test_undo__crash_after_the_end_of_the_target__is_finished_by_another_undo(
             mover.run()
         mover.undo()
     assert accepting(target, acme) == (True, False)
+
+
+@pytest.mark.parametrize("command", ["run", "undo", "forget"])
+def test_move__crash_before_the_triggers_are_dropped__the_same_command_drops_them(
+    acme: Person, target: Cell, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    expect(target, "acme", "alice", "bob")
+
+    def crash() -> None:
+        raise Crash
+
+    with mover_to(target, "acme") as mover:
+        if command != "run":
+            mover.run()
+        with monkeypatch.context() as patch:
+            patch.setattr(freezing_sql, "switch_off", crash)
+            with pytest.raises(Crash):
+                getattr(mover, command)()
+        getattr(mover, command)()
+    # After the move the source is frozen; otherwise no workspace is.
+    assert bool(triggers()) is (command == "run")
+    with target.used():
+        assert triggers() == 0
+
+
+def test_run__another_move_to_the_cell_ends_meanwhile__the_copy_stays_frozen(
+    acme: Person, target: Cell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It drops the triggers of the target, which has no frozen workspace yet."""
+    expect(target, "acme", "alice", "bob")
+    proper, guarded = workspace_moves_sql.store_rows, []
+
+    def store(*args: Any) -> None:
+        guarded.append(triggers())
+        proper(*args)
+
+    def copy(*args: Any) -> None:
+        with target.used():
+            freezing_sql.switch_off()
+        workspace_transfers.copy_rows(*args)
+
+    monkeypatch.setattr(workspace_moves, "copy_rows", copy)
+    monkeypatch.setattr(workspace_moves_sql, "store_rows", store)
+    with mover_to(target, "acme") as mover:
+        mover.run()
+    assert min(guarded) > 20
 
 
 def test_run__overtaken_by_an_undo__writes_nothing_more(

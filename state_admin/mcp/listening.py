@@ -33,8 +33,8 @@ from mcp_types import (
 )
 
 from project.failures import describe_error
-from state_admin.models import ApiToken
 from state_admin.models.feed_sql import FeedFilter, FeedRow
+from state_admin.services.listeners import find_ended
 from state_admin.streams.hub import FeedUnavailable, Hub, Subscription
 
 from .host import Caller, Host
@@ -150,19 +150,21 @@ class Listening:
             listener.close("draining")
 
     async def _watch(self) -> None:
-        """While there are open streams, end those whose token is no longer valid."""
+        """While there are open streams, end those whose token is no longer valid, or whose workspace
+        was moved."""
         while self._open:
             await asyncio.sleep(_RECHECK)
             seen = dict(self._open)
             try:
-                live = await self.host.in_thread(functools.partial(_live, set(seen.values())))
+                tokens = set(seen.values())
+                ended = await self.host.in_thread(functools.partial(find_ended, tokens))
             # the tokens cannot be checked now: keep the streams until they can
             except django.db.Error as error:
                 log.warning("streams.check_failed", error=describe_error(error))
                 continue
             for listener, token in seen.items():
-                if token not in live:
-                    listener.close("unauthenticated")
+                if token in ended:
+                    listener.close(ended[token])
 
 
 def _addresses(uris: Iterable[str]) -> dict[Address, set[str]]:
@@ -180,8 +182,3 @@ def _changed(rows: Iterable[FeedRow], addresses: dict[Address, set[str]]) -> lis
     again."""
     seen = dict.fromkeys((row.namespace, row.key) for row in rows)
     return [uri for address in seen for uri in sorted(addresses[address])]
-
-
-def _live(tokens: set[str]) -> set[str]:
-    rows = ApiToken.objects.live().filter(pk__in=tokens)
-    return {str(pk) for pk in rows.values_list("pk", flat=True)}

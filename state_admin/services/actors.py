@@ -16,6 +16,7 @@ from state_admin.models import ApiToken, Membership, User, hot
 from state_admin.models import access as access_models
 
 from . import throttles
+from .cells import is_elsewhere
 from .errors import Forbidden, WorkspaceMoved
 from .throttles import Allowance
 from .token_cache import Credential, cache
@@ -95,7 +96,7 @@ def _find_credential(presented: str) -> Credential | None:
     rate, stale_use, frozen, moved_to = row[8:]
     if not hmac.compare_digest(digest, access_models.digest(secret)):
         return None
-    if moved_to not in ("", settings.CELL):
+    if is_elsewhere(moved_to):
         raise WorkspaceMoved(moved_to)
     if stale_use:
         ApiToken.objects.filter(id=identity).update(last_used_at=Now())

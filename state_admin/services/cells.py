@@ -28,6 +28,11 @@ def mark_cell(lookup: str) -> str:
     return f"{settings.CELL}{_END}{lookup}" if settings.CELL else lookup
 
 
+def is_elsewhere(moved_to: str) -> bool:
+    """Whether another cell serves a workspace. `moved_to`: its column."""
+    return moved_to not in ("", settings.CELL)
+
+
 def list_token_routes() -> dict[str, str]:
     """The cells of tokens, by prefixes of the tokens. The longest match takes precedence. Raises Invalid
     if CELL is not set."""

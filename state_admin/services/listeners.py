@@ -22,7 +22,17 @@ from state_admin.domain.access import Actor
 from state_admin.models import ApiToken
 from state_admin.streams.channel import Channel
 
-from .errors import Gone, NotFound, Problem, RateLimited, TooSlow, Unauthenticated, Unavailable
+from .cells import is_elsewhere
+from .errors import (
+    Gone,
+    NotFound,
+    Problem,
+    RateLimited,
+    TooSlow,
+    Unauthenticated,
+    Unavailable,
+    WorkspaceMoved,
+)
 
 log = structlog.get_logger(__name__)
 
@@ -81,19 +91,26 @@ class Listener:
         finally:
             _OPEN.dismiss(self)
 
-    def is_authorized(self, tokens: set[str], sessions: Mapping[str, Actor | None]) -> bool:
+    def must_end(self, tokens: Mapping[str, str], sessions: Mapping[str, Actor | None]) -> str:
+        """Why the stream must end, a key of CLOSED; "" if it need not. `tokens`: those of find_ended."""
         if not self.session:
-            return self.actor.id in tokens
+            return tokens.get(self.actor.id, "")
         now = sessions[self.session]
         mine = (self.actor.id, self.actor.workspace_id)
-        return now is not None and (now.id, now.workspace_id) == mine
+        stays = now is not None and (now.id, now.workspace_id) == mine
+        return "" if stays else "unauthenticated"
 
 
 def check_live(actor: Actor) -> None:
-    """Raise Unauthenticated for a revoked token, without the token cache: a client whose stream was
-    closed reconnects before its cache entry expires."""
-    if actor.kind == "token" and not _live({actor.id}):
+    """Raise Unauthenticated for a revoked token and WorkspaceMoved for one of a moved workspace, without
+    the token cache: a client whose stream was closed reconnects before its cache entry expires."""
+    if actor.kind != "token":
+        return
+    cell = _cells_of({actor.id}).get(actor.id)
+    if cell is None:
         raise Unauthenticated("the token is not valid", hint="It has just been revoked.")
+    if is_elsewhere(cell):
+        raise WorkspaceMoved(cell)
 
 
 class _OpenStreams:
@@ -128,34 +145,44 @@ class _OpenStreams:
             del self.by_name[listener.name]
 
     async def _watch(self) -> None:
-        """While streams are open, close those whose token or session has ended."""
+        """While streams are open, close those whose token or session has ended, or whose workspace was
+        moved: one that was opened just after the move does not receive its change."""
         while self.listeners:
             await asyncio.sleep(_RECHECK)
             seen = list(self.listeners)
             if not seen:
                 return
             try:
-                valid = await seen[0].channel.in_thread(functools.partial(_authorized, seen))
+                ended = await seen[0].channel.in_thread(functools.partial(_find_ended, seen))
             except django.db.Error as error:  # the streams remain open until the next check
                 log.warning("streams.check_failed", error=describe_error(error))
                 continue
-            for listener in seen:
-                if listener not in valid:
-                    listener.stream.close("unauthenticated")
+            for listener, why in ended.items():
+                listener.stream.close(why)
 
 
 _OPEN = _OpenStreams()
 
 
-def _live(tokens: Collection[str]) -> set[str]:
+def find_ended(tokens: Collection[str]) -> dict[str, str]:
+    """Why streams of these tokens must end, by the ids of those that must: a key of CLOSED."""
+    cells = _cells_of(tokens)
+    ended = {token: "unauthenticated" for token in tokens if token not in cells}
+    moved = {token: "moved" for token, cell in cells.items() if is_elsewhere(cell)}
+    return ended | moved
+
+
+def _cells_of(tokens: Collection[str]) -> dict[str, str]:
+    """For each of these tokens that is live: the cell that its workspace was moved to."""
     rows = ApiToken.objects.live().filter(pk__in=tokens)
-    return {str(pk) for pk in rows.values_list("pk", flat=True)}
+    return {str(pk): cell for pk, cell in rows.values_list("pk", "workspace__moved_to")}
 
 
-def _authorized(listeners: Collection[Listener]) -> set[Listener]:
-    """Return those whose token is live, or whose session still belongs to the user who opened the
-    stream."""
-    live = _live({each.actor.id for each in listeners if each.actor.kind == "token"})
+def _find_ended(listeners: Collection[Listener]) -> dict[Listener, str]:
+    """The streams that must end, with the reason: their token has ended, or their session does not
+    belong to the user who opened them any more."""
+    tokens = find_ended({each.actor.id for each in listeners if each.actor.kind == "token"})
     now = {each.session: each.whose for each in listeners if each.session}
     sessions = {key: whose(key) for key, whose in now.items()}
-    return {each for each in listeners if each.is_authorized(live, sessions)}
+    found = {each: each.must_end(tokens, sessions) for each in listeners}
+    return {each: why for each, why in found.items() if why}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -15,7 +15,7 @@ from mcp.shared.exceptions import MCPError
 from state_admin.domain.access import Role
 from state_admin.mcp import listening, resources
 from state_admin.mcp.resources import address_in, uri_of
-from state_admin.models import ApiToken
+from state_admin.models import ApiToken, Workspace
 from state_admin.services.tokens import revoke_token
 from tests.builders import Person, make_namespace, make_record, make_token, put
 from tests.loops import run
@@ -169,6 +169,27 @@ def test_subscription__entry_outside_the_permissions__gets_no_notification(
             return await next_uri(told)
 
     assert run(go()) == uri_of("notes", "own")
+
+
+def test_subscription__opened_just_after_the_move_of_its_workspace__ends(
+    mcp: MCP, alice: Person
+) -> None:
+    secret, _ = make_token(alice)
+
+    async def go() -> list[Any]:
+        async with (
+            mcp.client(secret) as client,
+            client.listen(resource_subscriptions=[uri_of("notes", "k")]) as told,
+        ):
+            rows = Workspace.objects.filter(pk=alice.workspace.pk)
+            await asyncio.to_thread(lambda: rows.update(moved_to="eu2"))
+            return await asyncio.wait_for(_rest(told), 30)
+
+    assert run(go()) == []
+
+
+async def _rest(told: AsyncIterator[Any]) -> list[Any]:
+    return [each async for each in told]
 
 
 def test_subscription__token_revoked__ends(mcp: MCP, alice: Person) -> None:

@@ -16,7 +16,7 @@ from django.db import connection
 from django.test import Client
 
 from state_admin.domain.access import Role
-from state_admin.models import ApiToken, Membership, UserSession
+from state_admin.models import ApiToken, Membership, UserSession, Workspace
 from state_admin.models.feed_sql import Position
 from state_admin.services import listeners as limits
 from state_admin.services.tokens import revoke_token
@@ -238,6 +238,19 @@ def test_stream__no_event_loop__sends_existing_changes_and_ends(alice) -> None:
 
 
 # How it ends ---------------------------------------------------------------------------------
+
+
+def test_stream__opened_just_after_the_move_of_its_workspace__is_closed(listen, alice) -> None:
+    """The change that ends the streams of a moved workspace was before this one began."""
+    stream = listen(alice.token)
+    Workspace.objects.filter(pk=alice.workspace.pk).update(moved_to="eu2")
+
+    events = list(stream)
+
+    assert events[-1].name == "closed"
+    assert events[-1].data["detail"] == "the workspace was moved to another cell"
+    again = listen(alice.token, last_event_id=stream.last_id)
+    assert (again.status, again.problem()["type"]) == (503, "/problems/workspace-moved")
 
 
 def test_stream__token_revoked__is_closed(listen, alice) -> None:

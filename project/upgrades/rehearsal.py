@@ -58,16 +58,23 @@ def rehearse(applied: Collection[tuple[str, str]]) -> Rehearsal:
 
 
 def _environment(folder: Path) -> dict[str, str]:
+    """That of this process, with an embedded PostgreSQL in `folder` and no other server."""
     own = {
         "DJANGO_SETTINGS_MODULE": "project.settings",
         "COMMONHOLD_DATA_DIR": str(folder / "data"),
     }
     others = ("DATABASE_URL", "DATABASE_REPLICA_URLS", "AUDIT_STREAM")
-    return {name: value for name, value in os.environ.items() if name not in others} | own
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name.removesuffix("_FILE") not in others
+    } | own
 
 
 def _main() -> None:
     django.setup()
+    if not connection.settings_dict.get("EMBEDDED"):
+        raise BadSetting("the settings name a database that exists")
     applied = {(app, name) for app, name in json.load(sys.stdin)}
     executor = MigrationExecutor(connection)
     leaves = executor.loader.graph.leaf_nodes()

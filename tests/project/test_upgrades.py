@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -241,14 +242,19 @@ def test_migrations__since_the_first_release__have_no_python() -> None:
     assert python == []
 
 
+@pytest.mark.parametrize("variable", ["DATABASE_URL", "DATABASE_URL_FILE"])
 def test_upgrade__of_a_running_database__is_checked_and_applied(
-    cluster: Cluster, start: Callable[..., Running]
+    cluster: Cluster, start: Callable[..., Running], tmp_path: Path, variable: str
 ) -> None:
+    """The check does not migrate it, also if a file names the database."""
     url = url_of(cluster)
-    old = start("manage.py", "migrate", "state_admin", "0010", DATABASE_URL=url)
+    file = tmp_path / "url"
+    file.write_text(url)
+    where = {variable: str(file) if variable.endswith("_FILE") else url}
+    old = start("manage.py", "migrate", "state_admin", "0010", **where)
     assert old.wait() == 0, old.output()
 
-    check = start("manage.py", "upgrade", "--check", "--json", DATABASE_URL=url)
+    check = start("manage.py", "upgrade", "--check", "--json", **where)
     assert check.wait() == 0, check.output()
     findings = [json.loads(line) for line in check.output().splitlines()]
     by_check = {finding["check"]: finding for finding in findings}
@@ -259,7 +265,7 @@ def test_upgrade__of_a_running_database__is_checked_and_applied(
     with connect(cluster) as database:
         assert database.execute("SELECT to_regclass('audit_streams')").fetchone() == (None,)
 
-        upgrade = start("manage.py", "upgrade", DATABASE_URL=url)
+        upgrade = start("manage.py", "upgrade", **where)
         assert upgrade.wait() == 0, upgrade.output()
         assert "Migrated the database." in upgrade.output()
         assert database.execute("SELECT to_regclass('audit_streams')").fetchone() != (None,)

@@ -157,6 +157,24 @@ def test_route__by_token_then_by_host__leads_to_the_cell(
     assert answered["WWW-Authenticate"] == 'Bearer realm="commonhold"'
 
 
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ({}, "us1"),
+        ({"Host": "eu1.state.example"}, "us1"),
+        # The server reads it only without the other header.
+        ({"Authorization": "Bearer ch_eu1-000000000000_secret"}, "eu1"),
+    ],
+)
+def test_route__token_as_api_key__leads_to_the_cell(
+    front: Front, headers: dict[str, str], expected: str
+) -> None:
+    """As LangGraph's SDK sends it to the Agent Protocol."""
+    key = {"x-api-key": "ch_us1-000000000000_secret"}
+    status, body, _ = front.get("/api/v1/agent-protocol/info", **key, **headers)
+    assert (status, body.decode()) == (200, expected)
+
+
 # Cells ---------------------------------------------------------------------------------------
 
 

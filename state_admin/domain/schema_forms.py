@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
+from itertools import count
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -29,6 +30,8 @@ from state_admin.domain.values import (
 
 MOST_FIELDS: Final = 40
 MOST_EDITED: Final = 200
+# Parts of a schema that are read for one form. References can repeat a part exponentially often.
+_MOST_PARTS: Final = 2_000
 
 _NOTES: Final = {
     "title", "description", "default", "examples", "$schema", "$id", "$comment", "$defs",
@@ -92,7 +95,7 @@ def fields_of(schema: JSON) -> list[Field] | None:
     enums, and objects of those; None for any other schema, whose value must be typed as JSON."""
     try:
         fields = list(_fields(schema, _Location(root=schema)))
-    except _NotRepresentable:
+    except (_NotRepresentable, _TooManyParts):
         return None
     return fields if 0 < len(fields) <= MOST_FIELDS else None
 
@@ -122,7 +125,10 @@ def find_fields(schema: JSON, value: JSON) -> list[Field] | None:
         "required": [name for name in needed if name in parts],
     }
     location = _Location(held=value, edits=True, root=schema, blank=True)
-    fields = list(_fields(shown, location))
+    try:
+        fields = list(_fields(shown, location))
+    except _TooManyParts:
+        return None
     return fields if len(fields) <= MOST_EDITED else None
 
 
@@ -130,10 +136,15 @@ class _NotRepresentable(Exception):
     """A form cannot represent the schema or the value."""
 
 
+class _TooManyParts(Exception):
+    """The schema has more than _MOST_PARTS."""
+
+
 @dataclass(frozen=True)
 class _Location:
     """Where a schema applies. `edits`: the form edits an existing value, and `held` is the part of
-    it here. `root` is the whole schema, `seen` the references that were followed on the way."""
+    it here. `root` is the whole schema, `seen` the references that were followed on the way. `parts`
+    numbers the parts that are read; all locations of a form share it."""
 
     pointer: str = ""
     label: str = "Answer"
@@ -145,6 +156,7 @@ class _Location:
     blank: bool = False
     root: JSON = None
     seen: frozenset[str] = frozenset()
+    parts: Iterator[int] = field(default_factory=count)
 
     def build(self, schema: Mapping[str, JSON], kind: str, **more: Any) -> Field:
         return Field(
@@ -161,6 +173,8 @@ class _Location:
 
 def _fields(schema: JSON, place: _Location) -> Iterator[Field]:
     nullable = False
+    if next(place.parts) == _MOST_PARTS:
+        raise _TooManyParts
     try:
         if not isinstance(schema, dict):
             raise _NotRepresentable

@@ -503,6 +503,20 @@ def test_find_fields__references__are_followed_unless_they_recurse() -> None:
     assert find_fields({"$ref": "#"}, {}) is None
 
 
+def test_find_fields__references_that_double_on_each_level__are_not_expanded() -> None:
+    levels: dict[str, Any] = {
+        f"d{level}": {
+            "type": "object",
+            "required": ["a"],
+            "properties": {name: {"$ref": f"#/$defs/d{level + 1}"} for name in "ab"},
+        }
+        for level in range(40)
+    }
+    schema = {**levels["d0"], "$defs": {**levels, "d40": {"type": "string"}}}
+    assert find_fields(schema, {}) is None
+    assert fields_of(schema) is None
+
+
 def test_find_fields__empty_texts__are_values() -> None:
     schema = {
         "type": "object",

@@ -20,6 +20,8 @@ MOST_CHARACTERS: Final = 60_000
 # Lines of both values that are compared.
 _MOST_LINES: Final = 20_000
 _LONGEST: Final = 1_000  # characters of a line
+# Characters before a change that are shown of a long line.
+_AROUND: Final = 100
 # Unchanged lines that are shown around a change.
 _CONTEXT: Final = 3
 _INDENT: Final = "  "
@@ -142,11 +144,19 @@ def _changed(before: JSON, after: JSON, indent: str, label: str, ends: _Ends) ->
     olds[-1] += ends.before
     news[-1] += ends.after
     for old, new in zip_longest(olds, news):
+        same_start = _count_same(old or "", new or "")
+        skipped = same_start - _AROUND if same_start > _LONGEST // 2 else 0
         yield SideRow(
             "changed",
-            None if old is None else _marked("removed", old),
-            None if new is None else _marked("added", new),
+            None if old is None else _marked("removed", old, skipped),
+            None if new is None else _marked("added", new, skipped),
         )
+
+
+def _count_same(before: str, after: str) -> int:
+    """How many characters both texts begin with."""
+    pairs = enumerate(zip(before, after, strict=False))
+    return next((at for at, (old, new) in pairs if old != new), min(len(before), len(after)))
 
 
 def _lines(value: JSON, indent: str, label: str) -> list[str]:
@@ -154,14 +164,20 @@ def _lines(value: JSON, indent: str, label: str) -> list[str]:
     return [indent + label + first, *(indent + line for line in rest)]
 
 
-def _marked(kind: Literal["removed", "added"], line: str) -> Line:
-    """The line with all but its indentation marked."""
+def _marked(kind: Literal["removed", "added"], line: str, skipped: int = 0) -> Line:
+    """The line with all but its indentation marked. `skipped`: the number of characters that are left
+    out at its start."""
     text = line.lstrip(" ")
-    return [Piece("same", line[: len(line) - len(text)]), Piece(kind, text[:_LONGEST])]
+    indent = line[: len(line) - len(text)]
+    return [Piece("same", indent), Piece(kind, _cut(f"…{line[skipped:]}" if skipped else text))]
 
 
 def _row(kind: Literal["same"], before: str, after: str) -> SideRow:
-    return SideRow(kind, [Piece("same", before[:_LONGEST])], [Piece("same", after[:_LONGEST])])
+    return SideRow(kind, [Piece("same", _cut(before))], [Piece("same", _cut(after))])
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def _fold(rows: Sequence[SideRow]) -> Iterator[SideRow]:

@@ -82,6 +82,14 @@ def test_sides__large_change__is_cut() -> None:
     assert shown <= side_by_side.MOST_CHARACTERS
 
 
+def test_compare__long_texts_that_differ_at_their_end__shows_the_end() -> None:
+    start = "x" * 30_000
+    ((kind, before, after),) = marked(compare({"a": start + "1"}, {"a": start + "2"})[0])
+    assert (kind, before, after) == ("changed", [f'…{"x" * 100}1"'], [f'…{"x" * 100}2"'])
+    (cut,) = marked(compare("y", "z" * 2_000)[0])[0][2]
+    assert cut == f'"{"z" * 999}…'
+
+
 def test_history__rows__compare_with_the_version_before_and_restore(
     admin: Client, alice: Person
 ) -> None:

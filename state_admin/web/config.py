@@ -341,6 +341,11 @@ def _without_secrets(kind: Kind, value: JSON) -> JSON:
     return rules.reseal(kind, value, {})
 
 
+def _has_secret(kind: Kind, value: JSON) -> bool:
+    """Whether a secret was typed into the JSON text, so that the browser must not store the form."""
+    return not values.same(value, _without_secrets(kind, value))
+
+
 def _value(request: Request, kind: Kind, now: EntryView, text: str) -> Raw:
     """The typed value with each secret replaced as its form field says."""
     value = values.load(read_value(text).text)
@@ -430,6 +435,7 @@ def _form(
         "record": now,
         "draft": draft,
         "unsaved": request.method == "POST",
+        "storable": draft.fields is not None and not _has_secret(kind, values.load(draft.held)),
         "slots": _slots(kind, now),
         "schema": pretty(rules.SCHEMAS[kind]),
     }

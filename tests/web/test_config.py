@@ -434,3 +434,12 @@ def test_edit__base_was_removed__compares_two_sides_without_secrets(
     assert '<td class="path">/timeout_secs</td>' in page
     assert "canary" not in page
     assert "$secret" not in page
+
+
+@pytest.mark.usefixtures("registry")
+def test_views__a_secret_in_the_json__is_not_stored_by_the_browser(admin: Client) -> None:
+    assert " data-draft" in admin.get("/config/providers/openai/edit").content.decode()
+    text = values.dump({"adapter": "openai", "api_key": SECRET})
+    form = save(admin, text, **{"as": "form"}).content.decode()
+    assert SECRET in Controls(form).sent["held"][0]
+    assert " data-draft" not in form

@@ -73,7 +73,7 @@ def test_knowledge__step__shows_visible_entries_and_marks_stale_reads(
     assert "deleted since" in then
     assert "stale now" in then
     assert "1 value it read is</strong>" not in then
-    assert "1 value read by this step is stale." in then
+    assert "1 value read by this step is stale.</strong> It is marked below." in then
     assert 'href="/run/knowledge/r1?step=1"' in then
     assert 'href="/run/knowledge/r1?step=3"' in then
     later = page(admin, "/run/knowledge/r1")

@@ -88,7 +88,9 @@ class ThreadId(_Chooser):
 
     def __init__(self) -> None:
         super().__init__(
-            reverse_lazy("web:thread-named"), reverse_lazy("web:thread-offers"), max_length=128
+            reverse_lazy("web:thread-named"),
+            reverse_lazy("web:thread-id-offers"),
+            max_length=128,
         )
 
 
@@ -111,9 +113,9 @@ def thread_matches(request: Request) -> HttpResponse:
 @page
 def thread_named(request: Request) -> HttpResponse:
     """The title of the thread with the id in the field."""
-    if not (words := _words(request)):
+    if not (text := _text(request).strip()):
         return _say("")
-    thread = Thread.objects.visible_to(request.actor).filter(public_id=words[0]).first()
+    thread = Thread.objects.visible_to(request.actor).filter(public_id=text).first()
     if thread is None:
         return _say("No thread has this id yet.")
     return _say(f"Matches {thread.title or 'one thread'}.")
@@ -138,7 +140,24 @@ def thread_offers(request: Request) -> HttpResponse:
     """Suggest threads whose id begins with the last word of the field, or whose title contains it, and
     common prefixes of their ids. After a space, suggest the newest threads."""
     last, words = _last_word(request)
-    threads = Thread.objects.visible_to(request.actor)
+    rows = _find_threads(request.actor, last)
+    shared = _shared(public_id for public_id, _ in rows)
+    prefixes = [Offer(text, "and other threads") for text, _ in shared]
+    return _offer(request, words, [*prefixes, *(Offer(*row) for row in rows)])
+
+
+@require_safe
+@page
+def thread_id_offers(request: Request) -> HttpResponse:
+    """Threads whose id begins with the text of the field, or whose title contains it. One of them
+    replaces the text."""
+    text = _text(request).strip()
+    rows = _find_threads(request.actor, text)
+    return _offer(request, {text}, [Offer(*row) for row in rows], single=True)
+
+
+def _find_threads(actor: Actor, last: str) -> list[tuple[str, str]]:
+    threads = Thread.objects.visible_to(actor)
     found = (
         threads.filter(public_id__startswith=last).order_by("public_id")
         if last
@@ -148,9 +167,7 @@ def thread_offers(request: Request) -> HttpResponse:
     if not rows and (titled := read_words(last)):
         found = filter_by_title(threads, titled).order_by("-pk")
         rows = list(found.values_list("public_id", "title")[:_OFFERED])
-    shared = _shared(public_id for public_id, _ in rows)
-    prefixes = [Offer(text, "and other threads") for text, _ in shared]
-    return _offer(request, words, [*prefixes, *(Offer(*row) for row in rows)])
+    return rows
 
 
 def describe_matches(actor: Actor, globs: Sequence[str]) -> str:
@@ -205,9 +222,11 @@ def _say(sentence: str) -> HttpResponse:
     return HttpResponse(escape(sentence))
 
 
-def _offer(request: Request, words: set[str], offers: Iterable[Offer]) -> HttpResponse:
+def _offer(
+    request: Request, words: set[str], offers: Iterable[Offer], *, single: bool = False
+) -> HttpResponse:
     chosen = [each for each in offers if each.text not in words][:_OFFERED]
-    return render(request, "components/_offers.html", {"offers": chosen})
+    return render(request, "components/_offers.html", {"offers": chosen, "single": single})
 
 
 urlpatterns = [
@@ -215,5 +234,6 @@ urlpatterns = [
     path("namespaces/+offers", namespace_offers, name="namespace-offers"),
     path("tokens/+matches", thread_matches, name="thread-matches"),
     path("webhooks/+thread", thread_named, name="thread-named"),
+    path("webhooks/+offers", thread_id_offers, name="thread-id-offers"),
     path("tokens/+offers", thread_offers, name="thread-offers"),
 ]

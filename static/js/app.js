@@ -384,10 +384,11 @@ document.addEventListener("click", (event) => {
     document.dispatchEvent(new CustomEvent(at("[data-does]").dataset.does));
   } else if (at("#palette button.hit")) {
     $("#palette").close(); // its form is submitted nevertheless
-  } else if (at("[data-add]")) {
-    // Replaces the word that is being typed.
+  } else if (at("[data-add], [data-choose]")) {
+    // Replaces the word that is being typed, or the text of a field for one name.
     const field = $("input", at(".field"));
-    field.value = `${field.value.replace(/\S+$/, "")}${at("[data-add]").dataset.add} `;
+    const { add, choose } = at("button").dataset;
+    field.value = choose ?? `${field.value.replace(/\S+$/, "")}${add} `;
     field.dispatchEvent(new Event("input", { bubbles: true }));
     field.focus();
   } else if (at("[data-dismiss]")) {

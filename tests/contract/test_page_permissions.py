@@ -73,6 +73,7 @@ namespace-matches         V   -
 namespace-offers          V   -
 thread-matches            V   -
 thread-named              V   -
+thread-id-offers          V   -
 thread-offers             V   -
 namespace-new             A   A
 namespace-edit            Ah  Ah

@@ -243,3 +243,15 @@ def test_token__names_chosen_from_the_lists__limit_it(page: Page, alice: Person)
     expect(page.get_by_role("heading", name="Token “limited” created")).to_be_visible()
     token = ApiToken.objects.get(name="limited")
     assert (token.namespaces, token.thread_prefixes) == (["order_*"], ["trip-1"])
+
+
+def test_webhook__thread_chosen_from_the_list__is_the_only_id(page: Page, alice: Person) -> None:
+    for name in ("trip-1", "trip-2"):
+        make_thread(alice.actor, name)
+    page.goto("/webhooks")
+    thread = page.get_by_label("Thread", exact=True)
+    thread.fill("trip")
+    page.get_by_role("button", name="Choose trip-2").click()
+    expect(thread).to_have_value("trip-2")
+    expect(page.get_by_role("button", name="Choose")).to_have_count(0)
+    expect(page.get_by_role("status").filter(has_text="Matches one thread.")).to_be_visible()

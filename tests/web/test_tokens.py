@@ -146,7 +146,7 @@ def test_token__of_an_operator__is_marked(admin: Client, alice: Person) -> None:
 
 
 def offered(client: Client, path: str, **query: str) -> list[str]:
-    return re.findall(r'data-add="([^"]*)"', client.get(path, query).content.decode())
+    return re.findall(r'data-(?:add|choose)="([^"]*)"', client.get(path, query).content.decode())
 
 
 @pytest.mark.parametrize(
@@ -198,6 +198,21 @@ def test_thread__typed__is_named(viewer: Client, alice: Person, mallory: Person)
     make_thread(mallory.actor, "trip-2")
     said = [
         viewer.get("/webhooks/+thread", {"thread": text}).content.decode()
-        for text in ("", "trip-1", "trip-2")
+        for text in ("", "trip-1", "trip-2", "trip-1 trip-2")
     ]
-    assert said == ["", "Matches Lisbon &amp; Porto.", "No thread has this id yet."]
+    unknown = "No thread has this id yet."
+    assert said == ["", "Matches Lisbon &amp; Porto.", unknown, unknown]
+
+
+def test_thread__typed__is_offered_as_one_id_without_prefixes(
+    viewer: Client, alice: Person, mallory: Person
+) -> None:
+    for person, name in ((alice, "trip-1"), (alice, "trip-2"), (mallory, "trip-3")):
+        make_thread(person.actor, name, title="Lisbon")
+    offers = [
+        offered(viewer, "/webhooks/+offers", thread=text)
+        for text in ("", "trip-", "trip-1", "lisbon", "trip-1 ")
+    ]
+    assert offers == [["trip-2", "trip-1"], ["trip-1", "trip-2"], [], ["trip-2", "trip-1"], []]
+    page = viewer.get("/webhooks/+offers", {"thread": "trip-"}).content.decode()
+    assert 'aria-label="Choose trip-1"' in page

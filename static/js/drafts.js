@@ -4,7 +4,9 @@
 
 const PREFIX = "draft/";
 const PAUSE = 500; // ms without input before it is stored
-const page = () => `${PREFIX}${document.body.dataset.recents}/${location.pathname}`;
+// The keys "." and ".." of entries are in the query string (web/addresses.py).
+const entryKey = () => new URLSearchParams(location.search).get("key") ?? "";
+const page = () => `${PREFIX}${document.body.dataset.recents}/${location.pathname}${entryKey()}`;
 const $ = (selector) => document.querySelector(selector);
 const forget = () => sessionStorage.removeItem(page());
 
@@ -77,9 +79,10 @@ function restore() {
   const fields = kept(form);
   // Typed in the other view of the value, its form or its text.
   const isForm = draft.some(([name]) => name === "held");
-  const other = isForm ? "as=form" : "as=json";
-  if (isForm !== Boolean(form.elements.held) && !location.search.includes(other)) {
-    location.replace(`?${other}`);
+  const url = new URL(location);
+  url.searchParams.set("as", isForm ? "form" : "json");
+  if (isForm !== Boolean(form.elements.held) && url.href !== location.href) {
+    location.replace(url);
     return;
   }
   const names = fields.map(nameOf);

@@ -138,6 +138,20 @@ def test_draft__of_the_form__is_back_in_the_form(page: Page) -> None:
     expect(page.get_by_label("Goal")).to_have_value("mine")
 
 
+def test_draft__key_in_the_query_string__is_of_its_entry_only(page: Page, alice: Person) -> None:
+    for key in (".", ".."):
+        put(alice.actor, "orders", key, VALUE)
+    page.goto("/entry/edit/orders/?key=.&as=form")
+    page.get_by_label("Goal").fill("go home")
+    stored_draft(page, "go home")
+    leave(page, "/entry/edit/orders/?key=..&as=form")
+    expect(page.get_by_label("Goal")).to_have_value("ship")
+    expect(restored(page)).to_have_count(0)
+    page.goto("/entry/edit/orders/?key=.")
+    expect(restored(page)).to_be_visible()
+    expect(page.get_by_label("Goal")).to_have_value("go home")
+
+
 def test_draft__discarded__is_gone(page: Page) -> None:
     page.goto(URL)
     editor(page).fill('{"goal": "mine"}')

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from django import forms
@@ -17,6 +18,7 @@ from django.views.decorators.http import require_safe
 from state_admin.domain.access import Actor
 from state_admin.models import Namespace, Thread
 from state_admin.models.visibility import thread_prefix
+from state_admin.services.errors import Invalid
 from state_admin.services.namespaces import find_matching, find_unmatched
 from state_admin.services.threads import filter_by_title, read_words
 from state_admin.templatetags.ui import plural
@@ -164,9 +166,10 @@ def _find_threads(actor: Actor, last: str) -> list[tuple[str, str]]:
         else threads.order_by("-pk")
     )
     rows = list(found.values_list("public_id", "title")[:_CONSIDERED])
-    if not rows and (titled := read_words(last)):
-        found = filter_by_title(threads, titled).order_by("-pk")
-        rows = list(found.values_list("public_id", "title")[:_OFFERED])
+    if not rows:
+        with suppress(Invalid):  # there is no word that a title could contain
+            found = filter_by_title(threads, read_words(last)).order_by("-pk")
+            rows = list(found.values_list("public_id", "title")[:_OFFERED])
     return rows
 
 

@@ -193,6 +193,12 @@ def test_prefixes__typed__say_what_they_match_and_offer_threads(
     assert "&lt;Porto&gt;" in page
 
 
+@pytest.mark.parametrize("text", ["", "***", "nothing"])
+def test_threads__none_matches__none_is_offered(viewer: Client, text: str) -> None:
+    assert offered(viewer, "/tokens/+offers", thread_prefixes=text) == []
+    assert offered(viewer, "/webhooks/+offers", thread=text) == []
+
+
 def test_thread__typed__is_named(viewer: Client, alice: Person, mallory: Person) -> None:
     make_thread(alice.actor, "trip-1", title="Lisbon & Porto")
     make_thread(mallory.actor, "trip-2")

@@ -19,8 +19,8 @@ from state_admin.services.errors import (
     Problem,
     Unauthenticated,
     Unavailable,
-    WorkspaceMoved,
 )
+from state_admin.services.move_problems import WorkspaceMoved
 
 from .host import Caller, Host, Message
 

@@ -17,7 +17,7 @@ from project.postgres.replication import UnconfirmedCommit
 from state_admin.domain import isolation, values
 from state_admin.domain.values import MalformedJSON, RefusedJSON
 from state_admin.models import freezing_sql
-from state_admin.services import errors
+from state_admin.services import errors, move_problems
 from state_admin.services.errors import Problem
 from state_admin.services.problem_statuses import problem_of_status
 
@@ -110,7 +110,7 @@ def _problem_of(error: Exception, request: Any) -> Problem:
                 hint="A failover may lose it. Repeat the request with the same Idempotency-Key.",
             )
         case OperationalError() if freezing_sql.is_refusal(error):
-            return errors.WorkspaceFrozen()
+            return move_problems.WorkspaceFrozen()
         case OperationalError() | InterfaceError():
             log.warning("database.unavailable", error=describe_error(error))
             return errors.Unavailable(

@@ -17,7 +17,8 @@ from state_admin.models import access as access_models
 
 from . import throttles
 from .cells import is_elsewhere
-from .errors import Forbidden, WorkspaceMoved
+from .errors import Forbidden
+from .move_problems import WorkspaceMoved
 from .throttles import Allowance
 from .token_cache import Credential, cache
 

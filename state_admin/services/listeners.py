@@ -31,8 +31,8 @@ from .errors import (
     TooSlow,
     Unauthenticated,
     Unavailable,
-    WorkspaceMoved,
 )
+from .move_problems import WorkspaceMoved
 
 log = structlog.get_logger(__name__)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from state_admin.domain.values import Fault
 
-from . import errors
+from . import errors, move_problems
 from .errors import Problem
 
 _EXAMPLES: tuple[Problem, ...] = (
@@ -63,8 +63,8 @@ _EXAMPLES: tuple[Problem, ...] = (
     errors.RateLimited("more than 600 requests in a minute", retry_after=3, limit=600, window=60),
     errors.InternalError(),
     errors.Unavailable("the database did not respond in time"),
-    errors.WorkspaceFrozen(),
-    errors.WorkspaceMoved("b"),
+    move_problems.WorkspaceFrozen(),
+    move_problems.WorkspaceMoved("b"),
     errors.TooSlow("the reader does not keep up with the stream"),
 )
 

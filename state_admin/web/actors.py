@@ -23,7 +23,8 @@ from state_admin.domain.access import Actor, Role
 from state_admin.models import freezing_sql
 from state_admin.rest import replica_reads
 from state_admin.services.actors import actor_of_user, raise_for_outsider, require
-from state_admin.services.errors import BadRequest, Problem, Unavailable, WorkspaceFrozen
+from state_admin.services.errors import BadRequest, Problem, Unavailable
+from state_admin.services.move_problems import WorkspaceFrozen
 
 from . import errors, shell
 from .htmx import AnyRequest, Request, see_other, wants_part

@@ -141,6 +141,10 @@ VERBS = {
     "workspace.change": "changed workspace",
     "workspace.quota": "set the quotas of workspace",
     "workspace.import": "imported workspace",
+    "workspace.freeze": "stopped writes to the workspace",
+    "workspace.unfreeze": "permitted writes to the workspace",
+    "workspace.move": "moved the workspace to another cell",
+    "workspace.receive": "received the workspace from another cell",
 }
 
 

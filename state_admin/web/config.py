@@ -384,10 +384,7 @@ def _switch(kind: Kind, draft: Draft, *, as_json: bool) -> None:
     if as_json:
         draft.fields = None
         return
-    value = values.load(read_value(draft.text).text)
-    if not isinstance(value, dict):
-        raise BadRequest("only an object can be edited in the form")
-    _show_form(kind, draft, value)
+    _show_form(kind, draft, _members(values.load(read_value(draft.text).text)))
 
 
 def _show_form(kind: Kind, draft: Draft, value: JSON) -> None:
@@ -395,10 +392,16 @@ def _show_form(kind: Kind, draft: Draft, value: JSON) -> None:
 
 
 def _read_form(request: Request, kind: Kind, draft: Draft, *, complete: bool) -> None:
-    draft.held, value = held_value(request.POST)
-    value = value if isinstance(value, dict) else {}
-    fields = schema_forms.fields_over(rules.form_schema(kind), value)
+    text, value = held_value(request.POST)
+    fields = schema_forms.fields_over(rules.form_schema(kind), _members(value))
+    draft.held = text
     draft.read_fields(request.POST, fields, complete=complete)
+
+
+def _members(value: JSON) -> dict[str, JSON]:
+    if not isinstance(value, dict):
+        raise BadRequest("only an object can be edited in the form")
+    return value
 
 
 def _conflict(request: Request, kind: Kind, collision: ConflictSides, draft: Draft) -> HttpResponse:

@@ -10,7 +10,13 @@ from typing import Any
 
 import psycopg
 import pytest
-from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
+from django.db import (
+    DEFAULT_DB_ALIAS,
+    OperationalError,
+    connection,
+    connections,
+    transaction,
+)
 from django.test import override_settings
 from pytest_django import DjangoDbBlocker
 
@@ -18,8 +24,12 @@ from project import databases
 from project.postgres.base import embedded
 from project.postgres.server import PORT
 from state_admin.models import User, Workspace, WorkspaceMove, freezing_sql
+from state_admin.services.actors import actor_of_token
+from state_admin.services.move_problems import WorkspaceMoved
 from state_admin.services.workspace_moves import Mover, expect_workspace
+from tests.builders import Person, make_namespace, put
 from tests.emptying import empty_tables
+from tests.services.workspace_copying import make_workspace
 
 HERE, THERE = "a", "b"
 
@@ -128,3 +138,42 @@ def reset() -> None:
         Workspace.objects.update(frozen_at=None)
         WorkspaceMove.objects.all().delete()
     freezing_sql.switch_off()
+
+
+@pytest.fixture
+def ann() -> Person:
+    return make_workspace()
+
+
+@pytest.fixture
+def acme(alice: Person) -> Person:
+    """A small workspace."""
+    make_namespace(alice.actor, "notes")
+    for number in range(5):
+        put(alice.actor, "notes", f"k{number}", {"n": number})
+    return alice
+
+
+def accepts(person: Person) -> bool:
+    """Whether the current cell accepts a write with the token. Nothing is stored."""
+    try:
+        with transaction.atomic():
+            actor = actor_of_token(person.token)
+            if actor is None:
+                return False
+            put(actor, "notes", "probe", {"n": 1})
+            transaction.set_rollback(True)
+            return True
+    except WorkspaceMoved:
+        return False
+    except OperationalError as error:
+        if not freezing_sql.is_refusal(error):
+            raise
+        return False
+
+
+def accepting(target: Cell, person: Person) -> tuple[bool, bool]:
+    """Whether the source and the target accept writes."""
+    with target.used():
+        there = accepts(person)
+    return accepts(person), there

@@ -43,7 +43,8 @@ from state_admin.services import (
     workspace_freezes,
 )
 from state_admin.services.actors import actor_of_token
-from state_admin.services.errors import Conflict, Unavailable, WorkspaceMoved
+from state_admin.services.errors import Conflict, Unavailable
+from state_admin.services.move_problems import WorkspaceMoved
 from state_admin.services.token_cache import Credential
 from tests.builders import Person, make_namespace, put
 from tests.loops import closing

@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import OperationalError, transaction
 
 from state_admin.domain.access import Role
 from state_admin.models import (
@@ -15,12 +14,9 @@ from state_admin.models import (
     AuditRow,
     ConfigSecret,
     Entry,
-    MoveSide,
     MoveState,
-    User,
     Webhook,
     Workspace,
-    WorkspaceMove,
     feed_sql,
     freezing_sql,
     workspace_moves_sql,
@@ -35,17 +31,28 @@ from state_admin.services import (
     workspace_moves,
     workspace_transfers,
 )
-from state_admin.services.actors import actor_of_token, system_actor
-from state_admin.services.errors import Conflict, Invalid, NotFound, WorkspaceMoved
+from state_admin.services.actors import system_actor
+from state_admin.services.errors import Conflict
 from state_admin.services.workspace_moves import Mover, expect_workspace
 from state_admin.streams import cursors
 from tests.builders import Person, make_namespace, make_person, put
 from tests.feeding import wait_for_feed
-from tests.services.moving import THERE, Cell, cells, expect, mover_to, target, triggers
+from tests.services.moving import (
+    THERE,
+    Cell,
+    accepting,
+    acme,
+    ann,
+    cells,
+    expect,
+    mover_to,
+    target,
+    triggers,
+)
 from tests.services.racing import race, split
-from tests.services.workspace_copying import digests, export, make_workspace, portable_rows
+from tests.services.workspace_copying import digests, export, portable_rows
 
-__all__ = ["cells", "target"]
+__all__ = ["acme", "ann", "cells", "target"]
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("cells")]
 
@@ -57,20 +64,6 @@ STEPS = ("freeze", "begin", "copy", "switch", "open")
 
 class Crash(Exception):
     """The process of a move ends here."""
-
-
-@pytest.fixture
-def ann() -> Person:
-    return make_workspace()
-
-
-@pytest.fixture
-def acme(alice: Person) -> Person:
-    """A small workspace."""
-    make_namespace(alice.actor, "notes")
-    for number in range(5):
-        put(alice.actor, "notes", f"k{number}", {"n": number})
-    return alice
 
 
 def crash_after(monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
@@ -96,32 +89,6 @@ def run_until(
         crash_after(patch, steps)
         with pytest.raises(Crash):
             mover.run()
-
-
-def accepts(person: Person) -> bool:
-    """Whether the current cell accepts a write with the token. Nothing is stored."""
-    try:
-        with transaction.atomic():
-            actor = actor_of_token(person.token)
-            if actor is None:
-                return False
-            put(actor, "notes", "probe", {"n": 1})
-            raise Crash
-    except Crash:
-        return True
-    except WorkspaceMoved:
-        return False
-    except OperationalError as error:
-        if not freezing_sql.is_refusal(error):
-            raise
-        return False
-
-
-def accepting(target: Cell, person: Person) -> tuple[bool, bool]:
-    """Whether the source and the target accept writes."""
-    with target.used():
-        there = accepts(person)
-    return accepts(person), there
 
 
 def tokens_of(workspace_id: int) -> list[tuple[str, str, str]]:
@@ -579,93 +546,3 @@ def test_forget__after_the_move__deletes_every_row_and_prevents_an_undo(
     assert triggers() == 0
     with target.used():
         assert Workspace.objects.filter(slug=SLUG).exists()
-
-
-# Refusals --------------------------------------------------------------------------------------
-
-
-def test_run__differing_copy__stops_and_says_what_differs(
-    acme: Person, target: Cell, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    expect(target, "acme", "alice", "bob")
-    original = workspace_transfers._copy_references
-
-    def change(*args: Any) -> None:
-        original(*args)
-        with target.used(), transaction.atomic():
-            freezing_sql.exempt()
-            Entry.objects.filter(key="k3").update(value='{"n": 4}')
-
-    monkeypatch.setattr(workspace_transfers, "_copy_references", change)
-    with mover_to(target, "acme") as mover:
-        with pytest.raises(
-            Conflict,
-            match="differs from the source: entries: 5 rows in the source, 5 in the target",
-        ):
-            mover.run()
-        assert mover.read().states == (MoveState.FROZEN, MoveState.COPYING)
-        mover.undo()
-    assert accepting(target, acme) == (True, False)
-
-
-def test_run__target_does_not_expect_it__says_what_to_do(acme: Person, target: Cell) -> None:
-    with mover_to(target, "acme") as mover, pytest.raises(NotFound) as refused:
-        mover.run()
-    assert "--expect" in refused.value.hint
-    assert accepting(target, acme) == (True, False)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"cell": "a"}, "both cells have the name a"),
-        ({"secret": "other"}, "different values of SECRET_KEY"),
-        ({"config": []}, "lacks the first key of CONFIG_SECRET_KEYS"),
-    ],
-)
-def test_run__keys_of_the_target__must_open_the_secrets(
-    acme: Person, target: Cell, change: dict[str, Any], message: str
-) -> None:
-    move = expect(target, "acme", "alice", "bob")
-    with target.used():
-        WorkspaceMove.objects.filter(pk=move.pk).update(keys=move.keys | change)
-    with mover_to(target, "acme") as mover, pytest.raises(Invalid, match=message):
-        mover.run()
-    assert accepting(target, acme) == (True, False)
-
-
-def test_run__missing_users_and_operator_tokens__are_named_before_the_freeze(
-    acme: Person, target: Cell
-) -> None:
-    expect(target, "acme", "bob")
-    with mover_to(target, "acme") as mover:
-        with pytest.raises(Invalid, match="no users with these names: alice"):
-            mover.run()
-        with target.used():
-            User.objects.create(username="alice")
-        acme.workspace.tokens.update(operator=True)
-        with pytest.raises(Invalid, match="operator token"):
-            mover.run()
-    assert not WorkspaceMove.objects.filter(side=MoveSide.SOURCE).exists()
-    assert accepting(target, acme) == (True, False)
-
-
-def test_run__same_database__is_refused(acme: Person, target: Cell) -> None:
-    expect_workspace("elsewhere")
-    mover = Mover("acme", target.source_url)
-    try:
-        with pytest.raises(Invalid, match="same database"):
-            mover.run()
-    finally:
-        mover.close()
-
-
-def test_expect__without_a_name_of_the_cell__is_refused(settings: Any) -> None:
-    settings.CELL = ""
-    with pytest.raises(Invalid, match="CELL is not set"):
-        expect_workspace("acme")
-
-
-def test_expect__existing_workspace__is_refused(acme: Person) -> None:
-    with pytest.raises(Conflict, match="already exists"):
-        expect_workspace("acme")

@@ -322,7 +322,7 @@ def test_history__two_versions__compare_and_restore(page: Page, alice: Person) -
     page.get_by_role("link", name="History", exact=True).click()
     page.get_by_role("button", name="Compare").click()
     expect(page.locator("#changes")).to_contain_text("/steps")
-    page.locator("#entry tbody").get_by_role("link", name="1", exact=True).click()
+    page.get_by_role("link", name="Value of version 1").click()
     expect(page.locator("#entry")).to_contain_text("This is version 1")
     page.get_by_role("link", name="Restore…").click()
     dialog = page.get_by_role("dialog", name="Restore version 1?")

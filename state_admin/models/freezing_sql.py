@@ -8,6 +8,8 @@ write before the freeze is committed and visible to it. The function is in migra
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from django.db import DatabaseError, connection, models, transaction
@@ -132,17 +134,20 @@ def _create(table: Table) -> str:
     )
 
 
-class _switching:  # noqa: N801  used like a function
+@contextmanager
+def _switching() -> Iterator[None]:
     """The lock of the session on switching the triggers."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT pg_advisory_lock({_SWITCHING})")
+    try:
+        yield
+    except BaseException:
+        with suppress(DatabaseError):  # a broken connection has released it
+            _unlock()
+        raise
+    _unlock()
 
-    def __enter__(self) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute(f"SELECT pg_advisory_lock({_SWITCHING})")
 
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        try:
-            with connection.cursor() as cursor:
-                cursor.execute(f"SELECT pg_advisory_unlock({_SWITCHING})")
-        except DatabaseError:
-            if kind is None:
-                raise
+def _unlock() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT pg_advisory_unlock({_SWITCHING})")

@@ -23,7 +23,7 @@ from state_admin.domain.access import Actor, Role
 from state_admin.models import freezing_sql
 from state_admin.rest import replica_reads
 from state_admin.services.actors import actor_of_user, raise_for_outsider, require
-from state_admin.services.errors import BadRequest, Problem, Unavailable
+from state_admin.services.errors import BadRequest, Forbidden, Problem, Unavailable
 from state_admin.services.move_problems import WorkspaceFrozen
 
 from . import errors, shell
@@ -119,13 +119,19 @@ def _refuse_nul(request: Request) -> None:
 
 
 def member(request: AnyRequest) -> Actor:
-    """The actor of the signed-in user in the workspace that the session has chosen. Forbidden if
-    the user is a member of no workspace."""
+    """The actor of the signed-in user in the workspace that the session has chosen. If the user can no
+    longer use it, reads continue in another one, and writes are Forbidden: they were meant for that
+    workspace. Forbidden also if the user is a member of no workspace."""
     user = cast(Request, request).user
-    actor = actor_of_user(
-        user, request.session.get(WORKSPACE), request_id=request.META["REQUEST_ID"]
-    )
-    if actor is None and request.session.pop(WORKSPACE, None):
+    chosen = request.session.get(WORKSPACE)
+    actor = actor_of_user(user, chosen, request_id=request.META["REQUEST_ID"])
+    if actor is None and chosen:
+        if request.method not in ("GET", "HEAD"):
+            raise Forbidden(
+                f"you can no longer use the workspace {chosen}",
+                hint="Nothing was changed. Reload the page to continue in another workspace.",
+            )
+        del request.session[WORKSPACE]
         actor = actor_of_user(user, request_id=request.META["REQUEST_ID"])
     if actor is None:
         raise_for_outsider(user)

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from project import hashing
 from state_admin.domain.access import Role
-from state_admin.models import AuditRow, LoginAttempt, LoginLink, UserSession
+from state_admin.models import AuditRow, Entry, LoginAttempt, LoginLink, UserSession
 from state_admin.services import journal, logins
 from state_admin.services.logins import MOST_FAILURES, set_password
 from state_admin.services.users import make_login_link
@@ -237,6 +237,23 @@ def test_workspace__no_longer_member__another_one_is_shown(admin: Client, alice:
     admin.post("/workspaces", {"workspace": "second"})
     membership.delete()
     assert b"acme" in admin.get("/").content
+
+
+def test_workspace__no_longer_member__form_of_it_changes_no_other_one(
+    admin: Client, alice: Person
+) -> None:
+    make_namespace(alice.actor, "notes")
+    second, _ = ensure_workspace("second")
+    membership = add_member(workspace=second, user=alice.user, role=Role.EDITOR)
+    admin.post("/workspaces", {"workspace": "second"})
+    membership.delete()
+    form = {"value": "1", "base": 0}
+    refused = admin.post("/entry/edit/notes/a", form)
+    assert refused.status_code == 403
+    assert b"You can no longer use the workspace second" in refused.content
+    assert not Entry.objects.exists()
+    assert b"acme" in admin.get("/").content
+    assert admin.post("/entry/edit/notes/a", form).status_code == 302
 
 
 def test_preferences__chosen__are_stored_in_cookies(client: Client, db: None) -> None:

@@ -6,6 +6,7 @@ import gc
 import json
 import os
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,11 +27,16 @@ from tests.emptying import empty_tables
 
 # Beside the data of `make run`, never in it. The server starts with the first connection, so this
 # is early enough although pytest-django has already read the settings.
-os.environ.setdefault("COMMONHOLD_DATA_DIR", str(choose_data_folder()))
 # A cluster for each worker: an open transaction delays the change feed of every database of its
-# cluster, so workers that share one would wait for each other's tests.
+# cluster, so workers that share one would wait for each other's tests. A worker inherits the folder
+# of the process that started it.
 if worker := os.environ.get("PYTEST_XDIST_WORKER"):
-    os.environ["COMMONHOLD_DATA_DIR"] += f"/{worker}"
+    os.environ["COMMONHOLD_DATA_DIR"] = str(
+        Path(os.environ["COMMONHOLD_DATA_DIR"]).with_name(worker)
+    )
+else:
+    folder = os.environ.get("COMMONHOLD_DATA_DIR") or choose_data_folder()
+    os.environ["COMMONHOLD_DATA_DIR"] = f"{folder}/main"
 
 
 # A pipeline is deterministic; local runs and `make chaos` generate new examples each time.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -35,7 +36,11 @@ def choose_data_folder() -> Path:
 
 
 def free_memory(folder: Path) -> None:
-    """Stop the PostgreSQL of `folder` and delete its files, if they are in memory."""
+    """Delete the files of this process, if they are in memory. Another run of the tests may use them
+    still; its process that ends last deletes them."""
     if folder.is_relative_to(_IN_MEMORY):
         embedded().release()
-        shutil.rmtree(folder, ignore_errors=True)
+        if not embedded().is_up():
+            shutil.rmtree(folder, ignore_errors=True)
+            with suppress(OSError):  # other processes have folders in it
+                folder.parent.rmdir()

@@ -105,7 +105,7 @@ def columns_of(table: Table) -> tuple[str, ...]:
 
 
 def count_rows(table: Table, workspace_id: int, *, secrets: bool) -> int:
-    rows = hot.fetch_all(f"SELECT count(*) {_rows_of(table, workspace_id, secrets)}", {})
+    rows = hot.fetch_all(f"SELECT count(*) {rows_of(table, workspace_id, secrets)}", {})
     return int(rows[0][0])
 
 
@@ -114,7 +114,7 @@ def read_rows(table: Table, workspace_id: int, *, secrets: bool) -> Iterator[Seq
     exported = ", ".join(_exported(table, each, secrets) for each in table.fields)
     order = ", ".join(map(_own, table.order or _primary_key(table)))
     statement = (
-        f"COPY (SELECT {exported} {_rows_of(table, workspace_id, secrets)} ORDER BY {order})"
+        f"COPY (SELECT {exported} {rows_of(table, workspace_id, secrets)} ORDER BY {order})"
         " TO STDOUT"
     )
     with (
@@ -136,11 +136,11 @@ def _own(column: str) -> str:
     return f'x."{column}"'
 
 
-def _names(columns: Iterable[str]) -> str:
+def names_of(columns: Iterable[str]) -> str:
     return ", ".join(f'"{column}"' for column in columns)
 
 
-def _rows_of(table: Table, workspace_id: int, secrets: bool) -> str:
+def rows_of(table: Table, workspace_id: int, secrets: bool = True) -> str:
     """FROM and WHERE. The joins follow `table.owner`."""
     joins, row = "", "x"
     for model in table.owner:
@@ -193,7 +193,7 @@ def stage_rows(
 ) -> None:
     """Copy rows, with their lines in the file, into the temporary table. Raises BadRow."""
     lines: list[int] = []
-    statement = f"COPY {table.staging} (line, {_names(columns)}) FROM STDIN"
+    statement = f"COPY {table.staging} (line, {names_of(columns)}) FROM STDIN"
     try:
         with (
             connection.wrap_database_errors,
@@ -224,7 +224,7 @@ def index_staging() -> None:
             if table.numbered:
                 cursor.execute(f"CREATE UNIQUE INDEX ON {table.staging} (id)")
             if table.order:
-                cursor.execute(f"CREATE INDEX ON {table.staging} ({_names(table.order)})")
+                cursor.execute(f"CREATE INDEX ON {table.staging} ({names_of(table.order)})")
             cursor.execute(f"ANALYZE {table.staging}")
 
 
@@ -269,7 +269,7 @@ def insert_rows(table: Table, columns: Sequence[str]) -> int:
             parameters.append(given.get_default())
     with connection.cursor() as cursor:
         cursor.execute(
-            f"INSERT INTO {table.name} ({_names(imported)})"
+            f"INSERT INTO {table.name} ({names_of(imported)})"
             f" SELECT {', '.join(imported.values())} FROM {table.staging} x{joins}"
             f" WHERE {table.condition}",
             parameters or None,

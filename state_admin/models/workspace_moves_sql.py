@@ -24,6 +24,7 @@ from .idempotency import IdempotencyRecord
 from .presence import Presence
 from .search import SearchDocument, SearchPosition
 from .webhooks import Webhook, WebhookDelivery
+from .workspace_copies_sql import names_of, rows_of
 from .workspace_tables import TABLES, Table
 from .workspaces import Workspace
 
@@ -65,7 +66,7 @@ def is_shifted(table: Table) -> bool:
 
 def read_range(table: Table, workspace_id: int) -> tuple[int, int] | None:
     """The lowest and the highest number of the rows of a workspace. None: it has no rows."""
-    rows = hot.fetch_all(f"SELECT min(x.id), max(x.id) {_rows_of(table, workspace_id)}", {})
+    rows = hot.fetch_all(f"SELECT min(x.id), max(x.id) {rows_of(table, workspace_id)}", {})
     low, high = rows[0]
     return None if low is None else (low, high)
 
@@ -110,7 +111,7 @@ def read_rows(
         condition = f" AND ({', '.join(key)}) > ({places})"
         parameters = list(after)
     statement = (
-        f"COPY (SELECT {', '.join([*key, *values])} {_rows_of(table, workspace_id)}{condition}"
+        f"COPY (SELECT {', '.join([*key, *values])} {rows_of(table, workspace_id)}{condition}"
         f" ORDER BY {', '.join(key)}) TO STDOUT"
     )
     with (
@@ -137,7 +138,7 @@ def store_rows(table: Table, rows: Sequence[Sequence[Value]]) -> None:
                 f" SELECT {read} FROM {table.name} x WITH NO DATA"
             )
             target = _STAGING
-        with cursor.copy(f"COPY {target} ({_names(columns)}) FROM STDIN") as copy:
+        with cursor.copy(f"COPY {target} ({names_of(columns)}) FROM STDIN") as copy:
             for row in rows:
                 copy.write_row(row)
         if users:
@@ -148,7 +149,7 @@ def store_rows(table: Table, rows: Sequence[Sequence[Value]]) -> None:
                 for name in columns
             )
             cursor.execute(
-                f"INSERT INTO {table.name} ({_names(columns)}) SELECT {values} FROM {_STAGING} x"
+                f"INSERT INTO {table.name} ({names_of(columns)}) SELECT {values} FROM {_STAGING} x"
             )
 
 
@@ -172,7 +173,7 @@ def read_references(table: Table, workspace_id: int, shifts: Shifts) -> Generato
     some = " OR ".join(f"x.{column} IS NOT NULL" for column in columns)
     own = f"x.id + {shifts.get(table.name, 0):d}"
     statement = (
-        f"COPY (SELECT {', '.join([own, *values])} {_rows_of(table, workspace_id)}"
+        f"COPY (SELECT {', '.join([own, *values])} {rows_of(table, workspace_id)}"
         f" AND ({some}) ORDER BY x.id) TO STDOUT"
     )
     with (
@@ -190,9 +191,9 @@ def store_references(table: Table, rows: Sequence[Sequence[Value]]) -> None:
     with connection.wrap_database_errors, connection.cursor() as cursor:
         cursor.execute(
             f"CREATE TEMPORARY TABLE {_STAGING} ON COMMIT DROP AS"
-            f" SELECT id, {_names(columns)} FROM {table.name} WITH NO DATA"
+            f" SELECT id, {names_of(columns)} FROM {table.name} WITH NO DATA"
         )
-        with cursor.copy(f"COPY {_STAGING} (id, {_names(columns)}) FROM STDIN") as copy:
+        with cursor.copy(f"COPY {_STAGING} (id, {names_of(columns)}) FROM STDIN") as copy:
             for row in rows:
                 copy.write_row(row)
         changes = ", ".join(f"{column} = r.{column}" for column in columns)
@@ -238,21 +239,6 @@ def _is_user(table: Table, column: str) -> bool:
     return isinstance(field, ForeignKey) and field.related_model is User
 
 
-def _names(columns: Sequence[str]) -> str:
-    return ", ".join(f'"{column}"' for column in columns)
-
-
-def _rows_of(table: Table, workspace_id: int) -> str:
-    """FROM and WHERE. The joins follow `table.owner`."""
-    joins, row = "", "x"
-    for model in table.owner:
-        name = model._meta.model_name
-        joins += f" JOIN {model._meta.db_table} {name} ON {name}.id = {row}.{name}_id"
-        row = str(name)
-    owner = "id" if table.model is Workspace else "workspace_id"
-    return f"FROM {table.name} x{joins} WHERE {row}.{owner} = {workspace_id:d}"
-
-
 # Digests -----------------------------------------------------------------------------------------
 
 # Columns that differ between the two sides.
@@ -279,7 +265,7 @@ def read_digest(table: Table, workspace_id: int, shifts: Shifts | None = None) -
         "SELECT count(*), coalesce(sum(hashtextextended(r, 1)), 0)::text,"
         " coalesce(sum(hashtextextended(r, 2)), 0)::text"
         f" FROM (SELECT ROW({', '.join(values)})::text AS r"
-        f" {_rows_of(table, workspace_id)}{own}) x",
+        f" {rows_of(table, workspace_id)}{own}) x",
         {},
     )
     return Digest(*rows[0])
@@ -313,7 +299,7 @@ def clear_references(workspace_id: int, batch: int) -> int:
             some = " OR ".join(f"x.{column} IS NOT NULL" for column in columns)
             changed += _execute(
                 f"UPDATE {table.name} SET {nothing} WHERE id IN (SELECT x.id"
-                f" {_rows_of(table, workspace_id)} AND ({some}) LIMIT {batch:d})"
+                f" {rows_of(table, workspace_id)} AND ({some}) LIMIT {batch:d})"
             )
     return changed
 
@@ -323,7 +309,7 @@ def deletions(workspace_id: int) -> Iterator[str]:
     for derived in _DERIVED:
         yield derived.format(workspace=workspace_id)
     for table in reversed(MOVED):
-        yield _rows_of(table, workspace_id)
+        yield rows_of(table, workspace_id)
 
 
 def delete_rows(rows: str, batch: int) -> int:

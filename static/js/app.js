@@ -108,9 +108,11 @@ document.addEventListener("htmx:before:request", (event) => {
   const { ctx } = event.detail;
   if (isLive(ctx)) return;
   const target = typeof ctx.target === "string" ? $(ctx.target) : ctx.target;
-  // A dialog is still empty; and of a page that loads a part later, the rest can be read.
+  // A dialog is still empty; of a page that loads a part later, the rest can be read; and a field
+  // that asks for suggestions must stay readable while its user types.
   const isLate = ctx.sourceEvent?.type === "load";
-  const part = target?.childElementCount && !isLate ? target : ctx.sourceElement;
+  const isField = ctx.sourceElement.matches("input, textarea");
+  const part = target && (isField || (target.childElementCount && !isLate)) ? target : ctx.sourceElement;
   busy.set(ctx, [part, setTimeout(() => part.setAttribute("aria-busy", "true"), SLOW)]);
 });
 for (const ended of ["htmx:before:swap", "htmx:finally:request"]) {

@@ -28,6 +28,8 @@ NARROW: Final[ViewportSize] = {"width": 360, "height": 740}
 ZOOMED: Final[ViewportSize] = {"width": 640, "height": 400}
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 SET_THEME = "theme => { document.documentElement.dataset.theme = theme }"
+# What a page loads later has arrived: until then, it is faded.
+IS_COMPLETE = "() => !document.querySelector('.htmx-request, [aria-busy=true]')"
 RUN_AXE = "options => axe.run(document, options)"
 
 # The forms of a page and the links to forms in dialogs: their selectors, and the paths they send to.
@@ -100,6 +102,7 @@ def sweep(
         assert response is not None
         if response.status != 200:
             found.append(f"{path}: {response.status}")
+        page.wait_for_function(IS_COMPLETE)
         page.evaluate(AXE_SCRIPT)
         for look in looks:
             found += [f"{path}, {look.name}: {wrong}" for wrong in inspect(page, look)]

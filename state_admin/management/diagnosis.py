@@ -20,10 +20,13 @@ from project.postgres import replication
 from project.postgres.session import find_log_leaks
 from state_admin.models import (
     ConfigSecret,
+    MoveSide,
+    MoveState,
     Run,
     Sweep,
     Webhook,
     WebhookStatus,
+    WorkspaceMove,
     audit_stream,
     database_faults,
 )
@@ -307,6 +310,35 @@ def _check_work() -> Iterator[Finding]:
         yield Finding("runs", "ok", "none is stuck")
 
 
+def _check_moves() -> Iterator[Finding]:
+    remedies = {
+        (
+            MoveSide.SOURCE,
+            MoveState.FROZEN,
+        ): "run manage.py move_workspace {slug} --resume, or --undo",
+        (MoveSide.SOURCE, MoveState.MOVED): (
+            "check the other cell, then run manage.py move_workspace {slug} --forget"
+        ),
+        (MoveSide.SOURCE, MoveState.REMOVING): "run manage.py move_workspace {slug} --forget again",
+        (MoveSide.TARGET, MoveState.COPYING): "continue or undo the move in the source",
+        (MoveSide.TARGET, MoveState.COPIED): "continue or undo the move in the source",
+        (MoveSide.TARGET, MoveState.CLOSING): "run --undo in the source again",
+    }
+    unfinished = WorkspaceMove.objects.filter(state__in={state for _, state in remedies})
+    for move in unfinished.order_by("updated_at")[:_NAMED]:
+        cell = f" (move to {move.cell})" if move.side == MoveSide.SOURCE and move.cell else ""
+        state = f"{MoveState(move.state).label} since {_utc(move.updated_at)}"
+        remedy = remedies[MoveSide(move.side), MoveState(move.state)].format(slug=move.slug)
+        yield Finding(
+            "moves",
+            "warning",
+            f"{move.slug} {state}{cell}",
+            f"If no command is working on it, {remedy}.",
+        )
+    if not unfinished.exists():
+        yield Finding("moves", "ok", "no move of a workspace is unfinished")
+
+
 def _check_audit_stream() -> Iterator[Finding]:
     destination = settings.AUDIT_STREAM
     if destination is None:
@@ -344,6 +376,7 @@ _OF_THE_ROWS: Final[dict[str, Check]] = {
     "worker and beat": _check_jobs,
     "secrets": _check_secrets,
     "webhooks and runs": _check_work,
+    "moves": _check_moves,
     "audit stream": _check_audit_stream,
     "read replicas": _check_replicas,
 }

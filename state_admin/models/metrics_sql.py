@@ -41,6 +41,11 @@ METRICS: Final = {
         "1 if the last run of the sweep ended with an error, else 0",
         "sweep",
     ),
+    "commonhold_frozen_seconds": (
+        "Seconds since writes to a workspace were stopped for a move that has not ended, the longest; 0: "
+        "none",
+        "",
+    ),
     "commonhold_audit_stream_lag_seconds": (
         "Age of the oldest audit row that was not sent to AUDIT_STREAM; 0: all were sent. Absent if "
         "AUDIT_STREAM is not set",
@@ -135,6 +140,10 @@ UNION ALL
 SELECT 'commonhold_sweep_failed', name, (error <> '')::int
 FROM sweeps WHERE finished_at IS NOT NULL
 UNION ALL
+SELECT 'commonhold_frozen_seconds', '',
+    coalesce(extract(epoch FROM statement_timestamp() - min(m.updated_at)), 0)
+FROM workspace_moves m WHERE m.state IN ('frozen', 'closing')
+UNION ALL
 SELECT figure.name, '', figure.value
 FROM (SELECT coalesce(max(position), 0) AS position, coalesce(max(failures), 0) AS failures
     FROM audit_streams WHERE destination = %(audit_stream)s) s
@@ -152,7 +161,7 @@ WHERE %(audit_stream)s <> ''
 
 def read_figures() -> list[MetricSample]:
     """Storage by part, queues and webhooks by status, the savings of compaction today, the total number of
-    calls, the age and outcome of each sweep, and the lag of the audit stream."""
+    calls, the age and outcome of each sweep, the longest freeze, and the lag of the audit stream."""
     row = hot.fetch_one(_STORAGE, {})
     if row is None:
         raise RuntimeError("an aggregate answers one row")
@@ -167,8 +176,8 @@ def read_figures() -> list[MetricSample]:
 
 
 def read_queues() -> list[MetricSample]:
-    """The length of the queues over all workspaces, the age and outcome of each sweep, and the lag of
-    the audit stream."""
+    """The length of the queues over all workspaces, the age and outcome of each sweep, the longest freeze,
+    and the lag of the audit stream."""
     destination = settings.AUDIT_STREAM.url if settings.AUDIT_STREAM else ""
     rows = hot.fetch_all(_QUEUES, {"most": MOST, "audit_stream": destination})
     return [MetricSample(name, label, float(value)) for name, label, value in rows]

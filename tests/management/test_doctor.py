@@ -27,6 +27,7 @@ from state_admin.models import (
     Sweep,
     Webhook,
     WebhookStatus,
+    WorkspaceMove,
 )
 from state_admin.services import webhooks
 from tests.builders import Person, make_namespace, make_run, make_thread, put
@@ -181,6 +182,33 @@ def test_webhook__disabled_or_failing__is_named(
     Webhook.objects.filter(pk=hook.pk).update(**change)
 
     assert find("webhooks").text.startswith(f"acme/{hook.name} {text}")
+
+
+@pytest.mark.parametrize(
+    ("side", "state", "remedy"),
+    [
+        ("source", "frozen", "move_workspace acme --resume, or --undo."),
+        ("source", "moved", "move_workspace acme --forget."),
+        ("source", "removing", "move_workspace acme --forget again."),
+        ("target", "copying", "in the source."),
+        ("target", "copied", "in the source."),
+        ("target", "closing", "--undo in the source again."),
+    ],
+)
+def test_move__unfinished__is_named_with_what_to_do(side: str, state: str, remedy: str) -> None:
+    WorkspaceMove.objects.create(move_id="m1", slug="acme", cell="us1", side=side, state=state)
+
+    finding = find("moves")
+
+    assert finding.text.startswith("acme ")
+    assert remedy in finding.remedy
+
+
+@pytest.mark.parametrize("state", ["expected", "open", "final", "removed", "undone"])
+def test_move__not_begun_or_ended__is_no_fault(state: str) -> None:
+    WorkspaceMove.objects.create(move_id="m1", slug="acme", side="target", state=state)
+
+    assert faults() == []
 
 
 def test_run__stuck__is_counted(alice: Person) -> None:

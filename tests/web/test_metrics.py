@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from django.db.models.functions import Now
 from django.test import Client
+from django.utils import timezone
 
 from project.audit_stream import Destination
-from state_admin.models import AuditRow, AuditStream, Compaction, Traffic
+from state_admin.models import AuditRow, AuditStream, Compaction, Traffic, WorkspaceMove
 from state_admin.models.traffic import Minute, add_calls
 from state_admin.services import maintenance, storage
 from state_admin.services.compactions import request_compaction
@@ -147,6 +148,20 @@ def test_metrics__audit_stream__has_its_lag_and_failures(
     found = scrape(client)
     assert [found[name] for name in names] == [0, 3]
     assert found["commonhold_audit_stream_lag_seconds"] == 0
+
+
+@pytest.mark.parametrize("state", ["frozen", "closing"])
+def test_metrics__workspace_frozen_by_a_move__has_the_time_since(
+    client: Client, db: None, state: str
+) -> None:
+    assert scrape(client)["commonhold_frozen_seconds"] == 0
+    since = timezone.now() - timedelta(hours=1)
+    for number, (each, at) in enumerate([(state, since), ("moved", since - timedelta(hours=1))]):
+        WorkspaceMove.objects.create(
+            move_id=f"m{number}", slug=f"w{number}", side="source", state=each, updated_at=at
+        )
+
+    assert 3600 <= scrape(client)["commonhold_frozen_seconds"] < 4000
 
 
 def test_metrics__no_data__are_zero(client: Client, db: None) -> None:

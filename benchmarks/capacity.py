@@ -35,7 +35,7 @@ CONNECTIONS = 8
 # Two of the tables without `workspace_id`, and their keys.
 TENANT_TABLES = {"entries": "id", "entry_revisions": "entry_id, version"}
 _PATIENCE = 600
-_CHANCE = random.Random(7)  # noqa: S311 (the same texts each time)
+_CHANCE = random.Random(7)
 _WORDS = ["".join(_CHANCE.choices("etaoinshrdlu", k=_CHANCE.randint(2, 9))) for _ in range(5_000)]
 _TEXTS = 64
 _SIZES = """

@@ -24,9 +24,9 @@ settings.configure(
 )
 application = get_wsgi_application()
 
-from rest_framework.request import Request  # noqa: E402 (it reads the settings)
-from rest_framework.response import Response  # noqa: E402
-from rest_framework.views import APIView  # noqa: E402
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
 
 
 class Empty(APIView):

@@ -32,7 +32,7 @@ PATCH = "PATCH an entry"
 BATCH_READ, BATCH_WRITE = "batch of 100 reads", "batch of 100 writes"
 STEP, LONG_STEP = "commit of a step", "commit, 1,000 messages and 50 KB before"
 
-_CHANCE = random.Random(7)  # noqa: S311 (the same texts each time)
+_CHANCE = random.Random(7)
 _TURN = b'"n": 0000000'
 
 

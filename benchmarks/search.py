@@ -113,7 +113,7 @@ def fill(actor: Any, count: int) -> None:
     from state_admin.services.batches import BatchOperation, run_batch
     from tests.builders import raw
 
-    chance = random.Random(7)  # noqa: S311
+    chance = random.Random(7)
     for start in range(0, count, 1000):
         operations = []
         for number in range(start, min(start + 1000, count)):

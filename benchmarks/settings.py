@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from project.settings import *  # noqa: F403
+from project.settings import *
 
 ROOT_URLCONF = "benchmarks.urls"

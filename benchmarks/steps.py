@@ -22,7 +22,7 @@ from typing import Any
 
 from benchmarks.databases import own_database
 
-CHANCE = random.Random(7)  # noqa: S311 (the same texts each time)
+CHANCE = random.Random(7)
 TABLES = ("state_values", "revisions", "messages")
 TRAIL = ("changes", "audit")
 PEER = Path(__file__).parent / "peers" / "langgraph_steps.py"

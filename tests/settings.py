@@ -16,12 +16,12 @@ _LOGIN = {
 }
 os.environ.update(_LOGIN)
 
-from project.settings import *  # noqa: E402, F403
-from tests.patience import PATIENCE  # noqa: E402
+from project.settings import *
+from tests.patience import PATIENCE
 
 # Files as they are in static/, under their own names: the manifest exists only after collectstatic.
 STORAGES = {
-    **STORAGES,  # noqa: F405
+    **STORAGES,
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
 # So that WhiteNoise neither warns about a missing folder nor lists an existing one.
@@ -30,7 +30,7 @@ STATIC_ROOT = None
 PASSWORD_HASHERS = ["tests.hashing.QuickPasswordHasher"]
 
 # Preparing a test may take long; only a test that hangs waits for a lock without end.
-_options = DATABASES["default"]["OPTIONS"]  # noqa: F405
+_options = DATABASES["default"]["OPTIONS"]
 _options["options"] = (
     " -c statement_timeout=0 -c idle_in_transaction_session_timeout=0"
     f" -c lock_timeout={PATIENCE * 1000:.0f}"

@@ -22,7 +22,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import quote
 
-CHANCE = random.Random(7)  # noqa: S311 (the same texts each time)
+CHANCE = random.Random(7)
 WARM_UP_SECONDS = 0.3
 KEYS = 1024
 

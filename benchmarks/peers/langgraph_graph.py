@@ -19,7 +19,7 @@ from typing import TypedDict
 
 from langgraph.graph import END, START, StateGraph
 
-CHANCE = random.Random(7)  # noqa: S311 (the same texts each time)
+CHANCE = random.Random(7)
 HELD = [f"held{number}" for number in range(10)]
 State = TypedDict("State", dict.fromkeys([*HELD, "a", "b", "c"], dict) | {"n": int})
 

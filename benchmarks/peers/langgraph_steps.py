@@ -17,7 +17,7 @@ import psycopg
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.postgres import PostgresSaver
 
-CHANCE = random.Random(7)  # noqa: S311 (the same texts each time)
+CHANCE = random.Random(7)
 TABLES = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
 
 

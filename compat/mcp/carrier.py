@@ -48,7 +48,7 @@ class Handler(BaseHTTPRequestHandler):
                 self.wfile.write(part)
                 self.wfile.flush()
 
-    do_POST = do_GET = do_DELETE = pass_on  # noqa: N815
+    do_POST = do_GET = do_DELETE = pass_on
 
     def log_message(self, *args: object) -> None:
         pass

@@ -193,19 +193,15 @@ def titled(*pairs: tuple[str, str]) -> list[dict[str, str]]:
 
 
 class Choices(BaseModel):
-    untitledSingle: str = Field(json_schema_extra={"enum": ["one", "two"]})  # noqa: N815
-    titledSingle: str = Field(  # noqa: N815
-        json_schema_extra={"oneOf": titled(("a", "Alpha"), ("b", "Beta"))}
-    )
-    untitledMulti: list[str] = Field(  # noqa: N815
+    untitledSingle: str = Field(json_schema_extra={"enum": ["one", "two"]})
+    titledSingle: str = Field(json_schema_extra={"oneOf": titled(("a", "Alpha"), ("b", "Beta"))})
+    untitledMulti: list[str] = Field(
         json_schema_extra={"items": {"type": "string", "enum": ["one", "two"]}}
     )
-    titledMulti: list[str] = Field(  # noqa: N815
+    titledMulti: list[str] = Field(
         json_schema_extra={"items": {"anyOf": titled(("a", "Alpha"), ("b", "Beta"))}}
     )
-    legacyEnum: str = Field(  # noqa: N815
-        json_schema_extra={"enum": ["one", "two"], "enumNames": ["One", "Two"]}
-    )
+    legacyEnum: str = Field(json_schema_extra={"enum": ["one", "two"], "enumNames": ["One", "Two"]})
 
 
 async def elicit(ctx: Context, message: str, form: type[BaseModel]) -> str:
@@ -363,7 +359,7 @@ def static_binary() -> bytes:
 
 
 @server.resource("test://template/{id}/data", mime_type="application/json")
-def template(id: str) -> str:  # noqa: A002  # the name in the template
+def template(id: str) -> str:  # the name in the template
     return json.dumps({"id": id, "templateTest": True, "data": f"Data for ID: {id}"})
 
 
@@ -389,7 +385,7 @@ def test_prompt_with_arguments(arg1: str, arg2: str) -> list[UserMessage]:
 
 
 @server.prompt()
-def test_prompt_with_embedded_resource(resourceUri: str) -> list[UserMessage]:  # noqa: N803
+def test_prompt_with_embedded_resource(resourceUri: str) -> list[UserMessage]:
     held = embedded(resourceUri, "text/plain", "Embedded resource content for testing.")
     return [said(held), said("Please process the embedded resource above.")]
 

@@ -319,7 +319,7 @@ def test_float__copied_and_pickled__keeps_its_spelling() -> None:
     for other in (
         copy.copy(number),
         copy.deepcopy([number])[0],
-        pickle.loads(pickle.dumps(number)),  # noqa: S301
+        pickle.loads(pickle.dumps(number)),
     ):
         assert (other, other.literal) == (1.1, "1.10")
 

@@ -12,7 +12,7 @@ from django.db import connection
 from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.urls import path, re_path
 
-from project.settings import *  # noqa: F403
+from project.settings import *
 
 ROOT_URLCONF = __name__
 MIDDLEWARE: list[str] = []

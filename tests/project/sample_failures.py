@@ -16,11 +16,11 @@ import django
 
 django.setup()
 
-import psycopg  # noqa: E402
-import structlog  # noqa: E402
-from django.db import DatabaseError, connection  # noqa: E402
+import psycopg
+import structlog
+from django.db import DatabaseError, connection
 
-from state_admin.models import Workspace  # noqa: E402
+from state_admin.models import Workspace
 
 CANARY = os.environ["CANARY"]
 log = structlog.get_logger("project.sample")

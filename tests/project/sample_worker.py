@@ -11,8 +11,8 @@ import django
 
 django.setup()
 
-from project import broker, job_notifications  # noqa: E402
-from project.celery import app, run  # noqa: E402
+from project import broker, job_notifications
+from project.celery import app, run
 
 
 @app.task(name="tests.note")

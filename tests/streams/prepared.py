@@ -13,13 +13,13 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 django.setup()
 
-from django.core.management import call_command  # noqa: E402
+from django.core.management import call_command
 
-from state_admin.domain.access import Role  # noqa: E402
-from state_admin.services.actors import system_actor  # noqa: E402
-from state_admin.services.tokens import create_token  # noqa: E402
-from state_admin.services.workspaces import ensure_workspace  # noqa: E402
-from tests.builders import make_namespace  # noqa: E402
+from state_admin.domain.access import Role
+from state_admin.services.actors import system_actor
+from state_admin.services.tokens import create_token
+from state_admin.services.workspaces import ensure_workspace
+from tests.builders import make_namespace
 
 if __name__ == "__main__":
     call_command("migrate", verbosity=0)

@@ -210,7 +210,7 @@ def test_problem__as_text__contains_message_pointers_and_hint() -> None:
 )
 def test_error__pickled__round_trips(error: CommonholdError) -> None:
     """A process pool breaks permanently if a worker's exception cannot be pickled."""
-    for other in (pickle.loads(pickle.dumps(error)), copy.deepcopy(error)):  # noqa: S301  # our own
+    for other in (pickle.loads(pickle.dumps(error)), copy.deepcopy(error)):  # our own
         assert type(other) is type(error)
         assert str(other) == str(error)
         assert vars(other) == vars(error)

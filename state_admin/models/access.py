@@ -9,7 +9,7 @@ from typing import Self
 from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import Q
+from django.db.models import Case, Q, Value, When
 from django.db.models.functions import Now
 
 from state_admin.domain.access import Actor
@@ -68,6 +68,18 @@ class TokenQuerySet(models.QuerySet["ApiToken"]):
     def live(self) -> Self:
         return self.filter(Q(expires_at=None) | Q(expires_at__gt=Now()), revoked_at=None)
 
+    def with_state(self) -> Self:
+        """With `state`: live, rotated (live until it expires, but with a successor), expired or
+        revoked."""
+        return self.annotate(
+            state=Case(
+                When(revoked_at__isnull=False, then=Value("revoked")),
+                When(expires_at__lte=Now(), then=Value("expired")),
+                When(rotated_at__isnull=False, then=Value("rotated")),
+                default=Value("live"),
+            )
+        )
+
 
 TOKEN_PREFIX = "ch"  # noqa: S105  # public; identifies secrets of Commonhold
 
@@ -98,6 +110,8 @@ class ApiToken(models.Model):
     # When its successor was created; the token remains valid until it expires.
     rotated_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
+    # Of rows that are read with_state.
+    state: str
 
     objects = TokenQuerySet.as_manager()
 

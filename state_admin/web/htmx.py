@@ -77,11 +77,17 @@ def render(
 
 
 def render_list(
-    request: Request, template: str, context: Mapping[str, Any], *, part: str, url: str
+    request: Request,
+    template: str,
+    context: Mapping[str, Any],
+    *,
+    part: str,
+    url: str,
+    status: int = 200,
 ) -> HttpResponse:
     """As `render`. After a search or a filter, the address bar gets `url`: the form's own address
     has its empty fields, too."""
-    response = render(request, template, context, part=part)
+    response = render(request, template, context, part=part, status=status)
     if (request.htmx.source or "").startswith(("form", "input")):
         response["HX-Replace-Url"] = url
     return response

@@ -7,6 +7,7 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
+from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.urls import path, reverse
 from django.views.decorators.debug import sensitive_variables
@@ -32,8 +33,9 @@ from .addresses import with_query
 from .confirm import Confirm, ask
 from .entry_undo import REFUSED
 from .errors import sentences_of
-from .htmx import Request, Undo, render, see_other, toast
+from .htmx import Request, Undo, render_list, see_other, target_id, toast
 from .lists import list_paths
+from .tables import COUNTED, Field, Orders, chips_of, format_row_count, same
 
 PAGE = 100
 _ROLES = [role.value for role in Role]
@@ -42,6 +44,18 @@ _ROLE_CHOICES = [
     (Role.EDITOR.value, "editor: also writes state, threads, runs and decides"),
     (Role.ADMIN.value, "admin: also registers, deletes and manages"),
 ]
+_ORDERS = {
+    "": paging.OLDEST,
+    "newest": paging.NEWEST,
+    "name": paging.Order("user__username"),
+    "-name": paging.Order("user__username", descending=True),
+}
+_COLUMNS = (
+    Orders("Member", {"name": "ascending", "-name": "descending"}),
+    Orders("Joined", {"": "ascending", "newest": "descending"}),
+    Orders("Role"),
+    Orders("Actions"),
+)
 
 
 class MemberForm(forms.Form):
@@ -86,32 +100,60 @@ def _link(name: str, secret: str) -> dict[str, Any]:
     return {"linked": name, "link": address}
 
 
-def _find(request: Request, url: str) -> tuple[Sequence[Membership], str]:
-    """A page of members in the order in which they were added, and the URL of the next page."""
+def _filters(request: Request) -> dict[str, str]:
+    return {
+        "text": paging.text(request, "text"),
+        "role": paging.choice(request, "role", _ROLES),
+        "sort": paging.choice(request, "sort", tuple(_ORDERS)),
+    }
+
+
+def _filtered(request: Request, filters: dict[str, str]) -> QuerySet[Membership]:
     rows = Membership.objects.filter(workspace_id=request.actor.workspace_id)
-    if after := paging.whole_number(request, "after"):
-        rows = rows.filter(pk__gt=after)
-    members = list(rows.select_related("user").order_by("pk")[: PAGE + 1])
-    return paging.cut(members, PAGE, lambda last: with_query(url, after=last.pk))
+    if filters["text"]:
+        rows = rows.filter(user__username__icontains=filters["text"])
+    return rows.filter(role=filters["role"]) if filters["role"] else rows
+
+
+def _find(
+    request: Request, filters: dict[str, str], name: str = "web:member-list"
+) -> tuple[Sequence[Membership], str]:
+    """A page of members, by default in the order in which they were added, and the URL of the next
+    page."""
+    return _ORDERS[filters["sort"]].page(
+        _filtered(request, filters).select_related("user"),
+        paging.cursor(request),
+        PAGE,
+        lambda after: with_query(reverse(name), **filters, after=after),
+    )
 
 
 def _items(request: Request, name: str) -> tuple[list[contract.Member], str]:
-    rows, next_url = _find(request, reverse(name))
+    rows, next_url = _find(request, _filters(request), name)
     return [contract.Member.of(row) for row in rows], next_url
 
 
 def _show(
     request: Request, form: MemberForm, created: dict[str, Any] | None = None, status: int = 200
 ) -> HttpResponse:
-    after = paging.whole_number(request, "after")
+    after = paging.cursor(request)
     root = reverse("web:member-list")
-    members, next_url = _find(request, root)
+    filters = _filters(request)
+    members, next_url = _find(request, filters)
+    found = len(members)
+    if after or next_url:
+        found = _filtered(request, filters)[: COUNTED + 1].count()
     enrolled: set[int] = set()
     if settings.LOGIN_TOTP != "off":
         # Needs the packages of requirements-login.txt.
         from state_admin.services.second_factors import enrolled_among
 
         enrolled = enrolled_among([row.user_id for row in members])
+
+    def url(**changes: str) -> str:
+        return with_query(root, **(filters | changes))
+
+    menu = [Field("role", "Role", filters["role"], same(_ROLES))]
     context = {
         "form": form,
         "rows": members,
@@ -119,11 +161,20 @@ def _show(
         "roles": _ROLES,
         "me": request.user.pk,
         "root": root,
-        "json_url": reverse("web:member-list-json"),
-        "pager": {"first": root if after else "", "next": next_url},
+        "search": Field("text", "Search names", filters["text"], placeholder="Search names"),
+        "menu": menu,
+        "chips": chips_of(menu, lambda name: url(**{name: ""})),
+        "headings": [
+            each.heading(filters["sort"], lambda sort: url(sort=sort)) for each in _COLUMNS
+        ],
+        "sort": filters["sort"],
+        "count": format_row_count(found, "member,members"),
+        "json_url": with_query(reverse("web:member-list-json"), **filters),
+        "pager": {"first": url() if after else "", "next": next_url},
         **(created or {}),
     }
-    return render(request, "members/list.html", context, part="members", status=status)
+    part = "member-table" if target_id(request) == "member-table" else "members"
+    return render_list(request, "members/list.html", context, part=part, url=url(), status=status)
 
 
 @require_POST

@@ -4,9 +4,12 @@ page."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
+from operator import attrgetter
+from typing import Any, TypeVar
 
+from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 
 from state_admin.domain import moments
@@ -14,6 +17,7 @@ from state_admin.domain.numbers import read_whole
 from state_admin.services.errors import BadRequest
 
 T = TypeVar("T")
+Row = TypeVar("Row", bound=Model)
 
 
 def whole_number(request: HttpRequest, name: str) -> int | None:
@@ -60,3 +64,47 @@ def cut(rows: Sequence[T], most: int, url: Callable[[T], str]) -> tuple[Sequence
     if len(rows) <= most:
         return rows, ""
     return rows[:most], url(rows[most - 1])
+
+
+@dataclass(frozen=True)
+class Order:
+    """An order of rows by `field`, which is never NULL, then by primary key. `read` converts the value
+    in a cursor. For sets of rows that the database can sort for each page."""
+
+    field: str = "pk"
+    descending: bool = False
+    read: Callable[[str], Any] = str
+
+    def page(
+        self, rows: QuerySet[Row], after: str, most: int, url: Callable[[str], str]
+    ) -> tuple[Sequence[Row], str]:
+        """The page after the row of the cursor `after`, and the URL of the next page. BadRequest for
+        an invalid cursor."""
+        sign, beyond = ("-", "lt") if self.descending else ("", "gt")
+        rows = rows.order_by(f"{sign}{self.field}", f"{sign}pk")
+        if after:
+            value, _, pk = after.rpartition("~")
+            last = {self.field: self.read(value)}
+            rows = rows.filter(
+                Q(**{f"{self.field}__{beyond}": last[self.field]})
+                | Q(**last, **{f"pk__{beyond}": read_required_number("after", pk)})
+            )
+        return cut(list(rows[: most + 1]), most, lambda row: url(self._cursor(row)))
+
+    def _cursor(self, row: Model) -> str:
+        value = attrgetter(self.field.replace("__", "."))(row)
+        text = value.isoformat() if isinstance(value, datetime) else value
+        return f"{text}~{row.pk}"
+
+
+def _read_key(text: str) -> int:
+    return read_required_number("after", text)
+
+
+OLDEST = Order(read=_read_key)
+NEWEST = Order(descending=True, read=_read_key)
+
+
+def cursor(request: HttpRequest) -> str:
+    """The cursor of an Order in the query string."""
+    return request.GET.get("after", "").replace("\0", "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final, cast
 
 from django import forms
@@ -37,8 +38,9 @@ from .actors import page
 from .addresses import thread_url, with_query
 from .entry_undo import MOST_CARRIED, REFUSED
 from .errors import sentences_of
-from .htmx import Request, Undo, render, see_other, target_id, toast, wants_part
+from .htmx import Request, Undo, render, render_list, see_other, target_id, toast, wants_part
 from .lists import list_paths
+from .tables import Field, Orders
 
 _TEXT = {"autocomplete": "off", "spellcheck": "false"}
 # Sets a field back to the value of the wider scope; an empty field leaves it unset.
@@ -65,6 +67,15 @@ _GROUPS: Final = {
     "Snapshots": {"snapshot_keep_last": "snapshots", "snapshot_keep_every": ""},
     "Context window": {"max_context_tokens": "tokens", "max_output_tokens": "tokens"},
 }
+# The list shows at most so many.
+MOST = 200
+# A descending order by time has the policies that were never changed last.
+_FIRST = datetime.fromtimestamp(0, UTC)
+_COLUMNS = (
+    Orders("Applies to", {"": "ascending", "-name": "descending"}),
+    Orders("Settings"),
+    Orders("Changed", {"changed": "descending"}),
+)
 _SOURCES: Final = {
     "default": "default",
     "workspace": "from the workspace",
@@ -162,22 +173,56 @@ def policy_url(scope: Scope, name: str = "") -> str:
 @require_safe
 @page
 def policy_list(request: Request) -> HttpResponse:
-    views = policies.list_policies(request.actor)
+    filters = _filters(request)
+    root = reverse("web:policy-list")
+    views = _find(request, filters)
+    url = with_query(root, **filters)
     context = {
         "lines": [
             (view, policy_url(view.scope, view.name), _describe_fields(view))
-            for view in views
+            for view in views[:MOST]
         ],
+        "more": len(views) > MOST,
+        "most": MOST,
+        "root": root,
+        "search": Field("text", "Search agents", filters["text"], placeholder="Agent id"),
+        "headings": [
+            each.heading(filters["sort"], lambda sort: with_query(root, **filters | {"sort": sort}))
+            for each in _COLUMNS
+        ],
+        "sort": filters["sort"],
+        "count": plural(len(views), "policy,policies"),
         "policy_url": reverse("web:policy"),
-        "json_url": reverse("web:policy-list-json"),
+        "json_url": with_query(reverse("web:policy-list-json"), **filters),
         "may_change": request.actor.may(Role.ADMIN),
         "curl": snippets.curl("PUT", "compaction-policies/workspace", _BODY),
-    }  # fmt: skip
-    return render(request, "policies/list.html", context, part="policies")
+    }
+    part = "policy-table" if target_id(request) == "policy-table" else "policies"
+    return render_list(request, "policies/list.html", context, part=part, url=url)
+
+
+def _filters(request: Request) -> dict[str, str]:
+    return {
+        "text": paging.text(request, "text"),
+        "sort": paging.choice(request, "sort", ("-name", "changed")),
+    }
+
+
+def _find(request: Request, filters: dict[str, str]) -> list[PolicyView]:
+    """The policies of the workspace and of agents whose names, as listed, contain the text."""
+    text = filters["text"].casefold()
+    views = [
+        view
+        for view in policies.list_policies(request.actor)
+        if text in (view.name or "the workspace").casefold()
+    ]
+    if filters["sort"] == "changed":
+        views.sort(key=lambda view: view.updated_at or _FIRST, reverse=True)
+    return views[::-1] if filters["sort"] == "-name" else views
 
 
 def _items(request: Request, _: str) -> tuple[list[contract.CompactionPolicy], str]:
-    views = policies.list_policies(request.actor)
+    views = _find(request, _filters(request))
     return [contract.CompactionPolicy.of(view) for view in views], ""
 
 

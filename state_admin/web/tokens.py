@@ -4,20 +4,21 @@ it."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django import forms
+from django.db.models import Q, Value
+from django.db.models.functions import Coalesce
 from django.http import HttpResponse
 from django.urls import path, reverse
-from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods
 
 from state_admin.contract import tokens as contract
 from state_admin.domain.access import Role
 from state_admin.models import ApiToken
+from state_admin.models.access import TOKEN_PREFIX, TokenQuerySet
 from state_admin.services.errors import Forbidden, Invalid
 from state_admin.services.tokens import create_token, find_token, revoke_token, rotate_token
 
@@ -27,14 +28,38 @@ from .addresses import with_query
 from .choosers import NamespaceGlobs, ThreadPrefixes, warn_unmatched
 from .confirm import Choice, Confirm, ask
 from .errors import sentences_of
-from .htmx import Request, render, see_other, toast
+from .htmx import Request, render_list, see_other, target_id, toast
 from .lists import list_paths
+from .tables import COUNTED, Field, Orders, chips_of, format_row_count, same
 
 PAGE = 100
 _DAY = 24 * 3600
 _LIVES = {"": None, "1": _DAY, "7": 7 * _DAY, "30": 30 * _DAY, "90": 90 * _DAY, "365": 365 * _DAY}
+_STATES = ("live", "rotated", "expired", "revoked")
+_NEVER = datetime.fromtimestamp(0, UTC)
 
 
+def _last_use(text: str) -> datetime:
+    return paging.read_moment("after", text)
+
+
+_ORDERS = {
+    "": paging.NEWEST,
+    "oldest": paging.OLDEST,
+    "name": paging.Order("name"),
+    "-name": paging.Order("name", descending=True),
+    "used": paging.Order("used", descending=True, read=_last_use),
+    "unused": paging.Order("used", read=_last_use),
+}
+_COLUMNS = (
+    Orders("Token", {"name": "ascending", "-name": "descending"}),
+    Orders("Role"),
+    Orders("Access"),
+    Orders("Last used", {"used": "descending", "unused": "ascending"}),
+    Orders("Expires"),
+    Orders("Created", {"": "descending", "oldest": "ascending"}),
+    Orders("Actions"),
+)
 # How long the old secret of a rotated token remains valid.
 _OVERLAPS = {
     "0": ("not at all: it stops working now", timedelta(0)),
@@ -78,13 +103,6 @@ class TokenForm(forms.Form):
     )
 
 
-@dataclass(frozen=True)
-class TokenRow:
-    token: ApiToken
-    state: str
-    live: bool
-
-
 @require_http_methods(["GET", "HEAD", "POST"])
 @page(role=Role.ADMIN)
 @sensitive_variables("secret")
@@ -120,41 +138,84 @@ def _try_line(secret: str) -> str:
 def _show(
     request: Request, form: TokenForm, created: dict[str, Any] | None = None, status: int = 200
 ) -> HttpResponse:
-    before = paging.whole_number(request, "before")
+    after = paging.cursor(request)
     root = reverse("web:token-list")
-    tokens, next_url = _page(request, root)
+    filters = _filters(request)
+    tokens, next_url = _find(request, filters)
+    found = len(tokens)
+    if after or next_url:
+        found = _filtered(request, filters)[: COUNTED + 1].count()
+
+    def url(**changes: str) -> str:
+        return with_query(root, **(filters | changes))
+
+    menu = [
+        Field("state", "State", filters["state"], same(_STATES)),
+        Field("role", "Role", filters["role"], same(role.value for role in Role)),
+    ]
     context = {
         "form": form,
-        "rows": [_row(token) for token in tokens],
-        "pager": {"first": root if before else "", "next": next_url},
+        "rows": tokens,
+        "search": Field(
+            "text",
+            "Search names and beginnings",
+            filters["text"],
+            placeholder="Name or beginning",
+        ),
+        "menu": menu,
+        "chips": chips_of(menu, lambda name: url(**{name: ""})),
+        "headings": [
+            each.heading(filters["sort"], lambda sort: url(sort=sort)) for each in _COLUMNS
+        ],
+        "sort": filters["sort"],
+        "filtered": filters["text"] or filters["state"] or filters["role"],
+        "count": format_row_count(found, "token,tokens"),
+        "pager": {"first": url() if after else "", "next": next_url},
         "root": root,
-        "json_url": reverse("web:token-list-json"),
+        "json_url": with_query(reverse("web:token-list-json"), **filters),
         **(created or {}),
     }
-    return render(request, "tokens/list.html", context, part="tokens", status=status)
+    part = "token-table" if target_id(request) == "token-table" else "tokens"
+    return render_list(request, "tokens/list.html", context, part=part, url=url(), status=status)
 
 
-def _page(request: Request, url: str) -> tuple[Sequence[ApiToken], str]:
-    """A page of tokens, newest first, and the URL of the next page."""
-    rows = ApiToken.objects.visible_to(request.actor).order_by("-pk")
-    if before := paging.whole_number(request, "before"):
-        rows = rows.filter(pk__lt=before)
-    return paging.cut(list(rows[: PAGE + 1]), PAGE, lambda last: with_query(url, before=last.pk))
+def _filters(request: Request) -> dict[str, str]:
+    return {
+        "text": paging.text(request, "text"),
+        "state": paging.choice(request, "state", _STATES),
+        "role": paging.choice(request, "role", [role.value for role in Role]),
+        "sort": paging.choice(request, "sort", tuple(_ORDERS)),
+    }
+
+
+def _filtered(request: Request, filters: dict[str, str]) -> TokenQuerySet:
+    rows = ApiToken.objects.visible_to(request.actor).with_state()
+    if text := filters["text"]:
+        # The beginning of a token, as the list shows it: without the prefix of all tokens.
+        lookup = text.removeprefix(f"{TOKEN_PREFIX}_").removesuffix("…").rstrip("_")
+        rows = rows.filter(Q(name__icontains=text) | Q(lookup__startswith=lookup))
+    if filters["role"]:
+        rows = rows.filter(role=filters["role"])
+    if filters["state"]:
+        rows = rows.filter(Q(("state", filters["state"])))
+    return rows
+
+
+def _find(
+    request: Request, filters: dict[str, str], name: str = "web:token-list"
+) -> tuple[Sequence[ApiToken], str]:
+    """A page of tokens, newest first unless sorted otherwise, and the URL of the next page."""
+    return _ORDERS[filters["sort"]].page(
+        _filtered(request, filters).annotate(used=Coalesce("last_used_at", Value(_NEVER))),
+        paging.cursor(request),
+        PAGE,
+        lambda after: with_query(reverse(name), **filters, after=after),
+    )
 
 
 def _items(request: Request, name: str) -> tuple[list[contract.Token], str]:
-    tokens, next_url = _page(request, reverse(name))
+    tokens, next_url = _find(request, _filters(request), name)
     return [contract.Token.of(token) for token in tokens], next_url
-
-
-def _row(token: ApiToken) -> TokenRow:
-    if token.revoked_at:
-        return TokenRow(token, "revoked", live=False)
-    if token.expires_at and token.expires_at <= timezone.now():
-        return TokenRow(token, "expired", live=False)
-    if token.rotated_at:
-        return TokenRow(token, "rotated", live=True)
-    return TokenRow(token, "live", live=True)
 
 
 @require_http_methods(["GET", "POST"])

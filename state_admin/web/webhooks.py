@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django import forms
 from django.conf import settings
+from django.db.models import F, OrderBy
 from django.http import HttpResponse
 from django.urls import path, reverse
 from django.views.decorators.debug import sensitive_variables
@@ -22,18 +23,37 @@ from state_admin.services.errors import Invalid, QuotaExceeded
 from state_admin.services.webhooks import Filter, find_webhook
 from state_admin.templatetags.ui import plural
 
-from . import snippets, webhook_deliveries
+from . import paging, snippets, webhook_deliveries
 from .actors import page
+from .addresses import with_query
 from .choosers import NamespaceGlobs, ThreadId, warn_unmatched
 from .confirm import Choice, Confirm, ask
 from .errors import sentences_of
-from .htmx import Request, render, see_other, target_id, toast
+from .htmx import Request, render, render_list, see_other, target_id, toast
 from .lists import list_paths
+from .tables import Field, Orders, chips_of, same
 
 _STATES = {
     WebhookStatus.ACTIVE: "running",
     WebhookStatus.PAUSED: "waiting",
     WebhookStatus.DISABLED: "failed",
+}
+_COLUMNS = (
+    # The default is newest first, which no column shows.
+    Orders("Webhook", {"": "other", "name": "ascending", "-name": "descending"}),
+    Orders("Status"),
+    Orders("Events"),
+    Orders("Queued", {"queued": "descending"}, numeric=True),
+    Orders("Dead letters", {"dead": "descending"}, numeric=True),
+    Orders("Last delivered", {"delivered": "descending"}),
+)
+_SORTS: dict[str, Sequence[str | OrderBy]] = {
+    "": ["-pk"],
+    "name": ["name", "pk"],
+    "-name": ["-name", "-pk"],
+    "queued": ["-waiting", "-pk"],
+    "dead": ["-dead", "-pk"],
+    "delivered": [F("last_delivered_at").desc(nulls_last=True), "-pk"],
 }
 _TEXT = {"autocomplete": "off", "spellcheck": "false"}
 _BODY = '{"name": "billing", "url": "https://example.com/hook", "filter": {"kinds": ["run.*"]}}'
@@ -147,29 +167,64 @@ def webhook_new(request: Request) -> HttpResponse:
     return _list(request, WebhookForm(), created, status=201)
 
 
+def _filters(request: Request) -> dict[str, str]:
+    return {
+        "text": paging.text(request, "text"),
+        "status": paging.choice(request, "status", WebhookStatus.values),
+        "sort": paging.choice(request, "sort", tuple(_SORTS)),
+    }
+
+
+def _find(request: Request, filters: dict[str, str]) -> list[WebhookLine]:
+    """Webhooks, newest first unless sorted otherwise. A workspace has at most a hundred, so there are
+    no pages. A text is searched in what the list shows: URLs contain secrets."""
+    rows = Webhook.objects.visible_to(request.actor).with_counts()
+    rows = rows.order_by(*_SORTS[filters["sort"]])
+    if filters["status"]:
+        rows = rows.filter(status=filters["status"])
+    text = filters["text"].casefold()
+    lines = [line_of(request, hook) for hook in rows]
+    return [line for line in lines if text in f"{line.hook.name}\n{line.url}".casefold()]
+
+
 def _items(request: Request, _: str) -> tuple[list[contract.Webhook], str]:
-    """Webhooks, newest first. The URL may contain a secret, so only users who may change it see it
-    whole."""
-    rows = Webhook.objects.visible_to(request.actor).with_counts().order_by("-pk")
-    return [contract.Webhook.of(hook, line_of(request, hook).url) for hook in rows], ""
+    lines = _find(request, _filters(request))
+    return [contract.Webhook.of(line.hook, line.url) for line in lines], ""
 
 
 def _list(
     request: Request, form: WebhookForm, created: dict[str, Any] | None = None, status: int = 200
 ) -> HttpResponse:
-    # A workspace has at most a hundred, so there are no pages.
-    rows = Webhook.objects.visible_to(request.actor).with_counts().order_by("-pk")
+    root = reverse("web:webhook-list")
+    filters = _filters(request)
+    lines = _find(request, filters)
+
+    def url(**changes: str) -> str:
+        return with_query(root, **(filters | changes))
+
+    menu = [Field("status", "Status", filters["status"], same(WebhookStatus.values))]
     context = {
-        "lines": [line_of(request, hook) for hook in rows],
+        "lines": lines,
+        "search": Field("text", "Search", filters["text"], placeholder="Name or URL"),
+        "menu": menu,
+        "chips": chips_of(menu, lambda name: url(**{name: ""})),
+        "headings": [
+            each.heading(filters["sort"], lambda sort: url(sort=sort)) for each in _COLUMNS
+        ],
+        "sort": filters["sort"],
+        "filtered": filters["text"] or filters["status"],
+        "count": plural(len(lines), "webhook,webhooks"),
+        "root": root,
         "form": form,
         "may_change": request.actor.may(Role.ADMIN),
-        "new_url": reverse("web:webhook-new"),
-        "json_url": reverse("web:webhook-list-json"),
+        "post_url": reverse("web:webhook-new"),
+        "json_url": with_query(reverse("web:webhook-list-json"), **filters),
         "curl": snippets.curl("POST", "webhooks", _BODY),
         "python": snippets.python("POST", "webhooks", _BODY),
         **(created or {}),
     }
-    return render(request, "webhooks/list.html", context, part="webhooks", status=status)
+    part = "webhook-table" if target_id(request) == "webhook-table" else "webhooks"
+    return render_list(request, "webhooks/list.html", context, part=part, url=url(), status=status)
 
 
 @require_safe

@@ -24,6 +24,9 @@ LISTS = [
     ("/inbox", "inbox", "agent=a"),
     ("/changes", "change-table", "namespace=team&actor=alice"),
     ("/audit", "audit-table", "actor=alice&action=entry&until=2030-01-31T18:30"),
+    ("/members", "member-table", "role=viewer"),
+    ("/tokens", "token-table", "state=live&role=editor"),
+    ("/webhooks", "webhook-table", "status=paused"),
 ]
 
 
@@ -208,17 +211,23 @@ def test_runs__stuck_ones__are_the_first_group_of_the_unfiltered_list(
 
 
 @pytest.mark.parametrize(
-    ("path", "part"),
+    ("path", "part", "name"),
     [
-        ("/namespaces", "namespace-table"),
-        ("/config/models", "config"),
-        ("/state-keys", "state-keys"),
+        ("/namespaces", "namespace-table", "prefix"),
+        ("/config/models", "config", "prefix"),
+        ("/state-keys", "state-keys", "prefix"),
+        ("/members", "member-table", "text"),
+        ("/tokens", "token-table", "text"),
+        ("/webhooks", "webhook-table", "text"),
+        ("/policies", "policy-table", "text"),
     ],
 )
-def test_list_by_name__searched__is_in_the_address(path: str, part: str, admin: Client) -> None:
+def test_list_by_name__searched__is_in_the_address(
+    path: str, part: str, name: str, admin: Client
+) -> None:
     headers = htmx(part) | {"HX-Source": "form#filters"}
-    response = admin.get(f"{path}?prefix=te", headers=headers)
-    assert response["HX-Replace-Url"] == f"{path}?prefix=te"
+    response = admin.get(f"{path}?{name}=te", headers=headers)
+    assert response["HX-Replace-Url"] == f"{path}?{name}=te"
     assert f'id="{part}"' in response.content.decode()
-    assert admin.get(f"{path}?prefix=", headers=headers)["HX-Replace-Url"] == path
-    assert 'name="prefix" value="te"' in page(admin, f"{path}?prefix=te")
+    assert admin.get(f"{path}?{name}=", headers=headers)["HX-Replace-Url"] == path
+    assert f'name="{name}" value="te"' in page(admin, f"{path}?{name}=te")

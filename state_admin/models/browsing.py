@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from state_admin.domain.access import Actor
 from state_admin.domain.scopes import ScopeKind
@@ -88,8 +88,9 @@ FROM (
     {stretch}
 ) e
 WHERE {sparse}
-ORDER BY e.namespace, e.key LIMIT %(limit)s
+ORDER BY {order} LIMIT %(limit)s
 """
+_BY_KEY = "e.namespace, e.key"
 
 _WINDOW_END = "SELECT n.name, e.key {stretch} OFFSET %(window)s - 1"
 
@@ -174,10 +175,53 @@ def entry_page(
         columns=_LINE,
         stretch=_stretch(actor, filters, live),
         sparse=sparse or "true",
+        order=_BY_KEY,
     )
     parameters = _parameters(actor, filters, max(window, limit) if sparse else limit)
     rows = hot.fetch_all(statement, {**parameters, "limit": limit})
     return [EntryLine._make(row) for row in rows]
+
+
+# The columns by which a list can be sorted, with their types.
+SORTED_BY: Final = {
+    "updated_at": "timestamptz",
+    "version": "bigint",
+    "size_bytes": "bigint",
+    "actor_name": "text",
+}
+
+
+def sorted_page(
+    actor: Actor,
+    filters: EntryFilter,
+    *,
+    column: str,
+    descending: bool,
+    last: tuple[str, str] | None,
+    limit: int,
+    window: int,
+) -> list[EntryLine]:
+    """Up to `limit` entries of the filters' namespace by `column` (of SORTED_BY), then by key, after
+    the row with the value and the key `last`. No index has this order: the entries of the ranges of
+    the filters, at most `window` (see window_end), are read and sorted for each page."""
+    sign, direction = ("<", "DESC") if descending else (">", "ASC")
+    value = f"%(last_value)s::{SORTED_BY[column]}"
+    conditions = [filters.sparse] if filters.sparse else []
+    if not filters.deleted:
+        conditions.append(_LIVE)
+    if last:
+        conditions.append(
+            f"(e.{column} {sign} {value} OR e.{column} = {value} AND e.key > %(last_key)s)"
+        )
+    statement = _FOUND.format(
+        columns=_LINE,
+        stretch=_stretch(actor, filters, ""),
+        sparse=" AND ".join(conditions),
+        order=f"e.{column} {direction}, e.key",
+    )
+    value_and_key = dict(zip(("last_value", "last_key"), last or (), strict=False))
+    parameters = {**_parameters(actor, filters, window), **value_and_key, "limit": limit}
+    return [EntryLine._make(row) for row in hot.fetch_all(statement, parameters)]
 
 
 def entry_addresses(
@@ -187,7 +231,10 @@ def entry_addresses(
     among the first `window` entries, deleted ones included."""
     parts = [_LIVE, filters.sparse] if filters.sparse else [_LIVE]
     statement = _FOUND.format(
-        columns=_PLACE, stretch=_stretch(actor, filters, ""), sparse=" AND ".join(parts)
+        columns=_PLACE,
+        stretch=_stretch(actor, filters, ""),
+        sparse=" AND ".join(parts),
+        order=_BY_KEY,
     )
     rows = hot.fetch_all(statement, {**_parameters(actor, filters, window), "limit": limit})
     return [EntryAddress._make(row) for row in rows]

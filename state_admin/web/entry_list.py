@@ -34,6 +34,7 @@ from . import snippets
 from .actors import page
 from .addresses import entry_url, with_query
 from .entry_columns import FACTS, columns_of_schema, columns_of_values, default_columns, members_of
+from .entry_orders import SORTS, find_sorted, headings_of, refuse_sort
 from .htmx import Request, render_list, wants_part
 from .lists import list_paths
 from .paging import read_number
@@ -78,8 +79,9 @@ _OF_DELETED = [("restore", "Restore…")]
 
 @dataclass(frozen=True)
 class EntryListFilters:
-    """The filters in the query string. `after` is the cursor: the last key of the previous page or,
-    with `text`, the id of its last entry, because a search returns the newest entries first."""
+    """The filters in the query string. `after` is the cursor: the last key of the previous page, with
+    `sort` also its value (see entry_orders) or, with `text`, the id of its last entry, because a search
+    returns the newest entries first."""
 
     namespace: str = ""
     scope: str = ""
@@ -91,6 +93,7 @@ class EntryListFilters:
     actor: str = ""
     text: str = ""
     columns: str = ""
+    sort: str = ""
     after: str = ""
 
     @property
@@ -104,8 +107,8 @@ class EntryListFilters:
 
     @property
     def home(self) -> str:
-        """The URL without filters, with the namespace and the columns."""
-        return EntryListFilters(namespace=self.namespace, columns=self.columns).url()
+        """The URL without filters, with the namespace, the columns and the order."""
+        return EntryListFilters(self.namespace, columns=self.columns, sort=self.sort).url()
 
     @property
     def default_columns_url(self) -> str:
@@ -115,7 +118,7 @@ class EntryListFilters:
     def narrow(self) -> bool:
         """Whether there are filters beside the namespace; an empty result then does not mean an
         empty namespace."""
-        return replace(self, namespace="", columns="") != EntryListFilters()
+        return replace(self, namespace="", columns="", sort="") != EntryListFilters()
 
     @property
     def hidden_fields(self) -> list[tuple[str, str]]:
@@ -187,6 +190,8 @@ def read_filters(query: QueryDict) -> EntryListFilters:
     if texts["show"] not in SHOWS:
         texts["show"] = ""
     texts["text"] = texts["text"].strip()
+    if texts["text"] or texts["sort"] not in SORTS:  # a search has its own order
+        texts["sort"] = ""
     texts["since"], texts["until"] = read_period(query)
     return EntryListFilters(**texts)
 
@@ -202,6 +207,9 @@ def entry_list(request: Request) -> HttpResponseBase:
     if not wants_part(request) and not plain:
         url = filters.url()
         return HttpResponseRedirect(url if "?" in url else views["views_all_url"])
+    requested = filters
+    if unsorted := _refuse_sort(request.actor, filters):
+        filters = replace(filters, sort="", after="")
     try:
         rows, next_url, refusal = *find_rows(request.actor, filters), ""
     except Invalid as bad:  # an incomplete query, perhaps still being typed
@@ -218,6 +226,14 @@ def entry_list(request: Request) -> HttpResponseBase:
     scopes = scope_counts(node.pk, COUNTED + 1) if node else {}
     rows = read_values(rows)
     columns = list_columns(request.actor, filters, node, rows)
+    headings = headings_of(
+        columns.shown,
+        filters.sort,
+        None
+        if filters.text or not filters.namespace
+        else lambda sort: filters.url(sort=sort, after=""),
+        searched=bool(filters.text),
+    )
     menu = filters.menu()
     return render_list(
         request,
@@ -228,6 +244,9 @@ def entry_list(request: Request) -> HttpResponseBase:
             "rows": rows,
             "grouped": _is_grouped(filters, rows),
             "columns": columns,
+            "key_heading": headings[0],
+            "headings": zip(columns.shown, headings[1:], strict=True),
+            "unsorted": unsorted,
             # Beside the columns: the checkbox, the key, and the value of narrow windows.
             "width": len(columns.shown) + 3,
             "count": _count(request.actor, filters, len(rows), more=bool(next_url)),
@@ -253,15 +272,20 @@ def entry_list(request: Request) -> HttpResponseBase:
             **_empty(filters),
         },
         part="entry-browser",
-        url=filters.url(),
+        url=requested.url(),
     )
+
+
+def _refuse_sort(actor: Actor, filters: EntryListFilters) -> str:
+    return refuse_sort(actor, _entry_filter(filters), filters.sort) if filters.sort else ""
 
 
 def _is_grouped(filters: EntryListFilters, rows: Sequence[EntryListRow]) -> bool:
     """Whether the rows have headings by scope: those of one namespace, which are in the order of their
     keys, and whose keys begin with the scope."""
     scopes = {row.scope_kind for row in rows}
-    return bool(filters.namespace) and not filters.text and len(scopes) > 1
+    by_key = not (filters.text or filters.sort)
+    return bool(filters.namespace) and by_key and len(scopes) > 1
 
 
 def _open_url(address: str) -> str:
@@ -311,7 +335,10 @@ def _count(actor: Actor, filters: EntryListFilters, found: int, *, more: bool) -
 
 
 def _items(request: Request, name: str) -> tuple[list[EntryRow], str]:
-    rows, next_url = find_rows(request.actor, read_filters(request.GET), name)
+    filters = read_filters(request.GET)
+    if unsorted := _refuse_sort(request.actor, filters):
+        raise BadRequest(unsorted)
+    rows, next_url = find_rows(request.actor, filters, name)
     return [EntryRow.of(row.line, valid=row.valid) for row in rows], next_url
 
 
@@ -324,9 +351,9 @@ def find_rows(
 
 
 def find_all(actor: Actor, filters: EntryListFilters, most: int) -> tuple[list[EntryListRow], str]:
-    """Up to `most` rows after `filters.after`, as far as one request searches, and the cursor to
+    """Up to `most` rows by key after `filters.after`, as far as one request searches, and the cursor to
     continue from, "" at the end."""
-    return _rows(actor, filters, most, _LONG_WINDOW)
+    return _rows(actor, replace(filters, sort=""), most, _LONG_WINDOW)
 
 
 def _rows(
@@ -336,12 +363,15 @@ def _rows(
     if filters.text:
         return _searched(actor, filters, limit)
     query = _entry_filter(filters)
-    lines = entry_page(actor, query, limit=limit + 1, window=window)
-    more, lines = len(lines) > limit, lines[:limit]
-    place = (lines[-1].namespace_name, lines[-1].key) if more else None
-    if query.sparse and not more:
-        place = window_end(actor, query, max(window, limit + 1))
-    end = "/".join(place) if place else ""
+    if filters.sort:
+        lines, end = find_sorted(actor, query, filters.sort, filters.after, limit)
+    else:
+        lines = entry_page(actor, query, limit=limit + 1, window=window)
+        more, lines = len(lines) > limit, lines[:limit]
+        place = (lines[-1].namespace_name, lines[-1].key) if more else None
+        if query.sparse and not more:
+            place = window_end(actor, query, max(window, limit + 1))
+        end = "/".join(place) if place else ""
     rows = [EntryListRow(line, is_valid(actor, line)) for line in lines]
     if filters.show == "invalid":
         rows = [row for row in rows if not row.valid]
@@ -360,7 +390,7 @@ def _entry_filter(filters: EntryListFilters) -> EntryFilter:
         deleted=filters.show == "deleted",
         tags=(filters.tag,) if filters.tag else (),
         writer=filters.actor,
-        after=filters.position,
+        after=("", "") if filters.sort else filters.position,
     )
 
 

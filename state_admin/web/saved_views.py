@@ -42,6 +42,7 @@ LISTS: Final[Mapping[ViewPage, tuple[str, tuple[str, ...]]]] = {
             "actor",
             "text",
             "columns",
+            "sort",
         ),
     ),
     ViewPage.THREADS: (

@@ -63,6 +63,8 @@ PAGES = [
     "/state?text=a",
     "/state?namespace=team&scope=thread",
     "/state?namespace=team&columns=/goal,/steps,size,version&until=2030-01-31T18:30",
+    "/state?namespace=team&columns=changed,version,size,actor&sort=-changed",
+    "/state?sort=-changed",
     "/state?namespace=team&open=team/global",
     entry_url("team", "global"),
     entry_url("team", "global", tab="text"),

@@ -47,7 +47,7 @@ def shown(client: Client, url: str) -> str:
 
 
 def headings(page: str) -> list[str]:
-    return re.findall(r"<th scope=\"col\"[^>]*>([^<]+)</th>", page)
+    return re.findall(r"<th scope=\"col\"[^>]*>(?:<a [^>]*>)?([^<]+)(?:</a>)?</th>", page)
 
 
 def rows(page: str) -> list[list[str]]:

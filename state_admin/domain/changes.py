@@ -19,6 +19,7 @@ _VERBS: Final = {
     "namespace": "change register unregister",
     "password": "set",
     "plugin": "install uninstall",
+    "revert": "apply cancel finish request",
     "run": "change commit created done lease release renew resume running start stuck tool_calls"
     " waiting",
     "saved_view": "delete put",

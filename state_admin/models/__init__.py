@@ -20,6 +20,7 @@ from .plugins import Plugin
 from .policies import CompactionPolicy
 from .presence import Presence
 from .reads import RunRead
+from .reverts import Revert, RevertEntry, RevertStatus
 from .runs import Origin, Run, RunStatus
 from .saved_views import DefaultView, SavedView, ViewPage
 from .search import SearchDocument, SearchPosition

@@ -49,12 +49,19 @@ _REMOVED = """, removed AS (
     RETURNING e.namespace_id, e.key, e.version + 1, held.expired_at
 )"""
 
+# The history does not contain tags: a revert reads their changes from the audit log (reverts_sql.py).
+_DETAIL: Final[Mapping[Action, str]] = {
+    "delete": "'{}'::jsonb",
+    "tag": "jsonb_build_object('tagged', %(tag)s::text)",
+    "untag": "jsonb_build_object('untagged', %(tag)s::text)",
+    "expire": "'{}'::jsonb",
+}
 _CHANGE: Final[Mapping[Action, str]] = {
     action: _HELD
     + change
     + "\n    RETURNING e.*\n)"
     + _REMOVED
-    + trail("w JOIN held ON held.id = w.id", "held.name")
+    + trail("w JOIN held ON held.id = w.id", "held.name", detail=_DETAIL[action])
     + "SELECT w.namespace_id, w.key, w.version, held.expired_at FROM w JOIN held ON held.id = w.id"
     " UNION ALL SELECT * FROM removed"
     for action, change in _SET.items()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 from django.db import models
-from django.db.models import Exists, F, OuterRef, Q, Subquery
+from django.db.models import F, OuterRef, Q, Subquery
 from django.db.models.functions import JSONObject, Now
 
 from state_admin.domain.access import Actor
@@ -74,11 +74,6 @@ class CompactionQuerySet(LeasedQuerySet["Compaction"]):
             visible = Q(namespace__name__regex=glob_regex(actor.namespaces))
             rows = rows.filter(Q(namespace=None) | visible)
         return rows
-
-    def in_open_workspaces(self) -> Self:
-        """Without those of workspaces that refuse writes. Not by a join, with which Django would not
-        check the conditions of an UPDATE again after a wait for the row."""
-        return self.filter(~Exists(Workspace.objects.frozen().filter(pk=OuterRef("workspace_id"))))
 
     def of_its_own(self) -> Self:
         """Without the jobs that were copied when a thread was forked."""

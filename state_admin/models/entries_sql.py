@@ -95,12 +95,18 @@ def entries_of(rows: Sequence[hot.Row]) -> dict[Address, EntryRow]:
 _TRACKED = "(SELECT n.tracked FROM namespaces n WHERE n.id = w.namespace_id)"
 
 
-def trail(source: str, namespace: str, call: str = "%({})s", tracked: str = _TRACKED) -> str:
+def trail(
+    source: str,
+    namespace: str,
+    call: str = "%({})s",
+    tracked: str = _TRACKED,
+    detail: str = "'{}'::jsonb",
+) -> str:
     """Return the SQL that inserts history, change and audit rows for the written entries in
     `source` (alias `w`) whose namespaces are tracked.
 
-    `namespace` and `tracked` are SQL expressions for the namespace's name and whether it is
-    tracked. `call` formats the SQL for an attribute of the call, such as `actor_id`: a parameter,
+    `namespace`, `tracked` and `detail` are SQL expressions for the namespace's name, whether it is
+    tracked, and the detail of the audit row. `call` formats the SQL for an attribute of the call, such as `actor_id`: a parameter,
     or a column of `source`.
     """
     run, reason, request_id = map(call.format, ("run", "reason", "request_id"))
@@ -123,9 +129,9 @@ def trail(source: str, namespace: str, call: str = "%({})s", tracked: str = _TRA
     FROM {source} WHERE {tracked}
 ), audited AS (
     INSERT INTO audit (workspace_id, action, namespace, key, run, version,
-        actor_kind, actor_id, actor_name, reason, request_id)
+        actor_kind, actor_id, actor_name, reason, request_id, detail)
     SELECT {workspace}, 'entry.' || {operation}, {namespace}, w.key, {run}, w.version,
-        {kind}, {identity}, {name}, {reason}, {request_id}
+        {kind}, {identity}, {name}, {reason}, {request_id}, {detail}
     FROM {source} WHERE {tracked}
 )
 """

@@ -56,6 +56,7 @@ DELETED: Final[Mapping[str, str]] = {
     "config_secrets": "x.entry_id = ANY(%(entries)s::bigint[])",
     "entry_revisions": "x.entry_id = ANY(%(entries)s::bigint[])",
     "entries": "x.id = ANY(%(entries)s::bigint[])",
+    "revert_entries": "x.workspace_id = %(workspace)s AND x.key = ANY(%(keys)s::text[])",
     "presences": "x.workspace_id = %(workspace)s AND x.key = ANY(%(keys)s::text[])",
     "webhook_deliveries": _TOLD,
     "changes": _NAMED,

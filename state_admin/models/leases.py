@@ -1,4 +1,4 @@
-"""Rows that one worker at a time processes under a lease: compactions and webhook deliveries.
+"""Rows that one worker at a time processes under a lease: compactions, reverts, webhook deliveries.
 
 A claim takes a free row: one that is due and not claimed, or one whose lease has expired. It begins
 a lease and increments `claim`, a fencing token against the previous worker: every later step is an
@@ -15,8 +15,10 @@ from datetime import timedelta
 from typing import Any, ClassVar, Self, TypeVar
 
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Now
+
+from .workspaces import Workspace
 
 
 class LeasedRow(models.Model):
@@ -47,6 +49,11 @@ class LeasedQuerySet(models.QuerySet[_Row]):
             Q(status__in=self.waiting, **{f"{self.due}__lte": Now()})
             | Q(status=self.working, lease_expires_at__lte=Now())
         )
+
+    def in_open_workspaces(self) -> Self:
+        """Without those of workspaces that refuse writes. Not by a join, with which Django would not
+        check the conditions of an UPDATE again after a wait for the row."""
+        return self.filter(~Exists(Workspace.objects.frozen().filter(pk=OuterRef("workspace_id"))))
 
     def held(self, pk: int, claim: int) -> Self:
         """The row, unless it was finished, cancelled or claimed again since the claim."""

@@ -1,13 +1,170 @@
-"""Locks the entries that one request wrote, and reads their versions from before the request."""
+"""The statements of reverts: find the entries that a request wrote, choose the next ones, and lock them
+with their versions from before the request."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
+
+from state_admin.domain.access import Actor
 
 from . import hot
+from .entries import Operation
+from .visibility import glob_regex
+
+_WRITES: Final = [f"entry.{operation.value}" for operation in Operation]
+
+# `rows` of the audit log of a workspace on one side of a position, and those among them that a request
+# wrote to entries. An id is not a row: ids belong to all workspaces, and a restore skips many.
+_EXAMINED = """
+WITH examined AS MATERIALIZED (
+    SELECT a.id, a.action, a.namespace, a.key, a.version, a.detail,
+        a.request_id = %(target)s AND a.action = ANY(%(writes)s::text[])
+            AND (%(globs)s::text IS NULL OR a.namespace ~ %(globs)s) AS written
+    FROM audit a WHERE a.workspace_id = %(workspace)s AND {side}
+    LIMIT %(rows)s
+)"""
+_UP: Final = "a.id > %(position)s ORDER BY a.id"
+_DOWN: Final = "a.id <= %(position)s ORDER BY a.id DESC"
+_SUMMARY = """
+SELECT count(*), count(*) FILTER (WHERE written), min(id), max(id) FROM examined
+"""
+# A key may be in several batches: the newest version counts.
+_STORE = """, stored AS (
+    INSERT INTO revert_entries AS r
+        (workspace_id, revert_id, namespace, key, version, tag_change, why)
+    SELECT DISTINCT ON (namespace, key)
+        %(workspace)s, %(revert)s::bigint, namespace, key, version,
+        coalesce('-' || (detail ->> 'tagged'), '+' || (detail ->> 'untagged'), ''), ''
+    FROM examined WHERE written
+    ORDER BY namespace, key, version DESC
+    ON CONFLICT (revert_id, namespace, key) DO UPDATE
+        SET version = excluded.version, tag_change = excluded.tag_change
+        WHERE excluded.version > r.version
+)"""
+_NAMES = """
+SELECT DISTINCT namespace, key FROM examined WHERE written
+"""
+
+
+class Examined(NamedTuple):
+    """A part of the audit log: its rows, those of the request, and the lowest and highest id (None:
+    there are no rows)."""
+
+    rows: int
+    found: int
+    low: int | None
+    high: int | None
+
+
+def _search(actor: Actor, target: str, position: int, rows: int) -> dict[str, Any]:
+    return {
+        "workspace": actor.workspace_id,
+        "target": target,
+        "position": position,
+        "rows": rows,
+        "writes": _WRITES,
+        "globs": glob_regex(actor.namespaces) if actor.namespaces else None,
+    }
+
+
+def store_written(
+    actor: Actor, revert_id: int, target: str, *, position: int, up: bool, rows: int
+) -> Examined:
+    """Search `rows` rows of the audit log, after `position` or, without `up`, at it and before. Store
+    the entries that `target` wrote, as far as `actor` sees them."""
+    statement = _EXAMINED.format(side=_UP if up else _DOWN) + _STORE + _SUMMARY
+    parameters = {**_search(actor, target, position, rows), "revert": revert_id}
+    (row,) = hot.fetch_all(statement, parameters)
+    return Examined._make(row)
+
+
+def find_names(
+    actor: Actor, target: str, *, position: int, rows: int
+) -> tuple[list[tuple[str, str]], bool]:
+    """The entries that `target` wrote, in order, as far as they are in `rows` rows of the audit log on
+    each side of `position`; and whether there may be more."""
+    parameters = _search(actor, target, position, rows)
+    names: set[tuple[str, str]] = set()
+    more = False
+    for side in (_UP, _DOWN):
+        examined = _EXAMINED.format(side=side)
+        names.update(hot.fetch_all(examined + _NAMES, parameters))
+        (row,) = hot.fetch_all(examined + _SUMMARY, parameters)
+        more = more or (row[0] == rows and row[1] > 0)
+    return sorted(names), more
+
+
+# The first version that the request created follows the newest one by another request. If a version
+# between them was removed, or belonged to another request, nobody knows what was there before.
+_NEXT = """
+SELECT p.id, p.namespace, p.key, p.tag_change,
+    CASE WHEN own.versions = p.version - coalesce(prior.version, 0)
+        THEN coalesce(prior.version, 0) + 1 ELSE %(unknown)s END,
+    p.version, coalesce(e.size_bytes, 0) + coalesce(prior.size_bytes, 0)
+FROM (
+    SELECT * FROM revert_entries
+    WHERE revert_id = %(revert)s AND (namespace, key) > (%(namespace)s, %(key)s)
+    ORDER BY namespace, key LIMIT %(rows)s
+) p
+LEFT JOIN namespaces n ON n.workspace_id = p.workspace_id AND n.name = p.namespace
+LEFT JOIN entries e ON e.namespace_id = n.id AND e.key = p.key
+LEFT JOIN LATERAL (
+    SELECT r.version, r.size_bytes FROM entry_revisions r
+    WHERE r.entry_id = e.id AND r.version < p.version AND r.request_id <> %(target)s
+    ORDER BY r.version DESC LIMIT 1
+) prior ON true
+LEFT JOIN LATERAL (
+    SELECT count(*) AS versions FROM entry_revisions r
+    WHERE r.entry_id = e.id AND r.version > coalesce(prior.version, 0) AND r.version <= p.version
+) own ON true
+ORDER BY p.namespace, p.key
+"""
+# As `first`: no version precedes it.
+_UNKNOWN: Final = 2**62
+
+
+class NextEntry(NamedTuple):
+    """A row of revert_entries. `first` and `last`: as in WrittenEntry. `size`: bytes of the values
+    that its revert reads and writes."""
+
+    row_id: int
+    namespace: str
+    key: str
+    tag_change: str
+    first: int
+    last: int
+    size: int
+
+
+def next_entries(
+    revert_id: int, target: str, *, after: tuple[str, str], rows: int
+) -> list[NextEntry]:
+    """The next entries of a job after this address, in the order of all batches."""
+    parameters = {
+        "revert": revert_id, "target": target, "namespace": after[0], "key": after[1],
+        "rows": rows, "unknown": _UNKNOWN,
+    }  # fmt: skip
+    return [NextEntry._make(row) for row in hot.fetch_all(_NEXT, parameters)]
+
+
+_SETTLE_DONE = "DELETE FROM revert_entries WHERE id = ANY(%(done)b::bigint[]) RETURNING id"
+_SETTLE_SKIPPED = """
+UPDATE revert_entries r SET why = x.why
+FROM unnest(%(ids)b::bigint[], %(reasons)b::text[]) AS x(id, why)
+WHERE r.id = x.id RETURNING r.id
+"""
+
+
+def settle(done: Sequence[int], skipped: Sequence[tuple[int, str]]) -> None:
+    """Remove the rows of reverted entries, and record why the others were skipped."""
+    if done:
+        hot.fetch_all(_SETTLE_DONE, {"done": list(done)})
+    if skipped:
+        hot.fetch_all(_SETTLE_SKIPPED, hot.unzip(("ids", "reasons"), skipped))
+
 
 # Locked in the order of all batches: by (namespace, key). If a row changes while this statement waits
 # for its lock, its version differs, and the row is not returned.

@@ -32,6 +32,7 @@ from .plugins import Plugin
 from .policies import CompactionPolicy
 from .presence import Presence
 from .reads import RunRead
+from .reverts import Revert, RevertEntry
 from .runs import Run
 from .saved_views import DefaultView, SavedView
 from .search import SearchDocument, SearchPosition
@@ -164,6 +165,9 @@ _LOOKUP_IS_NEW: Final = (
     "(x.digest IS NULL OR EXISTS (SELECT FROM api_tokens t WHERE t.lookup = x.lookup))"
 )
 
+# The position of a search is a number of the source's audit log: the copy begins again.
+_REVERT_PROGRESS: Final = "CASE WHEN x.total IS NULL THEN '{}'::jsonb ELSE x.progress END"
+
 # In the order in which they refer to each other.
 TABLES: Final = (
     Table(
@@ -212,6 +216,8 @@ TABLES: Final = (
     Table(Dispatch, columns={"claim_digest": Column()}),
     Table(Mailbox, columns={"next_id": Column(refers=Dispatch)}),
     Table(Compaction),
+    Table(Revert, columns={"progress": Column(imported=_REVERT_PROGRESS)}),
+    Table(RevertEntry),
     Table(Change, columns={"xid": Column(imported=_CLOCK)}, order=("xid", "id")),
     # Numbered by the INSERT, and not before: the audit stream passes an id once no statement that can
     # assign a lower one is open (models/audit_stream.py).

@@ -21,6 +21,7 @@ from state_admin.models import (
     OnExpiry,
     Operation,
     Presence,
+    Revert,
     Run,
     Sweep,
     Ticket,
@@ -34,7 +35,7 @@ from state_admin.models import (
     write_positions,
 )
 
-from . import journal, notifications, retention, tickets
+from . import journal, notifications, retention, revert_jobs, tickets
 from .actors import system_actor
 from .batching import Report, Rest, delete_in_batches, repeat_in_batches
 from .clearing import clear_entries
@@ -46,6 +47,9 @@ log = structlog.get_logger()
 # The maximum number of rows per transaction. The change feed waits for an open transaction.
 BATCH = 1000
 PURGE_BATCH = 2000
+# Ended reverts, each with the rows of its skipped entries.
+_REVERT_RETENTION = timedelta(days=30)
+_REVERT_BATCH = 10
 
 _usage_rest = Rest()
 
@@ -114,7 +118,7 @@ def _due_tickets() -> QuerySet[Ticket]:
 
 
 def purge_leftovers() -> Report:
-    """Delete rows after their retention time: changes, idempotency records, login links,
+    """Delete rows after their retention time: changes, idempotency records, login links, reverts,
     sessions. Drop the triggers that a freeze has left that failed or whose process ended."""
     day = timedelta(days=1)
     _drop_triggers()
@@ -124,11 +128,14 @@ def purge_leftovers() -> Report:
     Presence.objects.filter(seen_at__lt=Now() - day).delete()
     write_positions.purge()
     minutes, _ = Traffic.objects.timed().filter(minute__lt=Now() - traffic.RETENTION).delete()
+    frozen = Workspace.objects.frozen().filter(pk=OuterRef("workspace_id"))
+    reverts = Revert.objects.filter(~Exists(frozen), finished_at__lt=Now() - _REVERT_RETENTION)
     return {
         "changes": _purge_changes(),
         "idempotency_records": _purge_idempotency_records(day),
         "login_attempts": attempts,
         "login_links": links,
+        "reverts": delete_in_batches(reverts, "finished_at", _REVERT_BATCH),
         "sessions": sessions,
         "traffic_minutes": minutes,
     }
@@ -190,6 +197,19 @@ def find_lost_compactions() -> Report:
     for compaction_id in removals:
         notifications.notify_worker(retention.RUN, compaction_id)
     return {"compactions": lost + len(removals)}
+
+
+def find_lost_reverts() -> Report:
+    """The same for reverts, among them those that wait for another attempt."""
+    lost = revert_jobs.lost_jobs()
+    for number in lost:
+        notifications.notify_worker(revert_jobs.RUN, str(number))
+    return {"reverts": len(lost)}
+
+
+def any_revert_lost() -> bool:
+    """Whether `find_lost_reverts` would find work."""
+    return bool(revert_jobs.lost_jobs())
 
 
 def schedule_compactions() -> Report:

@@ -1,5 +1,5 @@
-"""Reverts the writes of one request: each entry gets the value and expiry it had before, as a new
-version, unless it was written since then."""
+"""Reverts the writes of one request in up to MOST entries: each gets the value and expiry it had before,
+as a new version, unless it was written since then. Not here: requests of any size (revert_jobs.py)."""
 
 from __future__ import annotations
 
@@ -24,10 +24,8 @@ from .entries import check_value, new_entry
 from .errors import Conflict, Invalid, Problem
 from .namespaces import Definition, definitions_for
 
-# The ids of the audit rows of one request differ at most by this. If many concurrent writers insert
-# more rows in between, the rest of the request is not found.
+# How many audit rows others may have inserted since the request of the actor wrote.
 _SPAN: Final = 50_000
-_WRITES: Final = [f"entry.{operation.value}" for operation in Operation]
 
 
 def newest_audit_row(actor: Actor) -> int:
@@ -36,26 +34,6 @@ def newest_audit_row(actor: Actor) -> int:
     rows = AuditRow.objects.visible_to(actor).filter(pk__gt=newest - _SPAN)
     own = rows.filter(request_id=actor.request_id).order_by("-pk")
     return own.values_list("pk", flat=True).first() or 0
-
-
-def find_written(actor: Actor, request_id: str, near: int) -> list[WrittenEntry]:
-    """The entries that a request wrote, ordered by (namespace, key). If other requests wrote an entry in
-    between, only the last uninterrupted versions are returned. `near`: the id of one of the audit
-    rows of the request."""
-    rows = (
-        AuditRow.objects.visible_to(actor)
-        .filter(pk__gt=near - _SPAN, pk__lte=near + _SPAN, request_id=request_id)
-        .filter(action__in=_WRITES)
-        .order_by("namespace", "key", "version")
-        .values_list("namespace", "key", "version")
-    )
-    found: dict[tuple[str, str], WrittenEntry] = {}
-    for namespace, key, version in rows:
-        before = found.get((namespace, key))
-        # A client may reuse a request id, and other requests may write in between.
-        first = before.first if before and before.last == version - 1 else version
-        found[namespace, key] = WrittenEntry(namespace, key, first, version)
-    return list(found.values())
 
 
 def revert_entries(

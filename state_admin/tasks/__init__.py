@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from . import compaction, sweeps, webhooks
+from . import compaction, reverts, sweeps, webhooks
 
-__all__ = ["compaction", "sweeps", "webhooks"]
+__all__ = ["compaction", "reverts", "sweeps", "webhooks"]

@@ -65,6 +65,14 @@ SWEEPS: Final = (
         15,
     ),
     Sweep(
+        "find lost reverts",
+        "maintenance.find_lost_reverts",
+        maintenance.find_lost_reverts,
+        5,
+        maintenance.any_revert_lost,
+        5,
+    ),
+    Sweep(
         "schedule compactions",
         "maintenance.schedule_compactions",
         maintenance.schedule_compactions,

@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from state_admin.domain.lifecycle import format_duration
-from state_admin.models import Compaction, CompactionStatus, Run, RunStatus
+from state_admin.models import Compaction, Run, RunStatus
 from state_admin.web import addresses
 
 from .ui import pill
@@ -21,13 +21,6 @@ register.simple_tag(addresses.thread_action_url, name="thread_action_url")
 register.simple_tag(addresses.run_url, name="run_url")
 register.simple_tag(addresses.run_action_url, name="run_action_url")
 register.simple_tag(addresses.ticket_url, name="ticket_url")
-
-_COMPACTION_STATES = {
-    CompactionStatus.QUEUED: "running",
-    CompactionStatus.RUNNING: "running",
-    CompactionStatus.DONE: "done",
-    CompactionStatus.FAILED: "failed",
-}
 
 
 @register.simple_tag
@@ -61,11 +54,6 @@ def ended_as(run: Run) -> str:
     """How a finished run ended, in a word or two."""
     kind = str((run.termination_reason or {}).get("type", "done"))
     return {"natural_end": "done", "behavior_requested": "done on request"}.get(kind, kind)
-
-
-@register.simple_tag
-def compaction_pill(job: Compaction) -> SafeString:
-    return pill(_COMPACTION_STATES.get(CompactionStatus(job.status), ""), job.status)
 
 
 @register.filter

@@ -36,6 +36,13 @@ def pill(state: str, text: str = "") -> SafeString:
 
 
 @register.simple_tag
+def job_pill(status: str) -> SafeString:
+    """The status of a compaction or revert."""
+    states = {"queued": "running", "running": "running", "done": "done", "failed": "failed"}
+    return pill(states.get(status, ""), status)
+
+
+@register.simple_tag
 def worker_pill(state: str) -> SafeString:
     """The label "worker", coloured by its state (web/health.py)."""
     return pill({"running": "done", "starting": "waiting"}.get(state, "failed"), "worker")

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
 from django.http import HttpResponse, HttpResponseBase, QueryDict, StreamingHttpResponse
@@ -34,16 +34,14 @@ from state_admin.services.reverts import newest_audit_row, revert_entries
 from .actors import page
 from .confirm import PREVIEW, Confirm, Input, ask
 from .entry_list import EntryListFilters, find_all, read_filters
-from .htmx import Request, Undo, render, see_other, toast
+from .htmx import Request, render, see_other, toast
 from .paging import read_required_number
+from .reverts import return_url, undo_of_request
 
 # Entries: counted for the confirmation, changed per request, listed as skipped.
 _MOST_COUNTED: Final = 10_000
 _CHUNK: Final = bulk.MOST
-MOST_LISTED: Final = 100
-# The most requests (of up to a thousand entries each) that one Undo button can revert. Their ids
-# are sent in a response header of limited size.
-MOST_REQUESTS: Final = 40
+_MOST_LISTED: Final = 100
 _MOST_TTL: Final = 10 * 365 * 86400
 
 _VERBS: Final = {
@@ -103,8 +101,10 @@ class BulkAction:
     done: int = 0
     skipped: Sequence[Sequence[str]] = ()
     more_skipped: int = 0
-    # The requests that have changed entries so far, each with the id of its newest audit row.
-    requests: Sequence[Sequence[str | int]] = ()
+    # The request id with which all its steps write, so that they can be reverted together, and the id
+    # of the newest of their audit rows (0: none).
+    request_id: str = ""
+    near: int = 0
 
     @property
     def root(self) -> str:
@@ -115,7 +115,6 @@ class BulkAction:
         hidden: list[tuple[str, str | int]] = [("action", self.action), ("back", self.back)]
         if self.all:
             hidden += [("all", "yes"), ("seen_at", self.seen_at.isoformat())]
-            hidden += [("requests", values.dump([list(each) for each in self.requests]))]
         return hidden + [("entry", text) for text in self.texts]
 
 
@@ -160,9 +159,10 @@ def _order(request: Request) -> BulkAction:
         reason=post.get("reason", "").strip()[:500],
         total=read_required_number("total", post.get("total", "0")),
         done=read_required_number("done", post.get("done", "0")),
-        skipped=read_skipped(post.get("skipped", "[]")),
+        skipped=_read_skipped(post.get("skipped", "[]")),
         more_skipped=read_required_number("more_skipped", post.get("more_skipped", "0")),
-        requests=read_requests(post.get("requests", "[]")),
+        request_id=_read_request_id(post) or request.actor.request_id,
+        near=read_required_number("near", post.get("near", "0")),
     )
 
 
@@ -239,11 +239,7 @@ def _question(actor: Actor, order: BulkAction) -> Confirm:
             "These are all entries that match the filters now. Entries written from now on are skipped."
         )
     if order.action != "export" and not final:
-        lines.append(
-            "You can undo this."
-            if len(names) <= MOST_REQUESTS * _CHUNK and not end
-            else "To revert this, use the audit log, request by request."
-        )
+        lines.append("You can undo this.")
     verb = f"{_VERBS[order.action]} {what}"
     return Confirm(
         title=f"{verb}?",
@@ -262,9 +258,10 @@ def _question(actor: Actor, order: BulkAction) -> Confirm:
 
 def _run(request: Request, order: BulkAction) -> HttpResponse:
     """Change the next thousand entries. Show the progress or, at the end, the skipped entries."""
-    selected, after, late = _select(request.actor, order)
+    actor = replace(request.actor, request_id=order.request_id)
+    selected, after, late = _select(actor, order)
     try:
-        result = _change(request.actor, order, selected)
+        result = _change(actor, order, selected)
     except (Conflict, QuotaExceeded) as problem:
         if not order.done:
             raise
@@ -275,13 +272,12 @@ def _run(request: Request, order: BulkAction) -> HttpResponse:
     skipped_entries = [*order.skipped, *late, *(list(each) for each in result.skipped)]
     order = replace(
         order,
-        requests=[*order.requests, *list_own_request(request.actor)][: MOST_REQUESTS + 1],
+        near=newest_audit_row(actor) or order.near,
         done=order.done + len(result.done),
-        skipped=skipped_entries[:MOST_LISTED],
-        more_skipped=order.more_skipped + max(0, len(skipped_entries) - MOST_LISTED),
+        skipped=skipped_entries[:_MOST_LISTED],
+        more_skipped=order.more_skipped + max(0, len(skipped_entries) - _MOST_LISTED),
     )
-    past = _PAST[order.action]
-    return show_step(request, order, past=past, after=after, undo=_undo(order))
+    return _show_step(request, order, after)
 
 
 def _select(actor: Actor, order: BulkAction) -> tuple[list[SelectedEntry], str, list[list[str]]]:
@@ -303,26 +299,10 @@ def _select(actor: Actor, order: BulkAction) -> tuple[list[SelectedEntry], str, 
     return selected, after, late
 
 
-class Progress(Protocol):
-    """What the page of an action in steps shows. The template reads the other attributes of a
-    BulkAction, too."""
-
-    @property
-    def back(self) -> str: ...
-    @property
-    def done(self) -> int: ...
-    @property
-    def skipped(self) -> Sequence[Sequence[str]]: ...
-    @property
-    def more_skipped(self) -> int: ...
-
-
-def show_step(
-    request: Request, order: Progress, *, past: str, after: str, undo: Undo | None
-) -> HttpResponse:
+def _show_step(request: Request, order: BulkAction, after: str) -> HttpResponse:
     """The progress, if the action continues at `after`; otherwise a toast, and the skipped
     entries."""
-    skipped = len(order.skipped) + order.more_skipped
+    past, skipped = _PAST[order.action], len(order.skipped) + order.more_skipped
     context = {
         "order": order,
         "past": past,
@@ -334,6 +314,8 @@ def show_step(
         text = f"{past} {_count(order.done)}"
         if skipped:
             text += f"; skipped {skipped:,}"
+        # There is no audit row if all changes were in untracked namespaces.
+        undo = undo_of_request(order.request_id, order.near, order.back) if order.near else None
         toast(request, text, undo=undo, kind="failed" if skipped else "done")
     if after or skipped:
         return render(request, "entries/bulk.html", context, part="entry-bulk")
@@ -358,29 +340,6 @@ def _change(actor: Actor, order: BulkAction, selected: Sequence[SelectedEntry]) 
         tag=order.tag,
         reason=order.reason,
     )
-
-
-def list_own_request(actor: Actor) -> list[list[str | int]]:
-    """The current request, with the id of its newest audit row; empty if it wrote no audit row."""
-    newest = newest_audit_row(actor)
-    return [[actor.request_id, newest]] if newest else []
-
-
-def _undo(order: BulkAction) -> Undo | None:
-    """The Undo of the changes in tracked namespaces. None if there are no such changes, or too many
-    requests for one button."""
-    if not 0 < len(order.requests) <= MOST_REQUESTS:
-        return None
-    reverse_of = {"tag": "untag", "untag": "tag"}
-    fields: dict[str, str | int] = {
-        "action": reverse_of.get(order.action, "revert"),
-        "tag": order.tag,
-        "back": order.back,
-        "requests": values.dump([list(each) for each in order.requests]),
-        "total": order.done,
-        "confirmed": "yes",
-    }
-    return Undo(reverse("web:request-revert"), fields)
 
 
 def _export(actor: Actor, order: BulkAction) -> HttpResponseBase:
@@ -430,8 +389,8 @@ def _read_selected(text: str) -> SelectedEntry:
     return SelectedEntry(namespace, key, version)
 
 
-def read_skipped(text: str) -> list[list[str]]:
-    skipped = _list(text, MOST_LISTED)
+def _read_skipped(text: str) -> list[list[str]]:
+    skipped = _list(text, _MOST_LISTED)
     if any(
         not isinstance(each, list) or [type(p) for p in each] != [str, str, str] for each in skipped
     ):
@@ -439,17 +398,11 @@ def read_skipped(text: str) -> list[list[str]]:
     return skipped
 
 
-def read_requests(text: str) -> list[list[Any]]:
-    """Request ids, each with the id of one of its audit rows."""
-    requests = _list(text, MOST_REQUESTS + 1)
-    if any(
-        not isinstance(each, list)
-        or [type(part) for part in each] != [str, int]
-        or not (0 < len(each[0]) <= 64 and "\0" not in each[0] and 0 <= each[1] < 10**18)
-        for each in requests
-    ):
-        raise BadRequest("not a list of requests")
-    return requests
+def _read_request_id(post: QueryDict) -> str:
+    text = post.get("request", "")
+    if len(text) > 64 or "\0" in text:
+        raise BadRequest("not a request id")
+    return text
 
 
 def _list(text: str, most: int) -> list[Any]:
@@ -477,15 +430,6 @@ def _ttl(post: QueryDict) -> int:
     if ttl is None:
         raise BadRequest("the lifetime must be a whole number of seconds, at least 1")
     return ttl
-
-
-def return_url(post: QueryDict) -> str:
-    """The URL of the list that the user came from: entries or audit. Any other URL is replaced by
-    that of the unfiltered list of entries."""
-    url = post.get("back", "")
-    homes = [reverse("web:entry-list"), reverse("web:audit-list")]
-    is_list = any(url == home or url.startswith(home + "?") for home in homes)
-    return url if is_list else homes[0]
 
 
 def _count(number: int) -> str:

@@ -24,9 +24,9 @@ from state_admin.services.namespaces import find_definition
 
 from .addresses import entry_action_url, entry_url
 from .entry_address import entry_page, entry_paths
-from .entry_bulk import return_url
 from .htmx import Request, Undo, see_other, toast
 from .paging import read_required_number
+from .reverts import return_url
 
 _MOST_TAGS = 32
 # Characters of previous state that an Undo may carry, because it is sent in a header.

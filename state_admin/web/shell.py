@@ -107,7 +107,8 @@ NAVIGATION: tuple[tuple[str, tuple[Item, ...]], ...] = (
         "State",
         (
             Item(
-                "State browser", "web:entry-list", "database", "s", ("/state", "/entry", "/entries"),
+                "State browser", "web:entry-list", "database", "s",
+                ("/state", "/entry", "/entries", "/reverts"),
                 lambda counts: about(counts.entries),
             ),
             Item(
@@ -188,6 +189,7 @@ EXPLAINED_BY: Final = {
     "policy": "guides/compaction#policies",
     "changes": "guides/change-feed",
     "audit": "guides/audit",
+    "reverts": "guides/audit#revert-a-request",
     "config": "guides/config",
     "members": "guides/management",
     "tokens": "guides/management",

@@ -49,7 +49,9 @@ entry-list                V   -
 entry-list-json           V   -
 entry-list-csv            V   -
 entry-bulk                -   E
-request-revert            -   E
+revert-start              -   E
+revert-detail             Vh  -
+revert-cancel             -   Eh
 entry-cell                Eh  E
 entry-new                 E   -
 entry-edit                Eh  Eh
@@ -256,6 +258,7 @@ def names(alice: Person, bob: Person) -> dict[str, Any]:
         "name": "team",
         "key": "global",
         "compaction_id": "c1",
+        "revert_id": "rv1",
         "webhook_id": "hook1",
         "kind": "providers",
         "record_id": "openai",

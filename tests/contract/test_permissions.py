@@ -26,6 +26,7 @@ from state_admin.services import (
     dispatches,
     members,
     plugins,
+    revert_jobs,
     storage,
     tokens,
     webhooks,
@@ -306,6 +307,11 @@ TABLE = [
     Row("/webhooks/{webhook_id}/deliveries", "GET", "/webhooks/HOOK/deliveries", V, 200, hides="HOOK", by=_ANY),
     Row("/deliveries/{delivery_id}/replay", "POST", "/deliveries/LETTER/replay", A, 202, hides="LETTER", by=_ANY),
     Row("/audit", "GET", "/audit", A, 200),
+    Row("/reverts", "GET", "/reverts", V, 200),
+    Row("/reverts", "POST", "/reverts", E, 202, {"request_id": "some-request"}),
+    Row("/reverts/{revert_id}", "GET", "/reverts/REVERT", V, 200, hides="REVERT", by=_ANY),
+    Row("/reverts/{revert_id}/skipped", "GET", "/reverts/REVERT/skipped", V, 200, hides="REVERT", by=_ANY),
+    Row("/reverts/{revert_id}/cancel", "POST", "/reverts/REVERT/cancel", E, 200, hides="REVERT", by=_ANY),
     Row("/me", "GET", "/me", V, 200),
     Row("/version", "GET", "/version", V, 200),
     Row("/usage", "GET", "/usage", V, 200),
@@ -407,6 +413,8 @@ def fill(alice: Person) -> dict[str, str]:
     spare, _ = tokens.create_token(actor=alice.actor, name="spare", role=Role.VIEWER)
     guest = f"guest-of-{alice.workspace.slug}"
     added = members.add_member(actor=alice.actor, username=guest, role=Role.VIEWER)
+    revert = revert_jobs.request_revert(actor=alice.actor, request_id="other-request")
+    names |= {"REVERT": revert.public_id}
     names |= {"TOKENID": str(spare.pk), "MEMBER": str(added.membership.pk)}
     return names | _fill_mailboxes(alice) | {"HOOK": hook.public_id, "LETTER": letter.public_id}
 

@@ -216,7 +216,7 @@ def test_dry_run__destructive_and_bulk_operations__support_it() -> None:
         *("write_entry", "patch_entry", "run_batch", "restore_entry", "restore_entries"),
         *("redact_entry", "erase", "write_config", "patch_config", "restore_config"),
         *("register_namespace", "install_plugin", "restore_snapshot", "import_snapshot", "commit"),
-        *("delete_threads", "cancel_runs"),
+        *("delete_threads", "cancel_runs", "request_revert"),
         *("interrupt_thread", "replay_dead_letters", "clear_dead_letters", "replay_webhook"),
         *("request_compaction", "request_history_compaction"),
     }

@@ -12,6 +12,8 @@ from state_admin.models import (
     Dispatch,
     DispatchStatus,
     ModelSpending,
+    Revert,
+    RevertEntry,
     Run,
     StorageSample,
     Traffic,
@@ -23,6 +25,7 @@ from state_admin.services.dispatches import enqueue_dispatch
 from state_admin.services.entries import delete_entry
 from state_admin.services.forks import fork_thread
 from state_admin.services.namespaces import unregister_namespace
+from state_admin.services.revert_jobs import request_revert
 from state_admin.services.saved_views import save_view
 from state_admin.services.snapshots import Read
 from state_admin.services.storage import measure_storage
@@ -159,6 +162,7 @@ PAGES = [
     "/compactions",
     "/compactions/c1",
     "/compactions/c1/undo",
+    "/reverts/rv1",
     "/policies",
     "/policy",
     "/policy?scope=agent&name=helper-7",
@@ -230,9 +234,20 @@ def fill(alice: Person) -> None:
         save_view(actor=alice.actor, page=page, name=HOSTILE[0][:64], query="agent=x", shared=True)
     fill_config(alice)
     fill_threads(alice)
+    fill_reverts(alice)
     fill_webhooks(alice)
     fill_mailbox(alice)
     fill_usage(alice)
+
+
+def fill_reverts(alice: Person) -> None:
+    """A revert that is running and has skipped an entry."""
+    job = request_revert(actor=alice.actor, request_id="request-1", reason=HOSTILE[0])
+    Revert.objects.update(public_id="rv1", status="running", total=20, reverted=6, skipped=1)
+    RevertEntry.objects.create(
+        workspace=alice.workspace, revert=job, namespace="team", key=EVIL_KEY, version=1,
+        why=HOSTILE[0],
+    )  # fmt: skip
 
 
 def fill_usage(alice: Person) -> None:

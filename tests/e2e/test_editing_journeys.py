@@ -11,7 +11,8 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from state_admin.domain.access import Role
-from state_admin.models import EntryRevision
+from state_admin.models import Entry, EntryRevision, Revert
+from state_admin.services import revert_jobs
 from state_admin.services.entry_views import read_entry
 from tests.builders import Person, make_namespace, make_person, make_record, put
 
@@ -400,8 +401,39 @@ def test_journey__bulk_tag__by_filter_with_preview_and_undo(page: Page, alice: P
     expect(page.locator("[data-toast]")).to_contain_text("Tagged 2 entries")
     expect(page.locator("tbody .tag")).to_have_text(["vip", "vip"])
     page.locator("[data-undo] button").click()
-    expect(page.locator("[data-toast]").last).to_contain_text("Untagged 2 entries")
+    expect(page.locator("[data-toast]").last).to_contain_text("Reverted 2 entries")
     expect(page.locator("tbody .tag")).to_have_count(0)
+
+
+@pytest.mark.usefixtures("team")
+def test_journey__large_undo__is_followed_live_and_undone(
+    page: Page, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(revert_jobs, "AT_ONCE", 0)
+    monkeypatch.setattr(revert_jobs, "MOST", 1)
+    page.goto("/state?namespace=team")
+    page.get_by_label("Select all").check()
+    page.get_by_role("button", name="Delete…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete 2 entries").click()
+    page.locator("[data-undo] button").click()
+    expect(page.get_by_role("heading", name="Reverting a request")).to_be_visible()
+    expect(page.locator("#revert")).to_contain_text("Searching the audit log")
+    assert violations(page) == []
+    put(alice.actor, "team", "thread::t2", {"goal": "mine"})
+    job = Revert.objects.get()
+    while not Revert.objects.filter(reverted=1):
+        revert_jobs.run_revert(job.pk, seconds=0)
+    expect(page.locator("#revert")).to_contain_text("1 of 2 entries")
+    while revert_jobs.run_revert(job.pk, seconds=0) == "queued":
+        pass
+    expect(page.get_by_role("heading", name="Reverted 1 entry")).to_be_visible()
+    expect(page.locator("#revert table")).to_contain_text("it was written since then")
+    assert violations(page) == []
+    monkeypatch.setattr(revert_jobs, "AT_ONCE", 60)
+    page.get_by_role("button", name="Undo this revert").click()
+    expect(page.locator("[data-toast]").last).to_contain_text("Reverted 1 entry")
+    expect(page).to_have_url(re.compile(r"/state\?namespace=team$"))
+    assert list(Entry.objects.live().values_list("key", flat=True)) == ["thread::t2"]
 
 
 @pytest.mark.usefixtures("team")

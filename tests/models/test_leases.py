@@ -9,9 +9,18 @@ import pytest
 from django.db import connection
 from django.db.models.functions import Now
 
-from state_admin.models import Compaction, DeliveryStatus, Thread, Webhook, WebhookDelivery
+from state_admin.models import (
+    Compaction,
+    DeliveryStatus,
+    Revert,
+    RevertStatus,
+    Thread,
+    Webhook,
+    WebhookDelivery,
+)
 from state_admin.models.compactions import CompactionQuerySet, CompactionStatus
 from state_admin.models.leases import LeasedQuerySet
+from state_admin.models.reverts import RevertQuerySet
 from state_admin.models.webhooks import DeliveryQuerySet
 from tests.builders import Person
 
@@ -68,7 +77,20 @@ def deliveries(person: Person) -> DeliveryQuerySet:
     return WebhookDelivery.objects.all()
 
 
-@pytest.fixture(params=[compactions, deliveries])
+def reverts(person: Person) -> RevertQuerySet:
+    for number, (status, times) in enumerate((s, t) for s in RevertStatus for t in _TIMES):
+        Revert.objects.create(
+            workspace=person.workspace,
+            public_id=str(number),
+            target=str(number),
+            status=status,
+            available_at=Now() + times[0],
+            lease_expires_at=times[1] and Now() + times[1],
+        )
+    return Revert.objects.all()
+
+
+@pytest.fixture(params=[compactions, deliveries, reverts])
 def rows(request: pytest.FixtureRequest, alice: Person) -> LeasedQuerySet:
     return request.param(alice)
 

@@ -14,7 +14,7 @@ from django.db import transaction
 
 from state_admin.domain.access import Role
 from state_admin.domain.config import Kind
-from state_admin.models import ApiToken, AuditRow, Change, Membership, ViewPage
+from state_admin.models import ApiToken, Change, Membership, ViewPage
 from state_admin.models.reverts_sql import WrittenEntry
 from state_admin.services import (
     batches,
@@ -26,7 +26,6 @@ from state_admin.services import (
     config,
     dead_letters,
     dispatches,
-    effective_views,
     entries,
     erasures,
     exports,
@@ -43,6 +42,7 @@ from state_admin.services import (
     redactions,
     restores,
     retention,
+    revert_jobs,
     reverts,
     runs,
     saved_views,
@@ -126,6 +126,10 @@ WORKS: dict[str, Work] = {
     ),
     "revert": lambda a: reverts.revert_entries(
         actor=a, written=[WrittenEntry("notes", "k", 1, 1), WrittenEntry("short", "k", 2, 2)]
+    ),
+    "ask for revert": lambda a: revert_jobs.request_revert(actor=a, request_id="some request"),
+    "cancel revert": lambda a: revert_jobs.cancel_revert(
+        actor=a, revert_id=revert_jobs.Revert.objects.get(target="waits").public_id
     ),
     "redact": lambda a: redactions.redact_entry(actor=a, namespace="notes", key="k", reason="x"),
     "erase resource": lambda a: erasures.erase(actor=a, resource_id="ann", reason="x"),
@@ -366,6 +370,7 @@ def world(alice: Person) -> Person:
     for thread_id in ("queued", "long"):
         compactions.request_compaction(actor=a, thread_id=thread_id)
     assert compaction_jobs.run_compaction(_job("long", "queued")) == "done"
+    revert_jobs.request_revert(actor=a, request_id="waits")
     return alice
 
 
@@ -408,42 +413,6 @@ def test_operation__concurrent_writes_between_its_statements__is_at_one_position
     assert torn == {}
 
 
-def test_compaction_run__failure_at_any_statement__can_be_repeated_with_one_effect(
-    world: Person,
-) -> None:
-    """A job is more than one transaction; a later worker must be able to finish it."""
-    from django.db import OperationalError
-
-    from tests.services.faults import Faults, failing
-
-    builders.append(world.actor, "t1", *builders.conversation(6, rounds=2))
-    before = builders.Thread.objects.get(public_id="t1").message_count
-    job = compactions.request_compaction(actor=world.actor, thread_id="t1").public_id
-    number, done = 0, False
-    while not done:
-        number += 1
-        with transaction.atomic():
-            with failing(Faults(number)):
-                try:
-                    done = compaction_jobs.run_compaction(job) == "done"
-                except OperationalError:
-                    transaction.set_rollback(False)  # in production each is a transaction
-            if not done:
-                compactions.Compaction.objects.filter(public_id=job, status="running").update(
-                    lease_expires_at=compactions.Now()
-                )
-                # The lease is compared with the later time of the statement.
-                assert compaction_jobs.run_compaction(job) == "done"
-            thread = builders.Thread.objects.get(public_id="t1")
-            assert thread.message_count == before + 1
-            summaries = messages.Message.objects.filter(thread=thread, folds_to__isnull=False)
-            assert summaries.count() == 1
-            view = effective_views.effective_messages(thread)
-            assert thread.context_tokens == sum(m.estimated_tokens for m in view)
-            transaction.set_rollback(True)
-    assert number > 8
-
-
 def test_operations__of_the_services__are_all_listed() -> None:
     """Fails for a new operation without a row here."""
     verbs = {
@@ -470,6 +439,7 @@ def test_operations__of_the_services__are_all_listed() -> None:
             recoveries,
             redactions,
             restores,
+            revert_jobs,
             reverts,
             runs,
             saved_views,
@@ -510,7 +480,7 @@ def test_operations__of_the_services__are_all_listed() -> None:
         "entries.patch_entry", "entries.put_entries", "entries.put_entry",
         "entries.restore_entry", "erasures.erase", "exports.import_snapshot",
         "forks.fork_thread", "redactions.redact_entry",
-        "restores.restore_entries", "reverts.revert_entries",
+        "restores.restore_entries", "revert_jobs.cancel_revert", "reverts.revert_entries",
         "leases.release_lease",
         "leases.take_lease",
         "members.add_member", "members.change_role", "members.end_member_sessions",
@@ -533,42 +503,3 @@ def _source(thing: Any) -> str:
     import inspect
 
     return inspect.getsource(thing) if inspect.isfunction(thing) else ""
-
-
-@pytest.mark.parametrize("kind", ["snapshot", "history"])
-def test_retention_run__failure_at_any_statement__can_be_repeated_with_one_effect(
-    world: Person, kind: str
-) -> None:
-    from django.db import OperationalError
-
-    from state_admin.services.verification import verify_state
-    from tests.services.faults import Faults, failing
-
-    if kind == "snapshot":
-        job = retention.request_snapshots(actor=world.actor, thread_id="t1")
-    else:
-        job = retention.request_history(actor=world.actor, namespace="short")
-    number, done = 0, False
-    while not done:
-        number += 1
-        with transaction.atomic():
-            with failing(Faults(number)):
-                try:
-                    done = retention.run_retention(job.public_id) == "done"
-                except OperationalError:
-                    transaction.set_rollback(False)  # in production each is a transaction
-            if not done:
-                compactions.Compaction.objects.filter(pk=job.pk, status="running").update(
-                    lease_expires_at=compactions.Now()
-                )
-                assert retention.run_retention(job.public_id) == "done"
-            job.refresh_from_db()
-            assert (job.rows_removed, job.detail) == (
-                (1, "2 snapshots deleted") if kind == "snapshot" else (1, "")
-            )
-            trail = AuditRow.objects.filter(action="compaction.remove")
-            assert sum(row.detail.get("rows", 0) for row in trail) == 1
-            broken = [fault for fault in verify_state().faults if "acme/t1" in fault]
-            assert broken == []
-            transaction.set_rollback(True)
-    assert number > 5

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -28,6 +29,7 @@ from state_admin.services import (
     demo,
     entries,
     redactions,
+    revert_jobs,
     saved_views,
     storage,
     verification,
@@ -88,6 +90,9 @@ def _make_entries(ann: Person) -> None:
     )
     entries.delete_entry(actor=actor, namespace="notes_exact", key="deleted")
     put(actor, "notes_exact", "expiring", 5, ttl_seconds=3600)
+    for name in ("wrong", "right"):
+        put(replace(actor, request_id=name), "notes_exact", "reverted", name)
+    revert_jobs.start_revert(actor=actor, request_id="wrong")
     make_namespace(actor, "notes_untracked", tracked=False)
     put(actor, "notes_untracked", "k", "x")
 

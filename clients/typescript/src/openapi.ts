@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: da85b4f584d725c366c3f0f6a414d20a1f35d7c4689396c4abb4c101b25a096d
+// sha256 of docs/openapi.json: 6c98e01ad96fc001bbe11ec4ebbbc365bfbd792284248b523d9b8592835b569e
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -1338,6 +1338,90 @@ export interface paths {
          * @description Writes a new version with the value of an old one. Tags, pin and expiry stay. With If-Match, only if the current version is the one that it names.
          */
         post: operations["restore_entry"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/reverts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List reverts
+         * @description Reverts of the workspace, newest first. They are kept for 30 days after their end. A token with limits sees its own ones.
+         */
+        get: operations["list_reverts"];
+        put?: never;
+        /**
+         * Revert a request
+         * @description Gives each entry that the request wrote the value and expiry that it had before, as a new version, and deletes entries that it created. Tags that a bulk action added or removed are removed or added again. Entries that were written since then are skipped, and so are those whose earlier version is not kept, has expired or was redacted, or that the schema refuses. A worker performs it in batches: read `GET /reverts/{id}`, whose path is in the Location header, until it has ended. If the caller has an unfinished revert of the same request, that one is returned. A dry run works for a second: if its status is `done`, its counts are those of the whole revert.
+         */
+        post: operations["request_revert"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/reverts/{revert_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a revert
+         * @description Read a revert.
+         */
+        get: operations["get_revert"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/reverts/{revert_id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel a revert
+         * @description It stops before its next batch. What it has reverted stays so. 409 if it has ended.
+         */
+        post: operations["cancel_revert"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/reverts/{revert_id}/skipped": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the entries that a revert skipped
+         * @description In the order in which they were examined, with the reasons.
+         */
+        get: operations["list_skipped_entries"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -6360,6 +6444,82 @@ export interface components {
              */
             skip?: boolean;
         };
+        /** @description A revert: a job that a worker performs, and its result. */
+        Revert: {
+            /**
+             * Format: date-time
+             * @description When it was requested.
+             * @example 2026-01-31T12:00:00.000000Z
+             */
+            created_at: string;
+            /**
+             * @description Why it failed or waits for another attempt, in plain text; else empty.
+             * @example
+             */
+            detail: string;
+            /** @description When it ended; null: not yet. */
+            finished_at: string | null;
+            /**
+             * @description Id of a revert, and the request id of its writes: a revert of it undoes them.
+             * @example 0199f3c2-a41c-7d3e-9b1f-6f0f4a5e8c21
+             */
+            id: string;
+            /**
+             * @description Why it was done: `Change-Reason` of the request; empty if none was given.
+             * @example Retry
+             */
+            reason: string;
+            /**
+             * @description Id of the request whose writes are reverted: its `X-Request-ID`, or the id of a revert.
+             * @example 0199f3c2a41c7d3e9b1f6f0f4a5e8c21
+             */
+            request_id: string;
+            /**
+             * @description Name of the user, token or job that did it.
+             * @example planner-token
+             */
+            requested_by: string;
+            /**
+             * @description Entries that were reverted so far.
+             * @example 40
+             */
+            reverted: number;
+            /**
+             * @description Entries that were skipped so far.
+             * @example 2
+             */
+            skipped: number;
+            /** @description When a worker last started it; null: not yet. */
+            started_at: string | null;
+            /**
+             * @description `failed`: `detail` says why; what it has reverted stays so.
+             * @example done
+             * @enum {string}
+             */
+            status: "queued" | "running" | "done" | "failed" | "cancelled";
+            /**
+             * @description Entries that the request wrote; null: the search has not ended.
+             * @example 42
+             */
+            total: number | null;
+        };
+        /** @description One page of a list. */
+        RevertPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["Revert"][];
+            /**
+             * @description Send as `cursor` to fetch the next page. Null on the last page.
+             * @example null
+             */
+            next_cursor: string | null;
+        };
+        RevertRequest: {
+            /**
+             * @description Id of the request whose writes are reverted: its `X-Request-ID`, or the id of a revert.
+             * @example 0199f3c2a41c7d3e9b1f6f0f4a5e8c21
+             */
+            request_id: string;
+        };
         /** @description One change of the state of a thread. */
         Revision: {
             /**
@@ -6956,6 +7116,34 @@ export interface components {
              *     ]
              */
             ids: string[];
+        };
+        /** @description An entry that a revert left as it is. */
+        SkippedEntry: {
+            /**
+             * @description Key within the namespace.
+             * @example parent_thread::thread-1
+             */
+            key: string;
+            /**
+             * @description Name of a namespace.
+             * @example team_context
+             */
+            namespace: string;
+            /**
+             * @description Why, in plain text.
+             * @example its previous version was removed by history compaction
+             */
+            reason: string;
+        };
+        /** @description One page of a list. */
+        SkippedEntryPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["SkippedEntry"][];
+            /**
+             * @description Send as `cursor` to fetch the next page. Null on the last page.
+             * @example null
+             */
+            next_cursor: string | null;
         };
         /** @description The state of a thread at a revision. */
         Snapshot: {
@@ -11440,6 +11628,183 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Entry"] | (components["schemas"]["DryRun"] & components["schemas"]["Entry"]);
+                };
+            };
+        };
+    };
+    list_reverts: {
+        parameters: {
+            query?: {
+                /** @description Items per page. */
+                limit?: number;
+                /** @description Position to continue from: `next_cursor` of the previous page. */
+                cursor?: string;
+                /** @description Only items created at this time or later. */
+                created_after?: string;
+                /** @description Only items created before this time. */
+                created_before?: string;
+                /** @description `asc`: in the reverse order, oldest first. */
+                order?: "asc" | "desc";
+                /** @description Only reverts of this request. */
+                request_id?: string;
+                /** @description Only reverts with this status. */
+                status?: "queued" | "running" | "done" | "failed" | "cancelled";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RevertPage"];
+                };
+            };
+        };
+    };
+    request_revert: {
+        parameters: {
+            query?: {
+                /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
+                dry_run?: boolean;
+            };
+            header?: {
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RevertRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DryRun"] & components["schemas"]["Revert"];
+                };
+            };
+            /** @description Accepted; processed in the background */
+            202: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Revert"];
+                };
+            };
+        };
+    };
+    get_revert: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the revert. Send a slash in it as %2F. */
+                revert_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Revert"];
+                };
+            };
+        };
+    };
+    cancel_revert: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
+                "Idempotency-Key"?: string;
+                /** @description Why the change is made; kept in history and audit. UTF-8. */
+                "Change-Reason"?: string;
+                /** @description The run on whose behalf the change is made; kept in history and audit. */
+                "Run-Id"?: string;
+            };
+            path: {
+                /** @description Id of the revert. Send a slash in it as %2F. */
+                revert_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Revert"];
+                };
+            };
+        };
+    };
+    list_skipped_entries: {
+        parameters: {
+            query?: {
+                /** @description Items per page. */
+                limit?: number;
+                /** @description Position to continue from: `next_cursor` of the previous page. */
+                cursor?: string;
+                /** @description Only items created at this time or later. */
+                created_after?: string;
+                /** @description Only items created before this time. */
+                created_before?: string;
+                /** @description `desc`: in the reverse order, from the last item. */
+                order?: "asc" | "desc";
+            };
+            header?: never;
+            path: {
+                /** @description Id of the revert. Send a slash in it as %2F. */
+                revert_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SkippedEntryPage"];
                 };
             };
         };

@@ -7,4 +7,4 @@ from state_admin.management.roles import RoleCommand
 
 class Command(RoleCommand):
     role = "worker"
-    help = "Run a worker, until SIGTERM. It performs the jobs: compactions, sweeps and webhooks."
+    help = "Run a worker, until SIGTERM. It performs the jobs: compactions, reverts, sweeps and webhooks."

@@ -1,0 +1,141 @@
+"""Reverts: jobs that undo the writes of one request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Self
+
+from .base import Answer, AscendingList, Body, DescendingList, Operation, Page, doc
+from .types import Actor, Key, Namespace, Reason, Time
+
+if TYPE_CHECKING:
+    from state_admin import models
+
+RevertId = Annotated[
+    str,
+    doc(
+        "Id of a revert, and the request id of its writes: a revert of it undoes them.",
+        "0199f3c2-a41c-7d3e-9b1f-6f0f4a5e8c21",
+    ),
+]
+TargetId = Annotated[
+    str,
+    doc(
+        "Id of the request whose writes are reverted: its `X-Request-ID`, or the id of a revert.",
+        "0199f3c2a41c7d3e9b1f6f0f4a5e8c21",
+        min_length=1,
+        max_length=64,
+    ),
+]
+RevertStatus = Annotated[
+    str,
+    doc(
+        "`failed`: `detail` says why; what it has reverted stays so.",
+        "done",
+        choices=("queued", "running", "done", "failed", "cancelled"),
+    ),
+]
+Count = Annotated[int, doc("Number of entries.", 40, ge=0)]
+
+
+class Revert(Answer):
+    """A revert: a job that a worker performs, and its result."""
+
+    id: RevertId
+    request_id: TargetId
+    status: RevertStatus
+    total: Annotated[
+        Count | None, doc("Entries that the request wrote; null: the search has not ended.", 42)
+    ]
+    reverted: Annotated[Count, doc("Entries that were reverted so far.", 40)]
+    skipped: Annotated[Count, doc("Entries that were skipped so far.", 2)]
+    requested_by: Actor
+    reason: Reason
+    detail: Annotated[
+        str, doc("Why it failed or waits for another attempt, in plain text; else empty.", "")
+    ]
+    created_at: Annotated[Time, doc("When it was requested.")]
+    started_at: Annotated[Time | None, doc("When a worker last started it; null: not yet.")]
+    finished_at: Annotated[Time | None, doc("When it ended; null: not yet.")]
+
+    @classmethod
+    def of(cls, row: models.Revert) -> Self:
+        return cls.from_attributes(
+            row, id=row.public_id, request_id=row.target, requested_by=row.actor_name
+        )
+
+
+class SkippedEntry(Answer):
+    """An entry that a revert left as it is."""
+
+    namespace: Namespace
+    key: Key
+    reason: Annotated[
+        str, doc("Why, in plain text.", "its previous version was removed by history compaction")
+    ]
+
+    @classmethod
+    def of(cls, row: models.RevertEntry) -> Self:
+        return cls(namespace=row.namespace, key=row.key, reason=row.why)
+
+
+class RevertRequest(Body):
+    request_id: TargetId
+
+
+class RevertFilters(DescendingList):
+    request_id: Annotated[TargetId, doc("Only reverts of this request.")] | None = None
+    status: Annotated[RevertStatus, doc("Only reverts with this status.")] | None = None
+
+
+REQUEST_REVERT = Operation(
+    id="request_revert",
+    route="POST /reverts",
+    tag="reverts",
+    summary="Revert a request",
+    description="Gives each entry that the request wrote the value and expiry that it had before, as"
+    " a new version, and deletes entries that it created. Tags that a bulk action added or removed are"
+    " removed or added again. Entries that were written since then are skipped, and so are those whose"
+    " earlier version is not kept, has expired or was redacted, or that the schema refuses. A worker"
+    " performs it in batches: read `GET /reverts/{id}`, whose path is in the Location header, until it"
+    " has ended. If the caller has an unfinished revert of the same request, that one is returned. A dry"
+    " run works for a second: if its status is `done`, its counts are those of the whole revert.",
+    body=RevertRequest,
+    answers={202: Revert},
+    dry_run=Revert,
+)
+LIST_REVERTS = Operation(
+    id="list_reverts",
+    route="GET /reverts",
+    replica=True,
+    tag="reverts",
+    summary="List reverts",
+    description="Reverts of the workspace, newest first. They are kept for 30 days after their end."
+    " A token with limits sees its own ones.",
+    query=RevertFilters,
+    answers={200: Page[Revert]},
+)
+GET_REVERT = Operation(
+    id="get_revert",
+    route="GET /reverts/{revert_id}",
+    tag="reverts",
+    summary="Read a revert",
+    answers={200: Revert},
+)
+LIST_SKIPPED_ENTRIES = Operation(
+    id="list_skipped_entries",
+    route="GET /reverts/{revert_id}/skipped",
+    replica=True,
+    tag="reverts",
+    summary="List the entries that a revert skipped",
+    description="In the order in which they were examined, with the reasons.",
+    query=AscendingList,
+    answers={200: Page[SkippedEntry]},
+)
+CANCEL_REVERT = Operation(
+    id="cancel_revert",
+    route="POST /reverts/{revert_id}/cancel",
+    tag="reverts",
+    summary="Cancel a revert",
+    description="It stops before its next batch. What it has reverted stays so. 409 if it has ended.",
+    answers={200: Revert},
+)

@@ -1,0 +1,326 @@
+"""Jobs that revert the writes of a request, however many entries it wrote.
+
+A worker claims a job under a lease. It searches the audit log for the entries, and then reverts them
+in batches. Each batch is a transaction that also removes its entries from the rest of the job, so a
+job whose worker died continues there, and each entry is reverted once. A worker that lost its claim
+stops before the next batch.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from itertools import takewhile
+from time import monotonic
+from typing import Final
+
+import structlog
+from django.db import IntegrityError, transaction
+from django.db.models import F
+from django.db.models.functions import Now
+
+from project import log_context, tracing
+from state_admin.domain import retries
+from state_admin.domain.access import Actor, Role
+from state_admin.domain.ids import uuid7
+from state_admin.models import AuditRow, Revert, RevertEntry, RevertStatus, reverts_sql
+from state_admin.models.bulk_sql import Action
+from state_admin.models.creation_times import OPEN, id_at
+from state_admin.models.reverts import UNFINISHED, RevertEntryQuerySet, RevertQuerySet
+from state_admin.models.reverts_sql import NextEntry, WrittenEntry
+
+from . import journal, notifications
+from .actors import require
+from .batching import split_by_size
+from .bulk import MOST, BulkResult, SelectedEntry, change_entries
+from .errors import Conflict, Invalid, Problem
+from .finding import find_row
+from .reverts import revert_entries
+
+RUN = "state_admin.tasks.reverts.run"
+LEASE = timedelta(seconds=60)
+# Claims without a finished batch: the worker died, or a namespace changed during each.
+MAX_ATTEMPTS = 5
+# Rows of the audit log that one step of the search examines. The search ends at this many rows of the
+# workspace without one of the request.
+SPAN = 50_000
+# Seconds: before the second attempt, doubles from there; of work in the request of a user, who sees
+# the result of a small revert at once; and of work before other jobs have their turn.
+RETRY_SECONDS = 1.0
+AT_ONCE = 1.0
+SLICE = 20.0
+_MOST_LOST = 100
+_PROGRESS: Final = ("total", "reverted", "skipped", "progress")
+_UNSEEN: Final = "the audit log has no entry that this request wrote"
+
+log = structlog.get_logger()
+
+
+def request_revert(*, actor: Actor, request_id: str, reason: str = "") -> Revert:
+    """Queue a revert of the writes of a request, and notify a worker. If the actor has an unfinished
+    one of this request, return that one. Raises Invalid for what is no request id."""
+    with transaction.atomic():
+        job = _create(actor, request_id, None, reason)
+        notifications.notify_worker(RUN, str(job.pk))
+    return job
+
+
+def start_revert(
+    *, actor: Actor, request_id: str, near: int | None = None, reason: str = ""
+) -> Revert:
+    """The same for a user who waits: works on it for AT_ONCE seconds, and leaves the rest to a worker.
+    `near`: the id of an audit row of the request, with which it is found sooner."""
+    with transaction.atomic():
+        job = _create(actor, request_id, near, reason)
+    run_revert(job.pk, seconds=AT_ONCE)
+    job.refresh_from_db()
+    return job
+
+
+def preview_revert(
+    *, actor: Actor, request_id: str, near: int
+) -> tuple[list[tuple[str, str]], bool]:
+    """The addresses of the entries that a revert would examine, among the SPAN audit rows on each side
+    of `near`; and whether there may be more."""
+    return reverts_sql.find_names(actor, request_id, position=near, rows=SPAN)
+
+
+def find_revert(actor: Actor, revert_id: str) -> Revert:
+    return find_row(Revert.objects.visible_to(actor), "revert", public_id=revert_id)
+
+
+def skipped_entries(job: Revert) -> RevertEntryQuerySet:
+    """The entries that the job has skipped so far, with the reasons."""
+    return RevertEntry.objects.filter(revert=job).skipped()
+
+
+def cancel_revert(*, actor: Actor, revert_id: str, reason: str = "") -> Revert:
+    """Stop a job. What it has reverted stays so. Raises Conflict if it has ended."""
+    require(actor, Role.EDITOR)
+    job = find_revert(actor, revert_id)
+    with transaction.atomic():
+        stopped = Revert.objects.filter(pk=job.pk, status__in=UNFINISHED).update(
+            status=RevertStatus.CANCELLED, finished_at=Now(), claim=F("claim") + 1
+        )
+        job.refresh_from_db()
+        if not stopped:
+            raise Conflict(f"the revert is already {job.status}")
+        _forget_rest(job)
+        _record(actor, job, "cancel", reason)
+    return job
+
+
+def lost_jobs() -> list[int]:
+    """The numbers of the jobs without a worker: queued ones whose notification was lost, and running ones whose worker
+    died."""
+    lost = Revert.objects.all().claimable().in_open_workspaces().order_by("available_at")
+    return list(lost.values_list("pk", flat=True)[:_MOST_LOST])
+
+
+def run_revert(number: int, *, seconds: float = SLICE) -> RevertStatus | None:
+    """Work on the job with this number for `seconds` or to its end. None: another worker has it, or it
+    has ended.
+
+    Safe to call any number of times."""
+    claimed = Revert.objects.filter(pk=number).claimable().in_open_workspaces()
+    if not claimed.update(started_at=Now(), **RevertQuerySet.claimed(LEASE)):
+        return None
+    job = Revert.objects.get(pk=number)
+    with log_context.bound(workspace=job.workspace_id, request_id=job.public_id):
+        return _run(job, monotonic() + seconds)
+
+
+def _run(job: Revert, until: float) -> RevertStatus:
+    actor = _author(job)
+    if job.attempts > MAX_ATTEMPTS:
+        return _end(job, actor, RevertStatus.FAILED, f"failed after {MAX_ATTEMPTS} attempts")
+    while True:
+        try:
+            with transaction.atomic():
+                mine = Revert.objects.held(job.pk, job.claim).select_for_update().first()
+                if mine is None:  # cancelled, or another worker has it
+                    return RevertStatus(
+                        Revert.objects.values_list("status", flat=True).get(pk=job.pk)
+                    )
+                _search(actor, mine) if mine.total is None else _revert_next(actor, mine)
+                if mine.status == RevertStatus.RUNNING:
+                    _continue(mine)
+                job.attempts = mine.attempts
+        except Conflict as conflict:  # a namespace or an entry changed during the batch
+            return _release(job, conflict.detail, attempts=job.attempts)
+        except Problem as refused:
+            return _end(job, actor, RevertStatus.FAILED, refused.detail)
+        if mine.status != RevertStatus.RUNNING:
+            log.info("revert.finished", revert=job.public_id, status=str(mine.status))
+            return RevertStatus(mine.status)
+        if monotonic() >= until:
+            return _release(job, "", attempts=0)
+
+
+def _create(actor: Actor, request_id: str, near: int | None, reason: str) -> Revert:
+    require(actor, Role.EDITOR)
+    if not 0 < len(request_id) <= 64 or "\0" in request_id:
+        raise Invalid("request_id must have 1 to 64 characters")
+    same = Revert.objects.filter(workspace_id=actor.workspace_id, target=request_id).by(actor)
+    job = Revert(
+        workspace_id=actor.workspace_id,
+        public_id=uuid7(),
+        target=request_id,
+        namespaces=list(actor.namespaces),
+        run=actor.run_id,
+        progress={} if near is None else {"near": near},
+        **journal.stamp(actor, reason),
+    )
+    try:
+        with transaction.atomic():
+            job.save(force_insert=True)
+    except IntegrityError:
+        # An unfinished job exists. If it has just ended, it is still the newest.
+        return same.latest("pk")
+    _record(actor, job, "request", reason)
+    job.refresh_from_db()  # the database sets the times
+    return job
+
+
+def _author(job: Revert) -> Actor:
+    """The actor that requested the job, in a request of its own."""
+    return Actor(
+        kind=job.actor_kind,  # type: ignore[arg-type]
+        id=job.actor_id,
+        name=job.actor_name,
+        workspace_id=job.workspace_id,
+        role=Role.EDITOR,
+        namespaces=tuple(job.namespaces),
+        request_id=job.public_id,
+        run_id=job.run,
+        traceparent=tracing.traceparent(),
+    )
+
+
+# The steps: each is part of a transaction, and changes the given job in memory. -----------------
+
+
+def _search(actor: Actor, mine: Revert) -> None:
+    """Examine the next rows of the audit log: first those after `near`, then those before it.
+
+    A revert may pause between its batches, so rows of others are between its own. The search for its
+    writes ends at the time when it was requested, and not at a distance."""
+    state = mine.progress
+    if "down" not in state:
+        earlier = Revert.objects.filter(workspace_id=mine.workspace_id, public_id=mine.target)
+        near = state.get("near")
+        newest = AuditRow.objects.filter(workspace_id=mine.workspace_id).nth_newest(1) or 0
+        state |= {"up": near, "down": newest if near is None else near, "low": None, "found": 0}
+        if (its := earlier.first()) is not None:
+            owner = {"workspace_id": mine.workspace_id}
+            low = id_at(AuditRow, "at", its.created_at - OPEN, owner)
+            state |= {"up": None, "down": newest, "low": low}
+    up = state["up"] is not None
+    position = state["up"] if up else state["down"]
+    part = reverts_sql.store_written(
+        actor, mine.pk, mine.target, position=position, up=up, rows=SPAN
+    )
+    state["found"] += part.found
+    last = part.rows < SPAN
+    if up:
+        state["up"] = None if last or not part.found else part.high
+        return
+    state["down"] = (part.low or 1) - 1
+    if state["low"] is not None:
+        last = last or state["down"] < state["low"]
+    elif state["found"] and not part.found:
+        last = True
+    if last:
+        mine.total = RevertEntry.objects.filter(revert=mine).count()
+        mine.progress = {"after": ["", ""]}
+        if not mine.total:
+            _finish(mine, actor, RevertStatus.FAILED, _UNSEEN)
+
+
+def _revert_next(actor: Actor, mine: Revert) -> None:
+    """Revert the next entries: up to MOST, and of a size that fits into memory."""
+    namespace, key = mine.progress["after"]
+    upcoming = reverts_sql.next_entries(mine.pk, mine.target, after=(namespace, key), rows=MOST)
+    if not upcoming:
+        _finish(mine, actor, RevertStatus.DONE, "")
+        return
+    part = next(split_by_size(((each, each.size) for each in upcoming), MOST))
+    # One statement per batch, because it locks its entries in order.
+    part = list(takewhile(lambda each: each.tag_change == part[0].tag_change, part))
+    result = _change(actor, part, mine.reason or f"revert of request {mine.target}")
+    reasons = {(each.namespace, each.key): each.why for each in result.skipped}
+    skipped = [
+        (each.row_id, reasons[each.namespace, each.key])
+        for each in part
+        if (each.namespace, each.key) in reasons
+    ]
+    left = {row_id for row_id, _ in skipped}
+    reverts_sql.settle([each.row_id for each in part if each.row_id not in left], skipped)
+    mine.reverted += len(part) - len(skipped)
+    mine.skipped += len(skipped)
+    mine.progress = {"after": [part[-1].namespace, part[-1].key]}
+    _record(actor, mine, "apply", mine.reason, reverted=len(part) - len(skipped))
+    journal.align_feed_clock(actor)
+
+
+def _change(actor: Actor, part: list[NextEntry], reason: str) -> BulkResult:
+    change, tag = part[0].tag_change[:1], part[0].tag_change[1:]
+    if change:
+        seen = [SelectedEntry(each.namespace, each.key, each.last) for each in part]
+        action: Action = "tag" if change == "+" else "untag"
+        return change_entries(actor=actor, action=action, seen=seen, tag=tag, reason=reason)
+    written = [WrittenEntry(each.namespace, each.key, each.first, each.last) for each in part]
+    return revert_entries(actor=actor, written=written, reason=reason)
+
+
+# The row of the job. ----------------------------------------------------------------------------
+
+
+def _continue(mine: Revert) -> None:
+    mine.attempts, mine.detail, mine.lease_expires_at = 1, "", Now() + LEASE
+    mine.save(update_fields=[*_PROGRESS, "attempts", "detail", "lease_expires_at"])
+
+
+def _finish(mine: Revert, actor: Actor, status: RevertStatus, detail: str) -> None:
+    """End a locked job."""
+    mine.status, mine.detail = status, detail
+    mine.finished_at, mine.lease_expires_at = Now(), None
+    mine.save(update_fields=[*_PROGRESS, "status", "detail", "finished_at", "lease_expires_at"])
+    _forget_rest(mine)
+    _record(actor, mine, "finish", mine.reason)
+
+
+def _end(job: Revert, actor: Actor, status: RevertStatus, detail: str) -> RevertStatus:
+    """End a job whose batch was rolled back."""
+    with transaction.atomic():
+        mine = Revert.objects.held(job.pk, job.claim).select_for_update().first()
+        if mine is not None:
+            _finish(mine, actor, status, detail)
+    log.info("revert.finished", revert=job.public_id, status=status.value)
+    return status
+
+
+def _release(job: Revert, detail: str, *, attempts: int) -> RevertStatus:
+    """Queue the job again, for another worker or attempt. `attempts`: 0 after progress."""
+    pause = retries.pause_before_retry(attempts, base=RETRY_SECONDS) if attempts else 0.0
+    with transaction.atomic():
+        queued = Revert.objects.held(job.pk, job.claim).update(
+            status=RevertStatus.QUEUED,
+            detail=detail,
+            attempts=attempts,
+            lease_expires_at=None,
+            available_at=Now() + timedelta(seconds=pause),
+        )
+        if queued and not pause:
+            notifications.notify_worker(RUN, str(job.pk))
+    return RevertStatus.QUEUED
+
+
+def _forget_rest(job: Revert) -> None:
+    """Delete the rows of the entries that an ended job did not examine."""
+    RevertEntry.objects.filter(revert=job, why="").delete()
+
+
+def _record(actor: Actor, job: Revert, verb: str, reason: str, **detail: int) -> None:
+    journal.record(
+        actor, [journal.Trace(f"revert.{verb}", key=job.target, detail=detail)], reason=reason
+    )

@@ -1,0 +1,154 @@
+"""Reverts: the confirmation, the start, and the page of a job with its progress and result.
+
+The Undo of a bulk action and of a revert, and *Revert this request* of the audit log, start one. A
+small one has ended when the response is sent; the page of a larger one follows the job.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from django.http import HttpResponse, QueryDict
+from django.urls import path, reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from state_admin.domain.access import Role
+from state_admin.models import Revert, RevertStatus
+from state_admin.models.reverts import UNFINISHED
+from state_admin.services import revert_jobs
+from state_admin.services.errors import BadRequest, Conflict
+from state_admin.templatetags.ui import plural
+
+from . import paging
+from .actors import page
+from .addresses import with_query
+from .confirm import PREVIEW, Confirm, ask
+from .htmx import Request, Undo, render, see_other, toast
+from .paging import read_required_number
+from .shell import section_of
+
+PAGE = 100
+
+
+def revert_url(job: Revert, back: str = "") -> str:
+    return with_query(reverse("web:revert-detail", args=[job.public_id]), back=back)
+
+
+def undo_of_request(request_id: str, near: int, back: str) -> Undo:
+    """The Undo of what a request wrote to entries. `near`: the id of one of its audit rows."""
+    fields: dict[str, str | int] = {"request": request_id, "near": near, "back": back}
+    return Undo(reverse("web:revert-start"), {**fields, "confirmed": "yes"})
+
+
+@require_POST
+@page(role=Role.EDITOR)
+def revert_start(request: Request) -> HttpResponse:
+    post = request.POST
+    request_id, back = post.get("request", ""), return_url(post)
+    if not request_id:
+        raise BadRequest("a revert requires the id of a request")
+    near = read_required_number("near", post["near"]) if post.get("near") else None
+    if "confirmed" not in post:
+        return _ask(request, request_id, near or 0, back)
+    job = revert_jobs.start_revert(
+        actor=request.actor,
+        request_id=request_id,
+        near=near,
+        reason=post.get("reason", "").strip()[:500] or f"undo of request {request_id}",
+    )
+    if job.status == RevertStatus.DONE:
+        text = f"Reverted {plural(job.reverted, 'entry,entries')}"
+        if job.skipped:
+            toast(request, f"{text}; skipped {job.skipped:,}", undo=_undo(job, back), kind="failed")
+        else:
+            toast(request, text, undo=_undo(job, back))
+            return see_other(request, back, part="entry-browser")
+    elif job.status == RevertStatus.FAILED:
+        toast(request, f"Not reverted: {job.detail}", kind="failed")
+    return see_other(request, revert_url(job, back))
+
+
+def _ask(request: Request, request_id: str, near: int, back: str) -> HttpResponse:
+    found, more = revert_jobs.preview_revert(actor=request.actor, request_id=request_id, near=near)
+    if not found:
+        text = "The request changed no entry, or its audit records were removed"
+        toast(request, text, kind="note")
+        return see_other(request, back)
+    names = [f"{namespace}/{key}" for namespace, key in found]
+    verb = f"Revert {plural(len(names), 'entry,entries')}{' or more' if more else ''}"
+    confirm = Confirm(
+        title=f"{verb}?",
+        verb=verb,
+        url=reverse("web:revert-start"),
+        back=back,
+        lines=[
+            "Each entry gets back the value and expiry it had before this request, as a new version."
+            " Entries that were created are deleted.",
+            "Entries that were written since then are skipped. You can undo this.",
+        ],
+        preview=names[:PREVIEW],
+        more=max(0, len(names) - PREVIEW),
+        fields=list(undo_of_request(request_id, near, back).fields.items()),
+    )
+    return ask(request, confirm)
+
+
+def _undo(job: Revert, back: str) -> Undo | None:
+    if not job.reverted:
+        return None
+    fields = {"request": job.public_id, "back": back, "confirmed": "yes"}
+    return Undo(reverse("web:revert-start"), fields)
+
+
+@require_safe
+@page
+def revert_detail(request: Request, revert_id: str) -> HttpResponse:
+    job = revert_jobs.find_revert(request.actor, revert_id)
+    back, after = return_url(request.GET), paging.whole_number(request, "after") or 0
+    url = revert_url(job, back)
+    rows = revert_jobs.skipped_entries(job).filter(pk__gt=after).order_by("pk")
+    skipped, next_url = paging.cut(
+        list(rows[: PAGE + 1]), PAGE, lambda last: with_query(url, after=last.pk)
+    )
+    edits, unfinished = request.actor.may(Role.EDITOR), job.status in UNFINISHED
+    context = {
+        "job": job,
+        "back": back,
+        "parent": section_of(urlsplit(back).path)[0],
+        "unfinished": unfinished,
+        "can_stop": edits and unfinished,
+        "undo": None if unfinished or not edits else _undo(job, back),
+        "skipped": skipped,
+        "pager": {"first": url if after else "", "next": next_url},
+        "current_url": with_query(url, after=after or ""),
+        "most_attempts": revert_jobs.MAX_ATTEMPTS,
+    }
+    return render(request, "reverts/detail.html", context, part="revert")
+
+
+@require_POST
+@page(role=Role.EDITOR)
+def revert_cancel(request: Request, revert_id: str) -> HttpResponse:
+    try:
+        revert_jobs.cancel_revert(actor=request.actor, revert_id=revert_id)
+        toast(request, "Revert stopped")
+    except Conflict as ended:
+        toast(request, ended.detail, kind="note")
+    job = revert_jobs.find_revert(request.actor, revert_id)
+    return see_other(request, revert_url(job, return_url(request.POST)), part="revert")
+
+
+def return_url(query: QueryDict) -> str:
+    """The URL of the list that the user came from: entries or audit. Any other URL is replaced by
+    that of the unfiltered list of entries."""
+    url = query.get("back", "")
+    homes = [reverse("web:entry-list"), reverse("web:audit-list")]
+    is_list = any(url == home or url.startswith(home + "?") for home in homes)
+    return url if is_list else homes[0]
+
+
+urlpatterns = [
+    path("requests/revert", revert_start, name="revert-start"),
+    path("reverts/<str:revert_id>", revert_detail, name="revert-detail"),
+    path("reverts/<str:revert_id>/cancel", revert_cancel, name="revert-cancel"),
+]

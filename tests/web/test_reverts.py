@@ -1,0 +1,164 @@
+"""Reverts in the admin: the confirmation, small ones at once, and the page of a large one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from state_admin.models import AuditRow, Entry, Revert
+from state_admin.services import revert_jobs
+from state_admin.web import reverts
+from tests.builders import Person, make_namespace, put
+from tests.web.test_entry_bulk import hidden, undo
+
+URL = "/requests/revert"
+
+
+@pytest.fixture
+def written(alice: Person) -> dict[str, Any]:
+    """What the button of the audit log sends for a request that changed `a` and `b`."""
+    make_namespace(alice.actor, "n")
+    actor = replace(alice.actor, request_id="r")
+    for key in "ab":
+        put(alice.actor, "n", key, "old")
+        put(actor, "n", key, "new")
+    near = AuditRow.objects.filter(request_id="r").latest("pk").pk
+    return {"request": "r", "near": near, "back": "/audit"}
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is done at once, and one entry per batch."""
+    monkeypatch.setattr(revert_jobs, "AT_ONCE", 0)
+    monkeypatch.setattr(revert_jobs, "MOST", 1)
+
+
+def values() -> list[str | None]:
+    return list(Entry.objects.order_by("key").values_list("value", flat=True))
+
+
+def test_revert__small__is_confirmed_and_done_at_once(
+    admin: Client, written: dict[str, Any]
+) -> None:
+    question = admin.post(URL, written).content.decode()
+    assert "Revert 2 entries?" in question
+    assert "n/b" in question
+    assert values() == ['"new"', '"new"']
+    fields = {**hidden(question), "reason": "a mistake"}
+    assert admin.post(URL, fields)["Location"] == "/audit"
+    assert values() == ['"old"', '"old"']
+    assert Revert.objects.get().reason == "a mistake"
+    page = admin.get("/audit").content.decode()
+    assert "Reverted 2 entries" in page
+    assert "reverted entries of request" in page
+    url, fields = undo(page)
+    admin.post(url, fields)
+    assert values() == ['"new"', '"new"']
+
+
+def test_revert__some_skipped__shows_the_page_with_the_reasons(
+    admin: Client, alice: Person, written: dict[str, Any]
+) -> None:
+    put(alice.actor, "n", "a", "mine")
+    page = admin.post(URL, {**written, "confirmed": "yes"}, follow=True).content.decode()
+    assert "Reverted 1 entry; skipped 1" in page
+    assert "it was written since then" in page
+    assert "data-live-key" not in page
+    url, fields = undo(page)
+    admin.post(url, fields)
+    assert values() == ['"mine"', '"new"']
+
+
+@pytest.mark.usefixtures("slow")
+def test_revert__large__has_a_page_that_follows_the_job(
+    admin: Client, viewer: Client, written: dict[str, Any]
+) -> None:
+    url = admin.post(URL, {**written, "confirmed": "yes"})["Location"]
+    job = Revert.objects.get()
+    assert url == f"/reverts/{job.public_id}?back=%2Faudit"
+    page = admin.get(url).content.decode()
+    assert "Searching the audit log" in page
+    assert 'data-live-key="r"' in page
+    while not Revert.objects.filter(reverted=1):
+        revert_jobs.run_revert(job.pk, seconds=0)
+    page = admin.get(url).content.decode()
+    assert "1 of 2 entries" in page
+    assert '<progress aria-label="Progress" max="2" value="1"' in page
+    assert ">Stop</button>" in page
+    assert ">Stop</button>" not in viewer.get(url).content.decode()
+    assert revert_jobs.run_revert(job.pk) == "done"
+    page = admin.get(url).content.decode()
+    assert "Reverted 2 entries" in page
+    assert "<progress" not in page
+    assert "Undo this revert" in page
+    assert "Undo this revert" not in viewer.get(url).content.decode()
+    button = page[page.index(f'<form method="post" action="{URL}">') :]
+    admin.post(URL, hidden(button[: button.index("</form>")]))
+    assert revert_jobs.run_revert(Revert.objects.latest("pk").pk) == "done"
+    assert values() == ['"new"', '"new"']
+
+
+@pytest.mark.usefixtures("slow")
+def test_revert__stopped__keeps_what_it_did(admin: Client, written: dict[str, Any]) -> None:
+    url = admin.post(URL, {**written, "confirmed": "yes"})["Location"]
+    job = Revert.objects.get()
+    while not Revert.objects.filter(reverted=1):
+        revert_jobs.run_revert(job.pk, seconds=0)
+    stop = f"/reverts/{job.public_id}/cancel"
+    assert admin.post(stop, {"back": "/audit"})["Location"] == url
+    page = admin.get(url).content.decode()
+    assert "Revert stopped" in page
+    assert "The entries that were reverted until then stay so." in page
+    assert values() == ['"old"', '"new"']
+    again = admin.post(stop, {"back": "/audit"}, follow=True).content.decode()
+    assert "the revert is already cancelled" in again
+
+
+def test_revert__skipped_more_than_a_page__are_paged(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch, written: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(reverts, "PAGE", 1)
+    for key in "ab":
+        put(alice.actor, "n", key, "mine")
+    url = admin.post(URL, {**written, "confirmed": "yes"})["Location"]
+    page = admin.get(url).content.decode()
+    assert "n/a</a>" in page
+    assert "n/b</a>" not in page
+    after = Revert.objects.get().entries.order_by("pk").values_list("pk", flat=True)[0]
+    page = admin.get(f"{url}&after={after}").content.decode()
+    assert "n/b</a>" in page
+    assert "First page" in page
+
+
+def test_revert__request_without_entries__says_so(admin: Client) -> None:
+    admin.post(URL, {"request": "unknown", "near": "1"})
+    assert b"The request changed no entry" in admin.get("/state").content
+    page = admin.post(URL, {"request": "unknown", "confirmed": "yes"}, follow=True).content.decode()
+    assert "Not reverted: the audit log has no entry that this request wrote" in page
+
+
+@pytest.mark.parametrize("fields", [{}, {"request": "r", "near": "x"}])
+def test_revert__malformed__is_refused(fields: dict[str, str], admin: Client) -> None:
+    assert admin.post(URL, fields).status_code == 400
+
+
+def test_revert__id_too_long__is_refused(admin: Client) -> None:
+    fields = {"request": "x" * 65, "confirmed": "yes"}
+    assert admin.post(URL, fields).status_code == 422
+
+
+def test_revert__viewer_and_non_member__change_nothing(
+    admin: Client, viewer: Client, stranger: Client, written: dict[str, Any]
+) -> None:
+    fields = {**written, "confirmed": "yes"}
+    assert viewer.post(URL, fields).status_code == 403
+    stranger.post(URL, fields)
+    assert values() == ['"new"', '"new"']
+    url = admin.post(URL, fields)["Location"]
+    job = Revert.objects.filter(status="done").get()
+    assert url == "/audit"
+    assert stranger.get(f"/reverts/{job.public_id}").status_code == 404
+    assert viewer.post(f"/reverts/{job.public_id}/cancel").status_code == 403

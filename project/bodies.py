@@ -196,6 +196,7 @@ class Body:
 
     async def _receive_parts(self, timeout: asyncio.Timeout) -> None:
         clock, limits = asyncio.get_running_loop().time, self._bodies.limits
+        whole = self._declared_size()
         started = progress = clock()
         parts = 0
         while True:
@@ -207,8 +208,8 @@ class Body:
                 self._unread = False
                 raise BadRequest("the request body is incomplete or its chunks are malformed")
             part: bytes = message.get("body", b"")
-            self._unread = message.get("more_body", False)
             size = len(self._content) + len(part)
+            self._unread = message.get("more_body", False) and size != whole
             if size > limits.one:
                 raise self._too_large()
             if size > _UNCOUNTED and self._client is None:
@@ -226,6 +227,14 @@ class Body:
             if parts > _FREE_PARTS + size / _BYTES_PER_PART:
                 raise BadRequest("the request body has too many small chunks")
             progress = clock() if part else progress
+
+    def _declared_size(self) -> int | None:
+        """Return the size of the whole body, or None if it is chunked. granian reports the end of a body
+        in a message of its own, for which the event loop and two other threads would have to wake."""
+        length = self._headers.get(b"content-length")
+        if length is None or b"transfer-encoding" in self._headers:
+            return None
+        return int(length)
 
     async def _identify(self) -> Client:
         owner = await self._bodies.identify(self._headers)

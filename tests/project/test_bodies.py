@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ import pytest
 from project.bodies import Bodies, Body, BodyBudget, Client, Limits
 from state_admin.services.errors import (
     Problem,
+    RequestTimeout,
     TooLarge,
     Unavailable,
 )
@@ -144,20 +146,28 @@ def test_ledger__body_larger_than_a_quarter__one_is_accepted() -> None:
 
 
 def receive(
-    *parts: bytes, limits: Limits, owner: str = "", address: str = "10.0.0.1", **headers: str
+    *parts: bytes,
+    limits: Limits,
+    owner: str = "",
+    address: str = "10.0.0.1",
+    ends: bool = True,
+    **headers: str,
 ) -> tuple[bytes | Problem, Bodies]:
-    """The result of receiving these parts, and where they are counted."""
+    """The result of receiving these parts, and where they are counted. `ends`: the last part is known to
+    be the last; otherwise nothing arrives after it."""
 
     async def identify(_: object) -> str:
         return owner
 
     async def go() -> tuple[bytes | Problem, Bodies]:
         messages = [
-            {"type": "http.request", "body": part, "more_body": number < len(parts)}
+            {"type": "http.request", "body": part, "more_body": not (ends and number == len(parts))}
             for number, part in enumerate(parts, 1)
         ]
 
         async def take() -> dict[str, object]:
+            if not messages:
+                await asyncio.sleep(60)
             return messages.pop(0)
 
         bodies = Bodies(limits, identify)
@@ -205,6 +215,21 @@ def test_body__more_than_the_limit__is_413(parts: list[bytes]) -> None:
 def test_body__few_large_chunks__are_accepted() -> None:
     content, _ = receive(*[b"z" * 64] * 10_000, limits=Limits(one=MIB))
     assert content == b"z" * 640_000
+
+
+def test_body__as_long_as_declared__is_complete_without_another_message() -> None:
+    content, _ = receive(b"1234", b"56", ends=False, limits=Limits(one=MIB), content_length="6")
+    assert content == b"123456"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{}, {"content_length": "7"}, {"content_length": "6", "transfer_encoding": "chunked"}],
+)
+def test_body__end_is_not_known__waits_for_it(headers: dict[str, str]) -> None:
+    limits = Limits(one=MIB, idle_seconds=0.05)
+    refused, _ = receive(b"1234", b"56", ends=False, limits=limits, **headers)
+    assert isinstance(refused, RequestTimeout)
 
 
 # Time ----------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ import pytest
 
 from project.env import BASE_DIR
 from project.postgres import binaries
+from tests.availability.network import LOOPBACK, Network
 from tests.project.running import Process, Running, children, free_port, wait_for
 
 DEPLOY = BASE_DIR / "deploy" / "ha"
@@ -34,11 +35,19 @@ def find(program: str) -> str:
     return found
 
 
+def skip_without_programs() -> None:
+    if not PATRONI.exists():
+        pytest.skip("Patroni is not installed: make chaos installs it")
+    if binaries.identity().uid is not None:
+        pytest.skip("PostgreSQL does not run as root, and user namespaces are not permitted")
+
+
 class Node:
     """One PostgreSQL under Patroni."""
 
     def __init__(self, cell: Cell, number: int) -> None:
-        self.cell, self.name = cell, f"db{number}"
+        self.cell, self.number, self.name = cell, number, f"db{number}"
+        self.machine = cell.network.machines[number - 1]
         self.port, self.rest = free_port(), free_port()
         self.data = cell.folder / self.name / "pg"
         self.process: Process | None = None
@@ -53,10 +62,10 @@ class Node:
             "PATRONI_SCOPE": "commonhold",
             "PATRONI_NAME": self.name,
             "PATRONI_ETCD3_HOSTS": ",".join(self.cell.etcd_clients.values()),
-            "PATRONI_RESTAPI_LISTEN": f"127.0.0.1:{self.rest}",
-            "PATRONI_RESTAPI_CONNECT_ADDRESS": f"127.0.0.1:{self.rest}",
-            "PATRONI_POSTGRESQL_LISTEN": f"127.0.0.1:{self.port}",
-            "PATRONI_POSTGRESQL_CONNECT_ADDRESS": f"127.0.0.1:{self.port}",
+            "PATRONI_RESTAPI_LISTEN": f"{self.machine.listens}:{self.rest}",
+            "PATRONI_RESTAPI_CONNECT_ADDRESS": f"{self.machine.inner}:{self.rest}",
+            "PATRONI_POSTGRESQL_LISTEN": f"{self.machine.listens}:{self.port}",
+            "PATRONI_POSTGRESQL_CONNECT_ADDRESS": f"{self.machine.inner}:{self.port}",
             "PATRONI_POSTGRESQL_DATA_DIR": str(self.data),
             "PATRONI_POSTGRESQL_BIN_DIR": str(programs),
             "PATRONI_POSTGRESQL_PGPASS": str(self.cell.folder / f"{self.name}.pgpass"),
@@ -65,7 +74,8 @@ class Node:
             "PATRONI_REPLICATION_USERNAME": "replicator",
             "PATRONI_REPLICATION_PASSWORD": PASSWORD,
         }
-        command = [*who.prefix, str(PATRONI), str(self.cell.patroni_config(sockets))]
+        config = str(self.cell.patroni_config(sockets))
+        command = [*self.machine.command, *who.prefix, str(PATRONI), config]
         self.process = Process(log, *command, env=env, cwd="/")
 
     def pids(self) -> list[int]:
@@ -94,7 +104,7 @@ class Node:
         self.process.process.wait()
 
     def status(self) -> dict[str, Any]:
-        client = http.client.HTTPConnection("127.0.0.1", self.rest, timeout=2)
+        client = http.client.HTTPConnection(self.machine.outer, self.rest, timeout=2)
         try:
             client.request("GET", "/cluster")
             found: dict[str, Any] = json.loads(client.getresponse().read())
@@ -106,14 +116,17 @@ class Node:
 
 
 class Cell:
-    """Started when constructed; `stop` kills everything."""
+    """Started when constructed; `stop` kills everything. Each node of PostgreSQL and one of etcd are on
+    a machine of `network`, everything else is on this one."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, network: Network = LOOPBACK) -> None:
+        self.folder, self.network = folder, network
         self.processes: list[Process] = []
         self.etcd: dict[str, Process] = {}
-        self._peers = {f"etcd{n}": f"http://127.0.0.1:{free_port()}" for n in NODES}
-        self.etcd_clients = {f"etcd{n}": f"127.0.0.1:{free_port()}" for n in NODES}
+        self._machines = {f"etcd{n}": network.machines[n - 1] for n in NODES}
+        inner = {name: machine.inner for name, machine in self._machines.items()}
+        self._peers = {name: f"http://{host}:{free_port()}" for name, host in inner.items()}
+        self.etcd_clients = {name: f"{host}:{free_port()}" for name, host in inner.items()}
         self.nodes = [Node(self, n) for n in NODES]
         self.web_port, self.database_port, self.redis_port = free_port(), free_port(), free_port()
         for name in self._peers:
@@ -140,6 +153,7 @@ class Cell:
         cluster = ",".join(f"{each}={url}" for each, url in self._peers.items())
         self.etcd[name] = self.start(
             name,
+            *self._machines[name].command,
             *(find("etcd"), "--name", name, "--data-dir", str(self.folder / name)),
             *("--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer),
             *("--listen-client-urls", client, "--advertise-client-urls", client),
@@ -163,7 +177,7 @@ class Cell:
             "WEB2": f"127.0.0.1:{web_ports[1]}",
         }
         for node in self.nodes:
-            env[node.name.upper()] = f"127.0.0.1:{node.port}"
+            env[node.name.upper()] = f"{node.machine.outer}:{node.port}"
             env[f"{node.name.upper()}_REST"] = str(node.rest)
         self.start("haproxy", find("haproxy"), "-f", str(DEPLOY / "haproxy.cfg"), **env)
 
@@ -199,9 +213,9 @@ class Cell:
     def database_url(self) -> str:
         return f"postgresql://commonhold:{PASSWORD}@127.0.0.1:{self.database_port}/commonhold"
 
-    def leader(self) -> Node | None:
-        """The node that the others regard as the leader."""
-        for node in self.nodes:
+    def leader(self, *asked: Node) -> Node | None:
+        """The node that the first one that answers regards as the leader. `asked`: not all nodes."""
+        for node in asked or self.nodes:
             for member in node.status().get("members", ()):
                 if member["role"] == "leader" and member["state"] == "running":
                     return next(each for each in self.nodes if each.name == member["name"])
@@ -209,7 +223,7 @@ class Cell:
 
     def switch_over(self, leader: Node) -> None:
         """Request a switchover. Patroni responds when it is complete."""
-        client = http.client.HTTPConnection("127.0.0.1", leader.rest, timeout=60)
+        client = http.client.HTTPConnection(leader.machine.outer, leader.rest, timeout=60)
         try:
             client.request("POST", "/switchover", json.dumps({"leader": leader.name}))
             response = client.getresponse()

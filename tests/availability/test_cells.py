@@ -23,7 +23,7 @@ from tests.availability.cell import find
 from tests.availability.traffic import Traffic
 from tests.project.conftest import temporary_folder
 from tests.project.running import Process, Running, children, free_port, wait_for
-from tests.project.sites import SETTINGS, Site
+from tests.project.sites import SETTINGS, Site, url_of
 
 CONFIG = BASE_DIR / "deploy" / "cells" / "haproxy.cfg"
 CELLS = ("eu1", "us1")
@@ -34,17 +34,25 @@ class Front:
     """HAProxy with the configuration of deploy/cells. `webs`: the ports of the cells' web processes."""
 
     def __init__(self, folder: Path, webs: dict[str, int]) -> None:
-        self.port = free_port()
-        env = {
+        self.folder, self.port = folder, free_port()
+        self.env = {
             "BIND": "127.0.0.1",
             "WEB_PORT": str(self.port),
             "STATUS_PORT": str(free_port()),
             "MAPS": str(folder),
             **{f"{cell.upper()}_WEB": f"127.0.0.1:{port}" for cell, port in webs.items()},
         }
-        self.process = Process(
-            folder / "haproxy.log", find("haproxy"), "-f", str(CONFIG), env=env, cwd="/"
-        )
+        self.process = self._start()
+
+    def _start(self, *options: str) -> Process:
+        command = (find("haproxy"), "-f", str(CONFIG), *options)
+        return Process(self.folder / "haproxy.log", *command, env=self.env, cwd="/")
+
+    def reload(self) -> None:
+        """Read the maps again. The old process ends after its requests."""
+        old = self.process
+        self.process = self._start("-sf", str(old.pid))
+        old.wait()
 
     def get(self, path: str = "/", **headers: str) -> tuple[int, Any, http.client.HTTPMessage]:
         client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
@@ -189,8 +197,7 @@ class Sites:
     def start(self) -> None:
         for cell in CELLS:
             self.sites[cell] = Site(self.folder / cell, **self.environment(cell))
-            written = self.run(cell, "cells", "--output", str(self.maps))
-            assert written.wait() == 0, written.output()
+            self.manage(cell, "cells", "--output", str(self.maps))
         ports = {cell: site.running.port for cell, site in self.sites.items()}
         self.front = Front(self.maps, ports)
         for cell in CELLS:
@@ -207,6 +214,12 @@ class Sites:
     def run(self, cell: str, *arguments: str, **env: str) -> Running:
         settings = {**SETTINGS, **self.environment(cell), **env}
         return Running(self.folder / cell, "manage.py", *arguments, **settings)
+
+    def manage(self, cell: str, *arguments: str, **env: str) -> str:
+        """Run a management command in a cell; returns its output."""
+        command = self.run(cell, *arguments, **env)
+        assert command.wait(300) == 0, command.output()
+        return command.output()
 
     def restart(self, cell: str) -> None:
         site = self.sites[cell]
@@ -296,6 +309,40 @@ def test_fault__of_one_cell__affects_no_call_to_the_other(
     assert refused > 0
     record_property("seconds without writes in the other cell", round(pause, 2))
     record_property("calls repeated in the broken cell", refused)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_move__to_the_other_cell_under_load__clients_continue_at_the_same_address(
+    sites: Sites, record_property: Callable[[str, object], None]
+) -> None:
+    source, target = CELLS
+    assert sites.front
+    named = ("--workspace", "moving", "--role", "admin", "--name", "agent")
+    token = sites.manage(source, "create_token", *named).split()[-1]
+    moving = Traffic(sites.front.port, token)
+    try:
+        moving.wait_for_more()
+        sites.manage(target, "move_workspace", "moving", "--expect")
+        url = url_of(sites.sites[target].cluster)
+        since = time.monotonic()
+        sites.manage(source, "move_workspace", "moving", MOVE_DATABASE_URL=url)
+        for cell in CELLS:
+            sites.manage(cell, "cells", "--output", str(sites.maps))
+        sites.front.reload()
+        moving.wait_for_more()
+        record_property("seconds without writes", round(moving.longest_pause(since), 1))
+        status, _, _ = sites.front.get("/api/v1/me", Authorization=f"Bearer {token}")
+        assert status == 200
+        assert sites.sites[target].call("GET", "/workspaces/moving")[0] == 200
+    finally:
+        moving.stop()
+    assert set(moving.refused) <= {503}
+    assert moving.gone == 0
+    for key, last in moving.acknowledged.items():
+        assert moving.history(key) == [(number, number) for number in range(1, last + 1)]
+        followed = [version for name, version in moving.followed if name == key]
+        assert followed == list(range(1, last + 1))
 
 
 @pytest.mark.slow

@@ -25,7 +25,9 @@ class Traffic:
         self.times: list[float] = []  # of all acknowledgements
         self.refused: Counter[int] = Counter()  # by status; 0: no answer
         self.followed: list[tuple[str, int]] = []  # key and version of each change, in feed order
-        self.gone = 0  # cursors that were refused
+        # Cursors that were refused, because the reader had got changes that were lost later. It starts
+        # again.
+        self.gone = 0
         self._stopped, self._follows = threading.Event(), True
         assert self.call("PUT", "/namespaces/counters", {"schema": True})[0] in (200, 201)
         self._threads = [
@@ -87,15 +89,17 @@ class Traffic:
         cursor = ""
         while not (self._stopped.is_set() and (not self._follows or self._has_followed_all())):
             after = f"&cursor={cursor}" if cursor else ""
-            status, page = self.call("GET", f"/changes?namespace=counters{after}")
+            status, page = self.call("GET", f"/changes?namespace=counters&limit=200{after}")
             if status == 200:
                 cursor = page["next_cursor"]
                 items = [item for item in page["items"] if item["kind"] == "entry.put"]
                 self.followed += [(item["key"], item["version"]) for item in items]
             elif status == 410:
                 self.gone += 1
-                return
-            time.sleep(0.1)
+                self.followed, cursor = [], ""
+            assert status in (0, 200, 410) or status >= 500, page
+            if status != 200 or not page["items"]:
+                time.sleep(0.1)
 
     def _has_followed_all(self) -> bool:
         return len(set(self.followed)) >= sum(self.acknowledged.values())

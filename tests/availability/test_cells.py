@@ -22,7 +22,7 @@ from state_admin.services.errors import Unauthenticated, Unavailable
 from tests.availability.cell import find
 from tests.availability.traffic import Traffic
 from tests.project.conftest import temporary_folder
-from tests.project.running import Process, Running, children, free_port, wait_for
+from tests.project.running import Process, Running, call_api, children, free_port, wait_for
 from tests.project.sites import SETTINGS, Site, url_of
 
 CONFIG = BASE_DIR / "deploy" / "cells" / "haproxy.cfg"
@@ -332,9 +332,7 @@ def test_move__to_the_other_cell_under_load__clients_continue_at_the_same_addres
         sites.front.reload()
         moving.wait_for_more()
         record_property("seconds without writes", round(moving.longest_pause(since), 1))
-        status, _, _ = sites.front.get("/api/v1/me", Authorization=f"Bearer {token}")
-        assert status == 200
-        assert sites.sites[target].call("GET", "/workspaces/moving")[0] == 200
+        assert call_api(sites.sites[target].running.port, token, "GET", "/me")[0] == 200
     finally:
         moving.stop()
     assert set(moving.refused) <= {503}

@@ -41,11 +41,12 @@ def merge(base: JSON, theirs: JSON, yours: JSON) -> tuple[JSON, list[Clash]]:
     """A value with the changes of both sides to `base`, and the places where they conflict.
 
     Objects are merged by member, arrays by item (see `align`), and everything else as a whole. The
-    same change on both sides is not a conflict. At a conflict, the merged value has theirs.
+    same change on both sides is not a conflict. At a conflict, the merged value has theirs; but an
+    item of an array that one side changed and the other removed remains, whoever removed it.
 
-    An array conflicts as a whole if one side changed an item that the other removed, if both put
-    the same items into different orders, or if both inserted different items at the same place.
-    Items with an identity key may be inserted at the same place; theirs are first.
+    An array conflicts as a whole if both sides put the same items into different orders, or inserted
+    different items at the same place. Items with an identity key may be inserted at the same
+    place; theirs are first.
     """
     clashes: list[Clash] = []
     merged = _merged(_Side(base, ""), _Side(theirs, ""), _Side(yours, ""), "", clashes)
@@ -70,10 +71,18 @@ def _merged(base: _Side, theirs: _Side, yours: _Side, pointer: str, clashes: lis
         items = _items(base, theirs, yours)
         if items is not None:
             return [
-                _merged(*item, f"{pointer}/{index}", clashes) for index, item in enumerate(items)
+                _merged_item(*item, f"{pointer}/{index}", clashes)
+                for index, item in enumerate(items)
             ]
     clashes.append(_clash(pointer, base=base, theirs=theirs, yours=yours))
     return theirs.value
+
+
+def _merged_item(
+    base: _Side, theirs: _Side, yours: _Side, pointer: str, clashes: list[Clash]
+) -> JSON:
+    merged = _merged(base, theirs, yours, pointer, clashes)
+    return yours.value if merged is MISSING else merged
 
 
 def _is_same(a: JSON, b: JSON) -> bool:
@@ -101,10 +110,7 @@ def _items(base: _Side, theirs: _Side, yours: _Side) -> list[tuple[_Side, _Side,
     key = identity_key(base.value, theirs.value, yours.value)
     left, right = _named(base, theirs, key, "theirs"), _named(base, yours, key, "yours")
     common = left.keys() & right.keys()
-    for side in (left, right):
-        for name in side.keys() - common:
-            if isinstance(name, int) and not same(base.value[name], side[name].value):
-                return None
+    lonely = _changed_alone(base, left, common), _changed_alone(base, right, common)
     first = left
     order = [name for name in left if name in common and isinstance(name, int)]
     other = [name for name in right if name in common and isinstance(name, int)]
@@ -113,16 +119,23 @@ def _items(base: _Side, theirs: _Side, yours: _Side) -> list[tuple[_Side, _Side,
             first = right
         elif other != sorted(other):
             return None
-    theirs_after, yours_after = _inserted(left, common), _inserted(right, common)
+    # In the order of the base, so that the sides can be swapped.
+    lone = {
+        place: sorted([*lonely[0].get(place, []), *lonely[1].get(place, [])])
+        for place in (None, *common)
+    }
+    anchors = common.union(*lone.values())
+    theirs_after, yours_after = _inserted(left, anchors), _inserted(right, anchors)
     merged: list[Hashable] = []
-    for place in (None, *(name for name in first if name in common)):
-        merged += [] if place is None else [place]
-        added, also_added = theirs_after.get(place, []), yours_after.get(place, [])
-        if added and also_added and key is None:
-            if not same(_values(left, added), _values(right, also_added)):
-                return None
-            also_added = []
-        merged += added + also_added
+    for anchor in (None, *(name for name in first if name in common)):
+        for place in (anchor, *lone[anchor]):
+            merged += [] if place is None else [place]
+            added, also_added = theirs_after.get(place, []), yours_after.get(place, [])
+            if added and also_added and key is None:
+                if not same(_values(left, added), _values(right, also_added)):
+                    return None
+                also_added = []
+            merged += added + also_added
     return [
         (
             _item(base, name) if isinstance(name, int) else _ABSENT,
@@ -152,14 +165,29 @@ def _named(base: _Side, side: _Side, key: str | None, label: str) -> dict[Hashab
     return named
 
 
+def _changed_alone(
+    base: _Side, items: dict[Hashable, _Side], common: set[Hashable]
+) -> dict[Hashable, list[int]]:
+    """The items that this side changed and the other removed, by the common item before them; None: by
+    none."""
+    place: Hashable = None
+    changed: dict[Hashable, list[int]] = {}
+    for name, item in items.items():
+        if name in common:
+            place = name
+        elif isinstance(name, int) and not same(base.value[name], item.value):
+            changed.setdefault(place, []).append(name)
+    return changed
+
+
 def _inserted(
-    items: dict[Hashable, _Side], common: set[Hashable]
+    items: dict[Hashable, _Side], anchors: set[Hashable]
 ) -> dict[Hashable, list[Hashable]]:
-    """The new items that only one side has, by the common item before them; None: by none."""
+    """The new items that only one side has, by the anchor before them; None: by none."""
     place: Hashable = None
     inserted: dict[Hashable, list[Hashable]] = {}
     for name in items:
-        if name in common:
+        if name in anchors:
             place = name
         elif not isinstance(name, int):
             inserted.setdefault(place, []).append(name)

@@ -50,9 +50,7 @@ from .confirm import Confirm, ask
 from .drafts import (
     answer_check,
     conflict_context,
-    describe_kept,
     read_value,
-    require_choices,
     resolve_clashes,
     seen_version,
     typed_text,
@@ -214,8 +212,9 @@ def record_edit(request: Request, kind: str, record_id: str) -> HttpResponse:
         if view:
             _switch(record_kind, draft, as_json=view == "json")
             return _form(request, record_kind, record_id, now, draft)
-        draft.text, kept = resolve_clashes(request.POST, draft.text)
-        require_choices(kept)
+        choices = resolve_clashes(request.POST, draft.text)
+        draft.text = choices.text
+        choices.require()
         if draft.base == now.version and _is_unchanged(request, record_kind, now, draft.text):
             toast(request, "No changes", kind="note")
             return _redirect_to_record(request, record_kind, record_id)
@@ -241,7 +240,7 @@ def record_edit(request: Request, kind: str, record_id: str) -> HttpResponse:
     restorable = rules.markers(record_kind, values.load(saved.value)) == _read_markers(
         record_kind, now
     )
-    message = f"Saved version {saved.version}{describe_kept(kept)}"
+    message = f"Saved version {saved.version}{choices.describe()}"
     toast(request, message, undo=undo if restorable or not draft.base else None)
     return _redirect_to_record(request, record_kind, record_id)
 

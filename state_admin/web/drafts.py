@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.http import JsonResponse, QueryDict
@@ -12,7 +13,7 @@ from state_admin.domain import diffs, values
 from state_admin.domain.diffs import Difference
 from state_admin.domain.json_pointers import Mismatch, WorkingCopy, find, parts_of
 from state_admin.domain.three_way import Clash
-from state_admin.domain.values import JSON, MISSING, Raw
+from state_admin.domain.values import JSON, Raw, pointer_of
 from state_admin.services.conflicts import ConflictSides
 from state_admin.services.entries import check_value
 from state_admin.services.errors import BadRequest, Conflict, Invalid, Problem, TooLarge
@@ -100,14 +101,42 @@ def _line_of(text: str, pointer: str) -> int:
         return 0
 
 
-def resolve_clashes(post: QueryDict, text: str) -> tuple[str, dict[str, str]]:
-    """Apply the choices of the conflict page to the typed text. Also return the value that the
-    result has at each conflict: a key of SIDES, "" without a choice. A place that the user edited
-    is not changed."""
-    clashes = [values.load(clash) for clash in post.getlist("clash")]
+@dataclass
+class Choices:
+    """What the conflict page sent: `text` is the typed text with the choices applied, `kept` the value
+    that it has at each conflict: a key of SIDES, "" without a choice. `clashes` are the conflicts with
+    their places in `text`, as JSON: an item that a choice adds or removes moves the next ones."""
+
+    text: str
+    places: Sequence[str] = ()
+    kept: Sequence[str] = ()
+    clashes: Sequence[str] = ()
+
+    def require(self) -> None:
+        if not all(self.kept):
+            raise Conflict("choose theirs, mine or the edited value for each conflict")
+
+    def describe(self) -> str:
+        """ ". Kept mine at /goal, /steps; theirs at /title" """
+        words = []
+        for side, name in SIDES.items():
+            pairs = zip(self.places, self.kept, strict=True)
+            if places := [
+                pointer or "(the whole value)" for pointer, each in pairs if each == side
+            ]:
+                more = f" and {len(places) - 3:,} more" if len(places) > 3 else ""
+                words.append(f"{name} at {', '.join(places[:3])}{more}")
+        return f". Kept {'; '.join(words)}" if words else ""
+
+
+def resolve_clashes(post: QueryDict, text: str) -> Choices:
+    """Apply the choices of the conflict page to the typed text. A place that the user edited is not
+    changed."""
+    clashes = list(map(_read_clash, post.getlist("clash")))
     if not clashes:
-        return text, {}
-    copy, kept = WorkingCopy(values.load(read_value(text).text)), {}
+        return Choices(text)
+    places = [clash["pointer"] for clash in clashes]
+    copy, kept = WorkingCopy(values.load(read_value(text).text)), []
     for number, clash in enumerate(clashes):
         path = parts_of(clash["pointer"])
         choice = post.get(f"keep-{number}", "")
@@ -115,32 +144,56 @@ def resolve_clashes(post: QueryDict, text: str) -> tuple[str, dict[str, str]]:
             if _lengths(copy.document, path) != clash.get("lengths"):
                 raise Mismatch("the indexes of the items may have changed")
             if choice in _OTHER and _holds(copy, path, clash, _OTHER[choice]):
-                _put(copy, path, clash.get(choice, MISSING))
+                _put(copy, path, clash, choice)
+                if _is_item(clash):
+                    _move_others(clashes, number)
         except Mismatch:  # a parent of the place was removed by hand
-            kept[clash["pointer"]] = "edited"
+            kept.append("edited")
             continue
         held = [side for side in _OTHER if _holds(copy, path, clash, side)]
-        kept[clash["pointer"]] = (held[0] if choice else "") if held else "edited"
+        kept.append((held[0] if choice else "") if held else "edited")
     resolved = copy.document
     unchanged = values.same(resolved, values.load(text))
-    return text if unchanged else pretty(resolved), kept
+    return Choices(
+        text if unchanged else pretty(resolved), places, kept, [values.dump(c) for c in clashes]
+    )
 
 
-def require_choices(kept: dict[str, str]) -> None:
-    if not all(kept.values()):
-        raise Conflict("choose theirs, mine or the edited value for each conflict")
+def _read_clash(text: str) -> dict[str, Any]:
+    try:
+        raw = values.read(text)
+        values.check(raw)
+        match raw.value:
+            case {"pointer": str(pointer), "lengths": list(lengths)}:
+                if len(parts_of(pointer)) == len(lengths):
+                    return dict(raw.value)
+    except (values.MalformedJSON, values.RefusedJSON, Mismatch) as bad:
+        raise BadRequest("not a conflict of this page") from bad
+    raise BadRequest("not a conflict of this page")
 
 
-def describe_kept(kept: dict[str, str]) -> str:
-    """ ". Kept mine at /goal, /steps; theirs at /title" """
-    words = []
-    for side, name in SIDES.items():
-        if places := [
-            pointer or "(the whole value)" for pointer, each in kept.items() if each == side
-        ]:
-            more = f" and {len(places) - 3:,} more" if len(places) > 3 else ""
-            words.append(f"{name} at {', '.join(places[:3])}{more}")
-    return f". Kept {'; '.join(words)}" if words else ""
+def _is_item(clash: dict[str, Any]) -> bool:
+    """Whether the place is that of an array's item that one side removed. `removed` then says whether
+    the text lacks it, which its place does not: the next item is there."""
+    return "removed" in clash
+
+
+def _move_others(clashes: list[dict[str, Any]], number: int) -> None:
+    """Add or remove the item of a conflict: the places in its array that follow change."""
+    mine = clashes[number]
+    mine["removed"] = not mine["removed"]
+    by = -1 if mine["removed"] else 1
+    *array, last = parts_of(mine["pointer"])
+    depth = len(array)
+    for other, clash in enumerate(clashes):
+        path = parts_of(clash["pointer"])
+        if len(path) <= depth or path[:depth] != array:
+            continue
+        clash["lengths"][depth] += by
+        index = int(path[depth])
+        # Of several removed items at one index, each is before those of later conflicts.
+        if other != number and (index, other) > (int(last), number):
+            clash["pointer"] = pointer_of(*array, str(index + by), *path[depth + 1 :])
 
 
 def _lengths(document: JSON, path: list[str]) -> list[int | None]:
@@ -151,6 +204,8 @@ def _lengths(document: JSON, path: list[str]) -> list[int | None]:
 
 
 def _holds(copy: WorkingCopy, path: list[str], clash: dict[str, JSON], side: str) -> bool:
+    if _is_item(clash) and clash["removed"]:
+        return side not in clash
     try:
         value = find(copy.document, path)
     except Mismatch:
@@ -158,27 +213,32 @@ def _holds(copy: WorkingCopy, path: list[str], clash: dict[str, JSON], side: str
     return side in clash and values.same(value, clash[side])
 
 
-def _put(copy: WorkingCopy, path: list[str], value: JSON) -> None:
-    try:
-        find(copy.document, path)
-    except Mismatch:
-        copy.add(path, value)
+def _put(copy: WorkingCopy, path: list[str], clash: dict[str, JSON], side: str) -> None:
+    """Give the place the value of a side, which differs from the present one."""
+    if side not in clash:
+        copy.remove(path)
+    elif _is_item(clash) or _OTHER[side] not in clash:
+        copy.add(path, clash[side])
     else:
-        copy.remove(path) if value is MISSING else copy.replace(path, value)
+        copy.replace(path, clash[side])
 
 
 def answer_check(post: QueryDict, check: Callable[[str], object]) -> JsonResponse:
     """The editor's validation while a user types: the error message, "" without errors, and the
-    positions; on the conflict page also the text with the choices, and what is kept. `check` writes
+    positions; on the conflict page also the text with the choices, what is kept, and where. `check` writes
     nothing and raises what saving would raise."""
-    text, kept = typed_text(post), dict[str, str]()
+    choices = Choices(typed_text(post))
     message, errors = "", list[Mark]()
     try:
-        text, kept = resolve_clashes(post, text)
-        check(text)
+        choices = resolve_clashes(post, choices.text)
+        check(choices.text)
     except (Invalid, TooLarge, BadRequest) as problem:
-        message, errors = heading_of(problem), marks_of(text, problem)
-    resolved = {"value": text, "kept": list(kept.values())} if kept else {}
+        message, errors = heading_of(problem), marks_of(choices.text, problem)
+    resolved = (
+        {"value": choices.text, "kept": choices.kept, "clashes": choices.clashes}
+        if choices.kept
+        else {}
+    )
     return JsonResponse({"message": message, "errors": errors, **resolved})
 
 
@@ -259,10 +319,10 @@ def _clash_row(clash: Clash, merged: JSON) -> dict[str, Any]:
         if side not in clash.absent
     }
     resolvable = {side: there[side] for side in _OTHER if side in there}
-    resolvable |= {
-        "pointer": clash.pointer,
-        "lengths": _lengths(merged, parts_of(clash.pointer)),
-    }
+    lengths = _lengths(merged, parts_of(clash.pointer))
+    resolvable |= {"pointer": clash.pointer, "lengths": lengths}
+    if lengths and lengths[-1] is not None and not there.keys() >= _OTHER.keys():
+        resolvable["removed"] = False
     return {
         "pointer": clash.pointer or "(the whole value)",
         "sides": [

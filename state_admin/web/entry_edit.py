@@ -35,10 +35,8 @@ from .addresses import entry_action_url, entry_url, with_query
 from .drafts import (
     answer_check,
     conflict_context,
-    describe_kept,
     read_value,
     refusal_of,
-    require_choices,
     resolve_clashes,
     seen_version,
     typed_text,
@@ -88,9 +86,10 @@ def entry_edit(request: Request, namespace: str, key: str) -> HttpResponse:
             _read_form(request, definition, draft, complete=not view)
         if view:
             return _switch(request, definition, now, draft, view)
-        draft.text, kept = resolve_clashes(request.POST, draft.text)
-        require_choices(kept)
-        return _save(request, now, draft, describe_kept(kept))
+        choices = resolve_clashes(request.POST, draft.text)
+        draft.text = choices.text
+        choices.require()
+        return _save(request, now, draft, choices.describe())
     except VersionConflict as conflict:
         if conflict.collision is None:
             raise

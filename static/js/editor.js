@@ -151,7 +151,9 @@ async function mount(area) {
     showCheck(area, describeCheck(found));
   });
   // The conflict page: show the text with the choices, and the choices that manual edits changed.
-  const resolve = ({ value, kept = [] }) => {
+  const resolve = ({ value, kept = [], clashes = [] }) => {
+    const places = document.querySelectorAll('input[name="clash"]');
+    clashes.forEach((clash, index) => { places[index].value = clash; });
     kept.forEach((side, index) => {
       const radio = side && document.querySelector(`[name="keep-${index}"][value="${side}"]`);
       if (radio) radio.checked = true;

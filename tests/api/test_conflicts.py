@@ -62,6 +62,16 @@ def test_merge__same_path__is_refused_and_nothing_is_stored(moved: Person) -> No
     assert moved.api("GET", "/state/notes/k").json()["version"] == 2
 
 
+def test_conflict__item_removed_and_changed__is_reported_for_that_item_only(alice: Person) -> None:
+    a, b, c = ({"id": name, "n": 0} for name in "abc")
+    make_namespace(alice.actor, default=[])
+    put(alice.actor, "notes", "k", [a, b, c])
+    put(alice.actor, "notes", "k", [{**a, "n": 1}, c])
+    answer = write(alice, [a, {**b, "n": 2}, c, {"id": "d"}], On_Conflict="merge")
+    assert answer.status_code == 412
+    assert answer.json()["clashes"] == [{"pointer": "/1", "base": b, "yours": {**b, "n": 2}}]
+
+
 def test_merge__unknown_base__is_refused(moved: Person) -> None:
     answer = moved.api(
         "PUT", "/state/notes/k", {"value": BASE}, If_Match='"7"', On_Conflict="merge"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from state_admin.domain.json_pointers import find, parts_of
+from state_admin.domain.json_pointers import find, parts_of, remove
 from state_admin.domain.three_way import Clash, merge
 from state_admin.domain.values import same
 from tests.domain import strategies
@@ -127,10 +127,8 @@ def test_merge__changes_of_different_items__keeps_both(
             Clash("/1/n", 0, 1, 2, (), {"base": "/0/n", "yours": "/0/n"}),
         ),
         ([], [changed(A, n=1)], [changed(A, n=2)], Clash("/0/n", None, 1, 2, ("base",))),
-        # The array as a whole: different inserts at one place, a removed item that the other
-        # changed, two orders
+        # The array as a whole: different inserts at one place, two orders
         ([1], [1, 2], [1, 3], Clash("", [1], [1, 2], [1, 3])),
-        ([A, B], [A], [A, changed(B, n=1)], Clash("", [A, B], [A], [A, changed(B, n=1)])),
         ([A, B, C], [B, A, C], [A, C, B], Clash("", [A, B, C], [B, A, C], [A, C, B])),
     ],
 )
@@ -141,3 +139,86 @@ def test_merge__changes_of_the_same_place__is_a_conflict(
     assert clashes == [clash]
     if not clash.pointer:
         assert merged == theirs
+
+
+PLAN = {"task": "book a hotel in Porto", "status": "open", "owner": "ann"}
+WALK = {"task": "walk along the river", "status": "open", "owner": "bob"}
+CALL = {"task": "call the agency again", "status": "open", "owner": "eve"}
+
+
+@pytest.mark.parametrize(
+    ("base", "remover", "editor", "place", "kept", "merged"),
+    [
+        # With an identity key: the other changes of both sides are merged
+        ([A, B, C], [A, C], [A, changed(B, n=1), C], 1, 1, [A, changed(B, n=1), C]),
+        (
+            [A, B, C],
+            [changed(A, n=2), C],
+            [A, changed(B, n=1), C, D],
+            1,
+            1,
+            [changed(A, n=2), changed(B, n=1), C, D],
+        ),
+        ([A, B], [B], [B, changed(A, n=1)], 0, 1, [B, changed(A, n=1)]),
+        ([A], [], [D, changed(A, n=1)], 0, 1, [D, changed(A, n=1)]),
+        # By position in a common subsequence
+        (
+            [PLAN, WALK, CALL],
+            [PLAN, changed(CALL, owner="joe")],
+            [changed(PLAN, status="done"), changed(WALK, status="done"), CALL],
+            1,
+            1,
+            [
+                changed(PLAN, status="done"),
+                changed(WALK, status="done"),
+                changed(CALL, owner="joe"),
+            ],
+        ),
+        (
+            ["walk", "call Ann"],
+            ["walk"],
+            ["walk", "call Ann today"],
+            1,
+            1,
+            ["walk", "call Ann today"],
+        ),
+        ([1, 2], [], [1, 3], 1, 0, [3]),
+    ],
+)
+def test_merge__item_removed_and_changed__is_a_conflict_of_that_item_only(
+    base: list[Any], remover: list[Any], editor: list[Any], place: int, kept: int, merged: Any
+) -> None:
+    """`place` is that of the item in the base, and `kept` in the merged value."""
+    for sides, absent, other in (
+        ((remover, editor), "theirs", "yours"),
+        ((editor, remover), "yours", "theirs"),
+    ):
+        value, (clash,) = merge(base, *sides)
+        assert value == merged
+        assert (clash.pointer, clash.base, clash.absent) == (f"/{kept}", base[place], (absent,))
+        assert getattr(clash, other) == merged[kept]
+
+
+def test_merge__each_side_removes_what_the_other_changed__is_a_conflict_of_each() -> None:
+    theirs, yours = [changed(A, n=1), C], [changed(B, n=2), C, D]
+    merged, clashes = merge([A, B, C], theirs, yours)
+    assert merged == [changed(A, n=1), changed(B, n=2), C, D]
+    assert [(clash.pointer, clash.absent) for clash in clashes] == [
+        ("/0", ("yours",)),
+        ("/1", ("theirs",)),
+    ]
+    assert merge([A, B, C], yours, theirs)[0] == merged
+
+
+@given(_tasks, st.data())
+def test_merge__one_item_removed_and_changed__choices_give_the_value_of_each_side(
+    base: list[Any], data: st.DataObject
+) -> None:
+    assume(base)
+    at = data.draw(st.integers(0, len(base) - 1))
+    theirs = [*base[:at], *base[at + 1 :]]
+    yours = [*base[:at], changed(base[at], n=9), *base[at + 1 :]]
+    merged, (clash,) = merge(base, theirs, yours)
+    assert clash.pointer == f"/{at}"
+    assert merged == yours
+    assert remove(merged, parts_of(clash.pointer)) == theirs

@@ -282,6 +282,38 @@ def test_journey__conflict__keeps_the_chosen_values(
 
 
 @pytest.mark.usefixtures("team")
+def test_journey__conflict_of_removed_items__is_chosen_item_by_item(
+    page: Page, errors: Errors, alice: Person
+) -> None:
+    errors.expected.add(409)
+
+    def tasks(**status: str) -> dict[str, object]:
+        steps = [{"id": name, "status": word} for name, word in status.items()]
+        return {"goal": "ship", "steps": steps}
+
+    put(alice.actor, "team", "thread::t1", tasks(book="open", walk="open", call="open"))
+    page.goto("/entry/edit/team/thread::t1")
+    put(alice.actor, "team", "thread::t1", tasks(walk="late", call="done"))
+    editor(page).fill(json.dumps(tasks(book="mine", walk="open")))
+    page.get_by_role("button", name="Save").click()
+    conflicts = page.get_by_role("region", name="Conflicts")
+    book, call = (conflicts.get_by_role("row", name=name) for name in ("/steps/0", "/steps/2"))
+    expect(book).to_contain_text("absent")
+    expect(editor(page)).to_contain_text('"mine"')
+    assert violations(page) == []
+    book.get_by_label("Keep theirs").check()
+    expect(editor(page)).not_to_contain_text('"mine"')
+    call.get_by_label("Keep mine").check()
+    expect(editor(page)).not_to_contain_text('"done"')
+    book.get_by_label("Keep mine").check()
+    expect(editor(page)).to_contain_text('"mine"')
+    page.get_by_role("button", name="Save merged").click()
+    toast = "Saved version 4. Kept mine at /steps/0, /steps/2"
+    expect(page.locator("[data-toast]")).to_contain_text(toast)
+    assert value(alice) == tasks(book="mine", walk="late")
+
+
+@pytest.mark.usefixtures("team")
 def test_journey__conflict_over_a_removed_version__compares_two_values(
     page: Page, errors: Errors, alice: Person
 ) -> None:

@@ -53,10 +53,12 @@ class Definition:
 
 @dataclass(frozen=True)
 class Violations:
-    """The number of live entries that violate a schema, and the first hundred of them."""
+    """The number of live entries that violate a schema, and the first hundred of them. `complete`:
+    whether all entries were examined."""
 
     count: int
     first: list[dict[str, Any]]
+    complete: bool = True
 
 
 @dataclass(frozen=True)
@@ -173,6 +175,7 @@ def register_namespace(
     expected_version: int | None = None,
     expected_time: datetime | None = None,
     dry_run: bool = False,
+    examined: int | None = None,
     reason: str = "",
 ) -> NamespaceRegistration:
     """Register `name`, or change it. The same content again changes nothing. Only a change of the
@@ -181,7 +184,8 @@ def register_namespace(
 
     `expected_version`: the schema version that it must have (0: not registered). `expected_time`:
     the `updated_at` that it must have, which every change sets. With `dry_run` nothing is stored or
-    locked, and the result contains the entries that would violate the new schema. Raises Invalid
+    locked, and the result contains the entries that would violate the new schema, among the first
+    `examined` ones (None: all). Raises Invalid
     (schema or default), Conflict (`key already registered: …`, or another time), VersionConflict.
     """
     require(actor, Role.ADMIN)
@@ -213,7 +217,7 @@ def register_namespace(
             )
         _refuse_owned(row, plugin, expected_version)
         return NamespaceRegistration(
-            row, False, differs(row, content), find_violations(row, validator)
+            row, False, differs(row, content), find_violations(row, validator, examined)
         )
     with transaction.atomic():
         namespace, created = Namespace.objects.select_for_update(no_key=True).get_or_create(
@@ -487,12 +491,19 @@ def find_unmatched(actor: Actor, globs: Sequence[str]) -> list[str]:
     return [glob for glob in globs if not names.filter(name__regex=glob_regex([glob])).exists()]
 
 
-def find_violations(namespace: Namespace, validator: schemas.Validator) -> Violations:
-    """The live entries of `namespace` that `validator` refuses. Streams them, without a lock."""
+def find_violations(
+    namespace: Namespace, validator: schemas.Validator, examined: int | None = None
+) -> Violations:
+    """The live entries of `namespace` that `validator` refuses, among the first `examined` ones by key
+    (None: all). Streams them, without a lock."""
     count = 0
     first: list[dict[str, Any]] = []
     live = Entry.objects.filter(namespace=namespace).live().order_by("key")
-    for key, version, text in live.values_list("key", "version", "value").iterator(2000):
+    rows = live.values_list("key", "version", "value")
+    rows = rows[: examined and examined + 1]
+    for number, (key, version, text) in enumerate(rows.iterator(2000)):
+        if number == examined:
+            return Violations(count, first, complete=False)
         value = values.load(text or "null")
         if len(first) == _SHOWN_VIOLATIONS:
             count += not validator.accepts(value)

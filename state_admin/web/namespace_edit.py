@@ -42,10 +42,12 @@ from .confirm import PREVIEW, Choice, Confirm, ask
 from .drafts import show_refused
 from .entry_undo import MOST_CARRIED, REFUSED
 from .forms import NamespaceForm, NamespaceLimitsForm
-from .htmx import Request, Undo, render, see_other, toast
+from .htmx import Request, Undo, render, see_other, target_id, toast
 from .retention import share
 
 _COUNTED = 1000
+# How many entries are validated while the user types.
+_EXAMINED = 500
 _SECOND = "The second person to save is asked to open the form again."
 _TEXTS = ("schema", "default")
 _LIMITS = ("max_value_bytes", "ttl_seconds", "history_keep_last", "history_keep_seconds")
@@ -113,6 +115,12 @@ def namespace_presence(request: Request, name: str) -> HttpResponse:
     return render(request, "entries/_presence.html", context)
 
 
+def _is_live(request: Request) -> bool:
+    """Whether the request is the check that runs while the user types. Its answer is a part of the
+    page, also for an invalid form."""
+    return target_id(request) == "namespace-live"
+
+
 def _submit(request: Request, namespace: Namespace | None) -> HttpResponse:
     """Validate the form and save it, unless only a check was requested or entries would stop
     matching."""
@@ -134,8 +142,12 @@ def _submit(request: Request, namespace: Namespace | None) -> HttpResponse:
         content = _content(form, namespace)
         base = namespace.schema_version if namespace is not None else 0
         register = {"actor": request.actor, "name": name, "expected_version": base, **content}
-        tried = register_namespace(**register, dry_run=True)
+        tried = register_namespace(
+            **register, dry_run=True, examined=_EXAMINED if _is_live(request) else None
+        )
         effects = _effects(request, namespace, tried, content)
+        if _is_live(request):
+            return _form(request, namespace, form, effects=effects)
         agreed = form.cleaned_data["agreed"] == effects.token
         if "check" in request.POST or (effects.token and not agreed):
             return _form(request, namespace, form, effects=effects)
@@ -309,6 +321,9 @@ def _form(
         about = "default" if "default" in problem.detail else "schema"
         text = form.cleaned_data.get(about, "")
         context |= show_refused(text, problem)
+    if _is_live(request):
+        context |= {"live": True, "examined": _EXAMINED}
+        return render(request, "namespaces/edit.html", context, part="namespace-live")
     return render(request, "namespaces/edit.html", context, part="namespace-form", status=status)
 
 

@@ -380,6 +380,26 @@ def test_editor__two_users__see_each_other(
     erin.close()
 
 
+@pytest.mark.usefixtures("team")
+def test_schema__typed__is_checked_without_a_button(page: Page) -> None:
+    page.goto("/namespaces/team/edit")
+    check = page.locator("#namespace-live")
+    expect(check).to_be_empty()
+    editor(page).first.press("ControlOrMeta+a")
+    page.keyboard.insert_text('{"properties": {"goal": {"type": "integer"}}}')
+    expect(check).to_contain_text("2 entries do not match this schema")
+    expect(check.get_by_role("link", name="thread::t1")).to_be_visible()
+    expect(editor(page).first).to_be_focused()
+    page.keyboard.press("Backspace")
+    expect(check).to_contain_text("The schema is not valid JSON")
+    page.keyboard.insert_text("}")
+    expect(check).to_contain_text("2 entries do not match this schema")
+    assert violations(page) == []
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.get_by_role("button", name="Save anyway").click()
+    expect(page.locator("[data-toast]")).to_contain_text("Saved as schema version 2")
+
+
 def test_config__form__focuses_the_mistake_and_saves(
     page: Page, errors: Errors, alice: Person
 ) -> None:

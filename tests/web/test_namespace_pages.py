@@ -16,7 +16,7 @@ from state_admin.domain.access import Role
 from state_admin.models import Entry, EntryRevision, Namespace
 from state_admin.services.namespaces import find_definition
 from state_admin.services.storage import measure_storage
-from state_admin.web import namespace_list
+from state_admin.web import namespace_edit, namespace_list
 from tests.builders import Person, make_namespace, make_person, put
 
 
@@ -83,6 +83,52 @@ def test_edit__check__shows_entries_that_would_become_invalid_and_saves_nothing(
     assert texts_of(page, "del", "ins") == ["integer"]
     assert re.findall(r'href="(/state/team/[^"]+)"', page) == ["/state/team/breaks"]
     assert Namespace.objects.open().get().schema_version == 1
+
+
+LIVE = {"HX-Request": "true", "HX-Request-Type": "partial", "HX-Target": "section#namespace-live"}
+
+
+@pytest.mark.usefixtures("numbers")
+def test_edit__input__is_checked_without_a_button_and_without_saving(admin: Client) -> None:
+    def check(**changes: object) -> str:
+        response = admin.post("/namespaces/team/edit", fields(**changes), headers=LIVE)
+        assert response.status_code == 200
+        part = response.content.decode()
+        assert part.strip().startswith('<section class="stack" id="namespace-live"')
+        assert "<form" not in part
+        return part
+
+    stricter = check(schema=STRICTER, base=1)
+    assert "1 entry does not match this schema" in stricter
+    assert "/state/team/breaks" in stricter
+    assert "Save anyway" not in stricter
+    assert "All stored entries match the schema" in check(base=1, description="other")
+    assert "The schema is not valid JSON" in check(schema="{", base=1)
+    assert "Largest value, in bytes: Enter a whole number." in check(base=1, max_value_bytes="many")
+    assert "changed in the meantime" in check(base=7)
+    assert Namespace.objects.open().get().schema_version == 1
+    assert 'hx-trigger="input delay:600ms from:#namespace-form"' in (
+        admin.get("/namespaces/team/edit").content.decode()
+    )
+
+
+@pytest.mark.usefixtures("numbers")
+def test_edit__input_with_many_entries__a_part_is_checked_and_the_button_checks_all(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(alice.actor, "team", "cracks", {"n": "two"})
+    for examined, invalid in ((1, 1), (2, 2)):
+        monkeypatch.setattr(namespace_edit, "_EXAMINED", examined)
+        sent = fields(schema=STRICTER, base=1)
+        part = admin.post("/namespaces/team/edit", sent, headers=LIVE).content.decode()
+        assert f"Among the first {examined} entries by key." in part
+        assert re.search(rf"{invalid} (entry does|entries do) not match", part)
+    whole = admin.post("/namespaces/team/edit", sent | {"check": "yes"}).content.decode()
+    assert "2 entries do not match" in whole
+    assert "Among the first" not in whole
+    monkeypatch.setattr(namespace_edit, "_EXAMINED", 3)
+    part = admin.post("/namespaces/team/edit", sent, headers=LIVE).content.decode()
+    assert "Among the first" not in part
 
 
 def test_detail__version_chosen__shows_what_it_changed(admin: Client, alice: Person) -> None:

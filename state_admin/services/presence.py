@@ -1,4 +1,4 @@
-"""Records which users have the editor of an entry open."""
+"""Records which users have the editor of an entry, a namespace or a policy open."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from state_admin.models.presence import ActiveEditor
 
 from .actors import require
 from .namespaces import find_definition
+from .policies import Scope, read_policy, role_of
 
 
 def announce_editing(*, actor: Actor, namespace: str, key: str) -> list[ActiveEditor]:
@@ -22,4 +23,17 @@ def announce_editing(*, actor: Actor, namespace: str, key: str) -> list[ActiveEd
     find_definition(actor, namespace)
     return presence.announce(
         workspace_id=actor.workspace_id, user_id=int(actor.id), namespace=namespace, key=key
+    )
+
+
+def announce_editing_policy(*, actor: Actor, scope: Scope, name: str) -> list[ActiveEditor]:
+    """As announce_editing, for the policy of a scope. Raises NotFound."""
+    require(actor, role_of(scope))
+    read_policy(actor=actor, scope=scope, name=name)
+    # The name of a namespace contains no slash.
+    return presence.announce(
+        workspace_id=actor.workspace_id,
+        user_id=int(actor.id),
+        namespace=f"policies/{scope}",
+        key=name,
     )

@@ -30,6 +30,7 @@ from state_admin.services.errors import (
 )
 from state_admin.services.policies import SCOPES, PolicyView, Scope
 from state_admin.services.policy_previews import Effect, preview_policy
+from state_admin.services.presence import announce_editing_policy
 from state_admin.services.retention import preview_snapshots
 from state_admin.templatetags.ui import number, plural, tokens
 
@@ -409,6 +410,23 @@ def policy_undo(request: Request) -> HttpResponse:
     return _redirect_back(request, scope, name)
 
 
+@require_POST
+@page(role=Role.EDITOR)
+def policy_presence(request: Request) -> HttpResponse:
+    """As entry_edit.entry_presence."""
+    scope, name = _requested_scope(request)
+    others = announce_editing_policy(actor=request.actor, scope=scope, name=name)
+    context = {"others": others, "beating": True, **_presence(scope, name)}
+    return render(request, "entries/_presence.html", context)
+
+
+def _presence(scope: Scope, name: str) -> dict[str, str]:
+    return {
+        "presence_url": with_query(reverse("web:policy-presence"), scope=scope, name=name),
+        "second": "The second person to save is asked to open the form again.",
+    }
+
+
 def _requested_scope(request: Request) -> tuple[Scope, str]:
     """The scope and the name of what it applies to, from the query string."""
     scope = request.GET.get("scope", "workspace")
@@ -481,13 +499,14 @@ def _show(
     preview: PolicyPreview | None = None,
 ) -> HttpResponse:
     may_change = request.actor.may(policies.role_of(view.scope))
-    context = {
+    context: dict[str, Any] = {
         "view": view,
         "form": form,
         "removal": removal,
         "preview": preview,
         "may_change": may_change,
         "post_url": policy_url(view.scope, view.name),
+        **_presence(view.scope, view.name),
     }
     part = "policy-preview" if target_id(request) == "policy-preview" else "policy"
     if part == "policy" or not wants_part(request):
@@ -499,5 +518,6 @@ urlpatterns = [
     path("policies", policy_list, name="policy-list"),
     *list_paths("policies", "policy-list", _items),
     path("policy", policy_detail, name="policy"),
+    path("policy/presence", policy_presence, name="policy-presence"),
     path("policy/undo", policy_undo, name="policy-undo"),
 ]

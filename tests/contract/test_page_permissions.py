@@ -137,6 +137,7 @@ policy-list               V   -
 policy-list-json          V   -
 policy-list-csv           V   -
 policy                    V   A
+policy-presence           -   A
 policy-undo               -   V
 state-key-list            V   -
 state-key-list-json       V   -

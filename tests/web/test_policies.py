@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import html
 import re
 from typing import Any
 
 import pytest
 from django.test import Client
 
+from state_admin.domain.access import Role
 from state_admin.models import AuditRow, CompactionPolicy
+from state_admin.models.presence import Presence
 from state_admin.services import policies, policy_previews
 from tests.builders import (
     Person,
     append,
     commit,
     conversation,
+    make_person,
     make_run,
     make_state_key,
     make_thread,
@@ -260,3 +264,24 @@ def test_thread__preview__shows_savings_and_obstacles(admin: Client, alice: Pers
     assert "provider not configured: gpt-7" in shown
     assert "The extractive summarizer will be used instead" in shown
     assert "/policy?scope=thread&amp;name=t1" in shown
+
+
+def test_presence__another_editor_of_the_policy__is_shown(
+    admin: Client, editor: Client, viewer: Client, alice: Person
+) -> None:
+    make_thread(alice.actor, "t1")
+    frank = make_person("frank", "acme", Role.ADMIN).browser()
+    scopes = ("scope=workspace", "scope=agent&name=a", "scope=thread&name=t1")
+    for number, scope in enumerate(scopes):
+        beat = f"/policy/presence?{scope}"
+        assert html.escape(beat) in page(admin, f"/policy?{scope}")
+        assert "/policy/presence" not in page(viewer, f"/policy?{scope}")
+        assert b"banner" not in admin.post(beat).content
+        shown = frank.post(beat).content.decode()
+        assert "alice</strong> has been editing this" in shown
+        assert "is asked to open the form again" in shown
+        assert editor.post(beat).status_code == (200 if number == 2 else 403)
+        assert viewer.post(beat).status_code == 403
+    assert Presence.objects.count() == 7
+    assert admin.post("/policy/presence?scope=thread&name=nothing").status_code == 404
+    assert admin.post("/policy/presence?scope=planet").status_code == 404

@@ -35,7 +35,7 @@ document.addEventListener("htmx:after:request", ({ detail: { ctx } }) => {
   const next = response?.headers.get("HX-Location") ?? response?.headers.get("HX-Redirect");
   const isSaved = response?.status < 400 && next && !next.startsWith("/login");
   if (isSaved && sourceElement.matches?.("form[data-draft], #merge")) forget();
-  else if (!isSaved) notSent();
+  else if (!isSaved && sourceElement.matches?.("form")) notSent(); // not the response to a check while it is being saved
 });
 
 let leaves = false; // a user who cancels discards the draft, unless the browser's question keeps the page
@@ -51,7 +51,6 @@ document.addEventListener("click", ({ target }) => {
 // Drafts -----------------------------------------------------------------------------------------
 
 const kept = (form) => fieldsOf(form).filter((field) => field.type !== "password");
-// Fields of another version of the form are not those of the draft.
 const nameOf = (field) => (isTick(field) ? `${field.name}=${field.value}` : field.name);
 let timer = 0;
 let touched = false;
@@ -59,7 +58,7 @@ let touched = false;
 function store() {
   clearTimeout(timer);
   const form = $("form[data-draft]");
-  if (!form || form.dataset.sent || !(touched || leaves)) return;
+  if (!form || form.dataset.sent || !(touched || leaves) || $("[data-outdated]")) return; // that draft would be replaced
   const draft = kept(form).map((field) => [nameOf(field), isTick(field) ? field.checked : field.value]);
   try {
     if (leaves || !isUnsaved(form)) forget();
@@ -86,20 +85,45 @@ function restore() {
     return;
   }
   const names = fields.map(nameOf);
-  if (draft.length !== names.length || draft.some(([name], index) => name !== names[index])) return;
+  if (draft.length !== names.length || draft.some(([name], index) => name !== names[index])) return offerOutdated(form, draft);
   draft.forEach(([, value], index) => (fields[index][isTick(fields[index]) ? "checked" : "value"] = value));
   form.dataset.unsaved = "";
   showRestored(form);
 }
 
-function showRestored(form) {
-  const banner = $("#restored-template").content.firstElementChild.cloneNode(true);
-  banner.querySelector("button").addEventListener("click", () => {
-    form.dataset.sent = "yes";
+function reload(form) {
+  form.dataset.sent = "yes"; // do not ask, and do not store it again
+  location.reload();
+}
+
+function showBanner(form, template) {
+  const banner = $(template).content.firstElementChild.cloneNode(true);
+  banner.querySelector("[data-forget]").addEventListener("click", () => {
     forget();
-    location.reload();
+    reload(form);
   });
   form.prepend(banner);
+  return banner;
+}
+
+const showRestored = (form) => showBanner(form, "#restored-template");
+
+// The form has other fields than when the draft was typed, for example because a schema was changed. The user
+// chooses: what belongs to its fields is restored, and the rest is shown.
+function offerOutdated(form, draft) {
+  const banner = showBanner(form, "#outdated-template");
+  const rest = [...draft];
+  const fitting = kept(form).map((field) => {
+    const index = rest.findIndex(([name]) => name === nameOf(field));
+    return index < 0 ? [nameOf(field), isTick(field) ? field.checked : field.value] : rest.splice(index, 1)[0];
+  });
+  const lines = rest.filter(([name, value]) => value && name !== "held").map(([name, value]) => `${name}: ${value}`);
+  banner.querySelector("pre").textContent = lines.join("\n");
+  banner.querySelector("[data-rest]").hidden = !lines.length;
+  banner.querySelector("[data-restore]").addEventListener("click", () => {
+    sessionStorage.setItem(page(), JSON.stringify(fitting));
+    reload(form);
+  });
 }
 
 for (const event of ["input", "change"]) {

@@ -138,6 +138,40 @@ def test_draft__of_the_form__is_back_in_the_form(page: Page) -> None:
     expect(page.get_by_label("Goal")).to_have_value("mine")
 
 
+def test_draft__of_an_older_form__is_offered(page: Page, alice: Person) -> None:
+    def change_form(*names: str) -> None:
+        schema = {"type": "object", "properties": {name: {"type": "string"} for name in names}}
+        make_namespace(alice.actor, "orders", schema=schema, default={})
+
+    def offer() -> Locator:
+        return page.get_by_role("status").filter(has_text="A draft of an older form exists")
+
+    page.goto(f"{URL}?as=form")
+    page.get_by_label("Goal").fill("sail")
+    page.get_by_label("Price").fill("77.5")
+    page.fill("#reason", "half done")
+    stored_draft(page, "half done")
+    change_form("goal", "note")
+    leave(page, URL)
+    expect(offer()).to_contain_text("77.5")
+    expect(page.get_by_label("Goal")).to_have_value("ship")
+    assert violations(page) == []
+    page.get_by_label("Note").fill("new")  # the offer stays, also after another visit
+    leave(page, URL)
+    offer().get_by_role("button", name="Restore").click()
+    expect(restored(page)).to_be_visible()
+    expect(page.get_by_label("Goal")).to_have_value("sail")
+    expect(page.locator("#reason")).to_have_value("half done")
+    expect(offer()).to_have_count(0)
+    change_form("goal", "other")
+    leave(page, URL)
+    offer().get_by_role("button", name="Discard").click()
+    expect(page.get_by_label("Goal")).to_have_value("ship")
+    page.reload()
+    expect(offer()).to_have_count(0)
+    expect(restored(page)).to_have_count(0)
+
+
 def test_draft__key_in_the_query_string__is_of_its_entry_only(page: Page, alice: Person) -> None:
     for key in (".", ".."):
         put(alice.actor, "orders", key, VALUE)

@@ -11,12 +11,11 @@ from contextlib import contextmanager
 import pytest
 
 from tests.availability.cell import Cell, Node
-from tests.availability.traffic import Traffic
+from tests.availability.traffic import Record, Traffic, check_history
 from tests.project.running import wait_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
-Record = Callable[[str, object], None]
 SWITCHOVERS = 20
 # Longer than the lease of Patroni's leader (ttl in patroni.yml).
 EXPIRY = 25.0
@@ -162,28 +161,3 @@ def test_history__after_all_faults__is_complete(
 ) -> None:
     check_history(traffic, record_property)
     assert traffic.gone == 0
-
-
-def check_history(traffic: Traffic, record: Record) -> None:
-    """End the traffic: every acknowledged write is there once, and the reader got each change once."""
-    traffic.stop()
-    lost = holes = skipped = repeated = 0
-    for key, last in traffic.acknowledged.items():
-        versions = traffic.history(key)
-        lost += len(set(range(1, last + 1)) - {value for _, value in versions})
-        holes += sum(version != value for version, value in versions)
-        followed = [version for each, version in traffic.followed if each == key]
-        skipped += len(set(range(1, last + 1)) - set(followed))
-        repeated += len(followed) - len(set(followed))
-        assert followed == sorted(followed)
-    for name, number in (
-        ("acknowledged writes", sum(traffic.acknowledged.values())),
-        ("acknowledged writes lost", lost),
-        ("versions with holes", holes),
-        ("changes that cursors skipped", skipped),
-        ("changes that cursors repeated", repeated),
-        ("cursors refused", traffic.gone),
-    ):
-        record(name, number)
-
-    assert (lost, holes, skipped, repeated) == (0, 0, 0, 0)

@@ -16,8 +16,8 @@ import pytest
 
 from tests.availability.cell import NODES, PASSWORD, Cell, Node, skip_without_programs
 from tests.availability.network import SIDES, Side, open_network
-from tests.availability.test_failover import EXPIRY, Record, check_history, leader, measured
-from tests.availability.traffic import Traffic
+from tests.availability.test_failover import EXPIRY, leader, measured
+from tests.availability.traffic import Record, Traffic, check_history
 from tests.project.conftest import temporary_folder
 from tests.project.running import wait_for
 

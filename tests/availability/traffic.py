@@ -7,11 +7,13 @@ import itertools
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from tests.project.running import call_api, wait_for
 
 WRITERS = 4
+Record = Callable[[str, object], None]
 # Seconds after which a client abandons a call and repeats it.
 _TIMEOUT = 15.0
 
@@ -28,13 +30,14 @@ class Traffic:
         # Cursors that were refused, because the reader had got changes that were lost later. It starts
         # again.
         self.gone = 0
-        self._stopped, self._follows = threading.Event(), True
+        # All writers have ended: what they wrote is what the reader has to read.
+        self._stopped, self._written, self._follows = threading.Event(), threading.Event(), True
         assert self.call("PUT", "/namespaces/counters", {"schema": True})[0] in (200, 201)
-        self._threads = [
+        self._writers = [
             threading.Thread(target=self._write, args=(f"writer-{n}",)) for n in range(WRITERS)
         ]
-        self._threads.append(threading.Thread(target=self._follow))
-        for thread in self._threads:
+        self._reader = threading.Thread(target=self._follow)
+        for thread in (*self._writers, self._reader):
             thread.start()
 
     def call(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
@@ -63,8 +66,10 @@ class Traffic:
         """Stop the writers, and the reader once it has read all acknowledged writes (`follow`)."""
         self._follows = follow
         self._stopped.set()
-        for thread in self._threads:
+        for thread in self._writers:
             thread.join()
+        self._written.set()
+        self._reader.join()
 
     def _write(self, key: str) -> None:
         number = 0
@@ -87,7 +92,7 @@ class Traffic:
 
     def _follow(self) -> None:
         cursor = ""
-        while not (self._stopped.is_set() and (not self._follows or self._has_followed_all())):
+        while not (self._written.is_set() and (not self._follows or self._has_followed_all())):
             after = f"&cursor={cursor}" if cursor else ""
             status, page = self.call("GET", f"/changes?namespace=counters&limit=200{after}")
             if status == 200:
@@ -116,3 +121,28 @@ class Traffic:
             found += [(item["version"], item["value"]) for item in page["items"]]
             cursor = page["next_cursor"]
         return sorted(found)
+
+
+def check_history(traffic: Traffic, record: Record) -> None:
+    """End the traffic: every acknowledged write is there once, and the reader got each change once."""
+    traffic.stop()
+    lost = holes = skipped = repeated = 0
+    for key, last in traffic.acknowledged.items():
+        versions = traffic.history(key)
+        lost += len(set(range(1, last + 1)) - {value for _, value in versions})
+        holes += sum(version != value for version, value in versions)
+        followed = [version for each, version in traffic.followed if each == key]
+        skipped += len(set(range(1, last + 1)) - set(followed))
+        repeated += len(followed) - len(set(followed))
+        assert followed == sorted(followed)
+    for name, number in (
+        ("acknowledged writes", sum(traffic.acknowledged.values())),
+        ("acknowledged writes lost", lost),
+        ("versions with holes", holes),
+        ("changes that cursors skipped", skipped),
+        ("changes that cursors repeated", repeated),
+        ("cursors refused", traffic.gone),
+    ):
+        record(name, number)
+
+    assert (lost, holes, skipped, repeated) == (0, 0, 0, 0)

@@ -75,9 +75,11 @@ def call_api(
     client = http.client.HTTPConnection("127.0.0.1", port, timeout=seconds)
     own = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     try:
-        client.request(method, f"/api/v1{path}", json.dumps(body), {**own, **headers})
+        content = None if body is None else json.dumps(body)
+        client.request(method, f"/api/v1{path}", content, {**own, **headers})
         response = client.getresponse()
-        return response.status, json.loads(response.read())
+        answer = response.read()
+        return response.status, json.loads(answer) if answer else None
     finally:
         client.close()
 

@@ -1,0 +1,284 @@
+"""A server under load while its disk is full, its clock jumps, or there are more clients than it can serve: no
+acknowledged write is lost, no version is missing, and the change feed has each change once."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import itertools
+import os
+import re
+import subprocess
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from project.postgres.cluster import Cluster
+from tests.availability.traffic import WRITERS, Record, Traffic, check_history
+from tests.project.conftest import end_postgresql
+from tests.project.running import children, wait_for
+from tests.project.sites import Site, connect, url_of
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+
+_FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
+
+
+@contextmanager
+def running(folder: Path, **env: str) -> Iterator[tuple[Site, Traffic]]:
+    """A server and its clients."""
+    site = Site(folder, **env)
+    traffic = None
+    try:
+        traffic = Traffic(site.running.port, site.token)
+        traffic.wait_for_more()
+        yield site, traffic
+    finally:
+        if traffic:
+            traffic.stop(follow=False)
+        site.running.kill_all()
+        end_postgresql(folder)
+
+
+# Disk ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_disk(folder: Path) -> Iterator[Path]:
+    """A file system in memory, of which the server fills a third."""
+    disk = folder / "disk"
+    disk.mkdir()
+    if os.geteuid() != 0 or _mount("-t", "tmpfs", "-o", "size=600m,mode=755", "tmpfs", disk):
+        pytest.skip("needs the permission to mount a file system")
+    try:
+        yield disk
+    finally:
+        subprocess.run(["/bin/umount", "--lazy", disk], check=True)
+
+
+def _mount(*arguments: str | Path) -> int:
+    return subprocess.run(["/bin/mount", *arguments], check=False, capture_output=True).returncode
+
+
+def test_disk__full_under_load__refuses_writes_until_there_is_room(
+    small_disk: Path, record_property: Record
+) -> None:
+    with running(small_disk) as (_, traffic):
+        filler = small_disk / "filler"
+        since = time.monotonic()
+        fill(filler)
+        wait_for(lambda: traffic.refused.total() > 2 * WRITERS, "writes are refused")
+        while_full = Counter(traffic.refused)
+        filler.unlink()
+        traffic.wait_for_more()
+        record_property("seconds without writes", round(traffic.longest_pause(since), 1))
+        record_property("refused, by status", dict(while_full))
+        # 0: PostgreSQL restarts, because it cannot write its log.
+        assert while_full.keys() <= {0, 503}
+        check_history(traffic, record_property)
+
+
+def fill(filler: Path) -> None:
+    """Fill the file system, also what the server frees meanwhile."""
+    for size in (1 << 20, 1 << 12):
+        with filler.open("ab", buffering=0) as file, suppress(OSError):
+            while file.write(b"x" * size) == size:
+                pass
+
+
+# Clock ---------------------------------------------------------------------------------------
+
+
+def test_clock__jumps_under_load__changes_no_order(folder: Path, record_property: Record) -> None:
+    """The clock of PostgreSQL, which decides what is due: an hour ahead, two hours back, and right again."""
+    if not _FAKETIME.exists():
+        pytest.skip("faketime is not installed")
+    clock = folder / "clock"
+    clock.write_text("+0s")
+    cluster = Cluster(folder / "database")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LD_PRELOAD", str(_FAKETIME))
+        patch.setenv("FAKETIME_TIMESTAMP_FILE", str(clock))
+        patch.setenv("FAKETIME_NO_CACHE", "1")
+        patch.setenv("FAKETIME_DONT_FAKE_MONOTONIC", "1")
+        cluster.acquire()
+    with connect(cluster, "postgres") as database:
+        database.execute("CREATE DATABASE commonhold")
+    try:
+        with running(folder / "site", DATABASE_URL=url_of(cluster)) as (site, traffic):
+            for seconds in (3600, -3600, 0):
+                clock.write_text(f"{seconds:+}s")
+                wait_for(lambda s=seconds: jumped(site, s), "the clock of PostgreSQL jumps")
+                traffic.wait_for_more(200)
+            record_property("refused, by status", dict(traffic.refused))
+            check_history(traffic, record_property)
+    finally:
+        cluster.release()
+
+
+def jumped(site: Site, seconds: int) -> bool:
+    with site.connect() as database:
+        found = database.execute("SELECT extract(epoch FROM clock_timestamp())").fetchone()
+    assert found
+    return abs(float(found[0]) - time.time() - seconds) < 60
+
+
+# Clients -------------------------------------------------------------------------------------
+
+# More than a web process holds at once (project/bridge.py).
+CLIENTS, SECONDS = 700, 10
+
+
+def test_clients__more_than_can_be_served__are_refused_and_reads_continue(
+    folder: Path, record_property: Record
+) -> None:
+    with running(folder / "site", WEB_WORKERS="1") as (site, traffic):
+        until = time.monotonic() + SECONDS
+        reads, times = Counter[int](), list[float]()
+        writes = Counter[int]()
+
+        def read() -> None:
+            while time.monotonic() < until:
+                began = time.monotonic()
+                reads[traffic.call("GET", "/state/counters/writer-0")[0]] += 1
+                times.append(time.monotonic() - began)
+
+        in_parallel([lambda: writes.update(asyncio.run(write_as_many(site, until))), read])
+
+        record_property("writes, by status", dict(writes))
+        record_property("reads, by status", dict(reads))
+        record_property("slowest read, in seconds", round(max(times), 2))
+        assert {200, 503} <= writes.keys() <= {200, 201, 429, 503}
+        assert 200 in reads
+        assert reads.keys() <= {200, 429, 503}
+        traffic.wait_for_more()
+        check_history(traffic, record_property)
+
+
+async def write_as_many(site: Site, until: float) -> Counter[int]:
+    """The statuses of the responses to CLIENTS clients, each of which writes to a key of its own."""
+    statuses = Counter[int]()
+
+    async def client(number: int) -> None:
+        request = (
+            f"PUT /api/v1/state/counters/crowd-{number} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+            f"Authorization: Bearer {site.token}\r\nContent-Type: application/json\r\n"
+            'Content-Length: 11\r\n\r\n{"value":1}'
+        )
+        while time.monotonic() < until:
+            reader, writer = await asyncio.open_connection("127.0.0.1", site.running.port)
+            with suppress(ConnectionError, asyncio.IncompleteReadError):
+                while time.monotonic() < until:
+                    writer.write(request.encode())
+                    head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+                    (length,) = re.findall(r"content-length: (\d+)", head)
+                    await reader.readexactly(int(length))
+                    statuses[int(head.split()[1])] += 1
+            writer.close()
+
+    await asyncio.gather(*(client(number) for number in range(CLIENTS)))
+    return statuses
+
+
+def in_parallel(works: list[Callable[[], None]]) -> None:
+    failed: list[BaseException] = []
+
+    def run(work: Callable[[], None]) -> None:
+        try:
+            work()
+        except BaseException as error:
+            failed.append(error)
+            raise
+
+    threads = [threading.Thread(target=run, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+
+
+# Time ----------------------------------------------------------------------------------------
+
+MINUTES = float(os.environ.get("SOAK_MINUTES", "1"))
+
+
+def test_server__under_load_for_minutes__needs_no_more_memory_files_or_connections(
+    folder: Path, record_property: Record
+) -> None:
+    """SOAK_MINUTES: how long; an hour before a release."""
+    with running(folder / "site") as (site, traffic):
+        stopped = threading.Event()
+        found: list[dict[str, int]] = []
+
+        def observe() -> None:
+            for part in (1, 2):
+                stopped.wait(MINUTES * 60 * part / 3)
+                found.append(measure(site))
+            stopped.set()
+
+        def work() -> None:
+            try:
+                mix(site, stopped)
+            finally:
+                stopped.set()
+
+        in_parallel([observe, work])
+        early, late = found
+        for name in early:
+            record_property(name, f"{early[name]:,} after a third, {late[name]:,} at the end")
+        assert late["files"] <= early["files"] * 1.2
+        assert late["connections"] <= early["connections"] * 1.2 + 2
+        assert late["megabytes"] <= early["megabytes"] * 1.2
+        check_history(traffic, record_property)
+
+
+def mix(site: Site, stopped: threading.Event) -> None:
+    """Runs with commits, batches, searches, streams that end, and pages, besides the writes of the traffic."""
+    for number in itertools.takewhile(lambda _: not stopped.is_set(), itertools.count()):
+        thread = f"soak-{number}"
+        puts = [
+            {"op": "put", "namespace": "counters", "key": f"batch-{n}", "value": number}
+            for n in range(20)
+        ]
+        for method, path, body in (
+            ("POST", "/threads", {"id": thread}),
+            ("POST", f"/threads/{thread}/runs", {"id": thread}),
+            ("POST", f"/runs/{thread}/commits", {"label": "step"}),
+            ("POST", f"/runs/{thread}/cancel", {}),
+            ("POST", "/state/batch", {"operations": puts}),
+            ("POST", "/search", {"text": "batch"}),
+            ("GET", "/changes?limit=200", None),
+            ("DELETE", f"/threads/{thread}", None),
+        ):
+            status, answer = site.call(method, path, body)
+            assert status < 300, (method, path, answer)
+        client = http.client.HTTPConnection("127.0.0.1", site.running.port, timeout=30)
+        client.request(
+            "GET", "/api/v1/changes/stream", headers={"Authorization": f"Bearer {site.token}"}
+        )
+        client.getresponse().read(1)
+        client.close()
+        site.running.get("/login")
+
+
+def measure(site: Site) -> dict[str, int]:
+    """The open files of the server's processes, their memory that they share with no other, and
+    the connections to PostgreSQL."""
+    files = kilobytes = 0
+    for pid in [site.running.pid, *children(site.running.pid)]:
+        try:
+            files += len(os.listdir(f"/proc/{pid}/fd"))
+            rollup = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+        except OSError:
+            continue
+        kilobytes += sum(int(line.split()[1]) for line in rollup if line.startswith("Private_"))
+    with site.connect() as database:
+        counted = database.execute("SELECT count(*) FROM pg_stat_activity").fetchone()
+    assert counted
+    return {"files": files, "megabytes": kilobytes // 1024, "connections": counted[0]}

@@ -16,11 +16,11 @@ from kombu import pools
 from project import job_notifications
 from project.postgres.cluster import Cluster
 from project.postgres.server import Server
-from tests.project.lanes import sides
+from tests.project.lanes import lane_workspaces, sides
 from tests.project.running import Running, is_alive, wait_for
 from tests.project.sites import connect
 
-__all__ = ["sides"]
+__all__ = ["lane_workspaces", "sides"]
 
 Start = Callable[..., Running]
 

@@ -23,7 +23,16 @@ from project.channel import Answer
 from project.lane import Lane
 from project.wsgi import application as django
 from state_admin.domain.access import Role
-from state_admin.services import actors, namespaces, quotas, tokens, traffic, workspaces
+from state_admin.services import (
+    actors,
+    joined_writes,
+    namespaces,
+    quotas,
+    throttles,
+    tokens,
+    traffic,
+    workspaces,
+)
 from state_admin.services.actors import system_actor
 from state_admin.services.token_cache import Credential
 from tests.builders import TEAM_SCHEMA, make_namespace, make_run, make_state_key, make_thread
@@ -58,10 +67,10 @@ GENERATED = hypothesis_settings(
 )
 
 
-class Side:
-    """A workspace and what answers its requests."""
+class LaneWorkspace:
+    """A workspace with what the requests use."""
 
-    def __init__(self, slug: str, *, joins: bool) -> None:
+    def __init__(self, slug: str) -> None:
         self.workspace, _ = workspaces.ensure_workspace(slug)
         self.actor = system_actor(self.workspace.pk, "builder")
         self.tokens = {
@@ -76,15 +85,23 @@ class Side:
         make_namespace(self.actor, "notes")
         make_namespace(self.actor, "team", schema=TEAM_SCHEMA, default={})
         make_namespace(self.actor, "short", ttl_seconds=3600)
-        for name in ("notes", "team", "short"):  # without these in memory, no write is joined
-            namespaces.find_definition(self.actor, name)
-        quotas.limited(self.actor)
         make_state_key(self.actor, "plan")
         make_state_key(self.actor, "log", reducer="union", merge="commutative", default=[])
         make_state_key(self.actor, "text", schema={"type": "string", "pattern": "^[a-z]*$"})
         for number in range(3):
             make_thread(self.actor, f"t{number}")
             make_run(self.actor, f"t{number}", f"r{number}", lease_seconds=86_400)
+
+
+class Side:
+    """A workspace and what answers its requests."""
+
+    def __init__(self, prepared: LaneWorkspace, *, joins: bool) -> None:
+        self.workspace, self.actor = prepared.workspace, prepared.actor
+        self.tokens = prepared.tokens
+        for name in ("notes", "team", "short"):  # without these in memory, no write is joined
+            namespaces.find_definition(self.actor, name, fresh=True)
+        quotas.limited(self.actor)
         self.sessions = TestSessions()
         self.lane = Lane(self.sessions.take) if joins else None
         self.joined = 0
@@ -143,8 +160,16 @@ def ask_django(environ: dict[str, Any]) -> Answer:
     return Answer(start, response.content)
 
 
+@pytest.fixture(scope="module")
+def lane_workspaces(module_transaction: None) -> tuple[LaneWorkspace, LaneWorkspace]:
+    """Created once for all tests of a module, which take longer to create them than for the rest."""
+    return LaneWorkspace("joined"), LaneWorkspace("apart")
+
+
 @pytest.fixture
-def sides(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Side, Side]]:
+def sides(
+    lane_workspaces: tuple[LaneWorkspace, LaneWorkspace], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[Side, Side]]:
     monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
     monkeypatch.setattr(quotas, "_FRESH", 3600)
 
@@ -158,7 +183,13 @@ def sides(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Side, Side]]:
     traffic.counter.flush()
     signals.request_started.disconnect(close_old_connections)  # the test's transaction is on it
     ours.inc_thread_sharing()
-    yield Side("joined", joins=True), Side("apart", joins=False)
+    # What the process remembers of the workspaces from the test before.
+    quotas.forget_accounts()
+    throttles._leases.clear()
+    joined_writes._growing.clear()
+    joined, apart = lane_workspaces
+    yield Side(joined, joins=True), Side(apart, joins=False)
+    traffic.counter.flush()  # in the transaction of this test
     ours.dec_thread_sharing()
     signals.request_started.connect(close_old_connections)
 

@@ -7,12 +7,16 @@ a token, as an API client.
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+from django.conf import settings
+from django.db import transaction
 from django.test import Client
 from django.test.client import ClientHandler
 from django.utils.encoding import iri_to_uri
@@ -23,7 +27,8 @@ from state_admin.domain.access import Actor, Role
 from state_admin.domain.config import Kind
 from state_admin.domain.merging import Batch, Update
 from state_admin.domain.values import Raw
-from state_admin.models import Namespace, Run, StateKey, Thread, User, Workspace
+from state_admin.models import ApiToken, Namespace, Run, StateKey, Thread, User, Workspace
+from state_admin.models.access import digest
 from state_admin.services import (
     commits,
     config,
@@ -39,6 +44,7 @@ from state_admin.services import (
     workspaces,
 )
 from state_admin.services.actors import actor_of_token, actor_of_user, system_actor
+from tests.copying import Copier, added_rows, place_of, read_rows
 
 TEAM_SCHEMA = {
     "type": "object",
@@ -107,6 +113,12 @@ def call(
 
 
 def make_person(name: str, workspace_slug: str, role: Role) -> Person:
+    """A new user who is a member of a workspace, which is created if it does not exist."""
+    usual = _usual_people.get((name, workspace_slug, role))
+    return (usual and usual.copy()) or create_person(name, workspace_slug, role)
+
+
+def create_person(name: str, workspace_slug: str, role: Role) -> Person:
     workspace, _ = workspaces.ensure_workspace(workspace_slug)
     user, _ = users.ensure_user(name)
     workspaces.add_member(workspace=workspace, user=user, role=role)
@@ -116,6 +128,63 @@ def make_person(name: str, workspace_slug: str, role: Role) -> Person:
     actor = actor_of_user(user, workspace_slug)
     assert actor is not None
     return Person(user, workspace, actor, token)
+
+
+class UsualPerson:
+    """A user that many tests have, and that is copied because services take long."""
+
+    def __init__(self, name: str, workspace_slug: str, role: Role) -> None:
+        before = read_rows()
+        self._original = create_person(name, workspace_slug, role)
+        rows = added_rows(before, read_rows())
+        self._is_first = Workspace in rows
+        self._lookup, self._secret = self._original.token.split("_")[1:]
+        given = {
+            (ApiToken, "lookup", f"'{self._lookup}'"): "lookup",
+            (ApiToken, "digest", f"'{digest(self._secret)}'"): "digest",
+        }
+        if not self._is_first:
+            given[place_of(self._original.workspace)] = "workspace"
+        self._copier = Copier(rows, given)
+
+    def copy(self) -> Person | None:
+        """None if another user or workspace has the name, or new tokens have another form."""
+        original = self._original
+        found = Workspace.objects.filter(slug=original.workspace.slug).first()
+        if settings.CELL or (found is None) != self._is_first:
+            return None
+        if found and (found.frozen_at or found.moved_to):
+            return None
+        if User.objects.filter(username=original.user.username).exists():
+            return None
+        lookup, secret = secrets.token_hex(6), secrets.token_hex(32)
+        given = {"lookup": f"'{lookup}'", "digest": f"'{digest(secret)}'"}
+        ids, now = self._copier.insert(given | ({"workspace": str(found.pk)} if found else {}))
+        user = deepcopy(original.user)
+        user.pk, user.date_joined = ids[place_of(original.user)], now
+        workspace = found or deepcopy(original.workspace)
+        if found is None:
+            workspace.pk, workspace.created_at = ids[place_of(original.workspace)], now
+        actor = replace(original.actor, id=str(user.pk), workspace_id=workspace.pk)
+        token = original.token.replace(self._lookup, lookup).replace(self._secret, secret)
+        return Person(user, workspace, actor, token)
+
+
+_usual_people: dict[tuple[str, str, Role], UsualPerson] = {}
+
+
+def create_usual_people() -> None:
+    """Create the users of the fixtures once, in a transaction that is rolled back. The database must
+    be empty and used by nobody else."""
+    with transaction.atomic():
+        for usual in (
+            ("alice", "acme", Role.ADMIN),
+            ("bob", "acme", Role.VIEWER),
+            ("erin", "acme", Role.EDITOR),
+            ("mallory", "rival", Role.ADMIN),
+        ):
+            _usual_people[usual] = UsualPerson(*usual)
+        transaction.set_rollback(True)
 
 
 def make_token(

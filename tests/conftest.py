@@ -21,7 +21,7 @@ from project.env import data_dir
 from state_admin.contract.openapi import problems_of
 from state_admin.rest.endpoint import Endpoint
 from tests import promises
-from tests.builders import alice, bob, mallory, one_alice
+from tests.builders import alice, bob, create_usual_people, mallory, one_alice
 from tests.data_folder import choose_data_folder, free_memory
 from tests.emptying import empty_tables
 
@@ -96,6 +96,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
     """Closes what is still connected to the test database, so that it can be dropped: threads of this
     process, and processes that a test has stopped and that may take a moment to end."""
+    with django_db_blocker.unblock():
+        create_usual_people()
     yield
     with django_db_blocker.unblock(), connection.cursor() as cursor:
         cursor.execute(

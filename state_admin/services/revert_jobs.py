@@ -246,6 +246,7 @@ def _revert_next(actor: Actor, mine: Revert) -> None:
     part = next(split_by_size(((each, each.size) for each in upcoming), MOST))
     # One statement per batch, because it locks its entries in order.
     part = list(takewhile(lambda each: each.tag_change == part[0].tag_change, part))
+    _record(actor, mine, "apply", mine.reason, entries=len(part))
     result = _change(actor, part, mine.reason or f"revert of request {mine.target}")
     reasons = {(each.namespace, each.key): each.why for each in result.skipped}
     skipped = [
@@ -258,8 +259,6 @@ def _revert_next(actor: Actor, mine: Revert) -> None:
     mine.reverted += len(part) - len(skipped)
     mine.skipped += len(skipped)
     mine.progress = {"after": [part[-1].namespace, part[-1].key]}
-    _record(actor, mine, "apply", mine.reason, reverted=len(part) - len(skipped))
-    journal.align_feed_clock(actor)
 
 
 def _change(actor: Actor, part: list[NextEntry], reason: str) -> BulkResult:
@@ -267,7 +266,9 @@ def _change(actor: Actor, part: list[NextEntry], reason: str) -> BulkResult:
     if change:
         seen = [SelectedEntry(each.namespace, each.key, each.last) for each in part]
         action: Action = "tag" if change == "+" else "untag"
-        return change_entries(actor=actor, action=action, seen=seen, tag=tag, reason=reason)
+        result = change_entries(actor=actor, action=action, seen=seen, tag=tag, reason=reason)
+        journal.align_feed_clock(actor)
+        return result
     written = [WrittenEntry(each.namespace, each.key, each.first, each.last) for each in part]
     return revert_entries(actor=actor, written=written, reason=reason)
 

@@ -98,7 +98,7 @@ def test_revert__all_kinds_of_writes__restores_value_expiry_and_existence(change
     assert [(row.action, row.request_id == job.public_id) for row in trail] == [
         ("revert.request", False), ("revert.apply", True), ("revert.finish", True),
     ]  # fmt: skip
-    assert trail[1].detail == {"reverted": 4}
+    assert trail[1].detail == {"entries": 4}
 
 
 def test_revert__of_a_revert__is_the_state_before_it(changed: Person) -> None:

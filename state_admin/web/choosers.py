@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from django import forms
+from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.urls import path, reverse_lazy
 from django.utils.functional import Promise
@@ -17,7 +18,6 @@ from django.views.decorators.http import require_safe
 
 from state_admin.domain.access import Actor
 from state_admin.models import Namespace, Thread
-from state_admin.models.visibility import thread_prefix
 from state_admin.services.errors import Invalid
 from state_admin.services.namespaces import find_matching, find_unmatched
 from state_admin.services.threads import filter_by_title, read_words
@@ -179,9 +179,30 @@ def describe_matches(actor: Actor, globs: Sequence[str]) -> str:
 
 
 def _describe_threads(actor: Actor, prefixes: Sequence[str]) -> str:
-    threads = Thread.objects.visible_to(actor).filter(thread_prefix(prefixes))
-    ids = threads.order_by("public_id").values_list("public_id", flat=True)[: _COUNTED + 1]
-    return _describe(list(ids), "thread", "threads")
+    return _describe(list(matching_ids(actor, prefixes)[: _COUNTED + 1]), "thread", "threads")
+
+
+def matching_ids(actor: Actor, prefixes: Sequence[str]) -> QuerySet[Thread, str]:
+    """The ids of the first threads that begin with one of the prefixes, in order. Each prefix is a range of
+    the unique index: a condition with OR would read the ids of all threads of the workspace."""
+    threads = Thread.objects.visible_to(actor).order_by("public_id")
+    ranges = [
+        threads.filter(public_id__startswith=prefix).values_list("public_id", flat=True)[
+            : _COUNTED + 1
+        ]
+        for prefix in _widest(prefixes)
+    ]
+    first, *others = ranges
+    return first.union(*others, all=True).order_by("public_id") if others else first
+
+
+def _widest(prefixes: Sequence[str]) -> list[str]:
+    """The prefixes without those that begin with another one, whose threads are the same."""
+    widest: list[str] = []
+    for prefix in sorted(set(prefixes)):
+        if not widest or not prefix.startswith(widest[-1]):
+            widest.append(prefix)
+    return widest
 
 
 def _describe(names: Sequence[str], one: str, many: str) -> str:

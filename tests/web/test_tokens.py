@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
+from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
 
 from state_admin.domain.access import Role
 from state_admin.models import ApiToken, AuditRow
 from state_admin.services.actors import actor_of_token, system_actor
 from state_admin.services.tokens import create_token
+from state_admin.web import choosers
 from tests.builders import Person, make_namespace, make_thread
 from tests.web.stories import HOSTILE
 from tests.web.test_threads import htmx, page
@@ -166,6 +170,37 @@ def test_globs__typed__offer_names_and_what_they_share(
         make_namespace(alice.actor, name)
     make_namespace(mallory.actor, "order_of_others")
     assert offered(viewer, "/namespaces/+offers", namespaces=text) == names
+
+
+def conditions(plan: dict[str, Any]) -> list[str]:
+    """The index conditions of the scans of threads in a plan, "" for a scan without one."""
+    condition = plan.get("Index Cond") or plan.get("Recheck Cond", "")
+    own = [condition] if plan.get("Relation Name") == "threads" else []
+    return own + [each for node in plan.get("Plans", []) for each in conditions(node)]
+
+
+def test_prefixes__several__are_ranges_of_the_index(alice: Person) -> None:
+    for number in range(300):
+        make_thread(alice.actor, f"{'abc'[number % 3]}-{number:03}")
+    matching = choosers.matching_ids(alice.actor, ["c-1", "a-", "a-29", "b-00", "none"])
+    found = list(matching[:1000])
+    numbers = range(300)
+    expected = [f"{'abc'[n % 3]}-{n:03}" for n in numbers]
+    starts = ("c-1", "a-", "b-00")
+    # Of each prefix, as many as are counted.
+    assert found == sorted(each for each in expected if each.startswith(starts))
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE threads")
+        # As large to the planner as a table of 300,000 threads (test_plans.py).
+        cursor.execute(
+            "UPDATE pg_class SET reltuples = reltuples * 1000 WHERE oid IN (SELECT unnest(ARRAY["
+            "indrelid, indexrelid]) FROM pg_index WHERE indrelid = 'threads'::regclass)"
+        )
+    rare = choosers.matching_ids(alice.actor, ["a-00", "b-00", "c-29", "none"])
+    plan = json.loads(rare[:101].explain(format="json"))[0]["Plan"]
+    ranges = conditions(plan)
+    assert len(ranges) == 4
+    assert all("public_id >=" in each and "public_id <" in each for each in ranges), ranges
 
 
 def test_prefixes__typed__say_what_they_match_and_offer_threads(

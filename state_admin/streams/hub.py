@@ -54,12 +54,14 @@ class FeedUnavailable(Exception):
 
 
 class Subscription:
-    """One subscriber: the rows that it has not taken yet, in commit order, from after `start`."""
+    """One subscriber: the rows that it has not taken yet, in commit order, from after `start`. `reader`:
+    the kind of its actor, such as token."""
 
-    def __init__(self, takes: Callable[[FeedRow], bool], room: int) -> None:
+    def __init__(self, takes: Callable[[FeedRow], bool], room: int, reader: str = "") -> None:
         self.start = Position()
+        self.reader = reader
         self.closed = ""  # the reason, once it is closed
-        self._takes = takes
+        self.takes = takes
         self._room = room
         self._rows: list[FeedRow] = []
         self._awake = asyncio.Event()
@@ -67,7 +69,7 @@ class Subscription:
     def offer(self, rows: list[FeedRow]) -> None:
         """Called by the hub with new rows. Never waits: a subscriber whose buffer is full is
         closed."""
-        accepted = [row for row in rows if self._takes(row)]
+        accepted = [row for row in rows if self.takes(row)]
         if not accepted or self.closed:
             return
         if len(self._rows) + len(accepted) > self._room:
@@ -135,7 +137,7 @@ class Hub:
         feed = self._feeds.setdefault(actor.workspace_id, _WorkspaceFeed())
         sees = feed_sql.matcher(actor, filters)
         takes = sees if only is None else lambda row: only(row) and sees(row)
-        listener = Subscription(takes, room)
+        listener = Subscription(takes, room, actor.kind)
         listener.start = feed.position  # set again by the first poll, if that has not happened yet
         feed.listeners.add(listener)
         self._wake()
@@ -150,6 +152,16 @@ class Hub:
             feed.listeners.discard(listener)
             if not feed.listeners and self._feeds.get(actor.workspace_id) is feed:
                 del self._feeds[actor.workspace_id]
+
+    def count_takers(self, workspace_id: int, row: FeedRow) -> int:
+        """How many clients with a token would get a row now. Callable from any thread: the set is copied
+        without running Python code in between."""
+        feed = self._feeds.get(workspace_id)
+        listeners = list(feed.listeners) if feed else []
+        return sum(
+            listener.reader == "token" and not listener.closed and listener.takes(row)
+            for listener in listeners
+        )
 
     def reached(self, workspace_id: int) -> tuple[Position, datetime]:
         """The position up to which a workspace with subscribers was read, and when."""

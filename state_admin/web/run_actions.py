@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
+from typing import cast
 
 from django.http import Http404, HttpResponse
 from django.views.decorators.http import require_http_methods
 
 from state_admin.domain.access import Actor, Role
+from state_admin.domain.lifecycle import format_duration
 from state_admin.models import Dispatch, DispatchStatus, Run, RunStatus, Webhook
+from state_admin.models.feed_sql import FeedRow
 from state_admin.services.leases import release_lease
 from state_admin.services.recoveries import fail_run, resume_run
 from state_admin.services.runs import cancel_run, find_run, heartbeat
+from state_admin.streams.hub import ENVIRON, Hub
 from state_admin.templatetags.ui import plural
 
 from .addresses import run_action_url, run_url
@@ -20,6 +25,9 @@ from .confirm import Confirm, ask
 from .htmx import Request, see_other, toast
 from .id_address import id_page, id_path
 from .paging import whole_number
+
+# The newest dispatches of a workspace among which claims of an agent are looked for.
+_RECENT = 200
 
 
 @dataclass(frozen=True)
@@ -115,6 +123,8 @@ class Suggestion:
     verb: str
     url: str
     dialog: bool = True
+    # The change after which a worker should take the run; "" if none should.
+    kind: str = ""
 
 
 def actions_of(run: Run) -> list[tuple[str, RunAction, str]]:
@@ -140,7 +150,8 @@ def suggest(run: Run, *, can_decide: bool) -> Suggestion | None:
         return None
 
     def action(name: str, why: str) -> Suggestion:
-        return Suggestion(why, ACTS[name].verb, run_action_url(name, run.public_id))
+        url = run_action_url(name, run.public_id)
+        return Suggestion(why, ACTS[name].verb, url, kind=_HANDED_ON.get(name, ""))
 
     out_of_time = run.times_out_at is not None and run.times_out_at <= now
     if out_of_time or 0 < run.max_rounds <= run.step_count:
@@ -180,10 +191,11 @@ def suggest(run: Run, *, can_decide: bool) -> Suggestion | None:
 _HANDED_ON = {"resume": "run.resume", "release": "run.release"}
 
 
-def describe_listeners(actor: Actor, run: Run, kind: str) -> str:
-    """Sentences about who is notified of the change `kind` of a run. The server does not know which
-    workers follow the change feed or poll the run."""
-    thread = run.thread.public_id
+def describe_listeners(request: Request, run: Run, kind: str) -> str:
+    """Sentences about who is notified of the change `kind` of a run, as far as the server knows: active
+    webhooks, clients that wait for it in this process, and claims of dispatches. It does not know which
+    workers poll, nor those of other processes."""
+    actor, thread = request.actor, run.thread.public_id
     names = [
         f"“{hook.name}”"
         for hook in Webhook.objects.visible_to(actor).active()
@@ -193,22 +205,43 @@ def describe_listeners(actor: Actor, run: Run, kind: str) -> str:
         and hook.run in ("", run.public_id)
         and Run.objects.visible_to(hook.reader).filter(pk=run.pk).exists()
     ]
-    # Of a run that is not waiting, the worker may be the silent one.
-    waits = run.status == RunStatus.WAITING
-    dispatches = Dispatch.objects.visible_to(actor).concerning(thread_id=thread)
     found = []
     if names:
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         what = plural(len(names), "webhook,webhooks")
         found.append(f"{what} will receive the event: {', '.join(names[:3])}{more}.")
-    if waits and dispatches.filter(status=DispatchStatus.CLAIMED).exists():
+    if clients := _count_clients(request, run, kind):
+        what = plural(clients, "client waits,clients wait")
+        found.append(f"{what} for it now, in a stream or long poll of this server process.")
+    dispatches = Dispatch.objects.visible_to(actor)
+    # Of a run that is not waiting, the worker may be the silent one.
+    waits = run.status == RunStatus.WAITING
+    claimed = dispatches.concerning(thread_id=thread).filter(status=DispatchStatus.CLAIMED)
+    if waits and claimed.exists():
         found.append("A worker has claimed a dispatch of this thread.")
     if found:
         return " ".join(found)
-    return (
-        "No active webhook receives this event. The run continues only if a worker follows the change "
-        "feed or polls the run."
+    claims = [row for row in dispatches.order_by("-pk")[:_RECENT] if row.claimed_at is not None]
+    recent = max(
+        (row for row in claims if row.agent_id in ("", run.agent_id)),
+        key=lambda row: cast(datetime, row.claimed_at),
+        default=None,
     )
+    last = "No worker claimed a dispatch of its agent recently."
+    if recent is not None:
+        ago = format_duration(run.read_at - cast(datetime, recent.claimed_at))
+        last = f"{recent.claimed_by} was the last to claim a dispatch of its agent, {ago} ago."
+    return (
+        "No active webhook receives this event, and no client of this server process waits for it. "
+        f"{last} The run continues only if a worker follows the change feed or polls the run."
+    )
+
+
+def _count_clients(request: Request, run: Run, kind: str) -> int:
+    """The clients with a token that would get the change now. 0 if the server has no event loop."""
+    hub: Hub | None = request.META.get(ENVIRON)
+    row = FeedRow(0, 0, run.read_at, kind, "", "", run.thread.public_id, run.public_id, 0, "")
+    return hub.count_takers(request.actor.workspace_id, row) if hub else 0
 
 
 @require_http_methods(["GET", "POST"])
@@ -222,7 +255,7 @@ def run_act(request: Request, run_id: str, action: str) -> HttpResponse:
     if request.method == "GET":
         lines = [f"Run {run_id} on thread {run.thread.public_id}, now {run.status}.", act.line]
         if action in _HANDED_ON:
-            lines.append(describe_listeners(request.actor, run, _HANDED_ON[action]))
+            lines.append(describe_listeners(request, run, _HANDED_ON[action]))
         if revision is not None:
             lines.append(
                 f"The state of revision {revision} is restored as a new revision. Later "

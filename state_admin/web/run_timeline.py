@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any, TypeVar
 
 from django.db.models import Model, Q, QuerySet
 from django.urls import reverse
-from django.utils.html import escape
 
 from state_admin.domain import values
 from state_admin.domain.access import Actor
@@ -34,6 +34,8 @@ from state_admin.templatetags.ui import lasted, tokens
 from . import paging
 from .addresses import run_action_url, run_url, thread_action_url, thread_url, ticket_url
 from .htmx import Request
+from .page_room import CLIP, PageRoom, TraceText
+from .run_costs import prices_of
 from .state_changes import StateChanges, changes_of
 
 _Row = TypeVar("_Row", bound=Model)
@@ -45,14 +47,9 @@ _EVENTS = 50  # of each kind on a page
 _KINDS = ("tickets", "dispatches", "compactions", "delegated")
 _MESSAGES = 12  # of a step
 _CALLS = 8  # of a message
-_CLIP = 1200  # characters of arguments and of a result
 _LINE = 160
 # Calls and results of other pages are looked for in so many messages before and after the page.
 _AROUND = 20
-# Escaped bytes of texts on a page. What does not fit is behind a link.
-_ROOM = 110_000
-# Bytes of markup around a text.
-_MARKUP = 350
 # Width of the drawing of bars, and of the shortest bar.
 _WIDE, _THIN = 1000, 6
 
@@ -78,14 +75,6 @@ class Bar:
     x: int
     width: int
     text: str
-
-
-@dataclass(frozen=True)
-class TraceText:
-    """A text, perhaps shortened."""
-
-    text: str
-    clipped: bool = False
 
 
 @dataclass
@@ -129,6 +118,7 @@ class Step:
     messages: list[TraceMessage] = field(default_factory=list)
     more_messages: int = 0
     tokens: int = 0  # estimated, of all messages; 0 if some are not shown
+    cost: Decimal | None = None  # of its messages; None without prices
     changes: StateChanges = field(default_factory=StateChanges)
     failed: bool = False
 
@@ -204,25 +194,6 @@ class Timeline:
     other_url: str
 
 
-class _Room:
-    """The bytes left on the page."""
-
-    def __init__(self) -> None:
-        self.left = _ROOM
-
-    def text(self, text: str, most: int = _CLIP) -> TraceText:
-        """As much of the text as may be shown; nothing of it if there is no room left."""
-        excerpt = text[:most]
-        self.left -= len(escape(excerpt).encode())
-        if self.left < 0:
-            return TraceText("", clipped=bool(text))
-        return TraceText(excerpt, clipped=len(text) > most)
-
-    def has(self, *texts: str) -> bool:
-        self.left -= _MARKUP + sum(len(escape(text).encode()) for text in texts)
-        return self.left >= 0
-
-
 def read_timeline(request: Request, run: Run) -> Timeline:
     """The page of the timeline that the query string names.
 
@@ -256,7 +227,7 @@ def read_timeline(request: Request, run: Run) -> Timeline:
     rows: list[Step | Event] = sorted((*steps, *events), key=_order)
     if not oldest_first:
         rows.reverse()
-    _fill(run, [row for row in rows if isinstance(row, Step)])
+    _fill(request.actor, run, [row for row in rows if isinstance(row, Step)])
     other = "newest" if oldest_first else "oldest"
     return Timeline(
         rows=rows,
@@ -280,7 +251,7 @@ def read_waterfall(actor: Actor, run: Run, revision: int) -> Waterfall:
     steps, since, until = _steps(run, first, last)
     events, more = _events(actor, run, since, until, True, {})
     step = next(each for each in steps if each.revision.number == revision)
-    _fill(run, [step, *(each for each in steps if each is not step)])
+    _fill(actor, run, [step, *(each for each in steps if each is not step)])
     reached = steps[-1].number + 1
     marks = []
     rows: list[Step | Event] = sorted((*steps, *events), key=_order)
@@ -398,7 +369,7 @@ def _read_log(run: Run, seqs: Sequence[int]) -> _Log:
         seq__range=(min(seqs) - _AROUND, max(seqs) + _AROUND),
     )
     waiting: dict[str, tuple[int, str]] = {}
-    for row in found.traced(_CLIP + 1, _CALLS).order_by("seq"):
+    for row in found.traced(CLIP + 1, _CALLS).order_by("seq"):
         log.rows[row.seq] = row
         if row.answers in waiting:
             log.calls[row.seq] = call = waiting.pop(row.answers)
@@ -407,17 +378,18 @@ def _read_log(run: Run, seqs: Sequence[int]) -> _Log:
     return log
 
 
-def _fill(run: Run, steps: Sequence[Step]) -> None:
+def _fill(actor: Actor, run: Run, steps: Sequence[Step]) -> None:
     """Add the texts of messages, calls and results, in the order of the page and as far as there is
     room."""
     log = _read_log(run, [message.seq for step in steps for message in step.messages])
     failed = {name for step in steps for name in step.changes.failed}
-    room = _Room()
+    room, prices = PageRoom(), prices_of(actor, run.agent_id)
     for step in steps:
         step.changes.keep(lambda line: room.has(line.name, line.before, line.after))
         seqs = {message.seq for message in step.messages}
         rows = [log.rows[seq] for seq in seqs if seq in log.rows]
         step.tokens = 0 if step.more_messages else sum(row.estimated_tokens for row in rows)
+        step.cost = prices.of_messages(rows) if prices and step.tokens else None
         messages, step.messages = step.messages, []
         for message in messages:
             row = log.rows.get(message.seq)
@@ -441,7 +413,7 @@ def _fill(run: Run, steps: Sequence[Step]) -> None:
             step.messages.append(message)
 
 
-def _calls(run: Run, row: Any, log: _Log, failed: set[str], room: _Room) -> Iterator[TraceCall]:
+def _calls(run: Run, row: Any, log: _Log, failed: set[str], room: PageRoom) -> Iterator[TraceCall]:
     for call in row.called or ():
         arguments = call["arguments"]
         result = log.results.get((row.seq, call["id"]))
@@ -465,7 +437,7 @@ def _first_line(text: str) -> str:
 
 def _readable(text: str) -> str:
     """JSON in a text as indented JSON, if it is complete."""
-    if text[:1] not in ("{", "[") or len(text) > _CLIP:
+    if text[:1] not in ("{", "[") or len(text) > CLIP:
         return text
     try:
         return pretty(values.load(text))

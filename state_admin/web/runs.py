@@ -37,7 +37,8 @@ from .htmx import Request, render, render_list, target_id, wants_part
 from .id_address import id_page, id_path
 from .lists import list_paths
 from .periods import end_of, period_fields, read_period, start_of
-from .run_actions import actions_of, suggest
+from .run_actions import actions_of, describe_listeners, suggest
+from .run_costs import prices_of
 from .run_timeline import how_long, read_timeline
 from .saved_views import views_of
 from .tables import COUNTED, Field, Orders, chips_of, format_row_count, same
@@ -299,6 +300,10 @@ def header_of(request: Request, run: Run) -> dict[str, Any]:
     seen = paging.whole_number(request, "seen") or run.last_revision
     done = run.status == RunStatus.DONE
     edits = request.actor.may(Role.EDITOR) and not done
+    prices = None
+    if not run.cost_usd and (run.input_tokens or run.output_tokens):
+        prices = prices_of(request.actor, run.agent_id)
+    suggestion = suggest(run, can_decide=can_decide) if edits else None
     return {
         "run": run,
         "thread": run.thread,
@@ -318,7 +323,12 @@ def header_of(request: Request, run: Run) -> dict[str, Any]:
         ),
         "can_act": edits,
         "actions": actions_of(run) if edits else [],
-        "suggestion": suggest(run, can_decide=can_decide) if edits else None,
+        "prices": prices,
+        "priced": prices and prices.cost(run.input_tokens, run.output_tokens),
+        "suggestion": suggestion,
+        "listeners": describe_listeners(request, run, suggestion.kind)
+        if suggestion and suggestion.kind
+        else "",
         "curl": snippets.curl("GET", api_path),
         "python": snippets.python("GET", api_path),
         "typescript": snippets.typescript(f"runs.get({json.dumps(run_id)})"),

@@ -97,8 +97,11 @@ class Traffic:
             status, page = self.call("GET", f"/changes?namespace=counters&limit=200{after}")
             if status == 200:
                 cursor = page["next_cursor"]
-                items = [item for item in page["items"] if item["kind"] == "entry.put"]
-                self.followed += [(item["key"], item["version"]) for item in items]
+                self.followed += [
+                    (item["key"], item["version"])
+                    for item in page["items"]
+                    if item["kind"] == "entry.put" and item["key"].startswith("writer-")
+                ]
             elif status == 410:
                 self.gone += 1
                 self.followed, cursor = [], ""

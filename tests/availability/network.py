@@ -40,14 +40,18 @@ class Network:
     def _link(self, number: int, side: Side) -> str:
         return f"{self.name}{side[0]}{number}"
 
-    def cut(self, number: int, *sides: Side) -> None:
-        """Disconnect the machine `number` from the other machines, from the clients, or from both."""
-        for side in sides:
-            _run(f"link set {self._link(number, side)} down")
-
-    def restore(self, number: int) -> None:
-        for side in SIDES:
-            _run(f"link set {self._link(number, side)} up")
+    @contextmanager
+    def cut(self, sides: Sequence[Side], *numbers: int) -> Iterator[None]:
+        """Disconnect these machines from all other machines (inner), from the clients (outer), or from
+        both, for a while."""
+        links = [self._link(number, side) for number in numbers for side in sides]
+        try:
+            for link in links:
+                _run(f"link set {link} down")
+            yield
+        finally:
+            for link in links:
+                _run(f"link set {link} up")
 
 
 # All on this machine, without links.

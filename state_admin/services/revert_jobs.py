@@ -22,7 +22,15 @@ from project import log_context, tracing
 from state_admin.domain import retries
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.ids import uuid7
-from state_admin.models import AuditRow, Revert, RevertEntry, RevertStatus, reverts_sql
+from state_admin.models import (
+    ApiToken,
+    AuditRow,
+    Membership,
+    Revert,
+    RevertEntry,
+    RevertStatus,
+    reverts_sql,
+)
 from state_admin.models.bulk_sql import Action
 from state_admin.models.creation_times import OPEN, id_at
 from state_admin.models.reverts import UNFINISHED, RevertEntryQuerySet, RevertQuerySet
@@ -50,6 +58,7 @@ AT_ONCE = 1.0
 SLICE = 20.0
 _MOST_LOST = 100
 _PROGRESS: Final = ("total", "reverted", "skipped", "progress")
+_NO_LONGER: Final = "who requested it may no longer change entries"
 _UNSEEN: Final = "the audit log has no entry that this request wrote"
 
 log = structlog.get_logger()
@@ -141,7 +150,12 @@ def _run(job: Revert, until: float) -> RevertStatus:
                     return RevertStatus(
                         Revert.objects.values_list("status", flat=True).get(pk=job.pk)
                     )
-                _search(actor, mine) if mine.total is None else _revert_next(actor, mine)
+                if not _may_still_write(actor):
+                    _finish(mine, actor, RevertStatus.FAILED, _NO_LONGER)
+                elif mine.total is None:
+                    _search(actor, mine)
+                else:
+                    _revert_next(actor, mine)
                 if mine.status == RevertStatus.RUNNING:
                     _continue(mine)
                 job.attempts = mine.attempts
@@ -194,6 +208,17 @@ def _author(job: Revert) -> Actor:
         run_id=job.run,
         traceparent=tracing.traceparent(),
     )
+
+
+def _may_still_write(actor: Actor) -> bool:
+    """Whether the member is still an editor, or the token still valid. The job may end long after the
+    request."""
+    if actor.kind == "user":
+        members = Membership.objects.filter(
+            user_id=int(actor.id), user__is_active=True, workspace_id=actor.workspace_id
+        )
+        return members.exclude(role=Role.VIEWER).exists()
+    return actor.kind != "token" or ApiToken.objects.live().filter(pk=int(actor.id)).exists()
 
 
 # The steps: each is part of a transaction, and changes the given job in memory. -----------------

@@ -105,6 +105,7 @@ def test_clock__jumps_under_load__changes_no_order(folder: Path, record_property
         patch.setenv("LD_PRELOAD", str(_FAKETIME))
         patch.setenv("FAKETIME_TIMESTAMP_FILE", str(clock))
         patch.setenv("FAKETIME_NO_CACHE", "1")
+        patch.setenv("FAKETIME_DISABLE_SHM", "1")
         patch.setenv("FAKETIME_DONT_FAKE_MONOTONIC", "1")
         cluster.acquire()
     with connect(cluster, "postgres") as database:

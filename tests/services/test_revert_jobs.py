@@ -13,14 +13,24 @@ from django.db import transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from state_admin.domain.access import Actor, Role
+from state_admin.domain.access import Actor
 from state_admin.domain.values import Raw
-from state_admin.models import AuditRow, Entry, EntryRevision, Revert, RevertEntry, Workspace
+from state_admin.models import (
+    ApiToken,
+    AuditRow,
+    Entry,
+    EntryRevision,
+    Membership,
+    Revert,
+    RevertEntry,
+    User,
+    Workspace,
+)
 from state_admin.services import bulk, entries, maintenance, quotas, revert_jobs
 from state_admin.services.erasures import erase
 from state_admin.services.errors import Conflict, Forbidden, Invalid, NotFound
 from state_admin.tasks import reverts as task
-from tests.builders import Person, make_namespace, put
+from tests.builders import Person, make_namespace, make_token, put
 from tests.services.racing import race
 from tests.services.test_entries import let_expire
 
@@ -99,6 +109,29 @@ def test_revert__all_kinds_of_writes__restores_value_expiry_and_existence(change
         ("revert.request", False), ("revert.apply", True), ("revert.finish", True),
     ]  # fmt: skip
     assert trail[1].detail == {"entries": 4}
+
+
+@pytest.mark.parametrize("change", ["removed", "viewer", "inactive", "revoked"])
+def test_revert__requester_may_no_longer_write__stops(alice: Person, change: str) -> None:
+    write_many(alice, 3)
+    actor = make_token(alice)[1] if change == "revoked" else alice.actor
+    job = revert_jobs.request_revert(actor=actor, request_id="r")
+    members = Membership.objects.filter(user_id=alice.user.pk)
+    match change:
+        case "removed":
+            members.delete()
+        case "viewer":
+            members.update(role="viewer")
+        case "inactive":
+            User.objects.filter(pk=alice.user.pk).update(is_active=False)
+        case "revoked":
+            ApiToken.objects.update(revoked_at=timezone.now())
+
+    assert revert_jobs.run_revert(job.pk) == "failed"
+
+    job.refresh_from_db()
+    assert job.detail == "who requested it may no longer change entries"
+    assert not EntryRevision.objects.filter(request_id=job.public_id).exists()
 
 
 def test_revert__of_a_revert__is_the_state_before_it(changed: Person) -> None:
@@ -468,7 +501,7 @@ def test_token__limited_to_namespaces__reverts_only_those_and_sees_its_own_jobs(
     for name in ("notes", "other"):
         make_namespace(alice.actor, name)
         put(request(alice, "r"), name, "k", 1)
-    limited = replace(alice.actor, kind="token", id="9", namespaces=("no*",), role=Role.EDITOR)
+    _, limited = make_token(alice, namespaces=["no*"])
     job = revert_jobs.request_revert(actor=limited, request_id="r")
     assert revert_jobs.run_revert(job.pk) == "done"
     assert set(Entry.objects.live().values_list("namespace__name", flat=True)) == {"other"}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Final
 
 from django import template
 from django.templatetags.static import static
@@ -12,6 +14,8 @@ from django.utils.safestring import SafeString
 from state_admin.web import addresses
 
 register = template.Library()
+
+_LEAST_SHOWN: Final = Decimal("0.0001")
 
 register.simple_tag(addresses.entry_url, name="entry_url")
 register.simple_tag(addresses.entry_action_url, name="entry_action_url")
@@ -117,6 +121,14 @@ def tokens(count: int | None) -> str:
     if count < 10_000:
         return f"{count:,}"
     return f"{count / 1000:,.1f} k" if count < 1_000_000 else f"{count / 1_000_000:,.1f} M"
+
+
+@register.filter
+def dollars(amount: Decimal, sign: str = "") -> str:
+    """An amount in USD, after `sign`. A tiny one is not shown as nothing."""
+    if 0 < amount < _LEAST_SHOWN:
+        return f"< ${_LEAST_SHOWN}"
+    return f"{sign}${amount:,.4f}"
 
 
 @register.filter

@@ -11,6 +11,7 @@ import pytest
 from django.test import Client
 
 from state_admin.models import Message, Run
+from state_admin.templatetags.ui import dollars
 from state_admin.web.run_costs import Prices, prices_of
 from tests.builders import Person, commit, make_record, make_run, make_thread
 from tests.web.test_threads import page
@@ -86,3 +87,16 @@ def test_step__with_messages__costs_what_they_cost_at_these_prices(
     # page shows the step in its timeline, and in full.
     for path, times in {"/runs/r1": 1, "/run/knowledge/r1": 2}.items():
         assert re.findall(r"≈ \$([\d.]+)", page(admin, path)) == ["0.1220"] * times
+
+
+@pytest.mark.parametrize(
+    ("amount", "shown"),
+    [
+        ("0", "≈ $0.0000"),
+        ("0.00009", "< $0.0001"),
+        ("0.0001", "≈ $0.0001"),
+        ("1234.5", "≈ $1,234.5000"),
+    ],
+)
+def test_dollars__tiny_amount__is_not_shown_as_nothing(amount: str, shown: str) -> None:
+    assert dollars(Decimal(amount), "≈ ") == shown

@@ -298,7 +298,7 @@ def _commands() -> str:
     parts = [
         f"{_GENERATED}# Commands\n\n"
         "Run them as `.venv/bin/python manage.py COMMAND`, in the root of the repository and with the environment of the server.\n\n"
-        "A command needs no token: whoever has the environment of the server may do everything in all workspaces. What a command\n"
+        "A command needs no token: anyone with the environment of the server may do everything in all workspaces. What a command\n"
         "changes in a workspace is in the audit of that workspace, with an actor of the kind `system`.\n\n"
     ]
     for name in sorted(name for name, app in get_commands().items() if app == "state_admin"):

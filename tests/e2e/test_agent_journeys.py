@@ -181,7 +181,7 @@ def test_token__created_and_copied__is_used_and_revoked(page: Page) -> None:
     dialog = page.get_by_role("dialog", name="Revoke the token")
     dialog.get_by_label("Reason").fill("leaked")
     dialog.get_by_role("button", name="Revoke token").click()
-    expect(page.locator("#tokens")).to_contain_text("revoked")
+    expect(page.locator("#tokens tbody")).to_contain_text("revoked")
     assert actor_of_token(secret) is None
 
 

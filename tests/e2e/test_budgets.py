@@ -345,7 +345,7 @@ def test_token__revoked(begin: Begin) -> None:
     user.choose_hit("Tokens")
     user.choose(page.get_by_role("link", name="Revoke"))
     user.choose(page.get_by_role("dialog").get_by_role("button", name="Revoke token"))
-    expect(page.locator("#tokens")).to_contain_text("revoked")
+    expect(page.locator("#tokens tbody")).to_contain_text("revoked")
 
 
 def test_member__invited(begin: Begin) -> None:

@@ -29,7 +29,7 @@ TargetId = Annotated[
 RevertStatus = Annotated[
     str,
     doc(
-        "`failed`: `detail` says why; what it has reverted stays so.",
+        "`failed`: `detail` has the reason. Entries that were already reverted keep their reverted values.",
         "done",
         choices=("queued", "running", "done", "failed", "cancelled"),
     ),
@@ -44,7 +44,8 @@ class Revert(Answer):
     request_id: TargetId
     status: RevertStatus
     total: Annotated[
-        Count | None, doc("Entries that the request wrote; null: the search has not ended.", 42)
+        Count | None,
+        doc("Entries that the request wrote; null while the job searches the audit log.", 42),
     ]
     reverted: Annotated[Count, doc("Entries that were reverted so far.", 40)]
     skipped: Annotated[Count, doc("Entries that were skipped so far.", 2)]
@@ -93,12 +94,12 @@ REQUEST_REVERT = Operation(
     tag="reverts",
     summary="Revert a request",
     description="Gives each entry that the request wrote the value and expiry that it had before, as"
-    " a new version, and deletes entries that it created. Tags that a bulk action added or removed are"
-    " removed or added again. Entries that were written since then are skipped, and so are those whose"
+    " a new version, and deletes entries that it created. Tags that a bulk action added are removed, and"
+    " tags that it removed are added again. Entries that were written since then are skipped, and so are those whose"
     " earlier version is not kept, has expired or was redacted, or that the schema refuses. A worker"
     " performs it in batches: read `GET /reverts/{id}`, whose path is in the Location header, until it"
     " has ended. If the caller has an unfinished revert of the same request, that one is returned. A dry"
-    " run works for a second: if its status is `done`, its counts are those of the whole revert.",
+    " run stops after about one second. Its counts are complete only if its status is `done`.",
     body=RevertRequest,
     answers={202: Revert},
     dry_run=Revert,
@@ -110,7 +111,7 @@ LIST_REVERTS = Operation(
     tag="reverts",
     summary="List reverts",
     description="Reverts of the workspace, newest first. They are kept for 30 days after their end."
-    " A token with limits sees its own ones.",
+    " A token that is limited to namespaces or threads sees only the reverts that it requested.",
     query=RevertFilters,
     answers={200: Page[Revert]},
 )
@@ -136,6 +137,7 @@ CANCEL_REVERT = Operation(
     route="POST /reverts/{revert_id}/cancel",
     tag="reverts",
     summary="Cancel a revert",
-    description="It stops before its next batch. What it has reverted stays so. 409 if it has ended.",
+    description="The job stops before its next batch. Entries that it has already reverted keep their"
+    " reverted values. Returns 409 if the job has ended.",
     answers={200: Revert},
 )

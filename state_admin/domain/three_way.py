@@ -110,7 +110,7 @@ def _items(base: _Side, theirs: _Side, yours: _Side) -> list[tuple[_Side, _Side,
     key = identity_key(base.value, theirs.value, yours.value)
     left, right = _named(base, theirs, key, "theirs"), _named(base, yours, key, "yours")
     common = left.keys() & right.keys()
-    lonely = _changed_alone(base, left, common), _changed_alone(base, right, common)
+    changed_alone = _changed_alone(base, left, common), _changed_alone(base, right, common)
     first = left
     order = [name for name in left if name in common and isinstance(name, int)]
     other = [name for name in right if name in common and isinstance(name, int)]
@@ -120,15 +120,15 @@ def _items(base: _Side, theirs: _Side, yours: _Side) -> list[tuple[_Side, _Side,
         elif other != sorted(other):
             return None
     # In the order of the base, so that the sides can be swapped.
-    lone = {
-        place: sorted([*lonely[0].get(place, []), *lonely[1].get(place, [])])
+    changed_alone_by_anchor = {
+        place: sorted([*changed_alone[0].get(place, []), *changed_alone[1].get(place, [])])
         for place in (None, *common)
     }
-    anchors = common.union(*lone.values())
+    anchors = common.union(*changed_alone_by_anchor.values())
     theirs_after, yours_after = _inserted(left, anchors), _inserted(right, anchors)
     merged: list[Hashable] = []
     for anchor in (None, *(name for name in first if name in common)):
-        for place in (anchor, *lone[anchor]):
+        for place in (anchor, *changed_alone_by_anchor[anchor]):
             merged += [] if place is None else [place]
             added, also_added = theirs_after.get(place, []), yours_after.get(place, [])
             if added and also_added and key is None:

@@ -312,17 +312,20 @@ def _check_work() -> Iterator[Finding]:
 
 def _check_moves() -> Iterator[Finding]:
     remedies = {
-        (
-            MoveSide.SOURCE,
-            MoveState.FROZEN,
-        ): "run manage.py move_workspace {slug} --resume, or --undo",
+        (MoveSide.SOURCE, MoveState.FROZEN): (
+            "run manage.py move_workspace {slug} with --resume or with --undo"
+        ),
         (MoveSide.SOURCE, MoveState.MOVED): (
-            "check the other cell, then run manage.py move_workspace {slug} --forget"
+            "and you will not undo the move, run manage.py move_workspace {slug} --forget: it deletes "
+            "the rows in this cell, and the move cannot be undone afterwards"
         ),
         (MoveSide.SOURCE, MoveState.REMOVING): "run manage.py move_workspace {slug} --forget again",
         (MoveSide.TARGET, MoveState.COPYING): "continue or undo the move in the source",
         (MoveSide.TARGET, MoveState.COPIED): "continue or undo the move in the source",
-        (MoveSide.TARGET, MoveState.CLOSING): "run --undo in the source again",
+        (
+            MoveSide.TARGET,
+            MoveState.CLOSING,
+        ): "run manage.py move_workspace {slug} --undo in the source again",
     }
     unfinished = WorkspaceMove.objects.filter(state__in={state for _, state in remedies})
     for move in unfinished.order_by("updated_at")[:_NAMED]:
@@ -333,7 +336,7 @@ def _check_moves() -> Iterator[Finding]:
             "moves",
             "warning",
             f"{move.slug} {state}{cell}",
-            f"If no command is working on it, {remedy}.",
+            f"If no move_workspace command is running, {remedy}.",
         )
     if not unfinished.exists():
         yield Finding("moves", "ok", "no move of a workspace is unfinished")

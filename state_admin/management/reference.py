@@ -298,8 +298,9 @@ def _commands() -> str:
     parts = [
         f"{_GENERATED}# Commands\n\n"
         "Run them as `.venv/bin/python manage.py COMMAND`, in the root of the repository and with the environment of the server.\n\n"
-        "A command needs no token: anyone with the environment of the server may do everything in all workspaces. What a command\n"
-        "changes in a workspace is in the audit of that workspace, with an actor of the kind `system`.\n\n"
+        "Commands need no token: anyone who can run them has full access to all workspaces. Changes that a command makes in a\n"
+        "workspace are recorded in its audit log. The actor has the kind `system`, except for the demo content that `load_demo`\n"
+        "writes as a user.\n\n"
     ]
     for name in sorted(name for name, app in get_commands().items() if app == "state_admin"):
         command = load_command_class("state_admin", name)

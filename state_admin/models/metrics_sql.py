@@ -42,8 +42,8 @@ METRICS: Final = {
         "sweep",
     ),
     "commonhold_frozen_seconds": (
-        "Seconds since writes to a workspace were stopped for a move that has not ended, the longest; 0: "
-        "none",
+        "Age in seconds of the longest write freeze of a workspace whose move has not ended; 0 if no "
+        "workspace is frozen",
         "",
     ),
     "commonhold_audit_stream_lag_seconds": (

@@ -1,4 +1,4 @@
-"""Reverts: one row per job that undoes the writes of a request, and one per entry that is left to it.
+"""Reverts: one row per job that undoes the writes of a request, and one per entry that is not yet reverted or was skipped.
 
 The rows of entries are created when the job searches the audit log, and deleted when their entry is
 reverted. Those of skipped entries remain, with the reason.
@@ -124,7 +124,7 @@ class RevertEntry(models.Model):
     version = models.BigIntegerField()
     # The tag that the request added (`-` and the tag: to be removed) or removed (`+`). Else "".
     tag_change = models.CharField(max_length=65, default="", blank=True)
-    # Why it was skipped; "": it is left to do.
+    # Why it was skipped; "": not examined yet.
     why = models.TextField(default="", blank=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 

@@ -48,25 +48,26 @@ RUN = "state_admin.tasks.reverts.run"
 LEASE = timedelta(seconds=60)
 # Claims without a finished batch: the worker died, or a namespace changed during each.
 MAX_ATTEMPTS = 5
-# Rows of the audit log that one step of the search examines. The search ends at this many rows of the
-# workspace without one of the request.
+# Rows of the audit log that one step of the search examines. After it has found a row of the request, the
+# search ends when a step finds no further one. Until then it continues to the beginning of the log.
 SPAN = 50_000
-# Seconds: before the second attempt, doubles from there; of work in the request of a user, who sees
-# the result of a small revert at once; and of work before other jobs have their turn.
+# The pause before the second attempt; it doubles with each further attempt.
 RETRY_SECONDS = 1.0
+# How long the request of a user works on a new revert before a worker continues.
 AT_ONCE = 1.0
-SLICE = 20.0
+# How long a worker works on one revert before other jobs have their turn.
+TURN_SECONDS = 20.0
 _MOST_LOST = 100
 _PROGRESS: Final = ("total", "reverted", "skipped", "progress")
-_NO_LONGER: Final = "who requested it may no longer change entries"
-_UNSEEN: Final = "the audit log has no entry that this request wrote"
+_NOT_PERMITTED: Final = "the requester is no longer permitted to change entries"
+_NOTHING_FOUND: Final = "the audit log contains no changes to entries by this request"
 
 log = structlog.get_logger()
 
 
 def request_revert(*, actor: Actor, request_id: str, reason: str = "") -> Revert:
     """Queue a revert of the writes of a request, and notify a worker. If the actor has an unfinished
-    one of this request, return that one. Raises Invalid for what is no request id."""
+    one of this request, return that one. Raises Invalid if request_id is not valid."""
     with transaction.atomic():
         job = _create(actor, request_id, None, reason)
         notifications.notify_worker(RUN, str(job.pk))
@@ -108,7 +109,7 @@ def cancel_revert(*, actor: Actor, revert_id: str, reason: str = "") -> Revert:
     job = find_revert(actor, revert_id)
     with transaction.atomic():
         stopped = Revert.objects.filter(pk=job.pk, status__in=UNFINISHED).update(
-            status=RevertStatus.CANCELLED, finished_at=Now(), claim=F("claim") + 1
+            status=RevertStatus.CANCELLED, detail="", finished_at=Now(), claim=F("claim") + 1
         )
         job.refresh_from_db()
         if not stopped:
@@ -125,7 +126,7 @@ def lost_jobs() -> list[int]:
     return list(lost.values_list("pk", flat=True)[:_MOST_LOST])
 
 
-def run_revert(number: int, *, seconds: float = SLICE) -> RevertStatus | None:
+def run_revert(number: int, *, seconds: float = TURN_SECONDS) -> RevertStatus | None:
     """Work on the job with this number for `seconds` or to its end. None: another worker has it, or it
     has ended.
 
@@ -151,7 +152,7 @@ def _run(job: Revert, until: float) -> RevertStatus:
                         Revert.objects.values_list("status", flat=True).get(pk=job.pk)
                     )
                 if not _may_still_write(actor):
-                    _finish(mine, actor, RevertStatus.FAILED, _NO_LONGER)
+                    _finish(mine, actor, RevertStatus.FAILED, _NOT_PERMITTED)
                 elif mine.total is None:
                     _search(actor, mine)
                 else:
@@ -258,7 +259,7 @@ def _search(actor: Actor, mine: Revert) -> None:
         mine.total = RevertEntry.objects.filter(revert=mine).count()
         mine.progress = {"after": ["", ""]}
         if not mine.total:
-            _finish(mine, actor, RevertStatus.FAILED, _UNSEEN)
+            _finish(mine, actor, RevertStatus.FAILED, _NOTHING_FOUND)
 
 
 def _revert_next(actor: Actor, mine: Revert) -> None:

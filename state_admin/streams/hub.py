@@ -153,7 +153,7 @@ class Hub:
             if not feed.listeners and self._feeds.get(actor.workspace_id) is feed:
                 del self._feeds[actor.workspace_id]
 
-    def count_takers(self, workspace_id: int, row: FeedRow) -> int:
+    def count_matching_clients(self, workspace_id: int, row: FeedRow) -> int:
         """How many clients with a token would get a row now. Callable from any thread: the set is copied
         without running Python code in between."""
         feed = self._feeds.get(workspace_id)

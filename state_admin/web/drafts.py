@@ -168,8 +168,8 @@ def _read_clash(text: str) -> dict[str, Any]:
                 if len(parts_of(pointer)) == len(lengths):
                     return dict(raw.value)
     except (values.MalformedJSON, values.RefusedJSON, Mismatch) as bad:
-        raise BadRequest("not a conflict of this page") from bad
-    raise BadRequest("not a conflict of this page")
+        raise BadRequest("the form contains an invalid conflict; reload the page") from bad
+    raise BadRequest("the form contains an invalid conflict; reload the page")
 
 
 def _is_item(clash: dict[str, Any]) -> bool:

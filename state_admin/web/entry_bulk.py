@@ -401,7 +401,7 @@ def _read_skipped(text: str) -> list[list[str]]:
 def _read_request_id(post: QueryDict) -> str:
     text = post.get("request", "")
     if len(text) > 64 or "\0" in text:
-        raise BadRequest("not a request id")
+        raise BadRequest("request must have at most 64 characters and no null character")
     return text
 
 

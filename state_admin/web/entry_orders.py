@@ -25,7 +25,7 @@ _COLUMNS: Final = {
     "size": "size_bytes",
     "actor": "actor_name",
 }
-_NAMES: Final = {"changed": "last change", "version": "version", "size": "size", "actor": "author"}
+_NAMES: Final = {"changed": "last change", "version": "version", "size": "size", "actor": "writer"}
 # The values of the parameter `sort`; those with `-` are descending.
 SORTS: Final = (*_COLUMNS, *(f"-{name}" for name in _COLUMNS))
 
@@ -51,13 +51,13 @@ def _orders_of(column: Column) -> Orders:
 
 def refuse_sort(actor: Actor, query: EntryFilter, sort: str) -> str:
     """Why the entries of a filter cannot be sorted, "" if they can."""
-    order = f"An order by {_NAMES[sort.removeprefix('-')]}"
+    order = f"Sorting by {_NAMES[sort.removeprefix('-')]}"
     if not query.namespace:
-        return f"{order} applies to one namespace. Select a namespace"
+        return f"{order} requires a namespace. Select a namespace"
     if window_end(actor, query, MOST + 1):
         return (
-            f"{order} applies to at most {MOST:,} entries, and these are more. Filter by scope or by"
-            " the beginning of the key"
+            f"{order} supports at most {MOST:,} entries, including deleted ones. Filter by scope or by"
+            " “Key begins with”"
         )
     return ""
 
@@ -89,7 +89,7 @@ def _read_cursor(column: str, after: str) -> tuple[str, str]:
     """The value and the key of the last row of the previous page."""
     key, tab, value = after.partition("\t")
     if not tab:
-        raise BadRequest("after is not a cursor of this order")
+        raise BadRequest("after is not a valid cursor for this sort order")
     if column == "updated_at":
         return read_moment("after", value).isoformat(), key
     if column != "actor_name":

@@ -46,7 +46,7 @@ def revert_start(request: Request) -> HttpResponse:
     post = request.POST
     request_id, back = post.get("request", ""), return_url(post)
     if not request_id:
-        raise BadRequest("a revert requires the id of a request")
+        raise BadRequest("request is required")
     near = read_required_number("near", post["near"]) if post.get("near") else None
     if "confirmed" not in post:
         return _ask(request, request_id, near or 0, back)
@@ -64,7 +64,7 @@ def revert_start(request: Request) -> HttpResponse:
             toast(request, text, undo=_undo(job, back))
             return see_other(request, back, part="entry-browser")
     elif job.status == RevertStatus.FAILED:
-        toast(request, f"Not reverted: {job.detail}", kind="failed")
+        toast(request, f"Revert failed: {job.detail}", kind="failed")
     return see_other(request, revert_url(job, back))
 
 
@@ -84,6 +84,8 @@ def _ask(request: Request, request_id: str, near: int, back: str) -> HttpRespons
         lines=[
             "Each entry gets back the value and expiry it had before this request, as a new version."
             " Entries that were created are deleted.",
+            "Tags that a bulk action added are removed, and tags that it removed are added again. Other"
+            " tags do not change.",
             "Entries that were written since then are skipped. You can undo this.",
         ],
         preview=names[:PREVIEW],
@@ -116,7 +118,7 @@ def revert_detail(request: Request, revert_id: str) -> HttpResponse:
         "back": back,
         "parent": section_of(urlsplit(back).path)[0],
         "unfinished": unfinished,
-        "can_stop": edits and unfinished,
+        "can_cancel": edits and unfinished,
         "undo": None if unfinished or not edits else _undo(job, back),
         "skipped": skipped,
         "pager": {"first": url if after else "", "next": next_url},
@@ -131,7 +133,7 @@ def revert_detail(request: Request, revert_id: str) -> HttpResponse:
 def revert_cancel(request: Request, revert_id: str) -> HttpResponse:
     try:
         revert_jobs.cancel_revert(actor=request.actor, revert_id=revert_id)
-        toast(request, "Revert stopped")
+        toast(request, "Revert cancelled")
     except Conflict as ended:
         toast(request, ended.detail, kind="note")
     job = revert_jobs.find_revert(request.actor, revert_id)

@@ -211,8 +211,8 @@ def describe_listeners(request: Request, run: Run, kind: str) -> str:
         what = plural(len(names), "webhook,webhooks")
         found.append(f"{what} will receive the event: {', '.join(names[:3])}{more}.")
     if clients := _count_clients(request, run, kind):
-        what = plural(clients, "client waits,clients wait")
-        found.append(f"{what} for it now, in a stream or long poll of this server process.")
+        what = plural(clients, "client is waiting,clients are waiting")
+        found.append(f"{what} for this event in a stream or long poll of this server process.")
     dispatches = Dispatch.objects.visible_to(actor)
     # Of a run that is not waiting, the worker may be the silent one.
     waits = run.status == RunStatus.WAITING
@@ -227,10 +227,13 @@ def describe_listeners(request: Request, run: Run, kind: str) -> str:
         key=lambda row: cast(datetime, row.claimed_at),
         default=None,
     )
-    last = "No worker claimed a dispatch of its agent recently."
+    last = f"None of the newest {_RECENT} dispatches was claimed for the agent of this run."
     if recent is not None:
         ago = format_duration(run.read_at - cast(datetime, recent.claimed_at))
-        last = f"{recent.claimed_by} was the last to claim a dispatch of its agent, {ago} ago."
+        last = (
+            "The last claim of a dispatch for the agent of this run was by "
+            f"{recent.claimed_by}, {ago} ago."
+        )
     return (
         "No active webhook receives this event, and no client of this server process waits for it. "
         f"{last} The run continues only if a worker follows the change feed or polls the run."
@@ -241,7 +244,7 @@ def _count_clients(request: Request, run: Run, kind: str) -> int:
     """The clients with a token that would get the change now. 0 if the server has no event loop."""
     hub: Hub | None = request.META.get(ENVIRON)
     row = FeedRow(0, 0, run.read_at, kind, "", "", run.thread.public_id, run.public_id, 0, "")
-    return hub.count_takers(request.actor.workspace_id, row) if hub else 0
+    return hub.count_matching_clients(request.actor.workspace_id, row) if hub else 0
 
 
 @require_http_methods(["GET", "POST"])

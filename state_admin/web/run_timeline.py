@@ -34,9 +34,9 @@ from state_admin.templatetags.ui import lasted, tokens
 from . import paging
 from .addresses import run_action_url, run_url, thread_action_url, thread_url, ticket_url
 from .htmx import Request
-from .page_room import CLIP, PageRoom, TraceText
 from .run_costs import prices_of
 from .state_changes import StateChanges, changes_of
+from .text_budget import CLIP, TextBudget, TraceText
 
 _Row = TypeVar("_Row", bound=Model)
 
@@ -383,9 +383,9 @@ def _fill(actor: Actor, run: Run, steps: Sequence[Step]) -> None:
     room."""
     log = _read_log(run, [message.seq for step in steps for message in step.messages])
     failed = {name for step in steps for name in step.changes.failed}
-    room, prices = PageRoom(), prices_of(actor, run.agent_id)
+    budget, prices = TextBudget(), prices_of(actor, run.agent_id)
     for step in steps:
-        step.changes.keep(lambda line: room.has(line.name, line.before, line.after))
+        step.changes.keep(lambda line: budget.has(line.name, line.before, line.after))
         seqs = {message.seq for message in step.messages}
         rows = [log.rows[seq] for seq in seqs if seq in log.rows]
         step.tokens = 0 if step.more_messages else sum(row.estimated_tokens for row in rows)
@@ -401,28 +401,30 @@ def _fill(actor: Actor, run: Run, steps: Sequence[Step]) -> None:
             if caller in seqs:  # shown with its call
                 continue
             line = _first_line(row.excerpt)
-            if not room.has(line, message.url):
+            if not budget.has(line, message.url):
                 step.more_messages += 1
                 continue
             message.role, message.line, message.name = row.role, line, name
             message.summary = row.folds_to is not None
-            message.calls = list(_calls(run, row, log, failed, room))
+            message.calls = list(_calls(run, row, log, failed, budget))
             # A failed result is in the step of its message.
             silent = any(call.failed and call.result is None for call in message.calls)
             step.failed = step.failed or silent
             step.messages.append(message)
 
 
-def _calls(run: Run, row: Any, log: _Log, failed: set[str], room: PageRoom) -> Iterator[TraceCall]:
+def _calls(
+    run: Run, row: Any, log: _Log, failed: set[str], budget: TextBudget
+) -> Iterator[TraceCall]:
     for call in row.called or ():
         arguments = call["arguments"]
         result = log.results.get((row.seq, call["id"]))
         gist = arguments[:_LINE]
-        room.has(gist, call["name"])
-        trace = TraceCall(call["name"], gist, room.text(_readable(arguments)))
+        budget.has(gist, call["name"])
+        trace = TraceCall(call["name"], gist, budget.text(_readable(arguments)))
         trace.failed = result.failed if result else call["id"] in failed
         if result is not None:
-            trace.result = room.text(_readable(result.excerpt))
+            trace.result = budget.text(_readable(result.excerpt))
             trace.result_seq = result.seq
             trace.result_url = thread_url(run.thread.public_id, message=result.seq)
         yield trace

@@ -158,9 +158,9 @@ def _show(
         "rows": tokens,
         "search": Field(
             "text",
-            "Search names and beginnings",
+            "Search names and token prefixes",
             filters["text"],
-            placeholder="Name or beginning",
+            placeholder="Name or token prefix",
         ),
         "menu": menu,
         "chips": chips_of(menu, lambda name: url(**{name: ""})),

@@ -109,7 +109,7 @@ document.addEventListener("htmx:before:request", (event) => {
   if (isLive(ctx)) return;
   const target = typeof ctx.target === "string" ? $(ctx.target) : ctx.target;
   // A dialog is still empty; of a page that loads a part later, the rest can be read; and a field
-  // that asks for suggestions must stay readable while its user types.
+  // that requests suggestions must stay readable while its user types.
   const isLate = ctx.sourceEvent?.type === "load";
   const isField = ctx.sourceElement.matches("input, textarea");
   const part = target && (isField || (target.childElementCount && !isLate)) ? target : ctx.sourceElement;

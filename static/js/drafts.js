@@ -35,7 +35,7 @@ document.addEventListener("htmx:after:request", ({ detail: { ctx } }) => {
   const next = response?.headers.get("HX-Location") ?? response?.headers.get("HX-Redirect");
   const isSaved = response?.status < 400 && next && !next.startsWith("/login");
   if (isSaved && sourceElement.matches?.("form[data-draft], #merge")) forget();
-  else if (!isSaved && sourceElement.matches?.("form")) notSent(); // not the response to a check while it is being saved
+  else if (!isSaved && sourceElement.matches?.("form")) notSent(); // ignore responses to checks that arrive while the form is being saved
 });
 
 let leaves = false; // a user who cancels discards the draft, unless the browser's question keeps the page

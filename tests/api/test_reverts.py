@@ -39,12 +39,12 @@ def test_revert__requested__is_performed_and_reported(written: Person) -> None:
     assert run(requested) == "done"
 
     path = f"/reverts/{first['id']}"
-    shown = written.api("GET", path).json()
-    assert {name: shown[name] for name in ("request_id", "status", "total", "reverted")} == {
+    body = written.api("GET", path).json()
+    assert {name: body[name] for name in ("request_id", "status", "total", "reverted")} == {
         "request_id": "r", "status": "done", "total": 3, "reverted": 2,
     }  # fmt: skip
-    assert (shown["skipped"], shown["requested_by"]) == (1, "alice's token")
-    assert shown["finished_at"]
+    assert (body["skipped"], body["requested_by"]) == (1, "alice's token")
+    assert body["finished_at"]
     why = "it was written since then, or its namespace is not registered"
     skipped = written.api("GET", f"{path}/skipped").json()
     assert skipped["items"] == [{"namespace": "notes", "key": "c", "reason": why}]
@@ -60,9 +60,9 @@ def test_revert__requested__is_performed_and_reported(written: Person) -> None:
 def test_revert__dry_run__counts_and_changes_nothing(written: Person) -> None:
     answer = written.api("POST", "/reverts?dry_run=true", {"request_id": "r"})
     assert answer.status_code == 200
-    shown = answer.json()
-    assert (shown["dry_run"], shown["status"]) == (True, "done")
-    assert (shown["total"], shown["reverted"], shown["skipped"]) == (3, 2, 1)
+    body = answer.json()
+    assert (body["dry_run"], body["status"]) == (True, "done")
+    assert (body["total"], body["reverted"], body["skipped"]) == (3, 2, 1)
     assert keys() == ["a", "b", "c"]
     assert not Revert.objects.exists()
 

@@ -144,7 +144,9 @@ def test_draft__of_an_older_form__is_offered(page: Page, alice: Person) -> None:
         make_namespace(alice.actor, "orders", schema=schema, default={})
 
     def offer() -> Locator:
-        return page.get_by_role("status").filter(has_text="A draft of an older form exists")
+        return page.get_by_role("status").filter(
+            has_text="The form has changed since your draft was saved"
+        )
 
     page.goto(f"{URL}?as=form")
     page.get_by_label("Goal").fill("sail")

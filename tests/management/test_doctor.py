@@ -187,12 +187,12 @@ def test_webhook__disabled_or_failing__is_named(
 @pytest.mark.parametrize(
     ("side", "state", "remedy"),
     [
-        ("source", "frozen", "move_workspace acme --resume, or --undo."),
-        ("source", "moved", "move_workspace acme --forget."),
+        ("source", "frozen", "move_workspace acme with --resume or with --undo."),
+        ("source", "moved", "move_workspace acme --forget: it deletes the rows in this cell"),
         ("source", "removing", "move_workspace acme --forget again."),
         ("target", "copying", "in the source."),
         ("target", "copied", "in the source."),
-        ("target", "closing", "--undo in the source again."),
+        ("target", "closing", "move_workspace acme --undo in the source again."),
     ],
 )
 def test_move__unfinished__is_named_with_what_to_do(side: str, state: str, remedy: str) -> None:

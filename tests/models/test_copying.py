@@ -14,7 +14,7 @@ from tests.copying import Rows, added_rows, read_rows
 _NEW = {"lookup", "digest", "password", "xid"}
 
 
-def shown(rows: Rows) -> dict[str, list[dict[str, str]]]:
+def comparable(rows: Rows) -> dict[str, list[dict[str, str]]]:
     """Without what is new in each row."""
 
     def is_same(field: Field[object, object]) -> bool:
@@ -36,7 +36,7 @@ def test_copy__user_of_the_fixtures__has_the_rows_that_services_write(
         before = read_rows()
         with transaction.atomic():
             people = [make("alice", "acme", Role.ADMIN), make(name, "acme", role)]
-            found.append(shown(added_rows(before, read_rows())))
+            found.append(comparable(added_rows(before, read_rows())))
             for person in people:
                 assert person.api("GET", "/namespaces").status_code == 200
                 person.user.refresh_from_db()

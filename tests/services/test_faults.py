@@ -127,7 +127,7 @@ WORKS: dict[str, Work] = {
     "revert": lambda a: reverts.revert_entries(
         actor=a, written=[WrittenEntry("notes", "k", 1, 1), WrittenEntry("short", "k", 2, 2)]
     ),
-    "ask for revert": lambda a: revert_jobs.request_revert(actor=a, request_id="some request"),
+    "request revert": lambda a: revert_jobs.request_revert(actor=a, request_id="some request"),
     "cancel revert": lambda a: revert_jobs.cancel_revert(
         actor=a, revert_id=revert_jobs.Revert.objects.get(target="waits").public_id
     ),

@@ -130,7 +130,7 @@ def test_revert__requester_may_no_longer_write__stops(alice: Person, change: str
     assert revert_jobs.run_revert(job.pk) == "failed"
 
     job.refresh_from_db()
-    assert job.detail == "who requested it may no longer change entries"
+    assert job.detail == "the requester is no longer permitted to change entries"
     assert not EntryRevision.objects.filter(request_id=job.public_id).exists()
 
 
@@ -241,7 +241,7 @@ def test_revert__nothing_found__fails_with_the_reason(changed: Person, mallory: 
     for person, name in ((changed, "unknown"), (mallory, "r")):
         job = revert(person, name)
         assert counts(job) == ("failed", 0, 0, 0)
-        assert job.detail == "the audit log has no entry that this request wrote"
+        assert job.detail == "the audit log contains no changes to entries by this request"
     assert "b" in state(changed)
 
 

@@ -354,7 +354,7 @@ def test_matcher__any_row_and_filter__matches_as_the_page(alice: Person) -> None
         assert page(actor, filters) == [row for row in rows if takes(row)], (actor, filters)
 
 
-def test_count_takers__open_subscriptions__are_those_of_tokens_that_get_the_row(
+def test_count_matching_clients__open_subscriptions__are_those_of_tokens_that_get_the_row(
     alice: Person, mallory: Person
 ) -> None:
     _, token = make_token(alice, thread_prefixes=["t"])
@@ -373,13 +373,13 @@ def test_count_takers__open_subscriptions__are_those_of_tokens_that_get_the_row(
 
     async def main() -> None:
         hub, workspace = Hub(open_hub), alice.workspace.pk
-        assert hub.count_takers(workspace, row) == 0
+        assert hub.count_matching_clients(workspace, row) == 0
         async with AsyncExitStack() as stack:
             for actor, filters, count in subscribed:
                 listener = await stack.enter_async_context(hub.subscribe(actor, filters))
-                assert hub.count_takers(workspace, row) == count
+                assert hub.count_matching_clients(workspace, row) == count
             listener.close("gone")
-            assert hub.count_takers(workspace, row._replace(run="r2")) == 1
-        assert hub.count_takers(workspace, row) == 0
+            assert hub.count_matching_clients(workspace, row._replace(run="r2")) == 1
+        assert hub.count_matching_clients(workspace, row) == 0
 
     run(main())

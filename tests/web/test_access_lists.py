@@ -36,11 +36,13 @@ def four(alice: Person) -> list[ApiToken]:
     ApiToken.objects.all().delete()
     for _ in range(4):
         make_token(alice)
-    made = list(ApiToken.objects.order_by("pk"))
-    for token, name, used in zip(made, "abbc", (None, NOW, None, NOW - timedelta(1)), strict=True):
+    created = list(ApiToken.objects.order_by("pk"))
+    for token, name, used in zip(
+        created, "abbc", (None, NOW, None, NOW - timedelta(1)), strict=True
+    ):
         token.name, token.last_used_at = name, used
         token.save(update_fields=["name", "last_used_at"])
-    return made
+    return created
 
 
 @pytest.mark.parametrize(

@@ -292,11 +292,13 @@ def test_edit__conflict__has_the_conflicts_of_the_api(
 ) -> None:
     put(alice.actor, "team", "global", {"goal": "theirs", "count": 1, "constraints": ["eu", "x"]})
     mine = {"goal": "mine", "count": 1, "constraints": ["eu", "y", "z"]}
-    told = alice.api("PUT", "/state/team/global", {"value": mine}, If_Match='"1"').json()
+    problem = alice.api("PUT", "/state/team/global", {"value": mine}, If_Match='"1"').json()
     page = save(admin, mine, 1).content.decode()
     clashes = page[page.index('class="clashes"') : page.index("</table>")]
     pointers = re.findall(r'"mono">(/[^<]*)<', clashes)
-    assert pointers == [clash["pointer"] for clash in told["clashes"]] == ["/goal", "/constraints"]
+    assert (
+        pointers == [clash["pointer"] for clash in problem["clashes"]] == ["/goal", "/constraints"]
+    )
 
 
 def test_create__created_concurrently__starts_from_the_default(

@@ -95,25 +95,25 @@ def test_state__more_entries_than_can_be_sorted__says_so_and_keeps_the_order_of_
 ) -> None:
     monkeypatch.setattr(entry_orders, "MOST", 4)
     shown = page(admin, "/state?namespace=team&sort=-changed")
-    assert "applies to at most 4 entries, and these are more" in shown
+    assert "supports at most 4 entries, including deleted ones" in shown
     assert headings(shown)["Key"] == ("ascending", "")
     refused = admin.get("/state.json?namespace=team&sort=-changed")
     assert refused.status_code == 400
-    assert "applies to at most 4 entries" in refused.content.decode()
+    assert "supports at most 4 entries" in refused.content.decode()
     assert admin.get("/state.csv?namespace=team&sort=-changed").status_code == 400
     assert walk(admin, "/state.json?namespace=team&sort=-changed&scope=thread") == [["thread::c"]]
     delete_entry(actor=alice.actor, namespace="team", key="a")
     shown = page(admin, "/state?namespace=team&sort=-changed")
-    assert "and these are more" in shown, "deleted entries are read, too"
+    assert "including deleted ones" in shown, "deleted entries are read, too"
     monkeypatch.setattr(entry_orders, "MOST", 5)
-    assert "and these are more" not in page(admin, "/state?namespace=team&sort=-changed")
+    assert "including deleted ones" not in page(admin, "/state?namespace=team&sort=-changed")
 
 
 def test_state__sorted_without_a_namespace__says_that_it_needs_one(
     admin: Client, entries: None
 ) -> None:
     shown = page(admin, "/state?sort=-size")
-    assert "applies to one namespace. Select a namespace." in shown
+    assert "requires a namespace. Select a namespace." in shown
     assert not any(url for label, (_, url) in headings(shown).items() if label != "Key")
     assert admin.get("/state.json?sort=-size").status_code == 400
 

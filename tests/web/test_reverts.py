@@ -87,8 +87,8 @@ def test_revert__large__has_a_page_that_follows_the_job(
     page = admin.get(url).content.decode()
     assert "1 of 2 entries" in page
     assert '<progress aria-label="Progress" max="2" value="1"' in page
-    assert ">Stop</button>" in page
-    assert ">Stop</button>" not in viewer.get(url).content.decode()
+    assert ">Cancel revert</button>" in page
+    assert ">Cancel revert</button>" not in viewer.get(url).content.decode()
     assert revert_jobs.run_revert(job.pk) == "done"
     page = admin.get(url).content.decode()
     assert "Reverted 2 entries" in page
@@ -102,7 +102,7 @@ def test_revert__large__has_a_page_that_follows_the_job(
 
 
 @pytest.mark.usefixtures("slow")
-def test_revert__stopped__keeps_what_it_did(admin: Client, written: dict[str, Any]) -> None:
+def test_revert__cancelled__keeps_what_it_did(admin: Client, written: dict[str, Any]) -> None:
     url = admin.post(URL, {**written, "confirmed": "yes"})["Location"]
     job = Revert.objects.get()
     while not Revert.objects.filter(reverted=1):
@@ -110,8 +110,8 @@ def test_revert__stopped__keeps_what_it_did(admin: Client, written: dict[str, An
     stop = f"/reverts/{job.public_id}/cancel"
     assert admin.post(stop, {"back": "/audit"})["Location"] == url
     page = admin.get(url).content.decode()
-    assert "Revert stopped" in page
-    assert "The entries that were reverted until then stay so." in page
+    assert "Revert cancelled" in page
+    assert "Entries that were already reverted keep their reverted values." in page
     assert values() == ['"old"', '"new"']
     again = admin.post(stop, {"back": "/audit"}, follow=True).content.decode()
     assert "the revert is already cancelled" in again
@@ -137,7 +137,7 @@ def test_revert__request_without_entries__says_so(admin: Client) -> None:
     admin.post(URL, {"request": "unknown", "near": "1"})
     assert b"The request changed no entry" in admin.get("/state").content
     page = admin.post(URL, {"request": "unknown", "confirmed": "yes"}, follow=True).content.decode()
-    assert "Not reverted: the audit log has no entry that this request wrote" in page
+    assert "Revert failed: the audit log contains no changes to entries by this request" in page
 
 
 @pytest.mark.parametrize("fields", [{}, {"request": "r", "near": "x"}])

@@ -33,8 +33,8 @@ def make_agent(person: Person, **model: Any) -> None:
 def run(alice: Person) -> Run:
     make_thread(alice.actor, "t1")
     run = make_run(alice.actor, "t1", "r1", agent_id="planner")
-    asked = {"role": "user", "content": "Where is my parcel?"}
-    commit(alice.actor, "r1", messages=[asked, {"role": "assistant", "content": "On its way."}])
+    question = {"role": "user", "content": "Where is my parcel?"}
+    commit(alice.actor, "r1", messages=[question, {"role": "assistant", "content": "On its way."}])
     return run
 
 
@@ -46,8 +46,8 @@ def test_prices__of_an_agent__are_those_of_its_model_if_it_has_both(
 ) -> None:
     assert prices_of(alice.actor, "planner") is None
     make_agent(alice, **model)
-    known = Prices("big", Decimal(3), Decimal("15.5")) if len(model) > 1 else None
-    assert prices_of(alice.actor, "planner") == known
+    expected = Prices("big", Decimal(3), Decimal("15.5")) if len(model) > 1 else None
+    assert prices_of(alice.actor, "planner") == expected
     assert prices_of(mallory.actor, "planner") is None
     assert prices_of(alice.actor, "") is None
 

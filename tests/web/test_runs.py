@@ -261,16 +261,20 @@ def test_run__handed_on__names_who_is_notified(action: str, admin: Client, alice
 
 def test_run__stuck__says_who_listens_for_the_resumed_run(admin: Client, alice: Person) -> None:
     make_stuck(alice)
-    assert "No worker claimed a dispatch of its agent recently." in page(admin, "/runs/r1")
+    assert "None of the newest 200 dispatches was claimed for the agent of this run." in page(
+        admin, "/runs/r1"
+    )
     make_thread(alice.actor, "t2")
     for agent_id in ("other", ""):
         enqueue_dispatch(actor=alice.actor, thread_id="t2", payload=raw({}), agent_id=agent_id)
     hour_ago = datetime.now(UTC) - timedelta(minutes=61)
     rows = Dispatch.objects.filter(agent_id="other")
     rows.update(claimed_by="stranger", claimed_at=datetime.now(UTC))
-    assert "No worker claimed a dispatch of its agent recently." in page(admin, "/runs/r1")
+    assert "None of the newest 200 dispatches was claimed for the agent of this run." in page(
+        admin, "/runs/r1"
+    )
     Dispatch.objects.filter(agent_id="").update(claimed_by="worker-1", claimed_at=hour_ago)
-    assert "worker-1 was the last to claim a dispatch of its agent, 1 h ago." in (
+    assert "The last claim of a dispatch for the agent of this run was by worker-1, 1 h ago." in (
         page(admin, "/runs/r1")
     )
 

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 6c98e01ad96fc001bbe11ec4ebbbc365bfbd792284248b523d9b8592835b569e
+// sha256 of docs/openapi.json: 58e892ea0ba6185b38de9f17db21ce929fbe17ac3e04799a531197f9847da3dc
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -1353,13 +1353,13 @@ export interface paths {
         };
         /**
          * List reverts
-         * @description Reverts of the workspace, newest first. They are kept for 30 days after their end. A token with limits sees its own ones.
+         * @description Reverts of the workspace, newest first. They are kept for 30 days after their end. A token that is limited to namespaces or threads sees only the reverts that it requested.
          */
         get: operations["list_reverts"];
         put?: never;
         /**
          * Revert a request
-         * @description Gives each entry that the request wrote the value and expiry that it had before, as a new version, and deletes entries that it created. Tags that a bulk action added or removed are removed or added again. Entries that were written since then are skipped, and so are those whose earlier version is not kept, has expired or was redacted, or that the schema refuses. A worker performs it in batches: read `GET /reverts/{id}`, whose path is in the Location header, until it has ended. If the caller has an unfinished revert of the same request, that one is returned. A dry run works for a second: if its status is `done`, its counts are those of the whole revert.
+         * @description Gives each entry that the request wrote the value and expiry that it had before, as a new version, and deletes entries that it created. Tags that a bulk action added are removed, and tags that it removed are added again. Entries that were written since then are skipped, and so are those whose earlier version is not kept, has expired or was redacted, or that the schema refuses. A worker performs it in batches: read `GET /reverts/{id}`, whose path is in the Location header, until it has ended. If the caller has an unfinished revert of the same request, that one is returned. A dry run stops after about one second. Its counts are complete only if its status is `done`.
          */
         post: operations["request_revert"];
         delete?: never;
@@ -1399,7 +1399,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel a revert
-         * @description It stops before its next batch. What it has reverted stays so. 409 if it has ended.
+         * @description The job stops before its next batch. Entries that it has already reverted keep their reverted values. Returns 409 if the job has ended.
          */
         post: operations["cancel_revert"];
         delete?: never;
@@ -6492,13 +6492,13 @@ export interface components {
             /** @description When a worker last started it; null: not yet. */
             started_at: string | null;
             /**
-             * @description `failed`: `detail` says why; what it has reverted stays so.
+             * @description `failed`: `detail` has the reason. Entries that were already reverted keep their reverted values.
              * @example done
              * @enum {string}
              */
             status: "queued" | "running" | "done" | "failed" | "cancelled";
             /**
-             * @description Entries that the request wrote; null: the search has not ended.
+             * @description Entries that the request wrote; null while the job searches the audit log.
              * @example 42
              */
             total: number | null;

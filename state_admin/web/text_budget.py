@@ -8,7 +8,7 @@ from django.utils.html import escape
 
 CLIP = 1200  # characters of arguments and of a result
 # Escaped bytes of texts on a page. What does not fit is behind a link.
-_ROOM = 110_000
+_MOST_BYTES = 110_000
 # Bytes of markup around a text.
 _MARKUP = 350
 
@@ -21,14 +21,14 @@ class TraceText:
     clipped: bool = False
 
 
-class PageRoom:
+class TextBudget:
     """The bytes left on the page."""
 
     def __init__(self) -> None:
-        self.left = _ROOM
+        self.left = _MOST_BYTES
 
     def text(self, text: str, most: int = CLIP) -> TraceText:
-        """As much of the text as may be shown; nothing of it if there is no room left."""
+        """As much of the text as may be shown; nothing of it if the budget is used up."""
         excerpt = text[:most]
         self.left -= len(escape(excerpt).encode())
         if self.left < 0:

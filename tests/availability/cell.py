@@ -213,9 +213,9 @@ class Cell:
     def database_url(self) -> str:
         return f"postgresql://commonhold:{PASSWORD}@127.0.0.1:{self.database_port}/commonhold"
 
-    def leader(self, *asked: Node) -> Node | None:
-        """The node that the first one that answers regards as the leader. `asked`: not all nodes."""
-        for node in asked or self.nodes:
+    def leader(self, *nodes: Node) -> Node | None:
+        """The leader, according to the first of `nodes` (default: all) that responds."""
+        for node in nodes or self.nodes:
             for member in node.status().get("members", ()):
                 if member["role"] == "leader" and member["state"] == "running":
                     return next(each for each in self.nodes if each.name == member["name"])

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.availability.cell import Cell, skip_without_programs
+from tests.availability.traffic import Traffic
 from tests.project.conftest import temporary_folder
 
 
@@ -20,6 +21,17 @@ def cell(request: pytest.FixtureRequest) -> Iterator[Cell]:
             yield cell
         finally:
             cell.stop()
+
+
+@pytest.fixture(scope="module")
+def traffic(cell: Cell) -> Iterator[Traffic]:
+    """Clients of the cell of the module."""
+    traffic = Traffic(cell.web_port, cell.token)
+    try:
+        traffic.wait_for_more()
+        yield traffic
+    finally:
+        traffic.stop(follow=False)
 
 
 @pytest.hookimpl(trylast=True)

@@ -21,18 +21,8 @@ SWITCHOVERS = 20
 EXPIRY = 25.0
 
 
-@pytest.fixture(scope="module")
-def traffic(cell: Cell) -> Iterator[Traffic]:
-    traffic = Traffic(cell.web_port, cell.token)
-    try:
-        traffic.wait_for_more()
-        yield traffic
-    finally:
-        traffic.stop()
-
-
-def leader(cell: Cell, *asked: Node) -> Node:
-    return wait_for(lambda: cell.leader(*asked), "a leader")
+def leader(cell: Cell) -> Node:
+    return wait_for(cell.leader, "a leader")
 
 
 def kill_postgres(cell: Cell) -> Callable[[], None]:

@@ -111,18 +111,8 @@ def probes(cell: Cell) -> Iterator[Probes]:
         probes.stop()
 
 
-@pytest.fixture(scope="module")
-def traffic(cell: Cell) -> Iterator[Traffic]:
-    traffic = Traffic(cell.web_port, cell.token)
-    try:
-        traffic.wait_for_more()
-        yield traffic
-    finally:
-        traffic.stop(follow=False)
-
-
-def leader_besides(cell: Cell, old: Node, asked: list[Node]) -> Node | None:
-    found = cell.leader(*asked)
+def leader_besides(cell: Cell, old: Node, others: list[Node]) -> Node | None:
+    found = cell.leader(*others)
     return None if found is old else found
 
 

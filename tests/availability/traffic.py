@@ -112,6 +112,15 @@ class Traffic:
     def _has_followed_all(self) -> bool:
         return len(set(self.followed)) >= sum(self.acknowledged.values())
 
+    def check_complete(self) -> None:
+        """After the end: each key has the acknowledged versions and no other, and the reader got each
+        change once, in order, without starting again."""
+        assert self.gone == 0
+        for key, last in self.acknowledged.items():
+            numbers = list(range(1, last + 1))
+            assert self.history(key) == [(number, number) for number in numbers]
+            assert [version for name, version in self.followed if name == key] == numbers
+
     def history(self, key: str) -> list[tuple[int, Any]]:
         """All versions of a key with their values, the oldest first."""
         found: list[tuple[int, Any]] = []

@@ -73,16 +73,22 @@ def kill(*pids: int | None) -> None:
                 os.kill(pid, signal.SIGKILL)
 
 
+def begin(start: Callable[..., Running], port: str, **env: str) -> tuple[Running, Traffic]:
+    """Start a server for the first time, and its writers' namespace."""
+    running = start("manage.py", "serve", PORT=port, **env)
+    running.wait_for_output("Ctrl-C stops it.")
+    (token,) = re.findall(r"API token +(ch_\S+)", running.output())
+    traffic = Traffic(int(port), token)
+    assert traffic.call("PUT", "/namespaces/durable", {})[0] == 201
+    return running, traffic
+
+
 def test_write__acknowledged_before_every_process_is_killed__is_kept_with_its_version(
     start: Callable[..., Running], folder: Path
 ) -> None:
     port = str(free_port())
     cluster = Cluster(folder / "data" / "postgres")
-    first = start("manage.py", "serve", PORT=port)
-    first.wait_for_output("Ctrl-C stops it.")
-    (token,) = re.findall(r"API token +(ch_\S+)", first.output())
-    traffic = Traffic(int(port), token)
-    assert traffic.call("PUT", "/namespaces/durable", {})[0] == 201
+    first, traffic = begin(start, port)
     writers = traffic.start()
     try:
         traffic.wait_for_more()
@@ -109,11 +115,7 @@ def test_control__commits_are_not_flushed__finds_lost_writes(
     server = Server(folder / "other")
     server.execute("CREATE DATABASE commonhold")
     port, url = str(free_port()), server.url(database="commonhold")
-    first = start("manage.py", "serve", PORT=port, DATABASE_URL=url)
-    first.wait_for_output("Ctrl-C stops it.")
-    (token,) = re.findall(r"API token +(ch_\S+)", first.output())
-    traffic = Traffic(int(port), token)
-    assert traffic.call("PUT", "/namespaces/durable", {})[0] == 201
+    first, traffic = begin(start, port, DATABASE_URL=url)
     writers = traffic.start()
     try:
         traffic.wait_for_more()

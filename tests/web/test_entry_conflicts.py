@@ -193,7 +193,7 @@ def test_check__items_removed_and_changed__choices_can_be_taken_back(
 def test_edit__malformed_conflict__is_refused(admin: Client, team: EntryView, clash: str) -> None:
     response = save(admin, {"goal": "x"}, team.version, clash=[clash])
     assert response.status_code == 422
-    assert "Not a conflict of this page" in response.content.decode()
+    assert "The form contains an invalid conflict; reload the page" in response.content.decode()
 
 
 @pytest.mark.parametrize("count", [100, 101, 3000])

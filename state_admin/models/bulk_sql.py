@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple
 
 from . import hot
-from .entries_sql import trail
+from .entries_sql import NO_DETAIL, trail
 
 Action = Literal["delete", "tag", "untag", "expire"]
 
@@ -51,17 +51,15 @@ _REMOVED = """, removed AS (
 
 # The history does not contain tags: a revert reads their changes from the audit log (reverts_sql.py).
 _DETAIL: Final[Mapping[Action, str]] = {
-    "delete": "'{}'::jsonb",
     "tag": "jsonb_build_object('tagged', %(tag)s::text)",
     "untag": "jsonb_build_object('untagged', %(tag)s::text)",
-    "expire": "'{}'::jsonb",
 }
 _CHANGE: Final[Mapping[Action, str]] = {
     action: _HELD
     + change
     + "\n    RETURNING e.*\n)"
     + _REMOVED
-    + trail("w JOIN held ON held.id = w.id", "held.name", detail=_DETAIL[action])
+    + trail("w JOIN held ON held.id = w.id", "held.name", detail=_DETAIL.get(action, NO_DETAIL))
     + "SELECT w.namespace_id, w.key, w.version, held.expired_at FROM w JOIN held ON held.id = w.id"
     " UNION ALL SELECT * FROM removed"
     for action, change in _SET.items()

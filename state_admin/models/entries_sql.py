@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from . import hot, idempotency_sql
 
@@ -95,12 +95,16 @@ def entries_of(rows: Sequence[hot.Row]) -> dict[Address, EntryRow]:
 _TRACKED = "(SELECT n.tracked FROM namespaces n WHERE n.id = w.namespace_id)"
 
 
+# The `detail` of an audit row.
+NO_DETAIL: Final = "'{}'::jsonb"
+
+
 def trail(
     source: str,
     namespace: str,
     call: str = "%({})s",
     tracked: str = _TRACKED,
-    detail: str = "'{}'::jsonb",
+    detail: str = NO_DETAIL,
 ) -> str:
     """Return the SQL that inserts history, change and audit rows for the written entries in
     `source` (alias `w`) whose namespaces are tracked.

@@ -45,7 +45,7 @@ _STORE = """, stored AS (
         WHERE excluded.version > r.version
 )"""
 _NAMES = """
-SELECT DISTINCT namespace, key FROM examined WHERE written
+SELECT DISTINCT namespace, key, (SELECT count(*) FROM examined) FROM examined WHERE written
 """
 
 
@@ -90,10 +90,9 @@ def find_names(
     names: set[tuple[str, str]] = set()
     more = False
     for side in (_UP, _DOWN):
-        examined = _EXAMINED.format(side=side)
-        names.update(hot.fetch_all(examined + _NAMES, parameters))
-        (row,) = hot.fetch_all(examined + _SUMMARY, parameters)
-        more = more or (row[0] == rows and row[1] > 0)
+        found = hot.fetch_all(_EXAMINED.format(side=side) + _NAMES, parameters)
+        names.update((namespace, key) for namespace, key, _ in found)
+        more = more or (bool(found) and found[0][2] == rows)
     return sorted(names), more
 
 

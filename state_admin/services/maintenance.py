@@ -128,14 +128,13 @@ def purge_leftovers() -> Report:
     Presence.objects.filter(seen_at__lt=Now() - day).delete()
     write_positions.purge()
     minutes, _ = Traffic.objects.timed().filter(minute__lt=Now() - traffic.RETENTION).delete()
-    frozen = Workspace.objects.frozen().filter(pk=OuterRef("workspace_id"))
-    reverts = Revert.objects.filter(~Exists(frozen), finished_at__lt=Now() - _REVERT_RETENTION)
+    ended = Revert.objects.filter(finished_at__lt=Now() - _REVERT_RETENTION)
     return {
         "changes": _purge_changes(),
         "idempotency_records": _purge_idempotency_records(day),
         "login_attempts": attempts,
         "login_links": links,
-        "reverts": delete_in_batches(reverts, "finished_at", _REVERT_BATCH),
+        "reverts": delete_in_batches(ended.in_open_workspaces(), "finished_at", _REVERT_BATCH),
         "sessions": sessions,
         "traffic_minutes": minutes,
     }

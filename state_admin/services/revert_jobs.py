@@ -275,13 +275,9 @@ def _revert_next(actor: Actor, mine: Revert) -> None:
     _record(actor, mine, "apply", mine.reason, entries=len(part))
     result = _change(actor, part, mine.reason or f"revert of request {mine.target}")
     reasons = {(each.namespace, each.key): each.why for each in result.skipped}
-    skipped = [
-        (each.row_id, reasons[each.namespace, each.key])
-        for each in part
-        if (each.namespace, each.key) in reasons
-    ]
-    left = {row_id for row_id, _ in skipped}
-    reverts_sql.settle([each.row_id for each in part if each.row_id not in left], skipped)
+    outcome = [(each.row_id, reasons.get((each.namespace, each.key))) for each in part]
+    skipped = [(row_id, why) for row_id, why in outcome if why is not None]
+    reverts_sql.settle([row_id for row_id, why in outcome if why is None], skipped)
     mine.reverted += len(part) - len(skipped)
     mine.skipped += len(skipped)
     mine.progress = {"after": [part[-1].namespace, part[-1].key]}

@@ -315,7 +315,7 @@ def _show_step(request: Request, order: BulkAction, after: str) -> HttpResponse:
         if skipped:
             text += f"; skipped {skipped:,}"
         # There is no audit row if all changes were in untracked namespaces.
-        undo = undo_of_request(order.request_id, order.near, order.back) if order.near else None
+        undo = undo_of_request(order.request_id, order.back, order.near) if order.near else None
         toast(request, text, undo=undo, kind="failed" if skipped else "done")
     if after or skipped:
         return render(request, "entries/bulk.html", context, part="entry-bulk")
@@ -400,8 +400,8 @@ def _read_skipped(text: str) -> list[list[str]]:
 
 def _read_request_id(post: QueryDict) -> str:
     text = post.get("request", "")
-    if len(text) > 64 or "\0" in text:
-        raise BadRequest("request must have at most 64 characters and no null character")
+    if len(text) > 64:
+        raise BadRequest("request must have at most 64 characters")
     return text
 
 

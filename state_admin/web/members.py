@@ -35,7 +35,7 @@ from .entry_undo import REFUSED
 from .errors import sentences_of
 from .htmx import Request, Undo, render_list, see_other, target_id, toast
 from .lists import list_paths
-from .tables import COUNTED, Field, Orders, chips_of, format_row_count, same
+from .tables import COUNTED, Field, Orders, describe_table, format_row_count, same
 
 PAGE = 100
 _ROLES = [role.value for role in Role]
@@ -137,7 +137,6 @@ def _show(
     request: Request, form: MemberForm, created: dict[str, Any] | None = None, status: int = 200
 ) -> HttpResponse:
     after = paging.cursor(request)
-    root = reverse("web:member-list")
     filters = _filters(request)
     members, next_url = _find(request, filters)
     found = len(members)
@@ -150,31 +149,23 @@ def _show(
 
         enrolled = enrolled_among([row.user_id for row in members])
 
-    def url(**changes: str) -> str:
-        return with_query(root, **(filters | changes))
-
     menu = [Field("role", "Role", filters["role"], same(_ROLES))]
+    table = describe_table("web:member-list", filters, _COLUMNS, menu)
     context = {
+        **table,
         "form": form,
         "rows": members,
         "enrolled": enrolled,
         "roles": _ROLES,
         "me": request.user.pk,
-        "root": root,
         "search": Field("text", "Search names", filters["text"], placeholder="Search names"),
-        "menu": menu,
-        "chips": chips_of(menu, lambda name: url(**{name: ""})),
-        "headings": [
-            each.heading(filters["sort"], lambda sort: url(sort=sort)) for each in _COLUMNS
-        ],
-        "sort": filters["sort"],
         "count": format_row_count(found, "member,members"),
-        "json_url": with_query(reverse("web:member-list-json"), **filters),
-        "pager": {"first": url() if after else "", "next": next_url},
+        "pager": {"first": table["list_url"] if after else "", "next": next_url},
         **(created or {}),
     }
     part = "member-table" if target_id(request) == "member-table" else "members"
-    return render_list(request, "members/list.html", context, part=part, url=url(), status=status)
+    url = table["list_url"]
+    return render_list(request, "members/list.html", context, part=part, url=url, status=status)
 
 
 @require_POST

@@ -48,7 +48,7 @@ from .retention import share
 _COUNTED = 1000
 # How many entries are validated while the user types.
 _EXAMINED = 500
-_SECOND = "The second person to save is asked to open the form again."
+SECOND = "The second person to save is asked to open the form again."
 _TEXTS = ("schema", "default")
 _LIMITS = ("max_value_bytes", "ttl_seconds", "history_keep_last", "history_keep_seconds")
 _REST = ("description", *_LIMITS)
@@ -110,7 +110,7 @@ def namespace_presence(request: Request, name: str) -> HttpResponse:
         "others": announce_editing(actor=request.actor, namespace=name, key=""),
         "beating": True,
         "presence_url": namespace_url(name, "presence"),
-        "second": _SECOND,
+        "second": SECOND,
     }
     return render(request, "entries/_presence.html", context)
 
@@ -146,10 +146,8 @@ def _submit(request: Request, namespace: Namespace | None) -> HttpResponse:
             **register, dry_run=True, examined=_EXAMINED if _is_live(request) else None
         )
         effects = _effects(request, namespace, tried, content)
-        if _is_live(request):
-            return _form(request, namespace, form, effects=effects)
         agreed = form.cleaned_data["agreed"] == effects.token
-        if "check" in request.POST or (effects.token and not agreed):
+        if _is_live(request) or "check" in request.POST or (effects.token and not agreed):
             return _form(request, namespace, form, effects=effects)
         saved = register_namespace(
             **register,
@@ -310,7 +308,7 @@ def _form(
         "form": form,
         "effects": effects,
         "presence_url": namespace_url(namespace.name, "presence") if namespace else "",
-        "second": _SECOND,
+        "second": SECOND,
         "stored": _initial(namespace) if namespace and request.method == "POST" else None,
         "post_url": namespace_url(namespace.name, "edit")
         if namespace

@@ -41,7 +41,8 @@ from .entry_undo import MOST_CARRIED, REFUSED
 from .errors import sentences_of
 from .htmx import Request, Undo, render, render_list, see_other, target_id, toast, wants_part
 from .lists import list_paths
-from .tables import Field, Orders
+from .namespace_edit import SECOND
+from .tables import Field, Orders, describe_table
 
 _TEXT = {"autocomplete": "off", "spellcheck": "false"}
 # Sets a field back to the value of the wider scope; an empty field leaves it unset.
@@ -175,31 +176,24 @@ def policy_url(scope: Scope, name: str = "") -> str:
 @page
 def policy_list(request: Request) -> HttpResponse:
     filters = _filters(request)
-    root = reverse("web:policy-list")
     views = _find(request, filters)
-    url = with_query(root, **filters)
+    table = describe_table("web:policy-list", filters, _COLUMNS)
     context = {
+        **table,
         "lines": [
             (view, policy_url(view.scope, view.name), _describe_fields(view))
             for view in views[:MOST]
         ],
         "more": len(views) > MOST,
         "most": MOST,
-        "root": root,
         "search": Field("text", "Search agents", filters["text"], placeholder="Agent id"),
-        "headings": [
-            each.heading(filters["sort"], lambda sort: with_query(root, **filters | {"sort": sort}))
-            for each in _COLUMNS
-        ],
-        "sort": filters["sort"],
         "count": plural(len(views), "policy,policies"),
         "policy_url": reverse("web:policy"),
-        "json_url": with_query(reverse("web:policy-list-json"), **filters),
         "may_change": request.actor.may(Role.ADMIN),
         "curl": snippets.curl("PUT", "compaction-policies/workspace", _BODY),
     }
     part = "policy-table" if target_id(request) == "policy-table" else "policies"
-    return render_list(request, "policies/list.html", context, part=part, url=url)
+    return render_list(request, "policies/list.html", context, part=part, url=table["list_url"])
 
 
 def _filters(request: Request) -> dict[str, str]:
@@ -423,7 +417,7 @@ def policy_presence(request: Request) -> HttpResponse:
 def _presence(scope: Scope, name: str) -> dict[str, str]:
     return {
         "presence_url": with_query(reverse("web:policy-presence"), scope=scope, name=name),
-        "second": "The second person to save is asked to open the form again.",
+        "second": SECOND,
     }
 
 

@@ -34,8 +34,8 @@ def revert_url(job: Revert, back: str = "") -> str:
     return with_query(reverse("web:revert-detail", args=[job.public_id]), back=back)
 
 
-def undo_of_request(request_id: str, near: int, back: str) -> Undo:
-    """The Undo of what a request wrote to entries. `near`: the id of one of its audit rows."""
+def undo_of_request(request_id: str, back: str, near: int | str = "") -> Undo:
+    """The Undo of what a request wrote to entries. `near`: the id of one of its audit rows, if known."""
     fields: dict[str, str | int] = {"request": request_id, "near": near, "back": back}
     return Undo(reverse("web:revert-start"), {**fields, "confirmed": "yes"})
 
@@ -90,16 +90,13 @@ def _ask(request: Request, request_id: str, near: int, back: str) -> HttpRespons
         ],
         preview=names[:PREVIEW],
         more=max(0, len(names) - PREVIEW),
-        fields=list(undo_of_request(request_id, near, back).fields.items()),
+        fields=list(undo_of_request(request_id, back, near).fields.items()),
     )
     return ask(request, confirm)
 
 
 def _undo(job: Revert, back: str) -> Undo | None:
-    if not job.reverted:
-        return None
-    fields = {"request": job.public_id, "back": back, "confirmed": "yes"}
-    return Undo(reverse("web:revert-start"), fields)
+    return undo_of_request(job.public_id, back) if job.reverted else None
 
 
 @require_safe

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.lifecycle import format_duration
 from state_admin.models import Dispatch, DispatchStatus, Run, RunStatus, Webhook
-from state_admin.models.feed_sql import FeedRow
+from state_admin.models.feed_sql import FeedRow, matcher
 from state_admin.services.leases import release_lease
 from state_admin.services.recoveries import fail_run, resume_run
 from state_admin.services.runs import cancel_run, find_run, heartbeat
@@ -196,21 +196,20 @@ def describe_listeners(request: Request, run: Run, kind: str) -> str:
     webhooks, clients that wait for it in this process, and claims of dispatches. It does not know which
     workers poll, nor those of other processes."""
     actor, thread = request.actor, run.thread.public_id
+    change = FeedRow(0, 0, run.read_at, kind, "", "", thread, run.public_id, 0, "")
     names = [
         f"“{hook.name}”"
         for hook in Webhook.objects.visible_to(actor).active()
-        if hook.choice.takes(kind, "")
-        and not (hook.key or hook.prefix)
-        and hook.thread in ("", thread)
-        and hook.run in ("", run.public_id)
-        and Run.objects.visible_to(hook.reader).filter(pk=run.pk).exists()
+        if hook.choice.takes(kind, "") and matcher(hook.reader, hook.feed_filter)(change)
     ]
     found = []
     if names:
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         what = plural(len(names), "webhook,webhooks")
         found.append(f"{what} will receive the event: {', '.join(names[:3])}{more}.")
-    if clients := _count_clients(request, run, kind):
+    # Without an event loop, the server has no such clients.
+    hub: Hub | None = request.META.get(ENVIRON)
+    if hub and (clients := hub.count_matching_clients(actor.workspace_id, change)):
         what = plural(clients, "client is waiting,clients are waiting")
         found.append(f"{what} for this event in a stream or long poll of this server process.")
     dispatches = Dispatch.objects.visible_to(actor)
@@ -221,30 +220,19 @@ def describe_listeners(request: Request, run: Run, kind: str) -> str:
         found.append("A worker has claimed a dispatch of this thread.")
     if found:
         return " ".join(found)
-    claims = [row for row in dispatches.order_by("-pk")[:_RECENT] if row.claimed_at is not None]
-    recent = max(
-        (row for row in claims if row.agent_id in ("", run.agent_id)),
-        key=lambda row: cast(datetime, row.claimed_at),
-        default=None,
-    )
+    newest = dispatches.order_by("-pk").values("pk")[:_RECENT]
+    claims = Dispatch.objects.filter(
+        pk__in=newest, agent_id__in=("", run.agent_id), claimed_at__isnull=False
+    ).order_by("-claimed_at", "-pk")
     last = f"None of the newest {_RECENT} dispatches was claimed for the agent of this run."
-    if recent is not None:
-        ago = format_duration(run.read_at - cast(datetime, recent.claimed_at))
-        last = (
-            "The last claim of a dispatch for the agent of this run was by "
-            f"{recent.claimed_by}, {ago} ago."
-        )
+    if claim := claims.values_list("claimed_by", "claimed_at").first():
+        worker, at = claim
+        ago = format_duration(run.read_at - cast(datetime, at))
+        last = f"The last claim of a dispatch for the agent of this run was by {worker}, {ago} ago."
     return (
         "No active webhook receives this event, and no client of this server process waits for it. "
         f"{last} The run continues only if a worker follows the change feed or polls the run."
     )
-
-
-def _count_clients(request: Request, run: Run, kind: str) -> int:
-    """The clients with a token that would get the change now. 0 if the server has no event loop."""
-    hub: Hub | None = request.META.get(ENVIRON)
-    row = FeedRow(0, 0, run.read_at, kind, "", "", run.thread.public_id, run.public_id, 0, "")
-    return hub.count_matching_clients(request.actor.workspace_id, row) if hub else 0
 
 
 @require_http_methods(["GET", "POST"])

@@ -34,7 +34,7 @@ from state_admin.templatetags.ui import lasted, tokens
 from . import paging
 from .addresses import run_action_url, run_url, thread_action_url, thread_url, ticket_url
 from .htmx import Request
-from .run_costs import prices_of
+from .run_costs import Prices, prices_of
 from .state_changes import StateChanges, changes_of
 from .text_budget import CLIP, TextBudget, TraceText
 
@@ -185,6 +185,7 @@ class Timeline:
     steps with the next events, by kind."""
 
     rows: list[Step | Event]
+    prices: Prices | None
     order: str
     failures: list[Step]
     first_url: str
@@ -227,10 +228,12 @@ def read_timeline(request: Request, run: Run) -> Timeline:
     rows: list[Step | Event] = sorted((*steps, *events), key=_order)
     if not oldest_first:
         rows.reverse()
-    _fill(request.actor, run, [row for row in rows if isinstance(row, Step)])
+    prices = prices_of(request.actor, run.agent_id)
+    _fill(run, [row for row in rows if isinstance(row, Step)], prices)
     other = "newest" if oldest_first else "oldest"
     return Timeline(
         rows=rows,
+        prices=prices,
         order=order,
         failures=[step for step in steps if step.failed],
         first_url=url(order) if page or places else "",
@@ -251,7 +254,8 @@ def read_waterfall(actor: Actor, run: Run, revision: int) -> Waterfall:
     steps, since, until = _steps(run, first, last)
     events, more = _events(actor, run, since, until, True, {})
     step = next(each for each in steps if each.revision.number == revision)
-    _fill(actor, run, [step, *(each for each in steps if each is not step)])
+    rest = (each for each in steps if each is not step)
+    _fill(run, [step, *rest], prices_of(actor, run.agent_id))
     reached = steps[-1].number + 1
     marks = []
     rows: list[Step | Event] = sorted((*steps, *events), key=_order)
@@ -378,12 +382,12 @@ def _read_log(run: Run, seqs: Sequence[int]) -> _Log:
     return log
 
 
-def _fill(actor: Actor, run: Run, steps: Sequence[Step]) -> None:
+def _fill(run: Run, steps: Sequence[Step], prices: Prices | None) -> None:
     """Add the texts of messages, calls and results, in the order of the page and as far as there is
     room."""
     log = _read_log(run, [message.seq for step in steps for message in step.messages])
     failed = {name for step in steps for name in step.changes.failed}
-    budget, prices = TextBudget(), prices_of(actor, run.agent_id)
+    budget = TextBudget()
     for step in steps:
         step.changes.keep(lambda line: budget.has(line.name, line.before, line.after))
         seqs = {message.seq for message in step.messages}

@@ -39,7 +39,7 @@ from .lists import list_paths
 from .periods import end_of, period_fields, read_period, start_of
 from .run_actions import actions_of, describe_listeners, suggest
 from .run_costs import prices_of
-from .run_timeline import how_long, read_timeline
+from .run_timeline import Timeline, how_long, read_timeline
 from .saved_views import views_of
 from .tables import COUNTED, Field, Orders, chips_of, format_row_count, same
 from .tickets import question_of
@@ -283,14 +283,14 @@ def run_context(request: Request, run: Run) -> dict[str, Any]:
     """The context of a run's page; also used to show it again with the errors of a form."""
     timeline = read_timeline(request, run)
     return {
-        **header_of(request, run),
+        **header_of(request, run, timeline),
         "timeline": timeline,
         "pager": {"first": timeline.first_url, "next": timeline.next_url},
     }
 
 
-def header_of(request: Request, run: Run) -> dict[str, Any]:
-    """The context above the timeline."""
+def header_of(request: Request, run: Run, timeline: Timeline | None = None) -> dict[str, Any]:
+    """The context above the timeline. `timeline`: if the page shows it."""
     run_id = run.public_id
     api_path = f"runs/{quote(run_id, safe='')}"
     tickets = Ticket.objects.filter(run=run, status=TicketStatus.PENDING).order_by("pk")
@@ -302,7 +302,7 @@ def header_of(request: Request, run: Run) -> dict[str, Any]:
     edits = request.actor.may(Role.EDITOR) and not done
     prices = None
     if not run.cost_usd and (run.input_tokens or run.output_tokens):
-        prices = prices_of(request.actor, run.agent_id)
+        prices = timeline.prices if timeline else prices_of(request.actor, run.agent_id)
     suggestion = suggest(run, can_decide=can_decide) if edits else None
     return {
         "run": run,

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from django.http import QueryDict
+from django.urls import reverse
 
 from state_admin.domain import json_pointers
 from state_admin.domain.values import pointer_of
 from state_admin.templatetags.ui import plural
+
+from .addresses import with_query
 
 # A row has at most so many cells, which bounds the size of a page.
 MOST_COLUMNS = 10
@@ -93,6 +97,30 @@ def chips_of(fields: Iterable[Field], url: Callable[[str], str]) -> list[Chip]:
         for each in fields
         if each.value
     ]
+
+
+def describe_table(
+    name: str, filters: Mapping[str, str], columns: Iterable[Orders], menu: Sequence[Field] = ()
+) -> dict[str, Any]:
+    """What the templates of a data table show of the list with the URL `name`: its filters and their
+    chips, its headings, and the URLs of the list, of its first page and of its JSON file. `filters`: all
+    parameters of the list but that of the page; `sort` is one of them."""
+
+    root, sort = reverse(name), filters["sort"]
+
+    def url(**changes: str) -> str:
+        return with_query(root, **{**filters, **changes})
+
+    return {
+        "root": root,
+        "list_url": url(),
+        "json_url": with_query(reverse(f"{name}-json"), **filters),
+        "menu": menu,
+        "chips": chips_of(menu, lambda each: url(**{each: ""})),
+        "sort": sort,
+        "headings": [each.heading(sort, lambda sort: url(sort=sort)) for each in columns],
+        "filtered": any(value for each, value in filters.items() if each != "sort"),
+    }
 
 
 def same(values: Iterable[str]) -> dict[str, str]:

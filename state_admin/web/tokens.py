@@ -30,7 +30,7 @@ from .confirm import Choice, Confirm, ask
 from .errors import sentences_of
 from .htmx import Request, render_list, see_other, target_id, toast
 from .lists import list_paths
-from .tables import COUNTED, Field, Orders, chips_of, format_row_count, same
+from .tables import COUNTED, Field, Orders, describe_table, format_row_count, same
 
 PAGE = 100
 _DAY = 24 * 3600
@@ -139,21 +139,19 @@ def _show(
     request: Request, form: TokenForm, created: dict[str, Any] | None = None, status: int = 200
 ) -> HttpResponse:
     after = paging.cursor(request)
-    root = reverse("web:token-list")
     filters = _filters(request)
     tokens, next_url = _find(request, filters)
     found = len(tokens)
     if after or next_url:
         found = _filtered(request, filters)[: COUNTED + 1].count()
 
-    def url(**changes: str) -> str:
-        return with_query(root, **(filters | changes))
-
     menu = [
         Field("state", "State", filters["state"], same(_STATES)),
         Field("role", "Role", filters["role"], same(role.value for role in Role)),
     ]
+    table = describe_table("web:token-list", filters, _COLUMNS, menu)
     context = {
+        **table,
         "form": form,
         "rows": tokens,
         "search": Field(
@@ -162,21 +160,13 @@ def _show(
             filters["text"],
             placeholder="Name or token prefix",
         ),
-        "menu": menu,
-        "chips": chips_of(menu, lambda name: url(**{name: ""})),
-        "headings": [
-            each.heading(filters["sort"], lambda sort: url(sort=sort)) for each in _COLUMNS
-        ],
-        "sort": filters["sort"],
-        "filtered": filters["text"] or filters["state"] or filters["role"],
         "count": format_row_count(found, "token,tokens"),
-        "pager": {"first": url() if after else "", "next": next_url},
-        "root": root,
-        "json_url": with_query(reverse("web:token-list-json"), **filters),
+        "pager": {"first": table["list_url"] if after else "", "next": next_url},
         **(created or {}),
     }
     part = "token-table" if target_id(request) == "token-table" else "tokens"
-    return render_list(request, "tokens/list.html", context, part=part, url=url(), status=status)
+    url = table["list_url"]
+    return render_list(request, "tokens/list.html", context, part=part, url=url, status=status)
 
 
 def _filters(request: Request) -> dict[str, str]:

@@ -25,13 +25,12 @@ from state_admin.templatetags.ui import plural
 
 from . import paging, snippets, webhook_deliveries
 from .actors import page
-from .addresses import with_query
 from .choosers import NamespaceGlobs, ThreadId, warn_unmatched
 from .confirm import Choice, Confirm, ask
 from .errors import sentences_of
 from .htmx import Request, render, render_list, see_other, target_id, toast
 from .lists import list_paths
-from .tables import Field, Orders, chips_of, same
+from .tables import Field, Orders, describe_table, same
 
 _STATES = {
     WebhookStatus.ACTIVE: "running",
@@ -195,36 +194,25 @@ def _items(request: Request, _: str) -> tuple[list[contract.Webhook], str]:
 def _list(
     request: Request, form: WebhookForm, created: dict[str, Any] | None = None, status: int = 200
 ) -> HttpResponse:
-    root = reverse("web:webhook-list")
     filters = _filters(request)
     lines = _find(request, filters)
-
-    def url(**changes: str) -> str:
-        return with_query(root, **(filters | changes))
-
     menu = [Field("status", "Status", filters["status"], same(WebhookStatus.values))]
+    table = describe_table("web:webhook-list", filters, _COLUMNS, menu)
     context = {
+        **table,
         "lines": lines,
         "search": Field("text", "Search", filters["text"], placeholder="Name or URL"),
-        "menu": menu,
-        "chips": chips_of(menu, lambda name: url(**{name: ""})),
-        "headings": [
-            each.heading(filters["sort"], lambda sort: url(sort=sort)) for each in _COLUMNS
-        ],
-        "sort": filters["sort"],
-        "filtered": filters["text"] or filters["status"],
         "count": plural(len(lines), "webhook,webhooks"),
-        "root": root,
         "form": form,
         "may_change": request.actor.may(Role.ADMIN),
         "post_url": reverse("web:webhook-new"),
-        "json_url": with_query(reverse("web:webhook-list-json"), **filters),
         "curl": snippets.curl("POST", "webhooks", _BODY),
         "python": snippets.python("POST", "webhooks", _BODY),
         **(created or {}),
     }
     part = "webhook-table" if target_id(request) == "webhook-table" else "webhooks"
-    return render_list(request, "webhooks/list.html", context, part=part, url=url(), status=status)
+    url = table["list_url"]
+    return render_list(request, "webhooks/list.html", context, part=part, url=url, status=status)
 
 
 @require_safe

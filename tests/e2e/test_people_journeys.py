@@ -168,8 +168,9 @@ def test_member__added__signs_in_by_link_and_is_signed_out(
 ) -> None:
     errors.expected.add(401)  # the change stream of a page whose session has ended
     page.goto("/members")
-    page.get_by_label("Name", exact=True).fill("carol")
-    page.get_by_label("Role", exact=True).select_option("editor")
+    form = page.get_by_role("region", name="Add a member")
+    form.get_by_label("Name", exact=True).fill("carol")
+    form.get_by_label("Role", exact=True).select_option("editor")
     page.get_by_role("button", name="Add member").click()
     made = page.get_by_role("region", name="A login link for carol")
     link = made.locator("code").inner_text()

@@ -23,11 +23,21 @@ from pytest_django.live_server_helper import LiveServer
 
 from project import broker
 from state_admin.domain.access import Actor, Role
-from state_admin.models import Compaction, Run, Ticket, Webhook, WebhookDelivery, Workspace
+from state_admin.models import (
+    Compaction,
+    Revert,
+    RevertEntry,
+    Run,
+    Ticket,
+    Webhook,
+    WebhookDelivery,
+    Workspace,
+)
 from state_admin.models.sessions import SessionStore
 from state_admin.services import maintenance, storage
 from state_admin.services.actors import system_actor
 from state_admin.services.demo import load_demo
+from state_admin.services.revert_jobs import request_revert
 from state_admin.web.actors import WORKSPACE
 from state_admin.web.addresses import (
     entry_action_url,
@@ -56,6 +66,7 @@ def pages() -> dict[str, str]:
     """Every page by the name of its screenshot."""
     run, thread = "trip-lisbon-1", "trip-lisbon"
     job, hook = Compaction.objects.get().public_id, Webhook.objects.get().public_id
+    revert = Revert.objects.get().public_id
     return {
         "overview": "/",
         "state": "/state",
@@ -128,6 +139,7 @@ def pages() -> dict[str, str]:
         "policy-agent": "/policy?scope=agent&name=planner",
         "changes": "/changes",
         "audit": "/audit",
+        "revert": f"/reverts/{revert}",
         "config": "/config",
         "config-providers": "/config/providers",
         "config-models": "/config/models",
@@ -305,6 +317,18 @@ def make_deliveries() -> None:
         )  # fmt: skip
 
 
+def make_revert() -> None:
+    """A revert that is running and has skipped an entry."""
+    job = request_revert(
+        actor=demo_person(), request_id="import-7", reason="imported the wrong file"
+    )
+    Revert.objects.update(status="running", total=20, reverted=6, skipped=1)
+    RevertEntry.objects.create(
+        workspace=job.workspace, revert=job, namespace="fare_quotes", key="HAM-LIS", version=1,
+        why="it was written since then",
+    )  # fmt: skip
+
+
 def take(page: Page, name: str) -> None:
     # Full height, so that everything below the first screen is included.
     page.evaluate("scrollTo(0, 0)")
@@ -345,6 +369,7 @@ def test_screenshots__demo__of_every_page_and_state(
     errors.expected |= {404, 409, 422}  # some states are refusals
     load_demo()
     make_deliveries()
+    make_revert()
     make_queue()
     silent = Now() - timedelta(minutes=14)
     Run.objects.filter(public_id="review-lisbon-1").update(lease_expires_at=silent)
@@ -382,6 +407,7 @@ def test_screenshots__empty_workspace__of_every_page(
 @pytest.mark.django_db
 def test_screenshots__pages__are_all_that_the_sweep_visits(alice: Person) -> None:
     load_demo()
+    make_revert()
     taken = {resolve(urlsplit(path).path).view_name for path in pages().values()}
     visited = {resolve(urlsplit(path).path).view_name for path in PAGES}
     assert visited - taken == set()

@@ -22,7 +22,10 @@ def comparable(rows: Rows) -> dict[str, list[dict[str, str]]]:
         return not is_new and not field.related_model
 
     return {
-        table.__name__: [{f.column: row[f] for f in row if is_same(f)} for row in all_rows]
+        table.__name__: sorted(
+            ({f.column: row[f] for f in row if is_same(f)} for row in all_rows),
+            key=lambda row: list(row.values()),  # rows reuse the places of deleted ones
+        )
         for table, all_rows in rows.items()
     }
 

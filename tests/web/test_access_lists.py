@@ -37,11 +37,11 @@ def four(alice: Person) -> list[ApiToken]:
     for _ in range(4):
         make_token(alice)
     created = list(ApiToken.objects.order_by("pk"))
-    for token, name, used in zip(
-        created, "abbc", (None, NOW, None, NOW - timedelta(1)), strict=True
-    ):
-        token.name, token.last_used_at = name, used
-        token.save(update_fields=["name", "last_used_at"])
+    uses = (None, NOW, None, NOW - timedelta(1))
+    for number, (token, name, used) in enumerate(zip(created, "abbc", uses, strict=True)):
+        # A random beginning would sometimes match the text of a search.
+        token.name, token.last_used_at, token.lookup = name, used, f"{number}23456789abc"
+        token.save(update_fields=["name", "last_used_at", "lookup"])
     return created
 
 

@@ -3,16 +3,16 @@ fields, with their values and errors."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from django.http import QueryDict
+from django.http import JsonResponse, QueryDict
 
 from state_admin.domain import schema_forms, values
 from state_admin.domain.schema_forms import Field
 from state_admin.domain.values import JSON, pointer_of
-from state_admin.services.errors import Invalid, Problem
+from state_admin.services.errors import BadRequest, Invalid, Problem, TooLarge
 from state_admin.templatetags.json_html import pretty
 
 from .drafts import Mark, marks_of, read_value
@@ -97,6 +97,21 @@ class Draft:
             at, rest = schema_forms.faults_by_field(fields, self.errors)
             self.errors = [dict(error) for error in rest]
             self.fields = bind_fields(fields, read_typed(post, fields), at)
+
+
+def answer_form_check(
+    draft: Draft, read_form: Callable[[], None], check: Callable[[str], object]
+) -> JsonResponse:
+    """The validation of a form while a user types, as drafts.answer_check, and the JSON text with what
+    was typed. `read_form` reads the form into the draft."""
+    message, errors = "", list[Mark]()
+    try:
+        read_form()
+        check(draft.text)
+    except (Invalid, TooLarge, BadRequest) as problem:
+        message = heading_of(problem)
+        errors = [{**error, "line": 0} for error in marks_of(draft.text, problem)]
+    return JsonResponse({"message": message, "errors": errors, "value": draft.text})
 
 
 def held_value(post: QueryDict) -> tuple[str, JSON]:

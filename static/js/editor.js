@@ -4,8 +4,9 @@
 const MOST = 1_000_000; // characters; beyond this, typing would be slow
 const PAUSE = 400; // ms without a keystroke before the text is validated
 
-const showCheck = (area, text) => {
-  const line = area.closest(".field")?.querySelector("[data-check-says]");
+// In the field of an editor, or in the preview of a form.
+const showCheck = (element, text) => {
+  const line = element.closest(".field, [data-preview]")?.querySelector("[data-check-says]");
   if (line) line.textContent = text;
 };
 
@@ -95,28 +96,39 @@ function typeOver(event, view) {
   return true;
 }
 
-// Validate the text on the server after a pause in typing. Only the newest response is shown.
-function checker(area, show) {
+// Validate the form of an element on the server after a pause in typing. Only the newest response is
+// shown.
+function checker(element, form, show) {
   let timer = 0;
   let newest = 0;
   return () => {
     clearTimeout(timer);
-    if (!area.dataset.check) return;
+    if (!element.dataset.check) return;
     // Responses to earlier requests are outdated now and would revert a choice.
     const number = (newest += 1);
     timer = setTimeout(async () => {
-      const body = new FormData(area.form);
-      const { value } = area;
       try {
-        const response = await fetch(area.dataset.check, { method: "POST", body });
+        const response = await fetch(element.dataset.check, { method: "POST", body: new FormData(form) });
         if (!response.ok) return;
         const found = await response.json();
-        if (number === newest && value === area.value && area.isConnected) show(found);
+        if (number === newest && element.isConnected) show(found);
       } catch {
-        showCheck(area, "Not checked: the server did not respond.");
+        showCheck(element, "Not checked: the server did not respond.");
       }
     }, PAUSE);
   };
+}
+
+// The JSON beside a form.
+function preview(pane) {
+  pane.dataset.mounted = "yes";
+  const form = document.querySelector("form[data-guard]");
+  const check = checker(pane, form, (found) => {
+    if (found.value) pane.querySelector("code").textContent = found.value;
+    showCheck(pane, describeCheck(found));
+  });
+  form.addEventListener("input", check);
+  if ("unsaved" in form.dataset) check(); // for example a restored draft
 }
 
 async function mount(area) {
@@ -140,7 +152,7 @@ async function mount(area) {
   const above = tools(cm, original, (text) => showCheck(area, text));
   area.after(above.bar, host);
 
-  const check = checker(area, (found) => {
+  const check = checker(area, area.form, (found) => {
     resolve(found);
     const clashes = [];
     cm.forEachDiagnostic(view.state, (mark, from, to) => {
@@ -234,6 +246,7 @@ async function mount(area) {
 
 const mountAll = () => {
   for (const area of document.querySelectorAll("[data-editor]:not([data-mounted])")) mount(area);
+  for (const pane of document.querySelectorAll("[data-preview]:not([data-mounted])")) preview(pane);
 };
 
 document.addEventListener("htmx:after:swap", mountAll);

@@ -79,6 +79,33 @@ def test_form__keyboard_only__edits_and_saves(page: Page, alice: Person) -> None
     assert value(alice) == VALUE | {"price": 2.5}
 
 
+@pytest.mark.parametrize("size", [(1440, 900), (360, 800)], ids=["wide", "narrow"])
+def test_form__typed__shows_its_json_and_whether_it_is_valid(
+    size: tuple[int, int], page: Page, alice: Person
+) -> None:
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    page.goto(f"{URL}?as=form")
+    shown = page.get_by_label("The value as JSON")
+    says = page.locator("[data-preview] [data-check-says]")
+    expect(shown).to_contain_text('"price": 1,')
+    expect(says).to_be_empty()
+    page.get_by_label("Price").fill("2.50")
+    expect(shown).to_contain_text('"price": 2.50,')
+    expect(says).to_have_text("Valid: matches the schema.")
+    page.get_by_label("Price").fill("-1")
+    expect(says).to_contain_text("/price")
+    page.get_by_role("combobox", name="State").select_option("")
+    expect(shown).not_to_contain_text("state")
+    stored_draft(page, "-1")
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.reload()
+    expect(restored(page)).to_be_visible()
+    expect(shown).to_contain_text('"price": -1')
+    expect(says).to_contain_text("/price")
+    assert violations(page) == []
+    assert value(alice) == VALUE
+
+
 def test_views__switched__keep_unsaved_input(page: Page, alice: Person, errors: Errors) -> None:
     errors.expected.add(422)
     page.goto(URL)

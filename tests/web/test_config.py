@@ -237,6 +237,18 @@ def test_form__each_schema__has_a_field_for_every_member_but_id_and_secrets(
 
 
 @pytest.mark.usefixtures("agent")
+def test_check__form__returns_the_json_without_secrets_and_the_errors(admin: Client) -> None:
+    sent = form_of(admin, "/config/providers/openai/edit").sent
+    path = "/config/providers/openai/check"
+    told = admin.post(path, sent | {"answer/timeout_secs": ["7"]}).json()
+    assert (told["message"], told["errors"]) == ("", [])
+    assert values.load(told["value"])["timeout_secs"] == 7
+    assert SECRET not in told["value"]
+    told = admin.post(path, sent | {"answer/timeout_secs": ["0.5"]}).json()
+    assert {error["pointer"] for error in told["errors"]} == {"/timeout_secs"}
+
+
+@pytest.mark.usefixtures("agent")
 def test_form__types_of_members__have_matching_fields(alice: Person, admin: Client) -> None:
     tags = form_of(admin, "/config/agents/planner/edit").tags
     assert tags["answer/backend/kind"]["tag"] == "select"

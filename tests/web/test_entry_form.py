@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from state_admin.models import AuditRow
 from state_admin.services.entry_views import EntryView, read_entry
 from tests.builders import Person, make_namespace, put
 
@@ -134,3 +135,30 @@ def test_form__no_fields__is_not_offered(
     assert 'value="form"' not in page
     assert json.loads(Controls(page).sent["value"][0]) == value
     assert admin.post(URL, {"value": json.dumps(value), "base": 1, "as": "form"}).status_code == 422
+
+
+@pytest.mark.usefixtures("order")
+def test_check__form__returns_the_json_and_the_errors_of_saving(
+    admin: Client, viewer: Client, alice: Person
+) -> None:
+    path = "/entry/check/orders/o1"
+    sent = form_of(admin, FORM).sent
+    before = AuditRow.objects.count()
+    told = admin.post(path, sent | {"answer/price": ["2.50"]}).json()
+    assert (told["message"], told["errors"]) == ("", [])
+    assert '"price": 2.50,' in told["value"]
+    assert json.loads(told["value"]) == VALUE | {"price": 2.5}
+    for typed, pointers in (
+        ({"answer/price": ["-1"]}, ["/price"]),
+        ({"answer/state": ['"lost"']}, ["/state"]),
+        ({"answer/price": ["many"], "answer/tree": ["["]}, ["/price", "/tree"]),
+    ):
+        told = admin.post(path, sent | typed).json()
+        assert "not" in told["message"]
+        assert [error["pointer"] for error in told["errors"]] == pointers
+        assert json.loads(told["value"])["extra"] == [1]
+    assert admin.post(path, {"held": "{"}).json()["message"] == "The value is not valid JSON"
+    assert "form" in admin.post(path, {"held": "[]"}).json()["message"]
+    assert viewer.post(path, sent).status_code == 403
+    assert AuditRow.objects.count() == before
+    assert stored(alice) == VALUE

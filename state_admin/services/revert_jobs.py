@@ -25,6 +25,7 @@ from state_admin.domain.ids import uuid7
 from state_admin.models import (
     ApiToken,
     AuditRow,
+    EntryRevision,
     Membership,
     Revert,
     RevertEntry,
@@ -92,6 +93,17 @@ def preview_revert(
     """The addresses of the entries that a revert would examine, among the SPAN audit rows on each side
     of `near`; and whether there may be more."""
     return reverts_sql.find_names(actor, request_id, position=near, rows=SPAN)
+
+
+def find_request(actor: Actor, namespace: str, key: str, version: int) -> tuple[str, int | None]:
+    """The id of the request that wrote a version of an entry, "" if none did, for example because it
+    expired; and the id of an audit row near those of the request. Raises NotFound if the version is
+    not kept."""
+    history = EntryRevision.objects.visible_to(actor).of_key(namespace, key)
+    written = find_row(history, "version", version=version)
+    owner = {"workspace_id": actor.workspace_id}
+    rows = AuditRow.objects.filter(**owner).until(written.at, owner)
+    return written.request_id, rows.nth_newest(1)
 
 
 def find_revert(actor: Actor, revert_id: str) -> Revert:

@@ -15,8 +15,8 @@ from django.urls import path, reverse
 from django.views.decorators.http import require_safe
 
 from state_admin.contract.changes import Change
-from state_admin.domain import config
-from state_admin.domain.access import Actor
+from state_admin.domain import config, values
+from state_admin.domain.access import Actor, Role
 from state_admin.domain.changes import kinds_matching
 from state_admin.domain.numbers import read_whole
 from state_admin.models import feed_sql
@@ -44,6 +44,7 @@ _FIELDS = {
 }
 # Differences of a value that the line of a change shows.
 _LINES = 2
+_REVERTIBLE = {"entry.put", "entry.patch", "entry.delete", "entry.restore", "entry.import"}
 # How many changes one page searches for changes that match its filters.
 WINDOW = 20_000
 
@@ -191,6 +192,8 @@ class ChangeSentence:
     # The first differences of the value, and whether there are more.
     lines: Sequence[StateLine] = ()
     more: bool = False
+    # The version that a request wrote to an entry, as JSON: [namespace, key, version].
+    written: str = ""
 
 
 @dataclass(frozen=True)
@@ -199,6 +202,11 @@ class ChangeGroup:
 
     first: ChangeSentence
     others: Sequence[ChangeSentence]
+
+    @property
+    def written(self) -> str:
+        """Any of the entries that it wrote (ChangeSentence.written), for the revert of its request."""
+        return next((each.written for each in (self.first, *self.others) if each.written), "")
 
 
 def describe_changes(actor: Actor, rows: Sequence[ChangeRow]) -> list[ChangeSentence]:
@@ -273,8 +281,19 @@ def describe_change(row: EventRow, kind: str, who: str) -> ChangeSentence:
         links.append(("revision", str(version), state))
     gone = kind.endswith("delete") and noun != "entry"
     phrase = VERBS.get(kind) or kind.replace(".", " ").replace("_", " ")
+    written = ""
+    if kind in _REVERTIBLE and row.key and not config.kind_of(row.namespace):
+        written = values.dump([row.namespace, row.key, row.version])
     return ChangeSentence(
-        who, phrase, subject, "" if gone else url, version, row.at, kind, [] if gone else links
+        who,
+        phrase,
+        subject,
+        "" if gone else url,
+        version,
+        row.at,
+        kind,
+        [] if gone else links,
+        written=written,
     )
 
 
@@ -358,6 +377,7 @@ def change_list(request: Request) -> HttpResponse:
             lambda name: filters.url(**{name: "", "before": ""}),
         ),
         "groups": _group(rows, describe_changes(request.actor, rows)),
+        "can_revert": request.actor.may(Role.EDITOR),
         "window": WINDOW,
         "days": settings.CHANGE_RETENTION.days,
         "root": reverse("web:change-list"),

@@ -1,17 +1,20 @@
-"""Reverts: the confirmation, the start, and the page of a job with its progress and result.
+"""Reverts: the confirmation, the start, the list, and the page of a job with its progress and result.
 
-The Undo of a bulk action and of a revert, and *Revert this request* of the audit log, start one. A
-small one has ended when the response is sent; the page of a larger one follows the job.
+The Undo of a bulk action and of a revert, and *Revert this request* of the audit log and of the
+changes, start one. A small one has ended when the response is sent; the page of a larger one follows
+the job.
 """
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
+from collections.abc import Sequence
 
 from django.http import HttpResponse, QueryDict
 from django.urls import path, reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from state_admin.contract import reverts as contract
+from state_admin.domain import values
 from state_admin.domain.access import Role
 from state_admin.models import Revert, RevertStatus
 from state_admin.models.reverts import UNFINISHED
@@ -19,15 +22,24 @@ from state_admin.services import revert_jobs
 from state_admin.services.errors import BadRequest, Conflict
 from state_admin.templatetags.ui import plural
 
-from . import paging
+from . import paging, snippets
 from .actors import page
 from .addresses import with_query
 from .confirm import PREVIEW, Confirm, ask
-from .htmx import Request, Undo, render, see_other, toast
+from .htmx import Request, Undo, render, render_list, see_other, toast
+from .lists import list_paths
 from .paging import read_required_number
-from .shell import section_of
+from .tables import Field, Orders, describe_table, same
 
 PAGE = 100
+_COLUMNS = (
+    Orders("Request"),
+    Orders("Status"),
+    Orders("Reverted", numeric=True),
+    Orders("Skipped", numeric=True),
+    Orders("Requested by"),
+    Orders("Requested", {"": "descending"}),
+)
 
 
 def revert_url(job: Revert, back: str = "") -> str:
@@ -40,14 +52,64 @@ def undo_of_request(request_id: str, back: str, near: int | str = "") -> Undo:
     return Undo(reverse("web:revert-start"), {**fields, "confirmed": "yes"})
 
 
+@require_safe
+@page
+def revert_list(request: Request) -> HttpResponse:
+    jobs, next_url, filters = _find(request, "web:revert-list")
+    menu = [Field("status", "Status", filters["status"], same(RevertStatus.values))]
+    table = describe_table("web:revert-list", filters, _COLUMNS, menu)
+    first = table["list_url"]
+    context = {
+        **table,
+        "rows": jobs,
+        "search": Field("request", "Request", filters["request"], placeholder="Request id"),
+        "pager": {"first": first if "before" in request.GET else "", "next": next_url},
+        "curl": snippets.curl("POST", "reverts", '{"request_id": "import-7"}'),
+    }
+    return render_list(request, "reverts/list.html", context, part="revert-table", url=first)
+
+
+def _items(request: Request, name: str) -> tuple[list[contract.Revert], str]:
+    jobs, next_url, _ = _find(request, name)
+    return [contract.Revert.of(job) for job in jobs], next_url
+
+
+def _find(request: Request, name: str) -> tuple[Sequence[Revert], str, dict[str, str]]:
+    """A page of jobs, newest first, the URL of the next page, and the filters."""
+    filters = {
+        "request": paging.text(request, "request"),
+        "status": paging.choice(request, "status", RevertStatus.values),
+        "sort": "",
+    }
+    rows = Revert.objects.visible_to(request.actor).order_by("-pk")
+    if filters["request"]:
+        rows = rows.filter(target=filters["request"])
+    if filters["status"]:
+        rows = rows.filter(status=filters["status"])
+    if before := paging.whole_number(request, "before"):
+        rows = rows.filter(pk__lt=before)
+
+    def following(last: Revert) -> str:
+        return with_query(reverse(name), **filters, before=last.pk)
+
+    return *paging.cut(list(rows[: PAGE + 1]), PAGE, following), filters
+
+
 @require_POST
 @page(role=Role.EDITOR)
 def revert_start(request: Request) -> HttpResponse:
     post = request.POST
     request_id, back = post.get("request", ""), return_url(post)
+    near = read_required_number("near", post["near"]) if post.get("near") else None
+    if post.get("change"):
+        request_id, near = revert_jobs.find_request(request.actor, *_read_change(post["change"]))
+        if not request_id:
+            toast(
+                request, "Only a request can be reverted, and none wrote this version", kind="note"
+            )
+            return see_other(request, back)
     if not request_id:
         raise BadRequest("request is required")
-    near = read_required_number("near", post["near"]) if post.get("near") else None
     if "confirmed" not in post:
         return _ask(request, request_id, near or 0, back)
     job = revert_jobs.start_revert(
@@ -66,6 +128,17 @@ def revert_start(request: Request) -> HttpResponse:
     elif job.status == RevertStatus.FAILED:
         toast(request, f"Revert failed: {job.detail}", kind="failed")
     return see_other(request, revert_url(job, back))
+
+
+def _read_change(text: str) -> tuple[str, str, int]:
+    """The version of an entry that a button of the page of changes names: [namespace, key, version]."""
+    try:
+        match values.read(text).value:
+            case [str(namespace), str(key), int(version)] if not isinstance(version, bool):
+                return namespace, key, version
+    except values.MalformedJSON:
+        pass
+    raise BadRequest("change must be the namespace, the key and the version of an entry")
 
 
 def _ask(request: Request, request_id: str, near: int, back: str) -> HttpResponse:
@@ -113,7 +186,6 @@ def revert_detail(request: Request, revert_id: str) -> HttpResponse:
     context = {
         "job": job,
         "back": back,
-        "parent": section_of(urlsplit(back).path)[0],
         "unfinished": unfinished,
         "can_cancel": edits and unfinished,
         "undo": None if unfinished or not edits else _undo(job, back),
@@ -138,15 +210,17 @@ def revert_cancel(request: Request, revert_id: str) -> HttpResponse:
 
 
 def return_url(query: QueryDict) -> str:
-    """The URL of the list that the user came from: entries or audit. Any other URL is replaced by
-    that of the unfiltered list of entries."""
+    """The URL of the list that the user came from. Any other URL is replaced by that of the unfiltered
+    list of entries."""
     url = query.get("back", "")
-    homes = [reverse("web:entry-list"), reverse("web:audit-list")]
+    homes = [reverse(f"web:{name}-list") for name in ("entry", "audit", "change", "revert")]
     is_list = any(url == home or url.startswith(home + "?") for home in homes)
     return url if is_list else homes[0]
 
 
 urlpatterns = [
+    path("reverts", revert_list, name="revert-list"),
+    *list_paths("reverts", "revert-list", _items),
     path("requests/revert", revert_start, name="revert-start"),
     path("reverts/<str:revert_id>", revert_detail, name="revert-detail"),
     path("reverts/<str:revert_id>/cancel", revert_cancel, name="revert-cancel"),

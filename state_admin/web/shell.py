@@ -100,7 +100,7 @@ NAVIGATION: tuple[tuple[str, tuple[Item, ...]], ...] = (
         "",
         (
             Item("Overview", "web:overview", "layout-dashboard", "o", ("/",)),
-            Item("Changes", "web:change-list", "activity", "l", ("/changes",)),
+            Item("Changes", "web:change-list", "activity", "l", ("/changes", "/reverts")),
         ),
     ),
     (
@@ -108,7 +108,7 @@ NAVIGATION: tuple[tuple[str, tuple[Item, ...]], ...] = (
         (
             Item(
                 "State browser", "web:entry-list", "database", "s",
-                ("/state", "/entry", "/entries", "/reverts"),
+                ("/state", "/entry", "/entries"),
                 lambda counts: about(counts.entries),
             ),
             Item(

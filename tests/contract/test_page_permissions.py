@@ -50,6 +50,9 @@ entry-list-json           V   -
 entry-list-csv            V   -
 entry-bulk                -   E
 revert-start              -   E
+revert-list               V   -
+revert-list-json          V   -
+revert-list-csv           V   -
 revert-detail             Vh  -
 revert-cancel             -   Eh
 entry-cell                Eh  E

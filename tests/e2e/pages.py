@@ -162,6 +162,7 @@ PAGES = [
     "/compactions",
     "/compactions/c1",
     "/compactions/c1/undo",
+    "/reverts",
     "/reverts/rv1",
     "/policies",
     "/policy",

@@ -139,6 +139,7 @@ def pages() -> dict[str, str]:
         "policy-agent": "/policy?scope=agent&name=planner",
         "changes": "/changes",
         "audit": "/audit",
+        "reverts": "/reverts",
         "revert": f"/reverts/{revert}",
         "config": "/config",
         "config-providers": "/config/providers",

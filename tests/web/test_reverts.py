@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from datetime import timedelta
+from html import unescape
 from typing import Any
 
 import pytest
+from django.db.models.functions import Now
 from django.test import Client
 
-from state_admin.models import AuditRow, Entry, Revert
+from state_admin.models import AuditRow, Entry, EntryRevision, Revert
 from state_admin.services import revert_jobs
 from state_admin.web import reverts
-from tests.builders import Person, make_namespace, put
+from tests.builders import Person, make_namespace, make_thread, put
 from tests.web.test_entry_bulk import hidden, undo
 
 URL = "/requests/revert"
@@ -162,3 +166,93 @@ def test_revert__viewer_and_non_member__change_nothing(
     assert url == "/audit"
     assert stranger.get(f"/reverts/{job.public_id}").status_code == 404
     assert viewer.post(f"/reverts/{job.public_id}/cancel").status_code == 403
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("by", ["user", "agent"])
+def test_changes__version_of_an_entry__is_the_button_of_its_request(
+    by: str, admin: Client, written: dict[str, Any]
+) -> None:
+    if by == "agent":  # which stated no request id
+        AuditRow.objects.filter(request_id="r").update(request_id="")
+        EntryRevision.objects.filter(request_id="r").update(request_id="")
+    page = admin.get("/changes").content.decode()
+    changes = [unescape(each) for each in re.findall(r'name="change" value="([^"]+)"', page)]
+    assert changes[:2] == ['["n","b",2]', '["n","b",1]']
+    answer = admin.post(URL, {"change": changes[0], "back": "/changes?kind=entry"})
+    if by == "agent":
+        assert answer["Location"] == "/changes?kind=entry"
+        assert "none wrote this version" in admin.get("/changes").content.decode()
+        return
+    question = answer.content.decode()
+    assert "Revert 2 entries?" in question
+    assert admin.post(URL, hidden(question))["Location"] == "/changes?kind=entry"
+    assert values() == ['"old"', '"old"']
+
+
+def test_changes__request_far_below_the_newest__is_found(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch, written: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(revert_jobs, "SPAN", 3)
+    AuditRow.objects.update(at=Now() - timedelta(hours=1))
+    EntryRevision.objects.update(at=Now() - timedelta(hours=1))
+    for number in range(9):
+        put(alice.actor, "n", f"c{number}", 1)
+    assert "Revert 2 entries" in admin.post(URL, {"change": '["n","a",2]'}).content.decode()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_changes__no_reverts__for_viewers_and_for_other_kinds(
+    admin: Client, viewer: Client, alice: Person, written: dict[str, Any]
+) -> None:
+    make_thread(alice.actor, "t1")
+    page = admin.get("/changes?kind=thread").content.decode()
+    assert 'name="change"' not in page
+    assert 'name="change"' not in viewer.get("/changes").content.decode()
+    assert viewer.post(URL, {"change": '["n","a",2]'}).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [("[", 400), ("{}", 400), ('["n","a"]', 400), ('["n","a","2"]', 400), ('["n","a",true]', 400),
+     ('["n","a",9]', 404), ('["n","x",1]', 404), ('["other","a",1]', 404)],
+)  # fmt: skip
+def test_changes__malformed_or_unknown_version__is_refused(
+    change: str, status: int, admin: Client, written: dict[str, Any]
+) -> None:
+    assert admin.post(URL, {"change": change}).status_code == status
+
+
+@pytest.mark.usefixtures("slow")
+def test_list__filtered__contains_only_matches(
+    admin: Client, viewer: Client, alice: Person, written: dict[str, Any]
+) -> None:
+    job = revert_jobs.request_revert(actor=alice.actor, request_id="other", reason="<b>")
+    admin.post(URL, {**written, "confirmed": "yes"})
+    assert revert_jobs.run_revert(Revert.objects.latest("pk").pk) == "done"
+    page = viewer.get("/reverts").content.decode()
+    assert page.index(">r</a>") < page.index(">other</a>")
+    assert f"/reverts/{job.public_id}?back=%2Freverts" in page
+    assert "&lt;b&gt;" in page
+    for query, found in (("request=r", ["r"]), ("status=queued", ["other"]), ("", ["r", "other"]),
+                         ("status=failed", []), ("request=r&status=queued", [])):  # fmt: skip
+        items = admin.get(f"/reverts.json?{query}").json()["items"]
+        assert [item["request_id"] for item in items] == found
+    assert "No reverts match" in admin.get("/reverts?status=failed").content.decode()
+
+
+def test_list__pages__have_each_revert_once(
+    admin: Client, stranger: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reverts, "PAGE", 2)
+    for number in range(5):
+        revert_jobs.request_revert(actor=alice.actor, request_id=f"r{number}")
+    path, pages = "/reverts.json", []
+    while path:
+        body = admin.get(path).json()
+        pages.append([item["request_id"] for item in body["items"]])
+        path = body["next"]
+    assert pages == [["r4", "r3"], ["r2", "r1"], ["r0"]]
+    last = Revert.objects.get(target="r1").pk
+    assert "First page" in admin.get(f"/reverts?before={last}").content.decode()
+    assert stranger.get("/reverts.json").json()["items"] == []

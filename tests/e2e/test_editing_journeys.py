@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -11,8 +12,10 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from state_admin.domain.access import Role
+from state_admin.domain.values import Raw
 from state_admin.models import Entry, EntryRevision, Revert
 from state_admin.services import revert_jobs
+from state_admin.services.entries import put_entries
 from state_admin.services.entry_views import read_entry
 from tests.builders import Person, make_namespace, make_person, make_record, put
 
@@ -486,6 +489,31 @@ def test_journey__large_undo__is_followed_live_and_undone(
     expect(page.locator("[data-toast]").last).to_contain_text("Reverted 1 entry")
     expect(page).to_have_url(re.compile(r"/state\?namespace=team$"))
     assert list(Entry.objects.live().values_list("key", flat=True)) == ["thread::t2"]
+
+
+@pytest.mark.usefixtures("team")
+def test_journey__change__request_is_reverted_from_its_line_by_keyboard(
+    page: Page, alice: Person
+) -> None:
+    make_namespace(alice.actor, "notes")
+    actor = replace(alice.actor, request_id="import-7")
+    put_entries(actor=actor, puts=[("notes", key, Raw("1", 1)) for key in "abc"])
+    page.goto("/changes?kind=entry")
+    button = page.get_by_role("button", name="Revert the request that wrote notes/c…")
+    button.focus()
+    press(page, "Enter")
+    dialog = page.get_by_role("dialog", name="Revert 3 entries?")
+    expect(dialog).to_contain_text("notes/a")
+    expect(dialog.get_by_label("Reason")).to_be_focused()
+    page.keyboard.type("the wrong file")
+    press(page, "Enter")
+    expect(page.locator("[data-toast]")).to_contain_text("Reverted 3 entries")
+    expect(page).to_have_url(re.compile(r"/changes\?kind=entry$"))
+    assert not Entry.objects.live().filter(namespace__name="notes")
+    page.get_by_role("link", name="Reverts").click()
+    expect(page.locator("#revert-table tbody tr")).to_contain_text(["import-7"])
+    expect(page.locator("#revert-table tbody")).to_contain_text("the wrong file")
+    assert violations(page) == []
 
 
 @pytest.mark.usefixtures("team")

@@ -21,6 +21,7 @@ from .entry_address import entry_page, entry_paths
 from .entry_undo import undo_of, undo_of_delete
 from .htmx import Request, see_other, toast
 from .paging import read_required_number
+from .state_changes import sentence_of
 
 _CHANGED = "The entry was changed in the meantime. Nothing was done; this is the current version"
 
@@ -91,7 +92,7 @@ def entry_restore(request: Request, namespace: str, key: str) -> HttpResponse:
             lines=[
                 f"The value of version {version} is written as a new version of {namespace}/{key} ({places})."
             ],
-            preview=[row.pointer or "(the whole value)" for row in rows[:PREVIEW]],
+            preview=[sentence_of(row) for row in rows[:PREVIEW]],
             more=max(0, len(rows) - PREVIEW),
             fields=[("version", version), ("expected_version", now.version)],
         )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from state_admin.domain import diffs, values
+from state_admin.domain.diffs import Difference
 from state_admin.domain.values import JSON, MISSING
 from state_admin.models import Revision
 from state_admin.models.state_changes_sql import ValueChange, read_changes
@@ -84,6 +85,14 @@ def lines_of(change: ValueChange, unknown_before: bool = False) -> Iterator[Stat
         yield from lines_between(change.key, MISSING, after, unknown_before)
     elif change.existed:
         yield from lines_between(change.key, values.load(change.before or "null"), MISSING)
+
+
+def sentence_of(row: Difference) -> str:
+    """A difference as a line of text: `/budget: 900 → 850`."""
+    name = _clip(row.pointer) or "(the whole value)"
+    if row.kind == "changed":
+        return f"{name}: {_short(row.before)} → {_short(row.after)}"
+    return f"{name}: {_short(row.before if row.kind == 'removed' else row.after)} {row.kind}"
 
 
 def lines_between(

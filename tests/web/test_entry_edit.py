@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html import unescape
 from typing import Any
 
@@ -13,6 +14,7 @@ from django.test import Client
 from state_admin.models import AuditRow
 from state_admin.services.entries import delete_entry
 from state_admin.services.entry_views import EntryView, read_entry
+from state_admin.web.addresses import run_url
 from tests.builders import TEAM_SCHEMA, Person, make_namespace, put
 
 EDIT = "/entry/edit/team/global"
@@ -192,6 +194,8 @@ def test_undo__edit__restores_the_previous_value(
     admin.post(url, fields)
     assert stored(alice).value == team.value
     assert stored(alice).version == 3
+    question = unescape(admin.get("/entry/restore/team/global?version=2").content.decode())
+    assert '/constraints: ["eu"] removed' in question
 
 
 def test_undo__edit__restores_tags_pin_and_expiry(admin: Client, alice: Person) -> None:
@@ -315,9 +319,10 @@ def test_delete__changed_since_shown__does_nothing(
 def test_restore__old_version__writes_it_again(
     admin: Client, alice: Person, team: EntryView
 ) -> None:
-    put(alice.actor, "team", "global", {"goal": "worse"})
-    question = admin.get("/entry/restore/team/global?version=1").content.decode()
-    assert "/constraints" in question
+    put(alice.actor, "team", "global", {"goal": "<worse>", "count": 1})
+    question = unescape(admin.get("/entry/restore/team/global?version=1").content.decode())
+    assert "/goal: <worse> → ship" in question
+    assert '/constraints: ["eu"] added' in question
     admin.post("/entry/restore/team/global", {"version": 1, "expected_version": 2})
     assert stored(alice).value == team.value
     assert stored(alice).version == 3
@@ -362,3 +367,11 @@ def test_write__without_csrf_token__is_refused(alice: Person, team: EntryView) -
     client.force_login(alice.user)
     assert client.post(EDIT, {"value": "1", "base": 1}).status_code == 403
     assert stored(alice).version == team.version
+
+
+def test_history__version_of_a_run__links_to_the_run(
+    admin: Client, alice: Person, team: EntryView
+) -> None:
+    put(replace(alice.actor, run_id="r/1"), "team", "global", {"goal": "x"})
+    page = admin.get("/state/team/global?tab=history").content.decode()
+    assert re.findall(r'<a class="muted" href="([^"]+)">run</a>', page) == [run_url("r/1")]

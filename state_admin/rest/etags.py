@@ -38,15 +38,20 @@ def precondition(request: Request) -> Precondition:
             "On-Conflict must be merge, and requires If-Match",
             hint="If-Match is the version that your change is based on.",
         )
-    if match is not None:
-        return Precondition(version_in("If-Match", match), changed == "true", merge is not None)
     if none_match is not None:
         if none_match.strip() != "*":
             raise BadRequest(
                 "If-None-Match on a write must be *",
                 hint="It creates the resource and never replaces it.",
             )
+        if match is not None:
+            raise BadRequest(
+                "send either If-Match or If-None-Match",
+                hint="If-Match changes the resource that you saw, If-None-Match: * creates one.",
+            )
         return Precondition(0, changed == "true")
+    if match is not None:
+        return Precondition(version_in("If-Match", match), changed == "true", merge is not None)
     return Precondition(None, changed=True) if changed == "true" else ANY
 
 

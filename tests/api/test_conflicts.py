@@ -268,6 +268,9 @@ MALFORMED = [
     ({"On_Conflict": "theirs", "If_Match": '"1"'}, "On-Conflict must be merge"),
     ({"If_Changed": ""}, "If-Changed must be true or false"),
     ({"If_Changed": "yes"}, "If-Changed must be true or false"),
+    ({"If_None_Match": ""}, "If-None-Match on a write must be *"),
+    ({"If_None_Match": "", "If_Match": '"2"'}, "If-None-Match on a write must be *"),
+    ({"If_None_Match": "*", "If_Match": '"2"'}, "send either If-Match or If-None-Match"),
 ]
 
 

@@ -19,7 +19,7 @@ from tests.builders import Person
 from .conftest import Errors, open_context
 from .pages import ANONYMOUS_PAGES, EMPTY_PAGES, PAGES, fill
 
-pytestmark = pytest.mark.timeout(900)  # more than a hundred pages in each
+pytestmark = pytest.mark.timeout(1800)  # more than a hundred pages in each
 
 WIDEST: Final[ViewportSize] = {"width": 1440, "height": 900}
 WIDE: Final[ViewportSize] = {"width": 1280, "height": 800}

@@ -209,6 +209,7 @@ def in_parallel(works: list[Callable[[], None]]) -> None:
 MINUTES = float(os.environ.get("SOAK_MINUTES", "1"))
 
 
+@pytest.mark.timeout(MINUTES * 60 + 1800)
 def test_server__under_load_for_minutes__needs_no_more_memory_files_or_connections(
     folder: Path, record_property: Record
 ) -> None:

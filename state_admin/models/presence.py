@@ -1,6 +1,6 @@
 """Which users have the editor of an entry, a namespace or a policy open. A hint, never a lock.
 
-The rows are useless after a minute, so the table is unlogged (migration 0021): heartbeats are not
+The rows are useless after a minute, so the table is unlogged (migration 0002): heartbeats are not
 written to the WAL, and a crash empties the table.
 """
 

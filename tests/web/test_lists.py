@@ -80,6 +80,7 @@ def test_lists__all__are_tested() -> None:
         "namespace-list",
         "plugin-list",
         "policy-list",
+        "revert-list",
         "run-list",
         "sessions",
         "state-key-list",

@@ -1,4 +1,5 @@
-"""Reverts: one row per job that undoes the writes of a request, and one per entry that is not yet reverted or was skipped.
+"""Reverts: one row per job that undoes the writes of a request, and one per entry that is not yet
+reverted or was skipped.
 
 The rows of entries are created when the job searches the audit log, and deleted when their entry is
 reverted. Those of skipped entries remain, with the reason.

@@ -192,8 +192,6 @@ class ChangeSentence:
     # The first differences of the value, and whether there are more.
     lines: Sequence[StateLine] = ()
     more: bool = False
-    # The version that a request wrote to an entry, as JSON: [namespace, key, version].
-    written: str = ""
 
 
 @dataclass(frozen=True)
@@ -202,11 +200,9 @@ class ChangeGroup:
 
     first: ChangeSentence
     others: Sequence[ChangeSentence]
-
-    @property
-    def written(self) -> str:
-        """Any of the entries that it wrote (ChangeSentence.written), for the revert of its request."""
-        return next((each.written for each in (self.first, *self.others) if each.written), "")
+    # One of the versions of entries that it wrote, by which its request can be reverted, as JSON:
+    # [namespace, key, version]; "" if there is none.
+    written: str = ""
 
 
 def describe_changes(actor: Actor, rows: Sequence[ChangeRow]) -> list[ChangeSentence]:
@@ -247,10 +243,16 @@ def add_differences(
 
 def _group(rows: Sequence[FeedRow], sentences: Sequence[ChangeSentence]) -> list[ChangeGroup]:
     groups = []
-    for _, members in groupby(zip(rows, sentences, strict=True), key=lambda pair: pair[0].xid):
-        first, *others = (sentence for _, sentence in members)
-        groups.append(ChangeGroup(first, others))
+    for _, pairs in groupby(zip(rows, sentences, strict=True), key=lambda pair: pair[0].xid):
+        members, (first, *others) = zip(*pairs, strict=True)
+        groups.append(ChangeGroup(first, others, next(filter(None, map(_written, members)), "")))
     return groups
+
+
+def _written(row: FeedRow) -> str:
+    if row.kind not in _REVERTIBLE or not row.key or config.kind_of(row.namespace):
+        return ""
+    return values.dump([row.namespace, row.key, row.version])
 
 
 def describe_change(row: EventRow, kind: str, who: str) -> ChangeSentence:
@@ -281,19 +283,8 @@ def describe_change(row: EventRow, kind: str, who: str) -> ChangeSentence:
         links.append(("revision", str(version), state))
     gone = kind.endswith("delete") and noun != "entry"
     phrase = VERBS.get(kind) or kind.replace(".", " ").replace("_", " ")
-    written = ""
-    if kind in _REVERTIBLE and row.key and not config.kind_of(row.namespace):
-        written = values.dump([row.namespace, row.key, row.version])
     return ChangeSentence(
-        who,
-        phrase,
-        subject,
-        "" if gone else url,
-        version,
-        row.at,
-        kind,
-        [] if gone else links,
-        written=written,
+        who, phrase, subject, "" if gone else url, version, row.at, kind, [] if gone else links
     )
 
 

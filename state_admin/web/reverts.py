@@ -79,7 +79,6 @@ def _find(request: Request, name: str) -> tuple[Sequence[Revert], str, dict[str,
     filters = {
         "request": paging.text(request, "request"),
         "status": paging.choice(request, "status", RevertStatus.values),
-        "sort": "",
     }
     rows = Revert.objects.visible_to(request.actor).order_by("-pk")
     if filters["request"]:

@@ -104,9 +104,9 @@ def describe_table(
 ) -> dict[str, Any]:
     """What the templates of a data table show of the list with the URL `name`: its filters and their
     chips, its headings, and the URLs of the list, of its first page and of its JSON file. `filters`: all
-    parameters of the list but that of the page; `sort` is one of them."""
+    parameters of the list but that of the page; `sort` is one of them if the list has several orders."""
 
-    root, sort = reverse(name), filters["sort"]
+    root, sort = reverse(name), filters.get("sort", "")
 
     def url(**changes: str) -> str:
         return with_query(root, **{**filters, **changes})

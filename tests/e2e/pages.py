@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from django.utils import timezone
 
+from state_admin.domain.access import Actor
 from state_admin.models import (
     Compaction,
     Dispatch,
@@ -235,20 +236,20 @@ def fill(alice: Person) -> None:
         save_view(actor=alice.actor, page=page, name=HOSTILE[0][:64], query="agent=x", shared=True)
     fill_config(alice)
     fill_threads(alice)
-    fill_reverts(alice)
+    make_running_revert(alice.actor, HOSTILE[0], ("team", EVIL_KEY), HOSTILE[0])
     fill_webhooks(alice)
     fill_mailbox(alice)
     fill_usage(alice)
 
 
-def fill_reverts(alice: Person) -> None:
-    """A revert that is running and has skipped an entry."""
-    job = request_revert(actor=alice.actor, request_id="request-1", reason=HOSTILE[0])
+def make_running_revert(actor: Actor, reason: str, skipped: tuple[str, str], why: str) -> None:
+    """A revert that has skipped an entry."""
+    job = request_revert(actor=actor, request_id="request-1", reason=reason)
     Revert.objects.update(public_id="rv1", status="running", total=20, reverted=6, skipped=1)
+    namespace, key = skipped
     RevertEntry.objects.create(
-        workspace=alice.workspace, revert=job, namespace="team", key=EVIL_KEY, version=1,
-        why=HOSTILE[0],
-    )  # fmt: skip
+        workspace=job.workspace, revert=job, namespace=namespace, key=key, version=1, why=why
+    )
 
 
 def fill_usage(alice: Person) -> None:

@@ -23,21 +23,11 @@ from pytest_django.live_server_helper import LiveServer
 
 from project import broker
 from state_admin.domain.access import Actor, Role
-from state_admin.models import (
-    Compaction,
-    Revert,
-    RevertEntry,
-    Run,
-    Ticket,
-    Webhook,
-    WebhookDelivery,
-    Workspace,
-)
+from state_admin.models import Compaction, Run, Ticket, Webhook, WebhookDelivery, Workspace
 from state_admin.models.sessions import SessionStore
 from state_admin.services import maintenance, storage
 from state_admin.services.actors import system_actor
 from state_admin.services.demo import load_demo
-from state_admin.services.revert_jobs import request_revert
 from state_admin.web.actors import WORKSPACE
 from state_admin.web.addresses import (
     entry_action_url,
@@ -52,7 +42,7 @@ from tests.builders import Person, make_person, put
 
 from .conftest import Errors, open_context, press
 from .contact_sheet import write_contact_sheet
-from .pages import EMPTY_PAGES, PAGES
+from .pages import EMPTY_PAGES, PAGES, make_running_revert
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "artifacts" / "screenshots"
@@ -66,7 +56,6 @@ def pages() -> dict[str, str]:
     """Every page by the name of its screenshot."""
     run, thread = "trip-lisbon-1", "trip-lisbon"
     job, hook = Compaction.objects.get().public_id, Webhook.objects.get().public_id
-    revert = Revert.objects.get().public_id
     return {
         "overview": "/",
         "state": "/state",
@@ -140,7 +129,7 @@ def pages() -> dict[str, str]:
         "changes": "/changes",
         "audit": "/audit",
         "reverts": "/reverts",
-        "revert": f"/reverts/{revert}",
+        "revert": "/reverts/rv1",
         "config": "/config",
         "config-providers": "/config/providers",
         "config-models": "/config/models",
@@ -319,15 +308,10 @@ def make_deliveries() -> None:
 
 
 def make_revert() -> None:
-    """A revert that is running and has skipped an entry."""
-    job = request_revert(
-        actor=demo_person(), request_id="import-7", reason="imported the wrong file"
+    entry = ("fare_quotes", "HAM-LIS")
+    make_running_revert(
+        demo_person(), "imported the wrong file", entry, "it was written since then"
     )
-    Revert.objects.update(status="running", total=20, reverted=6, skipped=1)
-    RevertEntry.objects.create(
-        workspace=job.workspace, revert=job, namespace="fare_quotes", key="HAM-LIS", version=1,
-        why="it was written since then",
-    )  # fmt: skip
 
 
 def take(page: Page, name: str) -> None:

@@ -47,7 +47,7 @@ def precondition(request: Request) -> Precondition:
         if match is not None:
             raise BadRequest(
                 "send either If-Match or If-None-Match",
-                hint="If-Match changes the resource that you saw, If-None-Match: * creates one.",
+                hint="Send If-Match to change the version that you read, or If-None-Match: * to create the resource.",
             )
         return Precondition(0, changed == "true")
     if match is not None:

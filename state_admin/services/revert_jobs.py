@@ -96,9 +96,9 @@ def preview_revert(
 
 
 def find_request(actor: Actor, namespace: str, key: str, version: int) -> tuple[str, int | None]:
-    """The id of the request that wrote a version of an entry, "" if none did, for example because it
-    expired; and the id of an audit row near those of the request. Raises NotFound if the version is
-    not kept."""
+    """The request id of a version of an entry, "" if the version has none, for example because the
+    entry expired; and the id of an audit row near those of the request. Raises NotFound if the version
+    is not kept."""
     history = EntryRevision.objects.visible_to(actor).of_key(namespace, key)
     written = find_row(history, "version", version=version)
     owner = {"workspace_id": actor.workspace_id}

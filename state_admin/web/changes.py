@@ -202,7 +202,7 @@ class ChangeGroup:
     others: Sequence[ChangeSentence]
     # One of the versions of entries that it wrote, by which its request can be reverted, as JSON:
     # [namespace, key, version]; "" if there is none.
-    written: str = ""
+    written_version: str = ""
 
 
 def describe_changes(actor: Actor, rows: Sequence[ChangeRow]) -> list[ChangeSentence]:
@@ -245,11 +245,13 @@ def _group(rows: Sequence[FeedRow], sentences: Sequence[ChangeSentence]) -> list
     groups = []
     for _, pairs in groupby(zip(rows, sentences, strict=True), key=lambda pair: pair[0].xid):
         members, (first, *others) = zip(*pairs, strict=True)
-        groups.append(ChangeGroup(first, others, next(filter(None, map(_written, members)), "")))
+        groups.append(
+            ChangeGroup(first, others, next(filter(None, map(_written_version, members)), ""))
+        )
     return groups
 
 
-def _written(row: FeedRow) -> str:
+def _written_version(row: FeedRow) -> str:
     if row.kind not in _REVERTIBLE or not row.key or config.kind_of(row.namespace):
         return ""
     return values.dump([row.namespace, row.key, row.version])

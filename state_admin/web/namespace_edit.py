@@ -48,7 +48,7 @@ from .retention import share
 _COUNTED = 1000
 # How many entries are validated while the user types.
 _EXAMINED = 500
-SECOND = "The second person to save is asked to open the form again."
+CONCURRENT_EDIT = "The second person to save is asked to open the form again."
 _TEXTS = ("schema", "default")
 _LIMITS = ("max_value_bytes", "ttl_seconds", "history_keep_last", "history_keep_seconds")
 _REST = ("description", *_LIMITS)
@@ -110,7 +110,7 @@ def namespace_presence(request: Request, name: str) -> HttpResponse:
         "others": announce_editing(actor=request.actor, namespace=name, key=""),
         "beating": True,
         "presence_url": namespace_url(name, "presence"),
-        "second": SECOND,
+        "second": CONCURRENT_EDIT,
     }
     return render(request, "entries/_presence.html", context)
 
@@ -308,7 +308,7 @@ def _form(
         "form": form,
         "effects": effects,
         "presence_url": namespace_url(namespace.name, "presence") if namespace else "",
-        "second": SECOND,
+        "second": CONCURRENT_EDIT,
         "stored": _initial(namespace) if namespace and request.method == "POST" else None,
         "post_url": namespace_url(namespace.name, "edit")
         if namespace

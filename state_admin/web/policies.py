@@ -41,7 +41,7 @@ from .entry_undo import MOST_CARRIED, REFUSED
 from .errors import sentences_of
 from .htmx import Request, Undo, render, render_list, see_other, target_id, toast, wants_part
 from .lists import list_paths
-from .namespace_edit import SECOND
+from .namespace_edit import CONCURRENT_EDIT
 from .tables import Field, Orders, describe_table
 
 _TEXT = {"autocomplete": "off", "spellcheck": "false"}
@@ -417,7 +417,7 @@ def policy_presence(request: Request) -> HttpResponse:
 def _presence(scope: Scope, name: str) -> dict[str, str]:
     return {
         "presence_url": with_query(reverse("web:policy-presence"), scope=scope, name=name),
-        "second": SECOND,
+        "second": CONCURRENT_EDIT,
     }
 
 

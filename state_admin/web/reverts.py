@@ -104,7 +104,9 @@ def revert_start(request: Request) -> HttpResponse:
         request_id, near = revert_jobs.find_request(request.actor, *_read_change(post["change"]))
         if not request_id:
             toast(
-                request, "Only a request can be reverted, and none wrote this version", kind="note"
+                request,
+                "This version has no request id. Restore the version before it from the history instead",
+                kind="note",
             )
             return see_other(request, back)
     if not request_id:

@@ -102,8 +102,8 @@ class Draft:
 def answer_form_check(
     draft: Draft, read_form: Callable[[], None], check: Callable[[str], object]
 ) -> JsonResponse:
-    """The validation of a form while a user types, as drafts.answer_check, and the JSON text with what
-    was typed. `read_form` reads the form into the draft."""
+    """The errors of a form while a user types, and its value as JSON text: drafts.answer_check for
+    forms. `read_form` reads the form into the draft."""
     message, errors = "", list[Mark]()
     try:
         read_form()

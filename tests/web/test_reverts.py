@@ -170,7 +170,7 @@ def test_revert__viewer_and_non_member__change_nothing(
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("by", ["user", "agent"])
-def test_changes__version_of_an_entry__is_the_button_of_its_request(
+def test_changes__change_of_an_entry__has_a_button_that_reverts_its_request(
     by: str, admin: Client, written: dict[str, Any]
 ) -> None:
     if by == "agent":  # which stated no request id
@@ -182,7 +182,7 @@ def test_changes__version_of_an_entry__is_the_button_of_its_request(
     answer = admin.post(URL, {"change": changes[0], "back": "/changes?kind=entry"})
     if by == "agent":
         assert answer["Location"] == "/changes?kind=entry"
-        assert "none wrote this version" in admin.get("/changes").content.decode()
+        assert "This version has no request id" in admin.get("/changes").content.decode()
         return
     question = answer.content.decode()
     assert "Revert 2 entries?" in question

@@ -216,10 +216,12 @@ const recents = () => JSON.parse(localStorage.getItem(RECENT) ?? "[]");
 document.addEventListener("htmx:after:swap", () => {
   const results = $("#palette[open] #palette-results");
   if (!results || $("#palette input").value.trim() || $(".recent", results)) return;
+  const model = $("a.hit", results);
+  if (!model) return; // another region was swapped before the results arrived
   const items = recents().filter((each) => each.url !== location.pathname);
   results.prepend(
     ...items.map(({ url, label, note }, index) => {
-      const hit = $("a.hit", results).cloneNode(true);
+      const hit = model.cloneNode(true);
       Object.assign(hit, { href: url, id: `recent-${index}`, className: "hit recent" });
       const [text, kind] = $$("span", hit);
       text.textContent = label;

@@ -188,7 +188,9 @@ def test_race__writers_and_steps__equals_what_the_step_itself_read(
         for _ in range(12):
             commit(run, *nothing)
 
+    commit(run, *nothing)
     race([partial(write, offset) for offset in range(4)] + [step, step])
+    commit(run, *nothing)
     changed = set()
     for revision in Revision.objects.filter(label="step"):
         rows = RunRead.objects.filter(thread=revision.thread_id, revision=revision.number)
@@ -198,7 +200,7 @@ def test_race__writers_and_steps__equals_what_the_step_itself_read(
                  for row in knowledge_at(run, revision=revision.number).entries}  # fmt: skip
         assert {place: version for place, version in held.items() if version} == found
         changed.add(tuple(sorted(found.items())))
-    assert len(changed) > 2
+    assert len(changed) > 1
 
 
 @transactional

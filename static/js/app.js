@@ -187,6 +187,10 @@ function openPalette() {
   field.select();
   field.dispatchEvent(new CustomEvent("palette-open"));
 }
+// htmx processes the page in a task of its own, and keys may be pressed before it.
+document.addEventListener("htmx:after:process", ({ target }) => {
+  if (target === document.body) $("#palette[open] input")?.dispatchEvent(new CustomEvent("palette-open"));
+});
 
 function choose(step) {
   const hits = $$("#palette-results [role=option]");

@@ -257,6 +257,20 @@ def test_palette__another_region_swapped_before_its_results__offers_recent_pages
     expect(chosen).to_contain_text("recent namespace")
 
 
+HTMX_IS_LATE = """
+const later = window.setTimeout;
+window.setTimeout = (work, wait, ...rest) => later(work, wait ?? 1000, ...rest);
+"""
+
+
+@pytest.mark.usefixtures("team")
+def test_palette__opened_before_htmx_processed_the_page__has_results(page: Page) -> None:
+    page.add_init_script(HTMX_IS_LATE)
+    page.goto("/")
+    press(page, "Control+k")
+    expect(page.locator("#palette-results [aria-selected=true]")).to_be_visible()
+
+
 @pytest.mark.usefixtures("team")
 def test_palette__escape__closes_immediately(page: Page) -> None:
     page.goto("/")

@@ -27,7 +27,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --re
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check e2e chaos bench mutation compat guides dist test-dist docs client-types screenshots vendor lock audit sbom clean
+.PHONY: help run test check e2e chaos exhaustive bench mutation compat guides dist test-dist docs client-types screenshots vendor lock audit sbom clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -36,7 +36,7 @@ run: $(VENV)/run.stamp site/index.html ## install what is missing and start ever
 	@exec env $(BYTECODE) $(BIN)/python manage.py serve
 
 test: $(VENV)/dev.stamp ## the whole suite on its own PostgreSQL; ARGS goes to pytest
-	$(PYTEST) -n 2 --dist worksteal -m "not slow and not dist and not guides" $(ARGS)
+	$(PYTEST) -n 2 --dist worksteal -m "not slow and not exhaustive and not dist and not guides" $(ARGS)
 
 check: $(VENV)/dev.stamp ## lint, formats, types, layers, links of the documentation, migrations, deployment settings
 	$(BIN)/ruff check .
@@ -53,10 +53,13 @@ check: $(VENV)/dev.stamp ## lint, formats, types, layers, links of the documenta
 	$(BIN)/python manage.py check --deploy --tag security --fail-level WARNING
 
 e2e: $(VENV)/dev.stamp ## the pages in a real browser
-	$(PYTEST) -m e2e
+	$(PYTEST) -m "e2e and not exhaustive"
 
-chaos: $(VENV)/dev.stamp $(HA)/ha.stamp ## every promise of docs/reliability.md, with kill -9, failovers and races; report in artifacts/. TRANSCRIPTS=FILE imports your recorded chats, too
-	$(PYTEST) -m "slow or promise" -n 2 --dist loadfile --report artifacts/chaos.md $(ARGS)
+chaos: $(VENV)/dev.stamp $(HA)/ha.stamp ## every promise of docs/reliability.md, with kill -9, failovers and races; report in artifacts/
+	$(PYTEST) -m "(slow or promise) and not exhaustive" -n 2 --dist loadfile --report artifacts/chaos.md $(ARGS)
+
+exhaustive: $(VENV)/dev.stamp ## all cases of what `make test` samples, and large data. TRANSCRIPTS=FILE imports your recorded chats, too
+	$(PYTEST) -m exhaustive -n 2 --dist worksteal $(ARGS)
 
 bench: $(VENV)/dev.stamp $(PEERS)/peers.stamp ## speed, side by side; TRANSCRIPTS=FILE adds your recorded chats (asks the network)
 	$(BIN)/python -m benchmarks --peer $(PEERS)/bin/python

@@ -39,7 +39,7 @@ else:
     os.environ["COMMONHOLD_DATA_DIR"] = f"{folder}/main"
 
 
-# A pipeline is deterministic; local runs and `make chaos` generate new examples each time.
+# A pipeline is deterministic; local runs and `make exhaustive` generate new examples each time.
 # `make mutation` runs the tests thousands of times, and needs no minimal example of a failure.
 _PROFILES: dict[str, dict[str, Any]] = {
     "local": {},

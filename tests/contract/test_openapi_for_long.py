@@ -1,4 +1,4 @@
-"""The fuzzing of test_openapi.py with all systematic cases and more random ones: `make chaos`."""
+"""The fuzzing of test_openapi.py with all systematic cases and more random ones: `make exhaustive`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.contract.test_openapi import (
 __all__ = ["feedback", "one_transaction", "world", "world_of_all"]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", FUZZED)
 def test_fuzz__each_operation_for_long__conforms_to_the_document(

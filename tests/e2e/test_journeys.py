@@ -244,14 +244,18 @@ def test_palette__nothing_typed__offers_recent_pages_first_until_sign_out(page: 
 
 
 @pytest.mark.usefixtures("team")
-def test_palette__another_region_swapped_before_its_results__offers_recent_pages(page: Page) -> None:
+def test_palette__another_region_swapped_before_its_results__offers_recent_pages(
+    page: Page,
+) -> None:
     page.goto("/namespaces/team")
     page.goto("/")
     held: list[Route] = []
     page.route("**/go?*", lambda route: held.append(route))
     with page.expect_request("**/go?*"):
         press(page, "Control+k")
-    page.evaluate("document.dispatchEvent(new CustomEvent('htmx:after:swap', { detail: { ctx: {} } }))")
+    page.evaluate(
+        "document.dispatchEvent(new CustomEvent('htmx:after:swap', { detail: { ctx: {} } }))"
+    )
     held.pop().continue_()
     chosen = page.locator("#palette-results [aria-selected=true]")
     expect(chosen).to_contain_text("recent namespace")

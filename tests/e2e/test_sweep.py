@@ -178,7 +178,7 @@ def test_pages__with_data__have_no_errors(
     context.close()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_pages__with_data_in_all_looks__have_no_errors(
     browser: Browser, server: LiveServer, alice: Person, errors: Errors
 ) -> None:

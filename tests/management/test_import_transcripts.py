@@ -121,7 +121,7 @@ def test_import__every_revision__matches_the_conversation(tmp_path: Path) -> Non
     assert counts == [5 * 9, 3]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.timeout(1800)
 @pytest.mark.skipif("TRANSCRIPTS" not in os.environ, reason="TRANSCRIPTS=FILE names recorded chats")
 def test_import__recorded_conversations__match_at_every_revision() -> None:

@@ -38,7 +38,7 @@ BLOCKS = {found["name"]: found["text"] for found in _BLOCK.finditer(PAGE.read_te
 # The bytes of entries before the backup, and of the database with them.
 SIZES = [
     pytest.param((1_000_000, 0), id="small"),
-    pytest.param((600_000_000, 1 << 30), id="1 GB", marks=[pytest.mark.slow]),
+    pytest.param((600_000_000, 1 << 30), id="1 GB", marks=[pytest.mark.exhaustive]),
 ]
 # Entries of each batch, and the characters of their values.
 BATCH, LENGTH = 30, 120_000

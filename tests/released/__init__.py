@@ -83,7 +83,16 @@ def record(version: str) -> None:
             database.execute("DROP DATABASE IF EXISTS commonhold")
             database.execute("CREATE DATABASE commonhold")
             folder = str(cluster.folder.parent)
-            pytest = [sys.executable, "-m", "pytest", "-q", "-n0", "-m", "not slow", *_TESTS]
+            pytest = [
+                sys.executable,
+                "-m",
+                "pytest",
+                "-q",
+                "-n0",
+                "-m",
+                "not slow and not exhaustive",
+                *_TESTS,
+            ]
             subprocess.run(pytest, check=False, env=os.environ | {"COMMONHOLD_DATA_DIR": folder})
             rows = database.execute("SELECT query FROM pg_stat_statements WHERE toplevel")
             statements = list(_select(text for (text,) in rows))

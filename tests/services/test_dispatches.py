@@ -553,7 +553,7 @@ def test_race__10_claimers__each_dispatch_once_and_one_per_thread(box: Person) -
     check_ten_claimers(box, threads=30, each=10)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.timeout(900)
 @pytest.mark.django_db(transaction=True)
 def test_race__10_claimers_of_10_000__each_dispatch_once_and_one_per_thread(

@@ -290,7 +290,7 @@ def test_mailbox__any_history__equals_the_model() -> None:
     run_state_machine_as_test(MailboxMachine, settings=USUAL)  # type: ignore[no-untyped-call]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.django_db
 def test_mailbox__long_histories__equal_the_model() -> None:
     run_state_machine_as_test(MailboxMachine, settings=LONG)  # type: ignore[no-untyped-call]

@@ -498,7 +498,7 @@ def test_threads__deleted_at_the_end__leave_no_rows() -> None:
     run_state_machine_as_test(Deleted, settings=settings(SETTINGS, max_examples=4))
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("machine", [Entries, Threads])
 @pytest.mark.django_db

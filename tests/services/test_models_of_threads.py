@@ -367,7 +367,7 @@ def test_forest__random_history__equals_the_dicts() -> None:
     run_state_machine_as_test(Forest, settings=settings(SETTINGS, max_examples=12))
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.timeout(1800)
 @pytest.mark.django_db
 def test_forest__for_long__equals_the_model() -> None:

@@ -1,6 +1,6 @@
 """Compaction of a million rows: in bounded batches, by indexes, beside a writer.
 
-Durations are printed (`make chaos`, with -s) and not asserted; but no writer may wait longer than
+Durations are printed (`make exhaustive`, with -s) and not asserted; but no writer may wait longer than
 LONGEST_WAIT for a lock, which the server enforces.
 """
 
@@ -81,7 +81,7 @@ def test_batch__of_snapshots_in_a_large_table__uses_an_index(alice: Person, name
     assert "Seq Scan on state_values" not in plan, plan
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["_REMOVE_VERSIONS", "_ANY_OLD_VERSION"])
 def test_batch__of_histories_in_a_large_table__uses_an_index(alice: Person, name: str) -> None:
     make_namespace(alice.actor, history_keep_last=1)
@@ -113,7 +113,7 @@ def test_batch__of_histories_in_a_large_table__uses_an_index(alice: Person, name
     assert "Seq Scan on entry_revisions" not in plan, plan
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.timeout(900)
 @pytest.mark.django_db(transaction=True)
 def test_snapshots__million_rows__are_removed_in_bounded_batches_beside_a_writer(

@@ -110,7 +110,7 @@ def test_edit__unknown_members__are_kept(team: Commonhold) -> None:
     assert team.get(TeamContext, SCOPE).value["later"] == {"n": [1]}
 
 
-@pytest.mark.parametrize("writers", [30, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("writers", [30, pytest.param(100, marks=pytest.mark.exhaustive)])
 def test_edit_by_function__many_concurrent__lose_nothing(team: Commonhold, writers: int) -> None:
     """Without compare-and-set, concurrent edits would lose updates."""
     together = threading.Barrier(writers)

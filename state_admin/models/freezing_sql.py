@@ -53,6 +53,12 @@ _SWITCHED_ON: Final = """
 SELECT c.relname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
 WHERE t.tgname = %(trigger)s AND t.tgenabled = 'O' AND c.relnamespace = current_schema()::regnamespace
 """
+_UNOWNED: Final = """
+SELECT relname FROM pg_class
+WHERE relname = ANY(%(tables)s) AND relnamespace = current_schema()::regnamespace
+    AND NOT pg_has_role(relowner, 'USAGE')
+ORDER BY relname
+"""
 # The advisory lock of the triggers: one session creates or drops them, and no freeze begins meanwhile.
 _SWITCHING: Final = "hashtextextended('switch refuse_frozen', 0)"
 
@@ -77,6 +83,12 @@ def switch_on() -> None:
             if table.name not in present:
                 with transaction.atomic(), connection.cursor() as cursor:
                     cursor.execute(_create(table))
+
+
+def list_unowned() -> list[str]:
+    """The tables whose triggers this role cannot create, because another one owns them."""
+    tables = [table.name for table in _GUARDED]
+    return [name for (name,) in hot.fetch_all(_UNOWNED, {"tables": tables})]
 
 
 def is_on() -> bool:

@@ -232,6 +232,9 @@ class Mover:
 
     def _begin_copy(self, sides: Sides) -> None:
         """Reserve the numbers of the rows in the target."""
+        self._check_workspace(
+            sides.target
+        )  # again: until the freeze, writes could add secrets or members
         source = self._source(sides)
         with transaction.atomic():
             workspace_copies_sql.begin_copying()
@@ -430,8 +433,19 @@ class Mover:
                 "owner__username", flat=True
             ),
         }
+        unowned = {"source": freezing_sql.list_unowned()}
         with self._target.used():
+            if Workspace.objects.filter(slug=self.slug).exists():
+                raise Conflict(f"the target already has a workspace {self.slug}")
+            unowned["target"] = freezing_sql.list_unowned()
             names -= set(User.objects.filter(username__in=names).values_list("username", flat=True))
+        for side, tables in unowned.items():
+            if tables:
+                raise Invalid(
+                    f"the database role of the {side} does not own {len(tables)} tables, such as"
+                    f" {tables[0]}",
+                    hint="Connect as their owner: the move creates triggers on them.",
+                )
         if names:
             raise Invalid(
                 f"the target has no users with these names: {', '.join(sorted(names))}",

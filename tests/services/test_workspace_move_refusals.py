@@ -5,10 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 
-from state_admin.models import Entry, MoveSide, MoveState, User, WorkspaceMove, freezing_sql
-from state_admin.services import workspace_transfers
+from state_admin.models import (
+    Entry,
+    Membership,
+    MoveSide,
+    MoveState,
+    User,
+    Workspace,
+    WorkspaceMove,
+    freezing_sql,
+)
+from state_admin.services import workspace_moves, workspace_transfers
 from state_admin.services.errors import Conflict, Invalid, NotFound
 from state_admin.services.workspace_moves import Mover, expect_workspace
 from tests.builders import Person
@@ -83,6 +92,62 @@ def test_run__missing_users_and_operator_tokens__are_named_before_the_freeze(
             mover.run()
     assert not WorkspaceMove.objects.filter(side=MoveSide.SOURCE).exists()
     assert accepting(target, acme) == (True, False)
+
+
+def test_run__workspace_changed_before_the_freeze__is_checked_again(
+    acme: Person, target: Cell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expect(target, "acme", "alice", "bob")
+    freeze = workspace_moves.freeze
+
+    def add_a_member(workspace_id: int, *rest: Any) -> None:
+        Membership.objects.create(
+            workspace_id=workspace_id, user=User.objects.create(username="late")
+        )
+        freeze(workspace_id, *rest)
+
+    monkeypatch.setattr(workspace_moves, "freeze", add_a_member)
+    with mover_to(target, "acme") as mover:
+        with pytest.raises(Invalid, match="no users with these names: late"):
+            mover.run()
+        assert mover.read().states == (MoveState.FROZEN, MoveState.EXPECTED)
+        with target.used():
+            assert not Entry.objects.exists()
+            User.objects.create(username="late")
+        mover.run()
+    assert accepting(target, acme) == (False, True)
+
+
+def test_run__name_taken_in_the_target__is_refused_before_the_freeze(
+    acme: Person, target: Cell
+) -> None:
+    expect(target, "acme", "alice", "bob")
+    with target.used():
+        Workspace.objects.create(slug="acme", name="Acme")
+    with mover_to(target, "acme") as mover, pytest.raises(Conflict, match="already has a work"):
+        mover.run()
+    assert not WorkspaceMove.objects.filter(side=MoveSide.SOURCE).exists()
+
+
+def test_run__role_does_not_own_the_tables_of_the_target__is_refused_before_the_freeze(
+    acme: Person, target: Cell
+) -> None:
+    expect(target, "acme", "alice", "bob")
+    with target.used(), connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE ROLE mover; GRANT ALL ON ALL TABLES IN SCHEMA public TO mover;"
+            "ALTER TABLE entries OWNER TO mover"
+        )
+    mover = Mover("acme", f"{target.url}&options=-c%20role%3Dmover")
+    try:
+        with pytest.raises(Invalid, match=r"role of the target does not own \d+ tables"):
+            mover.run()
+    finally:
+        mover.close()
+        with target.used(), connection.cursor() as cursor:
+            cursor.execute("ALTER TABLE entries OWNER TO CURRENT_USER")
+            cursor.execute("DROP OWNED BY mover; DROP ROLE mover")
+    assert not WorkspaceMove.objects.filter(side=MoveSide.SOURCE).exists()
 
 
 def test_run__same_database__is_refused(acme: Person, target: Cell) -> None:

@@ -21,6 +21,7 @@ from project.wsgi import application as django
 from state_admin.services import actors, token_cache
 from state_admin.services.errors import Problem
 from state_admin.services.traffic import counter
+from state_admin.streams.client_counts import HUB_CONNECTION
 from state_admin.streams.hub import ENVIRON, Hub
 
 token_cache.cache.enabled = True
@@ -28,7 +29,7 @@ token_cache.cache.enabled = True
 # Path prefix → native ASGI application, for responses that stay open. Checked before Django.
 STREAMS: dict[str, Stream] = {}
 
-HUB = Hub(functools.partial(connect, "commonhold feed"))
+HUB = Hub(functools.partial(connect, HUB_CONNECTION))
 
 
 async def identify(headers: Headers) -> str:

@@ -8,7 +8,7 @@ statements: they wait several times for each, and register with the event loop e
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
@@ -31,9 +31,12 @@ _Prepared = tuple[bytes, tuple[int, ...]]
 
 class Session:
     """A connection in pipeline mode, used by one task at a time. It takes over `connection`, which must
-    be in autocommit mode. After an error it is closed."""
+    be in autocommit mode. After an error it is closed. `hear` gets the payload of each notification."""
 
-    def __init__(self, connection: replication.AsyncConnection) -> None:
+    def __init__(
+        self, connection: replication.AsyncConnection, hear: Callable[[bytes], None] | None = None
+    ) -> None:
+        self._hear = hear
         self.connection = connection
         self._pgconn = connection.pgconn
         self._transformer = Transformer(connection)
@@ -171,6 +174,8 @@ class Session:
     def _receive(self) -> None:
         try:
             self._pgconn.consume_input()
+            while self._hear and (notification := self._pgconn.notifies()):
+                self._hear(notification.extra)
             # The results of each statement end with None, those of all with PIPELINE_SYNC.
             ended = False
             while not self._pgconn.is_busy():

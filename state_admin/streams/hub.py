@@ -22,6 +22,8 @@ from state_admin.models import feed_sql
 from state_admin.models.feed_sql import FeedFilter, FeedRow, Position
 from state_admin.models.hot_async import Session
 
+from . import client_counts
+
 log = structlog.get_logger(__name__)
 
 # The key of the process's hub in the environ of a request (project/asgi.py).
@@ -121,6 +123,7 @@ class Hub:
         self._feeds: dict[int, _WorkspaceFeed] = {}
         self._reader: asyncio.Task[None] | None = None
         self._wanted = asyncio.Event()
+        self._questions: list[bytes] = []
 
     @contextlib.asynccontextmanager
     async def subscribe(
@@ -153,16 +156,6 @@ class Hub:
             if not feed.listeners and self._feeds.get(actor.workspace_id) is feed:
                 del self._feeds[actor.workspace_id]
 
-    def count_matching_clients(self, workspace_id: int, row: FeedRow) -> int:
-        """How many clients with a token would get a row now. Callable from any thread: the set is copied
-        without running Python code in between."""
-        feed = self._feeds.get(workspace_id)
-        listeners = list(feed.listeners) if feed else []
-        return sum(
-            listener.reader == "token" and not listener.closed and listener.takes(row)
-            for listener in listeners
-        )
-
     def reached(self, workspace_id: int) -> tuple[Position, datetime]:
         """The position up to which a workspace with subscribers was read, and when."""
         feed = self._feeds[workspace_id]
@@ -186,7 +179,7 @@ class Hub:
         while self._feeds:
             try:
                 async with asyncio.timeout(_PATIENCE):
-                    session = Session(await self._connect())
+                    session = Session(await self._connect(), self._hear)
                 try:
                     await self._resume(session)
                     if failures:
@@ -204,7 +197,7 @@ class Hub:
     async def _follow(self, session: Session) -> None:
         """Poll until there have been no subscribers for a while."""
         while True:
-            if not self._feeds:
+            if not self._feeds and not self._questions:
                 self._wanted.clear()
                 try:
                     async with asyncio.timeout(self._linger):
@@ -216,6 +209,7 @@ class Hub:
 
     async def _resume(self, session: Session) -> None:
         async with asyncio.timeout(_PATIENCE):
+            await session.fetch_each([client_counts.LISTEN])
             await self._find_ends(session, list(self._feeds))
             await self._read_news(session)
 
@@ -225,7 +219,28 @@ class Hub:
             fresh = [key for key, feed in self._feeds.items() if not feed.ready.is_set()]
             if fresh:
                 await self._find_ends(session, fresh)
+            if self._questions:
+                await self._answer(session)
             return await self._read_news(session)
+
+    def _hear(self, question: bytes) -> None:
+        self._questions.append(question)
+        self._wanted.set()
+
+    async def _answer(self, session: Session) -> None:
+        questions = [client_counts.read_question(payload) for payload in self._questions]
+        self._questions.clear()
+        await session.fetch_each(
+            [question.answer(self._count_matching_clients(question)) for question in questions]
+        )
+
+    def _count_matching_clients(self, question: client_counts.Question) -> int:
+        """How many clients with a token would get the change now."""
+        feed, change = self._feeds.get(question.workspace_id), question.change
+        return sum(
+            listener.reader == "token" and not listener.closed and listener.takes(change)
+            for listener in (feed.listeners if feed else ())
+        )
 
     async def _find_ends(self, session: Session, workspaces: list[int]) -> None:
         (ends,) = await session.fetch_each([(feed_sql.END, {"workspaces": workspaces})])

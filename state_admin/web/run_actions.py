@@ -14,10 +14,10 @@ from state_admin.domain.access import Actor, Role
 from state_admin.domain.lifecycle import format_duration
 from state_admin.models import Dispatch, DispatchStatus, Run, RunStatus, Webhook
 from state_admin.models.feed_sql import FeedRow, matcher
+from state_admin.services.client_counts import count_clients
 from state_admin.services.leases import release_lease
 from state_admin.services.recoveries import fail_run, resume_run
 from state_admin.services.runs import cancel_run, find_run, heartbeat
-from state_admin.streams.hub import ENVIRON, Hub
 from state_admin.templatetags.ui import plural
 
 from .addresses import run_action_url, run_url
@@ -193,8 +193,7 @@ _HANDED_ON = {"resume": "run.resume", "release": "run.release"}
 
 def describe_listeners(request: Request, run: Run, kind: str) -> str:
     """Sentences about who is notified of the change `kind` of a run, as far as the server knows: active
-    webhooks, clients that wait for it in this process, and claims of dispatches. It does not know which
-    workers poll, nor those of other processes."""
+    webhooks, clients that wait for it, and claims of dispatches. It does not know which workers poll."""
     actor, thread = request.actor, run.thread.public_id
     change = FeedRow(0, 0, run.read_at, kind, "", "", thread, run.public_id, 0, "")
     names = [
@@ -207,11 +206,14 @@ def describe_listeners(request: Request, run: Run, kind: str) -> str:
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         what = plural(len(names), "webhook,webhooks")
         found.append(f"{what} will receive the event: {', '.join(names[:3])}{more}.")
-    # Without an event loop, the server has no such clients.
-    hub: Hub | None = request.META.get(ENVIRON)
-    if hub and (clients := hub.count_matching_clients(actor.workspace_id, change)):
-        what = plural(clients, "client is waiting,clients are waiting")
-        found.append(f"{what} for this event in a stream or long poll of this server process.")
+    count = count_clients(actor.workspace_id, kind, thread_id=thread, run_id=run.public_id)
+    if count.clients:
+        what = plural(count.clients, "client is waiting,clients are waiting")
+        found.append(f"{what} for this event in a stream or long poll.")
+    silent = ""
+    if count.silent:
+        what = plural(count.silent, "web process,web processes")
+        silent = f" {what} did not respond and may have such clients."
     dispatches = Dispatch.objects.visible_to(actor)
     # Of a run that is not waiting, the worker may be the silent one.
     waits = run.status == RunStatus.WAITING
@@ -219,19 +221,20 @@ def describe_listeners(request: Request, run: Run, kind: str) -> str:
     if waits and claimed.exists():
         found.append("A worker has claimed a dispatch of this thread.")
     if found:
-        return " ".join(found)
+        return " ".join(found) + silent
     newest = dispatches.order_by("-pk").values("pk")[:_RECENT]
     claims = Dispatch.objects.filter(
         pk__in=newest, agent_id__in=("", run.agent_id), claimed_at__isnull=False
     ).order_by("-claimed_at", "-pk")
-    last = f"None of the newest {_RECENT} dispatches was claimed for the agent of this run."
+    taken = "dispatch" + (f" for the agent {run.agent_id} or any agent" if run.agent_id else "")
+    last = f"No worker has claimed a {taken} among the newest {_RECENT} dispatches."
     if claim := claims.values_list("claimed_by", "claimed_at").first():
         worker, at = claim
         ago = format_duration(run.read_at - cast(datetime, at))
-        last = f"The last claim of a dispatch for the agent of this run was by {worker}, {ago} ago."
+        last = f"The last worker that claimed a {taken} is {worker}, {ago} ago."
     return (
-        "No active webhook receives this event, and no client of this server process waits for it. "
-        f"{last} The run continues only if a worker follows the change feed or polls the run."
+        "No active webhook receives this event, and no client waits for it in a stream or long poll."
+        f"{silent} {last} The run continues only if a worker follows the change feed or polls the run."
     )
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-from contextlib import AsyncExitStack
-from datetime import UTC, datetime
 from typing import Any
 
 import psycopg
@@ -17,7 +15,7 @@ from state_admin.domain.access import Actor, Role
 from state_admin.models import feed_sql
 from state_admin.models.feed_sql import FeedFilter, FeedRow, Position
 from state_admin.streams.hub import FeedUnavailable, Hub, Subscription
-from tests.builders import Person, make_token
+from tests.builders import Person
 from tests.loops import run
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -352,34 +350,3 @@ def test_matcher__any_row_and_filter__matches_as_the_page(alice: Person) -> None
         )
         takes = feed_sql.matcher(actor, filters)
         assert page(actor, filters) == [row for row in rows if takes(row)], (actor, filters)
-
-
-def test_count_matching_clients__open_subscriptions__are_those_of_tokens_that_get_the_row(
-    alice: Person, mallory: Person
-) -> None:
-    _, token = make_token(alice, thread_prefixes=["t"])
-    _, elsewhere = make_token(alice, thread_prefixes=["x"])
-    _, foreign = make_token(mallory)
-    subscribed = [
-        (alice.actor, EVERYTHING, 0),  # a page of the admin
-        (elsewhere, EVERYTHING, 0),
-        (foreign, EVERYTHING, 0),
-        (token, FeedFilter(kinds=("run.start",)), 0),
-        (token, EVERYTHING, 1),
-        (token, FeedFilter(run="r1"), 2),
-        (token, FeedFilter(run="r2"), 2),
-    ]
-    row = FeedRow(0, 0, datetime.now(UTC), "run.resume", "", "", "t1", "r1", 0, "")
-
-    async def main() -> None:
-        hub, workspace = Hub(open_hub), alice.workspace.pk
-        assert hub.count_matching_clients(workspace, row) == 0
-        async with AsyncExitStack() as stack:
-            for actor, filters, count in subscribed:
-                listener = await stack.enter_async_context(hub.subscribe(actor, filters))
-                assert hub.count_matching_clients(workspace, row) == count
-            listener.close("gone")
-            assert hub.count_matching_clients(workspace, row._replace(run="r2")) == 1
-        assert hub.count_matching_clients(workspace, row) == 0
-
-    run(main())

@@ -53,6 +53,17 @@ def merge(base: JSON, theirs: JSON, yours: JSON) -> tuple[JSON, list[Clash]]:
     return merged, clashes
 
 
+def keep_both(clash: Clash) -> list[JSON] | None:
+    """The array with what both sides inserted at the same place, theirs first, and all other changes of
+    both. None if the sides conflict in something else, too."""
+    sides = [_Side(value, "") for value in (clash.base, clash.theirs, clash.yours)]
+    if not all(isinstance(side.value, list) for side in sides):
+        return None
+    items, clashes = _items(*sides, keeps_both=True), list[Clash]()
+    merged = [_merged_item(*item, "", clashes) for item in items or []]
+    return None if clashes or items is None else merged
+
+
 def _merged(base: _Side, theirs: _Side, yours: _Side, pointer: str, clashes: list[Clash]) -> JSON:
     if _is_same(theirs.value, yours.value) or _is_same(base.value, yours.value):
         return theirs.value
@@ -105,8 +116,11 @@ def _clash(pointer: str, **sides: _Side) -> Clash:
     )
 
 
-def _items(base: _Side, theirs: _Side, yours: _Side) -> list[tuple[_Side, _Side, _Side]] | None:
-    """The items of the merged array in order, each as the three sides have it. None: a conflict."""
+def _items(
+    base: _Side, theirs: _Side, yours: _Side, *, keeps_both: bool = False
+) -> list[tuple[_Side, _Side, _Side]] | None:
+    """The items of the merged array in order, each as the three sides have it. None: a conflict, which
+    different insertions at the same place are unless `keeps_both`."""
     key = identity_key(base.value, theirs.value, yours.value)
     left, right = _named(base, theirs, key, "theirs"), _named(base, yours, key, "yours")
     common = left.keys() & right.keys()
@@ -132,9 +146,10 @@ def _items(base: _Side, theirs: _Side, yours: _Side) -> list[tuple[_Side, _Side,
             merged += [] if place is None else [place]
             added, also_added = theirs_after.get(place, []), yours_after.get(place, [])
             if added and also_added and key is None:
-                if not same(_values(left, added), _values(right, also_added)):
+                if same(_values(left, added), _values(right, also_added)):
+                    also_added = []
+                elif not keeps_both:
                     return None
-                also_added = []
             merged += added + also_added
     return [
         (

@@ -12,7 +12,7 @@ from django.http import JsonResponse, QueryDict
 from state_admin.domain import diffs, values
 from state_admin.domain.diffs import Difference
 from state_admin.domain.json_pointers import Mismatch, WorkingCopy, find, parts_of
-from state_admin.domain.three_way import Clash
+from state_admin.domain.three_way import Clash, keep_both
 from state_admin.domain.values import JSON, Raw, pointer_of
 from state_admin.services.conflicts import ConflictSides
 from state_admin.services.entries import check_value
@@ -28,7 +28,7 @@ from .paging import read_required_number
 _STOPPED = re.compile(r"\(char (\d+)\)\Z")
 
 # The values that a user can keep at the place of a conflict, and their names in a message.
-SIDES = {"yours": "mine", "theirs": "theirs", "edited": "the edited value"}
+SIDES = {"yours": "mine", "theirs": "theirs", "both": "both", "edited": "the edited value"}
 _OTHER = {"theirs": "yours", "yours": "theirs"}
 # With more conflicts than this, the page has no choices and marks, because it and its form would be
 # too large.
@@ -114,7 +114,7 @@ class Choices:
 
     def require(self) -> None:
         if not all(self.kept):
-            raise Conflict("choose theirs, mine or the edited value for each conflict")
+            raise Conflict("choose a value for each conflict")
 
     def describe(self) -> str:
         """ ". Kept mine at /goal, /steps; theirs at /title" """
@@ -140,17 +140,19 @@ def resolve_clashes(post: QueryDict, text: str) -> Choices:
     for number, clash in enumerate(clashes):
         path = parts_of(clash["pointer"])
         choice = post.get(f"keep-{number}", "")
+        sides = [*_OTHER, *({"both"} & clash.keys())]
         try:
             if _lengths(copy.document, path) != clash.get("lengths"):
                 raise Mismatch("the indexes of the items may have changed")
-            if choice in _OTHER and _holds(copy, path, clash, _OTHER[choice]):
+            replaced = [side for side in sides if side != choice]
+            if choice in sides and any(_holds(copy, path, clash, side) for side in replaced):
                 _put(copy, path, clash, choice)
                 if _is_item(clash):
                     _move_others(clashes, number)
         except Mismatch:  # a parent of the place was removed by hand
             kept.append("edited")
             continue
-        held = [side for side in _OTHER if _holds(copy, path, clash, side)]
+        held = [side for side in sides if _holds(copy, path, clash, side)]
         kept.append((held[0] if choice else "") if held else "edited")
     resolved = copy.document
     unchanged = values.same(resolved, values.load(text))
@@ -217,7 +219,7 @@ def _put(copy: WorkingCopy, path: list[str], clash: dict[str, JSON], side: str) 
     """Give the place the value of a side, which differs from the present one."""
     if side not in clash:
         copy.remove(path)
-    elif _is_item(clash) or _OTHER[side] not in clash:
+    elif _is_item(clash) or not clash.keys() >= _OTHER.keys():
         copy.add(path, clash[side])
     else:
         copy.replace(path, clash[side])
@@ -323,12 +325,15 @@ def _clash_row(clash: Clash, merged: JSON) -> dict[str, Any]:
     resolvable |= {"pointer": clash.pointer, "lengths": lengths}
     if lengths and lengths[-1] is not None and not there.keys() >= _OTHER.keys():
         resolvable["removed"] = False
+    if (both := keep_both(clash)) is not None:
+        resolvable["both"] = both
     return {
         "pointer": clash.pointer or "(the whole value)",
         "sides": [
             (side, pretty(there[side]) if side in there else None)
             for side in ("base", "theirs", "yours")
         ],
+        "both": both is not None,
         "json": values.dump(resolvable),
     }
 

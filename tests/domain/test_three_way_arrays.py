@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from state_admin.domain.json_pointers import find, parts_of, remove
-from state_admin.domain.three_way import Clash, merge
+from state_admin.domain.three_way import Clash, keep_both, merge
 from state_admin.domain.values import same
 from tests.domain import strategies
 
@@ -139,6 +139,41 @@ def test_merge__changes_of_the_same_place__is_a_conflict(
     assert clashes == [clash]
     if not clash.pointer:
         assert merged == theirs
+
+
+@pytest.mark.parametrize(
+    ("base", "theirs", "yours", "both"),
+    [
+        ([1], [1, 2], [1, 3], [1, 2, 3]),
+        ([], ["theirs"], ["mine", "also"], ["theirs", "mine", "also"]),
+        # With all other changes of both
+        ([1, 2, 3], [1, 8, 2], [0, 1, 9, 2, 3], [0, 1, 8, 9, 2]),
+        # The same insertion is kept once
+        ([1, 2], [1, 5, 2, 7], [1, 5, 2, 8], [1, 5, 2, 7, 8]),
+        # Different orders, a value that both changed, and other types
+        ([A, B, C], [B, A, C], [A, C, B], None),
+        ([[1]], [[1, 2], 5], [[1, 3], 6], None),
+        (1, [2], [3], None),
+        ({}, {"a": 1}, {"a": 2}, None),
+    ],
+)
+def test_keep_both__inserts_at_one_place__are_both_in_the_array(
+    base: Any, theirs: Any, yours: Any, both: list[Any] | None
+) -> None:
+    assert keep_both(Clash("", base, theirs, yours)) == both
+
+
+@given(*[st.lists(strategies.close_values, max_size=4)] * 3)
+def test_keep_both__any_arrays__contains_what_each_side_inserted(
+    base: list[Any], theirs: list[Any], yours: list[Any]
+) -> None:
+    _, clashes = merge(base, theirs, yours)
+    assume(clashes and clashes[0].pointer == "")
+    both = keep_both(clashes[0])
+    assume(both is not None)
+    for item in [*theirs, *yours]:
+        if not any(same(item, each) for each in base):
+            assert any(same(item, each) for each in both or [])
 
 
 PLAN = {"task": "book a hotel in Porto", "status": "open", "owner": "ann"}

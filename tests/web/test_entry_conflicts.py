@@ -82,10 +82,45 @@ def test_edit__conflicts__are_saved_as_chosen(
     kept = {f"keep-{number}": choice for number, choice in enumerate(choices)}
     unchosen = save(admin, {"goal": "theirs"}, 2, path=path, clash=clashes)
     assert unchosen.status_code == 409
-    assert "Choose theirs, mine or the edited value" in unchosen.content.decode()
+    assert "Choose a value for each conflict" in unchosen.content.decode()
     assert save(admin, {"goal": "theirs"}, 2, path=path, clash=clashes, **kept).status_code == 302
     assert f"Saved version 3. Kept {words}" in admin.get("/state/free/two").content.decode()
     assert json.loads(read_entry(actor=alice.actor, namespace="free", key="two").value) == value
+
+
+@pytest.mark.parametrize(
+    ("choice", "value", "words"),
+    [
+        ("both", ["a", "theirs", "mine", "b", "c"], "both at /steps"),
+        ("yours", ["a", "mine", "b"], "mine at /steps"),
+        ("theirs", ["a", "theirs", "b", "c"], "theirs at /steps"),
+    ],
+)
+def test_edit__inserts_at_one_place__can_both_be_kept(
+    admin: Client, alice: Person, choice: str, value: list[str], words: str
+) -> None:
+    make_namespace(alice.actor, "free")
+    put(alice.actor, "free", "k", {"steps": ["a", "b"]})
+    put(alice.actor, "free", "k", {"steps": ["a", "theirs", "b", "c"]})
+    path = "/entry/edit/free/k"
+    page = save(admin, {"steps": ["a", "mine", "b"]}, 1, path=path).content.decode()
+    assert page.count("Keep both, theirs first") == 1
+    text, clashes = {"steps": ["a", "theirs", "b", "c"]}, conflicts_of(page)
+    for side in ("both", choice):  # a choice can be taken back
+        fields = {"value": json.dumps(text), "clash": clashes, "keep-0": side}
+        found = admin.post("/entry/check/free/k", fields).json()
+        text, clashes = json.loads(found["value"]), found["clashes"]
+        assert found["kept"] == [side]
+    assert text == {"steps": value}
+    assert save(admin, text, 2, path=path, clash=clashes, **{"keep-0": choice}).status_code == 302
+    assert f"Kept {words}" in admin.get("/state/free/k").content.decode()
+
+
+def test_edit__conflict_without_inserts__offers_no_both(admin: Client, team: EntryView) -> None:
+    save(admin, {"goal": "theirs"}, team.version)
+    page = save(admin, {"goal": "mine"}, team.version).content.decode()
+    assert "Keep theirs" in page
+    assert "Keep both" not in page
 
 
 def conflicts_of(page: str) -> list[str]:

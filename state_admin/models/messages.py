@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Self
 
 from django.db import models
 from django.db.models import F, Func, Q
@@ -10,6 +11,9 @@ from django.db.models.functions import Now
 
 from .fields import RawJSON
 from .threads import Thread
+
+if TYPE_CHECKING:
+    from .snapshots import Revision
 
 
 class Visibility(models.TextChoices):
@@ -81,9 +85,14 @@ class MessageQuerySet(models.QuerySet["Message"]):
     def external(self) -> Self:
         return self.filter(visibility=Visibility.ALL)
 
-    def active_summaries(self) -> Self:
-        """The summaries that were not undone."""
-        return self.filter(folds_to__isnull=False, fold_lifted_at=None)
+    def active_summaries(self, at: datetime | None = None) -> Self:
+        """The summaries that were not undone, or were not yet at a time."""
+        lifted_later = Q(fold_lifted_at__gt=at) if at else Q()
+        return self.filter(Q(fold_lifted_at=None) | lifted_later, folds_to__isnull=False)
+
+    def at_revision(self, revision: Revision) -> Self:
+        """The messages that the thread had at one of its revisions."""
+        return self.filter(thread=revision.thread_id, seq__lte=revision.message_count)
 
     def lines(self) -> Any:
         """All columns but the bodies, with the beginning of each as `excerpt`."""

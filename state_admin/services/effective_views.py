@@ -3,12 +3,13 @@ summarize."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from itertools import takewhile
 
 from django.db.models import F, Q, Sum
 
-from state_admin.models import Message, Thread
-from state_admin.models.messages import MessageRole
+from state_admin.models import Message, Revision, Thread
+from state_admin.models.messages import MessageQuerySet, MessageRole
 
 # The maximum number of leading system messages that `recent_messages` returns.
 _LEADING = 20
@@ -32,12 +33,14 @@ def effective_messages(thread: Thread, upto: int | None = None) -> list[Message]
     return list(tail.in_order())
 
 
-def recent_messages(thread: Thread, most: int) -> tuple[list[Message], int]:
+def recent_messages(
+    thread: Thread, most: int, at: Revision | None = None
+) -> tuple[list[Message], int]:
     """Return the start of the effective view (the summary and leading system messages) and its
     newest `most` messages, without bodies (`MessageQuerySet.lines`); and the number of messages
-    between them."""
-    log = Message.objects.filter(thread=thread)
-    summary = active_summary(thread)
+    between them. `at`: the view that the thread had at this revision."""
+    log = Message.objects.at_revision(at) if at else Message.objects.filter(thread=thread)
+    summary = _newest_summary(log, at.at if at else None)
     folded = summary.folds_to or 0 if summary else 0
     tail = log.filter(folds_to=None, seq__gt=folded).lines()
     newest = list(tail.order_by("-seq")[:most])[::-1]
@@ -55,8 +58,11 @@ def recent_messages(thread: Thread, most: int) -> tuple[list[Message], int]:
 
 def active_summary(thread: Thread) -> Message | None:
     """Return the summary at the start of the effective view, if any."""
-    summaries = Message.objects.filter(thread=thread).active_summaries()
-    return summaries.order_by("-folds_to", "-seq").first()
+    return _newest_summary(Message.objects.filter(thread=thread))
+
+
+def _newest_summary(log: MessageQuerySet, at: datetime | None = None) -> Message | None:
+    return log.active_summaries(at).order_by("-folds_to", "-seq").first()
 
 
 def sum_effective_tokens(thread: Thread) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.http import HttpResponse
@@ -25,9 +25,12 @@ from .id_address import id_page, id_path
 from .run_timeline import read_waterfall
 from .runs import run_tabs
 from .state_changes import StateLine, lines_of
+from .thread_contexts import line_of
 from .thread_states import held_values, nodes_of
 
 PAGE = 50
+# The newest messages of the context that the page shows.
+_MESSAGES = 12
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,7 @@ def run_knowledge(request: Request, run_id: str) -> HttpResponse:
             if value.key != LIFECYCLE
         ]
     waterfall = read_waterfall(request.actor, known_state.run, known_state.revision.number)
+    messages, between = knowledge.read_messages(known_state, _MESSAGES)
     context = {
         "run": known_state.run,
         "thread": known_state.run.thread,
@@ -96,6 +100,17 @@ def run_knowledge(request: Request, run_id: str) -> HttpResponse:
         ),
         "this_step": waterfall.step,
         "waterfall": waterfall,
+        "messages": [
+            replace(
+                line_of(known_state.run.thread, row, ()),
+                lifted=False,
+                lit=row.seq >= waterfall.step.first_message,
+            )
+            for row in messages
+        ],
+        "messages_between": between,
+        "message_count": len(messages) + between,
+        "message_tokens": None if between else sum(row.estimated_tokens for row in messages),
         "entries": [_visible_entry(row, before) for row in entries],
         "gone": _gone(entries, before, more=bool(next_url)),
         "reads": known_state.reads,

@@ -115,6 +115,7 @@ class Step:
     knowledge_url: str
     resume_url: str
     messages_url: str
+    first_message: int  # the seq of its first message, or of the next one if it has none
     messages: list[TraceMessage] = field(default_factory=list)
     more_messages: int = 0
     tokens: int = 0  # estimated, of all messages; 0 if some are not shown
@@ -310,6 +311,7 @@ def _steps(run: Run, first: int, last: int) -> tuple[list[Step], datetime | None
             knowledge_url=run_action_url("knowledge", run.public_id, step=row.step or 1),
             resume_url=run_action_url("resume", run.public_id, revision=row.number),
             messages_url=thread_url(thread_id, message=seqs.start),
+            first_message=seqs.start,
             messages=[_unread(thread_id, seq) for seq in seqs[:_MESSAGES]],
             more_messages=max(len(seqs) - _MESSAGES, 0),
             changes=changes[row.number],

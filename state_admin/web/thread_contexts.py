@@ -34,6 +34,7 @@ class ContextLine:
     folded_into: int | None = None
     lifted: bool = False
     url: str = ""
+    lit: bool = False
 
 
 def show(request: Request, thread: Thread) -> dict[str, Any]:

@@ -9,12 +9,15 @@ import pytest
 from django.test import Client
 
 from state_admin.models import Revision, Run, RunRead, Thread, Ticket
+from state_admin.services import compaction_jobs
+from state_admin.services.compactions import request_compaction, undo_compaction
 from state_admin.services.entries import delete_entry
 from state_admin.services.snapshots import Read
 from state_admin.web import run_knowledge
 from tests.builders import (
     Person,
     commit,
+    conversation,
     make_namespace,
     make_run,
     make_state_key,
@@ -108,6 +111,51 @@ def test_knowledge__step__says_what_changed_since_the_step_before(
     assert "changed since step 3" in fourth
     assert "notes / global: visible to the step before, deleted or expired since." in fourth
     assert "since step" not in shown(1)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_knowledge__step__shows_the_messages_of_its_context(admin: Client, run: Person) -> None:
+    commit(run.actor, "r1", messages=[*conversation(8), {"role": "user", "content": "Before it"}])
+    job = request_compaction(actor=run.actor, thread_id="t1")
+    compaction_jobs.run_compaction(job.public_id)
+    commit(run.actor, "r1", messages=[{"role": "user", "content": "After it"}])
+
+    def messages(step: int) -> str:
+        shown = page(admin, f"/run/knowledge/r1?step={step}")
+        return shown.partition('id="messages-title"')[2].partition("</section>")[0]
+
+    before, after = messages(3), messages(4)
+    assert "34 messages" in before
+    assert "summary" not in before
+    assert "Before it" in before
+    assert "After it" not in before
+    assert before.count("this step") == 13
+    assert "summary" in after
+    assert "After it" in after
+    assert after.count("this step") == 2  # the summary was made since the step before
+    undo_compaction(actor=run.actor, compaction_id=job.public_id)
+    assert "summary" in messages(4)  # as it was then
+    commit(run.actor, "r1", label="without a message")
+    assert "data-summary" not in messages(5)
+    assert "this step" not in messages(5)
+
+
+def test_knowledge__many_messages__shows_the_newest(
+    admin: Client, run: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_knowledge, "_MESSAGES", 3)
+    commit(run.actor, "r1", messages=conversation(5))
+    shown = page(admin, "/run/knowledge/r1")
+    assert "7 messages of the context are not listed" in shown
+    assert shown.count(">this step<") == 4  # the system message, and the newest three
+
+
+def test_knowledge__keys_of_the_runtime__are_collapsed(admin: Client, alice: Person) -> None:
+    create_story(alice.actor)
+    state = page(admin, "/run/knowledge/r1").partition('aria-label="Thread state"')[2]
+    assert re.search(r'<details class="state-value"[^>]* open[^>]*><summary><span[^>]*>\w', state)
+    for opening in re.findall(r"<details[^>]*>(?=<summary><span[^>]*>__)", state):
+        assert "open" not in opening
 
 
 def test_knowledge__htmx__returns_the_part(admin: Client, run: Person) -> None:

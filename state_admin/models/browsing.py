@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from state_admin.domain.access import Actor
 from state_admin.domain.scopes import ScopeKind
@@ -86,7 +86,7 @@ FROM (
     SELECT n.name AS namespace, n.unregistered_at IS NULL AS registered,
         n.schema_version AS present, e.*
     {stretch}
-) e
+) e {joined}
 WHERE {sparse}
 ORDER BY {order} LIMIT %(limit)s
 """
@@ -174,6 +174,7 @@ def entry_page(
     statement = _FOUND.format(
         columns=_LINE,
         stretch=_stretch(actor, filters, live),
+        joined="",
         sparse=sparse or "true",
         order=_BY_KEY,
     )
@@ -182,46 +183,109 @@ def entry_page(
     return [EntryLine._make(row) for row in rows]
 
 
-# The columns by which a list can be sorted, with their types.
-SORTED_BY: Final = {
-    "updated_at": "timestamptz",
-    "version": "bigint",
-    "size_bytes": "bigint",
-    "actor_name": "text",
-}
+# A larger value is read in part. PostgreSQL unpacks a value to return its beginning; the sum, smallest
+# values first, bounds how much it unpacks for one list.
+_WHOLE_BYTES = 16_384
+_MOST_UNPACKED = 4_000_000
+
+# The member of a value by which a list is sorted. OFFSET keeps PostgreSQL from computing it for each use.
+_MEMBER = f"""
+CROSS JOIN LATERAL (
+    SELECT CASE WHEN e.size_bytes <= {_WHOLE_BYTES} AND NOT e.deleted THEN e.value -> %(member)s END AS found
+    OFFSET 0
+) m
+CROSS JOIN LATERAL (
+    SELECT CASE json_typeof(m.found) WHEN 'number' THEN 1 WHEN 'string' THEN 2 WHEN 'boolean' THEN 3
+            ELSE 4 END AS kind,
+        CASE json_typeof(m.found) WHEN 'number' THEN m.found::text::numeric ELSE 0 END AS number,
+        CASE WHEN json_typeof(m.found) IN ('string', 'boolean') THEN left(m.found::text, 200)
+            ELSE '' END AS text
+    OFFSET 0
+) member
+"""
+
+
+class Order(NamedTuple):
+    """An order of entries by expressions, each with its type and whether it is descending, and then by
+    key. `member`: that of the values that the expressions use."""
+
+    expressions: Sequence[tuple[str, str, bool]]
+    member: str = ""
+
+    @property
+    def sql(self) -> str:
+        parts = [f"{each} {'DESC' if down else 'ASC'}" for each, _, down in self.expressions]
+        return ", ".join([*parts, "e.key"])
+
+    @property
+    def joined(self) -> str:
+        return _MEMBER if self.member else ""
+
+    @property
+    def after(self) -> str:
+        """The condition of the rows after the one with the values `last_0`, … and the key `last_key`."""
+        condition = "e.key > %(last_key)s"
+        for index, (each, kind, down) in reversed(list(enumerate(self.expressions))):
+            value = f"%(last_{index})s::{kind}"
+            sign = "<" if down else ">"
+            condition = f"({each} {sign} {value} OR {each} = {value} AND {condition})"
+        return condition
+
+
+def by_column(column: str, kind: str, *, descending: bool) -> Order:
+    return Order([(f"e.{column}", kind, descending)])
+
+
+def by_member(name: str, *, descending: bool) -> Order:
+    """Numbers, then strings, then booleans, each in the order; then the entries without such a member,
+    deleted ones, and those whose value is too large to be read for a list."""
+    return Order(
+        [
+            ("member.kind", "int", False),
+            ("member.number", "numeric", descending),
+            ('member.text COLLATE "C"', "text", descending),
+        ],
+        name,
+    )
 
 
 def sorted_page(
     actor: Actor,
     filters: EntryFilter,
     *,
-    column: str,
-    descending: bool,
-    last: tuple[str, str] | None,
+    order: Order,
+    last: Sequence[str],
     limit: int,
     window: int,
 ) -> list[EntryLine]:
-    """Up to `limit` entries of the filters' namespace by `column` (of SORTED_BY), then by key, after
-    the row with the value and the key `last`. No index has this order: the entries of the ranges of
+    """Up to `limit` entries of the filters' namespace in an order, after the row with the values and the
+    key `last`, which is empty for the first page. No index has this order: the entries of the ranges of
     the filters, at most `window` (see window_end), are read and sorted for each page."""
-    sign, direction = ("<", "DESC") if descending else (">", "ASC")
-    value = f"%(last_value)s::{SORTED_BY[column]}"
     conditions = [filters.sparse] if filters.sparse else []
     if not filters.deleted:
         conditions.append(_LIVE)
     if last:
-        conditions.append(
-            f"(e.{column} {sign} {value} OR e.{column} = {value} AND e.key > %(last_key)s)"
-        )
+        conditions.append(order.after)
     statement = _FOUND.format(
         columns=_LINE,
         stretch=_stretch(actor, filters, ""),
-        sparse=" AND ".join(conditions),
-        order=f"e.{column} {direction}, e.key",
+        joined=order.joined,
+        sparse=" AND ".join(conditions) or "true",
+        order=order.sql,
     )
-    value_and_key = dict(zip(("last_value", "last_key"), last or (), strict=False))
-    parameters = {**_parameters(actor, filters, window), **value_and_key, "limit": limit}
+    parameters = {**_parameters(actor, filters, window), "member": order.member, "limit": limit}
+    if last:
+        *sorted_values, parameters["last_key"] = last
+        parameters |= {f"last_{index}": value for index, value in enumerate(sorted_values)}
     return [EntryLine._make(row) for row in hot.fetch_all(statement, parameters)]
+
+
+def values_in_order(order: Order, entry_id: int) -> list[str]:
+    """The values of an entry that decide its place in an order, for `last` of `sorted_page`."""
+    columns = ", ".join(f"({each})::text" for each, *_ in order.expressions)
+    statement = f"SELECT {columns} FROM entries e {order.joined} WHERE e.id = %(id)s"
+    row = hot.fetch_one(statement, {"member": order.member, "id": entry_id})
+    return list(row) if row else []
 
 
 def entry_addresses(
@@ -233,6 +297,7 @@ def entry_addresses(
     statement = _FOUND.format(
         columns=_PLACE,
         stretch=_stretch(actor, filters, ""),
+        joined="",
         sparse=" AND ".join(parts),
         order=_BY_KEY,
     )
@@ -250,10 +315,6 @@ def entry_count(actor: Actor, filters: EntryFilter, most: int) -> int:
     return int(row[0]) if row else 0
 
 
-# A larger value is read in part. PostgreSQL unpacks a value to return its beginning; the sum, smallest
-# values first, bounds how much it unpacks for one list.
-_WHOLE_BYTES = 16_384
-_MOST_UNPACKED = 4_000_000
 _TEXTS = f"""
 SELECT id, version, CASE
         WHEN size_bytes <= {_WHOLE_BYTES} THEN value::text

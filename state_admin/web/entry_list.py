@@ -34,7 +34,7 @@ from . import snippets
 from .actors import page
 from .addresses import entry_url, with_query
 from .entry_columns import FACTS, columns_of_schema, columns_of_values, default_columns, members_of
-from .entry_orders import SORTS, find_sorted, headings_of, refuse_sort
+from .entry_orders import find_sorted, headings_of, is_sort, refuse_sort
 from .htmx import Request, render_list, wants_part
 from .lists import list_paths
 from .paging import read_number
@@ -190,7 +190,7 @@ def read_filters(query: QueryDict) -> EntryListFilters:
     if texts["show"] not in SHOWS:
         texts["show"] = ""
     texts["text"] = texts["text"].strip()
-    if texts["text"] or texts["sort"] not in SORTS:  # a search has its own order
+    if texts["text"] or not is_sort(texts["sort"]):  # a search has its own order
         texts["sort"] = ""
     texts["since"], texts["until"] = read_period(query)
     return EntryListFilters(**texts)

@@ -6,27 +6,39 @@ entries of one namespace as the database can sort for each page.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from state_admin.domain.access import Actor
-from state_admin.models.browsing import EntryFilter, EntryLine, sorted_page, window_end
+from state_admin.models.browsing import (
+    EntryFilter,
+    EntryLine,
+    Order,
+    by_column,
+    by_member,
+    sorted_page,
+    values_in_order,
+    window_end,
+)
 from state_admin.services.errors import BadRequest
 
 from .paging import read_moment, read_required_number
-from .tables import Column, Heading, Orders
+from .tables import Column, Heading, Orders, member_of
 
+_NUMBER: Final = re.compile(r"-?[0-9]{1,2000}(\.[0-9]{1,2000})?")
 # The most entries of which a page is sorted, deleted ones included.
 MOST: Final = 10_000
-# The database's column of each column that orders the list.
+# The database's column of each column that orders the list, and its type.
 _COLUMNS: Final = {
-    "changed": "updated_at",
-    "version": "version",
-    "size": "size_bytes",
-    "actor": "actor_name",
+    "changed": ("updated_at", "timestamptz"),
+    "version": ("version", "bigint"),
+    "size": ("size_bytes", "bigint"),
+    "actor": ("actor_name", "text"),
 }
 _NAMES: Final = {"changed": "last change", "version": "version", "size": "size", "actor": "writer"}
-# The values of the parameter `sort`; those with `-` are descending.
+# Values of the parameter `sort`; those with `-` are descending. It can also be the id of the column of
+# a member.
 SORTS: Final = (*_COLUMNS, *(f"-{name}" for name in _COLUMNS))
 
 
@@ -40,18 +52,24 @@ def headings_of(
     return [each.heading(sort, url) for each in orders]
 
 
+def is_sort(text: str) -> bool:
+    """Whether a list can have this value of `sort`."""
+    return text in SORTS or member_of(text.removeprefix("-")) is not None
+
+
 def _orders_of(column: Column) -> Orders:
-    if column.id not in _COLUMNS:
+    if column.id not in _COLUMNS and column.member is None:
         return Orders(column.label, numeric=column.numeric)
     sorts = {f"-{column.id}": "descending", column.id: "ascending"}
-    if column.id == "actor":  # names begin with A
+    if column.id == "actor" or (column.member is not None and not column.numeric):  # begin with A
         sorts = dict(reversed(sorts.items()))
     return Orders(column.label, sorts, column.numeric)
 
 
 def refuse_sort(actor: Actor, query: EntryFilter, sort: str) -> str:
     """Why the entries of a filter cannot be sorted, "" if they can."""
-    order = f"Sorting by {_NAMES[sort.removeprefix('-')]}"
+    name = sort.removeprefix("-")
+    order = f"Sorting by {_NAMES.get(name) or member_of(name)}"
     if not query.namespace:
         return f"{order} requires a namespace. Select a namespace"
     if window_end(actor, query, MOST + 1):
@@ -68,30 +86,39 @@ def find_sorted(
     """Up to `limit` entries in the order `sort`, and the cursor of the next page, "" at the end. The
     cursor contains the key and the value of the last row, with a tab between them, which no key
     contains. BadRequest for another cursor."""
-    column = _COLUMNS[sort.removeprefix("-")]
+    order = _order_of(sort)
     lines = sorted_page(
         actor,
         query,
-        column=column,
-        descending=sort.startswith("-"),
-        last=_read_cursor(column, after) if after else None,
+        order=order,
+        last=_read_cursor(order, after) if after else (),
         limit=limit + 1,
         window=MOST,
     )
     if len(lines) <= limit:
         return lines, ""
     last = lines[limit - 1]
-    value = last.updated_at.isoformat() if column == "updated_at" else getattr(last, column)
-    return lines[:limit], f"{last.key}\t{value}"
+    return lines[:limit], "\t".join([last.key, *values_in_order(order, last.id)])
 
 
-def _read_cursor(column: str, after: str) -> tuple[str, str]:
-    """The value and the key of the last row of the previous page."""
-    key, tab, value = after.partition("\t")
-    if not tab:
+def _order_of(sort: str) -> Order:
+    name, descending = sort.removeprefix("-"), sort.startswith("-")
+    member = member_of(name)
+    if member is not None:
+        return by_member(member, descending=descending)
+    return by_column(*_COLUMNS[name], descending=descending)
+
+
+def _read_cursor(order: Order, after: str) -> list[str]:
+    """The values and the key of the last row of the previous page."""
+    key, *found = after.split("\t", len(order.expressions))
+    if len(found) != len(order.expressions):
         raise BadRequest("after is not a valid cursor for this sort order")
-    if column == "updated_at":
-        return read_moment("after", value).isoformat(), key
-    if column != "actor_name":
-        return str(read_required_number("after", value)), key
-    return value, key
+    for value, (_, kind, _) in zip(found, order.expressions, strict=True):
+        if kind == "timestamptz":
+            read_moment("after", value)
+        elif kind in ("int", "bigint"):
+            read_required_number("after", value)
+        elif kind == "numeric" and not _NUMBER.fullmatch(value):
+            raise BadRequest("after is not a valid cursor for this sort order")
+    return [*found, key]

@@ -118,6 +118,70 @@ def test_state__sorted_without_a_namespace__says_that_it_needs_one(
     assert admin.get("/state.json?sort=-size").status_code == 400
 
 
+# By key: the member `fare`, in the ascending order.
+FARES: dict[str, Any] = {
+    "-5": -5,
+    "-0.5": -0.5,
+    "2": 2,
+    "10": 10,
+    "10 too": 10.0,
+    "1e300": 1e300,
+    "s": "850",
+    "s1": "a\tb",
+    "s2": "ä",
+    "b": False,
+    "c": True,
+    "n0": None,
+    "n1": [1],
+    "n2": "absent",
+    "n3": "large",
+    "n4": "no object",
+}
+
+
+@pytest.mark.parametrize("size", [1, 3, 16])
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_state__sorted_by_a_member__has_numbers_then_texts_and_the_others_last(
+    size: int, sign: str, admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_namespace(alice.actor, "trips")
+    for key, fare in FARES.items():
+        value: Any = {"fare": fare, "more": "x" * (20_000 if fare == "large" else 1)}
+        if fare in ("absent", "no object"):
+            value = {} if fare == "absent" else [{"fare": 1}]
+        put(alice.actor, "trips", key, value)
+    monkeypatch.setattr(entry_list, "PAGE", size)
+    pages = walk(admin, f"/state.json?namespace=trips&sort={sign}/fare")
+    assert all(len(each) == size for each in pages[:-1])
+    shown = [key for each in pages for key in each]
+    ascending = list(FARES)
+    if sign:
+        numbers = ["1e300", "10", "10 too", "2", "-0.5", "-5"]
+        ascending = [*numbers, "s2", "s1", "s", "c", "b", *ascending[11:]]
+    assert shown == ascending
+
+
+def test_state__heading_of_a_member__orders_the_list(admin: Client, alice: Person) -> None:
+    make_namespace(alice.actor, "trips")
+    for key, fare in {"a": 3, "b": 1, "c": 2}.items():
+        put(alice.actor, "trips", key, {"fare, eur": fare, "to": "LIS"})
+    found = headings(page(admin, "/state?namespace=trips"))
+    most = page(admin, found["fare, eur"][1])
+    assert headings(most)["fare, eur"][0] == "descending"
+    assert re.findall(r'href="/state/trips/(\w)"', most)[::1][0] == "a"
+    assert headings(page(admin, found["to"][1]))["to"][0] == "ascending"
+
+
+@pytest.mark.parametrize(
+    "after", ["a", "a\t1", "a\t1\t2", "a\tx\t1\ty", "a\t1\tx\ty", "a\t1\t1e5\ty", "a\t1\t\ty"]
+)
+def test_state__malformed_cursor_of_a_member__is_refused(
+    after: str, admin: Client, entries: None
+) -> None:
+    query = {"namespace": "team", "sort": "/fare", "after": after}
+    assert admin.get("/state.json", query).status_code == 400
+
+
 @pytest.mark.parametrize("sort", SORTS)
 @pytest.mark.parametrize(
     "after", ["team/a", "a", "a\tx", "a\t1\t2", "\t", "a\t99999999999999999999"]

@@ -11,6 +11,9 @@ PYTEST := $(BYTECODE) $(BIN)/pytest
 MUTANTS ?= *__mutmut_*7
 MUTMUT := $(BIN)/mutmut run --max-children 1
 
+# Of `make soak`.
+MINUTES ?= 60
+
 # What benchmarks compare with, in an environment of its own.
 PEERS := .compat/peers
 # Some need a newer Python than ours.
@@ -27,7 +30,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --re
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check e2e chaos exhaustive bench mutation compat guides dist test-dist docs client-types screenshots vendor lock audit sbom clean
+.PHONY: help run test check e2e chaos soak exhaustive bench mutation compat guides dist test-dist docs client-types screenshots vendor lock audit sbom clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -57,6 +60,9 @@ e2e: $(VENV)/dev.stamp ## the pages in a real browser
 
 chaos: $(VENV)/dev.stamp $(HA)/ha.stamp ## every promise of docs/reliability.md, with kill -9, failovers and races; report in artifacts/
 	$(PYTEST) -m "(slow or promise) and not exhaustive" -n 2 --dist loadfile --report artifacts/chaos.md $(ARGS)
+
+soak: $(VENV)/dev.stamp ## an hour of constant load: memory, files and connections; MINUTES=5 is shorter
+	SOAK_MINUTES=$(MINUTES) $(PYTEST) -m slow -n 0 tests/project/test_adverse_conditions.py -k needs_no_more_memory --report artifacts/soak.md $(ARGS)
 
 exhaustive: $(VENV)/dev.stamp ## all cases of what `make test` samples, and large data. TRANSCRIPTS=FILE imports your recorded chats, too
 	$(PYTEST) -m exhaustive -n 2 --dist worksteal $(ARGS)
@@ -119,8 +125,8 @@ lock: $(VENV)/dev.stamp ## compile requirements*.in into requirements*.txt, with
 	$(LOCK) --output-file requirements-dist.txt requirements-dist.in
 	$(LOCK) --output-file deploy/ha/requirements.txt deploy/ha/requirements.in
 
-audit: $(VENV)/dev.stamp ## known vulnerabilities of the pinned packages (asks the network)
-	$(BIN)/pip-audit --require-hashes --disable-pip --requirement requirements-login.txt --requirement requirements-otel.txt --requirement requirements-s3.txt
+audit: $(VENV)/dev.stamp ## known vulnerabilities of the pinned packages; fails if one cannot be looked up (asks the network)
+	$(BIN)/pip-audit --strict --require-hashes --disable-pip --requirement requirements-login.txt --requirement requirements-otel.txt --requirement requirements-s3.txt
 
 sbom: $(VENV)/dev.stamp ## write the software bill of materials (CycloneDX) to dist/
 	$(BIN)/python -m deploy.sbom dist/commonhold.cdx.json

@@ -82,7 +82,8 @@ def _parse(url: str, setting: str) -> dict[str, Any]:
         raise problem
     try:
         parts: dict[str, Any] = dict(conninfo_to_dict(url))
-        ports = [int(port) for port in str(parts.get("port", 5432)).split(",")]
+        # Of several hosts, those without a port have an empty one, which is the default.
+        ports = [int(port or 5432) for port in str(parts.get("port", "")).split(",")]
     except (ProgrammingError, ValueError):
         raise problem from None
     if not all(0 < port < 65536 for port in ports):

@@ -250,7 +250,7 @@ def read_only(alice: Person) -> Iterator[Person]:
     with connection.cursor() as cursor:
         cursor.execute("SET default_transaction_read_only = on")
         yield alice
-        cursor.execute("SET default_transaction_read_only = off")
+        connection.close()
 
 
 @pytest.mark.django_db(transaction=True)
@@ -274,6 +274,9 @@ def test_write__refused_by_the_database__is_503_and_nothing_is_stored(
     assert (answer.status_code, answer.json()["type"]) == (503, "/problems/unavailable")
     assert answer["Retry-After"] == "1"
     assert fingerprint() == before
+    # After a request, as the web server does. The next connection may lead to another server.
+    connection.close_if_unusable_or_obsolete()
+    assert (connection.connection is None) == (refused == "read_only")
 
 
 @pytest.mark.parametrize(

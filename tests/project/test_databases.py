@@ -41,6 +41,7 @@ def terminate(wrapper) -> None:
         "postgresql://me:hunter2@localhost:port/db",
         "postgresql://me:hunter2@localhost:0/db",
         "postgresql://me:hunter2@localhost:65536/db",
+        "postgresql://me:hunter2@db1,db2:0/db",
         "postgresql://me:hunter2%zz@localhost/db",
         "postgresql://me:hunter2@localhost/db?no_such_option=1",
         "host=localhost password=hunter2",
@@ -66,6 +67,25 @@ def test_from_url__every_part__is_kept():
     assert (found["HOST"], found["PORT"]) == ("db.example", "6432")
     assert found["OPTIONS"]["sslmode"] == "verify-full"
     assert found["OPTIONS"]["connect_timeout"] == "2"
+
+
+@pytest.mark.parametrize(
+    ("hosts", "ports"),
+    [
+        ("db1,db2,db3", ",,"),
+        ("db1:5432,db2", "5432,"),
+        ("db1:5432,db2:6432", "5432,6432"),
+        ("", ""),
+    ],
+)
+def test_from_url__several_hosts__are_kept_with_their_ports(hosts, ports):
+    url = f"postgresql://me@{hosts}/state?target_session_attrs=read-write"
+
+    found = databases.from_url(url)
+
+    assert found["HOST"] == ",".join(host.partition(":")[0] for host in hosts.split(","))
+    assert found["PORT"] == ports
+    assert found["OPTIONS"]["target_session_attrs"] == "read-write"
 
 
 def test_unreachable_server__password_in_the_reason__is_hidden(settings):

@@ -118,6 +118,30 @@ def test_write__no_standby_confirms__is_503_until_one_does(pair: tuple[Site, Sta
     assert site.call(*register)[0] == 200
 
 
+def test_url__of_two_hosts__leads_to_the_primary_also_after_a_failover(folder: Path) -> None:
+    primary = Cluster(folder / "primary")
+    primary.acquire()
+    with connect(primary, "postgres") as database:
+        database.execute("CREATE DATABASE commonhold")
+    standby = Standby(primary, folder / "standby" / "pg")
+    hosts = f"host={standby.data},{primary.socket_folder}&port={PORT},{PORT}"
+    url = f"postgresql://postgres@/commonhold?{hosts}&target_session_attrs=read-write"
+    site = Site(folder / "site", DATABASE_URL=url)
+    try:
+        assert site.call("PUT", "/namespaces/notes", {"schema": True})[0] in (200, 201)
+        site.write("before")
+        primary.release()
+        assert site.call("PUT", "/state/notes/meanwhile", {"value": 1})[0] == 503
+        run("pg_ctl", "-D", standby.data, "-w", "promote")
+        put = "PUT", "/state/notes/after", {"value": 1}
+        wait_for(lambda: site.call(*put)[0] in (200, 201), "the other server accepts writes")
+        assert site.follow()[0][:1] == ["before"]
+    finally:
+        site.running.kill_all()
+        standby.stop()
+        primary.release()
+
+
 def test_commit__no_standby_confirms__does_what_waits_for_it(pair: tuple[Site, Standby]) -> None:
     site, standby = pair
     with without(standby):

@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import signal
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,18 @@ def pods() -> dict[str, dict[str, Any]]:
     """The containers that Kubernetes runs, by role."""
     specs = [one["spec"]["template"]["spec"] for one in resources() if "template" in one["spec"]]
     return {spec["containers"][0]["args"][0]: spec["containers"][0] for spec in specs}
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+@pytest.mark.parametrize("key", ["", "PrivatTmp=yes"], ids=["as it is", "with a mistake"])
+def test_unit__verified_by_systemd__has_only_keys_that_it_knows(key: str, tmp_path: Path) -> None:
+    unit = UNIT.replace("/opt/commonhold/.venv/bin/python", "/bin/true")
+    unit = unit.replace("[Install]", f"{key}\n[Install]")
+    (file := tmp_path / "commonhold@web.service").write_text(unit)
+    verify = ["systemd-analyze", "verify", "--man=no", file]
+    done = subprocess.run(verify, capture_output=True, text=True, check=False, timeout=60)
+    about = [line for line in done.stderr.splitlines() if file.name in line]
+    assert bool(about) == bool(key), about
 
 
 def test_files__commands__exist() -> None:

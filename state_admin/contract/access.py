@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Self
 
 from state_admin import __version__
@@ -111,34 +112,31 @@ class ExplainQuery(Query):
     thread_id: Annotated[ThreadId, doc("Access to this thread.")] | None = None
 
 
-GET_ME = Operation(
+_operation = partial(Operation, tag="access")
+GET_ME = _operation(
     id="get_me",
     route="GET /me",
-    tag="access",
     summary="Read the caller",
     description="The workspace, role and limits of the token or user that calls.",
     answers={200: Me},
 )
-GET_VERSION = Operation(
+GET_VERSION = _operation(
     id="get_version",
     route="GET /version",
-    tag="access",
     summary="Read the version",
     description="The version of the server and of its API.",
     answers={200: Version},
 )
-GET_USAGE = Operation(
+GET_USAGE = _operation(
     id="get_usage",
     route="GET /usage",
-    tag="access",
     summary="Read the usage of the workspace",
     description="The counts are those of the last measurement, which a worker repeats regularly.",
     answers={200: Usage},
 )
-EXPLAIN_ACCESS = Operation(
+EXPLAIN_ACCESS = _operation(
     id="explain_access",
     route="GET /access/explain",
-    tag="access",
     summary="Explain access",
     description="What a token (`token_id`) or a member (`username`) may do, in general or with a"
     " namespace, a key or a thread, and why. Exactly one of the two is required.",

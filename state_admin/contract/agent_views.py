@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 
 import msgspec
@@ -36,22 +37,20 @@ class RunAgentInput(msgspec.Struct, kw_only=True, rename="camel"):
     run_id: RunId
 
 
-WATCH_THREAD = Operation(
+_operation = partial(Operation, tag="frontends", kept=False)
+WATCH_THREAD = _operation(
     id="watch_thread",
     route="GET /threads/{thread_id}/ag-ui/stream",
-    tag="frontends",
     summary="Follow a thread as AG-UI events",
     description="STATE_SNAPSHOT and MESSAGES_SNAPSHOT first, then every change, over all runs. With "
     "Last-Event-ID, the runs missed since are included.",
     answers={200: str},
     answer_type=EVENT_STREAM,
     headers=("Last-Event-ID",),
-    kept=False,
 )
-JOIN_RUN = Operation(
+JOIN_RUN = _operation(
     id="join_run",
     route="POST /threads/{thread_id}/ag-ui/stream",
-    tag="frontends",
     summary="Follow a run as AG-UI events",
     description="For AG-UI's HttpAgent: the run `runId`, otherwise the active one, until it ends or "
     "waits. Without a run, the thread as it is.",
@@ -59,25 +58,20 @@ JOIN_RUN = Operation(
     body=RunAgentInput,
     answers={200: str},
     answer_type=EVENT_STREAM,
-    kept=False,
 )
-LIST_UI_MESSAGES = Operation(
+LIST_UI_MESSAGES = _operation(
     id="list_ui_messages",
     route="GET /threads/{thread_id}/ui-messages",
-    tag="frontends",
     summary="List messages for the AI SDK",
     description="The newest messages as UIMessage[], oldest first, without internal ones.",
     answers={200: list[UIMessage]},
-    kept=False,
 )
-STREAM_UI_MESSAGE = Operation(
+STREAM_UI_MESSAGE = _operation(
     id="stream_ui_message",
     route="GET /threads/{thread_id}/ui-messages/stream",
-    tag="frontends",
     summary="Follow the reply of the active run",
     description="A UI message stream of the AI SDK, from the beginning of the reply until the run ends "
     "or waits. 204 without an active run.",
     answers={200: str, 204: None},
     answer_type=EVENT_STREAM,
-    kept=False,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from state_admin.domain.access import Role
@@ -272,10 +273,10 @@ class CompactionFilters(DescendingList):
 
 _PREVIEWS = (CompactionPreview, SnapshotPreview)
 
-PREVIEW_COMPACTION = Operation(
+_operation = partial(Operation, tag="compactions")
+PREVIEW_COMPACTION = _operation(
     id="preview_compaction",
     route="GET /threads/{thread_id}/compactions",
-    tag="compactions",
     summary="Preview a compaction of a thread",
     description="What a compaction would do now. `would_fold` has the messages that it would"
     " summarize, or `skip` the reason why it would do nothing. With `kind=snapshot`, the number of"
@@ -283,10 +284,9 @@ PREVIEW_COMPACTION = Operation(
     query=PreviewQuery,
     answers={200: _PREVIEWS},
 )
-REQUEST_COMPACTION = Operation(
+REQUEST_COMPACTION = _operation(
     id="request_compaction",
     route="POST /threads/{thread_id}/compactions",
-    tag="compactions",
     summary="Request a compaction of a thread",
     description="A worker performs it: read `GET /compactions/{id}`, whose path is in the Location"
     " header, until it has ended. If a compaction of this kind is queued or running already, that"
@@ -296,19 +296,17 @@ REQUEST_COMPACTION = Operation(
     answers={202: Compaction},
     dry_run=_PREVIEWS,
 )
-PREVIEW_HISTORY_COMPACTION = Operation(
+PREVIEW_HISTORY_COMPACTION = _operation(
     id="preview_history_compaction",
     route="GET /namespaces/{namespace}/compactions",
-    tag="compactions",
     summary="Preview a history compaction of a namespace",
     description="How many versions the entries have, and how many would be removed now.",
     answers={200: HistoryPreview},
     problems=("not-registered",),
 )
-REQUEST_HISTORY_COMPACTION = Operation(
+REQUEST_HISTORY_COMPACTION = _operation(
     id="request_history_compaction",
     route="POST /namespaces/{namespace}/compactions",
-    tag="compactions",
     summary="Request a history compaction of a namespace",
     description="Removes the versions that the `history` of the namespace does not retain. They"
     " cannot be restored. A worker performs it: read `GET /compactions/{id}`, whose path is in the"
@@ -318,56 +316,50 @@ REQUEST_HISTORY_COMPACTION = Operation(
     dry_run=HistoryPreview,
     problems=("not-registered",),
 )
-LIST_COMPACTIONS = Operation(
+LIST_COMPACTIONS = _operation(
     id="list_compactions",
     route="GET /compactions",
     replica=True,
-    tag="compactions",
     summary="List compactions",
     description="Compactions of the workspace, newest first.",
     query=CompactionFilters,
     answers={200: Page[Compaction]},
 )
-GET_COMPACTION = Operation(
+GET_COMPACTION = _operation(
     id="get_compaction",
     route="GET /compactions/{compaction_id}",
-    tag="compactions",
     summary="Read a compaction",
     answers={200: Compaction},
 )
-LIST_FOLDED_MESSAGES = Operation(
+LIST_FOLDED_MESSAGES = _operation(
     id="list_folded_messages",
     route="GET /compactions/{compaction_id}/messages",
     replica=True,
-    tag="compactions",
     summary="List the messages behind a summary",
     description="The messages that the summary replaces in the context, in order.",
     query=AscendingList,
     answers={200: Page[Message]},
 )
-UNDO_COMPACTION = Operation(
+UNDO_COMPACTION = _operation(
     id="undo_compaction",
     route="POST /compactions/{compaction_id}/undo",
-    tag="compactions",
     summary="Undo a compaction",
     description="The context has the original messages again instead of the summary. Only a context"
     " compaction that is done can be undone, and not before the later ones that include its"
     " summary: 409 names the next of them in `later`.",
     answers={200: Compaction},
 )
-CANCEL_COMPACTION = Operation(
+CANCEL_COMPACTION = _operation(
     id="cancel_compaction",
     route="POST /compactions/{compaction_id}/cancel",
-    tag="compactions",
     summary="Cancel a compaction",
     description="A queued one does not start, a running one stops at its next step. What a removal"
     " has removed stays removed. 409 if the compaction has ended.",
     answers={200: Compaction},
 )
-RETRY_COMPACTION = Operation(
+RETRY_COMPACTION = _operation(
     id="retry_compaction",
     route="POST /compactions/{compaction_id}/retry",
-    tag="compactions",
     summary="Request a compaction again",
     description="Returns a new compaction of the context of the same thread. 409 if this one is"
     " queued, running or done, or of another kind.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from state_admin.domain.access import Role
@@ -91,10 +92,10 @@ class DeletionQuery(Query):
     force: Annotated[bool, doc("Delete the record even if others name it.")] = False
 
 
-READ_CONFIG = Operation(
+_operation = partial(Operation, tag="config")
+READ_CONFIG = _operation(
     id="read_config",
     route="GET /config/{kind}/{record_id}",
-    tag="config",
     summary="Read a record",
     description="Each secret is replaced by a marker.",
     answers={200: Record, 304: None},
@@ -102,20 +103,18 @@ READ_CONFIG = Operation(
     problems=("not-registered",),
     etag=True,
 )
-LIST_CONFIG = Operation(
+LIST_CONFIG = _operation(
     id="list_config",
     route="GET /config/{kind}",
-    tag="config",
     summary="List the records of a kind",
     description="By id. Each secret is replaced by a marker.",
     query=RecordFilters,
     answers={200: Page[RecordRow]},
     problems=("not-registered",),
 )
-WRITE_CONFIG = Operation(
+WRITE_CONFIG = _operation(
     id="write_config",
     route="PUT /config/{kind}/{record_id}",
-    tag="config",
     summary="Write a record",
     description="Creates (201) or replaces (200) a record. A missing `id` in the value is filled "
     "in. The records that it names must exist.",
@@ -127,10 +126,9 @@ WRITE_CONFIG = Operation(
     problems=("not-registered", "version-conflict", "not-found"),  # not-found: unknown kind
     etag=True,
 )
-PATCH_CONFIG = Operation(
+PATCH_CONFIG = _operation(
     id="patch_config",
     route="PATCH /config/{kind}/{record_id}",
-    tag="config",
     summary="Patch a record",
     description="Changes a record on the server. The media type selects the form of the patch, as "
     "for entries. The patch is applied to the value with markers in place of secrets.",
@@ -143,10 +141,9 @@ PATCH_CONFIG = Operation(
     problems=("not-registered", "version-conflict"),
     etag=True,
 )
-DELETE_CONFIG = Operation(
+DELETE_CONFIG = _operation(
     id="delete_config",
     route="DELETE /config/{kind}/{record_id}",
-    tag="config",
     summary="Delete a record",
     description="Deletes a record and its secrets. If other records name it, the status is 409 and "
     "`dependents` lists them, unless `force` is true. The dry run only lists them.",
@@ -157,11 +154,10 @@ DELETE_CONFIG = Operation(
     headers=DELETE_HEADERS,
     problems=("not-found", "version-conflict"),  # not-found: unknown kind
 )
-READ_CONFIG_HISTORY = Operation(
+READ_CONFIG_HISTORY = _operation(
     id="read_config_history",
     route="GET /config/{kind}/{record_id}/history",
     replica=True,
-    tag="config",
     summary="List the versions of a record",
     description="The versions that history compaction has not removed, newest first. Each secret "
     "is replaced by a marker.",
@@ -169,10 +165,9 @@ READ_CONFIG_HISTORY = Operation(
     answers={200: Page[EntryVersion]},
     problems=("not-registered",),
 )
-RESTORE_CONFIG = Operation(
+RESTORE_CONFIG = _operation(
     id="restore_config",
     route="POST /config/{kind}/{record_id}/restore",
-    tag="config",
     summary="Restore a version of a record",
     description="Writes a new version with the value of an old one. Secrets stay as they are now.",
     role=Role.ADMIN,
@@ -183,10 +178,9 @@ RESTORE_CONFIG = Operation(
     problems=("not-registered", "version-conflict"),
     etag=True,
 )
-LIST_CONFIG_DEPENDENTS = Operation(
+LIST_CONFIG_DEPENDENTS = _operation(
     id="list_config_dependents",
     route="GET /config/{kind}/{record_id}/dependents",
-    tag="config",
     summary="List what names a record",
     description="The other records that name this one, and where. All of them are on one page.",
     answers={200: Page[Dependent]},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final, Self
 
 from msgspec import UNSET, UnsetType, field
@@ -272,48 +273,44 @@ class Replayed(Answer):
     replayed: Annotated[int, doc("Number of dead letters that were enqueued again.", 3, ge=0)]
 
 
-ENQUEUE_DISPATCH = Operation(
+_operation = partial(Operation, tag="dispatches")
+ENQUEUE_DISPATCH = _operation(
     id="enqueue_dispatch",
     route="POST /threads/{thread_id}/dispatches",
-    tag="dispatches",
     summary="Enqueue a dispatch",
     description="Puts work into the mailbox of the thread. A `dedupe_key` that an open dispatch of "
     "the thread has is a conflict.",
     body=NewDispatch,
     answers={201: Dispatch},
 )
-INTERRUPT_THREAD = Operation(
+INTERRUPT_THREAD = _operation(
     id="interrupt_thread",
     route="POST /threads/{thread_id}/interrupt",
-    tag="dispatches",
     summary="Interrupt a thread",
     description="Begins a new epoch, which supersedes all queued dispatches. A claimed one can no "
     "longer be extended or acked; the thread waits until its worker lets it go or its lease expires.",
     answers={200: Interruption},
     dry_run=Interruption,
 )
-LIST_DISPATCHES = Operation(
+LIST_DISPATCHES = _operation(
     id="list_dispatches",
     route="GET /dispatches",
-    tag="dispatches",
     summary="List dispatches",
     description="Newest first. `status=DeadLetter` lists the dead letters.",
     query=DispatchFilters,
     answers={200: Page[Dispatch]},
 )
-COUNT_DISPATCHES = Operation(
+COUNT_DISPATCHES = _operation(
     id="count_dispatches",
     route="GET /dispatches/counts",
-    tag="dispatches",
     summary="Count dispatches",
     description="How many there are of each status.",
     query=DispatchScope,
     answers={200: DispatchCounts},
 )
-CLAIM_DISPATCHES = Operation(
+CLAIM_DISPATCHES = _operation(
     id="claim_dispatches",
     route="POST /dispatches/claim",
-    tag="dispatches",
     summary="Claim dispatches",
     description="Claims the next dispatch of up to `limit` threads in which none is claimed. With "
     "`wait`, the response is held until there is one; `wait` cannot be combined with "
@@ -323,64 +320,57 @@ CLAIM_DISPATCHES = Operation(
     answers={200: Claims},
     problems=("not-found",),
 )
-GET_DISPATCH = Operation(
+GET_DISPATCH = _operation(
     id="get_dispatch",
     route="GET /dispatches/{dispatch_id}",
-    tag="dispatches",
     summary="Read a dispatch",
     description="With its payload and status. The claim token is not returned.",
     answers={200: Dispatch},
 )
-EXTEND_DISPATCH = Operation(
+EXTEND_DISPATCH = _operation(
     id="extend_dispatch",
     route="POST /dispatches/{dispatch_id}/extend",
-    tag="dispatches",
     summary="Extend the lease of a dispatch",
     description="Refused if the claim is no longer valid or the thread was interrupted.",
     body=Extension,
     answers={200: Dispatch},
 )
-ACK_DISPATCH = Operation(
+ACK_DISPATCH = _operation(
     id="ack_dispatch",
     route="POST /dispatches/{dispatch_id}/ack",
-    tag="dispatches",
     summary="Acknowledge a dispatch",
     description="Finishes it as delivered; whether the work succeeded is recorded by the run. "
     "Refused if the claim is no longer valid or the thread was interrupted.",
     body=Acknowledgement,
     answers={200: Dispatch},
 )
-NACK_DISPATCH = Operation(
+NACK_DISPATCH = _operation(
     id="nack_dispatch",
     route="POST /dispatches/{dispatch_id}/nack",
-    tag="dispatches",
     summary="Return a dispatch",
     description="Counts a failed attempt. The dispatch returns to the queue, or becomes a dead "
     "letter when its attempts are used up. If the thread was interrupted, it is superseded.",
     body=NegativeAcknowledgement,
     answers={200: Dispatch},
 )
-CANCEL_DISPATCH = Operation(
+CANCEL_DISPATCH = _operation(
     id="cancel_dispatch",
     route="POST /dispatches/{dispatch_id}/cancel",
-    tag="dispatches",
     summary="Cancel a dispatch",
     description="Only while it is queued; to stop a claimed one, interrupt the thread.",
     answers={200: Dispatch},
 )
-REPLAY_DISPATCH = Operation(
+REPLAY_DISPATCH = _operation(
     id="replay_dispatch",
     route="POST /dispatches/{dispatch_id}/replay",
-    tag="dispatches",
     summary="Replay a dead letter",
     description="Enqueues it again with all its attempts. Refused if it is not a dead letter, or an "
     "open dispatch has its `dedupe_key`.",
     answers={200: Dispatch},
 )
-REPLAY_DEAD_LETTERS = Operation(
+REPLAY_DEAD_LETTERS = _operation(
     id="replay_dead_letters",
     route="POST /dispatches/replay",
-    tag="dispatches",
     summary="Replay dead letters",
     description="Enqueues them again with all their attempts. Leaves out those whose `dedupe_key` an "
     "open dispatch or a newer dead letter has.",
@@ -389,10 +379,9 @@ REPLAY_DEAD_LETTERS = Operation(
     dry_run=Replayed,
     problems=("not-found",),
 )
-CLEAR_DEAD_LETTERS = Operation(
+CLEAR_DEAD_LETTERS = _operation(
     id="clear_dead_letters",
     route="POST /dispatches/clear",
-    tag="dispatches",
     summary="Delete dead letters",
     description="It cannot be undone.",
     role=Role.ADMIN,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 from msgspec import UNSET, UnsetType, field
@@ -347,10 +348,10 @@ class VersionPin(Body):
 
 # Operations ------------------------------------------------------------------------------------
 
-READ_ENTRY = Operation(
+_operation = partial(Operation, tag="entries")
+READ_ENTRY = _operation(
     id="read_entry",
     route="GET /state/{namespace}/{key}",
-    tag="entries",
     summary="Read an entry",
     description="A missing entry is no error: the response has the default of the namespace, "
     "version 0 and `exists: false`. `at_version` or `at`, without other parameters, reads the "
@@ -362,10 +363,9 @@ READ_ENTRY = Operation(
     problems=("not-registered", "gone", "not-found"),
     etag=True,
 )
-WRITE_ENTRY = Operation(
+WRITE_ENTRY = _operation(
     id="write_entry",
     route="PUT /state/{namespace}/{key}",
-    tag="entries",
     summary="Write an entry",
     description="Creates the entry (201) or writes a new version of it (200). With If-Match, only "
     "if the version is the one that it names; with `If-None-Match: *`, only if the entry does not "
@@ -378,10 +378,9 @@ WRITE_ENTRY = Operation(
     problems=("not-registered", "quota-exceeded", "version-conflict"),
     etag=True,
 )
-PATCH_ENTRY = Operation(
+PATCH_ENTRY = _operation(
     id="patch_entry",
     route="PATCH /state/{namespace}/{key}",
-    tag="entries",
     summary="Patch an entry",
     description="Changes the value on the server, so that no concurrent write is lost. The media "
     "type selects the form of the patch: a JSON Merge Patch (RFC 7396), a JSON Patch (RFC 6902), "
@@ -395,10 +394,9 @@ PATCH_ENTRY = Operation(
     problems=("not-registered", "quota-exceeded", "version-conflict"),
     etag=True,
 )
-DELETE_ENTRY = Operation(
+DELETE_ENTRY = _operation(
     id="delete_entry",
     route="DELETE /state/{namespace}/{key}",
-    tag="entries",
     summary="Delete an entry",
     description="A missing entry is no error. The history stays, and the version continues to "
     "count if the entry is created again.",
@@ -407,11 +405,10 @@ DELETE_ENTRY = Operation(
     headers=DELETE_HEADERS,
     problems=("not-registered", "version-conflict"),
 )
-LIST_ENTRIES = Operation(
+LIST_ENTRIES = _operation(
     id="list_entries",
     route="GET /state/{namespace}",
     replica=True,
-    tag="entries",
     summary="List the entries of a namespace",
     description="By key. With `valid`, a page may have fewer items than `limit`, or none: there "
     "are more as long as `next_cursor` is not null.",
@@ -419,10 +416,9 @@ LIST_ENTRIES = Operation(
     answers={200: Page[EntryRow]},
     problems=("not-registered",),
 )
-CLEAR_NAMESPACE = Operation(
+CLEAR_NAMESPACE = _operation(
     id="clear_namespace",
     route="DELETE /state/{namespace}",
-    tag="entries",
     summary="Delete the entries of a namespace",
     description="Deletes all entries, or those that the parameters select: all of them or none, "
     "at most 100,000. Their history stays.",
@@ -431,11 +427,10 @@ CLEAR_NAMESPACE = Operation(
     dry_run=Cleared,
     problems=("not-registered",),
 )
-LIST_STATE = Operation(
+LIST_STATE = _operation(
     id="list_state",
     route="GET /state",
     replica=True,
-    tag="entries",
     summary="List entries",
     description="The entries of all namespaces, also of unregistered ones, by namespace and key. "
     "With filters, a page may have fewer items than `limit`, or none: there are more as long as "
@@ -443,10 +438,9 @@ LIST_STATE = Operation(
     query=StateFilters,
     answers={200: Page[EntryRow]},
 )
-CLEAR_STATE = Operation(
+CLEAR_STATE = _operation(
     id="clear_state",
     route="DELETE /state",
-    tag="entries",
     summary="Delete entries",
     description="Deletes the entries that `prefix` or `scope_kind`, one of which is required, "
     "select in all namespaces, also in unregistered ones: all of them or none, at most 100,000. "
@@ -455,32 +449,29 @@ CLEAR_STATE = Operation(
     answers={200: Cleared},
     dry_run=Cleared,
 )
-READ_HISTORY = Operation(
+READ_HISTORY = _operation(
     id="read_history",
     route="GET /history/{namespace}/{key}",
     replica=True,
-    tag="entries",
     summary="List the versions of an entry",
     description="The versions that history compaction has not removed, newest first.",
     query=HistoryFilters,
     answers={200: Page[EntryVersion]},
     problems=("not-registered",),
 )
-PIN_VERSION = Operation(
+PIN_VERSION = _operation(
     id="pin_version",
     route="PATCH /history/{namespace}/{key}",
-    tag="entries",
     summary="Pin a version",
     description="History compaction keeps a pinned version. `pinned: false` removes the pin.",
     body=VersionPin,
     answers={200: EntryVersion},
     problems=("not-registered", "gone", "not-found"),
 )
-DIFF_ENTRY = Operation(
+DIFF_ENTRY = _operation(
     id="diff_entry",
     route="GET /diff/{namespace}/{key}",
     replica=True,
-    tag="entries",
     summary="Compare two versions",
     description="What changed between two versions. A deletion counts as the default of the "
     "namespace. Items of arrays are followed when they get another index: an insert is one "
@@ -489,10 +480,9 @@ DIFF_ENTRY = Operation(
     answers={200: Diff},
     problems=("not-registered", "gone", "not-found"),
 )
-RESTORE_ENTRY = Operation(
+RESTORE_ENTRY = _operation(
     id="restore_entry",
     route="POST /restore/{namespace}/{key}",
-    tag="entries",
     summary="Restore a version",
     description="Writes a new version with the value of an old one. Tags, pin and expiry stay. "
     "With If-Match, only if the current version is the one that it names.",
@@ -503,21 +493,19 @@ RESTORE_ENTRY = Operation(
     problems=("not-registered", "gone", "quota-exceeded", "version-conflict", "not-found"),
     etag=True,
 )
-LIST_KEY = Operation(
+LIST_KEY = _operation(
     id="list_key",
     route="GET /keys/{key}",
     replica=True,
-    tag="entries",
     summary="List the entries of a key",
     description="The entries with this key in all namespaces, also in unregistered ones, by "
     "namespace.",
     query=KeyFilters,
     answers={200: Page[EntryRow]},
 )
-CLEAR_KEY = Operation(
+CLEAR_KEY = _operation(
     id="clear_key",
     route="DELETE /keys/{key}",
-    tag="entries",
     summary="Delete the entries of a key",
     description="Deletes the entries with this key in all namespaces, also in unregistered ones: "
     "all of them or none. Their history stays.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Self
 
 from state_admin.domain.access import Role
@@ -67,71 +68,58 @@ class MemberChange(Body):
     role: Annotated[RoleName, doc("The new role.", "admin")]
 
 
-LIST_MEMBERS = Operation(
+_operation = partial(Operation, tag="management", role=Role.ADMIN)
+LIST_MEMBERS = _operation(
     id="list_members",
     route="GET /members",
-    tag="management",
     summary="List members",
     description="In the order in which they joined.",
-    role=Role.ADMIN,
     query=AscendingList,
     answers={200: Page[Member]},
 )
-ADD_MEMBER = Operation(
+ADD_MEMBER = _operation(
     id="add_member",
     route="POST /members",
-    tag="management",
     summary="Add a member",
     description="A new name gets an account and an invitation: `login_url` signs the person in, once.",
-    role=Role.ADMIN,
     body=NewMember,
     answers={201: Invitation},
 )
-GET_MEMBER = Operation(
+GET_MEMBER = _operation(
     id="get_member",
     route="GET /members/{member_id}",
-    tag="management",
     summary="Read a member",
-    role=Role.ADMIN,
     answers={200: Member},
 )
-CHANGE_MEMBER = Operation(
+CHANGE_MEMBER = _operation(
     id="change_member",
     route="PATCH /members/{member_id}",
-    tag="management",
     summary="Change the role of a member",
     description="The last admin keeps the role.",
-    role=Role.ADMIN,
     body=MemberChange,
     answers={200: Member},
 )
-REMOVE_MEMBER = Operation(
+REMOVE_MEMBER = _operation(
     id="remove_member",
     route="DELETE /members/{member_id}",
-    tag="management",
     summary="Remove a member",
     description="Takes effect at once. The account and the tokens that the person created remain. "
     "The last admin cannot be removed.",
-    role=Role.ADMIN,
     dry_run=DryRun,
     answers={204: None},
 )
-INVITE_MEMBER = Operation(
+INVITE_MEMBER = _operation(
     id="invite_member",
     route="POST /members/{member_id}/invitation",
-    tag="management",
     summary="Renew the invitation of a member",
     description="A new one-time login link. Refused for a person who belongs to other workspaces too.",
-    role=Role.ADMIN,
     answers={201: Invitation},
 )
-END_SESSIONS = Operation(
+END_SESSIONS = _operation(
     id="end_member_sessions",
     route="DELETE /members/{member_id}/sessions",
-    tag="management",
     summary="Sign a member out everywhere",
     description="Ends all sessions and unused login links.",
-    role=Role.ADMIN,
     dry_run=EndedSessions,
     answers={200: EndedSessions},
     problems=("not-found",),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from msgspec import UNSET, UnsetType
@@ -197,30 +198,28 @@ class Unregistration(Query):
     ) = None
 
 
-LIST_NAMESPACES = Operation(
+_operation = partial(Operation, tag="namespaces")
+LIST_NAMESPACES = _operation(
     id="list_namespaces",
     route="GET /namespaces",
     replica=True,
-    tag="namespaces",
     summary="List namespaces",
     description="The registered namespaces, by name, without those of the config registry.",
     query=NamespaceFilters,
     answers={200: Page[Namespace]},
 )
-GET_NAMESPACE = Operation(
+GET_NAMESPACE = _operation(
     id="get_namespace",
     route="GET /namespaces/{namespace}",
-    tag="namespaces",
     summary="Read a namespace",
     description="The ETag is the schema version, which a change of the description, the plugin or the retention of histories does not increase.",
     answers={200: Namespace},
     problems=("not-registered",),
     etag=True,
 )
-REGISTER_NAMESPACE = Operation(
+REGISTER_NAMESPACE = _operation(
     id="register_namespace",
     route="PUT /namespaces/{namespace}",
-    tag="namespaces",
     summary="Register a namespace",
     description="Registers a namespace (201), or replaces its definition (200). With If-Match, only "
     "if the schema version is the one that it names; with `If-None-Match: *`, only if the "
@@ -243,10 +242,9 @@ REGISTER_NAMESPACE = Operation(
     problems=("schema-conflict", "version-conflict"),
     etag=True,
 )
-UNREGISTER_NAMESPACE = Operation(
+UNREGISTER_NAMESPACE = _operation(
     id="unregister_namespace",
     route="DELETE /namespaces/{namespace}",
-    tag="namespaces",
     summary="Unregister a namespace",
     description="If it has live entries, `entries` must say what happens to them.",
     role=Role.ADMIN,

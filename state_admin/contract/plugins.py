@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from state_admin.domain.access import Role
@@ -112,27 +113,25 @@ class Uninstallation(Query):
     ) = None
 
 
-LIST_PLUGINS = Operation(
+_operation = partial(Operation, tag="plugins")
+LIST_PLUGINS = _operation(
     id="list_plugins",
     route="GET /plugins",
-    tag="plugins",
     summary="List plugins",
     description="Installed plugins by name, with the names of what belongs to them.",
     query=AscendingList,
     answers={200: Page[PluginSummary]},
 )
-GET_PLUGIN = Operation(
+GET_PLUGIN = _operation(
     id="get_plugin",
     route="GET /plugins/{name}",
-    tag="plugins",
     summary="Read a plugin",
     description="The plugin with its state keys and namespaces as they are now.",
     answers={200: Plugin},
 )
-INSTALL_PLUGIN = Operation(
+INSTALL_PLUGIN = _operation(
     id="install_plugin",
     route="PUT /plugins/{name}",
-    tag="plugins",
     summary="Install a plugin",
     description="Registers all of its state keys and namespaces, or none.",
     role=Role.ADMIN,
@@ -141,10 +140,9 @@ INSTALL_PLUGIN = Operation(
     dry_run=Plugin,
     problems=("schema-conflict", "quota-exceeded"),
 )
-UNINSTALL_PLUGIN = Operation(
+UNINSTALL_PLUGIN = _operation(
     id="uninstall_plugin",
     route="DELETE /plugins/{name}",
-    tag="plugins",
     summary="Uninstall a plugin",
     description="Removes the values of its state keys from every thread, except those that are"
     " retained on uninstallation, then unregisters its state keys and namespaces.",

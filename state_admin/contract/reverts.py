@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Self
 
 from .base import Answer, AscendingList, Body, DescendingList, Operation, Page, doc
@@ -88,10 +89,10 @@ class RevertFilters(DescendingList):
     status: Annotated[RevertStatus, doc("Only reverts with this status.")] | None = None
 
 
-REQUEST_REVERT = Operation(
+_operation = partial(Operation, tag="reverts")
+REQUEST_REVERT = _operation(
     id="request_revert",
     route="POST /reverts",
-    tag="reverts",
     summary="Revert a request",
     description="Gives each entry that the request wrote the value and expiry that it had before, as"
     " a new version, and deletes entries that it created. Tags that a bulk action added are removed, and"
@@ -104,38 +105,34 @@ REQUEST_REVERT = Operation(
     answers={202: Revert},
     dry_run=Revert,
 )
-LIST_REVERTS = Operation(
+LIST_REVERTS = _operation(
     id="list_reverts",
     route="GET /reverts",
     replica=True,
-    tag="reverts",
     summary="List reverts",
     description="Reverts of the workspace, newest first. They are kept for 30 days after their end."
     " A token that is limited to namespaces or threads sees only the reverts that it requested.",
     query=RevertFilters,
     answers={200: Page[Revert]},
 )
-GET_REVERT = Operation(
+GET_REVERT = _operation(
     id="get_revert",
     route="GET /reverts/{revert_id}",
-    tag="reverts",
     summary="Read a revert",
     answers={200: Revert},
 )
-LIST_SKIPPED_ENTRIES = Operation(
+LIST_SKIPPED_ENTRIES = _operation(
     id="list_skipped_entries",
     route="GET /reverts/{revert_id}/skipped",
     replica=True,
-    tag="reverts",
     summary="List the entries that a revert skipped",
     description="In the order in which they were examined, with the reasons.",
     query=AscendingList,
     answers={200: Page[SkippedEntry]},
 )
-CANCEL_REVERT = Operation(
+CANCEL_REVERT = _operation(
     id="cancel_revert",
     route="POST /reverts/{revert_id}/cancel",
-    tag="reverts",
     summary="Cancel a revert",
     description="The job stops before its next batch. Entries that it has already reverted keep their"
     " reverted values. Returns 409 if the job has ended.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
 
 import msgspec
@@ -427,10 +428,10 @@ class RunRecovery(Body):
     ] = None
 
 
-START_RUN = Operation(
+_operation = partial(Operation, tag="runs")
+START_RUN = _operation(
     id="start_run",
     route="POST /threads/{thread_id}/runs",
-    tag="runs",
     summary="Start a run",
     description="A thread has at most one run that is not finished. Starting clears the state keys "
     "of the scope `run` as one revision. Repeating a request with the same `id` and content returns "
@@ -439,30 +440,27 @@ START_RUN = Operation(
     answers={200: Run, 201: Run},
     etag=True,
 )
-LIST_RUNS = Operation(
+LIST_RUNS = _operation(
     id="list_runs",
     route="GET /runs",
     replica=True,
-    tag="runs",
     summary="List runs",
     description="Newest first.",
     query=RunFilters,
     answers={200: Page[Run]},
 )
-GET_RUN = Operation(
+GET_RUN = _operation(
     id="get_run",
     route="GET /runs/{run_id}",
-    tag="runs",
     summary="Read a run",
     description="With `wait`, the response is held until the run has a newer revision.",
     query=RunQuery,
     answers={200: Run},
     etag=True,
 )
-CHANGE_RUN = Operation(
+CHANGE_RUN = _operation(
     id="change_run",
     route="PATCH /runs/{run_id}",
-    tag="runs",
     summary="Change a run",
     description="Moves the run to another status, or updates its counts or metadata. With "
     "`If-Match`, only if its `last_revision` is that one.",
@@ -472,10 +470,9 @@ CHANGE_RUN = Operation(
     problems=("revision-conflict", "fencing-token-superseded"),
     etag=True,
 )
-HEARTBEAT_RUN = Operation(
+HEARTBEAT_RUN = _operation(
     id="heartbeat_run",
     route="POST /runs/{run_id}/heartbeat",
-    tag="runs",
     summary="Renew the lease of a run",
     description="The lease lasts `lease_seconds` of the run from now. Not recorded in the audit log.",
     body=Heartbeat,
@@ -483,10 +480,9 @@ HEARTBEAT_RUN = Operation(
     answers={200: Run},
     problems=("fencing-token-superseded",),
 )
-CANCEL_RUN = Operation(
+CANCEL_RUN = _operation(
     id="cancel_run",
     route="POST /runs/{run_id}/cancel",
-    tag="runs",
     summary="Cancel a run",
     description="Ends the run as cancelled; its pending tickets become void. With `If-Match`, only "
     "if its `last_revision` is that one.",
@@ -495,10 +491,9 @@ CANCEL_RUN = Operation(
     problems=("revision-conflict",),
     etag=True,
 )
-TAKE_LEASE = Operation(
+TAKE_LEASE = _operation(
     id="take_lease",
     route="POST /runs/{run_id}/lease",
-    tag="runs",
     summary="Take the lease of a run",
     description="Makes the caller the worker of the run, with a new fencing token. Requests with an "
     "older token are refused from then on.",
@@ -507,10 +502,9 @@ TAKE_LEASE = Operation(
     answers={200: Run},
     problems=("fencing-token-superseded",),
 )
-RELEASE_LEASE = Operation(
+RELEASE_LEASE = _operation(
     id="release_lease",
     route="DELETE /runs/{run_id}/lease",
-    tag="runs",
     summary="Release the lease of a run",
     description="The run counts as stuck until another worker takes it. Requests with an older "
     "fencing token are refused from then on.",
@@ -518,10 +512,9 @@ RELEASE_LEASE = Operation(
     answers={200: Run},
     problems=("not-found", "fencing-token-superseded"),
 )
-CANCEL_RUNS = Operation(
+CANCEL_RUNS = _operation(
     id="cancel_runs",
     route="POST /runs/cancel",
-    tag="runs",
     summary="Cancel runs",
     description="Cancels up to 200 runs independently of each other. If a run cannot be cancelled, "
     "for example because it has ended, its result contains a problem and the others are still cancelled.",
@@ -529,10 +522,9 @@ CANCEL_RUNS = Operation(
     answers={200: ItemResults},
     dry_run=ItemResults,
 )
-FAIL_RUN = Operation(
+FAIL_RUN = _operation(
     id="fail_run",
     route="POST /runs/{run_id}/fail",
-    tag="runs",
     summary="Fail a run",
     description="Ends the run with an error; its pending tickets become void. With `If-Match`, only "
     "if its `last_revision` is that one.",
@@ -543,10 +535,9 @@ FAIL_RUN = Operation(
     problems=("revision-conflict",),
     etag=True,
 )
-RESUME_RUN = Operation(
+RESUME_RUN = _operation(
     id="resume_run",
     route="POST /runs/{run_id}/resume",
-    tag="runs",
     summary="Resume a run",
     description="Sets the run to `running` with a new fencing token and lease, from the state of a "
     "revision if one is given. Its pending tickets become void; its messages stay. A finished run "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from msgspec import UNSET, UnsetType, field
@@ -165,10 +166,10 @@ class SnapshotImport(Body):
     ] = "replace"
 
 
-READ_STATE = Operation(
+_operation = partial(Operation, tag="snapshots")
+READ_STATE = _operation(
     id="read_state",
     route="GET /threads/{thread_id}/state",
-    tag="snapshots",
     summary="Read the state of a thread",
     description="The newest state, or the state at a revision. A revision whose state compaction "
     "removed is gone. `If-None-Match` has no effect with `export=true`.",
@@ -178,31 +179,28 @@ READ_STATE = Operation(
     problems=("gone",),
     etag=True,
 )
-LIST_SNAPSHOTS = Operation(
+LIST_SNAPSHOTS = _operation(
     id="list_snapshots",
     route="GET /threads/{thread_id}/snapshots",
     replica=True,
-    tag="snapshots",
     summary="List the revisions of a thread",
     description="Newest first: what each changed, by whom and why.",
     query=DescendingList,
     answers={200: Page[Revision]},
 )
-MARK_SNAPSHOT = Operation(
+MARK_SNAPSHOT = _operation(
     id="mark_snapshot",
     route="PATCH /threads/{thread_id}/snapshots/{revision}",
-    tag="snapshots",
     summary="Label or pin a revision",
     description="Compaction keeps the state at a labelled or pinned revision.",
     body=SnapshotMark,
     answers={200: Revision},
     problems=("gone",),
 )
-DIFF_SNAPSHOTS = Operation(
+DIFF_SNAPSHOTS = _operation(
     id="diff_snapshots",
     route="GET /threads/{thread_id}/diff",
     replica=True,
-    tag="snapshots",
     summary="Compare two revisions",
     description="What changed in the state of the thread between them. Items of arrays are followed "
     "when they get another index.",
@@ -210,10 +208,9 @@ DIFF_SNAPSHOTS = Operation(
     answers={200: Diff},
     problems=("gone",),
 )
-RESTORE_SNAPSHOT = Operation(
+RESTORE_SNAPSHOT = _operation(
     id="restore_snapshot",
     route="POST /threads/{thread_id}/restore",
-    tag="snapshots",
     summary="Restore a revision",
     description="Makes a new revision whose state equals that of an old one. Runs, messages and "
     "history do not change. Values of the scope `run` return only during the run that wrote them.",
@@ -224,10 +221,9 @@ RESTORE_SNAPSHOT = Operation(
     problems=("revision-conflict", "gone"),
     etag=True,
 )
-IMPORT_SNAPSHOT = Operation(
+IMPORT_SNAPSHOT = _operation(
     id="import_snapshot",
     route="POST /threads/{thread_id}/import",
-    tag="snapshots",
     summary="Import a snapshot",
     description="Makes a new revision from an exported snapshot. Each value must match the schema "
     "of its state key.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from msgspec import UNSET, UnsetType
@@ -139,26 +140,24 @@ class RemovalQuery(Query):
     ] = "retain"
 
 
-LIST_STATE_KEYS = Operation(
+_operation = partial(Operation, tag="state keys")
+LIST_STATE_KEYS = _operation(
     id="list_state_keys",
     route="GET /state-keys",
-    tag="state keys",
     summary="List state keys",
     description="Registered state keys, by name.",
     query=AscendingList,
     answers={200: Page[StateKey]},
 )
-GET_STATE_KEY = Operation(
+GET_STATE_KEY = _operation(
     id="get_state_key",
     route="GET /state-keys/{name}",
-    tag="state keys",
     summary="Read a state key",
     answers={200: StateKey},
 )
-REGISTER_STATE_KEY = Operation(
+REGISTER_STATE_KEY = _operation(
     id="register_state_key",
     route="PUT /state-keys/{name}",
-    tag="state keys",
     summary="Register a state key",
     description="Registers the key, or replaces its definition. 409 if it belongs to another plugin"
     " or to the runtime.",
@@ -166,10 +165,9 @@ REGISTER_STATE_KEY = Operation(
     body=StateKeyDefinition,
     answers={200: StateKey, 201: StateKey},
 )
-UNREGISTER_STATE_KEY = Operation(
+UNREGISTER_STATE_KEY = _operation(
     id="unregister_state_key",
     route="DELETE /state-keys/{name}",
-    tag="state keys",
     summary="Unregister a state key",
     description="Values that threads retain become usable again when the name is registered again."
     " 409 if it belongs to an installed plugin.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 import msgspec
@@ -289,21 +290,20 @@ class Lineage(Answer):
     fork_count: Annotated[int, doc("Number of threads copied from it.", 1, ge=0)]
 
 
-LIST_THREADS = Operation(
+_operation = partial(Operation, tag="threads")
+LIST_THREADS = _operation(
     id="list_threads",
     route="GET /threads",
     replica=True,
-    tag="threads",
     summary="List threads",
     description="Newest first.",
     query=ThreadFilters,
     answers={200: Page[Thread]},
     problems=("invalid",),
 )
-CREATE_THREAD = Operation(
+CREATE_THREAD = _operation(
     id="create_thread",
     route="POST /threads",
-    tag="threads",
     summary="Create a thread",
     description="Repeating a request with the same `id` and content returns the stored thread with "
     "status 200; other content is a conflict. Some fields of a compaction policy need the role "
@@ -313,19 +313,17 @@ CREATE_THREAD = Operation(
     problems=("quota-exceeded",),
     etag=True,
 )
-GET_THREAD = Operation(
+GET_THREAD = _operation(
     id="get_thread",
     route="GET /threads/{thread_id}",
-    tag="threads",
     summary="Read a thread",
     description="Without its messages and state, which have their own paths.",
     answers={200: Thread},
     etag=True,
 )
-CHANGE_THREAD = Operation(
+CHANGE_THREAD = _operation(
     id="change_thread",
     route="PATCH /threads/{thread_id}",
-    tag="threads",
     summary="Change a thread",
     description="Changes title, metadata, resource, parent or compaction policy as one new version. "
     "With `application/merge-patch+json`, `metadata` and `compaction_policy` are merged with the "
@@ -338,10 +336,9 @@ CHANGE_THREAD = Operation(
     problems=("version-conflict",),
     etag=True,
 )
-DELETE_THREAD = Operation(
+DELETE_THREAD = _operation(
     id="delete_thread",
     route="DELETE /threads/{thread_id}",
-    tag="threads",
     summary="Delete a thread",
     description="With its messages, runs, state and entries. It cannot be undone. Refused if a "
     "child thread or an entry to be deleted is outside the limits of the token.",
@@ -352,10 +349,9 @@ DELETE_THREAD = Operation(
     headers=("If-Match",),
     problems=("revision-conflict", "version-conflict"),
 )
-DELETE_THREADS = Operation(
+DELETE_THREADS = _operation(
     id="delete_threads",
     route="POST /threads/delete",
-    tag="threads",
     summary="Delete threads",
     description="Deletes up to 200 threads independently of each other. If a thread cannot be "
     "deleted, its result contains a problem and the others are still deleted. It cannot be undone.",
@@ -364,10 +360,9 @@ DELETE_THREADS = Operation(
     answers={200: ItemResults},
     dry_run=ItemResults,
 )
-FORK_THREAD = Operation(
+FORK_THREAD = _operation(
     id="fork_thread",
     route="POST /threads/{thread_id}/fork",
-    tag="threads",
     summary="Fork a thread",
     description="Copies the state at a revision and the first messages into a new, independent "
     "thread without runs and parent. Values of state keys with the scope `run` are not copied. "
@@ -378,11 +373,10 @@ FORK_THREAD = Operation(
     problems=("gone", "quota-exceeded"),
     etag=True,
 )
-READ_LINEAGE = Operation(
+READ_LINEAGE = _operation(
     id="read_lineage",
     route="GET /threads/{thread_id}/lineage",
     replica=True,
-    tag="threads",
     summary="Read the lineage of a thread",
     description="Its ancestors, what it was copied from, and the number of its children and forks.",
     answers={200: Lineage},

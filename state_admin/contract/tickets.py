@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from .base import Answer, AscendingList, Body, DescendingList, Operation, Page, Wait, doc
@@ -81,37 +82,34 @@ class Decision(Body):
     ] = null()
 
 
-LIST_TICKETS = Operation(
+_operation = partial(Operation, tag="tickets")
+LIST_TICKETS = _operation(
     id="list_tickets",
     route="GET /tickets",
-    tag="tickets",
     summary="List tickets",
     description="Tickets of the workspace, newest first. `status=pending` is the inbox.",
     query=TicketFilters,
     answers={200: Page[Ticket]},
 )
-LIST_RUN_TICKETS = Operation(
+LIST_RUN_TICKETS = _operation(
     id="list_run_tickets",
     route="GET /runs/{run_id}/tickets",
-    tag="tickets",
     summary="List the tickets of a run",
     description="In the order in which they were opened.",
     query=AscendingList,
     answers={200: Page[Ticket]},
 )
-GET_TICKET = Operation(
+GET_TICKET = _operation(
     id="get_ticket",
     route="GET /tickets/{ticket_id}",
-    tag="tickets",
     summary="Read a ticket",
     description="With `wait`, the response is held until the ticket is decided.",
     query=Wait,
     answers={200: Ticket},
 )
-DECIDE_TICKET = Operation(
+DECIDE_TICKET = _operation(
     id="decide_ticket",
     route="POST /tickets/{ticket_id}/decision",
-    tag="tickets",
     summary="Decide a ticket",
     description="The first decision counts. Another one with the same content returns the ticket; "
     "a different one is refused.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from state_admin.domain.access import Role
@@ -82,55 +83,46 @@ class Rotation(Body):
     ] = 0
 
 
-LIST_TOKENS = Operation(
+_operation = partial(Operation, tag="management", role=Role.ADMIN)
+LIST_TOKENS = _operation(
     id="list_tokens",
     route="GET /tokens",
-    tag="management",
     summary="List API tokens",
     description="Tokens of the workspace, newest first, including revoked and expired ones.",
-    role=Role.ADMIN,
     query=DescendingList,
     answers={200: Page[Token]},
 )
-CREATE_TOKEN = Operation(
+CREATE_TOKEN = _operation(
     id="create_token",
     route="POST /tokens",
-    tag="management",
     summary="Create an API token",
     description="The response contains the secret, once. A token cannot reach further than the "
     "caller that creates it.",
-    role=Role.ADMIN,
     body=NewToken,
     answers={201: CreatedToken},
 )
-GET_TOKEN = Operation(
+GET_TOKEN = _operation(
     id="get_token",
     route="GET /tokens/{token_id}",
-    tag="management",
     summary="Read an API token",
-    role=Role.ADMIN,
     answers={200: Token},
 )
-ROTATE_TOKEN = Operation(
+ROTATE_TOKEN = _operation(
     id="rotate_token",
     route="POST /tokens/{token_id}/rotate",
-    tag="management",
     summary="Rotate an API token",
     description="Creates a successor with the same name, role and reach. The response contains its "
     "secret, once. The old token remains valid for `overlap_seconds`.",
-    role=Role.ADMIN,
     body=Rotation,
     body_required=False,
     answers={201: CreatedToken},
     problems=("conflict",),
 )
-REVOKE_TOKEN = Operation(
+REVOKE_TOKEN = _operation(
     id="revoke_token",
     route="DELETE /tokens/{token_id}",
-    tag="management",
     summary="Revoke an API token",
     description="The token is refused at once, for good. Revoking it again changes nothing.",
-    role=Role.ADMIN,
     dry_run=DryRun,
     answers={204: None},
 )

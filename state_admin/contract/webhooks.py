@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from msgspec import UNSET, UnsetType
@@ -237,19 +238,18 @@ class DeliveryFilters(DescendingList):
     status: Annotated[DeliveryStatus, doc("Only deliveries with this status.")] | None = None
 
 
-LIST_WEBHOOKS = Operation(
+_operation = partial(Operation, tag="webhooks")
+LIST_WEBHOOKS = _operation(
     id="list_webhooks",
     route="GET /webhooks",
-    tag="webhooks",
     summary="List webhooks",
     description="Webhooks of the workspace, newest first.",
     query=WebhookFilters,
     answers={200: Page[Webhook]},
 )
-CREATE_WEBHOOK = Operation(
+CREATE_WEBHOOK = _operation(
     id="create_webhook",
     route="POST /webhooks",
-    tag="webhooks",
     summary="Create a webhook",
     description="The response contains the signing secret, which is not returned again. The webhook"
     " sees what its creator sees now. A workspace has at most 100. 410 if the cursor has expired.",
@@ -258,47 +258,42 @@ CREATE_WEBHOOK = Operation(
     answers={201: WebhookWithSecret},
     problems=("gone", "quota-exceeded"),
 )
-GET_WEBHOOK = Operation(
+GET_WEBHOOK = _operation(
     id="get_webhook",
     route="GET /webhooks/{webhook_id}",
-    tag="webhooks",
     summary="Read a webhook",
     answers={200: Webhook},
 )
-CHANGE_WEBHOOK = Operation(
+CHANGE_WEBHOOK = _operation(
     id="change_webhook",
     route="PATCH /webhooks/{webhook_id}",
-    tag="webhooks",
     summary="Change a webhook",
     description="A new filter applies to later changes, not to deliveries that are queued.",
     role=Role.ADMIN,
     body=WebhookChanges,
     answers={200: Webhook},
 )
-DELETE_WEBHOOK = Operation(
+DELETE_WEBHOOK = _operation(
     id="delete_webhook",
     route="DELETE /webhooks/{webhook_id}",
-    tag="webhooks",
     summary="Delete a webhook",
     description="Deletes its deliveries too. One that is being sent may still arrive.",
     role=Role.ADMIN,
     answers={204: None},
     dry_run=DryRun,
 )
-PAUSE_WEBHOOK = Operation(
+PAUSE_WEBHOOK = _operation(
     id="pause_webhook",
     route="POST /webhooks/{webhook_id}/pause",
-    tag="webhooks",
     summary="Pause a webhook",
     description="Nothing is sent until it is resumed. Its position in the change feed is retained as"
     " long as changes are.",
     role=Role.ADMIN,
     answers={200: Webhook},
 )
-RESUME_WEBHOOK = Operation(
+RESUME_WEBHOOK = _operation(
     id="resume_webhook",
     route="POST /webhooks/{webhook_id}/resume",
-    tag="webhooks",
     summary="Resume a webhook",
     description="Continues where it stopped, or with `skip` from now on. 410 if the changes since"
     " then are no longer retained: resume with `skip`.",
@@ -308,10 +303,9 @@ RESUME_WEBHOOK = Operation(
     answers={200: Webhook},
     problems=("gone",),
 )
-ROTATE_WEBHOOK_SECRET = Operation(
+ROTATE_WEBHOOK_SECRET = _operation(
     id="rotate_webhook_secret",
     route="POST /webhooks/{webhook_id}/rotate",
-    tag="webhooks",
     summary="Rotate the secret of a webhook",
     description="Returns the new secret, once. The previous one signs beside it for"
     " `overlap_seconds`.",
@@ -320,20 +314,18 @@ ROTATE_WEBHOOK_SECRET = Operation(
     body_required=False,
     answers={200: WebhookWithSecret},
 )
-TEST_WEBHOOK = Operation(
+TEST_WEBHOOK = _operation(
     id="test_webhook",
     route="POST /webhooks/{webhook_id}/test",
-    tag="webhooks",
     summary="Send a test event",
     description="Sent once, whatever the status of the webhook. A worker sends it: read the"
     " deliveries for the result.",
     role=Role.ADMIN,
     answers={202: Delivery},
 )
-REPLAY_WEBHOOK = Operation(
+REPLAY_WEBHOOK = _operation(
     id="replay_webhook",
     route="POST /webhooks/{webhook_id}/replay",
-    tag="webhooks",
     summary="Replay events",
     description="Sends all dead letters again, or every matching change behind a cursor. 409 if the"
     " cursor is ahead of the webhook, 410 if it has expired.",
@@ -343,21 +335,19 @@ REPLAY_WEBHOOK = Operation(
     dry_run=WebhookReplayed,
     problems=("gone", "conflict"),
 )
-LIST_DELIVERIES = Operation(
+LIST_DELIVERIES = _operation(
     id="list_deliveries",
     route="GET /webhooks/{webhook_id}/deliveries",
     replica=True,
-    tag="webhooks",
     summary="List the deliveries of a webhook",
     description="Newest first. Delivered ones and dead letters are deleted after the retention"
     " time.",
     query=DeliveryFilters,
     answers={200: Page[Delivery]},
 )
-REPLAY_DELIVERY = Operation(
+REPLAY_DELIVERY = _operation(
     id="replay_delivery",
     route="POST /deliveries/{delivery_id}/replay",
-    tag="webhooks",
     summary="Replay a delivery",
     description="Sends a finished delivery again, or retries a failed one now. 409 if it is queued"
     " or being sent, and for a test event.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Self
 
 from msgspec import UNSET, UnsetType
@@ -55,53 +56,44 @@ class WorkspaceChange(Body):
     max_threads: Annotated[Quota | None, doc("Maximum number of threads.")] | UnsetType = UNSET
 
 
-LIST_WORKSPACES = Operation(
+_operation = partial(Operation, tag="management", role=Role.ADMIN)
+LIST_WORKSPACES = _operation(
     id="list_workspaces",
     route="GET /workspaces",
-    tag="management",
     summary="List workspaces",
     description="In alphabetical order." + _OPERATOR,
-    role=Role.ADMIN,
     query=AscendingList,
     answers={200: Page[Workspace]},
 )
-CREATE_WORKSPACE = Operation(
+CREATE_WORKSPACE = _operation(
     id="create_workspace",
     route="POST /workspaces",
-    tag="management",
     summary="Create a workspace",
     description="An existing one is returned as it is, with 200." + _OPERATOR,
-    role=Role.ADMIN,
     body=NewWorkspace,
     answers={200: Workspace, 201: Workspace},
 )
-GET_WORKSPACE = Operation(
+GET_WORKSPACE = _operation(
     id="get_workspace",
     route="GET /workspaces/{workspace}",
-    tag="management",
     summary="Read a workspace",
     description="The workspace and its quotas." + _OPERATOR,
-    role=Role.ADMIN,
     answers={200: Workspace},
 )
-CHANGE_WORKSPACE = Operation(
+CHANGE_WORKSPACE = _operation(
     id="change_workspace",
     route="PATCH /workspaces/{workspace}",
-    tag="management",
     summary="Change a workspace",
     description="Its name and its quotas." + _OPERATOR,
-    role=Role.ADMIN,
     body=WorkspaceChange,
     answers={200: Workspace},
 )
-CREATE_WORKSPACE_TOKEN = Operation(
+CREATE_WORKSPACE_TOKEN = _operation(
     id="create_workspace_token",
     route="POST /workspaces/{workspace}/tokens",
-    tag="management",
     summary="Create an API token of a workspace",
     description="For the first token of a new workspace. The response contains the secret, once."
     + _OPERATOR,
-    role=Role.ADMIN,
     body=NewToken,
     answers={201: CreatedToken},
 )

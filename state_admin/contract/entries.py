@@ -235,19 +235,11 @@ class EntryVersion(Answer):
     @classmethod
     def of(cls, row: models.EntryRevision, *, with_value: bool = False) -> Self:
         redacted = row.redacted_at is not None
-        return cls(
-            version=row.version,
-            operation=row.operation,
+        return cls.from_attributes(
+            row,
             exists=row.value is not None,
             actor=row.actor_name,
-            actor_kind=row.actor_kind,
-            reason=row.reason,
-            request_id=row.request_id,
             run_id=row.run or None,
-            at=time_of(row.at),
-            schema_version=row.schema_version,
-            size_bytes=row.size_bytes,
-            pinned=row.pinned,
             redacted_at=time_of(row.redacted_at) or UNSET,
             redacted_by=row.redacted_by if redacted else UNSET,
             value=json_of(row.value) if with_value else UNSET,

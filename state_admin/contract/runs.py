@@ -238,34 +238,18 @@ class Run(Answer):
         """The run as `actor` may see it: a parent outside a token's prefixes does not exist.
         `parents`: the ids of the parent runs that the actor may see (services.runs.parents_of)."""
         parent = row.parent_thread_id
-        return cls(
+        return cls.from_attributes(
+            row,
             id=row.public_id,
             thread_id=row.thread.public_id,
-            agent_id=row.agent_id,
-            status=row.status,
             waiting=_dumped(row.waiting),
             termination_reason=_dumped(row.termination_reason),
             parent_run_id=row.parent_run_id if row.parent_run_id in parents else None,
             parent_thread_id=parent if parent and actor.sees_thread(parent) else None,
-            origin=row.origin,
             metadata=json_of(row.metadata or "{}"),
-            step_count=row.step_count,
-            input_tokens=row.input_tokens,
-            output_tokens=row.output_tokens,
             cost_usd=str(row.cost_usd),
-            max_rounds=row.max_rounds,
-            fencing_token=row.fencing_token,
-            lease_expires_at=time_of(row.lease_expires_at),
-            times_out_at=time_of(row.times_out_at),
-            deadline_at=time_of(row.deadline_at),
             stuck_reason=row.stuck_reason(row.read_at) or None,
             flagged_stuck_at=time_of(row.flagged_at),
-            start_revision=row.start_revision,
-            last_revision=row.last_revision,
-            created_at=time_of(row.created_at),
-            started_at=time_of(row.started_at),
-            finished_at=time_of(row.finished_at),
-            updated_at=time_of(row.updated_at),
         )
 
 

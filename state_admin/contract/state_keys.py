@@ -16,7 +16,6 @@ from .types import JsonIn, JsonOut, Time, json_of
 
 if TYPE_CHECKING:
     from state_admin import models
-    from state_admin.services.state_removals import StateValueCounts
 
 StateKeyName = Annotated[
     str, doc("Name of a state key.", "plan", schema={"minLength": 1, "maxLength": 128})
@@ -117,10 +116,6 @@ class StateKeyValues(Answer):
 
     threads: Annotated[int, doc("Number of threads with a value.", 2, ge=0)]
     values: Annotated[int, doc("Number of values.", 2, ge=0)]
-
-    @classmethod
-    def of(cls, row: StateValueCounts) -> Self:
-        return cls(threads=row.threads, values=row.values)
 
 
 class StateKeyRemoval(Answer):

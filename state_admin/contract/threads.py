@@ -33,7 +33,6 @@ from .types import (
     ThreadId,
     Time,
     json_of,
-    time_of,
 )
 
 if TYPE_CHECKING:
@@ -101,22 +100,16 @@ class Thread(Answer):
         """The thread as `actor` may see it: one outside a token's prefixes does not exist, be it
         the parent or the origin of a fork."""
         parent = row.parent.public_id if row.parent else None
-        return cls(
+        return cls.from_attributes(
+            row,
             id=row.public_id,
             resource_id=row.resource_id or None,
             parent_thread_id=parent if parent and actor.sees_thread(parent) else None,
-            title=row.title,
             metadata=json_of(row.metadata or "{}"),
             compaction_policy=json_of(row.policy or "{}"),
-            version=row.version,
-            revision=row.revision,
-            message_count=row.message_count,
-            context_tokens=row.context_tokens,
             active_run_id=row.active_run.public_id if row.active_run else None,
             latest_run_id=row.latest_run.public_id if row.latest_run else None,
             forked_from=ForkOrigin.of(row, actor),
-            created_at=time_of(row.created_at),
-            updated_at=time_of(row.updated_at),
         )
 
 

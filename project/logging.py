@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import structlog
-from structlog.typing import EventDict, ExcInfo
+from structlog.typing import EventDict
 
 from project import tracing
 from project.env import read_environment
@@ -68,10 +68,6 @@ def _describe_request(record: logging.LogRecord) -> dict[str, Any]:
     return {name: what for name, what in description.items() if what is not None}
 
 
-def _format_exception(exc_info: ExcInfo) -> str:
-    return format_traceback(exc_info[1])
-
-
 def logging_config(*, level: str, as_json: bool) -> None:
     """Configure structlog and the standard library together (called once, by settings)."""
     shared: list[Any] = [
@@ -109,7 +105,9 @@ def logging_config(*, level: str, as_json: bool) -> None:
                     "pass_foreign_args": True,
                     "processors": [
                         structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                        structlog.processors.ExceptionRenderer(_format_exception),
+                        structlog.processors.ExceptionRenderer(
+                            lambda exc_info: format_traceback(exc_info[1])
+                        ),
                         render,
                     ],
                 }

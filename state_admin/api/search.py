@@ -20,7 +20,8 @@ from state_admin.services.errors import Invalid
 @handles(contract.SEARCH)
 def search_entries(call: Endpoint) -> HttpResponse:
     fields = call.body(contract.Search).given()
-    where = _read_conditions(fields.pop("where", []))
+    conditions = enumerate(fields.pop("where", []))
+    where = [_read_condition(f"/where/{index}", each) for index, each in conditions]
     limit, cursor = fields.pop("limit", None), fields.pop("cursor", None)
     page = page_of(
         limit=limit,
@@ -37,10 +38,6 @@ def search_entries(call: Endpoint) -> HttpResponse:
     items = [contract.Hit.of_hit(hit, with_value=with_value) for hit in results.hits]
     cursor = None if results.after is None else page.cursor_to(results.after)
     return answer(base.Page(items=items, next_cursor=cursor))
-
-
-def _read_conditions(where: list[contract.Condition]) -> list[Condition]:
-    return [_read_condition(f"/where/{index}", each) for index, each in enumerate(where)]
 
 
 def _read_condition(pointer: str, condition: contract.Condition) -> Condition:

@@ -269,7 +269,8 @@ def _loops_in_place(schema: JSON, totals: _Totals) -> bool:
             return True
         open_.add(id(node))
         parts = [part for name in _IN_PLACE for part in _parts(node, name)]
-        targets = [totals.target(node[name]) for name in REFERENCES if _is_text(node.get(name))]
+        references = [node.get(name) for name in REFERENCES]
+        targets = [totals.target(each) for each in references if isinstance(each, str)]
         looping = any(visit(part) for part in [*parts, *targets] if part is not node)
         open_.remove(id(node))
         done.add(id(node))
@@ -281,10 +282,6 @@ def _loops_in_place(schema: JSON, totals: _Totals) -> bool:
 def _parts(node: dict[str, JSON], name: str) -> list[JSON]:
     part = node.get(name)
     return list(part.values()) if name == "dependentSchemas" and isinstance(part, dict) else [part]
-
-
-def _is_text(part: JSON) -> bool:
-    return isinstance(part, str)
 
 
 def count_nodes(value: JSON) -> int:

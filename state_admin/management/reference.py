@@ -306,7 +306,9 @@ def _commands() -> str:
         command = load_command_class("state_admin", name)
         parser = command.create_parser("manage.py", name)
         rows = [
-            (f"`{_usage(each)}`", _help(each)) for each in parser._actions if not _is_common(each)
+            (f"`{_usage(each)}`", _help(each))
+            for each in parser._actions
+            if each.dest not in _COMMON
         ]
         table = _table(("Argument", "Meaning"), rows) if rows else ""
         parts.append(f"## {name}\n\n{command.help}\n\n{table}")
@@ -317,10 +319,6 @@ _COMMON: Final = {
     "help", "version", "verbosity", "settings", "pythonpath", "traceback", "no_color",
     "force_color", "skip_checks",
 }  # fmt: skip
-
-
-def _is_common(action: Action) -> bool:
-    return action.dest in _COMMON
 
 
 def _usage(action: Action) -> str:

@@ -55,7 +55,8 @@ def _check_step(step: Step, sizes: dict[str, Size]) -> Iterator[Finding]:
     blocked = _find_blocked(step, sizes)
     long = {table: seconds for table, seconds in blocked.items() if seconds > _BUDGET_SECONDS}
     for table, seconds in long.items():
-        access = "reads and writes" if _blocks_reads(step, table) else "writes"
+        reads = any(effects.blocks_reads(table) for effects in step.effects)
+        access = "reads and writes" if reads else "writes"
         size = sizes[table].total / 2**20
         text = f"{access} of {table} ({size:,.0f} MiB) wait up to {seconds:,.0f} s"
         yield Finding(step.migration, "error", text, _STOP)
@@ -80,10 +81,6 @@ def _find_blocked(step: Step, sizes: dict[str, Size]) -> dict[str, float]:
         for table, seconds in estimates.seconds_blocked(effects, sizes).items():
             blocked[table] = max(blocked.get(table, 0.0), seconds)
     return blocked
-
-
-def _blocks_reads(step: Step, table: str) -> bool:
-    return any(effects.blocks_reads(table) for effects in step.effects)
 
 
 def _check_breaks(breaks: list[str]) -> Iterator[Finding]:

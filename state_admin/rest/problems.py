@@ -31,12 +31,13 @@ _CLOSED = {"42501", "25006"}
 def answer_problem(problem: Problem, request: HttpRequest | None = None) -> HttpResponse:
     """Return the response for a problem."""
     status = problem.status
+    headers = {} if request is None else request.META
     # A revision in the body that is not current is 409; one in If-Match is a failed precondition.
-    if isinstance(problem, errors.RevisionConflict) and _is_conditional(request):
+    if isinstance(problem, errors.RevisionConflict) and "HTTP_IF_MATCH" in headers:
         status = 412
     # Not by orjson: a problem may hold stored values (big integers, 1.10) and may quote a name
     # from the request that has no UTF-8 form.
-    document = values.dump(problem.document(_request_id(request), status=status))
+    document = values.dump(problem.document(headers.get("REQUEST_ID", ""), status=status))
     response = HttpResponse(
         document.encode(errors="replace"), status=status, content_type=errors.MEDIA_TYPE
     )
@@ -141,11 +142,3 @@ def _problem_of_drf(error: drf.APIException, request: Any) -> Problem:
         )
     detail = error.detail if isinstance(error.detail, str) else error.default_detail
     return problem_of_status(error.status_code, str(detail))
-
-
-def _is_conditional(request: Any) -> bool:
-    return request is not None and "HTTP_IF_MATCH" in request.META
-
-
-def _request_id(request: Any) -> str:
-    return "" if request is None else request.META.get("REQUEST_ID", "")

@@ -55,12 +55,8 @@ class Problem(Exception):
         if request_id:
             body["instance"] = request_id
         for name, member in self.data.items():
-            body.setdefault(name, _as_json(member))
+            body.setdefault(name, timestamp(member) if isinstance(member, datetime) else member)
         return body
-
-
-def _as_json(member: Any) -> Any:
-    return timestamp(member) if isinstance(member, datetime) else member
 
 
 def problem_types(base: type[Problem] = Problem) -> Iterator[type[Problem]]:

@@ -121,7 +121,7 @@ async def _plan_all(
     for index, call in commits.items():
         try:
             require(call.actor, Role.EDITOR)
-            if _is_plain(call.step):
+            if not call.step.empty and call.step.run.empty and not call.step.reads:
                 logs[index] = (
                     messages.parse_messages(call.step.messages) if call.step.messages else []
                 )
@@ -144,10 +144,6 @@ async def _plan_all(
             threads.add(thread.pk)
             plans[index] = plan
     return plans
-
-
-def _is_plain(step: Step) -> bool:
-    return not step.empty and step.run.empty and not step.reads
 
 
 async def _open(

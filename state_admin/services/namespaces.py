@@ -509,14 +509,8 @@ def find_violations(
             count += not validator.accepts(value)
         elif faults := validator.faults(value, 3):
             count += 1
-            first.append(
-                {"key": key, "version": version, "errors": [_fault_document(f) for f in faults]}
-            )
+            first.append({"key": key, "version": version, "errors": [vars(f) for f in faults]})
     return Violations(count, first)
-
-
-def _fault_document(fault: Fault) -> dict[str, str]:
-    return {"pointer": fault.pointer, "message": fault.message}
 
 
 def _check_name(actor: Actor, name: str) -> None:

@@ -9,7 +9,7 @@ from datetime import datetime
 from state_admin.domain import search, values
 from state_admin.domain.access import Actor
 from state_admin.domain.scopes import ScopeKind
-from state_admin.domain.search import BadQuery, Condition, Match, Query
+from state_admin.domain.search import BadQuery, Condition, Match
 from state_admin.models import Entry
 from state_admin.models import search as search_models
 
@@ -108,7 +108,7 @@ def search_entries(
         )
         for part in split_by_size(candidates, _OPENED_AT_ONCE):
             for row in judged.filter(id__in=part).order_by("-id"):
-                matches = _match_entry(row, query)
+                matches = search.find(values.load(row.value or "null"), query, row.key)
                 if matches is None:
                     continue
                 if len(hits) == limit:
@@ -121,7 +121,3 @@ def search_entries(
         if opened >= MOST_OPENED:
             return SearchPage(hits, after)
         size = min(size * 4, MOST_OPENED - opened)
-
-
-def _match_entry(row: Entry, query: Query) -> list[Match] | None:
-    return search.find(values.load(row.value or "null"), query, row.key)

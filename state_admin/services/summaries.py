@@ -174,7 +174,12 @@ def ask(workspace_id: int, engine: Engine, request: SummaryRequest) -> Summary:
     try:
         with _failing(), _span(provider, model, request) as span:
             summary = engine.summarizer.summarize(request)
-            span.set(_usage_of(summary))
+            span.set(
+                {
+                    "gen_ai.usage.input_tokens": summary.input_tokens,
+                    "gen_ai.usage.output_tokens": summary.output_tokens,
+                }
+            )
     except SummaryFailed as failed:
         if failed.cost_usd is None:
             failed.cost_usd = most if failed.billed else Decimal(0)
@@ -202,13 +207,6 @@ def _span(
         "server.address": urlsplit(provider.base_url).hostname or "",
     }
     return tracing.span(f"chat {model.upstream_model}", attributes, kind="client")
-
-
-def _usage_of(summary: Summary) -> dict[str, int]:
-    return {
-        "gen_ai.usage.input_tokens": summary.input_tokens,
-        "gen_ai.usage.output_tokens": summary.output_tokens,
-    }
 
 
 @contextlib.contextmanager

@@ -3,7 +3,7 @@ the values on hover, from the table beside each chart, which is also its text al
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import accumulate
@@ -95,7 +95,7 @@ class Chart:
     @property
     def heights(self) -> list[float]:
         """The height of each bar, or the values of the line."""
-        return [_total(values) for values in zip(*(s.values for s in self.series), strict=True)]
+        return list(map(sum, _filled(self.series)))
 
     @property
     def scale(self) -> list[float]:
@@ -134,10 +134,6 @@ def nice_scale(highest: float) -> list[float]:
             break
     count = max(1, -int(-highest // step))
     return [round(step * number, 6) for number in range(count + 1)]
-
-
-def _total(values: Iterable[Number]) -> float:
-    return sum(value or 0 for value in values)
 
 
 def span_of_days(last: date, days: int) -> list[date]:

@@ -108,7 +108,10 @@ def namespace_matches(request: Request) -> HttpResponse:
 @page
 def thread_matches(request: Request) -> HttpResponse:
     prefixes = _words(request)
-    return _say(_describe_threads(request.actor, prefixes) if prefixes else "")
+    if not prefixes:
+        return _say("")
+    found = list(matching_ids(request.actor, prefixes)[: _COUNTED + 1])
+    return _say(_describe(found, "thread", "threads"))
 
 
 @require_safe
@@ -176,10 +179,6 @@ def _find_threads(actor: Actor, last: str) -> list[tuple[str, str]]:
 def describe_matches(actor: Actor, globs: Sequence[str]) -> str:
     names = find_matching(actor, globs, _COUNTED + 1)
     return _describe(names, "namespace", "namespaces")
-
-
-def _describe_threads(actor: Actor, prefixes: Sequence[str]) -> str:
-    return _describe(list(matching_ids(actor, prefixes)[: _COUNTED + 1]), "thread", "threads")
 
 
 def matching_ids(actor: Actor, prefixes: Sequence[str]) -> QuerySet[Thread, str]:

@@ -406,17 +406,13 @@ def _snippets(now: EntryView) -> list[tuple[str, str]]:
     ]
 
 
-def _code_context(page: EntryPage) -> dict[str, Any]:
-    return {"snippets": _snippets(page.now)}
-
-
 # What only the content of each tab needs.
 _TAB_CONTEXTS: dict[str, Callable[[EntryPage], dict[str, Any]]] = {
     "value": _value_context,
     "text": _value_context,
     "history": _history_context,
     "blame": _blame_context,
-    "code": _code_context,
+    "code": lambda page: {"snippets": _snippets(page.now)},
 }
 
 

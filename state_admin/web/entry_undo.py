@@ -88,7 +88,7 @@ def entry_undo(request: Request, namespace: str, key: str) -> HttpResponse:
                 version=before,
                 precondition=Precondition(written),
                 tags=_tags(request),
-                pinned=_pinned(request),
+                pinned=request.POST["pinned"] == "1" if "pinned" in request.POST else None,
                 reason=f"undo of version {written}",
             )
         elif written:
@@ -211,10 +211,6 @@ def checked_tags(tags: Sequence[object]) -> list[str]:
     if len(tags) > _MOST_TAGS or len(texts) < len(tags):
         raise Invalid(f"tags: at most {_MOST_TAGS}, each at most 64 characters")
     return texts
-
-
-def _pinned(request: Request) -> bool | None:
-    return request.POST["pinned"] == "1" if "pinned" in request.POST else None
 
 
 urlpatterns = entry_paths("entry/undo", entry_undo, "entry-undo")

@@ -11,7 +11,6 @@ from django.views.decorators.http import require_safe
 
 from state_admin.domain import values
 from state_admin.domain.values import JSON
-from state_admin.models import RunRead
 from state_admin.models.knowledge_sql import VisibleVersion
 from state_admin.models.state_changes_sql import LARGEST, ValueChange
 from state_admin.services import knowledge
@@ -114,7 +113,7 @@ def run_knowledge(request: Request, run_id: str) -> HttpResponse:
         "entries": [_visible_entry(row, before) for row in entries],
         "gone": _gone(entries, before, more=bool(next_url)),
         "reads": known_state.reads,
-        "stale": [row for row in known_state.reads if _is_stale(row)],
+        "stale": [row for row in known_state.reads if not row.version == row.held == row.current],
         "pager": {"first": url(step) if request.GET.get("after") else "", "next": next_url},
     }
     return render(request, "runs/knowledge.html", context, part="run")
@@ -170,10 +169,6 @@ def _reaches(rows: Sequence[VisibleVersion], row: VisibleVersion) -> bool:
 
 def _place(row: VisibleVersion) -> tuple[str, str]:
     return row.namespace, row.key
-
-
-def _is_stale(row: RunRead) -> bool:
-    return not row.version == row.held == row.current
 
 
 @require_safe

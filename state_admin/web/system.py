@@ -18,7 +18,7 @@ from project import broker
 from state_admin import __version__
 from state_admin.domain.access import Role
 from state_admin.models import Sweep
-from state_admin.models.audit_stream import Lag, read_lag
+from state_admin.models.audit_stream import read_lag
 from state_admin.models.counts import MOST
 from state_admin.models.database import describe_database, slow_statements
 from state_admin.models.metrics_sql import read_queues
@@ -104,7 +104,7 @@ def system(request: Request) -> HttpResponse:
         "queues": _queues(),
         "slow": slow_statements(with_text=whole_text),
         "whole_text": whole_text,
-        "audit_stream": _audit_stream(),
+        "audit_stream": read_lag(settings.AUDIT_STREAM.url) if settings.AUDIT_STREAM else None,
         "replicas": replicas.describe(),
         "sweeps": Sweep.objects.order_by("name"),
         "python": platform.python_version(),
@@ -122,10 +122,6 @@ def _queues() -> list[Queue]:
         for figure in read_queues()
         if figure.name in _QUEUES
     ]
-
-
-def _audit_stream() -> Lag | None:
-    return read_lag(settings.AUDIT_STREAM.url) if settings.AUDIT_STREAM else None
 
 
 def _settings() -> list[tuple[str, str]]:

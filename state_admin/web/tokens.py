@@ -131,10 +131,6 @@ def token_list(request: Request) -> HttpResponse:
     return _show_secret(request, token, secret)
 
 
-def _try_line(secret: str) -> str:
-    return f'curl -H "Authorization: Bearer {secret}" \\\n  {snippets.api("namespaces")}'
-
-
 def _show(
     request: Request, form: TokenForm, created: dict[str, Any] | None = None, status: int = 200
 ) -> HttpResponse:
@@ -278,7 +274,7 @@ def _show_secret(request: Request, token: ApiToken, secret: str) -> HttpResponse
     created = {
         "created": token,
         "secret": secret,
-        "created_curl": _try_line(secret),
+        "created_curl": f'curl -H "Authorization: Bearer {secret}" \\\n  {snippets.api("namespaces")}',
         "warnings": warn_unmatched(request.actor, token.namespaces),
     }
     return _show(request, TokenForm(), created, status=201)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 from django.db.models import F, Func, QuerySet, TextField, Value
 from django.http import HttpResponse
@@ -114,7 +115,8 @@ def list_namespaces(call: Endpoint) -> HttpResponse:
     prefix, suffix = strings(body, "prefix"), strings(body, "suffix")
     depth = read(body, "max_depth", None)
     home = Func(F("key"), Value(".."), Value(1), function="split_part", output_field=TextField())
-    rows = _rows(call.actor, prefix[: _fixed(prefix)]).annotate(home=home).order_by("home")
+    fixed = list(takewhile(lambda label: label != "*", prefix))
+    rows = _rows(call.actor, fixed).annotate(home=home).order_by("home")
     matching: dict[tuple[str, ...], None] = {}
     for joined in rows.values_list("home", flat=True).distinct():
         labels = joined.split(".")
@@ -276,11 +278,6 @@ def _comparable(a: JSON, b: JSON) -> bool:
     return (isinstance(a, (int, float)) and isinstance(b, (int, float))) or (
         isinstance(a, str) and isinstance(b, str)
     )
-
-
-def _fixed(labels: Sequence[str]) -> int:
-    """The number of labels before the first `*`."""
-    return labels.index("*") if "*" in labels else len(labels)
 
 
 def _match_labels(pattern: Sequence[str], labels: Sequence[str]) -> bool:

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeGuard
 
 from state_admin.domain import json_pointers, scopes, values
 from state_admin.domain.schemas import compile_schema
-from state_admin.domain.values import JSON, Fault, pointer_of
+from state_admin.domain.values import JSON, Fault, FaultError, pointer_of
 
 RESERVED: Final = "config."
 SHORTEST_SECRET: Final = 8
@@ -308,12 +308,8 @@ NAMED_BY: Final[Mapping[Kind, tuple[Kind, ...]]] = {
 # Secrets -----------------------------------------------------------------------------------------
 
 
-class BadSecret(ValueError):
+class BadSecret(FaultError):
     """A value at the place of a secret is not valid. `faults` do not contain it."""
-
-    def __init__(self, faults: list[Fault]) -> None:
-        super().__init__("; ".join(map(str, faults)))
-        self.faults = faults
 
 
 @dataclass(frozen=True)

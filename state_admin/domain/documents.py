@@ -42,16 +42,20 @@ class Fault:
         return f"{self.pointer}: {self.message}" if self.pointer else self.message
 
 
-class MalformedJSON(ValueError):
-    """The text is not JSON (RFC 8259). `str(e)` says what was expected and where."""
-
-
-class RefusedJSON(ValueError):
-    """The text is JSON, but contains something that cannot be stored."""
+class FaultError(ValueError):
+    """The base of errors that name the faults of a document."""
 
     def __init__(self, faults: list[Fault]) -> None:
         super().__init__("; ".join(map(str, faults)))
         self.faults = faults
+
+
+class MalformedJSON(ValueError):
+    """The text is not JSON (RFC 8259). `str(e)` says what was expected and where."""
+
+
+class RefusedJSON(FaultError):
+    """The text is JSON, but contains something that cannot be stored."""
 
 
 class Raw(NamedTuple):

@@ -9,17 +9,13 @@ from __future__ import annotations
 from typing import Final
 
 from state_admin.domain.json_pointers import Mismatch, WorkingCopy, find, kind, parts_of
-from state_admin.domain.values import JSON, MISSING, Fault, pointer_of, same
+from state_admin.domain.values import JSON, MISSING, Fault, FaultError, pointer_of, same
 
 MAX_OPERATIONS: Final = 1_000
 
 
-class PatchRefused(ValueError):
+class PatchRefused(FaultError):
     """The patch is malformed or does not apply to the value. `faults` point into the patch."""
-
-    def __init__(self, faults: list[Fault]) -> None:
-        super().__init__("; ".join(map(str, faults)))
-        self.faults = faults
 
 
 class PatchTestFailed(ValueError):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Final
 
-from .values import JSON, Fault, pointer_of
+from .values import JSON, Fault, FaultError, pointer_of
 
 MODES: Final = ("keep_recent_raw_suffix", "compact_to_safe_frontier")
 EXTRACTIVE: Final = "extractive"
@@ -17,12 +17,8 @@ LONGEST_PROMPT: Final = 8_000
 KEEP_LAST: Final = 100
 
 
-class BadPolicy(ValueError):
+class BadPolicy(FaultError):
     """A policy is not valid. `faults` point into it."""
-
-    def __init__(self, faults: list[Fault]) -> None:
-        super().__init__("; ".join(map(str, faults)))
-        self.faults = faults
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from state_admin.domain.values import (
     JSON,
     MAX_MEMBERS,
     Fault,
+    FaultError,
     Float,
     MalformedJSON,
     Raw,
@@ -52,12 +53,8 @@ STOPPED: Final = (
 )
 
 
-class InvalidSchema(ValueError):
+class InvalidSchema(FaultError):
     """The schema cannot be registered. `faults` point into the schema."""
-
-    def __init__(self, faults: list[Fault]) -> None:
-        super().__init__("; ".join(map(str, faults)))
-        self.faults = faults
 
 
 class Validator:

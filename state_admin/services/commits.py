@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from django.db import transaction
 
-from state_admin.domain import merging, patches, reducers, values
+from state_admin.domain import merging, patches, reducers
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.json_pointers import Budget
 from state_admin.domain.merging import Batch, Update
@@ -16,7 +16,7 @@ from state_admin.models import RevisionKind, Run, RunStatus, Thread
 
 from . import commit_conflicts, compactions, journal, knowledge, messages, runs, snapshots
 from .actors import require
-from .errors import Conflict, Invalid, NotRegistered, RevisionConflict
+from .errors import Conflict, Invalid, NotRegistered, RevisionConflict, check_storable
 from .runs import UNCHANGED, RunChange
 from .snapshots import NewValue, Read
 from .state_keys import Slot, SlotValue, check_value, find_slots, hold_registry
@@ -163,7 +163,7 @@ def _apply(updates: Sequence[Update], slots: dict[str, Slot]) -> dict[str, NewVa
     for index, update in enumerate(updates):
         slot = slots[update.key]
         if not update.clear:
-            _check(update.update, index)
+            check_storable(update.update, "an update", f"/updates/{index}/update")
         if update.key not in changed:
             changed[update.key] = SlotValue(slot, slot.held, budget)
         try:
@@ -178,10 +178,3 @@ def _apply(updates: Sequence[Update], slots: dict[str, Slot]) -> dict[str, NewVa
         if text is not None:
             check_value(slots[key], text)
     return {key: snapshots.new_value(slots[key], text) for key, text in texts.items()}
-
-
-def _check(raw: Raw, index: int) -> None:
-    try:
-        values.check(raw, f"/updates/{index}/update")
-    except values.RefusedJSON as refused:
-        raise Invalid("an update cannot be stored", refused.faults) from refused

@@ -24,7 +24,7 @@ from .actors import require
 from .config_secrets import keep_secrets
 from .entries import ANY, PatchKind, Precondition, WriteResult
 from .entry_views import EntryView
-from .errors import BadRequest, Conflict, Invalid, NotFound
+from .errors import BadRequest, Conflict, Invalid, NotFound, check_storable
 from .namespaces import find_definition
 
 _TIMEOUT_SECS: Final[int] = config.SCHEMAS[Kind.PROVIDERS]["properties"]["timeout_secs"]["default"]
@@ -107,10 +107,7 @@ def put_record(
     """
     require(actor, Role.ADMIN)
     check_id(identity)
-    try:
-        values.check(value)
-    except values.RefusedJSON as refused:
-        raise Invalid("the value cannot be stored", refused.faults) from refused
+    check_storable(value, "the value")
     document = values.load(value.text)
     with transaction.atomic():
         _lock_registry(actor, kind)

@@ -28,7 +28,7 @@ from state_admin.models.dispatches import OPEN
 
 from . import journal
 from .actors import require, system_actor
-from .errors import Conflict, Invalid
+from .errors import Conflict, Invalid, check_storable
 from .finding import find_row
 from .threads import find_thread, thread_not_found
 
@@ -85,10 +85,7 @@ def enqueue_dispatch(
     with `dispatch_id` while a dispatch with the same `dedupe_key` is queued or claimed.
     """
     require(actor, Role.EDITOR)
-    try:
-        values.check(payload, "/payload")
-    except values.RefusedJSON as refused:
-        raise Invalid("the payload cannot be stored", refused.faults) from refused
+    check_storable(payload, "the payload", "/payload")
     with transaction.atomic():
         thread = find_thread(actor, thread_id)
         run = _find_run(thread, run_id) if run_id else None

@@ -27,6 +27,7 @@ from .errors import (
     Problem,
     TooLarge,
     VersionConflict,
+    check_storable,
 )
 from .namespaces import Definition, find_definition
 
@@ -504,10 +505,7 @@ def check_value(definition: Definition, value: Raw) -> None:
             limit=definition.max_value_bytes,
             actual=size,
         )
-    try:
-        values.check(value)
-    except values.RefusedJSON as refused:
-        raise Invalid("the value cannot be stored", refused.faults) from refused
+    check_storable(value, "the value")
     faults = definition.validator.faults(value.value)
     if faults:
         raise Invalid(

@@ -11,8 +11,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import quote
 
+from state_admin.domain import values
 from state_admin.domain.moments import timestamp
-from state_admin.domain.values import Fault
+from state_admin.domain.values import Fault, Raw
 
 if TYPE_CHECKING:
     from .conflicts import ConflictSides
@@ -498,6 +499,14 @@ class Invalid(Problem):
     ) -> None:
         errors = [{"pointer": f.pointer, "message": f.message} for f in faults]
         super().__init__(detail, hint=hint, errors=errors, **data)
+
+
+def check_storable(raw: Raw, what: str, pointer: str = "", **data: Any) -> None:
+    """Raise Invalid if the database cannot store the JSON. `what` names it, and `pointer` its place."""
+    try:
+        values.check(raw, pointer)
+    except values.RefusedJSON as refused:
+        raise Invalid(f"{what} cannot be stored", refused.faults, **data) from refused
 
 
 class RateLimited(Problem):

@@ -28,6 +28,7 @@ from .errors import (
     NotRegistered,
     SchemaConflict,
     VersionConflict,
+    check_storable,
 )
 from .finding import find_row
 
@@ -336,12 +337,7 @@ def check_definition(
     """The compiled schema. Raises Invalid for what cannot be registered. `null_is_absent`: the default
     null means that there is none, and need not satisfy the schema."""
     validator = _compile(schema)
-    try:
-        values.check(default)
-    except values.RefusedJSON as refused:
-        raise Invalid(
-            "the default cannot be stored", refused.faults, within="/default"
-        ) from refused
+    check_storable(default, "the default", within="/default")
     if null_is_absent and default.value is None:
         return validator
     if faults := validator.faults(default.value):

@@ -18,7 +18,7 @@ from state_admin.models.snapshots_sql import SlotRow
 
 from . import journal
 from .actors import require
-from .errors import Conflict, Forbidden, Invalid, TooLarge
+from .errors import Conflict, Forbidden, Invalid, TooLarge, check_storable
 from .namespaces import check_definition, check_patterns, differs
 
 
@@ -225,12 +225,7 @@ def check_value(slot: Slot, text: str) -> None:
             actual=size,
         )
     value = values.load(text)
-    try:
-        values.check(Raw(text, value))
-    except values.RefusedJSON as refused:
-        raise Invalid(
-            f"the value of {slot.name} cannot be stored", refused.faults, key=slot.name
-        ) from refused
+    check_storable(Raw(text, value), f"the value of {slot.name}", key=slot.name)
     if faults := slot.validator.faults(value):
         raise Invalid(
             f"the value of {slot.name} would not satisfy its schema", faults, key=slot.name

@@ -21,7 +21,7 @@ from state_admin.models.tickets import TicketQuerySet
 
 from . import dispatches, journal, runs, snapshots, tool_calls
 from .actors import require, system_actor
-from .errors import Conflict, Invalid, NotFound
+from .errors import Conflict, Invalid, NotFound, check_storable
 from .finding import find_row
 from .runs import RunChange
 
@@ -48,10 +48,7 @@ def decide_ticket(
         raise Invalid(
             f"unknown action: {action}", [values.Fault("/action", "must be resume or cancel")]
         )
-    try:
-        values.check(payload, "/payload")
-    except values.RefusedJSON as refused:
-        raise Invalid("the payload cannot be stored", refused.faults) from refused
+    check_storable(payload, "the payload", "/payload")
     ticket = find_ticket(actor, ticket_id)
     if action == "resume" and ticket.response_schema and ticket.status == TicketStatus.PENDING:
         faults = schemas.compile_schema(ticket.response_schema).faults(payload.value)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
-from typing import Protocol
 
 from django.conf import settings
 from django.http import HttpResponse
@@ -19,7 +18,8 @@ from state_admin.domain import config, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.changes import kinds_matching
 from state_admin.domain.numbers import read_whole
-from state_admin.models import feed_sql
+from state_admin.models import AuditRow, feed_sql
+from state_admin.models import Change as ChangeModel
 from state_admin.models.entry_changes_sql import read_entry_changes
 from state_admin.models.feed_sql import FeedFilter, FeedRow, Position
 from state_admin.services.errors import BadRequest
@@ -153,28 +153,7 @@ VERBS = {
 }
 
 
-class EventRow(Protocol):
-    """The attributes that change rows and audit rows have in common."""
-
-    @property
-    def namespace(self) -> str: ...
-    @property
-    def key(self) -> str: ...
-    @property
-    def thread(self) -> str: ...
-    @property
-    def run(self) -> str: ...
-    @property
-    def version(self) -> int: ...
-    @property
-    def at(self) -> datetime: ...
-
-
-class ChangeRow(EventRow, Protocol):
-    @property
-    def kind(self) -> str: ...
-    @property
-    def actor_name(self) -> str: ...
+ChangeRow = FeedRow | ChangeModel
 
 
 @dataclass(frozen=True)
@@ -212,7 +191,7 @@ def describe_changes(actor: Actor, rows: Sequence[ChangeRow]) -> list[ChangeSent
 
 
 def add_differences(
-    actor: Actor, rows: Sequence[EventRow], sentences: Sequence[ChangeSentence]
+    actor: Actor, rows: Sequence[ChangeRow | AuditRow], sentences: Sequence[ChangeSentence]
 ) -> list[ChangeSentence]:
     """The sentences of `rows` with the first differences of the entries they wrote, in one query. The
     config registry is left out: its pages show its values with markers in place of secrets."""
@@ -257,7 +236,7 @@ def _written_version(row: FeedRow) -> str:
     return values.dump([row.namespace, row.key, row.version])
 
 
-def describe_change(row: EventRow, kind: str, who: str) -> ChangeSentence:
+def describe_change(row: ChangeRow | AuditRow, kind: str, who: str) -> ChangeSentence:
     noun = kind.partition(".")[0]
     links = []
     if row.namespace and row.key:

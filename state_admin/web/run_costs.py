@@ -6,24 +6,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Protocol
 
 from state_admin.domain import values
 from state_admin.domain.access import Actor
 from state_admin.domain.config import Kind
+from state_admin.models import Message
 from state_admin.services.config import find_model, read_record
 from state_admin.services.errors import Problem
 
 _MILLION = 1_000_000
-
-
-class Sized(Protocol):
-    """A message."""
-
-    @property
-    def role(self) -> str: ...
-    @property
-    def estimated_tokens(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -37,7 +28,7 @@ class Prices:
     def cost(self, input_tokens: int, output_tokens: int) -> Decimal:
         return (input_tokens * self.input + output_tokens * self.output) / _MILLION
 
-    def of_messages(self, messages: Iterable[Sized]) -> Decimal:
+    def of_messages(self, messages: Iterable[Message]) -> Decimal:
         """The cost of messages by their estimated tokens: what the model wrote is output, the rest is
         input, counted once. A model that gets the whole context in each step costs more."""
         tokens = {False: 0, True: 0}

@@ -12,14 +12,14 @@ _SPACE = " \t\n\r"
 def line_of(text: str, pointer: str) -> int:
     """The line of `pointer` in well-formed `text`, from 1; if it does not exist, that of its
     nearest existing parent."""
-    return text.count("\n", 0, _place_of(text, pointer)) + 1
+    return text.count("\n", 0, _find(text, pointer)[0]) + 1
 
 
 def span_of(text: str, pointer: str) -> tuple[int, int]:
     """Start and end of the value at `pointer`, in UTF-16 code units as browsers count. For an
     object or array only its first character, since an error of a container seldom concerns all its
     content."""
-    start = _place_of(text, pointer)
+    start, _ = _find(text, pointer)
     end = start + 1 if text[start : start + 1] in "{[" else _DECODER.raw_decode(text, start)[1]
     return utf16(text, start), utf16(text, end)
 
@@ -36,12 +36,8 @@ def mark_ranges(text: str, pointers: Iterable[str]) -> list[tuple[str, bool]]:
 
 
 def _range_of(text: str, pointer: str) -> tuple[int, int] | None:
-    at = _past(text, 0)
-    for part in pointer.split("/")[1:]:
-        at = _child(text, at, part.replace("~1", "/").replace("~0", "~"))
-        if at < 0:
-            return None
-    return at, _DECODER.raw_decode(text, at)[1]
+    at, exists = _find(text, pointer)
+    return (at, _DECODER.raw_decode(text, at)[1]) if exists else None
 
 
 def utf16(text: str, at: int) -> int:
@@ -49,14 +45,15 @@ def utf16(text: str, at: int) -> int:
     return at if text.isascii() else len(text[:at].encode("utf-16-le", "surrogatepass")) // 2
 
 
-def _place_of(text: str, pointer: str) -> int:
+def _find(text: str, pointer: str) -> tuple[int, bool]:
+    """Where the value at `pointer` begins, or its nearest existing parent, and whether it exists."""
     at = _past(text, 0)
     for part in pointer.split("/")[1:]:
         child = _child(text, at, part.replace("~1", "/").replace("~0", "~"))
         if child < 0:
-            break
+            return at, False
         at = child
-    return at
+    return at, True
 
 
 def _child(text: str, at: int, part: str) -> int:

@@ -35,7 +35,7 @@ from .actors import page
 from .confirm import PREVIEW, Confirm, Input, ask
 from .entry_list import EntryListFilters, find_all, read_filters
 from .htmx import Request, render, see_other, toast
-from .paging import read_required_number
+from .paging import read_list, read_required_number
 from .reverts import return_url, undo_of_request
 
 # Entries: counted for the confirmation, changed per request, listed as skipped.
@@ -390,7 +390,9 @@ def _read_selected(text: str) -> SelectedEntry:
 
 
 def _read_skipped(text: str) -> list[list[str]]:
-    skipped = _list(text, _MOST_LISTED)
+    skipped = read_list(text, "entries")
+    if len(skipped) > _MOST_LISTED:
+        raise BadRequest("not a list of entries")
     if any(
         not isinstance(each, list) or [type(p) for p in each] != [str, str, str] for each in skipped
     ):
@@ -403,17 +405,6 @@ def _read_request_id(post: QueryDict) -> str:
     if len(text) > 64:
         raise BadRequest("request must have at most 64 characters")
     return text
-
-
-def _list(text: str, most: int) -> list[Any]:
-    try:
-        raw = values.read(text)
-        values.check(raw)
-    except (values.MalformedJSON, values.RefusedJSON) as bad:
-        raise BadRequest("not a list of entries") from bad
-    if not isinstance(raw.value, list) or len(raw.value) > most:
-        raise BadRequest("not a list of entries")
-    return raw.value
 
 
 def _read_time(text: object) -> datetime | None:

@@ -25,7 +25,7 @@ from state_admin.services.namespaces import find_definition
 from .addresses import entry_action_url, entry_url
 from .entry_address import entry_page, entry_paths
 from .htmx import Request, Undo, see_other, toast
-from .paging import read_required_number
+from .paging import read_list, read_required_number
 from .reverts import return_url
 
 _MOST_TAGS = 32
@@ -195,14 +195,7 @@ def seconds_left(expires_at: datetime | None) -> int:
 def _tags(request: Request) -> list[str] | None:
     if "tags" not in request.POST:
         return None
-    try:
-        raw = values.read(request.POST["tags"])
-        values.check(raw)
-    except (values.MalformedJSON, values.RefusedJSON) as bad:
-        raise BadRequest("not a list of tags") from bad
-    if not isinstance(raw.value, list):
-        raise BadRequest("not a list of tags")
-    return checked_tags(raw.value)
+    return checked_tags(read_list(request.POST["tags"], "tags"))
 
 
 def checked_tags(tags: Sequence[object]) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 
-from state_admin.domain import moments
+from state_admin.domain import moments, values
 from state_admin.domain.numbers import read_whole
 from state_admin.services.errors import BadRequest
 
@@ -46,6 +46,18 @@ def read_moment(name: str, text: str) -> datetime:
     if moment is None:
         raise BadRequest(f"{name} must be a time like 2026-01-31T18:30")
     return moment
+
+
+def read_list(text: str, items: str) -> list[Any]:
+    """A list as JSON that a form carries. `items` says of what. BadRequest for anything else."""
+    try:
+        raw = values.read(text)
+        values.check(raw)
+    except (values.MalformedJSON, values.RefusedJSON) as bad:
+        raise BadRequest(f"not a list of {items}") from bad
+    if not isinstance(raw.value, list):
+        raise BadRequest(f"not a list of {items}")
+    return raw.value
 
 
 def choice(request: HttpRequest, name: str, choices: Sequence[str]) -> str:

@@ -336,22 +336,16 @@ def _older(rows: Any, before: int) -> Any:
     return rows.filter(version__lt=before) if before else rows
 
 
-def _history_page(
-    rows: Any, before: int, url: Callable[[int], str]
-) -> tuple[Sequence[EntryRevision], str]:
-    rows = list(_older(rows, before)[: HISTORY_PAGE + 1])
-    return paging.cut(rows, HISTORY_PAGE, lambda last: url(last.version))
-
-
 def _items(request: Request, name: str, namespace: str, key: str) -> tuple[list[EntryVersion], str]:
     check_address(namespace, key)
     if not Namespace.objects.visible_to(request.actor).filter(name=namespace).exists():
         raise NotRegistered(namespace)
     kind = name.rpartition("-")[2]
-    rows, next_url = _history_page(
-        _revisions(request.actor, namespace, key).defer(None),
-        _before(request),
-        lambda place: entry_action_url("history", namespace, f"{key}.{kind}", before=place),
+    found = _older(_revisions(request.actor, namespace, key).defer(None), _before(request))
+    rows, next_url = paging.cut(
+        list(found[: HISTORY_PAGE + 1]),
+        HISTORY_PAGE,
+        lambda last: entry_action_url("history", namespace, f"{key}.{kind}", before=last.version),
     )
     return list(map(EntryVersion.of, rows)), next_url
 

@@ -7,6 +7,7 @@ in advance. Not here: how the bound is used (schemas).
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -284,10 +285,10 @@ def _parts(node: dict[str, JSON], name: str) -> list[JSON]:
     return list(part.values()) if name == "dependentSchemas" and isinstance(part, dict) else [part]
 
 
-def count_nodes(value: JSON) -> int:
-    """The number of values it consists of: itself, members, items."""
+def count_nodes(value: JSON, most: float = math.inf) -> int:
+    """The number of values it consists of: itself, members, items. Counts up to `most`."""
     count, stack = 0, [value]
-    while stack:
+    while stack and count <= most:
         node = stack.pop()
         count += 1
         if isinstance(node, dict):

@@ -14,6 +14,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from state_admin.domain.diffs import Difference
+from state_admin.domain.schema_costs import count_nodes
 from state_admin.domain.text_changes import Piece, text_changes
 from state_admin.domain.values import JSON, dump, pointer_of
 from state_admin.web.addresses import with_query
@@ -68,7 +69,7 @@ class _Writer:
         if not isinstance(value, (dict, list)) or not value:
             return format_html("<div>{}{}</div>", label, scalar(value, self.longest))
         summary = format_html('{}<span class="m">{}</span>', label, _size(value))
-        fits = not self.pieces_url or whole or _nodes(value, self.left) <= self.left
+        fits = not self.pieces_url or whole or count_nodes(value, self.left) <= self.left
         if fits:
             return format_html(
                 "<details open><summary>{}</summary>{}</details>"
@@ -193,19 +194,6 @@ def _size(value: JSON) -> str:
     if isinstance(value, dict):
         return f"{{ {count} {'key' if len(value) == 1 else 'keys'} }}"
     return f"[ {count} {'item' if len(value) == 1 else 'items'} ]"
-
-
-def _nodes(value: JSON, most: int) -> int:
-    """The number of nodes of `value`, counted up to `most`."""
-    count, stack = 0, [value]
-    while stack and count <= most:
-        node = stack.pop()
-        count += 1
-        if isinstance(node, dict):
-            stack.extend(node.values())
-        elif isinstance(node, list):
-            stack.extend(node)
-    return count
 
 
 @register.filter

@@ -3,15 +3,11 @@ actions, and the bulk actions claim, counts, replay and clear."""
 
 from __future__ import annotations
 
-from datetime import datetime
-
 import msgspec
 from django.http import HttpResponse
 
 from state_admin.contract import dispatches as contract
 from state_admin.contract.types import Cleared
-from state_admin.domain import moments
-from state_admin.domain.values import Fault
 from state_admin.models import Dispatch
 from state_admin.models.dispatches import DispatchQuerySet
 from state_admin.models.feed_sql import FeedFilter
@@ -21,7 +17,8 @@ from state_admin.rest.long_polling import answer_news, memory_of
 from state_admin.rest.pagination import answer_rows
 from state_admin.services import dead_letters, dispatches
 from state_admin.services.dispatches import Claims
-from state_admin.services.errors import BadRequest, Invalid
+from state_admin.services.errors import BadRequest
+from state_admin.services.runs import read_moment
 
 
 @handles(contract.ENQUEUE_DISPATCH)
@@ -30,22 +27,12 @@ def enqueue_dispatch(call: Endpoint, thread_id: str) -> HttpResponse:
     dispatch = dispatches.enqueue_dispatch(
         **call.author,
         thread_id=thread_id,
-        available_at=_moment(fields.pop("available_at", "")),
+        available_at=read_moment(fields.pop("available_at", None), "/available_at"),
         **fields,
     )
     response = answer(contract.Dispatch.of(dispatch), 201)
     response["Location"] = f"/api/v1/dispatches/{dispatch.public_id}"
     return response
-
-
-def _moment(text: str) -> datetime | None:
-    if not text:
-        return None
-    moment = moments.read(text)
-    if moment is None:
-        fault = Fault("/available_at", "must be an RFC 3339 time such as 2026-01-31T12:00:00Z")
-        raise Invalid("a time is not valid", [fault])
-    return moment
 
 
 @handles(contract.INTERRUPT_THREAD)

@@ -356,7 +356,7 @@ def _move(actor: Actor, run: Run, change: RunChange, now: datetime) -> list[tool
         waiting = change.waiting if change.waiting is not None else {"reason": "external_event"}
         _refuse(lifecycle.check_waiting(waiting), "the waiting reason is not valid")
         run.waiting = {name: part for name, part in waiting.items() if name != "tickets"}
-        run.deadline_at = _moment(waiting.get("deadline_at"), "/deadline_at")
+        run.deadline_at = read_moment(waiting.get("deadline_at"), "/deadline_at")
         opened = _open_tickets(actor, run, waiting.get("tickets") or [])
         calls = [tool_calls.call_of(ticket, "suspended", now) for ticket in opened]
         run.lease_expires_at = None
@@ -445,11 +445,12 @@ def _ticket(run: Run, ticket: dict[str, JSON], pointer: str) -> Ticket:
         reason=ticket.get("reason") or "",
         response_schema=text,
         on_expiry=ticket.get("on_expiry") or OnExpiry.KEEP,
-        expires_at=_moment(ticket.get("expires_at"), f"{pointer}/expires_at"),
+        expires_at=read_moment(ticket.get("expires_at"), f"{pointer}/expires_at"),
     )
 
 
-def _moment(text: JSON, pointer: str) -> datetime | None:
+def read_moment(text: JSON, pointer: str) -> datetime | None:
+    """The time that a body has at `pointer`. Raises Invalid if it is malformed."""
     if text is None:
         return None
     moment = moments.read(text)

@@ -40,4 +40,4 @@ def explain(call: Endpoint) -> HttpResponse:
         key=query.key or "",
         thread_id=query.thread_id or "",
     )
-    return answer(contract.Explanation.of(explanation))
+    return answer(explanation)

@@ -87,8 +87,7 @@ def delete_config(call: Endpoint, kind: str, record_id: str) -> HttpResponse:
     )
     if not call.dry_run:
         return no_content()
-    dependents = list(map(contract.Dependent.of, done.dependents))
-    return answer(contract.Dependents(dependents=dependents, hidden=done.hidden))
+    return answer(contract.Dependents(dependents=done.dependents, hidden=done.hidden))
 
 
 @handles(contract.READ_CONFIG_HISTORY)
@@ -117,6 +116,5 @@ def restore_config(call: Endpoint, kind: str, record_id: str) -> HttpResponse:
 
 @handles(contract.LIST_CONFIG_DEPENDENTS)
 def list_config_dependents(call: Endpoint, kind: str, record_id: str) -> HttpResponse:
-    dependents = config.find_dependents(actor=call.actor, kind=Kind(kind), identity=record_id)
-    items = list(map(contract.Dependent.of, dependents))
+    items = config.find_dependents(actor=call.actor, kind=Kind(kind), identity=record_id)
     return answer(base.Page(items=items, next_cursor=None))

@@ -7,7 +7,6 @@ import msgspec
 from django.http import HttpResponse
 
 from state_admin.contract import dispatches as contract
-from state_admin.contract.types import Cleared
 from state_admin.models import Dispatch
 from state_admin.models.dispatches import DispatchQuerySet
 from state_admin.models.feed_sql import FeedFilter
@@ -146,5 +145,4 @@ def replay_dead_letters(call: Endpoint) -> HttpResponse:
 @handles(contract.CLEAR_DEAD_LETTERS)
 def clear_dead_letters(call: Endpoint) -> HttpResponse:
     scope = call.body(contract.DeadLetterScope).given()
-    done = dead_letters.clear_dead_letters(**call.author, dry_run=call.dry_run, **scope)
-    return answer(Cleared(deleted=done.deleted, matched=done.matched))
+    return answer(dead_letters.clear_dead_letters(**call.author, dry_run=call.dry_run, **scope))

@@ -49,7 +49,9 @@ def uninstall_plugin(call: Endpoint, name: str) -> HttpResponse:
     removal = plugins.uninstall_plugin(
         **call.author, name=name, entries=call.query.entries or "", dry_run=call.dry_run
     )
-    return answer(contract.PluginRemoval.of(removal)) if call.dry_run else no_content()
+    if not call.dry_run:
+        return no_content()
+    return answer(contract.PluginRemoval(would_remove=removal))
 
 
 def _show(call: Endpoint, row: Plugin) -> contract.Plugin:

@@ -41,5 +41,5 @@ def unregister_state_key(call: Endpoint, name: str) -> HttpResponse:
         **call.author, name=name, clear=call.query.values == "clear", dry_run=call.dry_run
     )
     if call.dry_run:
-        return answer(contract.StateKeyRemoval(held=contract.StateKeyValues.from_attributes(count)))
+        return answer(contract.StateKeyRemoval(held=count))
     return no_content()

@@ -104,7 +104,7 @@ def delete_thread(call: Endpoint, thread_id: str) -> HttpResponse:
     )
     if not call.dry_run:
         return no_content()
-    return answer(contract.ThreadDeletion(would_delete=contract.ThreadContents(**vars(report))))
+    return answer(contract.ThreadDeletion(would_delete=report))
 
 
 @handles(contract.DELETE_THREADS)

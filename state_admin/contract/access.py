@@ -13,7 +13,6 @@ from .base import Answer, Operation, Query, doc
 from .types import Actor, ActorKind, Bytes, Key, Namespace, ThreadId, Time
 
 if TYPE_CHECKING:
-    from state_admin.services.access import Explanation as Explained
     from state_admin.services.quotas import Usage as Used
 
 RoleName = Annotated[
@@ -96,10 +95,6 @@ class Explanation(Answer):
         list[str],
         doc("The reasons in plain text, in the order of the decision.", ["the token is active"]),
     ]
-
-    @classmethod
-    def of(cls, explanation: Explained) -> Self:
-        return cls(**vars(explanation))
 
 
 class ExplainQuery(Query):

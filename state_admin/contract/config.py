@@ -23,7 +23,6 @@ from .entries import (
 from .types import JsonIn, Pointer
 
 if TYPE_CHECKING:
-    from state_admin.services.config import Dependent as FoundDependent
     from state_admin.services.entry_views import EntryView
 
 RecordKind = Annotated[
@@ -56,10 +55,6 @@ class Dependent(Answer):
     kind: Annotated[RecordKind, doc("Kind of the record that names the other.")]
     id: Annotated[RecordId, doc("Id of the record that names the other.", "gpt-5")]
     pointer: Annotated[Pointer, doc("Where in its value.", "/provider_id")]
-
-    @classmethod
-    def of(cls, each: FoundDependent) -> Self:
-        return cls(kind=each.kind.value, id=each.id, pointer=each.pointer)
 
 
 class Dependents(Answer):

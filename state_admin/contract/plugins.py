@@ -15,7 +15,6 @@ from .types import Time
 
 if TYPE_CHECKING:
     from state_admin import models
-    from state_admin.services import plugins as service
 
 PluginName = Annotated[str, doc("Name of the plugin.", "planning")]
 _INSTALLED = doc("When it was installed.")
@@ -73,10 +72,6 @@ class PluginRemoval(Answer):
     """The response to a dry run of an uninstallation."""
 
     would_remove: Removed
-
-    @classmethod
-    def of(cls, removal: service.Removal) -> Self:
-        return cls(would_remove=Removed.from_attributes(removal))
 
 
 class Installation(Body):

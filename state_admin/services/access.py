@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from django.db.models import Exists, OuterRef
+from msgspec.structs import replace
 
+from state_admin.contract.access import Explanation
 from state_admin.domain import config
 from state_admin.domain.access import Actor, Role, matches_any
 from state_admin.models import ApiToken, Membership, User, Workspace
@@ -16,20 +18,6 @@ from state_admin.models import ApiToken, Membership, User, Workspace
 from .actors import require
 from .errors import Invalid
 from .tokens import find_token
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """Whether reading, writing and administering is permitted, and the reasons as text, in the
-    order of the checks."""
-
-    who: str
-    role: str | None
-    may_read: bool
-    may_write: bool
-    may_administer: bool
-    reasons: list[str]
-
 
 # The maximum number of members, and of tokens, that are examined.
 MOST: Final = 500
@@ -152,7 +140,12 @@ def _explain_user(actor: Actor, username: str) -> Explanation:
     )
     if member is None:
         return Explanation(
-            username, None, False, False, False, [f"{username} is not a member of this workspace"]
+            who=username,
+            role=None,
+            may_read=False,
+            may_write=False,
+            may_administer=False,
+            reasons=[f"{username} is not a member of this workspace"],
         )
     role = Role(member.role)
     reasons = [f"{username} is a member as {role.value}: {_WORDS[role]}"]

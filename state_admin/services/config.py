@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from django.db import transaction
+from msgspec.structs import asdict
 
+from state_admin.contract.config import Dependent
 from state_admin.domain import config, scopes, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.config import Kind, Secret
@@ -28,15 +30,6 @@ from .errors import BadRequest, Conflict, Invalid, NotFound, check_storable
 from .namespaces import find_definition
 
 _TIMEOUT_SECS: Final[int] = config.SCHEMAS[Kind.PROVIDERS]["properties"]["timeout_secs"]["default"]
-
-
-@dataclass(frozen=True)
-class Dependent:
-    """A record that refers to another one, and the JSON pointer of the reference."""
-
-    kind: Kind
-    id: str
-    pointer: str
 
 
 @dataclass(frozen=True)
@@ -211,7 +204,7 @@ def delete_record(
                     "Change them first, or delete with force=true, which leaves their references "
                     "dangling."
                 ),
-                dependents=[vars(each) for each in dependents],
+                dependents=[asdict(each) for each in dependents],
                 hidden=hidden,
             )
         version = entries.delete_value(actor, kind.namespace, identity, precondition, reason)
@@ -371,11 +364,11 @@ def _dependents(actor: Actor, kind: Kind, identity: str) -> tuple[list[Dependent
             rows = rows.exclude(key=identity)
         for key, text in rows.order_by("key").values_list("key", "value"):
             dependents += [
-                Dependent(other, key, each.pointer)
+                Dependent(kind=other, id=key, pointer=each.pointer)
                 for each in config.references(other, values.load(text or "null"))
                 if (each.kind, each.id) == (kind, identity)
             ]
-    visible = [each for each in dependents if actor.sees_namespace(each.kind.namespace)]
+    visible = [each for each in dependents if actor.sees_namespace(Kind(each.kind).namespace)]
     return visible, len(dependents) - len(visible)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from django.conf import settings
@@ -10,6 +9,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Now
 
+from state_admin.contract.types import Cleared
 from state_admin.domain.access import Actor, Role
 from state_admin.models import Dispatch, DispatchStatus, Mailbox, Workspace, dispatches_sql
 from state_admin.models.dispatches import OPEN
@@ -24,14 +24,6 @@ from .threads import find_thread
 Rows: TypeAlias = QuerySet[Dispatch, Dispatch]
 
 _PURGE_BATCH = 2000
-
-
-@dataclass(frozen=True)
-class Cleared:
-    """How many dead letters match, and how many of them were deleted."""
-
-    matched: int
-    deleted: int
 
 
 def replay_dispatch(*, actor: Actor, dispatch_id: str, reason: str = "") -> Dispatch:
@@ -98,14 +90,15 @@ def clear_dead_letters(
     require(actor, Role.ADMIN)
     with transaction.atomic():
         if dry_run:
-            return Cleared(_find_dead_letters(actor, thread_id, agent_id).count(), 0)
+            letters = _find_dead_letters(actor, thread_id, agent_id)
+            return Cleared(matched=letters.count(), deleted=0)
         letters = _lock_dead_letters(actor, thread_id, agent_id)
         doomed = Dispatch.objects.filter(pk__in=list(letters.values_list("pk", flat=True)))
         traces = _traces("clear", doomed)
         number, _ = doomed.delete()
         if number:
             journal.record(actor, traces, reason=reason)
-    return Cleared(number, number)
+    return Cleared(matched=number, deleted=number)
 
 
 def purge_dispatches() -> dict[str, int]:

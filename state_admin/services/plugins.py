@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection, transaction
 
+from state_admin.contract.plugins import Removed
 from state_admin.domain import scopes
 from state_admin.domain.access import Actor, Role
 from state_admin.models import Entry, Namespace, Plugin, StateKey
@@ -27,19 +27,6 @@ from .state_keys import refuse_restricted, register_state_key
 from .state_removals import count_held, remove_keys, stop_writers
 
 MAX_PARTS = 1000
-
-
-@dataclass(frozen=True)
-class Removal:
-    """What an uninstallation removes, or would remove. Each of `threads` gets one revision;
-    `retained` values remain in the state; `entries` are the live ones of its namespaces."""
-
-    state_keys: int
-    threads: int
-    values: int
-    retained: int
-    namespaces: int
-    entries: int
 
 
 def install_plugin(
@@ -101,7 +88,7 @@ def install_plugin(
 
 def uninstall_plugin(
     *, actor: Actor, name: str, entries: str = "", dry_run: bool = False, reason: str = ""
-) -> Removal:
+) -> Removed:
     """Clear the values of its state keys in every thread, as one revision per thread that has one,
     and unregister its state keys and namespaces: all of it, or nothing.
 
@@ -133,7 +120,7 @@ def uninstall_plugin(
             if entries == "delete":
                 gone = [namespace for namespace, _ in withdrawn]
                 transaction.on_commit(lambda: settle_namespaces(actor, gone, entries, reason))
-    return Removal(
+    return Removed(
         state_keys=len(keys),
         threads=going.threads,
         values=going.values,

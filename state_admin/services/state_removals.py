@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from django.db import transaction
 from django.db.models import Count, Exists, OuterRef
 
+from state_admin.contract.state_keys import StateKeyValues
 from state_admin.domain.access import Actor, Role
 from state_admin.models import Plugin, RevisionKind, StateKey, StateValue, Thread
 
@@ -26,17 +26,9 @@ from .threads import lock_hierarchy
 _CHUNK = 500
 
 
-@dataclass(frozen=True)
-class StateValueCounts:
-    """The number of values, and of threads that have one."""
-
-    threads: int
-    values: int
-
-
 def unregister_state_key(
     *, actor: Actor, name: str, clear: bool = False, dry_run: bool = False, reason: str = ""
-) -> StateValueCounts:
+) -> StateKeyValues:
     """Unregister a key. Returns the counts of its values.
 
     The values remain readable in the state, and can be used again if the name is registered again.
@@ -70,12 +62,12 @@ def stop_writers(actor: Actor) -> None:
     close_registry(actor)
 
 
-def count_held(actor: Actor, names: Collection[str]) -> StateValueCounts:
+def count_held(actor: Actor, names: Collection[str]) -> StateKeyValues:
     """Count the current values of the keys in the threads of the workspace."""
     rows = StateValue.objects.current().filter(
         thread__workspace_id=actor.workspace_id, key__in=names
     )
-    return StateValueCounts(
+    return StateKeyValues(
         **rows.aggregate(threads=Count("thread", distinct=True), values=Count("key"))
     )
 

@@ -11,6 +11,7 @@ from django.db import connection, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
+from state_admin.contract.threads import ThreadContents
 from state_admin.domain import scopes, search, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.ids import uuid7
@@ -39,17 +40,6 @@ Merge: TypeAlias = Callable[[Any, Any], JSON]
 EMPTY_OBJECT = Raw("{}", {})
 # The number of matches that a search of titles tries to find first.
 _FEW_TITLES = 10_000
-
-
-@dataclass(frozen=True)
-class ThreadDeletion:
-    """What deleting a thread removes, or would remove."""
-
-    threads: int
-    messages: int
-    runs: int
-    state_values: int
-    entries: int
 
 
 @dataclass(frozen=True)
@@ -317,7 +307,7 @@ def delete_thread(
     expected_version: int | None = None,
     expected_revision: int | None = None,
     reason: str = "",
-) -> ThreadDeletion:
+) -> ThreadContents:
     """Delete a thread with its messages, runs, state and the entries under `thread::{id}`.
 
     Its children lose their parent (`detach`), are deleted too (`cascade`), or prevent the deletion
@@ -350,7 +340,7 @@ def delete_thread(
         # Remaining entries would be visible to a new thread with the same id.
         if held_by_all.filter(key__in=keys).count() > entries.count():
             raise Forbidden("entries of the thread lie outside this token's namespaces")
-        report = ThreadDeletion(
+        report = ThreadContents(
             threads=len(ids),
             messages=Message.objects.filter(thread__in=ids).count(),
             runs=Run.objects.filter(thread__in=ids).count(),

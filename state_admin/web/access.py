@@ -6,9 +6,10 @@ from django.http import HttpResponse
 from django.urls import path, reverse
 from django.views.decorators.http import require_safe
 
+from state_admin.contract.access import Explanation
 from state_admin.domain.access import Role
 from state_admin.models import ApiToken, Membership
-from state_admin.services.access import Explanation, explain_access
+from state_admin.services.access import explain_access
 
 from . import paging
 from .actors import page

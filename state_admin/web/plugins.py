@@ -7,8 +7,9 @@ from django.http import HttpResponse
 from django.urls import path, reverse
 from django.views.decorators.http import require_http_methods
 
+from state_admin.contract.plugins import Removed
 from state_admin.domain.access import Role
-from state_admin.services.plugins import Removal, keys_of, namespaces_of, uninstall_plugin
+from state_admin.services.plugins import keys_of, namespaces_of, uninstall_plugin
 from state_admin.templatetags.ui import plural
 
 from .actors import page
@@ -60,7 +61,7 @@ def plugin_uninstall(request: Request, name: str) -> HttpResponse:
     return ask(request, question)
 
 
-def _lines(would: Removal) -> list[str]:
+def _lines(would: Removed) -> list[str]:
     lines = [
         "It unregisters "
         f"{plural(would.state_keys, 'state key,state keys')} and "

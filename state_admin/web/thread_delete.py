@@ -8,9 +8,10 @@ from django.http import HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
+from state_admin.contract.threads import ThreadContents
 from state_admin.domain.access import Role
 from state_admin.services.errors import BadRequest
-from state_admin.services.threads import Children, ThreadDeletion, delete_thread, find_thread
+from state_admin.services.threads import Children, delete_thread, find_thread
 from state_admin.templatetags.ui import plural
 
 from .addresses import thread_action_url, thread_url
@@ -70,7 +71,7 @@ def _ask(request: Request, thread_id: str) -> HttpResponse:
     return ask(request, confirm)
 
 
-def _counted(report: ThreadDeletion) -> str:
+def _counted(report: ThreadContents) -> str:
     """ "1 thread, 60 messages, 4 runs, 120 state values and 3 entries"."""
     parts = [
         plural(count, forms)

@@ -10,6 +10,7 @@ import pytest
 from django.conf import settings
 from django.db.models import F
 
+from state_admin.contract.types import Cleared
 from state_admin.domain.access import Role
 from state_admin.models import AuditRow, Change, Dispatch
 from state_admin.services import dead_letters, dispatches
@@ -102,10 +103,10 @@ def test_clear__dry_run_then_clear__counts_then_deletes_permanently(box: Person)
     letter, other = make_dead_letter(box), make_dead_letter(box, thread="t2")
     queued = enqueue(box)
     clear = partial(dead_letters.clear_dead_letters, actor=box.actor, thread_id="t1")
-    assert clear(dry_run=True) == dead_letters.Cleared(matched=1, deleted=0)
+    assert clear(dry_run=True) == Cleared(matched=1, deleted=0)
     assert Dispatch.objects.filter(public_id=letter).exists()
     assert not AuditRow.objects.filter(action="dispatch.clear").exists()
-    assert clear(reason="old news") == dead_letters.Cleared(matched=1, deleted=1)
+    assert clear(reason="old news") == Cleared(matched=1, deleted=1)
     assert set(Dispatch.objects.values_list("public_id", flat=True)) == {other, queued}
     trace = AuditRow.objects.get(action="dispatch.clear")
     assert (trace.thread, trace.detail, trace.reason) == ("t1", {"dispatches": 1}, "old news")

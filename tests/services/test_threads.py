@@ -147,7 +147,7 @@ def family(alice: Person) -> Person:
     return alice
 
 
-def delete(person: Person, thread_id: str = "root", **options: Any) -> threads.ThreadDeletion:
+def delete(person: Person, thread_id: str = "root", **options: Any) -> contract.ThreadContents:
     return threads.delete_thread(actor=person.actor, thread_id=thread_id, **options)
 
 
@@ -157,7 +157,9 @@ def thread_ids() -> list[str]:
 
 def test_delete__detach__makes_children_roots_and_keeps_others(family: Person) -> None:
     report = delete(family, children="detach")
-    assert report == threads.ThreadDeletion(1, 1, 1, 2, 1)
+    assert report == contract.ThreadContents(
+        threads=1, messages=1, runs=1, state_values=2, entries=1
+    )
     assert thread_ids() == ["child", "grandchild", "stranger"]
     assert Thread.objects.get(public_id="child").parent is None
     live = Entry.objects.live().order_by("key").values_list("key", flat=True)
@@ -176,7 +178,8 @@ def test_delete__reject__requires_no_children(family: Person) -> None:
 def test_delete__cascade__deletes_all_descendants(family: Person) -> None:
     dry = delete(family, children="cascade", dry_run=True)
     assert len(thread_ids()) == 4
-    assert delete(family, children="cascade") == dry == threads.ThreadDeletion(3, 2, 2, 4, 2)
+    assert delete(family, children="cascade") == dry
+    assert dry == contract.ThreadContents(threads=3, messages=2, runs=2, state_values=4, entries=2)
     assert thread_ids() == ["stranger"]
     for model in (Message, Run, Revision):
         assert model.objects.count() == (2 if model is Revision else 1)
@@ -273,7 +276,7 @@ def test_delete__deep_and_wide_tree__uses_as_many_statements_as_a_small_one(alic
     for root, deep, wide in (("small", 2, 1), ("large", 30, 970)):
         plant(alice, root, deep, wide)
     small = statements(lambda: delete(alice, "small", children="cascade"))
-    report: list[threads.ThreadDeletion] = []
+    report: list[contract.ThreadContents] = []
     large = statements(lambda: report.append(delete(alice, "large", children="cascade")))
     assert report[0].threads == 1001
     # Audit rows and changes are inserted in batches.

@@ -134,16 +134,7 @@ def fork_thread(call: Endpoint, thread_id: str) -> HttpResponse:
 
 @handles(contract.READ_LINEAGE)
 def read_lineage(call: Endpoint, thread_id: str) -> HttpResponse:
-    lineage = threads.read_lineage(actor=call.actor, thread_id=thread_id)
-    return answer(
-        contract.Lineage(
-            thread_id=thread_id,
-            ancestors=lineage.ancestors,
-            child_count=lineage.children,
-            forked_from=contract.ForkOrigin.of(lineage.thread, call.actor),
-            fork_count=lineage.forks,
-        )
-    )
+    return answer(threads.read_lineage(actor=call.actor, thread_id=thread_id))
 
 
 @handles(message_contract.LIST_MESSAGES)

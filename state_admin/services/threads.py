@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
@@ -11,7 +10,7 @@ from django.db import connection, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from state_admin.contract.threads import ThreadContents
+from state_admin.contract.threads import ForkOrigin, Lineage, ThreadContents
 from state_admin.domain import scopes, search, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.ids import uuid7
@@ -40,17 +39,6 @@ Merge: TypeAlias = Callable[[Any, Any], JSON]
 EMPTY_OBJECT = Raw("{}", {})
 # The number of matches that a search of titles tries to find first.
 _FEW_TITLES = 10_000
-
-
-@dataclass(frozen=True)
-class Lineage:
-    """The ancestors of a thread, nearest first, and the numbers of its children and forks. Threads
-    that the caller may not see are left out."""
-
-    thread: Thread
-    ancestors: list[str]
-    children: int
-    forks: int
 
 
 def find_thread(actor: Actor, thread_id: str, *, lock: bool = False) -> Thread:
@@ -207,10 +195,11 @@ def read_lineage(*, actor: Actor, thread_id: str) -> Lineage:
     visible = Thread.objects.visible_to(actor)
     above = [each.public_id for each in lineages_sql.read_ancestors(thread.pk)]
     return Lineage(
-        thread,
-        [public_id for public_id in above if actor.sees_thread(public_id)],
-        visible.filter(parent=thread).count(),
-        visible.forks_of(thread_id).count(),
+        thread_id=thread_id,
+        ancestors=[public_id for public_id in above if actor.sees_thread(public_id)],
+        child_count=visible.filter(parent=thread).count(),
+        forked_from=ForkOrigin.of(thread, actor),
+        fork_count=visible.forks_of(thread_id).count(),
     )
 
 

@@ -36,15 +36,7 @@ def enqueue_dispatch(call: Endpoint, thread_id: str) -> HttpResponse:
 
 @handles(contract.INTERRUPT_THREAD)
 def interrupt_thread(call: Endpoint, thread_id: str) -> HttpResponse:
-    done = dispatches.interrupt_thread(**call.author, thread_id=thread_id)
-    return answer(
-        contract.Interruption(
-            thread_id=thread_id,
-            epoch=done.epoch,
-            superseded_dispatches=done.superseded,
-            active=contract.Dispatch.of(done.active) if done.active else None,
-        )
-    )
+    return answer(dispatches.interrupt_thread(**call.author, thread_id=thread_id))
 
 
 @handles(contract.LIST_DISPATCHES)

@@ -18,6 +18,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.db.models.functions import Now
 
+from state_admin.contract import dispatches as contract
 from state_admin.domain import mailbox, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.ids import uuid7
@@ -49,16 +50,6 @@ class Claims:
 
     dispatches: Sequence[Dispatch]
     token: str
-
-
-@dataclass(frozen=True)
-class Interruption:
-    """The new epoch, the number of queued dispatches it superseded, and the dispatch that is still
-    claimed, whose worker should stop."""
-
-    epoch: int
-    superseded: int
-    active: Dispatch | None
 
 
 def find_dispatch(actor: Actor, dispatch_id: str) -> Dispatch:
@@ -249,7 +240,7 @@ def cancel_dispatch(*, actor: Actor, dispatch_id: str, reason: str = "") -> Disp
         )
 
 
-def interrupt_thread(*, actor: Actor, thread_id: str, reason: str = "") -> Interruption:
+def interrupt_thread(*, actor: Actor, thread_id: str, reason: str = "") -> contract.Interruption:
     """Begin a new epoch: all queued dispatches are superseded. A claimed one can no longer be extended
     or acked. The thread waits until its worker nacks it or its lease ends."""
     require(actor, Role.EDITOR)
@@ -266,7 +257,12 @@ def interrupt_thread(*, actor: Actor, thread_id: str, reason: str = "") -> Inter
         trace = journal.Trace("thread.interrupt", thread=thread_id, detail=detail)
         journal.record(actor, [trace], reason=reason)
         active = rows.filter(status=DispatchStatus.CLAIMED).select_related("thread", "run").first()
-    return Interruption(box.epoch + 1, superseded, active)
+    return contract.Interruption(
+        thread_id=thread_id,
+        epoch=box.epoch + 1,
+        superseded_dispatches=superseded,
+        active=contract.Dispatch.of(active) if active else None,
+    )
 
 
 def wake_run(actor: Actor, run: Run) -> Dispatch:

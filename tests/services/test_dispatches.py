@@ -250,11 +250,11 @@ def test_interrupt__any__supersedes_queued_dispatches_and_returns_the_active_one
     elsewhere = enqueue(box, thread="t2")
     _, token = take(box, thread_id="t1")
     done = dispatches.interrupt_thread(actor=box.actor, thread_id="t1", reason="new orders")
-    assert (done.epoch, done.superseded) == (1, 1)
+    assert (done.epoch, done.superseded_dispatches) == (1, 1)
     row = AuditRow.objects.get(action="thread.interrupt")
     assert (row.detail, row.reason) == ({"epoch": 1, "superseded": 1}, "new orders")
     assert done.active
-    assert done.active.public_id == active
+    assert done.active.id == active
     assert [status(one) for one in (active, queued, elsewhere)] == [
         "Claimed",
         "Superseded",
@@ -294,7 +294,7 @@ def test_interrupt__lease_of_the_superseded_expires__frees_the_thread(box: Perso
 
 def test_interrupt__thread_without_a_mailbox__is_at_its_second_epoch(box: Person) -> None:
     done = dispatches.interrupt_thread(actor=box.actor, thread_id="t1")
-    assert (done.epoch, done.superseded, done.active) == (1, 0, None)
+    assert (done.epoch, done.superseded_dispatches, done.active) == (1, 0, None)
     assert dispatches.interrupt_thread(actor=box.actor, thread_id="t1").epoch == 2
     with pytest.raises(NotFound):
         dispatches.interrupt_thread(actor=box.actor, thread_id="nope")

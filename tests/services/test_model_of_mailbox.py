@@ -211,8 +211,8 @@ class MailboxMachine(InTransaction):
         queued = self.of(thread, "Queued")
         active = self.of(thread, "Claimed")
         self.epochs[thread] += 1
-        assert (done.epoch, done.superseded) == (self.epochs[thread], len(queued))
-        assert (self.rows[done.active.public_id] if done.active else None) == (
+        assert (done.epoch, done.superseded_dispatches) == (self.epochs[thread], len(queued))
+        assert (self.rows[done.active.id] if done.active else None) == (
             active[0] if active else None
         )
         for row in queued:

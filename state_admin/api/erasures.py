@@ -13,5 +13,4 @@ from state_admin.services import erasures
 @handles(contract.ERASE)
 def erase(call: Endpoint) -> HttpResponse:
     fields = call.body(contract.ErasureRequest).given()
-    done = erasures.erase(actor=call.actor, dry_run=call.dry_run, **fields)
-    return answer(contract.Erasure(erased=done.mark, counts=done.counts))
+    return answer(erasures.erase(actor=call.actor, dry_run=call.dry_run, **fields))

@@ -21,11 +21,4 @@ def redact_entry(call: Endpoint, namespace: str, key: str) -> HttpResponse:
         pointers=body.pointers or (),
         reason=body.reason,
     )
-    document = contract.Redaction(
-        namespace=namespace,
-        key=key,
-        version=done.version,
-        rewritten=done.rewritten,
-        withdrawn_answers=done.answers,
-    )
-    return answer(document, etag=done.version)
+    return answer(done, etag=done.version)

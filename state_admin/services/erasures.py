@@ -7,10 +7,10 @@ PostgreSQL's dead rows are not reached (docs/security/threat-model.md).
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 
 from django.db import transaction
 
+from state_admin.contract.erasures import Erasure
 from state_admin.domain import scopes
 from state_admin.domain.access import Actor, Role
 from state_admin.models import Entry, Run, Thread, erasures_sql
@@ -21,14 +21,6 @@ from . import idempotency, journal, replicas
 from .actors import require
 from .errors import BadRequest, Forbidden, Invalid
 from .threads import lock_for_deletion, lock_hierarchy
-
-
-@dataclass(frozen=True)
-class Erasure:
-    """How many rows of each table were (or would be) deleted, and the hash that replaces the id."""
-
-    counts: dict[str, int]
-    mark: str
 
 
 def erase(
@@ -64,14 +56,14 @@ def erase(
             lock_hierarchy(actor.workspace_id)
         scope = _find(actor, resource_id, key, lock=not dry_run)
         if dry_run:
-            return Erasure(erasures_sql.count(scope), mark)
+            return Erasure(erased=mark, counts=erasures_sql.count(scope))
         counts = erasures_sql.erase(scope, mark)
         if any(counts.values()):
             counts["stored_answers"] = idempotency.expire_responses(actor.workspace_id)
         trace = journal.Trace("erase", key=mark, detail=counts)
         journal.record(actor, [trace], reason=reason)
         replicas.expire_older_states()
-    return Erasure(counts, mark)
+    return Erasure(erased=mark, counts=counts)
 
 
 def mark_of(name: str) -> str:

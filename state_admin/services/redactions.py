@@ -8,11 +8,12 @@ responses. Backups and PostgreSQL's dead rows before the next vacuum are not rea
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 
 from django.db import transaction
 from django.db.models.functions import Now
 
+from state_admin.contract.redactions import Redaction
 from state_admin.domain import config, json_pointers, redaction, tokens, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.values import Fault
@@ -29,16 +30,6 @@ from .namespaces import define
 MOST_POINTERS = 100
 
 
-@dataclass(frozen=True)
-class Redaction:
-    """The new version, how many versions were rewritten (0: nothing was left to remove, and no
-    version was created), and how many stored responses were deleted."""
-
-    version: int
-    rewritten: int
-    answers: int
-
-
 def redact_entry(
     *, actor: Actor, namespace: str, key: str, reason: str, pointers: Sequence[str] = ()
 ) -> Redaction:
@@ -51,6 +42,7 @@ def redact_entry(
     """
     require(actor, Role.ADMIN)
     _check(pointers, reason)
+    report = partial(Redaction, namespace=namespace, key=key)
     with transaction.atomic():
         search_models.lock_documents(actor.workspace_id)
         entry = (
@@ -71,7 +63,7 @@ def redact_entry(
                 hint="Nothing was redacted. Compare the pointers with the versions of the entry.",
             )
         if not rewritten:
-            return Redaction(entry.version, 0, 0)
+            return report(version=entry.version, rewritten=0, withdrawn_answers=0)
         # The change that _make_version records makes the indexer add it again, without the secret.
         SearchDocument.objects.filter(entry_id=entry.pk).delete()
         _make_version(actor, entry, pointers, reason)
@@ -84,7 +76,7 @@ def redact_entry(
         )
         journal.record(actor, [trace], reason=reason)
         replicas.expire_older_states()
-    return Redaction(entry.version, rewritten, answers)
+    return report(version=entry.version, rewritten=rewritten, withdrawn_answers=answers)
 
 
 def _check(pointers: Sequence[str], reason: str) -> None:

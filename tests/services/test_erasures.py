@@ -161,11 +161,11 @@ def test_erase__audit__has_the_erasure_without_names(world: Person) -> None:
     done = erase(world, resource_id=RESOURCE, reason="asked by mail")
     assert AuditRow.objects.count() == before + 1
     row = AuditRow.objects.get(action="erase")
-    assert (row.key, row.reason, row.actor_name) == (done.mark, "asked by mail", "alice")
+    assert (row.key, row.reason, row.actor_name) == (done.erased, "asked by mail", "alice")
     assert row.detail == done.counts
     assert row.key == erasures.mark_of(RESOURCE)
     assert sorted([*actions, "erase"]) == sorted(AuditRow.objects.values_list("action", flat=True))
-    scrubbed = AuditRow.objects.filter(action="entry.put", key=done.mark)
+    scrubbed = AuditRow.objects.filter(action="entry.put", key=done.erased)
     assert scrubbed.count() == 6
     assert set(scrubbed.values_list("reason", flat=True)) == {""}
     assert Change.objects.filter(kind="erase").count() == 1

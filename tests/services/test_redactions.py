@@ -55,7 +55,7 @@ def test_redact__secret__is_in_no_table(leaked: Person, pointers: tuple[str, ...
     done = redact(leaked, *pointers)
     assert tables_with(SECRET) == set()
     assert (done.version, done.rewritten) == (5, 3 if pointers else 4)
-    assert done.answers >= 4
+    assert done.withdrawn_answers >= 4
     assert tables_with("leaked") >= {"audit", "entry_revisions"}
     found = search.search_entries(actor=leaked.actor, text=SECRET)
     assert found.hits == []

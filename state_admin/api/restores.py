@@ -21,5 +21,4 @@ def restore_entries(call: Endpoint) -> HttpResponse:
         raise Invalid("at must be an RFC 3339 time such as 2026-01-31T12:00:00Z")
     if kind := fields.pop("scope_kind", None):
         fields["scope_kind"] = ScopeKind(kind)
-    done = restores.restore_entries(**call.author, at=at, dry_run=call.dry_run, **fields)
-    return answer(contract.Restoration.of(at, done))
+    return answer(restores.restore_entries(**call.author, at=at, dry_run=call.dry_run, **fields))

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import Annotated
 
 from msgspec import UNSET, UnsetType
 
 from .base import Answer, Body, Operation, doc
-from .types import Fault, Key, Namespace, Scope, Time, time_of
-
-if TYPE_CHECKING:
-    from state_admin.services.restores import RestoreResult, Step
+from .types import Fault, Key, Namespace, Scope, Time
 
 
 class RestoredEntry(Answer):
@@ -40,14 +36,6 @@ class RestoredEntry(Answer):
         | UnsetType
     ) = UNSET
 
-    @classmethod
-    def of(cls, step: Step) -> Self:
-        entry = cls.from_attributes(step)
-        if step.problem is not None:
-            entry.reason = step.problem.detail
-            entry.errors = [Fault(**each) for each in step.problem.data.get("errors", [])]
-        return entry
-
 
 class Restoration(Answer):
     """What a restore did."""
@@ -58,17 +46,6 @@ class Restoration(Answer):
     deleted: Annotated[int, doc("Number of entries that did not exist then.", 0, ge=0)]
     refused: Annotated[int, doc("Number of entries that were left as they are.", 0, ge=0)]
     first: Annotated[list[RestoredEntry], doc("The first 100 of these entries.")]
-
-    @classmethod
-    def of(cls, at: datetime, done: RestoreResult) -> Self:
-        return cls(
-            at=time_of(at),
-            changed=done.counts["change"],
-            created=done.counts["create"],
-            deleted=done.counts["delete"],
-            refused=done.counts["refuse"],
-            first=list(map(RestoredEntry.of, done.first)),
-        )
 
 
 class Moment(Body):

@@ -5,13 +5,15 @@ restore_entry in entries.py restores one entry to one version.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
 from django.db import transaction
 
+from state_admin.contract.restores import Restoration, RestoredEntry
+from state_admin.contract.types import Fault, time_of
 from state_admin.domain import values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.redaction import is_tombstone
@@ -35,30 +37,6 @@ SHOWN = 100
 Action = Literal["change", "create", "delete", "refuse"]
 
 
-@dataclass(frozen=True)
-class Step:
-    """What a restore does to one entry. `then_version` None: it never existed at that time.
-    `problem`: why it is skipped."""
-
-    namespace: str
-    key: str
-    action: Action
-    version: int
-    then_version: int | None
-    problem: Problem | None = None
-
-
-@dataclass
-class RestoreResult:
-    """How many entries were changed, created again, deleted or skipped, and the first 100 of
-    them."""
-
-    counts: dict[str, int] = field(
-        default_factory=lambda: {"change": 0, "create": 0, "delete": 0, "refuse": 0}
-    )
-    first: list[Step] = field(default_factory=list)
-
-
 def restore_entries(
     *,
     actor: Actor,
@@ -69,7 +47,7 @@ def restore_entries(
     scope_kind: ScopeKind | None = None,
     dry_run: bool = False,
     reason: str = "",
-) -> RestoreResult:
+) -> Restoration:
     """Give every entry that matches the filters the value it had at `at`, or delete it if it had
     none.
 
@@ -91,24 +69,31 @@ def restore_entries(
             ),
             limit=MOST,
         )
-    report = RestoreResult()
+    counts = Counter[str]()
+    first: list[RestoredEntry] = []
     define = definitions_for(actor)
     with transaction.atomic():
         for ids in split_by_size(sized):
             if not dry_run:
                 moments_sql.lock_entries(ids)
             plan = list(_plan(define, moments_sql.compare(ids, at)))
-            for step, _ in plan:
-                report.counts[step.action] += 1
-            report.first += [step for step, _ in plan][: SHOWN - len(report.first)]
+            counts.update(step.action for step, _ in plan)
+            first += [step for step, _ in plan][: SHOWN - len(first)]
             if not dry_run:
                 _apply_plan(actor, define, plan, reason or f"restored to {at.isoformat()}")
         if not dry_run:
             journal.align_feed_clock(actor)
-    return report
+    return Restoration(
+        at=time_of(at),
+        changed=counts["change"],
+        created=counts["create"],
+        deleted=counts["delete"],
+        refused=counts["refuse"],
+        first=first,
+    )
 
 
-_Planned = tuple[Step, EntryAtMoment]
+_Planned = tuple[RestoredEntry, EntryAtMoment]
 
 
 def _choose(
@@ -153,7 +138,10 @@ def _plan(
             except Problem as refused:
                 action, problem = "refuse", refused
         if action is not None:
-            step = Step(each.namespace, each.key, action, each.version, each.then_version, problem)
+            step = RestoredEntry.from_attributes(each, action=action)
+            if problem is not None:
+                step.reason = problem.detail
+                step.errors = [Fault(**fault) for fault in problem.data.get("errors", [])]
             yield step, each
 
 

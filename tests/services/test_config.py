@@ -163,7 +163,7 @@ def test_bulk__by_key_prefix_and_scope__skips_the_registry(registry: Person) -> 
     assert clearing.clear_key(actor=actor, key="global") == 1
     assert clearing.clear_matching(actor=actor, prefix="open") == 1
     past = datetime(2026, 1, 1, tzinfo=UTC)
-    assert restores.restore_entries(actor=actor, prefix="o", at=past).counts["delete"] == 0
+    assert restores.restore_entries(actor=actor, prefix="o", at=past).deleted == 0
     assert read(registry, identity="global")["adapter"] == "x"
     assert secret_of(registry) == SECRET
 

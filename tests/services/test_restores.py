@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from state_admin.contract.restores import Restoration
 from state_admin.domain.scopes import ScopeKind
 from state_admin.models import AuditRow, Change, Entry, EntryRevision, Namespace
 from state_admin.services import entries, namespaces, restores
 from state_admin.services.errors import BadRequest, Forbidden, Invalid, NotRegistered
-from state_admin.services.restores import RestoreResult, restore_entries
+from state_admin.services.restores import restore_entries
 from tests.builders import Person, make_namespace, make_token, put
 from tests.services.racing import race
 
@@ -32,8 +33,12 @@ def state(namespace: str = "notes") -> dict[str, str | None]:
     return dict(rows.values_list("key", "value"))
 
 
-def steps(report: RestoreResult) -> list[tuple[str, str]]:
+def steps(report: Restoration) -> list[tuple[str, str]]:
     return [(step.key, step.action) for step in report.first]
+
+
+def counts(report: Restoration) -> tuple[int, int, int, int]:
+    return report.changed, report.created, report.deleted, report.refused
 
 
 @pytest.fixture
@@ -61,11 +66,11 @@ def test_restore__namespace_to_a_time__has_a_preview_and_creates_versions(
     expected = [("changed", "change"), ("gone", "create"), ("made", "delete")]
     told = restore_entries(actor=alice.actor, at=moment, namespace="notes", dry_run=True)
     assert steps(told) == expected
-    assert told.counts == {"change": 1, "create": 1, "delete": 1, "refuse": 0}
+    assert counts(told) == (1, 1, 1, 0)
     assert state() == before
     trail = Change.objects.count(), AuditRow.objects.count()
     done = restore_entries(actor=alice.actor, at=moment, namespace="notes", reason="oops")
-    assert (steps(done), done.counts) == (expected, told.counts)
+    assert (steps(done), counts(done)) == (expected, counts(told))
     assert state() == dict.fromkeys(("changed", "gone", "same", "spaced"), '{"v": 1}')
     made = EntryRevision.objects.filter(operation="restore").order_by("entry__key")
     assert list(made.values_list("entry__key", "version", "value", "reason")) == [
@@ -75,7 +80,7 @@ def test_restore__namespace_to_a_time__has_a_preview_and_creates_versions(
     ]
     assert (Change.objects.count(), AuditRow.objects.count()) == (trail[0] + 3, trail[1] + 3)
     again = restore_entries(actor=alice.actor, at=moment, namespace="notes")
-    assert again == RestoreResult()
+    assert (steps(again), counts(again)) == ([], (0, 0, 0, 0))
 
 
 def test_restore__and_back_again__is_unchanged(alice: Person, moment: datetime) -> None:
@@ -125,8 +130,8 @@ def test_restore__invalid_values__are_reported_and_skipped(alice: Person, moment
     EntryRevision.objects.filter(entry__key="gone", version__lte=2).delete()
     before = state()
     report = restore_entries(actor=alice.actor, at=moment, namespace="notes")
-    assert report.counts == {"change": 0, "create": 0, "delete": 1, "refuse": 2}
-    problems = {step.key: str(step.problem) for step in report.first if step.problem}
+    assert counts(report) == (0, 0, 1, 2)
+    problems = {step.key: str(step.reason) for step in report.first if step.action == "refuse"}
     assert "does not satisfy the schema" in problems["changed"]
     assert "removed by history compaction" in problems["gone"]
     assert state() == {key: value for key, value in before.items() if key != "made"}
@@ -139,7 +144,7 @@ def test_restore__schema_widened_after_caching__restores(alice: Person, moment: 
     namespaces.find_definition(alice.actor, "notes")
     Namespace.objects.update(schema="{}", schema_version=3)
     report = restore_entries(actor=alice.actor, at=moment, scope_kind=ScopeKind.CUSTOM)
-    assert report.counts == {"change": 1, "create": 1, "delete": 1, "refuse": 0}
+    assert counts(report) == (1, 1, 1, 0)
     assert Entry.objects.get(key="changed").schema_version == 3
 
 

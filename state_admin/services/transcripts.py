@@ -20,18 +20,9 @@ from .runs import RunChange
 from .tool_calls import TOOL_CALLS
 
 
-@dataclass(frozen=True)
-class Imported:
-    """The result of an import. `appended` is 0 if the thread already had all messages."""
-
-    thread_id: str
-    messages: int
-    appended: int
-    runs: int
-
-
-def import_transcript(*, actor: Actor, episode: str, log: Sequence[Raw]) -> Imported:
-    """Import `log`, messages in OpenAI's format, as the thread `episode`.
+def import_transcript(*, actor: Actor, episode: str, log: Sequence[Raw]) -> int:
+    """Import `log`, messages in OpenAI's format, as the thread `episode`. Returns how many messages
+    were new.
 
     A repeated import continues after the messages that the thread already has. Raises Invalid for
     an invalid message, before anything is stored, and Conflict if the thread has other messages.
@@ -44,7 +35,7 @@ def import_transcript(*, actor: Actor, episode: str, log: Sequence[Raw]) -> Impo
         actor=actor, thread_id=episode, title=_title(log), resource_id="import"
     )
     done = _already_there(thread, log)
-    appended, number = 0, 0
+    appended = 0
     for number, turn in enumerate(_turns(log), start=1):
         if turn[-1].end <= done:
             continue
@@ -73,7 +64,7 @@ def import_transcript(*, actor: Actor, episode: str, log: Sequence[Raw]) -> Impo
                 ),
             )
             appended += len(step.log)
-    return Imported(episode, len(log), appended, number)
+    return appended
 
 
 @dataclass(frozen=True)

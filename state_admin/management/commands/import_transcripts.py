@@ -43,14 +43,13 @@ class Command(BaseCommand):
                     continue
                 try:
                     episode, log = read_line(line)
-                    done = import_transcript(actor=actor, episode=episode, log=log)
+                    appended += import_transcript(actor=actor, episode=episode, log=log)
                 except Problem as problem:
                     broken += 1
                     bar.write(f"line {number}: {_words(problem)}", file=self.stderr)
                     continue
                 threads += 1
-                messages += done.messages
-                appended += done.appended
+                messages += len(log)
         self.stdout.write(
             f"{threads} threads, {messages} messages ({appended} new) "
             f"in {time.monotonic() - began:.1f} s"

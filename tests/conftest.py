@@ -20,10 +20,12 @@ from xdist.workermanage import NodeManager
 from project.env import data_dir
 from state_admin.contract.openapi import problems_of
 from state_admin.rest.endpoint import Endpoint
+from state_admin.services import revert_jobs
 from tests import promises
 from tests.builders import alice, bob, create_usual_people, mallory, one_alice
 from tests.data_folder import choose_data_folder, free_memory
 from tests.emptying import empty_tables
+from tests.patience import PATIENCE
 
 # Beside the data of `make run`, never in it. The server starts with the first connection, so this
 # is early enough although pytest-django has already read the settings.
@@ -59,6 +61,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # A worker stops its PostgreSQL at its end, which may take longer than 10 s on a slow machine.
     NodeManager.EXIT_TIMEOUT = 120
     TransactionTestCase._fixture_teardown = lambda self: empty_tables()
+    # On a slow machine, too, a page finishes a small revert. There is no worker that would continue.
+    revert_jobs.AT_ONCE = PATIENCE
 
 
 def pytest_unconfigure() -> None:

@@ -4,8 +4,10 @@ normalize keys such as `a/../b` and `.`; these functions escape them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from urllib.parse import quote, urlencode
 
+from django.http import QueryDict
 from django.urls import get_script_prefix
 
 # Safe in a path segment; not escaped, so that URLs such as `thread::t1` remain readable.
@@ -34,6 +36,14 @@ def with_query(path: str, /, **query: Query) -> str:
     """`path` with the query parameters whose values are neither empty nor zero."""
     kept = {name: value for name, value in query.items() if value}
     return f"{path}{'&' if '?' in path else '?'}{urlencode(kept)}" if kept else path
+
+
+def list_url_of(query: QueryDict, homes: Sequence[str]) -> str:
+    """The parameter `back`: the URL of a list, with its filters. `homes` are the URLs of possible lists;
+    the first one replaces any other URL."""
+    url = query.get("back", "")
+    is_list = any(url == home or url.startswith(f"{home}?") for home in homes)
+    return url if is_list else homes[0]
 
 
 def _url(root: str, namespace: str, key: str, query: dict[str, Query]) -> str:

@@ -32,6 +32,7 @@ from state_admin.services.namespaces import find_untracked
 from state_admin.services.reverts import newest_audit_row, revert_entries
 
 from .actors import page
+from .addresses import entry_url
 from .confirm import PREVIEW, Confirm, Input, ask
 from .entry_list import EntryListFilters, find_all, read_filters
 from .htmx import Request, render, see_other, toast
@@ -302,22 +303,26 @@ def _select(actor: Actor, order: BulkAction) -> tuple[list[SelectedEntry], str, 
 def _show_step(request: Request, order: BulkAction, after: str) -> HttpResponse:
     """The progress, if the action continues at `after`; otherwise a toast, and the skipped
     entries."""
-    past, skipped = _PAST[order.action], len(order.skipped) + order.more_skipped
+    past, number = _PAST[order.action], len(order.skipped) + order.more_skipped
     context = {
         "order": order,
         "past": past,
         "skipped_json": values.dump(list(order.skipped)),
         "after": after,
-        "examined": order.done + skipped,
+        "examined": order.done + number,
+        "skipped": [
+            (entry_url(namespace, key), f"{namespace}/{key}", why)
+            for namespace, key, why in order.skipped
+        ],
     }
     if not after:
         text = f"{past} {_count(order.done)}"
-        if skipped:
-            text += f"; skipped {skipped:,}"
+        if number:
+            text += f"; skipped {number:,}"
         # There is no audit row if all changes were in untracked namespaces.
         undo = undo_of_request(order.request_id, order.back, order.near) if order.near else None
-        toast(request, text, undo=undo, kind="failed" if skipped else "done")
-    if after or skipped:
+        toast(request, text, undo=undo, kind="failed" if number else "done")
+    if after or number:
         return render(request, "entries/bulk.html", context, part="entry-bulk")
     return see_other(request, order.back, part="entry-browser")
 

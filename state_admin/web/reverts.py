@@ -24,7 +24,7 @@ from state_admin.templatetags.ui import plural
 
 from . import paging, snippets
 from .actors import page
-from .addresses import with_query
+from .addresses import list_url_of, with_query
 from .confirm import PREVIEW, Confirm, ask
 from .htmx import Request, Undo, render, render_list, see_other, toast
 from .lists import list_paths
@@ -213,10 +213,8 @@ def revert_cancel(request: Request, revert_id: str) -> HttpResponse:
 def return_url(query: QueryDict) -> str:
     """The URL of the list that the user came from. Any other URL is replaced by that of the unfiltered
     list of entries."""
-    url = query.get("back", "")
-    homes = [reverse(f"web:{name}-list") for name in ("entry", "audit", "change", "revert")]
-    is_list = any(url == home or url.startswith(home + "?") for home in homes)
-    return url if is_list else homes[0]
+    names = ("entry", "audit", "change", "revert")
+    return list_url_of(query, [reverse(f"web:{name}-list") for name in names])
 
 
 urlpatterns = [

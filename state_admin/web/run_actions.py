@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
@@ -15,12 +15,15 @@ from state_admin.domain.lifecycle import format_duration
 from state_admin.models import Dispatch, DispatchStatus, Run, RunStatus, Webhook
 from state_admin.models.feed_sql import FeedRow, matcher
 from state_admin.services.client_counts import count_clients
+from state_admin.services.errors import Conflict
 from state_admin.services.leases import release_lease
 from state_admin.services.recoveries import fail_run, resume_run
 from state_admin.services.runs import cancel_run, find_run, heartbeat
+from state_admin.templatetags.threads import ended_as
 from state_admin.templatetags.ui import plural
 
 from .addresses import run_action_url, run_url
+from .bulk_actions import BulkAction, BulkList, Outlook, bulk_path
 from .confirm import Confirm, ask
 from .htmx import Request, see_other, toast
 from .id_address import id_page, id_path
@@ -273,6 +276,57 @@ def run_act(request: Request, run_id: str, action: str) -> HttpResponse:
     return see_other(request, run_url(run_id), part="run")
 
 
+def _look(line: str) -> Callable[[Actor, Sequence[str]], Outlook]:
+    def look(actor: Actor, ids: Sequence[str]) -> Outlook:
+        runs = Run.objects.visible_to(actor).active().filter(public_id__in=ids).order_by("-pk")
+        rows = runs.values_list("public_id", "status", "thread__public_id")
+        names = {run_id: f"{run_id}: {status}, thread {thread}" for run_id, status, thread in rows}
+        return Outlook(names, [line])
+
+    return look
+
+
+def _each(change: Callable[[Actor, str, str], Run]) -> Callable[[Actor, str, str, str], int]:
+    def do(actor: Actor, run_id: str, reason: str, _: str) -> int:
+        run = change(actor, run_id, reason)
+        if run.finished_at != run.read_at:  # ending a run again changes nothing
+            raise Conflict(f"the run had ended before ({ended_as(run)})")
+        return 1
+
+    return do
+
+
+RUNS = BulkList(
+    name="run-list",
+    part="run-table",
+    nouns="run,runs",
+    actions={
+        "cancel": BulkAction(
+            verb="Cancel",
+            past="Cancelled",
+            only="Only runs that have not ended can be cancelled",
+            look=_look(
+                "They end as cancelled. Their pending tickets become void, their threads are free for "
+                "new runs, and the next commits of their agents are refused. This cannot be undone."
+            ),
+            do=_each(_cancel),
+        ),
+        "fail": BulkAction(
+            verb="Fail",
+            past="Failed",
+            only="Only runs that have not ended can fail",
+            look=_look(
+                "They end with an error, whose text is your reason. Their pending tickets become void, "
+                "their threads are free for new runs, and the next commits of their agents are refused. "
+                "This cannot be undone."
+            ),
+            do=_each(_fail),
+        ),
+    },
+    url=run_url,
+)
+
 urlpatterns = [
+    bulk_path("run/bulk", RUNS),
     id_path("run/<str:action>", run_act, "run-act"),
 ]

@@ -37,7 +37,7 @@ from .htmx import Request, render, render_list, target_id, wants_part
 from .id_address import id_page, id_path
 from .lists import list_paths
 from .periods import end_of, period_fields, read_period, start_of
-from .run_actions import actions_of, describe_listeners, suggest
+from .run_actions import RUNS, actions_of, describe_listeners, suggest
 from .run_costs import prices_of
 from .run_timeline import Timeline, how_long, read_timeline
 from .saved_views import views_of
@@ -166,6 +166,7 @@ def run_list(request: Request) -> HttpResponse:
             },
             "json_url": filters.url("web:run-list-json"),
             "with_thread": True,
+            "bulk": RUNS.bar(request, filters.url()),
             "curl": snippets.curl("POST", "threads/t1/runs", body),
             "python": snippets.python("POST", "threads/t1/runs", body),
         },

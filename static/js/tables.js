@@ -227,6 +227,24 @@ function toggleRow() {
   return true;
 }
 
+// The rows from the last one whose checkbox was changed to the one with the focus.
+function toggleRange() {
+  const box = boxOf(focusedRow());
+  if (!box) return false;
+  box.checked = true;
+  selectRange(box);
+  anchor = box;
+  showSelection();
+  return true;
+}
+
+function focusBar() {
+  const button = $(".bulk-bar button");
+  if (!button?.offsetParent) return false;
+  button.focus();
+  return true;
+}
+
 function clearSelection() {
   const box = $(`${BOXES}:checked`);
   box?.form.reset();
@@ -246,6 +264,8 @@ function move(direction) {
 
 const KEYS = {
   x: toggleRow,
+  X: toggleRange,
+  b: focusBar,
   " ": () => document.activeElement.matches(".data-table a[data-row]") && openPane(document.activeElement),
   ArrowDown: () => move(1),
   ArrowUp: () => move(-1),

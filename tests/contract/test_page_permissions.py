@@ -49,6 +49,7 @@ entry-list                V   -
 entry-list-json           V   -
 entry-list-csv            V   -
 entry-bulk                -   E
+run-list-bulk             -   E
 revert-start              -   E
 revert-list               V   -
 revert-list-json          V   -

@@ -10,6 +10,7 @@ from playwright.sync_api import Page, Route, expect
 from pytest_django.live_server_helper import LiveServer
 
 from state_admin.services.entry_views import read_entry
+from state_admin.services.runs import cancel_run
 from tests.builders import Person, make_namespace, make_run, make_thread, put
 
 from .conftest import Errors, press
@@ -151,6 +152,42 @@ def test_threads__keyboard_only__are_searched_filtered_ordered_and_opened(
     expect(page.get_by_role("link", name="Created", exact=True)).to_be_focused()
     press(page, "j", "ArrowDown", "Enter")
     expect(page.get_by_role("heading", name="Trip 2")).to_be_visible()
+
+
+def test_runs__keyboard_only__are_selected_and_cancelled(page: Page, alice: Person) -> None:
+    for number in range(1, 6):
+        make_thread(alice.actor, f"t{number}")
+        make_run(alice.actor, f"t{number}", f"r{number}")
+    page.goto("/runs")
+    expect(page.locator("#live")).to_have_text("live")
+    bar = page.get_by_role("toolbar", name="Actions on selected runs")
+    press(page, "j", "x", "j", "j", "j", "Shift+X")
+    expect(bar).to_contain_text("4 selected")
+    cancel_run(actor=alice.actor, run_id="r5")
+    press(page, "b", "Enter")
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("Cancel 3 runs?")
+    expect(dialog).to_contain_text("Of the 4 selected runs, 1 is skipped")
+    page.keyboard.type("not needed")
+    press(page, "Enter")
+    expect(page.locator("[data-toast]")).to_contain_text("Cancelled 3 runs")
+    expect(page.get_by_label("Select r1")).to_be_visible()
+    expect(page.locator("tbody input")).to_have_count(1)
+
+
+def test_selection__live_update__stays(page: Page, alice: Person) -> None:
+    for number in (1, 2):
+        make_thread(alice.actor, f"t{number}")
+        make_run(alice.actor, f"t{number}", f"r{number}")
+    page.goto("/runs")
+    expect(page.locator("#live")).to_have_text("live")
+    page.get_by_label("Select r1").check()
+    make_thread(alice.actor, "t3")
+    make_run(alice.actor, "t3", "r3")
+    page.locator("#updates").click()
+    expect(page.get_by_label("Select r3")).not_to_be_checked()
+    expect(page.get_by_label("Select r1")).to_be_checked()
+    expect(page.locator("[data-count-selected]")).to_have_text("1 selected")
 
 
 def test_lineage__keyboard_only__is_walked_to_another_thread(page: Page, alice: Person) -> None:

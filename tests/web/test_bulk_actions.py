@@ -1,0 +1,139 @@
+"""Actions on the selected rows of a list: who sees them, the confirmation, a result per item."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from state_admin.models import AuditRow, Run
+from state_admin.services.runs import cancel_run
+from tests.builders import Person, make_run, make_thread
+from tests.web.test_threads import htmx, page
+
+# The checkboxes of the rows: their values.
+BOX = re.compile(r'type="checkbox" name="item" value="([^"]*)"')
+
+
+def boxes(client: Client, path: str) -> list[str]:
+    return [html.unescape(value) for value in BOX.findall(page(client, path))]
+
+
+def confirm_of(client: Client, url: str, **data: Any) -> str:
+    answer = client.post(url, data)
+    assert answer.status_code == 200, answer.content
+    return answer.content.decode()
+
+
+def send(client: Client, url: str, **data: Any) -> Any:
+    """What the form of the confirmation sends."""
+    shown = confirm_of(client, url, **data)
+    fields = re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', shown)
+    sent: dict[str, list[str]] = {}
+    for name, value in fields:
+        sent.setdefault(name, []).append(html.unescape(value))
+    assert sent["confirmed"] == ["yes"]
+    extra = {name: data[name] for name in ("reason", "choice") if name in data}
+    return client.post(url, {**sent, **extra})
+
+
+def audited(action: str) -> list[tuple[str, str, str]]:
+    rows = AuditRow.objects.filter(action=action).order_by("pk")
+    return [(row.thread or row.key or "", row.actor_name, row.reason) for row in rows]
+
+
+# Runs
+
+
+@pytest.fixture
+def runs(alice: Person) -> list[str]:
+    """r1 and r2 are active, r3 has ended."""
+    for number in (1, 2, 3):
+        make_thread(alice.actor, f"t{number}")
+        make_run(alice.actor, f"t{number}", f"r{number}")
+    cancel_run(actor=alice.actor, run_id="r3")
+    return ["r1", "r2", "r3"]
+
+
+@pytest.mark.usefixtures("runs")
+def test_runs__list__offers_the_active_ones_to_editors(editor: Client, viewer: Client) -> None:
+    assert boxes(editor, "/runs") == ["r2", "r1"]
+    assert 'action="/run/bulk"' in page(editor, "/runs")
+    assert boxes(viewer, "/runs") == []
+    assert "/run/bulk" not in page(viewer, "/runs")
+    assert "data-check-all" not in page(viewer, "/runs")
+    assert boxes(editor, "/threads/t1?tab=runs") == []
+
+
+def test_runs__cancel__is_confirmed_and_cancels_the_active_ones(
+    editor: Client, runs: list[str]
+) -> None:
+    back = "/runs?agent=a1"
+    shown = confirm_of(editor, "/run/bulk", action="cancel", item=[*runs, "r1", "r9"], back=back)
+    assert "Cancel 2 runs?" in shown
+    assert "Of the 4 selected runs, 2 are skipped: only runs that have not ended" in shown
+    assert "r1: running, thread t1" in shown
+    assert Run.objects.active().count() == 2
+    answer = send(editor, "/run/bulk", action="cancel", item=runs, back=back, reason="cleanup")
+    assert answer["Location"] == back
+    assert "Cancelled 2 runs" in page(editor, "/runs")
+    assert Run.objects.active().count() == 0
+    assert [row[0::2] for row in audited("run.done")][-2:] == [("t2", "cleanup"), ("t1", "cleanup")]
+
+
+def test_runs__ended_since_the_confirmation__is_reported(
+    editor: Client, alice: Person, runs: list[str]
+) -> None:
+    sent = {"action": "fail", "item": runs, "confirmed": "yes", "back": "/runs"}
+    cancel_run(actor=alice.actor, run_id="r2")
+    shown = editor.post("/run/bulk", sent).content.decode()
+    assert "Failed 1 run</h2>" in shown
+    assert re.findall(r'href="/runs/(r\d)">', shown) == ["r2", "r3"]
+    assert shown.count("the run had ended before (cancelled)") == 2
+    assert Run.objects.get(public_id="r1").termination_reason == {
+        "type": "error",
+        "value": "failed by erin",
+    }
+
+
+def test_runs__htmx__replaces_the_rows(editor: Client, runs: list[str]) -> None:
+    sent = {"action": "cancel", "item": runs, "confirmed": "yes", "back": "/runs"}
+    headers = htmx("run-table")
+    answer = editor.post("/run/bulk", sent, headers=headers)
+    assert answer.content.decode().count('id="run-table"') == 1
+    assert "<html" not in answer.content.decode()
+    assert "Cancelled 2 runs; skipped 1" in answer["HX-Trigger"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        ({"action": "nothing", "item": ["r1"]}, 400),
+        ({"action": "cancel", "item": [f"r{number}" for number in range(201)]}, 400),
+        ({"action": "cancel"}, 302),
+        ({"action": "cancel", "item": ["\0"]}, 400),
+    ],
+)
+def test_bulk__malformed_selection__is_refused(
+    sent: dict[str, Any], status: int, editor: Client, runs: list[str]
+) -> None:
+    answer = editor.post("/run/bulk", {**sent, "confirmed": "yes"})
+    assert answer.status_code == status
+    assert Run.objects.active().count() == 2
+
+
+def test_bulk__back_to_another_site__is_replaced(editor: Client, runs: list[str]) -> None:
+    sent = {"action": "cancel", "item": ["r1"], "confirmed": "yes"}
+    for back in ("https://example.com/", "//example.com/runs", "/runsomewhere", "/tokens"):
+        answer = editor.post("/run/bulk", {**sent, "item": ["r1"], "back": back})
+        assert 'href="/runs"' in answer.content.decode() or answer["Location"] == "/runs"
+
+
+def test_bulk__nothing_possible__offers_no_button(editor: Client, runs: list[str]) -> None:
+    shown = confirm_of(editor, "/run/bulk", action="cancel", item=["r3"])
+    assert "Nothing to cancel" in shown
+    assert "Only runs that have not ended can be cancelled." in shown
+    assert 'name="reason"' not in shown

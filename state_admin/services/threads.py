@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from django.db import connection, transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 
 from state_admin.contract.threads import ForkOrigin, Lineage, ThreadContents
@@ -329,13 +329,7 @@ def delete_thread(
         # Remaining entries would be visible to a new thread with the same id.
         if held_by_all.filter(key__in=keys).count() > entries.count():
             raise Forbidden("entries of the thread lie outside this token's namespaces")
-        report = ThreadContents(
-            threads=len(ids),
-            messages=Message.objects.filter(thread__in=ids).count(),
-            runs=Run.objects.filter(thread__in=ids).count(),
-            state_values=StateValue.objects.filter(thread__in=ids).count(),
-            entries=entries.count(),
-        )
+        report = _count_contents(ids, entries)
         if dry_run:
             return report
         thread.children.exclude(pk__in=ids).update(
@@ -348,6 +342,23 @@ def delete_thread(
         journal.align_feed_clock(actor)
     quotas.add_usage(actor, threads=-len(ids))
     return report
+
+
+def count_contents(actor: Actor, threads: Sequence[Thread]) -> ThreadContents:
+    """What threads contain, without their children."""
+    keys = [scopes.thread_key(thread.public_id) for thread in threads]
+    entries = Entry.objects.visible_to(actor).live().filter(key__in=keys)
+    return _count_contents([thread.pk for thread in threads], entries)
+
+
+def _count_contents(ids: Sequence[int], entries: QuerySet[Entry, Entry]) -> ThreadContents:
+    return ThreadContents(
+        threads=len(ids),
+        messages=Message.objects.filter(thread__in=ids).count(),
+        runs=Run.objects.filter(thread__in=ids).count(),
+        state_values=StateValue.objects.filter(thread__in=ids).count(),
+        entries=entries.count(),
+    )
 
 
 def _exists(actor: Actor, public_id: str) -> bool:

@@ -1,7 +1,9 @@
-"""Deleting a thread, after a confirmation of what and how much is deleted."""
+"""Deleting threads, one or the selected ones of the list, after a confirmation of what and how much is
+deleted."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
 from django.http import HttpResponse
@@ -9,12 +11,19 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from state_admin.contract.threads import ThreadContents
-from state_admin.domain.access import Role
-from state_admin.services.errors import BadRequest
-from state_admin.services.threads import Children, delete_thread, find_thread
+from state_admin.domain.access import Actor, Role
+from state_admin.models import Thread
+from state_admin.services.errors import BadRequest, NotFound
+from state_admin.services.threads import (
+    Children,
+    count_contents,
+    delete_thread,
+    find_thread,
+)
 from state_admin.templatetags.ui import plural
 
 from .addresses import thread_action_url, thread_url
+from .bulk_actions import BulkAction, BulkList, Outlook, bulk_path
 from .confirm import Choice, Confirm, ask
 from .htmx import Request, see_other, toast
 from .id_address import id_page, id_path
@@ -27,17 +36,58 @@ _CHOICES = ("reject", "detach", "cascade")
 def delete(request: Request, thread_id: str) -> HttpResponse:
     if request.method == "GET":
         return _ask(request, thread_id)
-    children = request.POST.get("children", "reject")
+    number = _delete(
+        request.actor,
+        thread_id,
+        request.POST.get("reason", ""),
+        request.POST.get("children", "reject"),
+    )
+    toast(request, f"Deleted {plural(number, 'thread,threads')}")
+    return see_other(request, reverse("web:thread-list"))
+
+
+def _delete(actor: Actor, thread_id: str, reason: str, children: str) -> int:
+    """Returns the number of deleted threads."""
     if children not in _CHOICES:
         raise BadRequest("children must be detach, reject or cascade")
-    done = delete_thread(
-        actor=request.actor,
-        thread_id=thread_id,
-        children=cast(Children, children),
-        reason=request.POST.get("reason", ""),
-    )
-    toast(request, f"Deleted {plural(done.threads, 'thread,threads')}")
-    return see_other(request, reverse("web:thread-list"))
+    return delete_thread(
+        actor=actor, thread_id=thread_id, children=cast(Children, children), reason=reason
+    ).threads
+
+
+def _delete_selected(actor: Actor, thread_id: str, reason: str, children: str) -> int:
+    try:
+        return _delete(actor, thread_id, reason, children or "reject")
+    except NotFound:  # for example deleted with its parent
+        return 0
+
+
+def _look(actor: Actor, ids: Sequence[str]) -> Outlook:
+    """Newest threads first, which deletes most children before their parents."""
+    found = Thread.objects.visible_to(actor).filter(public_id__in=ids).order_by("-pk")
+    threads = list(found.only("public_id", "title", "active_run_id"))
+    lines = [f"This removes {_counted(count_contents(actor, threads))}. It cannot be undone."]
+    if active := sum(thread.active_run_id is not None for thread in threads):
+        lines.append(
+            f"{plural(active, 'thread has,threads have')} an active run, whose next commit will fail."
+        )
+    parents = Thread.objects.filter(children__isnull=False, pk__in=found.values("pk"))
+    outside = parents.exclude(children__in=found.values("pk")).distinct().count()
+    choices: tuple[Choice, ...] = ()
+    if outside:
+        lines.append(
+            f"{plural(outside, 'thread has,threads have')} child threads that are not selected."
+        )
+        choices = (
+            Choice("reject", "Skip threads with children", checked=True),
+            Choice("detach", "Keep them as threads without a parent"),
+            Choice("cascade", "Delete them too, with all their descendants"),
+        )
+    names = {
+        thread.public_id: f"{thread.public_id}{thread.title and f': {thread.title}'}"
+        for thread in threads
+    }
+    return Outlook(names, lines, "Child threads", choices)
 
 
 def _ask(request: Request, thread_id: str) -> HttpResponse:
@@ -87,4 +137,24 @@ def _counted(report: ThreadContents) -> str:
     return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
 
 
-urlpatterns = [id_path("thread/delete", delete, "thread-delete")]
+THREADS = BulkList(
+    name="thread-list",
+    part="thread-table",
+    nouns="thread,threads",
+    actions={
+        "delete": BulkAction(
+            verb="Delete",
+            past="Deleted",
+            only="Only existing threads can be deleted",
+            look=_look,
+            do=_delete_selected,
+        )
+    },
+    url=thread_url,
+    role=Role.ADMIN,
+)
+
+urlpatterns = [
+    bulk_path("thread/bulk", THREADS),
+    id_path("thread/delete", delete, "thread-delete"),
+]

@@ -47,6 +47,7 @@ from .periods import end_of, period_fields, read_period, start_of
 from .runs import runs_of_thread
 from .saved_views import views_of
 from .tables import COUNTED, Field, Heading, Orders, chips_of, format_row_count, same
+from .thread_delete import THREADS
 
 PAGE = 50
 _CHILDREN = 8  # limit for children, and for forks
@@ -156,6 +157,7 @@ def thread_list(request: Request) -> HttpResponse:
             **views,
             "filters": filters,
             "rows": rows,
+            "bulk": THREADS.bar(request, filters.url()),
             "current_url": filters.url(),
             "root": reverse("web:thread-list"),
             "pager": {"first": filters.url(after="") if filters.after else "", "next": next_url},

@@ -50,6 +50,7 @@ entry-list-json           V   -
 entry-list-csv            V   -
 entry-bulk                -   E
 run-list-bulk             -   E
+thread-list-bulk          -   A
 revert-start              -   E
 revert-list               V   -
 revert-list-json          V   -

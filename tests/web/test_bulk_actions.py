@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from state_admin.models import AuditRow, Run
+from state_admin.models import AuditRow, Run, Thread
 from state_admin.services.runs import cancel_run
-from tests.builders import Person, make_run, make_thread
+from tests.builders import Person, append, make_run, make_thread
 from tests.web.test_threads import htmx, page
 
 # The checkboxes of the rows: their values.
@@ -137,3 +137,70 @@ def test_bulk__nothing_possible__offers_no_button(editor: Client, runs: list[str
     assert "Nothing to cancel" in shown
     assert "Only runs that have not ended can be cancelled." in shown
     assert 'name="reason"' not in shown
+
+
+# Threads
+
+
+@pytest.fixture
+def family(alice: Person) -> None:
+    """The parent with a child, and a thread with a run and messages."""
+    make_thread(alice.actor, "parent", title="Trip")
+    make_thread(alice.actor, "child", parent_thread_id="parent")
+    make_thread(alice.actor, "busy")
+    make_run(alice.actor, "busy", "r1")
+    append(alice.actor, "busy", {"role": "user", "content": "a"}, {"role": "user", "content": "b"})
+
+
+def thread_ids() -> list[str]:
+    return list(Thread.objects.order_by("public_id").values_list("public_id", flat=True))
+
+
+@pytest.mark.usefixtures("family")
+def test_threads__list__offers_deletion_to_admins(admin: Client, editor: Client) -> None:
+    assert boxes(admin, "/threads") == ["busy", "child", "parent"]
+    assert boxes(admin, "/threads?text=trip") == ["parent"]
+    assert boxes(editor, "/threads") == []
+    answer = editor.post("/thread/bulk", {"action": "delete", "item": ["busy"], "confirmed": "yes"})
+    assert answer.status_code == 403
+    assert len(thread_ids()) == 3
+
+
+@pytest.mark.usefixtures("family")
+def test_threads__delete__says_how_much_and_deletes_it(admin: Client) -> None:
+    sent = {"action": "delete", "item": ["parent", "child", "busy"]}
+    shown = confirm_of(admin, "/thread/bulk", **sent)
+    assert "Delete 3 threads?" in shown
+    assert "This removes 3 threads, 2 messages, 1 run" in shown
+    assert "1 thread has an active run" in shown
+    assert "parent: Trip" in shown
+    assert 'name="choice"' not in shown
+    answer = send(admin, "/thread/bulk", **sent, reason="old", back="/threads?size=10")
+    assert answer["Location"] == "/threads?size=10"
+    assert "Deleted 3 threads" in page(admin, "/threads")
+    assert thread_ids() == []
+    assert sorted(row[0] for row in audited("thread.delete")) == ["busy", "child", "parent"]
+    assert {row[2] for row in audited("thread.delete")} == {"old"}
+
+
+@pytest.mark.parametrize(
+    ("choice", "text", "left"),
+    [
+        ("reject", "has child threads", ["child", "parent"]),
+        ("detach", "", ["child"]),
+        ("cascade", "", []),
+        ("", "has child threads", ["child", "parent"]),
+        ("nothing", "children must be detach, reject or cascade", ["busy", "child", "parent"]),
+    ],
+)
+@pytest.mark.usefixtures("family")
+def test_threads__with_other_children__are_deleted_as_chosen(
+    choice: str, text: str, left: list[str], admin: Client
+) -> None:
+    sent = {"action": "delete", "item": ["parent", "busy"]}
+    assert "1 thread has child threads that are not selected" in confirm_of(
+        admin, "/thread/bulk", **sent
+    )
+    answer = send(admin, "/thread/bulk", **sent, choice=choice)
+    assert text in answer.content.decode()
+    assert thread_ids() == left

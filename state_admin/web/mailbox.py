@@ -3,6 +3,7 @@ clear."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from state_admin.contract import dispatches as contract
 from state_admin.domain import values
-from state_admin.domain.access import Role
+from state_admin.domain.access import Actor, Role
 from state_admin.models import Dispatch, DispatchStatus
 from state_admin.models.counts import MOST
 from state_admin.services.dead_letters import (
@@ -26,6 +27,7 @@ from state_admin.templatetags.ui import plural
 from . import paging, snippets
 from .actors import page
 from .addresses import with_query
+from .bulk_actions import BulkAction, BulkList, Outlook, bulk_path
 from .confirm import PREVIEW, Confirm, ask
 from .htmx import Request, render_list, see_other, toast
 from .lists import list_paths
@@ -71,6 +73,7 @@ def mailbox(request: Request) -> HttpResponse:
     context = {
         "rows": [_row(request, row) for row in rows],
         "count": format_row_count(found, "dispatch,dispatches"),
+        "bulk": DISPATCHES.bar(request, with_query(root, **filters)),
         "filters": filters,
         "filtered": any(filters[name] for name in ("status", "thread", "agent")),
         "search": Field("thread", "Thread", filters["thread"], placeholder="Thread id"),
@@ -259,7 +262,63 @@ def _redirect_back(request: Request, **address: str) -> HttpResponse:
     return see_other(request, with_query(reverse("web:mailbox"), **address), part="mailbox")
 
 
+def _look(status: DispatchStatus, line: str) -> Callable[[Actor, Sequence[str]], Outlook]:
+    def look(actor: Actor, ids: Sequence[str]) -> Outlook:
+        rows = Dispatch.objects.visible_to(actor).filter(public_id__in=ids, status=status)
+        # The order of a queue: priority, then age.
+        rows = rows.select_related("thread").order_by("priority", "pk")
+        names = {
+            row.public_id: f"…{row.public_id[-8:]}, thread {row.thread.public_id}" for row in rows
+        }
+        return Outlook(names, [line])
+
+    return look
+
+
+def _replay_selected(actor: Actor, dispatch_id: str, reason: str, _: str) -> int:
+    replay_dispatch(actor=actor, dispatch_id=dispatch_id, reason=reason)
+    return 1
+
+
+def _cancel_selected(actor: Actor, dispatch_id: str, reason: str, _: str) -> int:
+    cancel_dispatch(actor=actor, dispatch_id=dispatch_id, reason=reason)
+    return 1
+
+
+DISPATCHES = BulkList(
+    name="mailbox",
+    part="mailbox",
+    nouns="dispatch,dispatches",
+    actions={
+        "replay": BulkAction(
+            verb="Replay",
+            past="Requeued",
+            only="Only dead letters can be replayed",
+            look=_look(
+                DispatchStatus.DEAD,
+                "They are requeued with all their attempts. The first dispatch of each thread is "
+                "available at once.",
+            ),
+            do=_replay_selected,
+            kind="primary",
+        ),
+        "cancel": BulkAction(
+            verb="Cancel",
+            past="Cancelled",
+            only="Only queued dispatches can be cancelled",
+            look=_look(
+                DispatchStatus.QUEUED,
+                "No worker will process them. Those that a worker claims first are not cancelled. "
+                "This cannot be undone.",
+            ),
+            do=_cancel_selected,
+        ),
+    },
+    url=lambda _: "",  # a dispatch has no page
+)
+
 urlpatterns = [
+    bulk_path("mailbox/bulk", DISPATCHES),
     path("mailbox", mailbox, name="mailbox"),
     *list_paths("mailbox", "mailbox", _items),
     path("mailbox/replay", replay_all, name="mailbox-replay"),

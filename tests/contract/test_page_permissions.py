@@ -51,6 +51,7 @@ entry-list-csv            V   -
 entry-bulk                -   E
 run-list-bulk             -   E
 thread-list-bulk          -   A
+mailbox-bulk              -   E
 revert-start              -   E
 revert-list               V   -
 revert-list-json          V   -

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from state_admin.models import AuditRow, Run, Thread
+from state_admin.models import AuditRow, Dispatch, Run, Thread
 from state_admin.services.runs import cancel_run
 from tests.builders import Person, append, make_run, make_thread
+from tests.services.test_dead_letters import make_dead_letter
+from tests.services.test_dispatches import enqueue, take
 from tests.web.test_threads import htmx, page
 
 # The checkboxes of the rows: their values.
@@ -204,3 +206,47 @@ def test_threads__with_other_children__are_deleted_as_chosen(
     answer = send(admin, "/thread/bulk", **sent, choice=choice)
     assert text in answer.content.decode()
     assert thread_ids() == left
+
+
+# Mailbox
+
+
+@pytest.fixture
+def box(alice: Person) -> dict[str, str]:
+    """A dead letter on t1, a claimed dispatch on t2, a queued one on t3."""
+    for number in (1, 2, 3):
+        make_thread(alice.actor, f"t{number}")
+    ids = {"dead": make_dead_letter(alice), "claimed": enqueue(alice, thread="t2")}
+    take(alice, thread_id="t2")
+    return ids | {"queued": enqueue(alice, thread="t3")}
+
+
+@pytest.mark.parametrize(
+    ("action", "which", "past", "status"),
+    [
+        ("cancel", "queued", "Cancelled", "Cancelled"),
+        ("replay", "dead", "Requeued", "Queued"),
+    ],
+)
+def test_mailbox__action__changes_the_dispatches_that_it_applies_to(
+    action: str, which: str, past: str, status: str, editor: Client, box: dict[str, str]
+) -> None:
+    assert boxes(editor, "/mailbox") == [box["queued"], box["dead"]]
+    sent = {"action": action, "item": list(box.values()), "back": "/mailbox?agent="}
+    shown = confirm_of(editor, "/mailbox/bulk", **sent)
+    assert "1 dispatch?" in shown
+    assert "Of the 3 selected dispatches, 2 are skipped" in shown
+    send(editor, "/mailbox/bulk", **sent, reason="why")
+    assert f"{past} 1 dispatch" in page(editor, "/mailbox")
+    assert Dispatch.objects.get(public_id=box[which]).status == status
+    assert [row[2] for row in audited(f"dispatch.{action}")] == ["why"]
+
+
+def test_mailbox__claimed_since__is_reported(
+    editor: Client, alice: Person, box: dict[str, str]
+) -> None:
+    take(alice, thread_id="t3")
+    sent = {"action": "cancel", "item": [box["queued"]], "confirmed": "yes"}
+    shown = editor.post("/mailbox/bulk", sent, headers=htmx("mailbox")).content.decode()
+    assert "Cancelled 0 dispatches</h2>" in shown
+    assert f"dispatch is not queued: {box['queued']}" in shown

@@ -16,15 +16,18 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods
 
 from state_admin.contract import tokens as contract
-from state_admin.domain.access import Role
+from state_admin.domain.access import Actor, Role
+from state_admin.domain.numbers import read_whole
 from state_admin.models import ApiToken
 from state_admin.models.access import TOKEN_PREFIX, TokenQuerySet
 from state_admin.services.errors import Forbidden, Invalid
 from state_admin.services.tokens import create_token, find_token, revoke_token, rotate_token
+from state_admin.templatetags.ui import plural
 
 from . import paging, snippets
 from .actors import page
 from .addresses import with_query
+from .bulk_actions import BulkAction, BulkList, Outlook, bulk_path
 from .choosers import NamespaceGlobs, ThreadPrefixes, warn_unmatched
 from .confirm import Choice, Confirm, ask
 from .errors import sentences_of
@@ -150,6 +153,7 @@ def _show(
         **table,
         "form": form,
         "rows": tokens,
+        "bulk": TOKENS.bar(request, table["list_url"]),
         "search": Field(
             "text",
             "Search names and token prefixes",
@@ -280,7 +284,46 @@ def _show_secret(request: Request, token: ApiToken, secret: str) -> HttpResponse
     return _show(request, TokenForm(), created, status=201)
 
 
+def _look(actor: Actor, ids: Sequence[str]) -> Outlook:
+    numbers = [number for number in map(read_whole, ids) if number is not None]
+    rows = ApiToken.objects.visible_to(actor).with_state().filter(pk__in=numbers)
+    tokens = list(rows.filter(Q(("state__in", ("live", "rotated")))).order_by("name", "pk"))
+    used = sum(token.last_used_at is not None for token in tokens)
+    return Outlook(
+        {str(token.pk): f"{token.name}, {token.beginning}…" for token in tokens},
+        [
+            "Requests with these tokens are refused immediately. This cannot be undone.",
+            f"{plural(used, 'of them has,of them have')} been used."
+            if used
+            else "None was ever used.",
+        ],
+    )
+
+
+def _revoke_selected(actor: Actor, token_id: str, reason: str, _: str) -> int:
+    revoke_token(actor=actor, token_id=paging.read_required_number("item", token_id), reason=reason)
+    return 1
+
+
+TOKENS = BulkList(
+    name="token-list",
+    part="token-table",
+    nouns="token,tokens",
+    actions={
+        "revoke": BulkAction(
+            verb="Revoke",
+            past="Revoked",
+            only="Only live tokens can be revoked",
+            look=_look,
+            do=_revoke_selected,
+        )
+    },
+    url=lambda token_id: with_query(reverse("web:access"), token_id=token_id),
+    role=Role.ADMIN,
+)
+
 urlpatterns = [
+    bulk_path("tokens/bulk", TOKENS),
     path("tokens", token_list, name="token-list"),
     *list_paths("tokens", "token-list", _items, role=Role.ADMIN),
     path("tokens/<int:token_id>/rotate", rotate, name="token-rotate"),

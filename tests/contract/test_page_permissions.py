@@ -52,6 +52,7 @@ entry-bulk                -   E
 run-list-bulk             -   E
 thread-list-bulk          -   A
 mailbox-bulk              -   E
+token-list-bulk           -   A
 revert-start              -   E
 revert-list               V   -
 revert-list-json          V   -

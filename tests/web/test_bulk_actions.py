@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from state_admin.models import AuditRow, Dispatch, Run, Thread
+from state_admin.models import ApiToken, AuditRow, Dispatch, Run, Thread
 from state_admin.services.runs import cancel_run
-from tests.builders import Person, append, make_run, make_thread
+from tests.builders import Person, append, make_run, make_thread, make_token
 from tests.services.test_dead_letters import make_dead_letter
 from tests.services.test_dispatches import enqueue, take
 from tests.web.test_threads import htmx, page
@@ -250,3 +250,26 @@ def test_mailbox__claimed_since__is_reported(
     shown = editor.post("/mailbox/bulk", sent, headers=htmx("mailbox")).content.decode()
     assert "Cancelled 0 dispatches</h2>" in shown
     assert f"dispatch is not queued: {box['queued']}" in shown
+
+
+# Tokens
+
+
+def test_tokens__revoke__revokes_the_live_ones(admin: Client, alice: Person, bob: Person) -> None:
+    for _ in range(2):
+        make_token(alice)
+    mine = ApiToken.objects.filter(workspace=alice.workspace)
+    dead = mine.earliest("pk")
+    mine.filter(pk=dead.pk).update(revoked_at="2020-01-01T00:00Z")
+    live = boxes(admin, "/tokens")
+    assert len(live) == mine.filter(revoked_at=None).count() >= 2
+    sent = {"action": "revoke", "item": [*live, str(dead.pk), "x", "99999999"]}
+    shown = confirm_of(admin, "/tokens/bulk", **sent)
+    assert f"Revoke {len(live)} tokens?" in shown
+    assert "3 are skipped: only live tokens can be revoked" in shown
+    send(admin, "/tokens/bulk", **sent, reason="leak")
+    assert f"Revoked {len(live)} tokens" in page(admin, "/tokens")
+    assert not mine.filter(revoked_at=None).exists()
+    assert [row[2] for row in audited("token.revoke")] == ["leak"] * len(live)
+    bad = admin.post("/tokens/bulk", {**sent, "item": ["x"], "confirmed": "yes"})
+    assert "item must be a whole number" in bad.content.decode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from django.views.decorators.http import require_POST
 
 from state_admin.contract import webhooks as contract
 from state_admin.domain import values
-from state_admin.domain.access import Role
+from state_admin.domain.access import Actor, Role
 from state_admin.models import DeliveryStatus, Webhook, WebhookDelivery
 from state_admin.services import webhook_flow
 from state_admin.services.webhooks import find_webhook
@@ -19,6 +20,7 @@ from state_admin.services.webhooks import find_webhook
 from . import paging
 from .actors import page
 from .addresses import with_query
+from .bulk_actions import BulkAction, BulkList, Outlook, bulk_path
 from .htmx import Request, see_other, toast
 from .lists import list_paths
 
@@ -29,6 +31,9 @@ _STATES = {
     DeliveryStatus.FAILED: "waiting",
     DeliveryStatus.DEAD: "failed",
 }
+
+
+_REPEATABLE = (DeliveryStatus.DELIVERED, DeliveryStatus.DEAD, DeliveryStatus.FAILED)
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,7 @@ def rows_for(request: Request, hook: Webhook) -> dict[str, Any]:
     live = with_query(root, status=status, before=before)
     return {
         "rows": [_row(request, row) for row in rows],
+        "bulk": DELIVERIES.bar(request, live, webhook_id=hook.public_id),
         "statuses": DeliveryStatus.values,
         "status": status,
         "root": root,
@@ -75,8 +81,7 @@ def _find(
 
 
 def _row(request: Request, row: WebhookDelivery) -> DeliveryRow:
-    repeatable = (DeliveryStatus.DELIVERED, DeliveryStatus.DEAD, DeliveryStatus.FAILED)
-    can = request.actor.may(Role.ADMIN) and not row.test and row.status in repeatable
+    can = request.actor.may(Role.ADMIN) and not row.test and row.status in _REPEATABLE
     return DeliveryRow(row, _STATES.get(DeliveryStatus(row.status), ""), values.load(row.body), can)
 
 
@@ -97,7 +102,45 @@ def replay(request: Request, delivery_id: str) -> HttpResponse:
     return see_other(request, back, part="webhook")
 
 
+def _look(actor: Actor, ids: Sequence[str]) -> Outlook:
+    hooks = Webhook.objects.visible_to(actor)
+    rows = WebhookDelivery.objects.filter(webhook__in=hooks, public_id__in=ids, test=False)
+    # The order of the feed: receivers should get the events in it.
+    rows = rows.filter(status__in=_REPEATABLE).order_by("pk")
+    return Outlook(
+        {row.public_id: f"{row.kind} {row.subject}" for row in rows},
+        [
+            "Finished ones are delivered again, with the same events, before all waiting ones. Failed ones "
+            "are retried now."
+        ],
+    )
+
+
+def _replay_selected(actor: Actor, delivery_id: str, reason: str, _: str) -> int:
+    webhook_flow.replay_delivery(actor=actor, delivery_id=delivery_id, reason=reason)
+    return 1
+
+
+DELIVERIES = BulkList(
+    name="webhook-detail",
+    part="delivery-table",
+    nouns="delivery,deliveries",
+    actions={
+        "redeliver": BulkAction(
+            verb="Redeliver",
+            past="Requeued",
+            only="Only finished and failed deliveries can be redelivered, and no test deliveries",
+            look=_look,
+            do=_replay_selected,
+            kind="primary",
+        )
+    },
+    url=lambda _: "",  # a delivery has no page
+    role=Role.ADMIN,
+)
+
 urlpatterns = [
+    bulk_path("webhooks/<str:webhook_id>/deliveries/bulk", DELIVERIES),
     *list_paths("webhooks/<str:webhook_id>/deliveries", "webhook-deliveries", _items),
     path("deliveries/<str:delivery_id>/replay", replay, name="delivery-replay"),
 ]

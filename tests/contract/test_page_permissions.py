@@ -53,6 +53,7 @@ run-list-bulk             -   E
 thread-list-bulk          -   A
 mailbox-bulk              -   E
 token-list-bulk           -   A
+webhook-detail-bulk       -   A
 revert-start              -   E
 revert-list               V   -
 revert-list-json          V   -

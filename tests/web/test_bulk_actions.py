@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from state_admin.models import ApiToken, AuditRow, Dispatch, Run, Thread
+from state_admin.models import ApiToken, AuditRow, Dispatch, Run, Thread, WebhookDelivery
 from state_admin.services.runs import cancel_run
 from tests.builders import Person, append, make_run, make_thread, make_token
+from tests.e2e.pages import fill
 from tests.services.test_dead_letters import make_dead_letter
 from tests.services.test_dispatches import enqueue, take
 from tests.web.test_threads import htmx, page
@@ -273,3 +274,25 @@ def test_tokens__revoke__revokes_the_live_ones(admin: Client, alice: Person, bob
     assert [row[2] for row in audited("token.revoke")] == ["leak"] * len(live)
     bad = admin.post("/tokens/bulk", {**sent, "item": ["x"], "confirmed": "yes"})
     assert "item must be a whole number" in bad.content.decode()
+
+
+# Deliveries
+
+
+def test_deliveries__redeliver__requeues_finished_ones(
+    admin: Client, editor: Client, alice: Person
+) -> None:
+    fill(alice)
+    where = "/webhooks/hook1"
+    rows = WebhookDelivery.objects.filter(webhook__public_id="hook1")
+    assert boxes(editor, where) == []
+    selected = boxes(admin, where)
+    assert selected
+    sent = {"action": "redeliver", "item": selected, "back": f"{where}?status=dead"}
+    shown = confirm_of(admin, f"{where}/deliveries/bulk", **sent)
+    assert f"Redeliver {len(selected)} deliver" in shown
+    answer = send(admin, f"{where}/deliveries/bulk", **sent)
+    assert answer["Location"] == f"{where}?status=dead"
+    assert f"Requeued {len(selected)} deliver" in page(admin, where)
+    for each in rows.filter(public_id__in=selected):
+        assert each.status in ("queued", "failed")

@@ -14,6 +14,7 @@ from state_admin.contract import audit as contract
 from state_admin.domain import diffs, values
 from state_admin.domain.access import Actor, Role
 from state_admin.models import AuditRow, EntryRevision
+from state_admin.models.audit import AuditQuerySet
 from state_admin.services.errors import NotFound
 
 from . import paging, snippets
@@ -22,7 +23,7 @@ from .addresses import entry_url, with_query
 from .changes import VERBS, ChangeSentence, add_differences, describe_change
 from .htmx import Request, render, render_list
 from .lists import list_paths
-from .tables import Field, chips_of
+from .tables import COUNTED, Field, chips_of, format_row_count
 
 PAGE = 50
 # How many rows one page searches for rows that match its filters.
@@ -46,6 +47,11 @@ class AuditFilters:
     @property
     def any(self) -> bool:
         return replace(self, before=None) != AuditFilters()
+
+    @property
+    def searches(self) -> bool:
+        """Whether the rows must be searched. The period is found by their ids."""
+        return bool(self.actor or self.action or self.subject or self.request)
 
     def menu(self) -> list[Field]:
         return [
@@ -121,6 +127,7 @@ def audit_list(request: Request) -> HttpResponse:
             lambda name: filters.url(before=None, **{name: ""}),
         ),
         "groups": _group(request.actor, rows),
+        "count": _count(request.actor, filters, len(rows), more=bool(next_url)),
         "window": WINDOW,
         "root": reverse("web:audit-list"),
         "current_url": filters.url(before=None),
@@ -133,16 +140,11 @@ def audit_list(request: Request) -> HttpResponse:
 
 def _find(request: Request, filters: AuditFilters, name: str) -> tuple[Sequence[AuditRow], str]:
     """A page of rows, newest first, and the URL of the next page."""
-    rows = AuditRow.objects.visible_to(request.actor)
-    owner = {"workspace_id": request.actor.workspace_id}
+    rows = _in_period(request.actor, filters)
     if filters.before:
         rows = rows.filter(pk__lt=filters.before)
-    if filters.since:
-        rows = rows.since(paging.read_moment("since", filters.since), owner)
-    if filters.until:
-        rows = rows.until(paging.read_moment("until", filters.until), owner)
     end = None
-    if filters.actor or filters.action or filters.subject or filters.request:
+    if filters.searches:
         end = rows.nth_newest(WINDOW)
         if end is not None:
             rows = rows.filter(pk__gte=end)
@@ -158,6 +160,25 @@ def _find(request: Request, filters: AuditFilters, name: str) -> tuple[Sequence[
         list(rows.order_by("-pk")[: PAGE + 1]), PAGE, lambda last: filters.url(name, before=last.pk)
     )
     return acts, next_url or (filters.url(name, before=end) if end else "")
+
+
+def _in_period(actor: Actor, filters: AuditFilters) -> AuditQuerySet:
+    rows = AuditRow.objects.visible_to(actor)
+    owner = {"workspace_id": actor.workspace_id}
+    if filters.since:
+        rows = rows.since(paging.read_moment("since", filters.since), owner)
+    if filters.until:
+        rows = rows.until(paging.read_moment("until", filters.until), owner)
+    return rows
+
+
+def _count(actor: Actor, filters: AuditFilters, found: int, *, more: bool) -> str:
+    """The number of matching rows, counted up to a limit; "" if it is not found by an index."""
+    if more or filters.before:
+        if filters.searches:
+            return ""
+        found = _in_period(actor, filters).order_by("-pk")[: COUNTED + 1].count()
+    return format_row_count(found, "record,records") if found else ""
 
 
 def _group(actor: Actor, rows: Sequence[AuditRow]) -> list[AuditGroup]:

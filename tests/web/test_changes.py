@@ -14,7 +14,7 @@ from state_admin.domain.values import Raw
 from state_admin.models import AuditRow, Change
 from state_admin.models.creation_times import id_at
 from state_admin.services.entries import delete_entry, put_entries
-from state_admin.web import audit, changes
+from state_admin.web import audit, changes, tables
 from tests.builders import Person, append, make_namespace, make_run, make_thread, put
 
 # The feed contains only committed changes.
@@ -190,6 +190,25 @@ def test_audit__entry_write__shows_its_difference(admin: Client) -> None:
     assert "two" in part
     created = AuditRow.objects.filter(action="entry.put").earliest("pk")
     assert "one" in text(admin.get(f"/audit/{created.pk}/diff"))
+
+
+def test_audit__count__is_bounded_and_left_out_of_searches(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_namespace(alice.actor, "n")
+    number = AuditRow.objects.filter(workspace=alice.workspace).count() + 6
+    for each in range(6):
+        put(alice.actor, "n", f"k{each}", each)
+    assert f">{number} records<" in text(admin.get("/audit"))
+    assert ">6 records<" in text(admin.get("/audit?action=entry.put"))
+    assert "records<" not in text(admin.get("/audit?action=none"))
+    monkeypatch.setattr(audit, "PAGE", 4)
+    assert f">{number} records<" in text(admin.get("/audit"))
+    assert f">{number} records<" in text(admin.get("/audit?since=2020-01-01T00:00"))
+    assert "records<" not in text(admin.get("/audit?action=entry.put"))
+    monkeypatch.setattr(audit, "COUNTED", 5)
+    monkeypatch.setattr(tables, "COUNTED", 5)
+    assert ">5+ records<" in text(admin.get("/audit"))
 
 
 @pytest.mark.parametrize("path", ["/", "/changes", "/audit"])

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from . import hot
+from .recent_sql import patterns_of
 
 # The newest messages of a thread that are searched, and the size of a body (bytes, as stored) up to
 # which it is: there is no index, so this bounds the work.
@@ -21,7 +22,7 @@ CROSS JOIN LATERAL (
         SELECT seq, body FROM messages WHERE thread_id = t.id ORDER BY seq DESC LIMIT {NEWEST}
     ) m
     CROSS JOIN LATERAL (
-        SELECT CASE WHEN pg_column_size(m.body) > {LARGEST} THEN ''
+        SELECT CASE WHEN pg_column_size(m.body) > %(largest)s THEN ''
             WHEN json_typeof(m.body -> 'content') = 'array'
                 THEN jsonb_path_query_array(m.body::jsonb, '$.content[*].text')::text
             ELSE coalesce(m.body ->> 'content', '') END AS content
@@ -40,14 +41,17 @@ class FoundMessage(NamedTuple):
     snippet: str
 
 
-def find_messages(threads: Sequence[int], words: Sequence[str]) -> list[FoundMessage]:
-    """For each of the threads the newest message whose text contains all of `words`, in any case."""
+def find_messages(
+    threads: Sequence[int], words: Sequence[str], largest: int = LARGEST
+) -> list[FoundMessage]:
+    """For each of the threads the newest message of at most `largest` bytes whose text contains all
+    of `words`, in any case."""
     if not threads:
         return []
-    escape = str.maketrans({"\\": "\\\\", "%": "\\%", "_": "\\_"})
     parameters = {
         "threads": list(threads),
         "first": words[0].lower(),
-        "patterns": [f"%{word.lower().translate(escape)}%" for word in words],
+        "patterns": patterns_of(words),
+        "largest": largest,
     }
     return [FoundMessage._make(row) for row in hot.fetch_all(_FOUND, parameters)]

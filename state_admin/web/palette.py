@@ -1,5 +1,8 @@
-"""The command palette (Ctrl-K): pages, actions, namespaces, entries, threads and runs, best match
-first."""
+"""The command palette (Ctrl-K): pages, actions, namespaces, entries, threads, runs and messages, best
+match first.
+
+Words of keys, values and titles, and prefixes of keys and ids, have indexes, so they are found among all
+rows. Other parts of words, and messages, are found among recent rows (models/recent_sql.py)."""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from django.urls import path, reverse
 from django.views.decorators.http import require_safe
 
 from state_admin.domain.access import Role
-from state_admin.models import Entry, Namespace, Run, Thread
+from state_admin.models import Entry, Namespace, Run, Thread, recent_sql, thread_search_sql
 from state_admin.models.browsing import EntryFilter, entry_page
 from state_admin.services.errors import Invalid
 from state_admin.services.search import search_entries
@@ -24,8 +27,16 @@ from .actors import page
 from .addresses import entry_url, namespace_url, run_url, thread_url, with_query
 from .htmx import Request, render
 from .shell import PREFERENCES, items_for
+from .thread_search import place_of
 
 _EACH = 6
+# The first entries by namespace and key whose keys are compared.
+_KEYS = 5_000
+# The messages that are searched, those of the threads that changed last, and the size of a body
+# (bytes, as stored) up to which one is. 500 messages of 4 kB take 25 ms.
+_MESSAGES = 500
+_ACTIVE_THREADS = 100
+_LARGEST_MESSAGE = 4_000
 _OTHER_PAGES = (
     ("fold-vertical", "Compaction policies", "web:policy-list"),
     ("monitor", "Your sessions", "web:sessions"),
@@ -52,7 +63,7 @@ class PaletteItem:
     name: str = ""
     value: str = ""
     does: str = ""
-    # The id of a thread, or where a search found its words.
+    # The id of a thread, or the text around what a search found.
     text: str = ""
 
 
@@ -81,7 +92,7 @@ def _hits(request: Request, query: str) -> list[PaletteItem]:
 
 def _rank(hit: PaletteItem, query: str) -> int | None:
     label, text = hit.label.lower(), query.lower()
-    if text in (label, label.partition("/")[2], hit.text):
+    if hit.note != "message" and text in (label, label.partition("/")[2], hit.text):
         return 0
     if hit.note in _PLACES:
         return 2
@@ -90,7 +101,7 @@ def _rank(hit: PaletteItem, query: str) -> int | None:
     return 3 if text in label else None
 
 
-_PLACES = ("namespace", "entry", "thread", "run")
+_PLACES = ("namespace", "entry", "thread", "run", "message")
 
 
 def _places(request: Request, query: str) -> Iterator[PaletteItem]:
@@ -106,6 +117,9 @@ def _places(request: Request, query: str) -> Iterator[PaletteItem]:
     }
     for each, snippet in _found(request, query):
         snippets.setdefault((each.namespace.name, each.key), snippet)
+    if len(snippets) < _EACH:
+        for each_key in _entries_inside(request, query):
+            snippets.setdefault(each_key, "")
     for (name, key), snippet in snippets.items():
         url = entry_url(name, key)
         yield PaletteItem("database", f"{name}/{key}", "entry", url, text=snippet)
@@ -114,12 +128,15 @@ def _places(request: Request, query: str) -> Iterator[PaletteItem]:
         for found in _threads(request, query)
         for thread in found.only("public_id", "title")[:_EACH]
     }
+    if len(titles) < _EACH and (words := _parts(query)):
+        titles |= dict(recent_sql.find_threads(actor, words, _EACH))
     for identifier, title in titles.items():
         label, text = (title, identifier) if title else (identifier, "")
         yield PaletteItem("messages-square", label, "thread", thread_url(identifier), text=text)
     runs = Run.objects.visible_to(actor).filter(public_id__startswith=query)
     for identifier in runs.order_by("public_id").values_list("public_id", flat=True)[:_EACH]:
         yield PaletteItem("play", identifier, "run", run_url(identifier))
+    yield from _messages(request, query)
 
 
 def _threads(request: Request, query: str) -> Iterator[QuerySet[Thread]]:
@@ -141,6 +158,50 @@ def _found(request: Request, query: str) -> Iterator[tuple[Entry, str]]:
         return
     for hit in hits:
         yield hit.entry, hit.matches[0].snippet if hit.matches else ""
+
+
+def _parts(query: str) -> list[str]:
+    """What a text may contain anywhere. None for a single character, which most texts contain."""
+    if len(query) < 2:
+        return []
+    try:
+        return read_words(query)
+    except Invalid:  # no letter or digit, or too many words
+        return []
+
+
+def _entries_inside(request: Request, query: str) -> Iterator[tuple[str, str]]:
+    """Namespace and key of entries whose key contains the words of the query: of those that changed
+    last, and of the first ones. A key may contain a slash, too."""
+    namespace, slash, key = query.partition("/")
+    places = [(namespace, key), ("", query)] if slash else [("", query)]
+    for name, text in places:
+        if not (words := _parts(text)):
+            continue
+        yield from recent_sql.find_entries(request.actor, words, name, _EACH)
+        containing = EntryFilter(name, containing=words)
+        for line in entry_page(request.actor, containing, limit=_EACH, window=_KEYS):
+            yield line.namespace_name, line.key
+
+
+def _messages(request: Request, query: str) -> Iterator[PaletteItem]:
+    """For each thread that changed last, its newest message with the words of the query."""
+    words = _parts(query)
+    if not words:
+        return
+    threads, left = [], _MESSAGES
+    for thread in recent_sql.find_active(request.actor, _ACTIVE_THREADS):
+        left -= min(thread.message_count, thread_search_sql.NEWEST)
+        if left < 0:
+            break
+        threads.append(thread)
+    ids = [thread.id for thread in threads]
+    found = thread_search_sql.find_messages(ids, words, _LARGEST_MESSAGE)
+    messages = {message.thread_id: message for message in found}
+    for thread in [thread for thread in threads if thread.id in messages][:_EACH]:
+        place = place_of(thread.public_id, messages[thread.id])
+        label = thread.title or thread.public_id
+        yield PaletteItem("message-square", label, "message", place.url, text=f"…{place.snippet}…")
 
 
 def _searches(query: str) -> Iterator[PaletteItem]:

@@ -1,8 +1,9 @@
 """Searches threads by their titles and messages.
 
-Titles have an index, so a search finds them in all threads. Messages have none: one would cost a
-commit 80 us for a message of 300 characters and 1.2 ms for one of 4,000, of 3 to 4 ms in total. So
-each page searches the newest messages of the next threads only, and says how far it searched.
+The words of titles have an index, so a search finds them in all threads. Messages have none: one
+would cost a commit 80 us for a message of 300 characters and 1.2 ms for one of 4,000, of 3 to 4 ms in
+total. The middle of a word of a title or an id has none either. So each page searches these in the
+next threads only, and says how far it searched.
 """
 
 from __future__ import annotations
@@ -50,24 +51,27 @@ def search(
 ) -> tuple[list[Thread], str, Reach]:
     """A page of threads, newest first, the cursor of the next one, or "", and what was searched.
 
-    Those of `rows` with all of `words` in their title, or in one of their newest messages. The
-    messages are those of the next threads of `walked`, which are `rows` without filters that no
-    index supports. Each thread has `found`, the message that matches, or None.
+    Those of `rows` whose title has words that begin with all of `words`; and of the next threads of
+    `walked`, which are `rows` without filters that no index supports, those that contain all of
+    `words` in their title and id, or in one of their newest messages. Each thread has `found`, the
+    message that matches, or None.
 
     Titles may be much older than the threads whose messages were searched, so the cursor has a place
     for each of both searches. Threads with such a title are found by it alone."""
     titles_after, _, messages_after = after.partition(".")
     title_place, message_place = read_whole(titles_after), read_whole(messages_after)
-    ids, reach = _next_threads(_behind(walked, message_place))
+    ids, named, reach = _next_threads(_behind(walked, message_place), words)
     said = {each.thread_id: each for each in thread_search_sql.find_messages(ids, words)}
     by_title = _behind(filter_by_title(rows, words), title_place).order_by("-pk").whole()
     titled = {thread.pk: thread for thread in by_title[: limit + 1]}
-    messages = {thread.pk: thread for thread in rows.filter(pk__in=said).whole()}
-    for titled_id in rows.titled(words).filter(pk__in=said).values_list("pk", flat=True):
+    near = named | said.keys()
+    messages = {thread.pk: thread for thread in rows.filter(pk__in=near).whole()}
+    for titled_id in rows.titled(words).filter(pk__in=near).values_list("pk", flat=True):
         messages.pop(titled_id, None)
     found = sorted((titled | messages).values(), key=lambda thread: -thread.pk)[:limit]
     for thread in found:
-        thread.found = _found(thread, said.get(thread.pk))
+        message = said.get(thread.pk)
+        thread.found = place_of(thread.public_id, message) if message else None
     # Each search continues behind its last thread on this page.
     listed = {thread.pk for thread in found}
     if titled.keys() <= listed:
@@ -84,27 +88,31 @@ def search(
     return found, ".".join(places), reach
 
 
-def _next_threads(rows: ThreadQuerySet) -> tuple[list[int], Reach]:
-    """The ids of the next threads whose messages are searched, one at least if there is one."""
+def _next_threads(rows: ThreadQuerySet, words: Sequence[str]) -> tuple[list[int], set[int], Reach]:
+    """The primary keys of the next threads that are searched, one at least if there is one, and of
+    those whose title and id contain all of `words`."""
     ids: list[int] = []
+    named: set[int] = set()
     back_to, left = None, MESSAGES
-    columns = rows.order_by("-pk").values_list("pk", "message_count", "created_at")
-    for pk, count, created_at in columns[: SEARCHED + 1]:
+    columns = ("pk", "message_count", "created_at", "title", "public_id")
+    found = rows.order_by("-pk").values_list(*columns)
+    for pk, count, created_at, *names in found[: SEARCHED + 1]:
         left -= min(count, thread_search_sql.NEWEST)
         if (ids and left < 0) or len(ids) == SEARCHED:
-            return ids, Reach(len(ids), back_to, complete=False)
+            return ids, named, Reach(len(ids), back_to, complete=False)
         ids.append(pk)
+        if all(word.lower() in " ".join(names).lower() for word in words):
+            named.add(pk)
         back_to = created_at
-    return ids, Reach(len(ids), back_to, complete=True)
+    return ids, named, Reach(len(ids), back_to, complete=True)
 
 
 def _behind(rows: ThreadQuerySet, place: int | None) -> ThreadQuerySet:
     return rows if place is None else rows.filter(pk__lt=place)
 
 
-def _found(thread: Thread, message: FoundMessage | None) -> FoundText | None:
-    if message is None:
-        return None
+def place_of(thread_id: str, message: FoundMessage) -> FoundText:
+    """Where a message was found in the thread with this public id."""
     snippet = " ".join(message.snippet.split())
-    url = thread_url(thread.public_id, message=message.seq)
+    url = f"{thread_url(thread_id, message=message.seq)}#m{message.seq}"
     return FoundText(message.seq, snippet, url)

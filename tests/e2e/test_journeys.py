@@ -11,7 +11,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from state_admin.services.entry_views import read_entry
 from state_admin.services.logins import set_password
-from tests.builders import Person, make_namespace, put
+from tests.builders import Person, append, make_namespace, make_thread, put
 from tests.web.stories import create_story
 
 from .conftest import Errors, open_context, press
@@ -273,6 +273,24 @@ def test_palette__opened_before_htmx_processed_the_page__has_results(page: Page)
     page.goto("/")
     press(page, "Control+k")
     expect(page.locator("#palette-results [aria-selected=true]")).to_be_visible()
+
+
+@pytest.mark.usefixtures("team")
+def test_palette__text_of_a_message__opens_the_message(page: Page, alice: Person) -> None:
+    make_thread(alice.actor, "seats", title="Seats to Lisbon")
+    append(alice.actor, "seats", {"role": "user", "content": "I prefer an aisle seat"})
+    page.goto("/")
+    press(page, "Control+k")
+    page.keyboard.type("isbon")
+    chosen = page.locator("#palette-results [aria-selected=true]")
+    expect(chosen).to_contain_text("Seats to Lisbon")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("aisle")
+    expect(chosen).to_contain_text("…I prefer an aisle seat…")
+    expect(chosen).to_contain_text("message")
+    press(page, "Enter")
+    expect(page).to_have_url(re.compile(r"/threads/seats\?message=1#m1$"))
+    expect(page.locator("#m1")).to_contain_text("aisle seat")
 
 
 @pytest.mark.usefixtures("team")

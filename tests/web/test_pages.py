@@ -45,7 +45,7 @@ PAGES = {
     "namespace, unregister": "/namespaces/notes/unregister",
     "namespace, compact": "/namespaces/notes/compact",
     "new namespace": "/namespaces/+new",
-    "search": "/go?q=n",
+    "search": "/go?q=no",
     "system": "/system",
     "password": "/password",
     "workspaces": "/workspaces",

@@ -37,6 +37,8 @@ def library(alice: Person) -> Person:
         ("REFUND order", ["b", "a"]),
         ("ref 9921", ["a"]),
         ("9921 refund nothing", []),
+        ("efund", ["c", "b", "a"]),
+        ("fund 992", ["a"]),
         ("refund-2", ["c"]),
         ("zoë", ["c"]),
         ("müller", ["e"]),
@@ -124,6 +126,16 @@ def test_threads__text__many_old_titles__hide_no_message(admin: Client, alice: P
     append(alice.actor, "n030", {"role": "user", "content": "a refund"})
     ids = [each for part in walk(admin, "/threads.json?text=refund") for each in part]
     assert sorted(ids) == [*(f"n{number:03}" for number in range(60)), "n130"]
+
+
+def test_threads__middle_of_a_word__is_found_page_by_page(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(thread_search, "SEARCHED", 2)
+    for name, title in (("parcel-1", ""), ("b", "Refund"), ("c", "A parcel"), ("d", ""), ("e", "")):
+        make_thread(alice.actor, name, title=title)
+    assert walk(admin, "/threads.json?text=arcel") == [[], ["c"], ["parcel-1"]]
+    assert walk(admin, "/threads.json?text=parcel") == [["c"], [], ["parcel-1"]]
 
 
 def test_threads__text__has_no_order_to_choose(admin: Client, library: Person) -> None:

@@ -87,10 +87,11 @@ class AuditLine:
 
 @dataclass(frozen=True)
 class AuditGroup:
-    """The audit rows of one request that are on this page."""
+    """The audit rows of one request that are on this page. `cut`: another page may have more."""
 
     acts: list[AuditLine]
     url: str
+    cut: bool = False
 
     @property
     def first(self) -> AuditRow:
@@ -126,7 +127,9 @@ def audit_list(request: Request) -> HttpResponse:
             [*menu, Field("request", "Request", filters.request)],
             lambda name: filters.url(before=None, **{name: ""}),
         ),
-        "groups": _group(request.actor, rows),
+        "groups": _group(
+            request.actor, rows, newer=filters.before is not None, older=bool(next_url)
+        ),
         "count": _count(request.actor, filters, len(rows), more=bool(next_url)),
         "window": WINDOW,
         "root": reverse("web:audit-list"),
@@ -181,9 +184,13 @@ def _count(actor: Actor, filters: AuditFilters, found: int, *, more: bool) -> st
     return format_row_count(found, "record,records") if found else ""
 
 
-def _group(actor: Actor, rows: Sequence[AuditRow]) -> list[AuditGroup]:
-    """The rows grouped by request, in the order of the newest row of each."""
+def _group(
+    actor: Actor, rows: Sequence[AuditRow], *, newer: bool, older: bool
+) -> list[AuditGroup]:
+    """The rows grouped by request, in the order of the newest row of each. `newer` and `older`:
+    whether there are rows before the first and after the last one."""
     groups: dict[str, AuditGroup] = {}
+    ends = (rows[0].pk if rows and newer else None, rows[-1].pk if rows and older else None)
     sentences = [describe_change(row, row.action, row.actor_name) for row in rows]
     for row, sentence in zip(rows, add_differences(actor, rows, sentences), strict=True):
         name = row.request_id or f"row {row.pk}"
@@ -193,6 +200,8 @@ def _group(actor: Actor, rows: Sequence[AuditRow]) -> list[AuditGroup]:
         url = with_query(reverse("web:audit-list"), request=row.request_id, before=near)
         group = groups.setdefault(name, AuditGroup([], url if row.request_id else ""))
         group.acts.append(_act(row, sentence))
+        if row.pk in ends:
+            groups[name] = replace(group, cut=True)
     return list(groups.values())
 
 

@@ -175,10 +175,12 @@ class ChangeSentence:
 
 @dataclass(frozen=True)
 class ChangeGroup:
-    """Changes of one transaction, which follow one another in the list."""
+    """Changes of one transaction, which follow one another in the list. `cut`: another page may have
+    more of them."""
 
     first: ChangeSentence
     others: Sequence[ChangeSentence]
+    cut: bool
     # One of the versions of entries that it wrote, by which its request can be reverted, as JSON:
     # [namespace, key, version]; "" if there is none.
     written_version: str = ""
@@ -220,13 +222,17 @@ def add_differences(
     return described
 
 
-def _group(rows: Sequence[FeedRow], sentences: Sequence[ChangeSentence]) -> list[ChangeGroup]:
+def _group(
+    rows: Sequence[FeedRow], sentences: Sequence[ChangeSentence], *, newer: bool, older: bool
+) -> list[ChangeGroup]:
+    """The rows grouped by transaction. `newer` and `older`: whether there are rows before the first
+    and after the last one."""
     groups = []
-    for _, pairs in groupby(zip(rows, sentences, strict=True), key=lambda pair: pair[0].xid):
+    for xid, pairs in groupby(zip(rows, sentences, strict=True), key=lambda pair: pair[0].xid):
         members, (first, *others) = zip(*pairs, strict=True)
-        groups.append(
-            ChangeGroup(first, others, next(filter(None, map(_written_version, members)), ""))
-        )
+        version = next(filter(None, map(_written_version, members)), "")
+        cut = (newer and xid == rows[0].xid) or (older and xid == rows[-1].xid)
+        groups.append(ChangeGroup(first, others, cut, version))
     return groups
 
 
@@ -348,7 +354,12 @@ def change_list(request: Request) -> HttpResponse:
             [Field("key", "Key", filters.key), *menu],
             lambda name: filters.url(**{name: "", "before": ""}),
         ),
-        "groups": _group(rows, describe_changes(request.actor, rows)),
+        "groups": _group(
+            rows,
+            describe_changes(request.actor, rows),
+            newer=bool(filters.before),
+            older=bool(next_url),
+        ),
         "can_revert": request.actor.may(Role.EDITOR),
         "window": WINDOW,
         "days": settings.CHANGE_RETENTION.days,

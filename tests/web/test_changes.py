@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from types import ModuleType
 
 import pytest
 from django.test import Client
@@ -236,6 +237,33 @@ def test_changes__one_transaction__is_one_group(admin: Client, alice: Person) ->
     counts = [count for count, changes in groups if "/state/team/" in changes]
     assert counts == ["2 more changes in the same transaction"]
     assert {f"/state/team/{key}" in shown for key in "abcd"} == {True}
+
+
+@pytest.mark.parametrize(
+    ("module", "path", "pages"),
+    [
+        (audit, "/audit", ["3+ actions", "2+ actions"]),
+        (changes, "/changes", ["2+ more changes", "1+ more changes"]),
+    ],
+)
+def test_group__cut_by_the_page__does_not_count_as_complete(
+    module: ModuleType,
+    path: str,
+    pages: list[str],
+    admin: Client,
+    alice: Person,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    make_namespace(alice.actor, "team")
+    actor = replace(alice.actor, request_id="request-one")
+    put_entries(actor=actor, puts=[("team", key, Raw("1", 1)) for key in "abcde"])
+    monkeypatch.setattr(module, "PAGE", 3)
+    first = text(admin.get(path))
+    (older,) = re.findall(rf'href="({path}\?before=[^"]+)"', first)[:1]
+    assert pages[0] in first
+    assert pages[1] in text(admin.get(older))
+    monkeypatch.setattr(module, "PAGE", 50)
+    assert not re.search(r"\d\+ (actions|more changes)", text(admin.get(path)))
 
 
 @pytest.mark.usefixtures("team")

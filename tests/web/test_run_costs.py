@@ -58,6 +58,19 @@ def test_prices__cost__is_per_million_tokens() -> None:
     assert prices.cost(1, 0) == Decimal("0.000003")
 
 
+def test_run__without_reports__says_so_and_shows_no_zeros(
+    admin: Client, alice: Person, run: Run
+) -> None:
+    shown = page(admin, "/runs/r1")
+    assert shown.count("none reported") == 2
+    assert "0 / 0" not in shown + page(admin, "/runs")
+    Run.objects.update(input_tokens=10_000)
+    shown = page(admin, "/runs/r1")
+    assert "10.0 k / 0" in shown
+    assert shown.count("none reported") == 1
+    assert "10.0 k / 0" in page(admin, "/runs")
+
+
 def test_run__tokens_without_a_cost__is_priced_as_its_model(
     admin: Client, alice: Person, run: Run
 ) -> None:

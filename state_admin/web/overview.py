@@ -102,6 +102,10 @@ class NamespaceTotal:
     text: str
     url: str
 
+    @property
+    def entries_url(self) -> str:
+        return with_query(reverse("web:entry-list"), namespace=self.name)
+
 
 @dataclass(frozen=True)
 class BusyNamespace:
@@ -112,6 +116,10 @@ class BusyNamespace:
     text: str
     hour: int
     url: str
+
+    @property
+    def changes_url(self) -> str:
+        return with_query(reverse("web:change-list"), namespace=self.name, kind="entry")
 
 
 @require_safe

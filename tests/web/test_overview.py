@@ -135,12 +135,14 @@ def test_overview__busiest_namespaces__are_ordered_by_writes_per_day(
     shown = page(admin, "/").partition("Busiest namespaces")[2]
     assert shown.index(">loud<") < shown.index(">quiet<")
     assert re.findall(
-        r'<span class="num">(\d+) <span class="muted">in a day, (\d+) in an hour',
+        r'<span class="num"><a [^>]+>(\d+)</a> <span class="muted">in a day, (\d+) in an hour',
         shown,
     ) == [
         ("2", "1"),
         ("1", "1"),
     ]
+    assert 'href="/changes?namespace=loud&amp;kind=entry"' in shown
+    assert 'href="/state?namespace=loud"' in page(admin, "/")
     assert ">loud<" not in page(stranger, "/")
 
 

@@ -34,7 +34,7 @@ from project.paths import encode_path
 from state_admin.rest import problems, replica_reads
 from state_admin.services import replicas
 from state_admin.services.errors import Problem
-from state_admin.web.errors import method_not_allowed
+from state_admin.web.unknown_path import show_form_url
 
 log = structlog.get_logger(__name__)
 
@@ -173,6 +173,6 @@ class MethodNotAllowed:
             return response
         if not _is_page(request.path_info):
             return response
-        page = method_not_allowed(request)
+        page = show_form_url(request)
         page["Allow"] = response["Allow"]
         return page

@@ -1,4 +1,5 @@
-"""The response to an unknown URL: for members, an error page with the navigation of the admin."""
+"""The responses to an unknown URL, and to the URL of a form: for members, error pages with the navigation
+of the admin."""
 
 from __future__ import annotations
 
@@ -22,3 +23,16 @@ def show_unknown_path(request: HttpRequest, exception: Exception) -> HttpRespons
     if user is not None and user.is_authenticated:
         return _show_member(request)
     return errors.not_found(request, exception)
+
+
+@page
+def _show_form_url(request: Request) -> HttpResponse:
+    return errors.method_not_allowed(request)
+
+
+def show_form_url(request: HttpRequest) -> HttpResponseBase:
+    """The response if someone opens a URL that accepts only submitted forms."""
+    user = getattr(request, "user", None)
+    if user is not None and user.is_authenticated and request.method in ("GET", "HEAD"):
+        return _show_form_url(request)
+    return errors.method_not_allowed(request)

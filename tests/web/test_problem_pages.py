@@ -65,4 +65,7 @@ def test_form_address__opened_in_a_browser__is_explained(admin: Client, path: st
     assert (response.status_code, response["Allow"]) == (405, "POST")
     assert "This address is not a page" in response.content.decode()
     assert "Go to the overview" in response.content.decode()
+    assert 'class="crumbs"' in response.content.decode()
+    assert 'href="/audit"' in response.content.decode()  # the navigation
+    assert 'href="/audit"' not in Client().get(path).content.decode()
     assert admin.delete("/api/v1/namespaces").headers["Content-Type"] == "application/problem+json"

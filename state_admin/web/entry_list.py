@@ -74,6 +74,7 @@ _ACTIONS = [
     ("export", "Export…"),
     ("delete", "Delete…"),
 ]
+_OF_NO_VALUE = {column.id for column in FACTS} - {"value"}
 _OF_DELETED = [("restore", "Restore…")]
 
 
@@ -320,6 +321,8 @@ def list_columns(
     if node and not members:
         members = columns_of_values([row.members for row in rows if row.members])
     default = default_columns(members, [row.line for row in rows])
+    if filters.show == "deleted":  # deleted entries have no value
+        default = [each for each in default if each in _OF_NO_VALUE]
     return choose_columns(filters.columns, [*members, *FACTS], default)
 
 

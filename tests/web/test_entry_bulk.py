@@ -357,6 +357,7 @@ def test_restore__deleted_entries__are_listed_and_restored_with_tags(
     assert re.findall(r'name="entry" value="([^"]+)"', page) == ["2 n/a", "2 n/b"]
     assert 'name="action" value="restore"' in page
     assert 'name="action" value="delete"' not in page
+    assert re.findall(r'data-column="([^"]+)"', page) == ["state", "tags", "changed"]
 
     page = admin.get("/state?namespace=n&show=deleted&text=of").content.decode()
     assert "Values of deleted entries are not searched." in page

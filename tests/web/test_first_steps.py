@@ -100,3 +100,18 @@ def test_first_steps__state_of_another_workspace__does_not_count(
     put(alice.actor, "notes", "global", 1)
     make_thread(alice.actor)
     assert steps(stranger)[NAMESPACE] == ("to do", "/namespaces/+new")
+
+
+@pytest.mark.parametrize(
+    ("path", "action", "url"),
+    [
+        ("/namespaces", "Create the first namespace", "/namespaces/+new"),
+        ("/state", "Write the first entry", "/entries/new"),
+    ],
+)
+def test_empty_list__of_what_can_be_created_here__offers_it_to_those_permitted(
+    path: str, action: str, url: str, admin: Client, viewer: Client
+) -> None:
+    shown = page(admin, path)
+    assert re.search(rf'href="{re.escape(url)}"[^>]*>(<svg.*?</svg>)?{action}<', shown, re.DOTALL)
+    assert action not in page(viewer, path)

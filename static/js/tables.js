@@ -49,6 +49,13 @@ document.addEventListener("reset", (event) => {
 document.addEventListener("htmx:after:swap", showSelection);
 showSelection(); // the browser keeps checkboxes when it reloads a page
 
+// On a phone, the tree of namespaces is closed, so that the entries come first.
+function closeTree() {
+  if (matchMedia("(width < 700px)").matches) $(".keytree details")?.removeAttribute("open");
+}
+document.addEventListener("htmx:after:swap", closeTree);
+closeTree();
+
 // Pane: shows the row that has the focus, and the address names it as `open` -----------------------
 
 const WIDE = matchMedia("(width >= 1280px)");

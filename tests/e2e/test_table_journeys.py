@@ -274,3 +274,15 @@ def test_cell__saved__is_shown_at_once_and_reverted_without_a_response(
     held.pop().continue_()
     expect(page.locator("[data-toast]").last).to_contain_text("Saved version 2 of k1")
     expect(cell).to_have_text("sail")
+
+
+def test_state_browser__on_a_phone__begins_with_the_entries(page: Page) -> None:
+    page.set_viewport_size({"width": 360, "height": 740})
+    page.goto("/state?namespace=plans")
+    all_namespaces = page.locator(".keytree details a").first
+    expect(page.get_by_role("link", name="k1")).to_be_in_viewport()
+    expect(all_namespaces).to_be_hidden()
+    page.locator(".keytree summary").first.click()
+    all_namespaces.click()
+    expect(page).to_have_url(re.compile("/state$"))
+    expect(all_namespaces).to_be_hidden()

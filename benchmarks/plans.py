@@ -42,8 +42,6 @@ EVERY_PAGE = "every page"
 # The tables of which requests have to read everything. Such sweeps pause in proportion to their duration.
 WHOLE = {
     "sweep: measure usage": {"entries"},
-    # The preview of a history compaction, which ends at the statement timeout.
-    "page /namespaces/facts/compact": {"entries", "entry_revisions"},
 }
 
 

@@ -6,8 +6,11 @@ tests/domain/reference_retention.py states the rules in Python. No statement rea
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
+
+from django.db import connection, transaction
 
 from . import hot
 
@@ -85,6 +88,9 @@ class StoredSize(NamedTuple):
     rows_removed: int = 0
     bytes: int = 0
     bytes_removed: int = 0
+
+    def plus(self, other: StoredSize) -> StoredSize:
+        return StoredSize(*map(sum, zip(self, other, strict=True)))
 
 
 class Page(NamedTuple):
@@ -222,6 +228,15 @@ SELECT count(*), coalesce(sum(r.size_bytes), 0)::bigint
 FROM (SELECT id FROM entries WHERE namespace_id = %(namespace)s) e {_OLD_VERSIONS}
 """
 
+_COUNT_BATCH = f"""
+{_PAGE}, old AS MATERIALIZED (
+    SELECT r.size_bytes FROM page e {_OLD_VERSIONS}
+)
+SELECT (SELECT CASE WHEN count(*) = %(batch)s THEN max(key) END FROM page), count(*), (SELECT count(*) FROM old),
+    coalesce(sum(size_bytes), 0)::bigint, (SELECT coalesce(sum(size_bytes), 0)::bigint FROM old)
+FROM page JOIN entry_revisions r ON r.entry_id = page.id
+"""
+
 _ANY_OLD_VERSION = f"""
 {_PAGE} SELECT (SELECT max(key) FROM page), EXISTS (SELECT FROM page e {_OLD_VERSIONS})
 """
@@ -248,6 +263,24 @@ def measure_versions(history: History) -> StoredSize:
     rows, size = _one(_COUNT_VERSIONS, history._asdict())
     rows_removed, bytes_removed = _one(_COUNT_OLD_VERSIONS, history._asdict())
     return StoredSize(rows, rows_removed, size, bytes_removed)
+
+
+def count_versions(history: History, *, after: str, batch: int) -> tuple[str | None, StoredSize]:
+    """As measure_versions, of the next `batch` entries after the key `after`. Returns the last of
+    these keys too (None: no more)."""
+    key, *weight = _one(_COUNT_BATCH, {**history._asdict(), "key": after, "batch": batch})
+    return key, StoredSize(*weight)
+
+
+@contextmanager
+def limited_statements(milliseconds: int) -> Iterator[None]:
+    """A transaction with this statement timeout."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SHOW statement_timeout")
+        before = cursor.fetchone()
+        cursor.execute("SET LOCAL statement_timeout = %s", [milliseconds])
+        yield
+        cursor.execute("SET LOCAL statement_timeout = %s", before)
 
 
 def any_old_version(history: History, *, batch: int) -> bool:

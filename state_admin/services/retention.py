@@ -11,9 +11,10 @@ reader of an old snapshot checks the mark after it has read the values (services
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import psycopg
 import structlog
@@ -54,6 +55,8 @@ BATCH = 1000
 SWEEP = 100
 DUE = 100
 MAX_ATTEMPTS = 5
+# A dialog waits no longer for the count of one batch.
+_COUNT_TIMEOUT_MS = 2_000
 
 _KINDS = (CompactionKind.SNAPSHOT, CompactionKind.HISTORY)
 
@@ -71,6 +74,20 @@ class SnapshotPreview:
     snapshots: int
     dropped: int
     weight: StoredSize
+
+
+@dataclass(frozen=True)
+class VersionCount:
+    """The versions of the entries up to the key `after` (None: of all entries), and the removed
+    part. `stopped`: the next entries have too many versions to count them in time."""
+
+    size: StoredSize = field(default_factory=StoredSize)
+    after: str | None = ""
+    stopped: bool = False
+
+    @property
+    def complete(self) -> bool:
+        return self.after is None
 
 
 def preview_snapshots(
@@ -112,20 +129,33 @@ def preview_history(*, actor: Actor, namespace: str) -> StoredSize:
     return retention_sql.measure_versions(_history(_find_namespace(actor, namespace)))
 
 
-def try_preview_history(
-    *, actor: Actor, namespace: str, rule: tuple[int | None, int | None] | None = None
-) -> StoredSize | None:
-    """The same, or None if counting the versions exceeds the statement timeout. `rule`: keep_last
-    and keep_seconds of another `history` than the stored one."""
+def count_old_versions(
+    *,
+    actor: Actor,
+    namespace: str,
+    seconds: float,
+    rule: tuple[int | None, int | None] | None = None,
+    since: VersionCount = VersionCount(),
+) -> VersionCount:
+    """Count as preview_history does, in the order of the entries' keys, for about `seconds`, and
+    continue after `since`. `rule`: keep_last and keep_seconds of another `history` than the stored
+    one."""
     row = _find_namespace(actor, namespace)
     history = History(row.pk, *rule) if rule else _history(row)
+    size, after = since.size, since.after
+    end = time.monotonic() + seconds
     try:
-        with transaction.atomic():
-            return retention_sql.measure_versions(history)
+        with retention_sql.limited_statements(_COUNT_TIMEOUT_MS):
+            while after is not None:
+                after, more = retention_sql.count_versions(history, after=after, batch=BATCH)
+                size = size.plus(more)
+                if time.monotonic() >= end:
+                    break
     except OperationalError as error:
         if isinstance(error.__cause__, psycopg.errors.QueryCanceled):
-            return None
+            return VersionCount(size, after, stopped=True)
         raise
+    return VersionCount(size, after)
 
 
 def request_history(

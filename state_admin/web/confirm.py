@@ -33,6 +33,16 @@ class Input:
 
 
 @dataclass(frozen=True)
+class Count:
+    """The context of components/_count.html: what was counted, the address that counts further, and
+    that of the page which counts all, for browsers without JavaScript."""
+
+    text: str
+    next_url: str = ""
+    whole_url: str = ""
+
+
+@dataclass(frozen=True)
 class Confirm:
     """The context of components/_confirm.html. The form posts `fields`, the choice, the inputs and
     `reason` to `url`; Cancel goes to `back` if JavaScript is off. With `download` the response is a
@@ -42,6 +52,7 @@ class Confirm:
     verb: str
     url: str
     back: str
+    count: Count | None = None
     lines: Sequence[str] = ()
     # The first names of what is affected, and how many others there are.
     preview: Sequence[str] = ()

@@ -16,7 +16,6 @@ from state_admin.domain.schema_changes import SchemaChange, list_schema_changes
 from state_admin.domain.values import Raw
 from state_admin.models import Namespace, NamespaceVersion
 from state_admin.models.browsing import EntryFilter, entry_page, namespace_sizes
-from state_admin.models.retention_sql import StoredSize
 from state_admin.services.errors import (
     BadRequest,
     Conflict,
@@ -32,18 +31,18 @@ from state_admin.services.namespaces import (
     unregister_namespace,
 )
 from state_admin.services.presence import announce_editing
-from state_admin.services.retention import try_preview_history
+from state_admin.services.retention import VersionCount, count_old_versions
 from state_admin.templatetags.json_html import pretty
 
 from . import paging
 from .actors import page
 from .addresses import namespace_url
-from .confirm import PREVIEW, Choice, Confirm, ask
+from .confirm import PREVIEW, Choice, Confirm, Count, ask
 from .drafts import show_refused
 from .entry_undo import MOST_CARRIED, REFUSED
 from .forms import NamespaceForm, NamespaceLimitsForm
 from .htmx import Request, Undo, render, see_other, target_id, toast
-from .retention import share
+from .retention import COUNT_FIRST, show_count
 
 _COUNTED = 1000
 # How many entries are validated while the user types.
@@ -57,12 +56,11 @@ _REST = ("description", *_LIMITS)
 @dataclass(frozen=True)
 class SaveEffects:
     """What saving a definition would do. `removed`: the versions that a changed rule for histories
-    removes, of all; None if the rule is not changed or removes nothing, or if they are `uncounted`
-    because counting took too long."""
+    removes. None if the rule is not changed or removes nothing."""
 
     tried: NamespaceRegistration
-    removed: StoredSize | None
-    uncounted: bool
+    removed: VersionCount | None
+    count: Count | None
     rule: str
     changes: list[SchemaChange]
 
@@ -74,11 +72,7 @@ class SaveEffects:
     def token(self) -> str:
         """Names the effects that a user has to accept; "" if there are none."""
         parts = [f"{self.broken} invalid"] if self.broken else []
-        return ", ".join([*parts, self.rule] if self.removed or self.uncounted else parts)
-
-    @property
-    def share(self) -> str:
-        return share(self.removed, "version,versions") if self.removed else ""
+        return ", ".join([*parts, self.rule] if self.removed else parts)
 
 
 @require_http_methods(["GET", "POST"])
@@ -180,19 +174,20 @@ def _effects(
 ) -> SaveEffects:
     keep_last, keep_seconds = content["history_keep_last"], content["history_keep_seconds"]
     before = namespace and (namespace.history_keep_last, namespace.history_keep_seconds)
-    removed, uncounted = None, False
+    removed = count = None
     if namespace and before != (keep_last, keep_seconds) and (keep_last or keep_seconds):
-        removed = try_preview_history(
-            actor=request.actor, namespace=namespace.name, rule=(keep_last, keep_seconds)
+        rule = (keep_last, keep_seconds)
+        counted = count_old_versions(
+            actor=request.actor, namespace=namespace.name, seconds=COUNT_FIRST, rule=rule
         )
-        uncounted = removed is None
-    rule = f"keep {keep_last or 'all'} versions, {keep_seconds or 'all'} seconds"
+        if counted.size.rows_removed or not counted.complete:
+            removed, count = counted, show_count(namespace.name, counted, rule)
     stored = values.load(namespace.schema or "{}") if namespace else {}
     return SaveEffects(
         tried,
-        removed if removed and removed.rows_removed else None,
-        uncounted,
-        rule,
+        removed,
+        count,
+        f"keep {keep_last or 'all'} versions, {keep_seconds or 'all'} seconds",
         list_schema_changes(stored, content["schema"].value) if namespace else [],
     )
 

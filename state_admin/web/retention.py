@@ -5,28 +5,34 @@ from __future__ import annotations
 
 from django.http import HttpResponse
 from django.urls import path
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from state_admin.domain.access import Role
 from state_admin.models.retention_sql import StoredSize
 from state_admin.services.errors import BadRequest
 from state_admin.services.retention import (
+    VersionCount,
+    count_old_versions,
     pin_version,
     preview_snapshots,
     request_history,
     request_snapshots,
-    try_preview_history,
 )
 from state_admin.templatetags.ui import plural, size
 
 from . import paging
 from .actors import page
 from .addresses import entry_url, namespace_url, thread_action_url, thread_url
-from .confirm import Confirm, ask
+from .confirm import Confirm, Count, ask
 from .entry_address import entry_page, entry_paths
-from .htmx import Request, see_other, toast
+from .htmx import Request, render, see_other, toast
 from .id_address import id_page, id_path
 
+# How long a page counts before it is shown, a fragment before it shows what it has counted, and a page
+# without JavaScript if all is to be counted, in seconds.
+COUNT_FIRST = 0.03
+_COUNT_NEXT = 0.1
+_COUNT_ALL = 20
 _FOR_GOOD = "Removed data cannot be restored."
 
 
@@ -63,22 +69,63 @@ def compact_history(request: Request, name: str) -> HttpResponse:
         request_history(actor=request.actor, namespace=name, reason=_reason(request))
         toast(request, "History compaction requested")
         return see_other(request, namespace_url(name))
-    weight = try_preview_history(actor=request.actor, namespace=name)
-    rule = "according to the history settings of this namespace"
+    seconds = _COUNT_ALL if request.GET.get("count") == "all" else COUNT_FIRST
+    count = count_old_versions(actor=request.actor, namespace=name, seconds=seconds)
     question = Confirm(
         title=f"Remove old versions in {name}?",
         verb="Remove versions",
         url=namespace_url(name, "compact"),
         back=namespace_url(name),
+        count=show_count(name, count, whole_url=namespace_url(name, "compact", count="all")),
         lines=[
-            f"{share(weight, 'version,versions')} will be removed, {rule}."
-            if weight
-            else f"Old versions will be removed, {rule}. They could not be counted in time.",
-            "The newest version of each entry and pinned versions are kept.",
+            "The newest version of each entry, pinned versions, and those that the history settings "
+            "of this namespace keep are not removed.",
             _FOR_GOOD,
         ],
     )
     return ask(request, question)
+
+
+@require_GET
+@page(role=Role.ADMIN)
+def old_versions(request: Request, name: str) -> HttpResponse:
+    """Continue a count from the numbers of the query, which are those counted up to now."""
+    size_before = (paging.whole_number(request, each) or 0 for each in StoredSize._fields)
+    keeps = (
+        paging.whole_number(request, "keep_last"),
+        paging.whole_number(request, "keep_seconds"),
+    )
+    rule = keeps if any(keeps) else None
+    count = count_old_versions(
+        actor=request.actor,
+        namespace=name,
+        seconds=_COUNT_NEXT,
+        rule=rule,
+        since=VersionCount(StoredSize(*size_before), paging.text(request, "after")),
+    )
+    return render(request, "components/_count.html", {"count": show_count(name, count, rule)})
+
+
+def show_count(
+    name: str,
+    count: VersionCount,
+    rule: tuple[int | None, int | None] | None = None,
+    *,
+    whole_url: str = "",
+) -> Count:
+    """The old versions that were counted in the namespace, and the address that continues."""
+    if count.complete:
+        return Count(f"{share(count.size, 'version,versions')} will be removed.")
+    text, rest = "Old versions will be removed.", "They"
+    if count.size.rows:
+        text = f"{share(count.size, 'version,versions', of='the first ')} will be removed."
+        rest = "The others"
+    if count.stopped:
+        return Count(f"{text} {rest} could not be counted in time.")
+    rules = zip(("keep_last", "keep_seconds"), rule or (), strict=False)
+    query = {**count.size._asdict(), **dict(rules)}
+    next_url = namespace_url(name, "old-versions", after=count.after or "", **query)
+    return Count(text, next_url, whole_url)
 
 
 @require_POST
@@ -94,10 +141,10 @@ def entry_pin(request: Request, namespace: str, key: str) -> HttpResponse:
     return see_other(request, entry_url(namespace, key, tab="history"), part="entry")
 
 
-def share(weight: StoredSize, forms: str) -> str:
+def share(weight: StoredSize, forms: str, *, of: str = "") -> str:
     """ "3 of 10 values (1.2 kB of 4.0 kB)" """
     return (
-        f"{weight.rows_removed:,} of {plural(weight.rows, forms)} "
+        f"{weight.rows_removed:,} of {of}{plural(weight.rows, forms)} "
         f"({size(weight.bytes_removed)} of {size(weight.bytes)})"
     )
 
@@ -109,5 +156,6 @@ def _reason(request: Request) -> str:
 urlpatterns = [
     id_path("thread/compact-snapshots", compact_snapshots, "thread-compact-snapshots"),
     path("namespaces/<str:name>/compact", compact_history, name="namespace-compact"),
+    path("namespaces/<str:name>/old-versions", old_versions, name="namespace-old-versions"),
     *entry_paths("entry/pin", entry_pin, "entry-pin"),
 ]

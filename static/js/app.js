@@ -143,7 +143,8 @@ document.addEventListener("htmx:after:swap", (event) => {
 });
 document.addEventListener("htmx:after:request", (event) => {
   const { ctx } = event.detail;
-  ctx.sourceElement.closest?.("#dialog > dialog")?.close();
+  const isLate = ctx.sourceEvent?.type === "load"; // a part that the dialog loads
+  if (!isLate) ctx.sourceElement.closest?.("#dialog > dialog")?.close();
 });
 document.addEventListener(
   "close",

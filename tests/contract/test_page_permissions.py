@@ -69,6 +69,7 @@ run-knowledge             Vh  -
 entry-readers             Vh  -
 thread-compact-snapshots  Ah  Ah
 namespace-compact         Ah  Ah
+namespace-old-versions    Ah  -
 entry-pin                 -   E
 entry-delete              Eh  E
 entry-restore             E   E

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 
 import pytest
@@ -70,26 +71,71 @@ def test_history__many_entries__are_all_counted_as_by_the_api(admin: Client, ali
     put(alice.actor, "notes", "a", 1)
     with connection.cursor() as cursor:
         cursor.execute(MORE_ENTRIES)
-    assert "0 of 1 version (" in page(admin, "/namespaces/notes/compact")
+    assert "0 of 1 version (" in page(admin, "/namespaces/notes/compact?count=all")
     assert "Remove versions</button>" in page(admin, "/namespaces/notes/compact")
     for number in range(7):
         put(alice.actor, "notes", "z", number)
     counted = alice.api("GET", "/namespaces/notes/compactions").json()
     assert (counted["rows"], counted["rows_removed"]) == (8, 6)
-    assert "6 of 8 versions (" in page(admin, "/namespaces/notes/compact")
+    assert "6 of 8 versions (" in page(admin, "/namespaces/notes/compact?count=all")
 
 
-def test_history__too_many_versions_to_count__still_asks(
+def continue_count(client: Client, shown: str) -> list[str]:
+    """Send the requests that a browser sends while versions are counted; the texts."""
+    texts = []
+    while found := re.findall(r'hx-get="([^"]*old-versions[^"]*)"', shown):
+        shown = client.get(html.unescape(found[0]), headers={"HX-Request": "true"}).content.decode()
+        texts.append(shown)
+    return texts
+
+
+def test_history__large_namespace__is_counted_further_after_the_dialog_is_shown(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_namespace(alice.actor, "notes", history_keep_last=1)
+    for key in ("a & b", "c", "d", "é=1?"):
+        for number in range(3):
+            put(alice.actor, "notes", key, number)
+    monkeypatch.setattr(retention, "BATCH", 1)
+    monkeypatch.setattr("state_admin.web.retention.COUNT_FIRST", 0)
+    monkeypatch.setattr("state_admin.web.namespace_edit.COUNT_FIRST", 0)
+    monkeypatch.setattr("state_admin.web.retention._COUNT_NEXT", 0)
+    question = page(admin, "/namespaces/notes/compact")
+    assert "2 of the first 3 versions (2 B of 3 B) will be removed" in question
+    assert "Remove versions</button>" in question
+    texts = continue_count(admin, question)
+    assert "4 of the first 6 versions (4 B of 6 B) will be removed" in texts[0]
+    assert "8 of 12 versions (8 B of 12 B) will be removed" in texts[-1]
+    assert ["aria-busy" in text for text in texts] == [True] * (len(texts) - 1) + [False]
+    whole = re.findall(r'<noscript> <a href="([^"]+)"', question)
+    assert "8 of 12 versions (8 B of 12 B) will be removed" in page(admin, whole[0])
+
+    sent = {"schema": "{}", "default": "null", "base": 1, "history_keep_last": 2}
+    checked = admin.post("/namespaces/notes/edit", sent | {"check": "yes"}).content.decode()
+    assert "1 of the first 3 versions (1 B of 3 B) will be removed" in checked
+    assert "Save and remove old versions</button>" in checked
+    assert "4 of 12 versions (4 B of 12 B)" in continue_count(admin, checked)[-1]
+
+
+def test_old_versions__malformed_number__is_refused(admin: Client, alice: Person) -> None:
+    make_namespace(alice.actor, "notes")
+    refused = admin.get("/namespaces/notes/old-versions?rows=many")
+    assert refused.status_code == 400
+    assert "ows must be a whole number" in refused.content.decode()
+    assert admin.get("/namespaces/none/old-versions").status_code == 404
+
+
+def test_history__batch_that_takes_too_long__still_asks(
     admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_namespace(alice.actor, "notes", history_keep_last=5)
     for number in range(3):
         put(alice.actor, "notes", "k", number)
-    monkeypatch.setattr(retention_sql, "_COUNT_VERSIONS", "SELECT 1, 1 FROM pg_sleep(60)")
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL statement_timeout = '2s'")
+    monkeypatch.setattr(retention_sql, "_COUNT_BATCH", "SELECT 1, 1, 1, 1, 1 FROM pg_sleep(60)")
+    monkeypatch.setattr(retention, "_COUNT_TIMEOUT_MS", 200)
     question = page(admin, "/namespaces/notes/compact")
-    assert "They could not be counted in time." in question
+    assert "Old versions will be removed. They could not be counted in time." in question
+    assert "old-versions" not in question
     assert "Remove versions</button>" in question
     sent = {"schema": "{}", "default": "null", "base": 1, "history_keep_last": 1}
     for more in ({"check": "yes"}, {}):

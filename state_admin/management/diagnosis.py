@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Final, Literal, NamedTuple
+from typing import Final
 
 from django.conf import settings
 from django.core.files.storage import storages
@@ -14,12 +13,13 @@ from django.db import DatabaseError, connection
 from django.utils import timezone
 
 from project import broker, migrations, startup
-from project.env import BadSetting, data_dir
+from project.env import BadSetting
 from project.failures import describe_error
 from project.postgres import replication
 from project.postgres.session import find_log_leaks
+from state_admin.management import server_checks
+from state_admin.management.findings import Finding
 from state_admin.models import (
-    ConfigSecret,
     MoveSide,
     MoveState,
     Run,
@@ -33,10 +33,7 @@ from state_admin.models import (
 from state_admin.models import search as search_models
 from state_admin.models.database import CROWDED, connections_used, describe_database
 from state_admin.models.sweeps import WORKER_SILENCE, newest_sweep
-from state_admin.services import config_secrets, replicas
-from state_admin.services.errors import Problem
-
-Level = Literal["ok", "warning", "error"]
+from state_admin.services import config_secrets, replicas, webhook_secrets
 
 _SKEW_SECONDS: Final = 2.0
 _LONG_SECONDS: Final = 300
@@ -44,17 +41,9 @@ _SLOT_BYTES: Final = 1 << 30
 _OLD_TRANSACTIONS: Final = 1_000_000_000
 _LATE_INDEX: Final = timedelta(minutes=10)
 _LATE_STREAM: Final = timedelta(minutes=15)
-_FREE_BYTES: Final = 1 << 30
+_LATE_HOOK: Final = timedelta(minutes=10)
+_DEAD_ROWS: Final = 100_000
 _NAMED: Final = 5
-
-
-class Finding(NamedTuple):
-    """The result of one check. `remedy`: what to do; empty if nothing."""
-
-    check: str
-    level: Level
-    text: str
-    remedy: str = ""
 
 
 Check = Callable[[], Iterator[Finding]]
@@ -66,7 +55,8 @@ def diagnose() -> Iterator[Finding]:
     try:
         startup.reach_database()
     except BadSetting as error:
-        yield Finding("database", "error", str(error), "Start it, or correct DATABASE_URL.")
+        remedy = "Start it, correct DATABASE_URL, or change the settings that the message names."
+        yield Finding("database", "error", str(error), remedy)
         return
     due = False
     for name, check in _OF_THE_SERVER.items():
@@ -84,17 +74,15 @@ def _guarded(name: str, check: Check) -> Iterator[Finding]:
     try:
         yield from check()
     except (DatabaseError, OSError, BadSetting) as error:
-        yield Finding(name, "error", f"cannot be checked: {describe_error(error)}")
+        remedy = (
+            "Remove the cause, and run doctor again. Appendix A of the PostgreSQL manual explains a "
+            "SQLSTATE."
+        )
+        yield Finding(name, "error", f"cannot be checked: {describe_error(error)}", remedy)
 
 
 def _check_files() -> Iterator[Finding]:
-    folder = data_dir()  # Also corrects the mode of the folder.
-    free = shutil.disk_usage(folder).free
-    text = f"{free / 2**30:,.1f} GiB free in {folder}"
-    if free < _FREE_BYTES:
-        yield Finding("disk", "error", text, "Free space, or move COMMONHOLD_DATA_DIR.")
-    else:
-        yield Finding("disk", "ok", text)
+    yield from server_checks.check_data_folder()
     # Only the storage of production reads a manifest.
     if not getattr(storages["staticfiles"], "hashed_files", True):
         yield Finding(
@@ -221,7 +209,7 @@ def _check_storage() -> Iterator[Finding]:
                 f"{slot.retained_bytes / 2**30:,.1f} GiB of WAL",
                 f"Start its standby, or drop it: pg_drop_replication_slot('{slot.name}').",
             )
-    for table in database_faults.find_bloated_tables():
+    for table in database_faults.find_bloated_tables(_DEAD_ROWS):
         yield Finding(
             "dead rows",
             "warning",
@@ -250,17 +238,24 @@ def _check_broker() -> Iterator[Finding]:
 
 def _check_jobs() -> Iterator[Finding]:
     newest = newest_sweep()
-    if newest is None or timezone.now() - newest > WORKER_SILENCE:
-        since = f"since {newest:%Y-%m-%d %H:%M:%S} UTC" if newest else "yet"
+    silent = newest is None or timezone.now() - newest > WORKER_SILENCE
+    when = f"the last sweep started {_utc(newest)}" if newest else "no sweep has started yet"
+    # Both keep their connections open, with their role as the name of the application.
+    connected = database_faults.count_connections(["worker", "beat"])
+    for role in ("worker", "beat"):
+        if silent and not connected[role]:
+            remedy = f"Start manage.py {role}, and read its log."
+            yield Finding(role, "error", f"not connected, and {when}: jobs wait", remedy)
+        else:
+            state = "connected" if connected[role] else "not connected at the moment"
+            yield Finding(role, "ok", f"{state}; {when}")
+    if silent and all(connected.values()):
         yield Finding(
-            "worker and beat",
+            "sweeps",
             "error",
-            f"no sweep has started {since}: jobs wait",
-            "Start manage.py worker and manage.py beat, and read their logs.",
+            f"worker and beat are connected, but {when}: jobs wait",
+            "Check the broker above. Read the logs of worker and beat, and restart them.",
         )
-    else:
-        age = (timezone.now() - newest).total_seconds()
-        yield Finding("worker and beat", "ok", f"the last sweep started {age:.0f} s ago")
     for sweep in Sweep.objects.exclude(error=""):
         remedy = "Its traceback is in the log of the worker. It is repeated."
         yield Finding("sweeps", "error", f"{sweep.name} failed: {sweep.error}", remedy)
@@ -271,21 +266,42 @@ def _check_jobs() -> Iterator[Finding]:
 
 
 def _check_secrets() -> Iterator[Finding]:
-    unreadable, total = [], 0
-    rows = ConfigSecret.objects.select_related("entry__namespace")
-    for row in rows.iterator(chunk_size=500):
-        total += 1
-        try:
-            config_secrets.open_secret(row)
-        except Problem as problem:
-            unreadable.append(problem.detail)
-    for detail in unreadable[:_NAMED]:
-        remedy = "Restore the key in CONFIG_SECRET_KEYS or SECRET_KEY_FALLBACKS, or write the secret again."
-        yield Finding("secrets", "error", detail, remedy)
-    if len(unreadable) > _NAMED:
-        yield Finding("secrets", "error", f"{len(unreadable) - _NAMED} more cannot be decrypted")
-    if not unreadable:
-        yield Finding("secrets", "ok", f"{total:,} of the config registry can be decrypted")
+    restore = "Restore the key in CONFIG_SECRET_KEYS or SECRET_KEY_FALLBACKS, or"
+    yield from _report_unreadable(
+        "secrets",
+        (f"the secret at {address} cannot be decrypted" for address in config_secrets.unreadable()),
+        f"{restore} write the secret again.",
+        "all of the config registry can be decrypted",
+    )
+    if settings.LOGIN_TOTP != "off":
+        # Needs the packages of requirements-login.txt.
+        from state_admin.services import second_factors
+
+        yield from _report_unreadable(
+            "authenticators",
+            (f"{name} cannot be decrypted" for name in second_factors.unreadable()),
+            f"{restore} reset it: manage.py reset_totp NAME.",
+            "all can be decrypted",
+        )
+    yield from _report_unreadable(
+        "webhook secrets",
+        (f"no configured key derives a secret of {hook}" for hook in webhook_secrets.underivable()),
+        "Restore the SECRET_KEY of that time in SECRET_KEY_FALLBACKS, or rotate the secret on the "
+        "page of the webhook and give the new one to its receiver.",
+        "all can be derived",
+    )
+
+
+def _report_unreadable(
+    check: str, texts: Iterable[str], remedy: str, healthy: str
+) -> Iterator[Finding]:
+    found = list(texts)
+    for text in found[:_NAMED]:
+        yield Finding(check, "error", text, remedy)
+    if len(found) > _NAMED:
+        yield Finding(check, "error", f"{len(found) - _NAMED:,} more, as above", remedy)
+    if not found:
+        yield Finding(check, "ok", healthy)
 
 
 def _check_work() -> Iterator[Finding]:
@@ -301,8 +317,17 @@ def _check_work() -> Iterator[Finding]:
             f"{hook.workspace.slug}/{hook.name} has been failing since {_utc(hook.failing_since)}",
             "Check its receiver. Its page has the last error.",
         )
-    if not hooks.exists():
-        yield Finding("webhooks", "ok", "none is failing")
+    stalled = database_faults.find_stalled_webhooks(_LATE_HOOK, _NAMED)
+    for stall in stalled:
+        yield Finding(
+            "webhooks",
+            "warning",
+            f"{stall.name} does not advance: {stall.what} waits since {_utc(stall.since)}",
+            "Check worker, beat, broker and transactions above. If they are healthy, read the log of "
+            "the worker and restart it.",
+        )
+    if not stalled and not hooks.exists():
+        yield Finding("webhooks", "ok", "none is failing or stalled")
     if stuck := Run.objects.stuck().count():
         remedy = "Open the stuck runs in the admin: each page lists what you can do."
         yield Finding("runs", "warning", f"{stuck:,} stuck", remedy)
@@ -368,6 +393,9 @@ def _utc(moment: datetime | None) -> str:
 
 _OF_THE_SERVER: Final[dict[str, Check]] = {
     "database": _check_server,
+    "settings": server_checks.check_settings,
+    "database disk": server_checks.check_database_disk,
+    "permissions": server_checks.check_permissions,
     "migrations": _check_migrations,
     "clock": _check_clock,
     "transactions": _check_transactions,
@@ -376,7 +404,7 @@ _OF_THE_SERVER: Final[dict[str, Check]] = {
 }
 _OF_THE_ROWS: Final[dict[str, Check]] = {
     "broker": _check_broker,
-    "worker and beat": _check_jobs,
+    "jobs": _check_jobs,
     "secrets": _check_secrets,
     "webhooks and runs": _check_work,
     "moves": _check_moves,

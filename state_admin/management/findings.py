@@ -1,14 +1,24 @@
-"""Commands that print findings and exit with 1 if one is an error."""
+"""Findings, and the commands that print them and exit with 1 if one is an error."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections.abc import Iterable
+from typing import Literal, NamedTuple
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from state_admin.management.diagnosis import Finding
+Level = Literal["ok", "warning", "error"]
+
+
+class Finding(NamedTuple):
+    """The result of one check. `remedy`: what to do; empty if nothing."""
+
+    check: str
+    level: Level
+    text: str
+    remedy: str = ""
 
 
 class FindingsCommand(BaseCommand):

@@ -5,18 +5,17 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
 from project import migrations, startup
-from project.env import data_dir
 from project.upgrades import estimates
 from project.upgrades.estimates import Size
 from project.upgrades.rehearsal import Step, rehearse
-from state_admin.management.diagnosis import Finding
+from state_admin.management.findings import Finding
+from state_admin.management.server_checks import find_local_files
 from state_admin.models import database_faults
 
 # How long other statements may wait for a migration that holds its locks.
@@ -120,16 +119,3 @@ def _check_disk(needed: int) -> Iterator[Finding]:
         yield Finding("disk", "error", text, "Free space, or give the server a larger disk.")
     else:
         yield Finding("disk", "ok", text)
-
-
-def find_local_files() -> Path | None:
-    """The folder of the database's files, if they are on this machine."""
-    if connection.settings_dict.get("EMBEDDED"):
-        return data_dir()
-    if not connection.settings_dict["HOST"].startswith("/"):  # not a socket
-        return None
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT current_setting('data_directory', true)")
-        (name,) = cursor.fetchone() or (None,)
-    folder = Path(name) if name else None
-    return folder if folder and folder.is_dir() else None

@@ -115,14 +115,19 @@ ORDER BY query_start LIMIT {SLOW}
 """
 
 
+def keeps_statements() -> bool:
+    """Whether pg_stat_statements is installed."""
+    found = hot.fetch_one(_KEEPS, {})
+    return bool(found and found[0])
+
+
 def slow_statements(*, with_text: bool) -> SlowStatements:
     """The statements with the highest total time, or without pg_stat_statements those that have run
     longest.
 
     The text of a statement may contain values of any workspace: without `with_text` only its verb.
     """
-    found = hot.fetch_one(_KEEPS, {})
-    kept = bool(found and found[0])
+    kept = keeps_statements()
     rows = hot.fetch_all(_KEPT if kept else _RUNNING, {})
     return SlowStatements(
         kept,

@@ -3,9 +3,11 @@ and statistics only."""
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from django.apps import apps
+from django.db.models import UniqueConstraint
 
 from . import hot
 
@@ -103,32 +105,162 @@ class DeadRows(NamedTuple):
     dead: int
 
 
+# More dead rows than live ones. Fewer than `least` are no reason to do anything.
 _DEAD = """
 SELECT relname, n_live_tup, n_dead_tup FROM pg_stat_user_tables
-WHERE schemaname = current_schema() AND n_dead_tup > 100000 AND n_dead_tup > n_live_tup
+WHERE schemaname = current_schema() AND n_dead_tup > %(least)s AND n_dead_tup > n_live_tup
 ORDER BY n_dead_tup DESC
 """
 
 
-def find_bloated_tables() -> list[DeadRows]:
-    """The tables with more dead rows than live ones, and more than 100,000."""
-    return [DeadRows._make(row) for row in hot.fetch_all(_DEAD, {})]
+def find_bloated_tables(least: int) -> list[DeadRows]:
+    """The tables with more dead rows than live ones, and more than `least`."""
+    return [DeadRows._make(row) for row in hot.fetch_all(_DEAD, {"least": least})]
 
 
+# The columns in their order, an expression as ''; not those that INCLUDE adds.
 _INDEXES = """
-SELECT c.relname, i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+SELECT t.relname, c.relname, i.indisvalid, i.indisunique, i.indpred IS NULL,
+    ARRAY(SELECT coalesce(a.attname::text, '')
+        FROM unnest(i.indkey) WITH ORDINALITY AS k(attnum, place)
+        LEFT JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = k.attnum AND k.attnum <> 0
+        WHERE k.place <= i.indnkeyatts ORDER BY k.place)
+FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_class t ON t.oid = i.indrelid
 WHERE c.relnamespace = current_schema()::regnamespace
 """
 
 
 def find_broken_indexes() -> tuple[list[str], list[str]]:
-    """The indexes that are missing although a model declares them, and those that are invalid, as
-    after a CREATE INDEX CONCURRENTLY that failed."""
-    present = {name: bool(valid) for name, valid in hot.fetch_all(_INDEXES, {})}
-    declared = {
-        index.name
-        for model in apps.get_app_config("state_admin").get_models()
-        for index in model._meta.indexes
-    }
-    invalid = [name for name, is_valid in present.items() if not is_valid]
-    return sorted(declared - set(present)), sorted(invalid)
+    """The indexes that are missing although a model declares them, with those of unique constraints,
+    primary keys and columns, and those that are invalid, as after a CREATE INDEX CONCURRENTLY that
+    failed."""
+    names, invalid = set[str](), list[str]()
+    indexed, unique = set[tuple[str, str]](), set[tuple[str, str]]()
+    for table, name, is_valid, is_unique, is_whole, columns in hot.fetch_all(_INDEXES, {}):
+        names.add(name)
+        if is_whole:
+            indexed.add((table, columns[0]))
+            if is_unique and len(columns) == 1:
+                unique.add((table, columns[0]))
+        if not is_valid:
+            invalid.append(name)
+    missing = list[str]()
+    for model in apps.get_app_config("state_admin").get_models():
+        meta = model._meta
+        constraints = [each for each in meta.constraints if isinstance(each, UniqueConstraint)]
+        missing += {each.name for each in (*meta.indexes, *constraints)} - names
+        # Django chooses the names of the others.
+        for field in meta.local_concrete_fields:
+            place = (meta.db_table, field.column)
+            if field.unique and place not in unique:
+                missing.append("the unique index of {} ({})".format(*place))
+            elif getattr(field, "db_index", False) and not field.unique and place not in indexed:
+                missing.append("the index of {} ({})".format(*place))
+    return sorted(missing), sorted(invalid)
+
+
+_CONNECTIONS = """
+SELECT application_name, count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND application_name = ANY(%(names)s) GROUP BY 1
+"""
+
+
+def count_connections(names: list[str]) -> dict[str, int]:
+    """The number of connections of each application, on any machine."""
+    return dict.fromkeys(names, 0) | dict(hot.fetch_all(_CONNECTIONS, {"names": names}))
+
+
+class Stall(NamedTuple):
+    """A webhook (`workspace/name`) whose oldest waiting change or delivery is from `since`."""
+
+    name: str
+    what: str
+    since: datetime
+
+
+# One lookup in an index per active webhook and kind. A webhook with a slow receiver and a long queue
+# advances: something was delivered. The queue of one that fails waits, and `failing_since` says so.
+_STALLED = """
+SELECT w.slug || '/' || h.name, waiting.what, waiting.since
+FROM webhooks h JOIN workspaces w ON w.id = h.workspace_id CROSS JOIN LATERAL (
+    (SELECT 'a change' AS what, c.at AS since FROM changes c
+    WHERE c.workspace_id = h.workspace_id AND (c.xid, c.id) > (h.place_xid::text::xid8, h.place_id)
+    ORDER BY c.xid, c.id LIMIT 1)
+    UNION ALL
+    (SELECT 'a delivery', CASE WHEN d.status = 'delivering' THEN d.lease_expires_at
+        ELSE d.next_attempt_at END
+    FROM webhook_deliveries d
+    WHERE d.webhook_id = h.id AND NOT d.test AND d.status IN ('queued', 'delivering', 'failed')
+    ORDER BY d.id LIMIT 1)
+    ORDER BY since LIMIT 1
+) waiting
+WHERE h.status = 'active' AND h.failing_since IS NULL AND w.frozen_at IS NULL
+    AND waiting.since < now() - %(late)s
+    AND coalesce(h.last_delivered_at < now() - %(late)s, true)
+ORDER BY waiting.since LIMIT %(limit)s
+"""
+
+
+def find_stalled_webhooks(late: timedelta, limit: int) -> list[Stall]:
+    """Active webhooks that are not failing, but have delivered nothing for `late` although something
+    has waited for longer."""
+    rows = hot.fetch_all(_STALLED, {"late": late, "limit": limit})
+    return [Stall._make(row) for row in rows]
+
+
+class Failures(NamedTuple):
+    """Of the WAL archive: the file whose last attempt failed and when, unless a later one succeeded.
+    Of checksums: the number of damaged pages that were found, and when the last one was."""
+
+    wal: str | None
+    wal_failed_at: datetime | None
+    damaged: int
+    damaged_at: datetime | None
+
+
+_FAILURES = """
+SELECT a.last_failed_wal, a.last_failed_time, d.damaged, d.damaged_at
+FROM (
+    SELECT coalesce(sum(checksum_failures), 0)::bigint AS damaged,
+        max(checksum_last_failure) AS damaged_at
+    FROM pg_stat_database WHERE datid IN (0, (SELECT oid FROM pg_database
+        WHERE datname = current_database()))
+) d LEFT JOIN pg_stat_archiver a ON current_setting('archive_mode') <> 'off'
+    AND a.last_failed_time > coalesce(a.last_archived_time, '-infinity')
+"""
+
+
+def read_failures() -> Failures:
+    row = hot.fetch_one(_FAILURES, {})
+    return Failures._make(row or (None, None, 0, None))
+
+
+_SETTINGS = "SELECT name, setting FROM pg_settings WHERE name = ANY(%(names)s)"
+
+
+def read_settings(*names: str) -> dict[str, str]:
+    """The values of settings, without those that this role may not read."""
+    return dict(hot.fetch_all(_SETTINGS, {"names": list(names)}))
+
+
+class Rights(NamedTuple):
+    """The names of the role and its database, and what the role may do."""
+
+    role: str
+    database: str
+    temporary: bool
+    statistics: bool
+
+
+_RIGHTS = """
+SELECT current_user::text, current_database()::text,
+    has_database_privilege(current_database(), 'TEMPORARY'),
+    pg_has_role(current_user, 'pg_read_all_stats', 'USAGE')
+"""
+
+
+def read_rights() -> Rights:
+    row = hot.fetch_one(_RIGHTS, {})
+    if row is None:
+        raise RuntimeError("a SELECT without FROM answers one row")
+    return Rights._make(row)

@@ -98,6 +98,15 @@ def open_secret(row: ConfigSecret) -> str:
     raise Unreadable(f"the secret at {address} cannot be decrypted", hint=hint)
 
 
+def unreadable() -> Iterator[str]:
+    """The addresses of the secrets that no configured key can decrypt. Decrypts every one."""
+    for row in _rows().iterator(chunk_size=_BATCH):
+        try:
+            open_secret(row)
+        except Unreadable:
+            yield f"{row.entry.namespace.name}/{row.entry.key} {row.pointer}"
+
+
 def rotate_secrets() -> Rotation:
     """Encrypt with the newest key every secret that has another one. Safe to repeat and to
     interrupt."""

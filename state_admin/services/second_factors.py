@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -207,6 +207,15 @@ def reset(*, actor: Actor, user: User, reason: str = "") -> None:
         if not gone:
             raise NotFound(f"no authenticator: {user.get_username()}")
         _record(actor, "totp.reset", user, reason)
+
+
+def unreadable() -> Iterator[str]:
+    """The authenticators and recovery codes that no configured key can decrypt. Changes nothing."""
+    for device in Authenticator.objects.select_related("user").order_by("pk").iterator():
+        try:
+            _seal_anew(device)
+        except (UnknownKey, InvalidCiphertext):
+            yield f"{device.get_type_display()} of {device.user.get_username()}"
 
 
 def rotate_secrets() -> Rotation:

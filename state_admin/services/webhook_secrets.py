@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterator
 from datetime import timedelta
 
 from django.conf import settings
@@ -44,6 +45,14 @@ def live_secrets(webhook_pk: int) -> list[bytes]:
     keys = {_fingerprint(key): key for key in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)}
     rows = WebhookSecret.objects.filter(webhook_id=webhook_pk).live()
     return [_derive(keys[row.key_id], row.salt) for row in rows if row.key_id in keys]
+
+
+def underivable() -> Iterator[str]:
+    """The webhooks (`workspace/name`) that should sign with a secret of a SECRET_KEY that is no
+    longer configured."""
+    rows = WebhookSecret.objects.live().exclude(key_id__in=key_ids())
+    names = rows.order_by("webhook_id").values_list("webhook__workspace__slug", "webhook__name")
+    yield from (f"{slug}/{name}" for slug, name in names.distinct())
 
 
 def key_ids() -> list[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from contextlib import ExitStack
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
 from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
@@ -18,18 +21,21 @@ from project.audit_stream import Destination
 from project.postgres.base import embedded
 from project.postgres.server import PORT
 from state_admin.management import diagnosis
-from state_admin.management.diagnosis import Finding, diagnose
+from state_admin.management.diagnosis import diagnose
+from state_admin.management.findings import Finding
 from state_admin.models import (
     AuditRow,
     AuditStream,
+    Change,
     ConfigSecret,
     Entry,
     Sweep,
     Webhook,
+    WebhookDelivery,
     WebhookStatus,
     WorkspaceMove,
 )
-from state_admin.services import webhooks
+from state_admin.services import second_factors, webhook_pump, webhooks
 from tests.builders import Person, make_namespace, make_run, make_thread, put
 from tests.project.running import Running, free_port
 
@@ -37,7 +43,10 @@ pytestmark = pytest.mark.django_db
 
 
 def faults() -> list[Finding]:
-    return [finding for finding in diagnose() if finding.level != "ok"]
+    """The findings that are not ok. Each says what to do."""
+    found = [finding for finding in diagnose() if finding.level != "ok"]
+    assert all(finding.remedy for finding in found)
+    return found
 
 
 def find(check: str) -> Finding:
@@ -59,7 +68,9 @@ def test_doctor__healthy_installation__finds_nothing_and_succeeds(alice: Person)
     findings = [json.loads(line) for line in output.getvalue().splitlines()]
     assert [finding for finding in findings if finding["level"] != "ok"] == []
     checks = {finding["check"] for finding in findings}
-    assert checks >= {"disk", "database", "migrations", "clock", "indexes", "secrets", "runs"}
+    assert checks >= {"disk", "database", "durability", "autovacuum", "extensions", "permissions"}
+    assert checks >= {"migrations", "clock", "indexes", "broker", "worker", "beat", "runs"}
+    assert checks >= {"secrets", "authenticators", "webhook secrets", "webhooks"}
 
 
 def test_doctor__error__says_what_to_do_and_fails(alice: Person) -> None:
@@ -70,14 +81,111 @@ def test_doctor__error__says_what_to_do_and_fails(alice: Person) -> None:
         call_command("doctor", stdout=output, no_color=True)
 
     assert exit_.value.code == 1
-    assert "error    worker and beat: no sweep has started since " in output.getvalue()
-    assert "         → Start manage.py worker and manage.py beat" in output.getvalue()
+    for role in ("worker", "beat"):
+        assert f"error    {role}: not connected, and the last sweep started " in output.getvalue()
+        assert f"         → Start manage.py {role}, and read its log." in output.getvalue()
     assert "error    sweeps: tickets failed: boom" in output.getvalue()
 
 
 def execute(statement: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute(statement)
+
+
+def other_connection(name: str = "other") -> psycopg.Connection[Any]:
+    """A connection of another process to the same database."""
+    return psycopg.connect(
+        host=str(embedded().socket_folder),
+        port=PORT,
+        user="postgres",
+        dbname=connection.settings_dict["NAME"],
+        application_name=name,
+        autocommit=True,
+    )
+
+
+def test_check__fails__says_what_to_do_and_the_next_one_runs() -> None:
+    execute("ALTER TABLE sweeps RENAME COLUMN started_at TO renamed")
+
+    found = [finding for finding in faults() if "cannot be checked" in finding.text]
+
+    assert found[0].check == "jobs"
+    assert "SQLSTATE 42703" in found[0].text
+    assert found[1].check == "secrets"  # in the transaction of this test, which has failed
+
+
+@pytest.mark.parametrize(
+    ("roles", "expected"),
+    [
+        (["worker"], {"beat": "Start manage.py beat"}),
+        (["beat"], {"worker": "Start manage.py worker"}),
+        (["worker", "beat"], {"sweeps": "Check the broker above."}),
+    ],
+)
+def test_jobs__wait__names_the_process_that_is_missing(
+    roles: list[str], expected: dict[str, str]
+) -> None:
+    Sweep.objects.update(started_at=timezone.now() - timedelta(hours=1))
+    with ExitStack() as stack:
+        for role in roles:
+            stack.enter_context(other_connection(role))
+        found = {finding.check: finding.remedy for finding in faults()}
+
+    assert found.keys() == expected.keys()
+    assert all(found[check].startswith(remedy) for check, remedy in expected.items())
+
+
+@pytest.mark.parametrize(
+    ("statement", "text"),
+    [
+        (
+            "ALTER TABLE webhooks DROP CONSTRAINT webhooks_id_unique",
+            "webhooks_id_unique is missing",
+        ),
+        ("DROP INDEX webhook_deliveries_in_flight", "webhook_deliveries_in_flight is missing"),
+        (
+            "ALTER TABLE webhook_deliveries DROP CONSTRAINT webhook_deliveries_pkey",
+            "the unique index of webhook_deliveries (id) is missing",
+        ),
+        (
+            "DO $$ BEGIN EXECUTE (SELECT 'DROP INDEX ' || indexrelid::regclass FROM pg_index"
+            " WHERE indrelid = 'webhook_secrets'::regclass AND NOT indisprimary); END $$",
+            "the index of webhook_secrets (webhook_id) is missing",
+        ),
+    ],
+)
+def test_indexes__of_constraints_and_columns__are_named(statement: str, text: str) -> None:
+    execute(statement)
+
+    assert find("indexes").text == text
+
+
+def test_dead_rows__more_than_live_ones__are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    with other_connection() as other:
+        other.execute("CREATE TABLE bloated (n int) WITH (autovacuum_enabled = off)")
+        try:
+            other.execute("INSERT INTO bloated SELECT generate_series(1, 1001)")
+            other.execute("DELETE FROM bloated WHERE n <= 501")
+            other.execute("SELECT pg_stat_force_next_flush()")
+            assert faults() == []  # too few to matter
+            monkeypatch.setattr(diagnosis, "_DEAD_ROWS", 500)
+            finding = find("dead rows")
+        finally:
+            other.execute("DROP TABLE bloated")
+
+    assert finding.text == "bloated has 501 dead rows and 500 live ones"
+    assert finding.remedy.startswith("Run VACUUM (ANALYZE) bloated;")
+
+
+def test_extensions__without_pg_stat_statements__says_how_to_install_it() -> None:
+    (finding,) = [finding for finding in diagnose() if finding.check == "extensions"]
+    assert "CREATE EXTENSION pg_stat_statements" in finding.remedy
+
+    # Stands for the extension's view: the embedded PostgreSQL does not have the extension.
+    execute("CREATE TABLE pg_stat_statements ()")
+    execute("SELECT set_config('pg_stat_statements.max', '5000', true)")
+    (finding,) = [finding for finding in diagnose() if finding.check == "extensions"]
+    assert (finding.text, finding.remedy) == ("pg_stat_statements is installed", "")
 
 
 def test_indexes__missing_or_invalid__are_named() -> None:
@@ -111,14 +219,7 @@ def test_migrations__due__are_named_and_rows_are_not_read() -> None:
 
 def test_transactions__open_for_long__are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(diagnosis, "_LONG_SECONDS", -1)
-    settings = connection.settings_dict
-    with psycopg.connect(
-        host=str(embedded().socket_folder),
-        port=PORT,
-        user="postgres",
-        dbname=settings["NAME"],
-        application_name="forgotten",
-    ) as other:
+    with other_connection("forgotten") as other, other.transaction():
         other.execute("SELECT 1")
         found = [finding for finding in faults() if "(forgotten)" in finding.text]
         pid = other.info.backend_pid
@@ -167,6 +268,47 @@ def test_secret__without_its_key__is_named_without_its_value(alice: Person) -> N
     assert "CONFIG_SECRET_KEYS" in finding.remedy
 
 
+def test_secrets__many_without_their_key__are_counted(alice: Person) -> None:
+    make_namespace(alice.actor, "notes")
+    put(alice.actor, "notes", "a", 1)
+    ConfigSecret.objects.bulk_create(
+        ConfigSecret(
+            entry=Entry.objects.get(key="a"),
+            pointer=f"/{number}",
+            public_id=str(number),
+            key_id="gone",
+            ciphertext=b"x",
+        )
+        for number in range(7)
+    )
+
+    found = [finding.text for finding in faults() if finding.check == "secrets"]
+
+    assert len(found) == 6
+    assert found[-1] == "2 more, as above"
+
+
+def test_keys__lost__names_authenticators_and_webhooks(alice: Person, settings: Any) -> None:
+    secret = second_factors.make_secret()
+    code = format_hotp_value(hotp_value(secret, int(time.time()) // 30))
+    second_factors.enrol(actor=alice.actor, secret=secret, code=code)
+    webhooks.create_webhook(actor=alice.actor, name="hook", url="https://receiver.example/hook")
+    old, settings.SECRET_KEY = settings.SECRET_KEY, "another"
+
+    found = faults()
+
+    assert [(finding.check, finding.text) for finding in found] == [
+        ("authenticators", "TOTP Authenticator of alice cannot be decrypted"),
+        ("authenticators", "Recovery codes of alice cannot be decrypted"),
+        ("webhook secrets", "no configured key derives a secret of acme/hook"),
+    ]
+    assert "manage.py reset_totp" in found[0].remedy
+    assert "rotate the secret" in found[2].remedy
+
+    settings.SECRET_KEY_FALLBACKS = [old]
+    assert faults() == []
+
+
 @pytest.mark.parametrize(
     ("change", "text"),
     [
@@ -182,6 +324,27 @@ def test_webhook__disabled_or_failing__is_named(
     Webhook.objects.filter(pk=hook.pk).update(**change)
 
     assert find("webhooks").text.startswith(f"acme/{hook.name} {text}")
+
+
+@pytest.mark.parametrize("what", ["change", "delivery"])
+def test_webhook__neither_advances_nor_fails__is_named(alice: Person, what: str) -> None:
+    url = "https://receiver.example/hook"
+    hook, _ = webhooks.create_webhook(actor=alice.actor, name="hook", url=url)
+    make_namespace(alice.actor, "notes")
+    if what == "change":
+        Change.objects.update(at=timezone.now() - timedelta(minutes=20))
+    else:
+        webhook_pump.make_test(hook, asked_by="alice")
+        WebhookDelivery.objects.update(test=False)
+        newest = Change.objects.latest("pk")
+        Webhook.objects.update(place_xid=newest.xid, place_id=newest.pk)
+        assert faults() == []
+        WebhookDelivery.objects.update(next_attempt_at=timezone.now() - timedelta(minutes=20))
+
+    assert find("webhooks").text.startswith(f"acme/hook does not advance: a {what} waits since ")
+
+    Webhook.objects.update(last_delivered_at=timezone.now())
+    assert faults() == []  # a long queue, but it advances
 
 
 @pytest.mark.parametrize(
@@ -244,10 +407,16 @@ def test_broker__unreachable__is_reported(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_database__unreachable__is_one_error_without_a_traceback(tmp_path: Path) -> None:
-    url = f"postgresql://nobody:secret@127.0.0.1:{free_port()}/nothing"
+    key = tmp_path / "data" / "secret_key"
+    key.parent.mkdir(mode=0o711)  # others may traverse it
+    key.write_text("a secret key")
+    key.chmod(0o644)
+    url = f"postgresql://nobody:sesame@127.0.0.1:{free_port()}/nothing"
     doctor = Running(tmp_path, "manage.py", "doctor", "--no-color", DATABASE_URL=url)
 
     assert doctor.wait() == 1
     assert "error    database: Cannot reach the database nothing at 127.0.0.1:" in doctor.output()
+    assert f"error    secret key: {key} has mode 644" in doctor.output()
+    assert f"         → Run chmod 600 {key}." in doctor.output()
     assert "Traceback" not in doctor.output()
-    assert "secret" not in doctor.output()
+    assert "sesame" not in doctor.output()

@@ -29,12 +29,12 @@ Connect = Callable[[str], AbstractContextManager[DatabaseWrapper]]
 
 
 class Server:
-    """A server with PostgreSQL's own defaults."""
+    """A server with PostgreSQL's own defaults, and these options on its command line."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *options: str) -> None:
         self.cluster = Cluster(folder)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(server_module, "_ALWAYS", ("listen_addresses=",))
+            patch.setattr(server_module, "_ALWAYS", ("listen_addresses=", *options))
             patch.setattr(server_module, "_CONF", "")
             self.cluster.acquire()
 

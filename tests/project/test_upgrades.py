@@ -22,7 +22,7 @@ from project.upgrades.observation import Effects, NewIndex, list_tables, observe
 from project.upgrades.rehearsal import Rehearsal, Step, rehearse
 from project.upgrades.schema import find_breaks, read_schema
 from state_admin.management import upgrade_check
-from state_admin.management.diagnosis import Finding
+from state_admin.management.findings import Finding
 from state_admin.migrations._online import CreateIndexOnline
 from tests.project.running import Running
 from tests.project.sites import connect, url_of

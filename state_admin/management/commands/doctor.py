@@ -10,8 +10,9 @@ from state_admin.management.findings import FindingsCommand
 
 class Command(FindingsCommand):
     help = (
-        "Check the installation: files, database, migrations, clocks, indexes, broker, worker, "
-        "beat, secrets, webhooks and runs. Says what to do about each problem, and repairs nothing. "
+        "Check the installation: files, disks, database version and settings, durability, extensions, "
+        "permissions, migrations, clocks, standbys, dead rows, indexes, broker, worker, beat, secrets, "
+        "webhooks and runs. Says what to do about each problem, and repairs nothing. "
         "Exits with 1 if there is an error."
     )
 

@@ -1,0 +1,153 @@
+"""The checks of `manage.py doctor` on the database server, its disk, and what the role of DATABASE_URL
+may do."""
+
+from __future__ import annotations
+
+import shutil
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from django.db import connection
+
+from project.env import data_dir, read_environment
+from state_admin.management.findings import Finding
+from state_admin.models import database_faults, freezing_sql
+from state_admin.models.database import keeps_statements
+
+_FREE_BYTES: Final = 1 << 30
+
+
+def check_data_folder() -> Iterator[Finding]:
+    folder = data_dir()  # Also corrects the mode of the folder.
+    yield _free_space("disk", folder, "move COMMONHOLD_DATA_DIR")
+    key = folder / "secret_key"
+    if read_environment().secret_key or not key.exists():
+        return
+    mode = stat.S_IMODE(key.stat().st_mode)
+    if mode & 0o077:
+        yield Finding(
+            "secret key",
+            "error",
+            f"{key} has mode {mode:03o}, so other users may access it",
+            f"Run chmod 600 {key}. If others had access to its folder, replace the key: set SECRET_KEY "
+            "to a new one and SECRET_KEY_FALLBACKS to the old one.",
+        )
+    else:
+        yield Finding("secret key", "ok", f"only its owner may read {key}")
+
+
+def _free_space(check: str, folder: Path, alternative: str) -> Finding:
+    free = shutil.disk_usage(folder).free
+    text = f"{free / 2**30:,.1f} GiB free in {folder}"
+    if free < _FREE_BYTES:
+        return Finding(check, "error", text, f"Free space, or {alternative}.")
+    return Finding(check, "ok", text)
+
+
+def check_database_disk() -> Iterator[Finding]:
+    folder = find_local_files()
+    if folder is None:
+        yield Finding(
+            "database disk",
+            "ok",
+            "not checked: the files of the server are not on this machine, or not visible to this role",
+            "Watch the free space on the machine of the database server.",
+        )
+    elif folder != data_dir():  # otherwise checked as that of the data folder
+        yield _free_space("database disk", folder, "give the server a larger disk")
+
+
+def find_local_files() -> Path | None:
+    """The folder of the database's files, if they are on this machine and the role may know it."""
+    if connection.settings_dict.get("EMBEDDED"):
+        return data_dir()
+    if not connection.settings_dict["HOST"].startswith("/"):  # not a socket
+        return None
+    name = database_faults.read_settings("data_directory").get("data_directory")
+    folder = Path(name) if name else None
+    return folder if folder and folder.is_dir() else None
+
+
+def check_settings() -> Iterator[Finding]:
+    # Every connection requires them (project/postgres/session.py), so they are as they must be.
+    durable = ("fsync", "full_page_writes", "synchronous_commit")
+    vacuum = ("autovacuum", "track_counts")
+    values = database_faults.read_settings(*durable, *vacuum)
+    text = ", ".join(f"{name} = {values[name]}" for name in durable)
+    yield Finding("durability", "ok", f"a crash loses no confirmed write: {text}")
+    for name in vacuum:
+        if values[name] != "on":
+            yield Finding(
+                "autovacuum",
+                "error",
+                f"{name} is {values[name]}, so dead rows stay, plans get worse, and the server stops "
+                "when its transaction ids are used up",
+                f"ALTER SYSTEM SET {name} = on, then SELECT pg_reload_conf(). Also remove it from ALTER "
+                "ROLE, ALTER DATABASE and the command line of the server.",
+            )
+    if all(values[name] == "on" for name in vacuum):
+        yield Finding("autovacuum", "ok", ", ".join(f"{name} = on" for name in vacuum))
+    failures = database_faults.read_failures()
+    if failures.wal_failed_at:
+        yield Finding(
+            "WAL archive",
+            "error",
+            f"the last attempt failed ({failures.wal}, {failures.wal_failed_at:%Y-%m-%d %H:%M} UTC): "
+            "the backup is behind, and the server keeps WAL until its disk is full",
+            "The log of the server has the reason. Correct archive_command or its target; the server "
+            "then archives what waits.",
+        )
+    if failures.damaged:
+        yield Finding(
+            "checksums",
+            "error",
+            f"{failures.damaged:,} reads found a damaged page, the last one at "
+            f"{failures.damaged_at:%Y-%m-%d %H:%M} UTC",
+            "Check the disk. Fail over to a standby, or restore a backup as docs/operations.md "
+            "describes; the log of the server names the files.",
+        )
+    if keeps_statements():
+        yield Finding("extensions", "ok", "pg_stat_statements is installed")
+    else:
+        yield Finding(
+            "extensions",
+            "ok",
+            "none is required; without pg_stat_statements the page System lists running statements "
+            "only, not those with the most time in total",
+            "To install it: add pg_stat_statements to shared_preload_libraries, restart the server, "
+            "and run CREATE EXTENSION pg_stat_statements in this database.",
+        )
+
+
+def check_permissions() -> Iterator[Finding]:
+    rights = database_faults.read_rights()
+    faults = []
+    if not rights.temporary:
+        faults.append(
+            (
+                "cannot create temporary tables, so import_workspace and move_workspace fail",
+                f'GRANT TEMPORARY ON DATABASE "{rights.database}" TO "{rights.role}".',
+            )
+        )
+    if unowned := freezing_sql.list_unowned():
+        faults.append(
+            (
+                f"does not own {len(unowned):,} tables, such as {unowned[0]}, so migrations and "
+                "move_workspace fail",
+                f'Connect as their owner, or ALTER TABLE … OWNER TO "{rights.role}" for each.',
+            )
+        )
+    if not rights.statistics:
+        faults.append(
+            (
+                "sees no transactions of other roles and no standbys, so the checks of both may miss "
+                "some",
+                f'GRANT pg_monitor TO "{rights.role}".',
+            )
+        )
+    for text, remedy in faults:
+        yield Finding("permissions", "warning", f"the role {rights.role} {text}", remedy)
+    if not faults:
+        yield Finding("permissions", "ok", f"the role {rights.role} has all that commands need")

@@ -1,0 +1,136 @@
+"""What `manage.py doctor` finds on a server of one's own, with settings, an archive and a role that are
+wrong."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from django.db import connections
+
+from state_admin.management import server_checks
+from state_admin.management.diagnosis import diagnose
+from state_admin.management.findings import Finding
+from tests.project.running import wait_for
+from tests.project.test_server_requirements import Connect, Server, connect
+
+__all__ = ["connect"]  # a fixture
+
+Check = Callable[[], Iterator[Finding]]
+Run = Callable[..., list[Finding]]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    folder = Path(tempfile.mkdtemp(prefix="ch"))
+    made = Server(folder / "other", "archive_mode=on")
+    yield made
+    made.cluster.release()
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def run(server: Server, connect: Connect) -> Run:
+    """Run a check with a connection to the server in place of the test database."""
+
+    def run(check: Check, user: str = "postgres") -> list[Finding]:
+        usual = connections["default"]
+        with connect(server.url(user)) as connection:
+            connections["default"] = connection
+            try:
+                found = list(check())
+            finally:
+                connections["default"] = usual
+        assert all(finding.remedy for finding in found if finding.level != "ok")
+        return found
+
+    return run
+
+
+def pick(findings: list[Finding], check: str) -> Finding:
+    (finding,) = [finding for finding in findings if finding.check == check]
+    return finding
+
+
+def test_settings__right__name_what_they_are(run: Run) -> None:
+    found = run(server_checks.check_settings)
+
+    assert {finding.level for finding in found} == {"ok"}
+    text = pick(found, "durability").text
+    assert text.endswith("fsync = on, full_page_writes = on, synchronous_commit = on")
+
+
+@pytest.mark.parametrize("name", ["autovacuum", "track_counts"])
+def test_vacuum__off__is_an_error(server: Server, run: Run, name: str) -> None:
+    with server.configured(**{name: "off"}):
+        finding = pick(run(server_checks.check_settings), "autovacuum")
+
+    assert finding.level == "error"
+    assert finding.text.startswith(f"{name} is off, ")
+    assert finding.remedy.startswith(f"ALTER SYSTEM SET {name} = on, ")
+
+
+def test_archive__fails__is_an_error_until_it_works(server: Server, run: Run) -> None:
+    def failing() -> bool:
+        return any(each.check == "WAL archive" for each in run(server_checks.check_settings))
+
+    with server.configured(archive_command="false"):
+        server.execute("CREATE TABLE written (n int)", "SELECT pg_switch_wal()")
+        wait_for(failing, "the archiver has failed")
+        finding = pick(run(server_checks.check_settings), "WAL archive")
+        assert finding.text.startswith("the last attempt failed (0000")
+        server.execute("ALTER SYSTEM SET archive_command = 'true'", "SELECT pg_reload_conf()")
+        wait_for(lambda: not failing(), "the archiver has succeeded")
+
+
+def test_role__without_rights__is_told_which_to_grant(server: Server, run: Run) -> None:
+    server.execute(
+        "CREATE ROLE plain LOGIN",
+        "CREATE TABLE entries ()",
+        "REVOKE TEMPORARY ON DATABASE postgres FROM PUBLIC",
+    )
+
+    def remedies() -> list[str]:
+        found = run(server_checks.check_permissions, "plain")
+        return [finding.remedy for finding in found if finding.level != "ok"]
+
+    assert remedies() == [
+        'GRANT TEMPORARY ON DATABASE "postgres" TO "plain".',
+        'Connect as their owner, or ALTER TABLE … OWNER TO "plain" for each.',
+        'GRANT pg_monitor TO "plain".',
+    ]
+    server.execute(
+        "GRANT TEMPORARY ON DATABASE postgres TO plain",
+        "ALTER TABLE entries OWNER TO plain",
+        "GRANT pg_monitor TO plain",
+    )
+    assert remedies() == []
+
+
+def test_disk__of_the_database__is_checked_if_the_role_may_know_it(
+    server: Server, run: Run
+) -> None:
+    (finding,) = run(server_checks.check_database_disk)
+    assert finding.text.endswith(f" GiB free in {server.cluster.data}")
+
+    server.execute("CREATE ROLE unprivileged LOGIN")
+    (finding,) = run(server_checks.check_database_disk, "unprivileged")
+    assert finding.text.startswith("not checked: ")
+    assert finding.remedy == "Watch the free space on the machine of the database server."
+
+
+def test_database__not_durable__is_an_error_and_no_more_is_checked(
+    server: Server, run: Run
+) -> None:
+    def check() -> Iterator[Finding]:
+        with server.configured(fsync="off"):
+            connections["default"].close()
+            yield from diagnose()
+
+    *_, finding = run(check)
+
+    assert finding.check == "database"
+    assert finding.text.startswith("The database server is not safe to use: fsync is off")

@@ -184,9 +184,7 @@ def _count(actor: Actor, filters: AuditFilters, found: int, *, more: bool) -> st
     return format_row_count(found, "record,records") if found else ""
 
 
-def _group(
-    actor: Actor, rows: Sequence[AuditRow], *, newer: bool, older: bool
-) -> list[AuditGroup]:
+def _group(actor: Actor, rows: Sequence[AuditRow], *, newer: bool, older: bool) -> list[AuditGroup]:
     """The rows grouped by request, in the order of the newest row of each. `newer` and `older`:
     whether there are rows before the first and after the last one."""
     groups: dict[str, AuditGroup] = {}

@@ -13,7 +13,9 @@ from django.utils import timezone
 from state_admin.domain.access import Role
 from state_admin.models import Run, Ticket
 from state_admin.services import runs
+from state_admin.services.compactions import request_compaction
 from state_admin.services.runs import RunChange
+from state_admin.services.webhooks import create_webhook
 from tests.builders import Person, make_person, make_run, make_thread
 from tests.domain.test_schema_forms import REFUND
 from tests.web.stories import HOSTILE, create_story
@@ -240,3 +242,17 @@ def test_inbox__number_of_queries__does_not_depend_on_tickets(
     assert count_queries(admin, "/inbox") == few
     baseline("inbox", few)
     baseline("inbox as JSON", count_queries(admin, "/inbox.json"))
+
+
+def test_ids__of_detail_pages__have_a_button_that_copies_them(admin: Client, alice: Person) -> None:
+    create_story(alice.actor)
+    make_thread(alice.actor, "long")
+    job = request_compaction(actor=alice.actor, thread_id="long").public_id
+    hook, _ = create_webhook(actor=alice.actor, name="billing", url="https://example.com/hook")
+    pages = {
+        "tk1": "/ticket/tk1",
+        job: f"/compactions/{job}",
+        hook.public_id: f"/webhooks/{hook.public_id}",
+    }
+    for identifier, path in pages.items():
+        assert f'data-copy-text="{identifier}"' in admin.get(path).content.decode()

@@ -103,7 +103,7 @@ def check_settings() -> Iterator[Finding]:
         yield Finding(
             "checksums",
             "error",
-            f"{failures.damaged:,} reads found a damaged page, the last one at "
+            f"checksum failures: {failures.damaged:,}, the last one at "
             f"{failures.damaged_at:%Y-%m-%d %H:%M} UTC",
             "Check the disk. Fail over to a standby, or restore a backup as docs/operations.md "
             "describes; the log of the server names the files.",

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 from django.db import connections
 
@@ -36,9 +37,9 @@ def server() -> Iterator[Server]:
 def run(server: Server, connect: Connect) -> Run:
     """Run a check with a connection to the server in place of the test database."""
 
-    def run(check: Check, user: str = "postgres") -> list[Finding]:
+    def run(check: Check, user: str = "postgres", database: str = "postgres") -> list[Finding]:
         usual = connections["default"]
-        with connect(server.url(user)) as connection:
+        with connect(server.url(user, database)) as connection:
             connections["default"] = connection
             try:
                 found = list(check())
@@ -84,6 +85,27 @@ def test_archive__fails__is_an_error_until_it_works(server: Server, run: Run) ->
         assert finding.text.startswith("the last attempt failed (0000")
         server.execute("ALTER SYSTEM SET archive_command = 'true'", "SELECT pg_reload_conf()")
         wait_for(lambda: not failing(), "the archiver has succeeded")
+
+
+def test_checksums__of_a_damaged_page__are_an_error(server: Server, run: Run) -> None:
+    """The page is damaged in a copy of the database, of which no page is in memory yet."""
+    server.execute("CREATE TABLE pages AS SELECT generate_series(1, 10) AS n")
+    with psycopg.connect(server.url(database="template1"), autocommit=True) as other:
+        other.execute("CREATE DATABASE damaged TEMPLATE postgres STRATEGY file_copy")
+    with psycopg.connect(server.url(database="damaged"), autocommit=True) as other:
+        (path,) = other.execute("SELECT pg_relation_filepath('pages')").fetchone() or ("",)
+        with (server.cluster.data / path).open("r+b") as pages:
+            pages.seek(8000)
+            pages.write(b"damage")
+        with pytest.raises(psycopg.errors.DataCorrupted):
+            other.execute("SELECT * FROM pages")
+        other.execute("SELECT pg_stat_force_next_flush()")
+
+    finding = pick(run(server_checks.check_settings, database="damaged"), "checksums")
+
+    assert finding.level == "error"
+    assert finding.text.startswith("checksum failures: 1, the last one at 20")
+    assert "restore a backup" in finding.remedy
 
 
 def test_role__without_rights__is_told_which_to_grant(server: Server, run: Run) -> None:

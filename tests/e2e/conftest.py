@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 import pytest
+from django.contrib.staticfiles.handlers import StaticFilesHandler
+from django.http import HttpRequest, HttpResponseBase
+from django.utils.cache import patch_cache_control
 from playwright.sync_api import (
     Browser,
     BrowserContext,
@@ -69,6 +72,23 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture(scope="session")
 def browser_type_launch_args() -> dict[str, Any]:
     return {"executable_path": CHROMIUM, "args": ["--no-sandbox"]}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cached_static_files() -> Iterator[None]:
+    """A browser context requests each static file once, as in the deployment, where their names
+    contain hashes. Without an expiry, a browser guesses one from the age of the file, and each page
+    of a fresh checkout requests all its files again."""
+    serve = StaticFilesHandler.serve
+
+    def serve_cached(self: StaticFilesHandler, request: HttpRequest) -> HttpResponseBase:
+        response = serve(self, request)
+        patch_cache_control(response, max_age=3600)
+        return response
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(StaticFilesHandler, "serve", serve_cached)
+        yield
 
 
 @pytest.fixture

@@ -191,7 +191,7 @@ def test_pages__with_data_in_all_looks__have_no_errors(
 def test_pages__without_data__have_no_errors(
     browser: Browser, server: LiveServer, alice: Person, errors: Errors
 ) -> None:
-    context = open_context(browser, server, alice)
+    context = open_context(browser, server, alice, reduced_motion="reduce")
     assert sweep(context, errors, EMPTY_PAGES, [ALL_LOOKS[:1]]) == []
     context.close()
 
@@ -199,7 +199,7 @@ def test_pages__without_data__have_no_errors(
 def test_pages__anonymous__have_no_errors(
     browser: Browser, server: LiveServer, errors: Errors
 ) -> None:
-    context = browser.new_context(base_url=server.url)
+    context = browser.new_context(base_url=server.url, reduced_motion="reduce")
     assert sweep(context, errors, ANONYMOUS_PAGES, [ALL_LOOKS]) == []
     context.close()
 
@@ -209,6 +209,6 @@ def test_forms__submitted__have_no_errors(
 ) -> None:
     fill(alice)
     errors.expected |= set(range(400, 500))
-    context = open_context(browser, server, alice)
+    context = open_context(browser, server, alice, reduced_motion="reduce")
     assert submit_forms(context, errors, PAGES) == []
     context.close()

@@ -16,7 +16,6 @@ from state_admin.domain.scopes import ScopeKind
 
 from . import hot
 from .entries import SCOPE_KEYS, SCOPE_PREFIXES
-from .recent_sql import patterns_of
 from .visibility import glob_regex
 
 # Sorts after every key with a given prefix, in the byte order of the key's collation.
@@ -118,8 +117,7 @@ _RANGE = """
 
 class EntryFilter(NamedTuple):
     """Which entries a list contains, after the position `after`. `orphans`: only those of
-    unregistered namespaces, or of those of a `plugin`; `containing`: only keys that contain all of
-    these texts, in any case; `stale`: only those written under another
+    unregistered namespaces, or of those of a `plugin`; `stale`: only those written under another
     schema version than the current one, in namespaces whose schema has changed; `unjudged`: those
     of another schema version in all namespaces, because redacted values were not validated; `tags`:
     only entries with all of them; `deleted`: deleted entries instead of live ones."""
@@ -127,7 +125,6 @@ class EntryFilter(NamedTuple):
     namespace: str = ""
     scope: ScopeKind | None = None
     prefix: str = ""
-    containing: Sequence[str] = ()
     orphans: bool = False
     stale: bool = False
     unjudged: bool = False
@@ -145,8 +142,6 @@ class EntryFilter(NamedTuple):
     def sparse(self) -> str:
         """The conditions without an index, "" if there are none."""
         parts = ["e.deleted"] if self.deleted else []
-        if self.containing:
-            parts.append("lower(e.key) LIKE ALL (%(containing)s::text[])")
         if self.stale or self.unjudged:
             parts.append("e.schema_version <> e.present")
         if self.since:
@@ -373,7 +368,6 @@ def _parameters(actor: Actor, filters: EntryFilter, window: int) -> dict[str, An
     return {
         **filters._asdict(),
         "tags": list(filters.tags),
-        "containing": patterns_of(filters.containing),
         "workspace": actor.workspace_id,
         "globs": glob_regex(actor.namespaces),
         "prefix_end": filters.prefix + _LAST,

@@ -14,9 +14,12 @@ from state_admin.domain.access import Actor
 from . import hot
 from .visibility import glob_regex
 
-# The newest changes, and the newest threads, that are compared.
+# What is compared: the newest changes, the first keys by namespace and key, and the newest threads.
 CHANGES = 2_000
+KEYS = 5_000
 THREADS = 5_000
+# The matching keys of which the entries are read: some may be deleted.
+CANDIDATES = 100
 
 _CHANGED = f"""
 SELECT %(columns)s, row_number() OVER (ORDER BY xid DESC, id DESC) AS place
@@ -24,19 +27,37 @@ FROM changes WHERE workspace_id = %%(workspace)s
 ORDER BY xid DESC, id DESC LIMIT {CHANGES}
 """
 
+# Only the unique index is read. The limit of each namespace is a subquery as in browsing.py.
+_FIRST_KEYS = f"""
+SELECT n.id, n.name, k.key FROM namespaces n CROSS JOIN LATERAL (
+    SELECT key FROM entries WHERE namespace_id = n.id ORDER BY key LIMIT (SELECT {KEYS}::bigint)
+) k
+WHERE n.workspace_id = %(workspace)s AND n.name ~ %(globs)s
+    AND (%(namespace)s = '' OR n.name = %(namespace)s)
+ORDER BY n.name, k.key LIMIT {KEYS}
+"""
+
 _ENTRIES = f"""
 SELECT n.name, e.key FROM (
-    SELECT namespace, key, min(place) AS place
-    FROM ({_CHANGED % {"columns": "namespace, key, kind"}}) changed
-    WHERE kind LIKE 'entry.%%' AND lower(key) LIKE ALL (%(patterns)b::text[])
-        AND (%(namespace)s = '' OR namespace = %(namespace)s)
-    GROUP BY namespace, key
-) c
-JOIN namespaces n ON n.workspace_id = %(workspace)s AND n.name = c.namespace
-    AND n.name ~ %(globs)s
-JOIN entries e ON e.namespace_id = n.id AND e.key = c.key
+    SELECT id, name, key, min(place) AS place FROM (
+        SELECT n.id, n.name, c.key, c.place FROM (
+            {_CHANGED % {"columns": "namespace, key, kind"}}
+        ) c
+        JOIN namespaces n ON n.workspace_id = %(workspace)s AND n.name = c.namespace
+        WHERE c.kind LIKE 'entry.%%' AND lower(c.key) LIKE ALL (%(patterns)b::text[])
+            AND n.name ~ %(globs)s AND (%(namespace)s = '' OR n.name = %(namespace)s)
+        UNION ALL
+        SELECT id, name, key, {CHANGES} + row_number() OVER (ORDER BY name, key) FROM (
+            SELECT * FROM ({_FIRST_KEYS}) first
+            WHERE lower(key) LIKE ALL (%(patterns)b::text[])
+            ORDER BY name, key LIMIT {CANDIDATES}
+        ) matching
+    ) candidates
+    GROUP BY id, name, key ORDER BY min(place) LIMIT {CANDIDATES}
+) n
+JOIN entries e ON e.namespace_id = n.id AND e.key = n.key
     AND NOT e.deleted AND (e.expires_at IS NULL OR e.expires_at > now())
-ORDER BY c.place LIMIT %(limit)s
+ORDER BY n.place LIMIT %(limit)s
 """
 
 _THREADS = f"""
@@ -84,8 +105,8 @@ def patterns_of(words: Sequence[str]) -> list[str]:
 def find_entries(
     actor: Actor, words: Sequence[str], namespace: str, limit: int
 ) -> list[tuple[str, str]]:
-    """Namespace and key of up to `limit` live entries among the newest changes whose key contains
-    all of `words`, the latest change first. `namespace`: "" for all."""
+    """Namespace and key of up to `limit` live entries whose key contains all of `words`, those of
+    the latest changes first, then by namespace and key. `namespace`: "" for all."""
     parameters = _parameters(actor, limit)
     parameters |= {"patterns": patterns_of(words), "namespace": namespace}
     return [(row[0], row[1]) for row in hot.fetch_all(_ENTRIES, parameters)]

@@ -30,8 +30,6 @@ from .shell import PREFERENCES, items_for
 from .thread_search import place_of
 
 _EACH = 6
-# The first entries by namespace and key whose keys are compared.
-_KEYS = 5_000
 # The messages that are searched, those of the threads that changed last, and the size of a body
 # (bytes, as stored) up to which one is. 500 messages of 4 kB take 25 ms.
 _MESSAGES = 500
@@ -179,9 +177,6 @@ def _entries_inside(request: Request, query: str) -> Iterator[tuple[str, str]]:
         if not (words := _parts(text)):
             continue
         yield from recent_sql.find_entries(request.actor, words, name, _EACH)
-        containing = EntryFilter(name, containing=words)
-        for line in entry_page(request.actor, containing, limit=_EACH, window=_KEYS):
-            yield line.namespace_name, line.key
 
 
 def _messages(request: Request, query: str) -> Iterator[PaletteItem]:
@@ -201,7 +196,9 @@ def _messages(request: Request, query: str) -> Iterator[PaletteItem]:
     for thread in [thread for thread in threads if thread.id in messages][:_EACH]:
         place = place_of(thread.public_id, messages[thread.id])
         label = thread.title or thread.public_id
-        yield PaletteItem("message-square", label, "message", place.url, text=f"…{place.snippet}…")
+        yield PaletteItem(
+            "message-square", label, "message", place.url, text=f"…{place.snippet[:120]}…"
+        )
 
 
 def _searches(query: str) -> Iterator[PaletteItem]:

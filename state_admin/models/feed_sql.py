@@ -206,6 +206,15 @@ WHERE c.workspace_id = %(workspace)s
 ORDER BY c.xid DESC, c.id DESC
 OFFSET %(window)s - 1 LIMIT 1
 """
+# The number of changes, counted up to a limit: one range of changes_feed_order.
+_COUNT = """
+SELECT count(*) FROM (
+    SELECT 1 FROM changes c
+    WHERE c.workspace_id = %(workspace)s AND c.xid < feed_horizon()
+    ORDER BY c.xid DESC, c.id DESC
+    LIMIT %(most)s
+) c
+"""
 # After every change: clocks and ids are far smaller.
 LATEST = Position(2**62, 2**62)
 
@@ -288,6 +297,12 @@ def read_back(
         return rows[:limit], rows[limit - 1].position
     end = hot.fetch_one(_WINDOW_END, place) if any(filters) or actor_name else None
     return rows, Position(*end) if end else None
+
+
+def count_changes(workspace_id: int, most: int) -> int:
+    """The number of changes in the feed of a workspace; not more than `most` are counted."""
+    row = hot.fetch_one(_COUNT, {"workspace": workspace_id, "most": most})
+    return int(row[0]) if row else 0
 
 
 def _conditions(filters: FeedFilter) -> dict[str, object]:

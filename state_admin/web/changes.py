@@ -31,7 +31,7 @@ from .addresses import entry_url, namespace_url, run_url, thread_url, with_query
 from .htmx import Request, render_list
 from .lists import list_paths
 from .state_changes import StateLine, lines_of
-from .tables import Field, chips_of
+from .tables import COUNTED, Field, chips_of, format_row_count
 
 PAGE = 50
 # The filters in the menu, with their labels.
@@ -361,6 +361,7 @@ def change_list(request: Request) -> HttpResponse:
             older=bool(next_url),
         ),
         "can_revert": request.actor.may(Role.EDITOR),
+        "count": _count(request.actor, filters, len(rows), more=bool(next_url)),
         "window": WINDOW,
         "days": settings.CHANGE_RETENTION.days,
         "root": reverse("web:change-list"),
@@ -389,6 +390,15 @@ def _find(request: Request, filters: ChangeFilters, name: str) -> tuple[list[Fee
         window=WINDOW,
     )
     return rows, filters.url(name, before=f"{end.xid}-{end.id}") if end else ""
+
+
+def _count(actor: Actor, filters: ChangeFilters, found: int, *, more: bool) -> str:
+    """The number of changes, counted up to a limit; "" if they must be searched for matches."""
+    if more or filters.before:
+        if filters.any:
+            return ""
+        found = feed_sql.count_changes(actor.workspace_id, COUNTED + 1)
+    return format_row_count(found, "change,changes") if found else ""
 
 
 urlpatterns = [

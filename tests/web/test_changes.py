@@ -212,6 +212,27 @@ def test_audit__count__is_bounded_and_left_out_of_searches(
     assert ">5+ records<" in text(admin.get("/audit"))
 
 
+def test_changes__count__is_bounded_and_left_out_of_searches(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_namespace(alice.actor, "n")
+    for each in range(6):
+        put(alice.actor, "n", f"k{each}", each)
+    number = Change.objects.filter(workspace=alice.workspace).count()
+    assert number >= 7
+    assert f">{number} changes<" in text(admin.get("/changes"))
+    assert ">6 changes<" in text(admin.get("/changes?kind=entry.put"))
+    monkeypatch.setattr(changes, "PAGE", 4)
+    first = text(admin.get("/changes"))
+    assert f">{number} changes</span>" in first
+    following = re.findall(r'href="([^"]+)" rel="next"', first)
+    assert f">{number} changes<" in text(admin.get(following[0]))
+    assert " changes</span>" not in text(admin.get("/changes?kind=entry.put"))
+    monkeypatch.setattr(changes, "COUNTED", 5)
+    monkeypatch.setattr(tables, "COUNTED", 5)
+    assert ">5+ changes<" in text(admin.get("/changes"))
+
+
 @pytest.mark.parametrize("path", ["/", "/changes", "/audit"])
 def test_line__write_of_an_entry__shows_what_changed(
     path: str, admin: Client, alice: Person

@@ -283,11 +283,15 @@ const KEYS = {
   Escape: () => clearSelection() || closePane(),
 };
 
+let wentAt = 0;
+
 // Before app.js, whose keys apply if a table does not use them.
 document.addEventListener(
   "keydown",
   (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || !Object.hasOwn(KEYS, event.key)) return;
+    const goes = Date.now() - wentAt < 1200; // the key after g names a page (app.js)
+    wentAt = event.key === "g" ? Date.now() : 0;
+    if (goes || event.ctrlKey || event.metaKey || event.altKey || !Object.hasOwn(KEYS, event.key)) return;
     if (event.key === "Escape" && event.target.matches?.("[data-typed]")) {
       event.preventDefault();
       event.stopImmediatePropagation();

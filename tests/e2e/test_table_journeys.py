@@ -36,6 +36,8 @@ def test_selection__keys_and_ranges__show_the_bulk_bar(page: Page) -> None:
     press(page, "Escape")
     expect(bar).to_be_hidden()
     expect(page.locator("tbody :checked")).to_have_count(0)
+    press(page, "g", "x")
+    expect(page).to_have_url(re.compile("/access$"))
 
 
 def test_columns__menu__chooses_and_orders_them(page: Page) -> None:

@@ -227,9 +227,10 @@ document.addEventListener(
 
 // Keys -------------------------------------------------------------------------------------------
 
+// Not from an action of the row: x goes to the next one then (app.js).
 function toggleRow() {
   const box = boxOf(focusedRow());
-  if (!box) return false;
+  if (!box || document.activeElement.matches('[hx-target="#dialog"], [data-actions]')) return false;
   box.click();
   return true;
 }

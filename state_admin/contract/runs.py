@@ -468,8 +468,8 @@ CANCEL_RUN = _operation(
     id="cancel_run",
     route="POST /runs/{run_id}/cancel",
     summary="Cancel a run",
-    description="Ends the run as cancelled; its pending tickets become void. With `If-Match`, only "
-    "if its `last_revision` is that one.",
+    description="Ends the run as cancelled; its pending tickets become void. A run that has ended "
+    "stays as it is. With `If-Match`, only if its `last_revision` is that one.",
     answers={200: Run},
     headers=("If-Match",),
     problems=("revision-conflict",),
@@ -501,7 +501,8 @@ CANCEL_RUNS = _operation(
     route="POST /runs/cancel",
     summary="Cancel runs",
     description="Cancels up to 200 runs independently of each other. If a run cannot be cancelled, "
-    "for example because it has ended, its result contains a problem and the others are still cancelled.",
+    "for example because it does not exist, its result contains a problem and the others are still "
+    "cancelled. A run that has ended stays as it is.",
     body=Selection,
     answers={200: ItemResults},
     dry_run=ItemResults,

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 58e892ea0ba6185b38de9f17db21ce929fbe17ac3e04799a531197f9847da3dc
+// sha256 of docs/openapi.json: d3685db4c381c5c5e0d235791324398f4a92f9640b622034f439a0598a52a440
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -1459,7 +1459,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel runs
-         * @description Cancels up to 200 runs independently of each other. If a run cannot be cancelled, for example because it has ended, its result contains a problem and the others are still cancelled.
+         * @description Cancels up to 200 runs independently of each other. If a run cannot be cancelled, for example because it does not exist, its result contains a problem and the others are still cancelled. A run that has ended stays as it is.
          */
         post: operations["cancel_runs"];
         delete?: never;
@@ -1503,7 +1503,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel a run
-         * @description Ends the run as cancelled; its pending tickets become void. With `If-Match`, only if its `last_revision` is that one.
+         * @description Ends the run as cancelled; its pending tickets become void. A run that has ended stays as it is. With `If-Match`, only if its `last_revision` is that one.
          */
         post: operations["cancel_run"];
         delete?: never;

@@ -65,6 +65,11 @@ class Confirm:
     kind: str = "danger"
     download: bool = False
 
+    @property
+    def dismissal(self) -> str:
+        """The label of the link that does nothing. Beside "Cancel run", "Cancel" would be ambiguous."""
+        return "Close" if not self.verb or self.verb.startswith("Cancel") else "Cancel"
+
 
 def ask(
     request: HttpRequest, confirm: Confirm, *, part: str = "", status: int = 200

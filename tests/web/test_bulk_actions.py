@@ -77,6 +77,7 @@ def test_runs__cancel__is_confirmed_and_cancels_the_active_ones(
     back = "/runs?agent=a1"
     shown = confirm_of(editor, "/run/bulk", action="cancel", item=[*runs, "r1", "r9"], back=back)
     assert "Cancel 2 runs?" in shown
+    assert ">Close</a>" in shown  # not another Cancel
     assert "Of the 4 selected runs, 2 are skipped: only runs that have not ended" in shown
     assert "r1: running, thread t1" in shown
     assert Run.objects.active().count() == 2

@@ -35,7 +35,7 @@ from .addresses import thread_url, with_query
 from .confirm import Confirm, ask
 from .htmx import Request, render, render_list, see_other, toast, wants_part
 from .lists import list_paths
-from .tables import COUNTED, Field, chips_of, format_row_count, same
+from .tables import BY_AGE, COUNTED, Field, Orders, chips_of, format_row_count, same
 from .thread_contexts import line_of
 from .usage import TREND_DAYS, saved_trend
 
@@ -59,6 +59,10 @@ def compaction_list(request: Request) -> HttpResponse:
         "count": _count(request.actor, filters, len(rows), more=bool(next_url)),
         "filters": filters,
         "filtered": any(filters[name] for name in ("status", "kind", "thread")),
+        "when": Orders("When", BY_AGE).heading(
+            filters["sort"],
+            lambda sort: with_query(root, **{**filters, "sort": sort, "before": ""}),
+        ),
         "search": Field("thread", "Thread", filters["thread"], placeholder="Thread id"),
         "menu": menu,
         "chips": chips_of(
@@ -106,12 +110,11 @@ def _find(
         "status": paging.choice(request, "status", CompactionStatus.values),
         "kind": paging.choice(request, "kind", CompactionKind.values),
         "thread": paging.text(request, "thread"),
+        "sort": paging.choice(request, "sort", tuple(BY_AGE)),
         "before": before,
     }
     rows = _filtered(rows.visible_to(request.actor), filters)
-    rows = rows.select_related("thread", "namespace").order_by("-pk")
-    if before:
-        rows = rows.filter(pk__lt=before)
+    rows = paging.by_age(rows.select_related("thread", "namespace"), filters["sort"], before)
 
     def following(last: Compaction) -> str:
         return with_query(reverse(name), **{**filters, "before": last.pk})

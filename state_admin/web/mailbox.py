@@ -32,7 +32,7 @@ from .confirm import PREVIEW, Confirm, ask
 from .htmx import Request, render_list, see_other, toast
 from .lists import list_paths
 from .shell import format_count
-from .tables import Field, chips_of, format_row_count, same
+from .tables import BY_AGE, Field, Orders, chips_of, format_row_count, same
 
 PAGE = 50
 _SHOWN = 2000  # characters of a payload
@@ -76,13 +76,21 @@ def mailbox(request: Request) -> HttpResponse:
         "bulk": DISPATCHES.bar(request, with_query(root, **filters)),
         "filters": filters,
         "filtered": any(filters[name] for name in ("status", "thread", "agent")),
+        "when": Orders("When", BY_AGE).heading(
+            filters["sort"],
+            lambda sort: with_query(root, **{**filters, "sort": sort, "before": ""}),
+        ),
         "search": Field("thread", "Thread", filters["thread"], placeholder="Thread id"),
         "menu": menu,
         "chips": chips_of(
             menu, lambda name: with_query(root, **{**filters, name: "", "before": ""})
         ),
         "tabs": [
-            (status, format_count(number), with_query(root, **address, status=status))
+            (
+                status,
+                format_count(number),
+                with_query(root, **{**filters, "status": status, "before": ""}),
+            )
             for status, number in counts.items()
         ],
         "dead": counts[DispatchStatus.DEAD],
@@ -117,14 +125,14 @@ def _find(request: Request, name: str) -> tuple[list[Dispatch], str, dict[str, A
         "status": paging.choice(request, "status", DispatchStatus.values),
         "thread": paging.text(request, "thread"),
         "agent": paging.text(request, "agent"),
+        "sort": paging.choice(request, "sort", tuple(BY_AGE)),
         "before": paging.whole_number(request, "before"),
     }
     rows = Dispatch.objects.visible_to(request.actor).select_related("thread", "run")
-    rows = rows.concerning(thread_id=filters["thread"], agent_id=filters["agent"]).order_by("-pk")
+    rows = rows.concerning(thread_id=filters["thread"], agent_id=filters["agent"])
     if filters["status"]:
         rows = rows.filter(status=filters["status"])
-    if filters["before"]:
-        rows = rows.filter(pk__lt=filters["before"])
+    rows = paging.by_age(rows, filters["sort"], filters["before"])
 
     def following(last: Dispatch) -> str:
         return with_query(reverse(name), **{**filters, "before": last.pk})

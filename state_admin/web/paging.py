@@ -18,6 +18,7 @@ from state_admin.services.errors import BadRequest
 
 T = TypeVar("T")
 Row = TypeVar("Row", bound=Model)
+Rows = TypeVar("Rows", bound="QuerySet[Any]")
 
 
 def whole_number(request: HttpRequest, name: str) -> int | None:
@@ -69,6 +70,14 @@ def choice(request: HttpRequest, name: str, choices: Sequence[str]) -> str:
 def text(request: HttpRequest, name: str) -> str:
     """A text of the query string without NUL, which PostgreSQL cannot compare."""
     return request.GET.get(name, "").replace("\0", "").strip()
+
+
+def by_age(rows: Rows, sort: str, last: int | None) -> Rows:
+    """The newest rows first, or the oldest with `sort`; after the one with the primary key `last`, the
+    last one of the previous page."""
+    if last:
+        rows = rows.filter(**{"pk__gt" if sort else "pk__lt": last})
+    return rows.order_by("pk" if sort else "-pk")
 
 
 def cut(rows: Sequence[T], most: int, url: Callable[[T], str]) -> tuple[Sequence[T], str]:

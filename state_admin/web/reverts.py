@@ -29,7 +29,7 @@ from .confirm import PREVIEW, Confirm, ask
 from .htmx import Request, Undo, render, render_list, see_other, toast
 from .lists import list_paths
 from .paging import read_required_number
-from .tables import Field, Orders, describe_table, same
+from .tables import BY_AGE, Field, Orders, describe_table, same
 
 PAGE = 100
 _COLUMNS = (
@@ -38,7 +38,7 @@ _COLUMNS = (
     Orders("Reverted", numeric=True),
     Orders("Skipped", numeric=True),
     Orders("Requested by"),
-    Orders("Requested", {"": "descending"}),
+    Orders("Requested", BY_AGE),
 )
 
 
@@ -75,18 +75,18 @@ def _items(request: Request, name: str) -> tuple[list[contract.Revert], str]:
 
 
 def _find(request: Request, name: str) -> tuple[Sequence[Revert], str, dict[str, str]]:
-    """A page of jobs, newest first, the URL of the next page, and the filters."""
+    """A page of jobs, newest first unless sorted otherwise, the URL of the next page, and the filters."""
     filters = {
         "request": paging.text(request, "request"),
         "status": paging.choice(request, "status", RevertStatus.values),
+        "sort": paging.choice(request, "sort", tuple(BY_AGE)),
     }
-    rows = Revert.objects.visible_to(request.actor).order_by("-pk")
+    rows = Revert.objects.visible_to(request.actor)
     if filters["request"]:
         rows = rows.filter(target=filters["request"])
     if filters["status"]:
         rows = rows.filter(status=filters["status"])
-    if before := paging.whole_number(request, "before"):
-        rows = rows.filter(pk__lt=before)
+    rows = paging.by_age(rows, filters["sort"], paging.whole_number(request, "before"))
 
     def following(last: Revert) -> str:
         return with_query(reverse(name), **filters, before=last.pk)

@@ -41,7 +41,7 @@ from .run_actions import RUNS, actions_of, describe_listeners, suggest
 from .run_costs import prices_of
 from .run_timeline import Timeline, how_long, read_timeline
 from .saved_views import views_of
-from .tables import COUNTED, Field, Orders, chips_of, format_row_count, same
+from .tables import BY_AGE, COUNTED, Field, Orders, chips_of, format_row_count, same
 from .tickets import question_of
 
 PAGE = 50
@@ -62,7 +62,7 @@ _COLUMNS = (
     Orders("Agent"),
     Orders("Steps", numeric=True),
     Orders("Tokens", numeric=True),
-    Orders("Started", {"": "descending", "oldest": "ascending"}),
+    Orders("Started", BY_AGE),
 )
 
 # Texts of the waiting reasons.
@@ -124,7 +124,7 @@ def read_filters(request: Request) -> RunListFilters:
         age=paging.choice(request, "age", tuple(_AGES)),
         since=since,
         until=until,
-        sort=paging.choice(request, "sort", ("oldest",)),
+        sort=paging.choice(request, "sort", tuple(BY_AGE)),
         before=paging.whole_number(request, "before"),
     )
 
@@ -185,9 +185,7 @@ def find_runs(
 ) -> tuple[list[Run], str]:
     """A page of runs, newest first unless sorted otherwise, and the URL of the next page."""
     rows = _filtered(actor, filters).timed().select_related("thread")
-    rows = rows.order_by("pk" if filters.sort else "-pk")
-    if filters.before:
-        rows = rows.filter(**{"pk__gt" if filters.sort else "pk__lt": filters.before})
+    rows = paging.by_age(rows, filters.sort, filters.before)
     runs, next_url = paging.cut(
         list(rows[: PAGE + 1]), PAGE, lambda last: filters.url(name, before=last.pk)
     )

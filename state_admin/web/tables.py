@@ -158,6 +158,10 @@ class Orders:
         return Heading(self.label, link, self.sorts.get(sort, ""), self.numeric)
 
 
+# The orders of a column of times in a list that has its newest rows first (paging.by_age).
+BY_AGE = {"": "descending", "oldest": "ascending"}
+
+
 def format_row_count(count: int, forms: str) -> str:
     """A number of rows that was counted up to COUNTED + 1: "22 entries", "1,000+ entries"."""
     if count > COUNTED:

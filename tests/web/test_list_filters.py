@@ -6,13 +6,17 @@ from __future__ import annotations
 import html
 import re
 from datetime import UTC, datetime, timedelta
+from types import ModuleType
 
 import pytest
 from django.test import Client
 
 from state_admin.models import Run, Thread
-from state_admin.web import runs, tables, threads
-from tests.builders import Person, make_run, make_thread
+from state_admin.services.compactions import request_compaction
+from state_admin.services.dispatches import enqueue_dispatch
+from state_admin.services.revert_jobs import request_revert
+from state_admin.web import compactions, mailbox, reverts, runs, tables, threads
+from tests.builders import Person, make_run, make_thread, raw
 from tests.web.test_threads import htmx, page, walk
 
 LISTS = [
@@ -167,6 +171,36 @@ def test_runs__oldest_first__are_paged_in_that_order(
     assert walk(admin, "/runs.json?sort=nonsense") == [["c", "b"], ["a"]]
     assert headings(page(admin, "/runs"))["Started"] == ("descending", "/runs?sort=oldest")
     assert headings(page(admin, "/runs?sort=oldest"))["Started"] == ("ascending", "/runs")
+
+
+@pytest.mark.parametrize(
+    ("module", "path", "label"),
+    [
+        (compactions, "/compactions", "When"),
+        (mailbox, "/mailbox", "When"),
+        (reverts, "/reverts", "Requested"),
+    ],
+)
+def test_list__oldest_first__is_paged_in_that_order(
+    module: ModuleType, path: str, label: str, admin: Client, alice: Person,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(module, "PAGE", 2)
+    for number in range(3):
+        make_thread(alice.actor, f"t{number}")
+        enqueue_dispatch(actor=alice.actor, thread_id=f"t{number}", payload=raw({}))
+        request_compaction(actor=alice.actor, thread_id=f"t{number}")
+        request_revert(actor=alice.actor, request_id=f"r{number}")
+    newest = walk(admin, f"{path}.json")
+    oldest = walk(admin, f"{path}.json?sort=oldest")
+    assert [len(each) for each in oldest] == [2, 1]
+    assert [key for each in oldest for key in each] == [key for each in newest for key in each][
+        ::-1
+    ]
+    assert headings(page(admin, path))[label] == ("descending", f"{path}?sort=oldest")
+    shown = page(admin, f"{path}?sort=oldest")
+    assert headings(shown)[label] == ("ascending", path)
+    assert '<input type="hidden" name="sort" value="oldest" form="filters">' in shown
 
 
 def test_lists__more_than_a_page__are_counted_up_to_a_limit(

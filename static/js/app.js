@@ -400,6 +400,8 @@ document.addEventListener("click", (event) => {
     field.value = choose ?? `${field.value.replace(/\S+$/, "")}${add} `;
     field.dispatchEvent(new Event("input", { bubbles: true }));
     field.focus();
+  } else if (at("[data-play]")) {
+    play();
   } else if (at("[data-dismiss]")) {
     at("[data-toast]").remove();
   } else if (at("[data-copy], [data-copy-text]")) {
@@ -429,6 +431,43 @@ document.addEventListener("input", (event) => {
   event.target.setAttribute("aria-valuetext", `Step ${value} of ${max}${reached}`);
   showStep();
 });
+
+// Play: from step to step until the last one, from the first if the last is shown. Every swap replaces the
+// button, so the timer is not in the page.
+const PLAY_EVERY = 1200;
+let playing = 0;
+
+const playedSlider = () => $("main [data-stepper]:has([data-play]) input[type=range]");
+
+function setStep(slider, step) {
+  slider.value = step;
+  slider.dispatchEvent(new Event("input", { bubbles: true }));
+}
+
+function play() {
+  const slider = playedSlider();
+  if (playing || !slider) return stopPlaying();
+  if (slider.value === slider.max) setStep(slider, slider.min);
+  playing = setInterval(() => {
+    const current = playedSlider();
+    if (current?.form.matches(".htmx-request")) return undefined; // the step is not shown yet
+    if (!current || current.value === current.max) return stopPlaying();
+    return setStep(current, Number(current.value) + 1);
+  }, PLAY_EVERY);
+  return showPlaying();
+}
+
+function stopPlaying() {
+  clearInterval(playing);
+  playing = 0;
+  showPlaying();
+}
+
+function showPlaying() {
+  const button = $("[data-play]");
+  button?.setAttribute("aria-pressed", String(Boolean(playing)));
+}
+document.addEventListener("htmx:after:swap", showPlaying);
 
 function showStep() {
   const row = $(".waterfall > [aria-current]");

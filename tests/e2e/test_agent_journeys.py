@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from datetime import timedelta
 
 import pytest
@@ -95,6 +96,34 @@ def test_run_slider__by_keyboard__moves_the_context_and_the_marks(page: Page) ->
     press(page, "j", "Enter")
     expect(current).to_contain_text("Step 1")
     expect(slider).to_have_value("1")
+
+
+@pytest.mark.usefixtures("story")
+def test_run_slider__played__shows_each_step_until_the_last(page: Page) -> None:
+    page.goto("/run/knowledge/r1")
+    slider, play = page.get_by_role("slider", name="Step"), page.locator("[data-play]")
+    last = slider.get_attribute("max")
+    expect(slider).to_have_value(str(last))
+    shown: list[str] = []
+    page.route(
+        "**/knowledge/**", lambda route: (time.sleep(1.5), route.continue_())
+    )  # slower than it plays
+    page.on("response", lambda answer: shown.append(answer.url.rpartition("step=")[2]))
+    play.click()
+    expect(play).to_have_attribute("aria-pressed", "true")
+    expect(page.locator("#step-shown")).to_have_text("1")
+    expect(play).to_have_attribute("aria-pressed", "false")
+    expect(page.locator("#waterfall [aria-current=step]")).to_contain_text(f"Step {last}")
+    assert [step for step in shown if step.isdigit()] == list(
+        map(str, range(1, int(last or 0) + 1))
+    )
+    expect(page).to_have_url(re.compile(f"step={last}$"))
+
+    page.goto("/run/knowledge/r1?step=1")
+    page.locator("[data-play]").click()
+    expect(page.locator("#step-shown")).to_have_text("2")
+    page.locator("[data-play]").click()  # stops it
+    expect(page.locator("[data-play]")).to_have_attribute("aria-pressed", "false")
 
 
 @pytest.mark.usefixtures("story")

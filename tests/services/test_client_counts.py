@@ -10,11 +10,13 @@ import pytest
 
 from project.postgres.aio import connect
 from state_admin.models.feed_sql import FeedFilter
+from state_admin.services import client_counts
 from state_admin.services.client_counts import ClientCount, count_clients
 from state_admin.streams.client_counts import HUB_CONNECTION
 from state_admin.streams.hub import Hub
 from tests.builders import Person, make_token
 from tests.loops import run
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -23,7 +25,7 @@ EVERYTHING = FeedFilter()
 
 def open_hub() -> Hub:
     """As a web process has."""
-    return Hub(partial(connect, HUB_CONNECTION), linger=2)
+    return Hub(partial(connect, HUB_CONNECTION), linger=PATIENCE)
 
 
 async def count(person: Person, run_id: str = "r1") -> ClientCount:
@@ -33,8 +35,9 @@ async def count(person: Person, run_id: str = "r1") -> ClientCount:
 
 
 def test_count__clients_of_two_processes__are_those_of_tokens_that_get_the_change(
-    alice: Person, mallory: Person
+    alice: Person, mallory: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(client_counts, "_PATIENCE", PATIENCE)  # all respond
     _, token = make_token(alice, thread_prefixes=["t"])
     _, elsewhere = make_token(alice, thread_prefixes=["x"])
     _, foreign = make_token(mallory)
@@ -64,7 +67,10 @@ def test_count__clients_of_two_processes__are_those_of_tokens_that_get_the_chang
     run(main())
 
 
-def test_count__process_does_not_respond__is_counted(alice: Person) -> None:
+def test_count__process_does_not_respond__is_counted(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_counts, "_PATIENCE", 5)
     _, token = make_token(alice)
 
     async def main() -> None:

@@ -166,7 +166,6 @@ def _details(actor: Actor) -> dict[str, Any]:
     failed = _failed(actor)
     hooks = _failing_webhooks(actor)
     busy = _busy(actor)
-    newest = list(Change.objects.visible_to(actor).order_by("-xid", "-id")[:_CHANGES])
     return {
         "first_steps": list_first_steps(actor, names, sum(each.entries for each in holdings)),
         "sums": [*_sums(actor), _sum_of_failed(failed), _sum_of_webhooks(hooks), invalid],
@@ -178,7 +177,7 @@ def _details(actor: Actor) -> dict[str, Any]:
             *(_describe_webhook(hook) for hook in hooks[:_EACH]),
             *invalid_by_namespace,
         ],
-        "changes": describe_changes(actor, newest),
+        "changes": describe_changes(actor, _newest(actor)),
         "holdings": holdings,
         "largest": max((each.entries for each in holdings), default=1) or 1,
         "busy": busy,
@@ -389,6 +388,10 @@ def _runs(actor: Actor) -> list[StatusItem]:
         StatusItem(state, status.value, counts.get(status, 0), with_query(url, status=status.value))
         for state, status in statuses
     ]
+
+
+def _newest(actor: Actor) -> list[Change]:
+    return list(Change.objects.visible_to(actor).order_by("-xid", "-id")[:_CHANGES])
 
 
 def _saved(actor: Actor) -> int:

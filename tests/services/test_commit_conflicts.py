@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from state_admin.domain import values
 from state_admin.domain.merging import Batch, Update
 from state_admin.models import Revision, StateValue
 from state_admin.services import commit_conflicts, commits, snapshots
@@ -161,7 +162,7 @@ def test_conflict__unknown_key_in_two_branches__returns_the_updates(run: Person)
 
 
 def test_conflict__large_and_exact_numbers__are_returned_exactly(run: Person) -> None:
-    update = Update("plan", commits.values.read("[1.10, 123456789012345678901234567890]"))
+    update = Update("plan", values.read("[1.10, 123456789012345678901234567890]"))
     commits.commit(actor=run.actor, run_id="r1", step=commits.Step((Batch((update,)),)))
     answer = post(run, base_revision=2, updates=updates(plan=raw(1).value))
     assert b'"theirs":[1.10,123456789012345678901234567890]' in answer.content

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from state_admin.domain import values
 from state_admin.domain.json_pointers import MAX_HASHED
 from state_admin.domain.merging import Batch, Update
 from state_admin.domain.reducers import EXTENSION_KEYS
@@ -481,7 +482,7 @@ def test_restore__stale_expected_revision__changes_nothing(run: Person) -> None:
 def test_values__any_json__are_stored_byte_for_byte(run: Person) -> None:
     texts = ['{"b": 1.10, "a": [1e2, -0.0]}', "123456789012345678901234567890", '"\\u00e9"', "null"]
     for text in texts:
-        update = Update("plan", commits.values.read(text))
+        update = Update("plan", values.read(text))
         commits.commit(actor=run.actor, run_id="r1", step=commits.Step((Batch((update,)),)))
         body = run.api("GET", "/threads/t1/state").content.decode()
         assert f'"plan":{text}' in body

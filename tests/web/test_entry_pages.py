@@ -298,7 +298,7 @@ def test_entry__invalid_under_the_current_schema__is_marked(admin: Client, alice
     assert "<code>/v</code>" in edit
     assert "data-unsaved" not in edit
     listed = admin.get("/state?namespace=n&show=invalid").content.decode()
-    assert re.findall(r"Select (\w+)", listed) == ["all", "bad"]
+    assert re.findall(r'aria-label="Select (\w+)', listed) == ["all", "bad"]
     assert "<code>" not in listed or "bad" in listed
 
 

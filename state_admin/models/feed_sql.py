@@ -9,7 +9,7 @@ changes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -42,6 +42,11 @@ class FeedRow(NamedTuple):
     @property
     def position(self) -> Position:
         return Position(self.xid, self.id)
+
+
+def change_of_run(kind: str, thread_id: str, run_id: str) -> FeedRow:
+    """A change of a run that has not happened, to find out who would receive it."""
+    return FeedRow(0, 0, datetime.now(UTC), kind, "", "", thread_id, run_id, 0, "")
 
 
 class Gap(NamedTuple):

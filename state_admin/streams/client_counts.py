@@ -6,11 +6,9 @@ question. A process without such a connection has no clients.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import msgspec
 
-from state_admin.models.feed_sql import FeedRow
+from state_admin.models.feed_sql import FeedRow, change_of_run
 from state_admin.models.hot import Call
 
 # The name of a hub's connection in pg_stat_activity.
@@ -36,9 +34,7 @@ class Question(msgspec.Struct, frozen=True):
 
     @property
     def change(self) -> FeedRow:
-        return FeedRow(
-            0, 0, datetime.now(UTC), self.kind, "", "", self.thread_id, self.run_id, 0, ""
-        )
+        return change_of_run(self.kind, self.thread_id, self.run_id)
 
     def dump(self) -> str:
         return msgspec.json.encode(self).decode()

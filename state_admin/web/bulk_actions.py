@@ -21,7 +21,7 @@ from state_admin.templatetags.ui import plural
 
 from .actors import page
 from .addresses import list_url_of
-from .confirm import PREVIEW, Choice, Confirm, ask
+from .confirm import Choice, Confirm, ask
 from .htmx import Request, render, see_other, toast
 
 
@@ -141,8 +141,7 @@ def _describe(
         url=selected.url,
         back=selected.back,
         lines=lines,
-        preview=names[:PREVIEW],
-        more=max(0, len(names) - PREVIEW),
+        names=names,
         fields=[
             ("confirmed", "yes"),
             ("action", selected.action),
@@ -174,7 +173,7 @@ def _run(
         return see_other(request, selected.back, part=bulk_list.part)
     context = {
         "title": title,
-        "nouns": bulk_list.nouns,
+        "noun": bulk_list.nouns.partition(",")[0].capitalize(),
         "part": bulk_list.part,
         "skipped": skipped,
         "back": selected.back,

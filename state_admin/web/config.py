@@ -317,8 +317,7 @@ def record_delete(request: Request, kind: str, record_id: str) -> HttpResponse:
         url=reverse("web:config-delete", args=[record_kind, record_id]),
         back=reverse("web:config-detail", args=[record_kind, record_id]),
         lines=lines,
-        preview=[f"{each.kind}/{each.id} {each.pointer}" for each in dependents[:20]],
-        more=max(0, len(dependents) - 20),
+        names=[f"{each.kind}/{each.id} {each.pointer}" for each in dependents],
         fields=[("base", record.version), *([("force", "true")] if dependents else [])],
     )
     return ask(request, confirm)

@@ -54,9 +54,9 @@ class Confirm:
     back: str
     count: Count | None = None
     lines: Sequence[str] = ()
-    # The first names of what is affected, and how many others there are.
-    preview: Sequence[str] = ()
-    more: int = 0
+    # The names of what is affected. `total`: their number, if these are only the first ones.
+    names: Sequence[str] = ()
+    total: int | None = None
     fields: Sequence[tuple[str, str | int]] = ()
     choices_name: str = ""
     choices_label: str = ""
@@ -64,6 +64,16 @@ class Confirm:
     inputs: Sequence[Input] = ()
     kind: str = "danger"
     download: bool = False
+
+    @property
+    def preview(self) -> Sequence[str]:
+        return self.names[:PREVIEW]
+
+    @property
+    def more(self) -> int:
+        """How many names the preview lacks."""
+        total = len(self.names) if self.total is None else self.total
+        return total - len(self.preview)
 
     @property
     def dismissal(self) -> str:

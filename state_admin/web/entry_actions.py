@@ -92,8 +92,8 @@ def entry_restore(request: Request, namespace: str, key: str) -> HttpResponse:
             lines=[
                 f"The value of version {version} is written as a new version of {namespace}/{key} ({places})."
             ],
-            preview=[sentence_of(row) for row in rows[:PREVIEW]],
-            more=max(0, len(rows) - PREVIEW),
+            names=[sentence_of(row) for row in rows[:PREVIEW]],
+            total=len(rows),
             fields=[("version", version), ("expected_version", now.version)],
         )
         return ask(request, question, part="entry")

@@ -36,6 +36,16 @@ from .tables import BY_AGE, Field, Orders, chips_of, format_row_count, same
 
 PAGE = 50
 _SHOWN = 2000  # characters of a payload
+_COLUMNS = (
+    Orders("Dispatch"),
+    Orders("Status"),
+    Orders("Thread"),
+    Orders("Agent"),
+    Orders("Priority", numeric=True),
+    Orders("Attempts", numeric=True),
+    Orders("When", BY_AGE),
+    Orders("Actions"),
+)
 _STATES = {
     DispatchStatus.QUEUED: "waiting",
     DispatchStatus.CLAIMED: "running",
@@ -76,10 +86,13 @@ def mailbox(request: Request) -> HttpResponse:
         "bulk": DISPATCHES.bar(request, with_query(root, **filters)),
         "filters": filters,
         "filtered": any(filters[name] for name in ("status", "thread", "agent")),
-        "when": Orders("When", BY_AGE).heading(
-            filters["sort"],
-            lambda sort: with_query(root, **{**filters, "sort": sort, "before": ""}),
-        ),
+        "headings": [
+            each.heading(
+                filters["sort"],
+                lambda sort: with_query(root, **{**filters, "sort": sort, "before": ""}),
+            )
+            for each in _COLUMNS
+        ],
         "search": Field("thread", "Thread", filters["thread"], placeholder="Thread id"),
         "menu": menu,
         "chips": chips_of(
@@ -251,8 +264,8 @@ def _confirm_dead_letters(
         url=with_query(reverse(name), **address),
         back=with_query(reverse("web:mailbox"), **address, status=DispatchStatus.DEAD),
         lines=[line],
-        preview=[f"{row.thread.public_id}: {row.last_error or 'no reason given'}" for row in first],
-        more=max(number - PREVIEW, 0),
+        names=[f"{row.thread.public_id}: {row.last_error or 'no reason given'}" for row in first],
+        total=max(number, len(first)),
         kind=kind,
     )
     return ask(request, confirm, part="mailbox")

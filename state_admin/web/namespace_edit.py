@@ -348,8 +348,8 @@ def namespace_unregister(request: Request, name: str) -> HttpResponse:
             if size.entries
             else "It has no entries.",
         ],
-        preview=first,
-        more=max(0, min(size.entries, _COUNTED) - len(first)),
+        names=first,
+        total=max(min(size.entries, _COUNTED), len(first)),
         choices_name="entries",
         choices_label="Its entries",
         choices=[

@@ -13,7 +13,7 @@ from state_admin.services.plugins import keys_of, namespaces_of, uninstall_plugi
 from state_admin.templatetags.ui import plural
 
 from .actors import page
-from .confirm import PREVIEW, Choice, Confirm, ask
+from .confirm import Choice, Confirm, ask
 from .htmx import Request, see_other, toast
 
 
@@ -43,8 +43,7 @@ def plugin_uninstall(request: Request, name: str) -> HttpResponse:
         url=reverse("web:plugin-uninstall", args=[name]),
         back=reverse("web:state-key-list"),
         lines=_lines(would),
-        preview=parts[:PREVIEW],
-        more=max(0, len(parts) - PREVIEW),
+        names=parts,
         choices_name="entries",
         choices_label="Entries in its namespaces",
         choices=[

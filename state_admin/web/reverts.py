@@ -25,7 +25,7 @@ from state_admin.templatetags.ui import plural
 from . import paging, snippets
 from .actors import page
 from .addresses import list_url_of, with_query
-from .confirm import PREVIEW, Confirm, ask
+from .confirm import Confirm, ask
 from .htmx import Request, Undo, render, render_list, see_other, toast
 from .lists import list_paths
 from .paging import read_required_number
@@ -162,8 +162,7 @@ def _ask(request: Request, request_id: str, near: int, back: str) -> HttpRespons
             " tags do not change.",
             "Entries that were written since then are skipped. You can undo this.",
         ],
-        preview=names[:PREVIEW],
-        more=max(0, len(names) - PREVIEW),
+        names=names,
         fields=list(undo_of_request(request_id, back, near).fields.items()),
     )
     return ask(request, confirm)

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.lifecycle import format_duration
 from state_admin.models import Dispatch, DispatchStatus, Run, RunStatus, Webhook
-from state_admin.models.feed_sql import FeedRow, matcher
+from state_admin.models.feed_sql import change_of_run, matcher
 from state_admin.services.client_counts import count_clients
 from state_admin.services.errors import Conflict
 from state_admin.services.leases import release_lease
@@ -198,7 +198,7 @@ def describe_listeners(request: Request, run: Run, kind: str) -> str:
     """Sentences about who is notified of the change `kind` of a run, as far as the server knows: active
     webhooks, clients that wait for it, and claims of dispatches. It does not know which workers poll."""
     actor, thread = request.actor, run.thread.public_id
-    change = FeedRow(0, 0, run.read_at, kind, "", "", thread, run.public_id, 0, "")
+    change = change_of_run(kind, thread, run.public_id)
     names = [
         f"“{hook.name}”"
         for hook in Webhook.objects.visible_to(actor).active()

@@ -311,8 +311,8 @@ def _ask_restore(request: Request, thread: Thread, at: int) -> HttpResponse:
         url=thread_action_url("restore", thread.public_id, at=at),
         back=_at_url(thread.public_id, at),
         lines=lines,
-        preview=[f"{row.pointer} {verbs[row.kind]}" for row in rows[:PREVIEW]],
-        more=max(len(rows) - PREVIEW, 0),
+        names=[f"{row.pointer} {verbs[row.kind]}" for row in rows[:PREVIEW]],
+        total=len(rows),
         fields=[("expected", thread.revision)],
         kind="primary",
     )

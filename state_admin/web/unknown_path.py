@@ -19,10 +19,7 @@ def _show_member(request: Request) -> HttpResponse:
 
 
 def show_unknown_path(request: HttpRequest, exception: Exception) -> HttpResponseBase:
-    user = getattr(request, "user", None)
-    if user is not None and user.is_authenticated:
-        return _show_member(request)
-    return errors.not_found(request, exception)
+    return _show_member(request) if _is_signed_in(request) else errors.not_found(request, exception)
 
 
 @page
@@ -32,7 +29,10 @@ def _show_form_url(request: Request) -> HttpResponse:
 
 def show_form_url(request: HttpRequest) -> HttpResponseBase:
     """The response if someone opens a URL that accepts only submitted forms."""
-    user = getattr(request, "user", None)
-    if user is not None and user.is_authenticated and request.method in ("GET", "HEAD"):
-        return _show_form_url(request)
-    return errors.method_not_allowed(request)
+    is_opened = request.method in ("GET", "HEAD") and _is_signed_in(request)
+    return _show_form_url(request) if is_opened else errors.method_not_allowed(request)
+
+
+def _is_signed_in(request: HttpRequest) -> bool:
+    user = getattr(request, "user", None)  # missing if a middleware has answered
+    return user is not None and user.is_authenticated

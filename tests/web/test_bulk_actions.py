@@ -95,6 +95,7 @@ def test_runs__ended_since_the_confirmation__is_reported(
     cancel_run(actor=alice.actor, run_id="r2")
     shown = editor.post("/run/bulk", sent).content.decode()
     assert "Failed 1 run</h2>" in shown
+    assert '<th scope="col">Run</th><th scope="col">Reason</th>' in shown
     assert re.findall(r'href="/runs/(r\d)">', shown) == ["r2", "r3"]
     assert shown.count("the run had ended before (cancelled)") == 2
     assert Run.objects.get(public_id="r1").termination_reason == {

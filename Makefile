@@ -11,7 +11,7 @@ PYTEST := $(BYTECODE) $(BIN)/pytest
 MUTANTS ?= *__mutmut_*7
 MUTMUT := $(BIN)/mutmut run --max-children 1
 
-# Of `make soak`.
+# The duration of `make soak`.
 MINUTES ?= 60
 
 # What benchmarks compare with, in an environment of its own.
@@ -125,7 +125,7 @@ lock: $(VENV)/dev.stamp ## compile requirements*.in into requirements*.txt, with
 	$(LOCK) --output-file requirements-dist.txt requirements-dist.in
 	$(LOCK) --output-file deploy/ha/requirements.txt deploy/ha/requirements.in
 
-audit: $(VENV)/dev.stamp ## known vulnerabilities of the pinned packages; fails if one cannot be looked up (asks the network)
+audit: $(VENV)/dev.stamp ## known vulnerabilities of the pinned packages; fails if a package cannot be looked up (asks the network)
 	$(BIN)/pip-audit --strict --require-hashes --disable-pip --requirement requirements-login.txt --requirement requirements-otel.txt --requirement requirements-s3.txt
 
 sbom: $(VENV)/dev.stamp ## write the software bill of materials (CycloneDX) to dist/

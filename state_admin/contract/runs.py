@@ -512,7 +512,7 @@ FAIL_RUN = _operation(
     route="POST /runs/{run_id}/fail",
     summary="Fail a run",
     description="Ends the run with an error; its pending tickets become void. With `If-Match`, only "
-    "if its `last_revision` is that one.",
+    "if its `last_revision` equals the given one.",
     body=RunFailure,
     body_required=False,
     answers={200: Run},

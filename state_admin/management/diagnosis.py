@@ -245,7 +245,7 @@ def _check_jobs() -> Iterator[Finding]:
     for role in ("worker", "beat"):
         if silent and not connected[role]:
             remedy = f"Start manage.py {role}, and read its log."
-            yield Finding(role, "error", f"not connected, and {when}: jobs wait", remedy)
+            yield Finding(role, "error", f"not connected, and {when}, so jobs wait", remedy)
         else:
             state = "connected" if connected[role] else "not connected at the moment"
             yield Finding(role, "ok", f"{state}; {when}")
@@ -253,7 +253,7 @@ def _check_jobs() -> Iterator[Finding]:
         yield Finding(
             "sweeps",
             "error",
-            f"worker and beat are connected, but {when}: jobs wait",
+            f"worker and beat are connected, but {when}, so jobs wait",
             "Check the broker above. Read the logs of worker and beat, and restart them.",
         )
     for sweep in Sweep.objects.exclude(error=""):
@@ -271,7 +271,7 @@ def _check_secrets() -> Iterator[Finding]:
         "secrets",
         (f"the secret at {address} cannot be decrypted" for address in config_secrets.unreadable()),
         f"{restore} write the secret again.",
-        "all of the config registry can be decrypted",
+        "all secrets of the config registry can be decrypted",
     )
     if settings.LOGIN_TOTP != "off":
         # Needs the packages of requirements-login.txt.
@@ -285,8 +285,11 @@ def _check_secrets() -> Iterator[Finding]:
         )
     yield from _report_unreadable(
         "webhook secrets",
-        (f"no configured key derives a secret of {hook}" for hook in webhook_secrets.underivable()),
-        "Restore the SECRET_KEY of that time in SECRET_KEY_FALLBACKS, or rotate the secret on the "
+        (
+            f"a secret of {hook} was derived from a SECRET_KEY that is not configured"
+            for hook in webhook_secrets.underivable()
+        ),
+        "Add that SECRET_KEY to SECRET_KEY_FALLBACKS, or rotate the secret on the "
         "page of the webhook and give the new one to its receiver.",
         "all can be derived",
     )
@@ -322,7 +325,7 @@ def _check_work() -> Iterator[Finding]:
         yield Finding(
             "webhooks",
             "warning",
-            f"{stall.name} does not advance: {stall.what} waits since {_utc(stall.since)}",
+            f"{stall.name} does not advance: {stall.what} has waited since {_utc(stall.since)}",
             "Check worker, beat, broker and transactions above. If they are healthy, read the log of "
             "the worker and restart it.",
         )

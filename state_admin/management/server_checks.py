@@ -84,8 +84,8 @@ def check_settings() -> Iterator[Finding]:
                 "error",
                 f"{name} is {values[name]}, so dead rows stay, plans get worse, and the server stops "
                 "when its transaction ids are used up",
-                f"ALTER SYSTEM SET {name} = on, then SELECT pg_reload_conf(). Also remove it from ALTER "
-                "ROLE, ALTER DATABASE and the command line of the server.",
+                f"ALTER SYSTEM SET {name} = on, then SELECT pg_reload_conf(). If it is also set for a "
+                "role, a database or on the command line of the server, correct it there.",
             )
     if all(values[name] == "on" for name in vacuum):
         yield Finding("autovacuum", "ok", ", ".join(f"{name} = on" for name in vacuum))
@@ -134,7 +134,7 @@ def check_permissions() -> Iterator[Finding]:
     if unowned := freezing_sql.list_unowned():
         faults.append(
             (
-                f"does not own {len(unowned):,} tables, such as {unowned[0]}, so migrations and "
+                f"does not own {len(unowned):,} of the tables, such as {unowned[0]}, so migrations and "
                 "move_workspace fail",
                 f'Connect as their owner, or ALTER TABLE … OWNER TO "{rights.role}" for each.',
             )

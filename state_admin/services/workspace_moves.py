@@ -442,7 +442,7 @@ class Mover:
         for side, tables in unowned.items():
             if tables:
                 raise Invalid(
-                    f"the database role of the {side} does not own {len(tables)} tables, such as"
+                    f"the database role of the {side} does not own {len(tables)} of the tables, such as"
                     f" {tables[0]}",
                     hint="Connect as their owner: the move creates triggers on them.",
                 )

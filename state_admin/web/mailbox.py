@@ -210,7 +210,7 @@ def replay_all(request: Request) -> HttpResponse:
             request,
             "Replay the dead letters?",
             "Replay",
-            "They are requeued with all their attempts. The first dispatch of each thread is available at once.",
+            "They are requeued, and their attempts are counted from zero. The first dispatch of each thread is available at once.",
             "web:mailbox-replay",
             kind="primary",
         )
@@ -317,7 +317,7 @@ DISPATCHES = BulkList(
             only="Only dead letters can be replayed",
             look=_look(
                 DispatchStatus.DEAD,
-                "They are requeued with all their attempts. The first dispatch of each thread is "
+                "They are requeued, and their attempts are counted from zero. The first dispatch of each thread is "
                 "available at once.",
             ),
             do=_replay_selected,

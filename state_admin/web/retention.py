@@ -116,12 +116,12 @@ def show_count(
     """The old versions that were counted in the namespace, and the address that continues."""
     if count.complete:
         return Count(f"{share(count.size, 'version,versions')} will be removed.")
-    text, rest = "Old versions will be removed.", "They"
+    text = ""
     if count.size.rows:
-        text = f"{share(count.size, 'version,versions', of='the first ')} will be removed."
-        rest = "The others"
+        text = f"{share(count.size, 'version,versions', of='the first ')} will be removed. "
     if count.stopped:
-        return Count(f"{text} {rest} could not be counted in time.")
+        rest = "others" if text else "old versions"
+        return Count(f"{text}The {rest} could not be counted in time.")
     rules = zip(("keep_last", "keep_seconds"), rule or (), strict=False)
     query = {**count.size._asdict(), **dict(rules)}
     next_url = namespace_url(name, "old-versions", after=count.after or "", **query)

@@ -229,7 +229,9 @@ def describe_listeners(request: Request, run: Run, kind: str) -> str:
     claims = Dispatch.objects.filter(
         pk__in=newest, agent_id__in=("", run.agent_id), claimed_at__isnull=False
     ).order_by("-claimed_at", "-pk")
-    taken = "dispatch" + (f" for the agent {run.agent_id} or any agent" if run.agent_id else "")
+    taken = "dispatch" + (
+        f" for the agent {run.agent_id} or without an agent" if run.agent_id else ""
+    )
     last = f"No worker has claimed a {taken} among the newest {_RECENT} dispatches."
     if claim := claims.values_list("claimed_by", "claimed_at").first():
         worker, at = claim
@@ -290,7 +292,7 @@ def _each(change: Callable[[Actor, str, str], Run]) -> Callable[[Actor, str, str
     def do(actor: Actor, run_id: str, reason: str, _: str) -> int:
         run = change(actor, run_id, reason)
         if run.finished_at != run.read_at:  # ending a run again changes nothing
-            raise Conflict(f"the run had ended before ({ended_as(run)})")
+            raise Conflict(f"the run has already ended ({ended_as(run)})")
         return 1
 
     return do
@@ -313,7 +315,7 @@ RUNS = BulkList(
         ),
         "fail": BulkAction(
             verb="Fail",
-            past="Failed",
+            past="Ended as failed:",
             only="Only runs that have not ended can fail",
             look=_look(
                 "They end with an error, whose text is your reason. Their pending tickets become void, "

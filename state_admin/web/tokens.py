@@ -295,7 +295,7 @@ def _look(actor: Actor, ids: Sequence[str]) -> Outlook:
             "Requests with these tokens are refused immediately. This cannot be undone.",
             f"{plural(used, 'of them has,of them have')} been used."
             if used
-            else "None was ever used.",
+            else "They have never been used.",
         ],
     )
 
@@ -313,7 +313,7 @@ TOKENS = BulkList(
         "revoke": BulkAction(
             verb="Revoke",
             past="Revoked",
-            only="Only live tokens can be revoked",
+            only="Only live and rotated tokens can be revoked",
             look=_look,
             do=_revoke_selected,
         )

@@ -110,8 +110,8 @@ def _look(actor: Actor, ids: Sequence[str]) -> Outlook:
     return Outlook(
         {row.public_id: f"{row.kind} {row.subject}" for row in rows},
         [
-            "Finished ones are delivered again, with the same events, before all waiting ones. Failed ones "
-            "are retried now."
+            "Delivered and dead ones are sent again with the same event, before all waiting ones. "
+            "Failed ones are retried now."
         ],
     )
 
@@ -129,7 +129,7 @@ DELIVERIES = BulkList(
         "redeliver": BulkAction(
             verb="Redeliver",
             past="Requeued",
-            only="Only finished and failed deliveries can be redelivered, and no test deliveries",
+            only="Only delivered, dead and failed deliveries can be redelivered, and no test deliveries",
             look=_look,
             do=_replay_selected,
             kind="primary",

@@ -302,7 +302,10 @@ def test_keys__lost__names_authenticators_and_webhooks(alice: Person, settings: 
     assert [(finding.check, finding.text) for finding in found] == [
         ("authenticators", "TOTP Authenticator of alice cannot be decrypted"),
         ("authenticators", "Recovery codes of alice cannot be decrypted"),
-        ("webhook secrets", "no configured key derives a secret of acme/hook"),
+        (
+            "webhook secrets",
+            "a secret of acme/hook was derived from a SECRET_KEY that is not configured",
+        ),
     ]
     assert "manage.py reset_totp" in found[0].remedy
     assert "rotate the secret" in found[2].remedy
@@ -343,7 +346,9 @@ def test_webhook__neither_advances_nor_fails__is_named(alice: Person, what: str)
         assert faults() == []
         WebhookDelivery.objects.update(next_attempt_at=timezone.now() - timedelta(minutes=20))
 
-    assert find("webhooks").text.startswith(f"acme/hook does not advance: a {what} waits since ")
+    assert find("webhooks").text.startswith(
+        f"acme/hook does not advance: a {what} has waited since "
+    )
 
     Webhook.objects.update(last_delivered_at=timezone.now())
     assert faults() == []  # a long queue, but it advances

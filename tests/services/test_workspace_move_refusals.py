@@ -140,7 +140,7 @@ def test_run__role_does_not_own_the_tables_of_the_target__is_refused_before_the_
         )
     mover = Mover("acme", f"{target.url}&options=-c%20role%3Dmover")
     try:
-        with pytest.raises(Invalid, match=r"role of the target does not own \d+ tables"):
+        with pytest.raises(Invalid, match=r"role of the target does not own \d+ of the tables"):
             mover.run()
     finally:
         mover.close()

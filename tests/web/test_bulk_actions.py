@@ -94,10 +94,10 @@ def test_runs__ended_since_the_confirmation__is_reported(
     sent = {"action": "fail", "item": runs, "confirmed": "yes", "back": "/runs"}
     cancel_run(actor=alice.actor, run_id="r2")
     shown = editor.post("/run/bulk", sent).content.decode()
-    assert "Failed 1 run</h2>" in shown
+    assert "Ended as failed: 1 run</h2>" in shown
     assert '<th scope="col">Run</th><th scope="col">Reason</th>' in shown
     assert re.findall(r'href="/runs/(r\d)">', shown) == ["r2", "r3"]
-    assert shown.count("the run had ended before (cancelled)") == 2
+    assert shown.count("the run has already ended (cancelled)") == 2
     assert Run.objects.get(public_id="r1").termination_reason == {
         "type": "error",
         "value": "failed by erin",
@@ -269,7 +269,7 @@ def test_tokens__revoke__revokes_the_live_ones(admin: Client, alice: Person, bob
     sent = {"action": "revoke", "item": [*live, str(dead.pk), "x", "99999999"]}
     shown = confirm_of(admin, "/tokens/bulk", **sent)
     assert f"Revoke {len(live)} tokens?" in shown
-    assert "3 are skipped: only live tokens can be revoked" in shown
+    assert "3 are skipped: only live and rotated tokens can be revoked" in shown
     send(admin, "/tokens/bulk", **sent, reason="leak")
     assert f"Revoked {len(live)} tokens" in page(admin, "/tokens")
     assert not mine.filter(revoked_at=None).exists()

@@ -264,7 +264,7 @@ def test_run__handed_on__names_who_is_notified(action: str, admin: Client, alice
 
 def test_run__stuck__says_who_listens_for_the_resumed_run(admin: Client, alice: Person) -> None:
     make_stuck(alice)
-    taken = "claimed a dispatch for the agent courier or any agent"
+    taken = "claimed a dispatch for the agent courier or without an agent"
     nobody = f"No worker has {taken} among the newest 200 dispatches."
     assert nobody in page(admin, "/runs/r1")
     make_thread(alice.actor, "t2")

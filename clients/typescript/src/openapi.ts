@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: d3685db4c381c5c5e0d235791324398f4a92f9640b622034f439a0598a52a440
+// sha256 of docs/openapi.json: dbd85647f981c9704a6247db323aa816ed9fd84c39cd4ecf4888627aa97af7a0
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -1543,7 +1543,7 @@ export interface paths {
         put?: never;
         /**
          * Fail a run
-         * @description Ends the run with an error; its pending tickets become void. With `If-Match`, only if its `last_revision` is that one.
+         * @description Ends the run with an error; its pending tickets become void. With `If-Match`, only if its `last_revision` equals the given one.
          */
         post: operations["fail_run"];
         delete?: never;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +22,8 @@ from tests.project.running import Running, is_alive, wait_for
 from tests.project.sites import connect
 
 __all__ = ["lane_workspaces", "sides"]
+
+SHOWN = 4000  # characters of a process's output
 
 Start = Callable[..., Running]
 
@@ -58,7 +61,8 @@ def cluster(folder: Path) -> Iterator[Cluster]:
 
 @pytest.fixture
 def start(folder: Path) -> Iterator[Start]:
-    """Start a Python process in the test's folder; it is killed at the end."""
+    """Start a Python process in the test's folder; it is killed at the end. pytest shows the end of
+    its output if the test failed."""
     started: list[Running] = []
 
     def begin(*arguments: str, **env: str) -> Running:
@@ -69,6 +73,7 @@ def start(folder: Path) -> Iterator[Start]:
     yield begin
     for running in started:
         running.kill_all()
+        sys.stdout.write(f"{running.log}:\n{running.output()[-SHOWN:]}\n")
 
 
 @pytest.fixture

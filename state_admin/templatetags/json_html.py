@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from html import escape
 from itertools import islice
 from json.encoder import encode_basestring as quoted
 from typing import Any
@@ -158,8 +159,10 @@ def json_preview(text: str, whole: bool = True) -> SafeString:
                 text = text[: left - 1] + "…"
             text += ": " if colon else ""
         left -= len(text)
-        pieces.append(format_html('<span class="{}">{}</span>', kind, text) if kind else text)
-    return format_html_join("", "{}", ((piece,) for piece in [*pieces, "" if whole else "…"]))
+        # Not by format_html, which takes five times as long: a list has a thousand of these.
+        text = escape(text)
+        pieces.append(f'<span class="{kind}">{text}</span>' if kind else text)
+    return SafeString("".join(pieces) + ("" if whole else "…"))
 
 
 def _respelled(string: str) -> str:

@@ -236,6 +236,8 @@ def entry_list(request: Request) -> HttpResponseBase:
         searched=bool(filters.text),
     )
     menu = filters.menu()
+    root = filters.root  # the tree has 200 links: the URL is reversed once
+    kept = {"show": filters.show, "since": filters.since, "sort": filters.sort}
     return render_list(
         request,
         "entries/list.html",
@@ -258,7 +260,9 @@ def entry_list(request: Request) -> HttpResponseBase:
             "window": _WINDOW,
             "refusal": refusal,
             "leaves": _leaves(request.actor, filters),
-            "tree": tree[:_TREE],
+            "tree": [
+                (each, with_query(root, namespace=each.name, **kept)) for each in tree[:_TREE]
+            ],
             "tree_more": len(tree) > _TREE,
             "chosen": node,
             "scopes": [

@@ -278,20 +278,14 @@ def _tickets(actor: Actor) -> list[AttentionItem]:
 
 def _failed(actor: Actor) -> list[Compaction]:
     """Failed compactions, among the newest, without a later successful one of the same thread."""
-    newest = (
-        Compaction.objects.visible_to(actor)
-        .select_related("thread")
-        .only("public_id", "kind", "status", "detail", "finished_at", "thread__public_id")
-        .order_by("-id")[:200]
+    newest = Compaction.objects.visible_to(actor).order_by("-id")[:200]
+    last = (
+        Compaction.objects.filter(pk__in=newest.values("pk"), kind=CompactionKind.CONTEXT)
+        .order_by("thread_id", "-id")
+        .distinct("thread_id")
     )
-    settled: set[int | None] = set()
-    needs = []
-    for job in newest:
-        if job.kind == CompactionKind.CONTEXT and job.thread_id not in settled:
-            settled.add(job.thread_id)
-            if job.status == CompactionStatus.FAILED:
-                needs.append(job)
-    return needs
+    failed = Compaction.objects.filter(pk__in=last.values("pk"), status=CompactionStatus.FAILED)
+    return list(failed.select_related("thread").order_by("-id"))
 
 
 def _describe_failed_job(job: Compaction) -> AttentionItem:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 from django.db import transaction
@@ -26,6 +27,7 @@ from .errors import Invalid
 from .snapshots import NewValue
 from .state_keys import hold_registry
 from .threads import find_thread, insert_thread, new_id
+from .tool_calls import TOOL_CALLS, without_tickets
 
 
 def fork_thread(
@@ -43,10 +45,11 @@ def fork_thread(
     existing one is returned).
 
     Revision 1 of the fork has the state at `revision` (None: now), without values that live only
-    until a run ends and without the lifecycle of the source's run. Its messages are the first
-    `message_count` ones (None: those of the revision, or all without one) with their summaries, so
-    a compaction can be undone there too. It has no runs, tickets or parent. Resource, compaction
-    policy and, unless given, title and metadata are those of the source.
+    until a run ends, without the lifecycle of the source's run, and without tool calls that have a
+    ticket. Its messages are the first `message_count` ones (None: those of the revision, or all
+    without one) with their summaries, so a compaction can be undone there too. It has no runs,
+    tickets or parent. Resource, compaction policy and, unless given, title and metadata are those
+    of the source.
 
     Raises NotFound and Gone (the revision), Conflict (the id exists) and QuotaExceeded.
     """
@@ -110,6 +113,9 @@ def _copy(actor: Actor, source: Thread, fork: Thread, reason: str) -> None:
         for row in rows
         if row.persistent and row.key != snapshots.LIFECYCLE
     }
+    calls = state.pop(TOOL_CALLS, None)
+    if calls and calls.text and (text := without_tickets(actor, calls.text)):
+        state[TOOL_CALLS] = replace(calls, text=text)
     snapshots.advance(actor, fork, RevisionKind.FORK, state, action="thread.fork", reason=reason)
 
 

@@ -73,16 +73,38 @@ def drop_ended(actor: Actor, thread: Thread) -> dict[str, NewValue]:
         suspended = reducers.suspended_calls(calls)
     except reducers.UpdateRefused:
         return {}
-    tickets = {name: call.get("suspension_id") for name, call in suspended.items()}
-    closed = _closed(actor, [each for each in tickets.values() if isinstance(each, str)])
-    kept = {name: call for name, call in suspended.items() if tickets[name] not in closed}
+    statuses = _statuses(actor, suspended)
+    kept = {
+        name: call
+        for name, call in suspended.items()
+        if statuses.get(name, TicketStatus.PENDING) == TicketStatus.PENDING
+    }
     if len(kept) == len(calls):
         return {}
     return {TOOL_CALLS: snapshots.new_value(slot, values.dump(kept) if kept else None)}
 
 
-def _closed(actor: Actor, ticket_ids: Sequence[str]) -> set[str]:
-    if not ticket_ids:
-        return set()
-    tickets = Ticket.objects.filter(workspace_id=actor.workspace_id, public_id__in=ticket_ids)
-    return set(tickets.exclude(status=TicketStatus.PENDING).values_list("public_id", flat=True))
+def without_tickets(actor: Actor, text: str) -> str | None:
+    """Return the value `text` of the state key without the calls that have a ticket, None if there
+    are no others: for a copy of the state, whose calls nobody can decide."""
+    calls = values.load(text)
+    if not isinstance(calls, dict):
+        return text
+    tickets = _statuses(actor, calls)
+    kept = {name: call for name, call in calls.items() if name not in tickets}
+    if len(kept) == len(calls):
+        return text
+    return values.dump(kept) if kept else None
+
+
+def _statuses(actor: Actor, calls: Mapping[str, JSON]) -> dict[str, str]:
+    """The statuses of the tickets of `calls`, by the name of the call."""
+    ids = {
+        name: call.get("suspension_id") for name, call in calls.items() if isinstance(call, dict)
+    }
+    wanted = [each for each in ids.values() if isinstance(each, str)]
+    if not wanted:
+        return {}
+    tickets = Ticket.objects.filter(workspace_id=actor.workspace_id, public_id__in=wanted)
+    statuses = dict(tickets.values_list("public_id", "status"))
+    return {name: statuses[ticket] for name, ticket in ids.items() if ticket in statuses}

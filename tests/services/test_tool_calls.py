@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from state_admin.models import Revision, Run, StateValue, Ticket
-from state_admin.services import runs, snapshots, tickets
+from state_admin.services import forks, runs, snapshots, tickets
 from state_admin.services.errors import Invalid, TooLarge
 from state_admin.services.runs import RunChange
 from state_admin.services.tool_calls import TOOL_CALLS
@@ -73,6 +73,24 @@ def test_start__calls_of_previous_runs__only_resumable_ones_are_kept(run: Person
     start = Revision.objects.get(number=started.start_revision)
     assert (start.kind, TOOL_CALLS in start.touched) == ("start", True)
     assert len(calls(run, last)) == 11
+
+
+def test_fork__tool_calls__are_those_without_a_ticket(run: Person) -> None:
+    """Nobody can decide the ticket of another thread."""
+    put(run, "mine", "suspended")
+    put(run, "elsewhere", "suspended", suspension_id="not-a-ticket-of-ours")
+    wait(run, "k1", "k2")
+    decide(run, "k1", {})
+    forks.fork_thread(actor=run.actor, thread_id="t1", fork_id="f1")
+    forked = snapshots.read_snapshot(actor=run.actor, thread_id="f1").parsed()
+    assert sorted(forked[TOOL_CALLS]) == ["elsewhere", "mine"]
+    assert len(calls(run)) == 4
+
+
+def test_fork__only_calls_with_tickets__has_no_value(run: Person) -> None:
+    wait(run, "k1")
+    forks.fork_thread(actor=run.actor, thread_id="t1", fork_id="f1")
+    assert TOOL_CALLS not in snapshots.read_snapshot(actor=run.actor, thread_id="f1").parsed()
 
 
 def test_start__suspended_call_of_a_closed_ticket__is_dropped(run: Person) -> None:

@@ -73,7 +73,8 @@ def start(folder: Path) -> Iterator[Start]:
     yield begin
     for running in started:
         running.kill_all()
-        sys.stdout.write(f"{running.log}:\n{running.output()[-SHOWN:]}\n")
+        if running.log.exists():  # a test may have removed its folder
+            sys.stdout.write(f"{running.log}:\n{running.output()[-SHOWN:]}\n")
 
 
 @pytest.fixture

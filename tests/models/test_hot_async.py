@@ -129,6 +129,7 @@ def test_fetch_each__task_cancelled__rolls_back_and_closes_the_session() -> None
         return session.closed
 
     assert run_on_loop(work)
+    terminate("test")  # it does not look at its socket while it sleeps
     assert hot.fetch_all(*COUNT) == [(0,)]
 
 

@@ -130,13 +130,21 @@ def waiting(alice: Person) -> None:
 
 
 @pytest.mark.usefixtures("waiting")
-def test_ticket_and_run_poll__decided_while_they_wait__return(poll, alice) -> None:
-    ticket, run = poll(alice, f"/tickets/k1?wait={LONG}"), poll(alice, f"/runs/r1?wait={LONG}")
-    wait_for(parked, "the polls are parked")
+def test_ticket_poll__decided_while_it_waits__returns(poll, alice) -> None:
+    one = poll(alice, f"/tickets/k1?wait={LONG}")
+    wait_for(parked, "the poll is parked")
     alice.api("POST", "/tickets/k1/decision", {"action": "resume"})
 
-    assert ticket.answer()[1]["status"] == "resumed"
-    status, body = run.answer()
+    assert one.answer()[1]["status"] == "resumed"
+
+
+@pytest.mark.usefixtures("waiting")
+def test_run_poll__ticket_decided_while_it_waits__returns(poll, alice) -> None:
+    one = poll(alice, f"/runs/r1?wait={LONG}")
+    wait_for(parked, "the poll is parked")
+    alice.api("POST", "/tickets/k1/decision", {"action": "resume"})
+
+    status, body = one.answer()
     assert (status, body["status"], body["last_revision"]) == (200, "running", 3)
 
 
@@ -199,8 +207,9 @@ def test_polls__many_waiting__use_no_thread_and_no_connection(poll, web, alice) 
 
     assert read_plainly() == 200
     before = connections("web")
-    polls = [poll(alice, f"/state/notes/k?wait={LONG}") for _ in range(60)]
-    polls += [poll(alice, f"/changes?wait={LONG}&key=k") for _ in range(60)]
+    start = alice.api("GET", "/changes?limit=200").json()["next_cursor"]
+    polls = [poll(alice, f"/state/notes/k?wait={LONG}&since=0") for _ in range(60)]
+    polls += [poll(alice, f"/changes?wait={LONG}&key=k&cursor={start}") for _ in range(60)]
 
     assert [read_plainly() for _ in range(20)] == [200] * 20  # each of them needs the thread
     assert connections("web") == before

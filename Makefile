@@ -59,10 +59,10 @@ e2e: $(VENV)/dev.stamp ## the pages in a real browser
 	$(PYTEST) -m "e2e and not exhaustive"
 
 chaos: $(VENV)/dev.stamp $(HA)/ha.stamp ## every promise of docs/reliability.md, with kill -9, failovers and races; report in artifacts/
-	$(PYTEST) -m "(slow or promise) and not exhaustive" -n 2 --dist loadfile --report artifacts/chaos.md $(ARGS)
+	$(PYTEST) -m "(slow or promise) and not exhaustive" -n 2 --dist loadfile --report=artifacts/chaos.md $(ARGS)
 
 soak: $(VENV)/dev.stamp ## an hour of constant load: memory, files and connections; MINUTES=5 is shorter
-	SOAK_MINUTES=$(MINUTES) $(PYTEST) -m slow -n 0 tests/project/test_adverse_conditions.py -k needs_no_more_memory --report artifacts/soak.md $(ARGS)
+	SOAK_MINUTES=$(MINUTES) $(PYTEST) -m slow -n 0 tests/project/test_adverse_conditions.py -k needs_no_more_memory --report=artifacts/soak.md $(ARGS)
 
 exhaustive: $(VENV)/dev.stamp ## all cases of what `make test` samples, and large data. TRANSCRIPTS=FILE imports your recorded chats, too
 	$(PYTEST) -m exhaustive -n 2 --dist worksteal $(ARGS)

@@ -37,6 +37,9 @@ _OF_THREAD = {"messages_pkey", "messages_seq_unique", "messages_id_unique"}
 GROWING = frozenset(
     {"entries", "entry_revisions", "changes", "audit", "messages", "revisions", "state_values"}
 )
+# A sort of more rows, which no window or page bounds.
+MOST_SORTED = 1_000_000
+SORT = f"Sort of more than {MOST_SORTED:,} rows"
 # The plans that most pages have in common, those of the navigation.
 EVERY_PAGE = "every page"
 # The tables of which requests have to read everything. Such sweeps pause in proportion to their duration.
@@ -107,6 +110,8 @@ class Recorder:
             table = self._tables.get(index, node.get("Relation Name", ""))
             if "Scan" in node["Node Type"] and table in LARGE and "Heap" not in node["Node Type"]:
                 self._found.add(f"{node['Node Type']} {index or table}")
+            if node["Node Type"] == "Sort" and node["Plan Rows"] > MOST_SORTED:
+                self._found.add(SORT)
 
 
 class SameConnection:
@@ -318,12 +323,14 @@ def index_of(plan: str) -> str:
 
 
 def whole_tables(plans: Plans) -> list[str]:
+    """The requests that read or sort a whole growing table, and which."""
     return [
         f"{request}: {plan}"
         for request, found in plans.items()
         for plan in found
-        if plan.startswith("Seq Scan")
-        and plan.removeprefix("Seq Scan ") in GROWING - WHOLE.get(request, set())
+        if plan == SORT
+        or (plan.startswith("Seq Scan")
+        and plan.removeprefix("Seq Scan ") in GROWING - WHOLE.get(request, set()))
     ]
 
 

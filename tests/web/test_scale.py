@@ -6,8 +6,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 from django.db import connection
@@ -16,7 +15,7 @@ from django.test import Client
 from benchmarks.pages import LIMIT_KB, addresses
 from benchmarks.seeded_rows import Seeding, Size
 from benchmarks.seeding import big_values
-from state_admin.models import Dispatch, counts, hot
+from state_admin.models import Dispatch, counts
 from state_admin.services.contexts import read_context, read_outline
 from state_admin.services.dispatches import enqueue_dispatch
 from state_admin.services.storage import measure_storage
@@ -36,10 +35,6 @@ from tests.builders import (
 from tests.e2e.pages import fill
 
 SIZE = Size(entries=50_000, threads=1_000, messages=20_000, value_mb=5)
-# Tables with at least so many rows each.
-LARGE = {"entries", "entry_revisions", "changes", "audit", "messages", "revisions", "state_values"}
-# More than a window of the lists, less than a table.
-MOST_SORTED = 12_000
 
 
 @pytest.fixture
@@ -51,70 +46,6 @@ def seeding(alice: Person) -> Iterator[Seeding]:
         made.people()
         made.namespaces()
         yield made
-
-
-def plans_of(statement: str, parameters: Any) -> list[dict[str, Any]]:
-    """The nodes of the plan of a statement, from the top."""
-    asked = f"EXPLAIN (FORMAT JSON) {statement}"
-    if isinstance(parameters, Mapping):
-        found = hot.fetch_all(asked, parameters)[0][0]
-    else:
-        with connection.cursor() as cursor:
-            cursor.execute(asked, parameters)
-            found = cursor.fetchone()[0]
-    found = json.loads(found) if isinstance(found, str) else found
-    nodes = [found[0]["Plan"]]
-    for node in nodes:
-        nodes += node.get("Plans", [])
-    return nodes
-
-
-def fault_of(node: dict[str, Any]) -> str:
-    kind = node["Node Type"]
-    if kind == "Seq Scan" and node["Relation Name"] in LARGE:
-        return f"reads all of {node['Relation Name']}"
-    if kind == "Sort" and node["Plan Rows"] > MOST_SORTED:
-        return f"sorts {node['Plan Rows']} rows"
-    return ""
-
-
-def test_pages__many_rows__no_table_is_read_or_sorted_completely(
-    admin: Client, seeding: Seeding, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seeding.entries()
-    seeding.threads()
-    seeding.long_thread()
-    seeding.work()
-    seeding.cursor.execute("ANALYZE")
-    asked: dict[str, tuple[str, str, Any]] = {}
-    page = ""
-
-    def note(statement: str, parameters: Any) -> None:
-        # Statements of the ORM differ by their values only.
-        asked.setdefault(re.sub(r"\d+", "", statement), (page, statement, parameters))
-
-    def noted(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
-        note(sql, params)
-        return execute(sql, params, many, context)
-
-    def noted_by_hand(statement: str, parameters: Any) -> Any:
-        note(statement, parameters)
-        return fetch_all(statement, parameters)
-
-    fetch_all = hot.fetch_all
-    with monkeypatch.context() as patched, connection.execute_wrapper(noted):
-        patched.setattr(hot, "fetch_all", noted_by_hand)
-        for page in addresses():
-            if "huge" not in page:
-                assert admin.get(page).status_code < 500, page
-    faults = [
-        f"{page} {fault}: {statement[:300]}"
-        for page, statement, parameters in asked.values()
-        if statement.lstrip().startswith(("SELECT", "WITH"))
-        for fault in map(fault_of, plans_of(statement, parameters))
-        if fault
-    ]
-    assert not faults, "\n".join(faults)
 
 
 def test_pages__large_values_and_long_threads__are_small(

@@ -6,7 +6,6 @@ from django.http import HttpResponse
 
 from state_admin.contract import plugins as contract
 from state_admin.contract.base import Page
-from state_admin.domain.values import Fault
 from state_admin.models import Plugin
 from state_admin.rest import pagination
 from state_admin.rest.bodies import answer, no_content
@@ -32,7 +31,8 @@ def get_plugin(call: Endpoint, name: str) -> HttpResponse:
 @handles(contract.INSTALL_PLUGIN)
 def install_plugin(call: Endpoint, name: str) -> HttpResponse:
     body = call.body(contract.Installation)
-    _check_owner(body, name)
+    if faults := body.foreign_parts(name):
+        raise Invalid("a part of a plugin names another plugin", faults)
     state_keys, namespaces = body.parts()
     row = plugins.install_plugin(
         **call.author,
@@ -60,12 +60,3 @@ def _show(call: Endpoint, row: Plugin) -> contract.Plugin:
         plugins.keys_of(call.actor, row.name),
         plugins.namespaces_of(call.actor, row.name),
     )
-
-
-def _check_owner(body: contract.Installation, plugin: str) -> None:
-    """Raise Invalid for a part that names another plugin as its owner."""
-    for field in ("state_keys", "namespaces"):
-        for index, part in enumerate(getattr(body, field)):
-            if part.given().get("plugin", plugin) != plugin:
-                fault = Fault(f"/{field}/{index}/plugin", f"must be {plugin}")
-                raise Invalid("a part of a plugin names another plugin", [fault])

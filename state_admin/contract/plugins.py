@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from state_admin.domain.access import Role
+from state_admin.domain.values import Fault
 
 from .base import Answer, AscendingList, Body, Operation, Page, Query, doc
 from .namespaces import Namespace, NamespacePart
@@ -89,6 +90,15 @@ class Installation(Body):
             [{"name": each.key, **_without(each.arguments(), "key")} for each in self.state_keys],
             [{"name": each.name, **_without(each.arguments(), "name")} for each in self.namespaces],
         )
+
+    def foreign_parts(self, plugin: str) -> list[Fault]:
+        """The parts that name another plugin as their owner."""
+        return [
+            Fault(f"/{field}/{index}/plugin", f"must be {plugin}")
+            for field in ("state_keys", "namespaces")
+            for index, part in enumerate(getattr(self, field))
+            if part.given().get("plugin", plugin) != plugin
+        ]
 
 
 def _without(arguments: dict[str, Any], name: str) -> dict[str, Any]:

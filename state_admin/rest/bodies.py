@@ -22,21 +22,21 @@ from state_admin.services.errors import BadRequest, Invalid, Problem, TooLarge
 T = TypeVar("T", bound=msgspec.Struct)
 
 
-def decode(raw: Any, kind: type[T], pointer: str = "") -> T:
+def decode(raw: Any, kind: type[T]) -> T:
     """Decode the body to the contract's struct `kind`. Members of type "any JSON" become Raw.
 
     Raises BadRequest for an unknown member, and Invalid with a pointer to each invalid one.
     """
     if not isinstance(raw, Raw) or not isinstance(raw.value, dict):
-        raise BadRequest("the body must be a JSON object", pointer=pointer)
+        raise _not_an_object("")
     members = _members_of(kind)
     value = _read_struct(members, raw) if members else raw.value
     try:
         body = msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        raise _refusal(raw.value, kind, pointer, str(error)) from None
+        raise _refusal(raw.value, kind, str(error)) from None
     # The database cannot store NUL. Members of type "any JSON" are checked when they are stored.
-    if "\\u0000" in raw.text and (faults := list(_nul_faults(value, pointer))):
+    if "\\u0000" in raw.text and (faults := list(_nul_faults(value, ""))):
         raise Invalid("the request is not valid", faults)
     return body
 
@@ -139,12 +139,16 @@ def _validator_of(kind: type[msgspec.Struct]) -> Validator:
     return compile_schema(msgspec.json.encode(msgspec.json.schema(kind)).decode())
 
 
-def _refusal(value: JSON, kind: type[msgspec.Struct], pointer: str, message: str) -> Problem:
+def _not_an_object(pointer: str) -> BadRequest:
+    return BadRequest(f"{pointer or 'the body'} must be a JSON object", pointer=pointer)
+
+
+def _refusal(value: JSON, kind: type[msgspec.Struct], message: str) -> Problem:
     """Return the problem with a body, by the JSON Schema in the OpenAPI document."""
     differences = _Differences([], [], [], [])
-    _compare(value, msgspec.inspect.type_info(kind), pointer, differences)
+    _compare(value, msgspec.inspect.type_info(kind), "", differences)
     if differences.misplaced:
-        return BadRequest("the body must be a JSON object", pointer=differences.misplaced[0])
+        return _not_an_object(differences.misplaced[0])
     if differences.unknown:
         return BadRequest(
             f"unknown field: {', '.join(name for name, _ in differences.unknown)}",
@@ -154,11 +158,11 @@ def _refusal(value: JSON, kind: type[msgspec.Struct], pointer: str, message: str
             ],
         )
     wrong = [
-        Fault(pointer + each.pointer, each.message)
+        each
         for each in _validator_of(kind).faults(value)
         if not each.message.endswith(("is a required property", "'anyOf' keyword"))
     ]
-    faults = [*differences.missing, *wrong] or [_located(pointer, message)]
+    faults = [*differences.missing, *wrong] or [_located(message)]
     return Invalid("the request is not valid", faults)
 
 
@@ -172,12 +176,12 @@ class _Differences(NamedTuple):
     misplaced: list[str]
 
 
-def _located(pointer: str, error: str) -> Fault:
+def _located(error: str) -> Fault:
     """Convert a message of msgspec, "… - at `$.a[0]`", to a Fault. Used where the JSON Schema
     reports nothing: for 1.0 as an integer, and for alternatives, whose errors in JSON Schema do not
     identify the intended one."""
     message, _, place = error.rstrip("`").partition(" - at `$")
-    return Fault(pointer + re.sub(r"\.(\w+)|\[(\d+)\]", r"/\1\2", place), message)
+    return Fault(re.sub(r"\.(\w+)|\[(\d+)\]", r"/\1\2", place), message)
 
 
 def _compare(

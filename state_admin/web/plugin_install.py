@@ -3,8 +3,6 @@ A preview of what it would register, or its errors, comes first."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final
 
@@ -12,26 +10,20 @@ from django.http import HttpResponse
 from django.urls import path, reverse
 from django.views.decorators.http import require_http_methods
 
+from state_admin.contract.plugins import Installation, PluginName
 from state_admin.domain import values
 from state_admin.domain.access import Role
-from state_admin.domain.reducers import Reducer
-from state_admin.domain.values import MAX_VALUE_BYTES, Fault, Raw
-from state_admin.models import Merge, StateScope
+from state_admin.rest.bodies import decode
 from state_admin.services.errors import BadRequest, Invalid, Problem
-from state_admin.services.plugins import MAX_PARTS, install_plugin
+from state_admin.services.plugins import install_plugin
 
 from . import snippets
 from .actors import page
 from .drafts import show_refused
 from .htmx import Request, render, see_other, toast
 
-# Checks a member of the document: returns what it must be, "" if it is valid. A member with None
-# instead of a reader is taken as its exact JSON.
-Reader = Callable[[Any], str]
-
 _SHOWN: Final = 50
 _LONGEST: Final = 1_000_000
-_TEN_YEARS: Final = 10 * 365 * 86400
 _EXAMPLE: Final = """{
   "name": "planner",
   "description": "What a planning agent keeps",
@@ -44,145 +36,27 @@ _EXAMPLE: Final = """{
 }"""
 
 
-def _text(most: int) -> Reader:
-    return lambda value: (
-        ""
-        if isinstance(value, str) and len(value) <= most
-        else f"a string of at most {most:,} characters"
-    )
+class Document(Installation, kw_only=True):
+    """A plugin with its name, which is a part of the URL in the API."""
 
-
-def _flag(value: Any) -> str:
-    return "" if isinstance(value, bool) else "true or false"
-
-
-def _one_of(*choices: str) -> Reader:
-    return lambda value: "" if value in choices else f"one of {', '.join(choices)}"
-
-
-def _whole(most: int) -> Reader:
-    return lambda value: (
-        ""
-        if value is None or (type(value) is int and 1 <= value <= most)
-        else f"a whole number from 1 to {most:,}, or null"
-    )
-
-
-_STATE_KEY: Final[Mapping[str, Reader | None]] = {
-    "key": _text(128),
-    "schema": None,
-    "default": None,
-    "merge": _one_of(*Merge.values),
-    "scope": _one_of(*StateScope.values),
-    "reducer": _one_of(*(reducer.value for reducer in Reducer)),
-    "persistent": _flag,
-    "retain_on_uninstall": _flag,
-    "description": _text(10_000),
-}
-_NAMESPACE: Final[Mapping[str, Reader | None]] = {
-    "name": _text(128),
-    "schema": None,
-    "default": None,
-    "description": _text(10_000),
-    "max_value_bytes": _whole(MAX_VALUE_BYTES),
-    "ttl_seconds": _whole(_TEN_YEARS),
-    "history": None,
-}
-_HISTORY: Final[Mapping[str, Reader | None]] = {
-    "keep_last": _whole(1_000_000),
-    "keep_seconds": _whole(_TEN_YEARS),
-}
-_DOCUMENT: Final[Mapping[str, Reader | None]] = {
-    "name": _text(128),
-    "description": _text(10_000),
-    "state_keys": None,
-    "namespaces": None,
-}
-
-
-@dataclass(frozen=True)
-class Document:
-    """The arguments of install_plugin."""
-
-    name: str
-    description: str
-    state_keys: list[dict[str, Any]]
-    namespaces: list[dict[str, Any]]
+    name: PluginName
 
 
 def read_document(text: str) -> Document:
-    """The document in `text`. BadRequest if it is not JSON, Invalid with every error if it is not a
-    plugin."""
+    """The document in `text`. BadRequest if it is not JSON or has an unknown member, Invalid if it is
+    not a plugin."""
     try:
         raw = values.read(text)
     except values.MalformedJSON as bad:
         raise BadRequest("the plugin is not valid JSON", hint=str(bad)) from bad
     except values.RefusedJSON as refused:
         raise Invalid("the plugin cannot be stored", refused.faults) from refused
-    faults: list[Fault] = []
-    members = _fields(raw, "", _DOCUMENT, faults, needed=("name",))
-    parts = {
-        name: _parts(members.get(name), name, rules, needed, faults)
-        for name, rules, needed in (
-            ("state_keys", _STATE_KEY, "key"),
-            ("namespaces", _NAMESPACE, "name"),
-        )
-    }
-    for index, part in enumerate(parts["namespaces"]):
-        history = part.pop("history", None)
-        kept = _fields(history, f"/namespaces/{index}/history", _HISTORY, faults) if history else {}
-        part |= {f"history_{name}": kept.get(name) for name in _HISTORY}
-    if faults:
-        raise Invalid("not a valid plugin definition", faults)
-    for part in parts["state_keys"]:
-        part["name"] = part.pop("key")
-    return Document(members["name"], members.get("description", ""), **parts)
-
-
-def _parts(
-    raw: Raw | None,
-    name: str,
-    rules: Mapping[str, Reader | None],
-    needed: str,
-    faults: list[Fault],
-) -> list[dict[str, Any]]:
-    if raw is None:
-        return []
-    if not isinstance(raw.value, list) or len(raw.value) > MAX_PARTS:
-        faults.append(Fault(f"/{name}", f"a list of at most {MAX_PARTS:,}"))
-        return []
-    defaults = {"schema": Raw("{}", {}), "default": Raw("null", None)}
-    return [
-        defaults | _fields(part, f"/{name}/{index}", rules, faults, needed=(needed,))
-        for index, part in enumerate(values.items(raw))
-    ]
-
-
-def _fields(
-    raw: Raw,
-    pointer: str,
-    rules: Mapping[str, Reader | None],
-    faults: list[Fault],
-    *,
-    needed: tuple[str, ...] = (),
-) -> dict[str, Any]:
-    """The members of an object according to `rules`; errors are appended to `faults`."""
     if not isinstance(raw.value, dict):
-        faults.append(Fault(pointer, "must be an object"))
-        return {}
-    members: dict[str, Any] = {}
-    for name, part in values.members(raw).items():
-        at = pointer + values.pointer_of(name)
-        if name not in rules:
-            faults.append(Fault(at, f"unknown member; expected {', '.join(rules)}"))
-        elif (read := rules[name]) is None:
-            members[name] = part
-        elif wrong := read(part.value):
-            faults.append(Fault(at, f"must be {wrong}"))
-        else:
-            members[name] = part.value
-    faults += [Fault(pointer, f"{name} is required") for name in needed if name not in raw.value]
-    return members
+        raise Invalid("a plugin must be a JSON object")
+    document = decode(raw, Document)
+    if faults := document.foreign_parts(document.name):
+        raise Invalid("a part of a plugin names another plugin", faults)
+    return document
 
 
 @require_http_methods(["GET", "POST"])
@@ -200,7 +74,16 @@ def plugin_install(request: Request) -> HttpResponse:
         if len(text) > _LONGEST:
             raise Invalid(f"a plugin must have at most {_LONGEST:,} characters in this form")
         document = read_document(text)
-        install_plugin(actor=request.actor, **vars(document), reason=reason, dry_run=not agreed)
+        state_keys, namespaces = document.parts()
+        install_plugin(
+            actor=request.actor,
+            name=document.name,
+            description=document.description,
+            state_keys=state_keys,
+            namespaces=namespaces,
+            reason=reason,
+            dry_run=not agreed,
+        )
     except Problem as problem:
         return _form(request, text, reason, problem=problem, status=422)
     if not agreed:
@@ -210,8 +93,8 @@ def plugin_install(request: Request) -> HttpResponse:
 
 
 def _would(document: Document) -> dict[str, Any]:
-    lines = [f"{part['name']} (state key)" for part in document.state_keys]
-    lines += [f"{part['name']} (namespace)" for part in document.namespaces]
+    lines = [f"{part.key} (state key)" for part in document.state_keys]
+    lines += [f"{part.name} (namespace)" for part in document.namespaces]
     return {
         "name": document.name,
         "state_keys": len(document.state_keys),

@@ -68,7 +68,7 @@ def test_put__already_installed__is_409_and_a_repeat_with_its_key_is_replayed(
         ({"namespaces": [{"name": "n", "shema": {}}]}, 400,
          "unknown field: shema", "/namespaces/0/shema"),
         ({"state_keys": {"key": "a"}}, 422, "the request is not valid", "/state_keys"),
-        ({"state_keys": ["a"]}, 400, "the body must be a JSON object", "/state_keys/0"),
+        ({"state_keys": ["a"]}, 400, "/state_keys/0 must be a JSON object", "/state_keys/0"),
         ({"keys": []}, 400, "unknown field: keys", "/keys"),
     ],
 )  # fmt: skip

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from django.conf import settings
 from django.http import HttpResponse
 
 from state_admin.contract import changes as contract
 from state_admin.contract.base import Page
 from state_admin.domain import changes
 from state_admin.models import feed_sql
-from state_admin.models.feed_sql import FeedEnd, FeedFilter, FeedRow, Position
+from state_admin.models.feed_sql import FeedFilter, FeedRow, Position
 from state_admin.rest.bodies import answer
 from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.rest.long_polling import answer_news
-from state_admin.services.errors import BadRequest, Gone
+from state_admin.services.errors import BadRequest
+from state_admin.services.feed_cursors import open_cursor
 from state_admin.streams import cursors, events
 
 
@@ -26,7 +26,7 @@ def list_changes(call: Endpoint) -> HttpResponse:
 
     def look() -> _ChangePage:
         end = feed_sql.read_end(call.actor.workspace_id)
-        after = open_cursor(cursor, end) if cursor else Position()
+        after = open_cursor(cursor, end)[0] if cursor else Position()
         rows = feed_sql.read_page(
             call.actor, after=after, until=end.position, filters=filters, limit=limit
         )
@@ -71,29 +71,3 @@ def read_filter(query: contract.FeedQuery) -> FeedFilter:
         run=query.run_id or "",
         kinds=kinds if glob else (),
     )
-
-
-def open_cursor(cursor: str, end: FeedEnd) -> Position:
-    """Return the position from which a reader with `cursor` continues. Raises BadRequest if the
-    cursor is invalid, Gone if it has expired."""
-    try:
-        return cursors.resume(cursor, end, settings.CHANGE_RETENTION)
-    except cursors.BadCursor:
-        raise BadRequest("cursor must be a value that this API returned") from None
-    except cursors.LostCursor:
-        raise Gone(
-            "the cursor is newer than the database",
-            hint=(
-                "The database was restored, or lost its newest changes in a failover. Changes that "
-                "you have read may no longer exist. Read the state again, then follow the feed "
-                "from the current position."
-            ),
-        ) from None
-    except cursors.ExpiredCursor:
-        raise Gone(
-            "the cursor has expired",
-            hint=(
-                "Changes are retained for a limited time. Read the state, then follow the feed "
-                "from the current position."
-            ),
-        ) from None

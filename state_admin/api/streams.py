@@ -20,13 +20,14 @@ from state_admin.rest.bodies import Response
 from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.rest.long_polling import hub_of
 from state_admin.services.errors import RateLimited, Unavailable
+from state_admin.services.feed_cursors import open_cursor
 from state_admin.services.listeners import CLOSED, Listener, check_live
-from state_admin.streams import cursors, events
+from state_admin.streams import events
 from state_admin.streams.channel import Channel, instead
 from state_admin.streams.hub import FeedUnavailable
 from state_admin.streams.stream import ChangeStream
 
-from .changes import open_cursor, read_filter
+from .changes import read_filter
 
 # Changes in the response of a server that cannot stream.
 _FINITE = 200
@@ -42,9 +43,7 @@ def stream_changes(call: Endpoint) -> HttpResponse:
     check_live(call.actor)
     cursor = request.META.get("HTTP_LAST_EVENT_ID") or call.query.cursor
     end = feed_sql.read_end(call.actor.workspace_id)
-    after = None
-    if cursor:
-        after = (open_cursor(cursor, end), cursors.unseal(cursor)[1])
+    after = open_cursor(cursor, end) if cursor else None
     response = Response(content_type="text/event-stream; charset=utf-8")
     response["Cache-Control"] = "no-store"
     response["X-Accel-Buffering"] = "no"  # nginx would buffer the events

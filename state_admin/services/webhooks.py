@@ -25,11 +25,11 @@ from state_admin.models import (
     feed_sql,
 )
 from state_admin.models.feed_sql import Position
-from state_admin.streams import cursors
 
 from . import journal
 from .actors import require
-from .errors import BadRequest, Gone, Invalid, QuotaExceeded
+from .errors import Invalid, QuotaExceeded
+from .feed_cursors import open_cursor
 from .finding import find_row
 from .webhook_secrets import make_secret, retire_secrets
 
@@ -172,21 +172,7 @@ def lock_webhook(actor: Actor, webhook_id: str) -> Webhook:
 def find_position(actor: Actor, cursor: str) -> tuple[Position, datetime]:
     """The position that a cursor names, or the end of the feed."""
     end = feed_sql.read_end(actor.workspace_id)
-    if not cursor:
-        return end.position, end.at
-    try:
-        place = cursors.resume(cursor, end, settings.CHANGE_RETENTION)
-        return place, cursors.unseal(cursor)[1]
-    except cursors.BadCursor:
-        raise BadRequest("cursor must be a value that this API returned") from None
-    except cursors.ExpiredCursor:
-        raise Gone(
-            "the cursor has expired",
-            hint=(
-                "Changes are retained for a limited time. Read the state, then follow the feed "
-                "from the current position."
-            ),
-        ) from None
+    return open_cursor(cursor, end) if cursor else (end.position, end.at)
 
 
 def _columns(filters: Filter) -> dict[str, object]:

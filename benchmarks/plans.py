@@ -329,8 +329,10 @@ def whole_tables(plans: Plans) -> list[str]:
         for request, found in plans.items()
         for plan in found
         if plan == SORT
-        or (plan.startswith("Seq Scan")
-        and plan.removeprefix("Seq Scan ") in GROWING - WHOLE.get(request, set()))
+        or (
+            plan.startswith("Seq Scan")
+            and plan.removeprefix("Seq Scan ") in GROWING - WHOLE.get(request, set())
+        )
     ]
 
 

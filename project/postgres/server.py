@@ -252,6 +252,8 @@ class Server:
         """Fast shutdown, which rolls back open transactions; SIGQUIT if it takes more than a
         minute."""
         pid = self.postmaster()
+        if pid is None and self._child is not None and self._child.poll() is None:
+            pid = self._child.pid  # it has just been started, and has no pid file yet
         if pid is None:
             return
         os.kill(pid, signal.SIGINT)

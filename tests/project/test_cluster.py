@@ -17,7 +17,7 @@ from project.postgres.cluster import Cluster
 from project.postgres.server import PORT
 from project.postgres.session import PRIVATE_LOG
 from tests.patience import PATIENCE
-from tests.project.running import Running, is_alive, wait_for
+from tests.project.running import Running, children, is_alive, wait_for
 
 USER = """
 import sys
@@ -153,6 +153,30 @@ def test_cluster__initdb_was_interrupted__starts_over(cluster):
     cluster.acquire()
 
     assert ask(cluster, "SELECT 1") == "1"
+
+
+def test_cluster__start_interrupted_before_the_pid_file__is_stopped(cluster, monkeypatch):
+    cluster.acquire()
+    cluster.release()
+
+    def interrupt(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("project.postgres.server.time.sleep", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            cluster.acquire()
+    started = [pid for pid in children(os.getpid()) if str(cluster.data) in command_of(pid)]
+    assert started
+    cluster.release()
+    assert not any(is_alive(pid) for pid in started)
+
+
+def command_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return ""
 
 
 def test_cluster__socket_deleted__restarts(cluster):

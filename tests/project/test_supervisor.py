@@ -132,7 +132,8 @@ def test_serve__ctrl_c_to_the_whole_group__stops_in_order(ready, folder):
 @pytest.mark.slow
 def test_serve__ctrl_c_during_the_start__stops_every_process(serve, folder):
     running = serve()
-    wait_for(lambda: (folder / "data/serve.lock").exists(), "it has begun")
+    lock = folder / "data/serve.lock"  # it remains from the tests before
+    wait_for(lambda: lock.exists() and lock.read_text() == str(running.pid), "it has begun")
     running.signal(signal.SIGINT)
 
     running.wait()

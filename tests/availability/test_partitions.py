@@ -124,6 +124,8 @@ def test_leader__disconnected_from_the_others__is_replaced_and_confirms_nothing(
     record_property: Record,
     sides: tuple[Side, ...],
 ) -> None:
+    # Patroni elects only a standby of which etcd knows that it has every confirmed commit.
+    cell.wait_until_whole()
     old = leader(cell)
     since = len(probes.confirmed)
     others = [node for node in cell.nodes if node is not old]

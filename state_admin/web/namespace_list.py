@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from django.http import HttpResponse
@@ -35,7 +37,7 @@ from .addresses import namespace_url, with_query
 from .htmx import Request, render, render_list
 from .invalid_entries import find_invalid
 from .lists import list_paths
-from .tables import Field, chips_of
+from .tables import Field, Orders, describe_table
 from .usage import describe_sizes
 
 PAGE = 50
@@ -45,15 +47,30 @@ _LISTED = 100
 _VERSIONS = 10
 # Entries of an older schema version that are validated.
 _EXAMINED = 100
+_MOMENT = partial(paging.read_moment, "after")
+_ORDERS = {
+    "": paging.Order("name"),
+    "-name": paging.Order("name", descending=True),
+    "-changed": paging.Order("updated_at", descending=True, read=_MOMENT),
+    "changed": paging.Order("updated_at", read=_MOMENT),
+}
+_COLUMNS = (
+    Orders("Namespace", {"": "ascending", "-name": "descending"}),
+    Orders("State"),
+    Orders("Entries", numeric=True),
+    Orders("Bytes", numeric=True),
+    Orders("Entry writes in a day", numeric=True),
+    Orders("Schema", numeric=True),
+    Orders("Plugin"),
+    Orders("Changed", {"-changed": "descending", "changed": "ascending"}),
+)
 
 
 @require_safe
 @page(replica=True)
 def namespace_list(request: Request) -> HttpResponse:
-    rows, next_after = _rows(request, "schema", "default")
-    home = reverse("web:namespace-list")
-    filters = {name: _text(request, name) for name in ("prefix", "show")}
-    after = _text(request, "after")
+    filters, after = _filters(request), paging.cursor(request)
+    rows, next_url = _find(request, filters, "web:namespace-list", "schema", "default")
     sizes = namespace_sizes([row.pk for row in rows], _LISTED + 1)
     large = [pk for pk, size in sizes.items() if size.entries > _LISTED]
     estimates = estimated_entries(large) if large else {}
@@ -61,11 +78,11 @@ def namespace_list(request: Request) -> HttpResponse:
     writes = {each.namespace: each for each in namespace_writes(request.actor)} if rows else {}
     registered = {row.name: sizes[row.pk] for row in rows if row.unregistered_at is None}
     invalid = find_invalid(request.actor, registered, _EXAMINED)
-    url = with_query(home, **filters)
-    name = Field("prefix", "Name begins with", filters["prefix"], placeholder="Name begins with")
     menu = [Field("show", "Show", filters["show"], {"unregistered": "unregistered only"}, "all")]
+    table = describe_table("web:namespace-list", filters, _COLUMNS, menu)
     schema = '{"schema": {"type": "object"}, "default": {}}'
     context = {
+        **table,
         "rows": [
             (
                 row,
@@ -77,45 +94,48 @@ def namespace_list(request: Request) -> HttpResponse:
             )
             for row in rows
         ],
-        "root": home,
-        "search": name,
-        "menu": menu,
-        "chips": chips_of(menu, lambda name: with_query(home, **{**filters, name: ""})),
-        "count": "" if after or next_after else plural(len(rows), "namespace,namespaces"),
-        "list_url": reverse("web:entry-list"),
-        "json_url": with_query(reverse("web:namespace-list-json"), **filters),
-        "pager": {
-            "first": url if after else "",
-            "next": with_query(home, **filters, after=next_after) if next_after else "",
-        },
-        "filtered": any(filters.values()),
+        "search": Field(
+            "prefix", "Name begins with", filters["prefix"], placeholder="Name begins with"
+        ),
+        "address": [("sort", filters["sort"])] if filters["sort"] else [],
+        "count": "" if after or next_url else plural(len(rows), "namespace,namespaces"),
+        "entries_url": reverse("web:entry-list"),
+        "pager": {"first": table["list_url"] if after else "", "next": next_url},
         "can_register": request.actor.may(Role.ADMIN),
         "curl": snippets.curl("PUT", "namespaces/team_context", schema),
         "python": snippets.python("PUT", "namespaces/team_context", schema),
     }
-    return render_list(request, "namespaces/list.html", context, part="namespace-table", url=url)
+    return render_list(
+        request, "namespaces/list.html", context, part="namespace-table", url=table["list_url"]
+    )
 
 
 def _items(request: Request, name: str) -> tuple[list[NamespaceRow], str]:
-    rows, next_after = _rows(request)
-    texts = {field: _text(request, field) for field in ("prefix", "show")}
-    following = with_query(reverse(name), **texts, after=next_after) if next_after else ""
-    items = [NamespaceRow.of(row, registered=row.unregistered_at is None) for row in rows]
-    return items, following
+    rows, next_url = _find(request, _filters(request), name)
+    return [NamespaceRow.of(row, registered=row.unregistered_at is None) for row in rows], next_url
 
 
-def _rows(request: Request, *deferred: str) -> tuple[list[Namespace], str]:
-    """A page of namespaces by name without the `deferred` columns, and the name with which the next
-    page continues."""
-    namespaces = Namespace.objects.visible_to(request.actor).open().order_by("name")
-    if prefix := _text(request, "prefix"):
-        namespaces = namespaces.filter(name__startswith=prefix)
-    if _text(request, "show") == "unregistered":
+def _filters(request: Request) -> dict[str, str]:
+    texts = {name: request.GET.get(name, "").replace("\0", "") for name in ("prefix", "show")}
+    return {**texts, "sort": paging.choice(request, "sort", tuple(_ORDERS))}
+
+
+def _find(
+    request: Request, filters: dict[str, str], name: str, *deferred: str
+) -> tuple[Sequence[Namespace], str]:
+    """A page of namespaces without the `deferred` columns, and the URL of the next page of the list
+    `name`."""
+    namespaces = Namespace.objects.visible_to(request.actor).open()
+    if filters["prefix"]:
+        namespaces = namespaces.filter(name__startswith=filters["prefix"])
+    if filters["show"] == "unregistered":
         namespaces = namespaces.exclude(unregistered_at=None)
-    if after := _text(request, "after"):
-        namespaces = namespaces.filter(name__gt=after)
-    rows = list(namespaces.defer(*deferred)[: PAGE + 1])
-    return rows[:PAGE], rows[PAGE - 1].name if len(rows) > PAGE else ""
+    return _ORDERS[filters["sort"]].page(
+        namespaces.defer(*deferred),
+        paging.cursor(request),
+        PAGE,
+        lambda after: with_query(reverse(name), **filters, after=after),
+    )
 
 
 def _format_count(counted: int, most: int, estimate: int) -> str:
@@ -202,10 +222,6 @@ def _schema_change(
         "schema_rows": diffs.rows(*schemas),
         "default_rows": diffs.rows(*defaults),
     }
-
-
-def _text(request: Request, name: str) -> str:
-    return request.GET.get(name, "").replace("\0", "")
 
 
 urlpatterns = [

@@ -261,6 +261,40 @@ def test_list__many__is_paged_and_filtered(admin: Client, alice: Person) -> None
     assert [item["name"] for item in filtered["items"]] == ["n50", "n51", "n52", "n53", "n54"]
 
 
+@pytest.mark.parametrize(
+    ("sort", "names"),
+    [
+        ("", ["a", "b", "c", "d", "e"]),
+        ("-name", ["e", "d", "c", "b", "a"]),
+        ("changed", ["b", "c", "d", "e", "a"]),
+        ("-changed", ["a", "e", "d", "c", "b"]),
+        ("unknown", ["a", "b", "c", "d", "e"]),
+    ],
+)
+def test_list__sorted__has_every_namespace_once_in_this_order(
+    sort: str, names: list[str], admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(namespace_list, "PAGE", 2)
+    for name in "abcde":
+        make_namespace(alice.actor, name)
+        Namespace.objects.filter(name=name).update(updated_at=Now() - timedelta(days=9))
+    for days, name in enumerate("bcdea", start=1):
+        Namespace.objects.filter(name=name).update(updated_at=Now() - timedelta(days=9 - days))
+    url, found = f"/namespaces.json?sort={sort}", []
+    while url:
+        page = admin.get(url).json()
+        found += [item["name"] for item in page["items"]]
+        url = page["next"]
+    assert found == names
+    shown = admin.get("/namespaces", {"sort": sort}).content.decode()
+    assert re.findall(r'data-row class="mono" href="/namespaces/(\w)"', shown) == names[:2]
+    assert shown.count("aria-sort=") == 1
+
+
+def test_list__cursor_without_a_time__is_400(admin: Client) -> None:
+    assert admin.get("/namespaces?sort=changed&after=x~1").status_code == 400
+
+
 def test_list__empty__shows_how_to_begin(admin: Client) -> None:
     page = admin.get("/namespaces").content.decode()
     assert "No namespaces yet" in page

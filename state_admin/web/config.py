@@ -5,7 +5,9 @@ The history and the differences of a record are on the page of its entry.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from django.http import HttpResponse
@@ -59,9 +61,16 @@ from .entry_undo import undo_of
 from .htmx import Request, render, render_list, see_other, toast
 from .lists import list_paths
 from .schema_fields import Draft, answer_form_check, held_value
-from .tables import Field
+from .tables import Field, Orders, describe_table
 
 MOST = 200
+_MOMENT = partial(paging.read_moment, "after")
+_ORDERS = {
+    "": paging.Order("key"),
+    "-id": paging.Order("key", descending=True),
+    "-changed": paging.Order("updated_at", descending=True, read=_MOMENT),
+    "changed": paging.Order("updated_at", read=_MOMENT),
+}
 _TEMPLATES: dict[Kind, JSON] = {
     Kind.PROVIDERS: {"adapter": "", "base_url": None, "timeout_secs": 300},
     Kind.MODELS: {"provider_id": "", "upstream_model": "", "context_window": None},
@@ -88,56 +97,65 @@ class Slot:
 @require_safe
 @page
 def record_list(request: Request, kind: str = Kind.PROVIDERS) -> HttpResponse:
-    """The list of records by id. A workspace has few, so that more than one page is rare; a prefix
-    filter finds the others."""
-    record_kind = Kind(kind)
-    prefix = paging.text(request, "prefix")
-    records = _find(request, record_kind)
+    record_kind, filters = Kind(kind), _filters(request)
+    rows, next_url = _find(request, record_kind, filters, "web:config-list")
+    columns = [
+        Orders("Id", {"": "ascending", "-id": "descending"}),
+        Orders("Secret" if record_kind is Kind.PROVIDERS else "Refers to"),
+        Orders("Version", numeric=True),
+        Orders("Changed", {"-changed": "descending", "changed": "ascending"}),
+    ]
+    table = describe_table("web:config-list", filters, columns, args=[record_kind])
+    after = paging.cursor(request)
     body = values.dump({"value": EXAMPLES[record_kind]})
     context = {
+        **table,
         "kinds": [(each, reverse("web:config-list", args=[each])) for each in Kind],
         "kind": record_kind,
-        "records": [_line(record_kind, row) for row in records[:MOST]],
-        "more": len(records) > MOST,
-        "most": MOST,
-        "root": reverse("web:config-list", args=[record_kind]),
-        "search": Field("prefix", "Id begins with", prefix, placeholder="Id begins with"),
-        "count": "" if len(records) > MOST else plural(len(records), "record,records"),
+        "records": [_line(record_kind, row) for row in rows],
+        "search": Field(
+            "prefix", "Id begins with", filters["prefix"], placeholder="Id begins with"
+        ),
+        "address": [("sort", filters["sort"])] if filters["sort"] else [],
+        "count": "" if after or next_url else plural(len(rows), "record,records"),
+        "pager": {"first": table["list_url"] if after else "", "next": next_url},
         "new_url": reverse("web:config-new", args=[record_kind])
         if request.actor.may(Role.ADMIN)
         else "",
-        "json_url": with_query(reverse("web:config-list-json", args=[record_kind]), prefix=prefix),
         "curl": snippets.curl("PUT", f"config/{record_kind}/main", body),
         "python": snippets.python("PUT", f"config/{record_kind}/main", body),
     }
-    url = with_query(str(context["root"]), prefix=prefix)
-    return render_list(request, "config/list.html", context, part="config", url=url)
+    return render_list(request, "config/list.html", context, part="config", url=table["list_url"])
 
 
-def _find(request: Request, kind: Kind, after: str = "") -> list[Entry]:
-    """The records of a kind by id; one more than a page if a next page exists."""
+def _filters(request: Request) -> dict[str, str]:
+    return {
+        "prefix": paging.text(request, "prefix"),
+        "sort": paging.choice(request, "sort", tuple(_ORDERS)),
+    }
+
+
+def _find(
+    request: Request, kind: Kind, filters: dict[str, str], name: str
+) -> tuple[Sequence[Entry], str]:
+    """A page of the records of a kind, and the URL of the next page of the list `name`."""
     rows = Entry.objects.visible_to(request.actor).live().filter(namespace__name=kind.namespace)
-    if prefix := paging.text(request, "prefix"):
-        rows = rows.filter(key__startswith=prefix)
-    if after:
-        rows = rows.filter(key__gt=after)
-    return list(rows.order_by("key").select_related("namespace")[: MOST + 1])
+    if filters["prefix"]:
+        rows = rows.filter(key__startswith=filters["prefix"])
+    return _ORDERS[filters["sort"]].page(
+        rows.select_related("namespace"),
+        paging.cursor(request),
+        MOST,
+        lambda after: with_query(reverse(name, args=[kind]), **filters, after=after),
+    )
 
 
 def _items(request: Request, name: str, kind: str) -> tuple[list[RecordRow], str]:
     if kind not in set(Kind):
         raise NotFound(f"unknown kind: {kind}")
-    record_kind, prefix = Kind(kind), paging.text(request, "prefix")
-    url = reverse(name, args=[record_kind])
-    rows, next_url = paging.cut(
-        _find(request, record_kind, paging.text(request, "after")),
-        MOST,
-        lambda last: with_query(url, prefix=prefix, after=last.key),
-    )
+    rows, next_url = _find(request, Kind(kind), _filters(request), name)
     items = [
-        RecordRow.of(
-            row, valid=is_valid(row, define(row.namespace)), kind=record_kind.value, id=row.key
-        )
+        RecordRow.of(row, valid=is_valid(row, define(row.namespace)), kind=kind, id=row.key)
         for row in rows
     ]
     return items, next_url

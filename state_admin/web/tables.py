@@ -100,13 +100,18 @@ def chips_of(fields: Iterable[Field], url: Callable[[str], str]) -> list[Chip]:
 
 
 def describe_table(
-    name: str, filters: Mapping[str, str], columns: Iterable[Orders], menu: Sequence[Field] = ()
+    name: str,
+    filters: Mapping[str, str],
+    columns: Iterable[Orders],
+    menu: Sequence[Field] = (),
+    args: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """What the templates of a data table show of the list with the URL `name`: its filters and their
-    chips, its headings, and the URLs of the list, of its first page and of its JSON file. `filters`: all
-    parameters of the list but that of the page; `sort` is one of them if the list has several orders."""
+    """What the templates of a data table show of the list with the URL `name` and its `args`: its filters
+    and their chips, its headings, and the URLs of the list, of its first page and of its JSON file.
+    `filters`: all parameters of the list but that of the page; `sort` is one of them if the list has
+    several orders."""
 
-    root, sort = reverse(name), filters.get("sort", "")
+    root, sort = reverse(name, args=args), filters.get("sort", "")
 
     def url(**changes: str) -> str:
         return with_query(root, **{**filters, **changes})
@@ -114,7 +119,7 @@ def describe_table(
     return {
         "root": root,
         "list_url": url(),
-        "json_url": with_query(reverse(f"{name}-json"), **filters),
+        "json_url": with_query(reverse(f"{name}-json", args=args), **filters),
         "menu": menu,
         "chips": chips_of(menu, lambda each: url(**{each: ""})),
         "sort": sort,

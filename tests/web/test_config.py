@@ -4,19 +4,23 @@ secret."""
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db.models.functions import Now
 from django.test import Client
 
 from state_admin.domain import values
 from state_admin.domain.config import SCHEMAS, SECRET_PLACES, Kind
-from state_admin.models import AuditRow, ConfigSecret, EntryRevision
+from state_admin.models import AuditRow, ConfigSecret, Entry, EntryRevision
 from state_admin.services.config import read_record
 from state_admin.services.config_secrets import find_provider_secret
 from state_admin.services.entry_views import read_entry
 from state_admin.services.errors import NotFound
+from state_admin.web import config
 from state_admin.web.config import EXAMPLES
 from tests.builders import Person, make_record
 
@@ -455,3 +459,32 @@ def test_views__a_secret_in_the_json__is_not_stored_by_the_browser(admin: Client
     form = save(admin, text, **{"as": "form"}).content.decode()
     assert SECRET in Controls(form).sent["held"][0]
     assert " data-draft" not in form
+
+
+@pytest.mark.parametrize(
+    ("sort", "ids"),
+    [
+        ("", ["a", "b", "c"]),
+        ("-id", ["c", "b", "a"]),
+        ("changed", ["b", "c", "a"]),
+        ("-changed", ["a", "c", "b"]),
+    ],
+)
+def test_list__sorted__has_every_record_once_in_this_order(
+    sort: str, ids: list[str], admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(config, "MOST", 2)
+    for name in "abc":
+        make_record(alice.actor, "providers", name, {"adapter": "openai"})
+    for days, name in enumerate("bca"):
+        moment = Now() - timedelta(days=9 - days)
+        Entry.objects.filter(key=name).update(updated_at=moment)
+    url, found = f"/config/providers.json?sort={sort}", []
+    while url:
+        page = admin.get(url).json()
+        found += [item["id"] for item in page["items"]]
+        url = page["next"]
+    assert found == ids
+    shown = admin.get("/config/providers", {"sort": sort}).content.decode()
+    assert re.findall(r'data-row href="[^"]*">(\w)</a>', shown) == ids[:2]
+    assert shown.count("aria-sort=") == 1

@@ -116,7 +116,6 @@ def record_list(request: Request, kind: str = Kind.PROVIDERS) -> HttpResponse:
         "search": Field(
             "prefix", "Id begins with", filters["prefix"], placeholder="Id begins with"
         ),
-        "address": [("sort", filters["sort"])] if filters["sort"] else [],
         "count": "" if after or next_url else plural(len(rows), "record,records"),
         "pager": {"first": table["list_url"] if after else "", "next": next_url},
         "new_url": reverse("web:config-new", args=[record_kind])

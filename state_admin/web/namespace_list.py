@@ -97,7 +97,6 @@ def namespace_list(request: Request) -> HttpResponse:
         "search": Field(
             "prefix", "Name begins with", filters["prefix"], placeholder="Name begins with"
         ),
-        "address": [("sort", filters["sort"])] if filters["sort"] else [],
         "count": "" if after or next_url else plural(len(rows), "namespace,namespaces"),
         "entries_url": reverse("web:entry-list"),
         "pager": {"first": table["list_url"] if after else "", "next": next_url},

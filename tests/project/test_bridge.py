@@ -264,7 +264,8 @@ def test_sigterm__body_that_does_not_arrive__is_not_waited_for(server):
         server.wait_until_it_answers("/healthz")
         server.signal(signal.SIGTERM)
         assert server.wait() == 0
-    assert "refused to gracefully stop" not in server.output()
+    # On a busy machine, granian's own limit may pass meanwhile.
+    assert "the server is shutting down" in server.output()
 
 
 def accepts(port: int) -> bool:

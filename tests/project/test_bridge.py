@@ -204,7 +204,7 @@ def test_stream__reader_leaves__generator_is_closed(server, folder):
         assert reader.recv(10_000)
     notes = folder / "notes"
 
-    wait_for(notes.exists, "the generator is closed")
+    wait_for(lambda: notes.exists() and notes.read_text(), "the generator is closed")
     assert 0 < int(notes.read_text().split()[-1]) < 99_999
 
 

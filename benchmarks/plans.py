@@ -37,7 +37,7 @@ _OF_THREAD = {"messages_pkey", "messages_seq_unique", "messages_id_unique"}
 GROWING = frozenset(
     {"entries", "entry_revisions", "changes", "audit", "messages", "revisions", "state_values"}
 )
-# A sort of more rows, which no window or page bounds.
+# A page or a window of a list never sorts more rows than this.
 MOST_SORTED = 1_000_000
 SORT = f"Sort of more than {MOST_SORTED:,} rows"
 # The plans that most pages have in common, those of the navigation.

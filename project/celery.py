@@ -50,7 +50,7 @@ app.conf.update(
     worker_prefetch_multiplier=2,
     # After a reconnect Celery would take fewer messages and raise the number with every finished
     # job, from the threads of the jobs. py-amqp's connection belongs to one thread: two of them wait
-    # for each other's frames, and the worker never works again.
+    # for each other's frames, and the worker runs no further job.
     worker_enable_prefetch_count_reduction=False,
     # Control and events would create a queue per host (in PostgreSQL: tables) and never delete it.
     worker_enable_remote_control=False,

@@ -23,8 +23,8 @@ _FORM: Final = "entries/_cell_form.html"
 
 @register.simple_tag(takes_context=True)
 def entry_cells(context: template.Context) -> SafeString:
-    """The <td> elements of `columns.shown` for `row`, of which that of `form`, if any, is a form. If
-    `grouped`, headings name the scopes of the rows, so that the column *State* does not."""
+    """The <td> elements of `row`, one for each of `columns.shown`. With `form`, the cell of its column
+    is a form. If `grouped`, headings name the scopes of the rows, so the column *State* does not."""
     row: EntryListRow = context["row"]
     form = context.get("form")
     editable = context["can_edit"] and row.editable

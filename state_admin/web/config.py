@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from django.http import HttpResponse
@@ -61,15 +60,13 @@ from .entry_undo import undo_of
 from .htmx import Request, render, render_list, see_other, toast
 from .lists import list_paths
 from .schema_fields import Draft, answer_form_check, held_value
-from .tables import Field, Orders, describe_table
+from .tables import BY_CHANGE, Field, Orders, describe_table
 
 MOST = 200
-_MOMENT = partial(paging.read_moment, "after")
 _ORDERS = {
     "": paging.Order("key"),
     "-id": paging.Order("key", descending=True),
-    "-changed": paging.Order("updated_at", descending=True, read=_MOMENT),
-    "changed": paging.Order("updated_at", read=_MOMENT),
+    **paging.BY_CHANGE,
 }
 _TEMPLATES: dict[Kind, JSON] = {
     Kind.PROVIDERS: {"adapter": "", "base_url": None, "timeout_secs": 300},
@@ -103,7 +100,7 @@ def record_list(request: Request, kind: str = Kind.PROVIDERS) -> HttpResponse:
         Orders("Id", {"": "ascending", "-id": "descending"}),
         Orders("Secret" if record_kind is Kind.PROVIDERS else "Refers to"),
         Orders("Version", numeric=True),
-        Orders("Changed", {"-changed": "descending", "changed": "ascending"}),
+        Orders("Changed", BY_CHANGE),
     ]
     table = describe_table("web:config-list", filters, columns, args=[record_kind])
     after = paging.cursor(request)

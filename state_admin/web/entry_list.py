@@ -244,6 +244,7 @@ def entry_list(request: Request) -> HttpResponseBase:
         {
             **views,
             "filters": filters,
+            "root": root,
             "rows": rows,
             "grouped": _is_grouped(filters, rows),
             "columns": columns,

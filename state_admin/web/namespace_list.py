@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from django.http import HttpResponse
@@ -37,7 +36,7 @@ from .addresses import namespace_url, with_query
 from .htmx import Request, render, render_list
 from .invalid_entries import find_invalid
 from .lists import list_paths
-from .tables import Field, Orders, describe_table
+from .tables import BY_CHANGE, Field, Orders, describe_table
 from .usage import describe_sizes
 
 PAGE = 50
@@ -47,12 +46,10 @@ _LISTED = 100
 _VERSIONS = 10
 # Entries of an older schema version that are validated.
 _EXAMINED = 100
-_MOMENT = partial(paging.read_moment, "after")
 _ORDERS = {
     "": paging.Order("name"),
     "-name": paging.Order("name", descending=True),
-    "-changed": paging.Order("updated_at", descending=True, read=_MOMENT),
-    "changed": paging.Order("updated_at", read=_MOMENT),
+    **paging.BY_CHANGE,
 }
 _COLUMNS = (
     Orders("Namespace", {"": "ascending", "-name": "descending"}),
@@ -62,7 +59,7 @@ _COLUMNS = (
     Orders("Entry writes in a day", numeric=True),
     Orders("Schema", numeric=True),
     Orders("Plugin"),
-    Orders("Changed", {"-changed": "descending", "changed": "ascending"}),
+    Orders("Changed", BY_CHANGE),
 )
 
 

@@ -122,8 +122,17 @@ def _read_key(text: str) -> int:
     return read_required_number("after", text)
 
 
+def read_time(text: str) -> datetime:
+    return read_moment("after", text)
+
+
 OLDEST = Order(read=_read_key)
 NEWEST = Order(descending=True, read=_read_key)
+# The orders of rows with `updated_at` (tables.BY_CHANGE).
+BY_CHANGE = {
+    "-changed": Order("updated_at", descending=True, read=read_time),
+    "changed": Order("updated_at", read=read_time),
+}
 
 
 def cursor(request: HttpRequest) -> str:

@@ -165,6 +165,8 @@ class Orders:
 
 # The orders of a column of times in a list that has its newest rows first (paging.by_age).
 BY_AGE = {"": "descending", "oldest": "ascending"}
+# The orders of the column of the last change (paging.BY_CHANGE).
+BY_CHANGE = {"-changed": "descending", "changed": "ascending"}
 
 
 def format_row_count(count: int, forms: str) -> str:

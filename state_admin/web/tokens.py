@@ -42,17 +42,13 @@ _STATES = ("live", "rotated", "expired", "revoked")
 _NEVER = datetime.fromtimestamp(0, UTC)
 
 
-def _last_use(text: str) -> datetime:
-    return paging.read_moment("after", text)
-
-
 _ORDERS = {
     "": paging.NEWEST,
     "oldest": paging.OLDEST,
     "name": paging.Order("name"),
     "-name": paging.Order("name", descending=True),
-    "used": paging.Order("used", descending=True, read=_last_use),
-    "unused": paging.Order("used", read=_last_use),
+    "used": paging.Order("used", descending=True, read=paging.read_time),
+    "unused": paging.Order("used", read=paging.read_time),
 }
 _COLUMNS = (
     Orders("Token", {"name": "ascending", "-name": "descending"}),

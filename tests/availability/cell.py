@@ -117,10 +117,13 @@ class Node:
 
 class Cell:
     """Started when constructed; `stop` kills everything. Each node of PostgreSQL and one of etcd are on
-    a machine of `network`, everything else is on this one."""
+    a machine of `network`, everything else is on this one. If not `synchronous`, no commit waits for a
+    standby."""
 
-    def __init__(self, folder: Path, network: Network = LOOPBACK) -> None:
-        self.folder, self.network = folder, network
+    def __init__(
+        self, folder: Path, network: Network = LOOPBACK, *, synchronous: bool = True
+    ) -> None:
+        self.folder, self.network, self.synchronous = folder, network, synchronous
         self.processes: list[Process] = []
         self.etcd: dict[str, Process] = {}
         self._machines = {f"etcd{n}": network.machines[n - 1] for n in NODES}
@@ -146,7 +149,7 @@ class Cell:
         self.beat = self.run("beat")
         for web in self.web:
             web.wait_until_it_answers("/readyz")
-        wait_for(lambda: self._is_open(self.web_port), "HAProxy serves the web processes")
+        wait_for(self.serves, "HAProxy serves the web processes")
 
     def start_etcd(self, name: str) -> None:
         peer, client = self._peers[name], f"http://{self.etcd_clients[name]}"
@@ -184,6 +187,9 @@ class Cell:
     def patroni_config(self, sockets: Path) -> Path:
         """A copy of the configuration in deploy/ha, with a socket folder of its own for this node."""
         text = (DEPLOY / "patroni.yml").read_text()
+        if not self.synchronous:
+            text, changed = re.subn(r"(synchronous_mode(?:_strict)?): \w+", r"\1: false", text)
+            assert changed == 2
         text += f"    unix_socket_directories: {sockets}\n"
         path = self.folder / f"{sockets.name}.yml"
         path.write_text(text)
@@ -232,11 +238,11 @@ class Cell:
             client.close()
 
     def is_whole(self) -> bool:
-        """Whether all nodes replicate, and commits wait for one of two standbys."""
+        """Whether all nodes replicate and, if synchronous, commits wait for one of two standbys."""
+        standby = "quorum_standby" if self.synchronous else "replica"
         members = [node.status().get("members", ()) for node in self.nodes]
         return all(
-            sorted(member["role"] for member in each)
-            == ["leader", "quorum_standby", "quorum_standby"]
+            sorted(member["role"] for member in each) == ["leader", standby, standby]
             and all(member["state"] in ("running", "streaming") for member in each)
             for each in members
         )
@@ -258,10 +264,11 @@ class Cell:
         wait_for(answers, lambda: f"HAProxy leads to the database; {self.outputs()}")
         self.wait_until_whole()
 
-    def _is_open(self, port: int) -> bool:
-        client = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
+    def serves(self) -> bool:
+        """Whether HAProxy has a web process that reaches the database."""
+        client = http.client.HTTPConnection("127.0.0.1", self.web_port, timeout=2)
         try:
-            client.request("GET", "/healthz")
+            client.request("GET", "/readyz")
             return client.getresponse().status == 200
         except (OSError, http.client.HTTPException):
             return False

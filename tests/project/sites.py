@@ -13,12 +13,46 @@ from project.env import BASE_DIR
 from project.postgres import binaries
 from project.postgres.cluster import Cluster
 from project.postgres.server import PORT
-from tests.project.running import Running, call_api, free_port
+from tests.project.running import Running, call_api, free_port, wait_for
 
 SETTINGS = {"SECRET_KEY": "the same on every server", "WEBHOOK_ALLOW_PRIVATE": "true"}
 
 
-class Site:
+class Notes:
+    """The entries of the namespace `notes` of a server, and their changes."""
+
+    def __init__(self, port: int, token: str) -> None:
+        self.port, self.token = port, token
+
+    def call(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
+        return call_api(self.port, self.token, method, path, body, **headers)
+
+    def write(self, *keys: str) -> None:
+        for key in keys:
+            status, _ = self.call("PUT", f"/state/notes/{key}", {"value": {"word": key}})
+            assert status == 201
+
+    def follow(self, cursor: str = "") -> tuple[list[str], str]:
+        """The keys written after a cursor, and the next cursor."""
+        after = f"&cursor={cursor}" if cursor else ""
+        status, page = self.call("GET", f"/changes?namespace=notes{after}")
+        assert status == 200, page
+        keys = [item["key"] for item in page["items"] if item["kind"] == "entry.put"]
+        return keys, page["next_cursor"]
+
+    def follow_all(self, keys: list[str]) -> str:
+        """The cursor after `keys`, which are all there are."""
+        wait_for(lambda: self.follow()[0] == keys, f"{keys} are in the feed")
+        return self.follow()[1]
+
+    def check_lost(self, cursor: str) -> None:
+        """A reader of lost changes gets 410."""
+        status, problem = self.call("GET", f"/changes?cursor={cursor}")
+        assert status == 410
+        assert problem["detail"] == "the cursor is newer than the database"
+
+
+class Site(Notes):
     """`manage.py serve` with the data folder in `folder`, on its embedded PostgreSQL or the one of
     DATABASE_URL."""
 
@@ -34,23 +68,7 @@ class Site:
         )
         self.running.wait_for_output("Ctrl-C stops it")
         found = re.findall(r"API token +(ch_\S+)", self.running.output())
-        self.token = token or found[0]
-
-    def call(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
-        return call_api(self.running.port, self.token, method, path, body, **headers)
-
-    def write(self, *keys: str) -> None:
-        for key in keys:
-            status, _ = self.call("PUT", f"/state/notes/{key}", {"value": {"word": key}})
-            assert status == 201
-
-    def follow(self, cursor: str = "") -> tuple[list[str], str]:
-        """The keys written after a cursor, and the next cursor."""
-        after = f"&cursor={cursor}" if cursor else ""
-        status, page = self.call("GET", f"/changes?namespace=notes{after}")
-        assert status == 200, page
-        keys = [item["key"] for item in page["items"] if item["kind"] == "entry.put"]
-        return keys, page["next_cursor"]
+        super().__init__(self.running.port, token or found[0])
 
     def connect(self) -> psycopg.Connection[Any]:
         return psycopg.connect(self.url, autocommit=True)

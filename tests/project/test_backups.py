@@ -22,10 +22,8 @@ from tests.project.test_feed_eras import (
     KEPT,
     LOST,
     check_knowledge,
-    check_lost,
     check_search,
     commit_step,
-    follow_all,
 )
 
 # The test of 1 GB writes ten times as much to the disk.
@@ -127,14 +125,14 @@ class Drill:
     def write(self) -> str:
         """Write what the backup must contain; returns the cursor after half of it."""
         self.site.write(*KEPT[:3])
-        middle = follow_all(self.site, KEPT[:3])
+        middle = self.site.follow_all(KEPT[:3])
         self.site.write(*KEPT[3:])
         return middle
 
     def lose(self) -> str:
         """Write more, and lose the server. Returns the cursor after all of it."""
         self.site.write(*LOST)
-        lost = follow_all(self.site, [*KEPT, *LOST])
+        lost = self.site.follow_all([*KEPT, *LOST])
         self.site.running.kill_all()
         return lost
 
@@ -145,7 +143,7 @@ class Drill:
         try:
             assert site.follow(middle)[0] == [*KEPT[3:], *others]
             assert site.follow(end)[0] == []
-            check_lost(site, lost)
+            site.check_lost(lost)
             site.write("new")
             wait_for(lambda: site.follow(end)[0] == ["new"], "the new change follows")
             assert site.follow()[0] == [*KEPT, *others, "new"]
@@ -181,7 +179,7 @@ def test_page__every_block__is_run_by_a_test() -> None:
 
 def test_dump__restored_into_a_new_server__has_everything(drill: Drill) -> None:
     middle = drill.write()
-    end = follow_all(drill.site, KEPT)
+    end = drill.site.follow_all(KEPT)
     drill.run("dump", drill.first)
     lost = drill.lose()
 
@@ -206,11 +204,11 @@ def test_moment__between_two_backups_and_the_end__is_restored(drill: Drill) -> N
     middle = drill.write()
     drill.run("increment", drill.first)
     drill.site.write("after-the-backups")
-    end = follow_all(drill.site, [*KEPT, "after-the-backups"])
+    end = drill.site.follow_all([*KEPT, "after-the-backups"])
     with connect(drill.first) as database:
         (moment,) = database.execute("SELECT clock_timestamp()::text").fetchone() or ("",)
     drill.site.write(*LOST)
-    lost = follow_all(drill.site, [*KEPT, "after-the-backups", *LOST])
+    lost = drill.site.follow_all([*KEPT, "after-the-backups", *LOST])
     with connect(drill.first) as database:
         archived = database.execute("SELECT pg_walfile_name(pg_switch_wal())").fetchone()
         assert archived

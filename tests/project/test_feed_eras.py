@@ -56,20 +56,14 @@ def history(folder: Path, receiver: Receiver, **env: str) -> Iterator[tuple[Site
         assert site.call("POST", "/webhooks", hook)[0] == 201
         run("pg_basebackup", *address(site.cluster), "-D", folder / "early", "-c", "fast")
         site.write(*KEPT[:3])
-        middle = follow_all(site, KEPT[:3])
+        middle = site.follow_all(KEPT[:3])
         site.write(*KEPT[3:])
-        end = follow_all(site, KEPT)
+        end = site.follow_all(KEPT)
         receiver.wait_for(len(KEPT))
         yield site, middle, end
     finally:
         site.running.kill_all()
         end_postgresql(folder / "first")
-
-
-def follow_all(site: Site, keys: list[str]) -> str:
-    """The cursor after `keys`, which are all there are."""
-    wait_for(lambda: site.follow()[0] == keys, f"{keys} are in the feed")
-    return site.follow()[1]
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +78,7 @@ def past() -> Iterator[Past]:
             with site.connect() as database:
                 database.execute("SELECT pg_create_restore_point('kept'), pg_switch_wal()")
             site.write(*LOST)
-            lost = follow_all(site, [*KEPT, *LOST])
+            lost = site.follow_all([*KEPT, *LOST])
             receiver.wait_for(len(KEPT + LOST))
             token = site.token
         sent = frozenset(received.event["id"] for received in receiver.received)
@@ -181,14 +175,14 @@ def test_feed__database_that_lost_its_newest_changes__skips_and_repeats_nothing(
     try:
         assert site.follow(past.middle)[0] == KEPT[3:]
         assert site.follow(past.end)[0] == []
-        check_lost(site, past.lost)
+        site.check_lost(past.lost)
         verify(folder, "--check", past.folder / "digests")
 
         written = [f"{folder.name}-{n}" for n in range(len(LOST) + 3)]  # their numbers come again
         site.write(*written)
         wait_for(lambda: site.follow(past.end)[0] == written, "the new changes follow")
         assert site.follow()[0] == KEPT + written
-        check_lost(site, past.lost)
+        site.check_lost(past.lost)
 
         check_search(site, written[-1])
         check_webhook(past.receiver, written, past.sent)
@@ -196,13 +190,6 @@ def test_feed__database_that_lost_its_newest_changes__skips_and_repeats_nothing(
         check_cost(site)
     finally:
         site.running.kill_all()
-
-
-def check_lost(site: Site, cursor: str) -> None:
-    """A reader of lost changes gets 410."""
-    status, problem = site.call("GET", f"/changes?cursor={cursor}")
-    assert status == 410
-    assert problem["detail"] == "the cursor is newer than the database"
 
 
 def check_search(site: Site, key: str) -> None:

@@ -17,6 +17,7 @@ from project.postgres import binaries
 from project.postgres.cluster import Cluster
 from project.postgres.server import PORT
 from tests.project.running import Process, Running, call_api, free_port, wait_for
+from tests.project.sites import run
 from tests.project.test_standbys import Standby, assert_unconfirmed, without
 
 PGBOUNCER = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
@@ -36,37 +37,56 @@ server_check_delay = 0
 """
 
 
-@pytest.fixture
-def url(cluster: Cluster, folder: Path) -> Iterator[str]:
-    """The URL of the database behind the pooler."""
-    port = free_port()
-    config = folder / "pgbouncer.ini"
-    config.write_text(CONFIG.format(sockets=cluster.socket_folder, server=PORT, port=port))
-    who = binaries.identity()
-    if who.uid is not None:
-        pytest.skip("PgBouncer does not run as root, and user namespaces are not permitted")
-    command = [*who.prefix, str(PGBOUNCER), str(config)]
-    process = Process(folder / "pgbouncer.log", *command, env={"PATH": os.environ["PATH"]})
-    url = f"postgresql://postgres@127.0.0.1:{port}/commonhold"
+class Pooler(Process):
+    """PgBouncer in a folder, in front of the PostgreSQL whose socket is in `sockets`."""
 
-    def answers() -> bool:
+    def __init__(self, folder: Path, sockets: Path) -> None:
+        self.config = folder / "pgbouncer.ini"
+        self.port = free_port()
+        self._write(sockets)
+        command = [*binaries.identity().prefix, str(PGBOUNCER), str(self.config)]
+        super().__init__(folder / "pgbouncer.log", *command, env={"PATH": os.environ["PATH"]})
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://postgres@127.0.0.1:{self.port}/commonhold"
+
+    def lead_to(self, sockets: Path) -> None:
+        """New connections lead to another PostgreSQL."""
+        self._write(sockets)
+        self.signal(signal.SIGHUP)
+
+    def answers(self) -> bool:
         try:
-            psycopg.connect(url, connect_timeout=2).close()
+            psycopg.connect(self.url, connect_timeout=2).close()
         except psycopg.OperationalError:
             return False
         return True
 
+    def _write(self, sockets: Path) -> None:
+        self.config.write_text(CONFIG.format(sockets=sockets, server=PORT, port=self.port))
+
+
+@pytest.fixture
+def pooler(cluster: Cluster, folder: Path) -> Iterator[Pooler]:
+    if binaries.identity().uid is not None:
+        pytest.skip("PgBouncer does not run as root, and user namespaces are not permitted")
+    pooler = Pooler(folder, cluster.socket_folder)
     try:
-        wait_for(answers, process.output)
-        yield url
+        wait_for(pooler.answers, pooler.output)
+        yield pooler
     finally:
-        process.kill_all()
+        pooler.kill_all()
 
 
-def test_server__behind_a_pooler__has_its_timeouts_bounds_commits_and_survives_a_restart(
-    cluster: Cluster, folder: Path, url: str, start: Callable[..., Running]
+def test_server__behind_a_pooler__has_its_timeouts_bounds_commits_and_survives_failures(
+    cluster: Cluster, folder: Path, pooler: Pooler, start: Callable[..., Running]
 ) -> None:
-    settings = {"DATABASE_URL": url, "STANDBY_TIMEOUT_MS": "1000", "STATEMENT_TIMEOUT_MS": "7000"}
+    settings = {
+        "DATABASE_URL": pooler.url,
+        "STANDBY_TIMEOUT_MS": "1000",
+        "STATEMENT_TIMEOUT_MS": "7000",
+    }
     setup = start("manage.py", "setup", **settings)
     assert setup.wait() == 0, setup.output()
     (token,) = re.findall(r"API token +(ch_\S+)", setup.output())
@@ -91,12 +111,21 @@ def test_server__behind_a_pooler__has_its_timeouts_bounds_commits_and_survives_a
         assert_unconfirmed(call("PUT", "/namespaces/notes", {"schema": True, "default": 1}))
     assert call("PUT", "/state/notes/a", {"value": 3})[0] == 200
 
+    def writes(key: str) -> bool:
+        return call("PUT", f"/state/notes/{key}", {"value": 1})[0] in (200, 201)
+
     postmaster = cluster.postmaster()
     assert postmaster
     os.kill(postmaster, signal.SIGKILL)
     wait_for(lambda: cluster.postmaster() is None, "PostgreSQL is dead")
     cluster.acquire()
     standby.wait_until_connected()
-    wait_for(
-        lambda: call("PUT", "/state/notes/b", {"value": 1})[0] in (200, 201), "writes succeed again"
-    )
+    wait_for(lambda: writes("restarted"), "writes succeed after a restart")
+
+    cluster.release()
+    run("pg_ctl", "-D", standby.data, "-w", "promote")
+    pooler.lead_to(standby.data)
+    wait_for(lambda: writes("failed-over"), "writes succeed after a failover")
+    for key, value in (("a", 3), ("restarted", 1)):
+        status, entry = call("GET", f"/state/notes/{key}")
+        assert (status, entry["value"]) == (200, value)

@@ -50,9 +50,18 @@ class Scheduler(beat.Scheduler):
     conditions: dict[str, Callable[[], bool]] = {}
 
     def schedules_equal(self, *_: Any) -> bool:
-        """Called before each tick. Always true, since the schedule never changes while beat
-        runs."""
-        return True
+        """Called before each tick. False lets Celery plan all entries again. The schedule never
+        changes while beat runs, but the clock can be set back. An entry that was last started in
+        what is now the future counts as started now, or it would wait until then."""
+        now = _now()
+        ahead = [
+            entry
+            for entry in self.schedule.values()
+            if entry.last_run_at is not None and entry.last_run_at > now
+        ]
+        for entry in ahead:
+            entry.last_run_at = now
+        return not ahead
 
     def adjust(self, n: float, drift: float = 0.0) -> float:
         """The seconds until an entry is due. Celery's own method wakes 10 ms early and spins until

@@ -116,6 +116,8 @@ def test_clock__jumps_under_load__changes_no_order(folder: Path, record_property
                 clock.write_text(f"{seconds:+}s")
                 wait_for(lambda s=seconds: jumped(site, s), "the clock of PostgreSQL jumps")
                 traffic.wait_for_more(200)
+                done = count_sweeps(site)
+                wait_for(lambda n=done: count_sweeps(site) > n + 1, "beat and worker continue")
             record_property("refused, by status", dict(traffic.refused))
             check_history(traffic, record_property)
     finally:
@@ -127,6 +129,14 @@ def jumped(site: Site, seconds: int) -> bool:
         found = database.execute("SELECT extract(epoch FROM clock_timestamp())").fetchone()
     assert found
     return abs(float(found[0]) - time.time() - seconds) < 60
+
+
+def count_sweeps(site: Site) -> int:
+    """How many sweeps workers have started."""
+    with site.connect() as database:
+        found = database.execute("SELECT coalesce(sum(runs), 0)::int FROM sweeps").fetchone()
+    assert found
+    return int(found[0])
 
 
 # Clients -------------------------------------------------------------------------------------

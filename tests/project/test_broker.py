@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -333,6 +334,42 @@ def test_beat__nothing_due__sleeps_until_the_next_entry(beat, monkeypatch):
         clock[0] += scheduler.tick() or 0
         ticks += 1
         assert ticks < 20, "it spins"
+
+
+def test_beat__clock_is_set_back__starts_each_job_after_its_interval(beat, monkeypatch):
+    monkeypatch.setattr(Scheduler, "producer", None)
+    clock = [1_900_000_000.0]
+    monkeypatch.setattr("project.beat._now", lambda: datetime.fromtimestamp(clock[0], UTC))
+    started: list[tuple[str, float]] = []
+    monkeypatch.setattr(
+        Scheduler, "apply_async", lambda self, entry, **_: started.append((entry.name, clock[0]))
+    )
+    app.conf.beat_schedule = {
+        name: {"task": "tests.note", "schedule": timedelta(seconds=seconds)}
+        for name, seconds in (("often", 1), ("seldom", 60))
+    }
+
+    def run(scheduler: Scheduler, seconds: float) -> Counter[str]:
+        """The jobs that are started within so many seconds."""
+        until = clock[0] + seconds
+        started.clear()
+        while clock[0] < until:
+            clock[0] += min(scheduler.tick() or 0.01, 1.0)
+        return Counter(name for name, _ in started)
+
+    scheduler = beat()
+    for entry in scheduler.schedule.values():
+        vars(entry.schedule)["nowfun"] = lambda: datetime.fromtimestamp(clock[0], UTC)
+        entry.last_run_at = datetime.fromtimestamp(clock[0], UTC)
+    assert run(scheduler, 90)["seldom"] == 1
+    clock[0] -= 3600
+    found = run(scheduler, 90)
+    assert found["seldom"] == 1
+    assert found["often"] > 60
+
+    scheduler.sync()
+    clock[0] -= 3600
+    assert run(beat(), 90)["seldom"] == 1  # from a file with times in the future
 
 
 def test_beat__database_unavailable__starts_the_job(beat, monkeypatch):

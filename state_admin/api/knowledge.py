@@ -14,6 +14,7 @@ from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.rest.pagination import answer_rows
 from state_admin.services import knowledge, runs
 from state_admin.services.errors import BadRequest
+from state_admin.services.feed_cursors import bad_cursor
 
 # Separates namespace and key in a cursor: neither can contain it.
 _BETWEEN = "\n"
@@ -78,4 +79,4 @@ def _place(after: str) -> tuple[int, int]:
     try:
         return int(version), int(row_id)
     except ValueError:
-        raise BadRequest("cursor must be a value that this API returned") from None
+        raise bad_cursor() from None

@@ -11,7 +11,7 @@ from state_admin.rest import pagination
 from state_admin.rest.bodies import answer
 from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.services import storage
-from state_admin.services.errors import BadRequest
+from state_admin.services.feed_cursors import bad_cursor
 from state_admin.services.storage import Level
 
 
@@ -50,5 +50,5 @@ def _place(position: str | None) -> tuple[int, int] | None:
         return None
     size, pk = map(read_whole, position.partition(":")[::2])
     if size is None or pk is None:
-        raise BadRequest("cursor must be a value that this API returned")
+        raise bad_cursor()
     return size, pk

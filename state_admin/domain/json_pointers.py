@@ -40,7 +40,7 @@ def parts_of(pointer: str, member: str = "path") -> _Path:
     if not pointer:
         return []
     if pointer[0] != "/" or _BAD_ESCAPE.search(pointer):
-        raise Mismatch(f"'{member}' is not a JSON Pointer", member)
+        raise Mismatch(f"'{member}' must be a JSON Pointer, such as /a/0 or /a~1b", member)
     if pointer.count("/") > MAX_DEPTH:
         raise Mismatch(f"'{member}' is deeper than {MAX_DEPTH} levels", member)
     return [part.replace("~1", "/").replace("~0", "~") for part in pointer[1:].split("/")]

@@ -12,6 +12,8 @@ from state_admin.domain.json_pointers import Mismatch, WorkingCopy, find, kind, 
 from state_admin.domain.values import JSON, MISSING, Fault, FaultError, pointer_of, same
 
 MAX_OPERATIONS: Final = 1_000
+JSON_PATCH_OPS: Final = "add, remove, replace, move, copy, test"
+UPDATE_OPS: Final = "add, max, min, append, union, remove, merge, set"
 
 
 class PatchRefused(FaultError):
@@ -76,7 +78,7 @@ def _apply(copy: WorkingCopy, operation: JSON) -> None:
     elif verb == "copy":
         copy.duplicate(_path(operation, "from"), path)
     else:
-        raise Mismatch(f"unknown op '{verb[:40]}'", "op")
+        raise Mismatch(f"unknown op '{verb[:40]}'; the ops are {JSON_PATCH_OPS}", "op")
 
 
 def update(document: JSON, operations: JSON) -> JSON:
@@ -144,7 +146,7 @@ def combine(copy: WorkingCopy, path: list[str], verb: str, value: JSON) -> None:
     elif verb in ("add", "max", "min"):
         copy.change(path, lambda old: _number(verb, old, value))
     else:
-        raise Mismatch(f"unknown op '{verb[:40]}'", "op")
+        raise Mismatch(f"unknown op '{verb[:40]}'; the ops are {UPDATE_OPS}", "op")
 
 
 def _number(verb: str, old: JSON, value: JSON) -> JSON:

@@ -60,8 +60,12 @@ def shorten(text: str, most: int = SHOWN) -> str:
 
 
 def message_of(error: jsonschema_rs.ValidationError) -> str:
-    """The library's message, with long values truncated."""
+    """The library's message, with long values truncated and all values of an `enum`."""
     message = error.message
+    if error.kind.name == "enum":
+        refused, _, _ = message.rpartition(" is not one of ")
+        options = error.kind.as_dict()["options"]
+        message = f"{refused} is not one of {', '.join(map(dump, options))}"
     if len(message) > SHOWN:
         instance = dump(error.instance)
         if len(instance) > SHOWN:

@@ -51,6 +51,7 @@ STOPPED: Final = (
     "validating this value takes more than "
     f"{isolation.CPU_SECONDS:g} s of processor time; simplify the schema or its patterns"
 )
+_TYPES_ALLOWED: Final = 'type must be "array", "boolean", "integer", "null", "number", "object" or "string", or a list of these'
 
 
 class InvalidSchema(FaultError):
@@ -162,7 +163,9 @@ def compile_schema(text: str, mask: str | None = None) -> Validator:
         jsonschema_rs.meta.validate(raw.value)
         compiled = compile_validator(raw.value, mask)
     except jsonschema_rs.ValidationError as error:
-        raise InvalidSchema([Fault(pointer_of(*error.instance_path), message_of(error))]) from None
+        unknown_type = error.kind.name == "anyOf" and error.instance_path[-1:] == ["type"]
+        message = _TYPES_ALLOWED if unknown_type else message_of(error)
+        raise InvalidSchema([Fault(pointer_of(*error.instance_path), message)]) from None
     except (jsonschema_rs.ReferencingError, ValueError) as error:
         raise InvalidSchema([Fault("", shorten(str(error), 300))]) from None
     return Validator(compiled, raw, cost, mask)

@@ -76,12 +76,10 @@ def _actor(authorization: str, request_id: str) -> Actor:
     """The actor of the token. Does not count against the rate limit; the calls made with it do."""
     scheme, _, presented = authorization.partition(" ")
     if scheme.lower() != "bearer" or not presented:
-        raise Unauthenticated(
-            "a token is required", hint="Send Authorization: Bearer ch_… (see create_token)."
-        )
+        raise actors.token_required()
     actor = actors.actor_of_token(presented.strip(), request_id=request_id)
     if actor is None:
-        raise Unauthenticated("the token is not valid", hint="It is unknown, expired or revoked.")
+        raise actors.invalid_token()
     return actor
 
 

@@ -42,9 +42,7 @@ class TokenAuthentication(BaseAuthentication):
     def authenticate(self, request: Request) -> tuple[Actor, Allowance | None]:
         scheme, _, presented = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
         if scheme.lower() != "bearer" or not presented:
-            raise Unauthenticated(
-                "a token is required", hint="Send Authorization: Bearer ch_… (see create_token)."
-            )
+            raise actors.token_required()
         request_id = request.META.get("REQUEST_ID", "")
         run_id = read_run_id(request.META)
         secret = presented.strip()
@@ -55,9 +53,7 @@ class TokenAuthentication(BaseAuthentication):
         else:
             admitted = actors.admit_token(secret, request_id=request_id, run_id=run_id)
         if admitted is None:
-            raise Unauthenticated(
-                "the token is not valid", hint="It is unknown, expired or revoked."
-            )
+            raise actors.invalid_token()
         bind_actor(admitted[0])
         return admitted
 

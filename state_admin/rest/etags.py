@@ -33,9 +33,11 @@ def precondition(request: Request) -> Precondition:
     if changed not in ("true", "false"):
         raise BadRequest("If-Changed must be true or false")
     merge = meta.get("HTTP_ON_CONFLICT")
-    if merge is not None and (merge.lower() != "merge" or match is None):
+    if merge is not None and merge.lower() != "merge":
+        raise BadRequest(f"On-Conflict must be merge, not {merge[:40]!r}")
+    if merge is not None and match is None:
         raise BadRequest(
-            "On-Conflict must be merge, and requires If-Match",
+            "On-Conflict requires If-Match",
             hint="If-Match is the version that your change is based on.",
         )
     if none_match is not None:

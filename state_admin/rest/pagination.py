@@ -18,6 +18,7 @@ from django.http import HttpResponse
 from state_admin.contract import base as contract
 from state_admin.models import creation_times
 from state_admin.services.errors import BadRequest
+from state_admin.services.feed_cursors import bad_cursor
 
 from .bodies import answer
 
@@ -150,7 +151,7 @@ def _open(cursor: str, filters: str, kind: type[int] | type[str]) -> Any:
         if type(position) is not kind or "\0" in str(position):
             raise TypeError
     except (ValueError, binascii.Error, TypeError):
-        raise BadRequest("cursor must be a value that this API returned") from None
+        raise bad_cursor() from None
     if made_for != filters:
         raise BadRequest(
             "cursor does not match the filters", hint="Send the same filters as for the first page."

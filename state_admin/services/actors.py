@@ -17,7 +17,7 @@ from state_admin.models import access as access_models
 
 from . import throttles
 from .cells import is_elsewhere
-from .errors import Forbidden
+from .errors import Forbidden, Unauthenticated
 from .move_problems import WorkspaceMoved
 from .throttles import Allowance
 from .token_cache import Credential, cache
@@ -30,6 +30,20 @@ FROM api_tokens t JOIN workspaces w ON w.id = t.workspace_id
 WHERE t.lookup = %(lookup)s AND t.revoked_at IS NULL
     AND (t.expires_at IS NULL OR t.expires_at > now())
 """
+
+_REMEDY = "Create a token on the page Tokens, or with manage.py create_token."
+
+
+def token_required() -> Unauthenticated:
+    return Unauthenticated(
+        "a token is required", hint=f"Send Authorization: Bearer ch_…. {_REMEDY}"
+    )
+
+
+def invalid_token() -> Unauthenticated:
+    return Unauthenticated(
+        "the token is not valid", hint=f"It is unknown, expired or revoked. {_REMEDY}"
+    )
 
 
 def admit_token(

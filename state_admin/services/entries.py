@@ -502,6 +502,7 @@ def check_value(definition: Definition, value: Raw) -> None:
                 f"the value has {size} bytes; the limit of {definition.name} is "
                 f"{definition.max_value_bytes} bytes"
             ),
+            hint="Split the value into several entries, or ask an admin to raise max_value_bytes.",
             limit=definition.max_value_bytes,
             actual=size,
         )

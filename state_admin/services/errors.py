@@ -152,7 +152,7 @@ class NotFound(Problem):
 
 class NotRegistered(NotFound):
     slug = "not-registered"
-    title = "Profile key not registered"
+    title = "Namespace not registered"
     meaning = (
         "The namespace (profile key) is not registered in this workspace, so it has no entries."
     )
@@ -166,8 +166,9 @@ class NotRegistered(NotFound):
     def __init__(self, namespace: str) -> None:
         super().__init__(
             f"profile key not registered: {namespace}",
-            hint=f"Register it with PUT /api/v1/namespaces/{quote(namespace, safe='', errors='replace')},"
-            " or check the spelling.",
+            hint="Register the namespace with "
+            f"PUT /api/v1/namespaces/{quote(namespace, safe='', errors='replace')}, or check the "
+            "spelling, the workspace of the token and its limits.",
         )
 
 
@@ -419,11 +420,12 @@ class VersionConflict(Problem):
     ) -> None:
         # The versions of a thread may be counts of its messages, where 0 does not mean absent.
         exists = expected == 0 and of != "thread"
+        merge = ", or send On-Conflict: merge" if collision and collision.mergeable else ""
         super().__init__(
             f"version conflict: expected {expected}, actual {actual}",
             hint=f"The {of} already exists. To change it, read it and send its version."
             if exists
-            else f"The {of} changed since you read it. Read it again and retry.",
+            else f"The {of} changed since you read it. Read it again and retry{merge}.",
             expected=expected,
             actual=actual,
             **(collision.members() if collision else {}),

@@ -32,6 +32,7 @@ from .errors import (
     Unauthenticated,
     Unavailable,
 )
+from .feed_cursors import RESTART_FEED
 from .move_problems import WorkspaceMoved
 
 log = structlog.get_logger(__name__)
@@ -51,8 +52,7 @@ CLOSED: dict[str, Problem] = {
     "unauthenticated": Unauthenticated("the token or session is no longer valid"),
     "lost": Gone(
         "changes that were sent have been lost",
-        hint="The database was restored, or lost its newest changes in a failover. Read the state "
-        "again, then follow the feed from the current position.",
+        hint=f"The database was restored, or lost its newest changes in a failover. {RESTART_FEED}",
     ),
     "moved": Unavailable("the workspace was moved to another cell", hint=_RECONNECT),
     "deleted": NotFound("the thread was deleted"),

@@ -6,14 +6,14 @@ from typing import Any
 
 from state_admin.domain.values import Fault
 
-from . import errors, move_problems
+from . import actors, errors, feed_cursors, move_problems
 from .errors import Problem
 
 _EXAMPLES: tuple[Problem, ...] = (
     errors.BadRequest(
         "unknown query parameter: prefx", hint="Allowed query parameters: cursor, limit, prefix."
     ),
-    errors.Unauthenticated("the token is not valid", hint="It is unknown, expired or revoked."),
+    actors.invalid_token(),
     errors.Forbidden(
         "the role editor is required",
         hint="Your role is viewer. Ask an admin of the workspace for a higher role.",
@@ -43,10 +43,7 @@ _EXAMPLES: tuple[Problem, ...] = (
     errors.Unreadable("the secret cannot be decrypted", hint="Write it again."),
     errors.Gone(
         "the cursor has expired",
-        hint=(
-            "Changes are retained for a limited time. Read the state, then follow the feed "
-            "from the current position."
-        ),
+        hint="Changes are retained for a limited time. " + feed_cursors.RESTART_FEED,
     ),
     errors.VersionConflict(1, 2),
     errors.TooLarge("the body has more than 8388608 bytes", limit=8388608),
@@ -58,7 +55,7 @@ _EXAMPLES: tuple[Problem, ...] = (
     errors.MisdirectedRequest("the host is not served here"),
     errors.Invalid(
         "the value does not satisfy the schema of team_context",
-        [Fault("/value/goal", "1 is not of type 'string'")],
+        [Fault("/goal", '1 is not of type "string"')],
     ),
     errors.RateLimited("more than 600 requests in a minute", retry_after=3, limit=600, window=60),
     errors.InternalError(),

@@ -167,7 +167,11 @@ def start_run(
         except IntegrityError as error:
             if same_id.exists():
                 raise Conflict(f"run already exists with other content: {public_id}") from error
-            raise Conflict(f"thread already has an active run: {thread_id}") from error
+            raise Conflict(
+                f"thread already has an active run: {thread_id}",
+                hint="End or cancel the run that the thread names as active_run_id, or start "
+                "the new run on another thread.",
+            ) from error
         run, _ = lock_run(actor, public_id)
         now = run.read_at
         writes = snapshots.clears(thread, scope="run") | tool_calls.drop_ended(actor, thread)

@@ -92,7 +92,10 @@ def filter_by_title(rows: ThreadQuerySet, words: Sequence[str]) -> ThreadQuerySe
 
 
 def thread_not_found(thread_id: str) -> NotFound:
-    return NotFound(f"thread not found: {thread_id}")
+    return NotFound(
+        f"thread not found: {thread_id}",
+        hint="Create it with POST /api/v1/threads, or check the id, the workspace of the token and its limits.",
+    )
 
 
 def guard(thread: Thread, expected_revision: int | None) -> None:

@@ -266,6 +266,7 @@ def test_blame__deleted_or_missing_entry__is_empty(alice: Person) -> None:
 MALFORMED = [
     ({"On_Conflict": ""}, "On-Conflict must be merge"),
     ({"On_Conflict": "theirs", "If_Match": '"1"'}, "On-Conflict must be merge"),
+    ({"On_Conflict": "merge"}, "On-Conflict requires If-Match"),
     ({"If_Changed": ""}, "If-Changed must be true or false"),
     ({"If_Changed": "yes"}, "If-Changed must be true or false"),
     ({"If_None_Match": ""}, "If-None-Match on a write must be *"),
@@ -278,7 +279,7 @@ MALFORMED = [
     ("method", "headers", "said"),
     [("PUT", *each) for each in MALFORMED]
     + [("PATCH", *each) for each in MALFORMED]
-    + [("DELETE", *each) for each in MALFORMED[:2]],
+    + [("DELETE", *each) for each in MALFORMED[:3]],
 )
 def test_precondition__invalid_value__is_refused_and_nothing_is_written(
     method: str, headers: dict[str, str], said: str, moved: Person

@@ -142,6 +142,69 @@ def test_cursor__of_other_filters__is_refused(alice: Person) -> None:
     assert alice.api("GET", f"/state/notes?limit=1&prefix=k&cursor={cursor}").status_code == 400
 
 
+UPDATE = "application/vnd.commonhold.update+json"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "headers", "told"),
+    [
+        (
+            "GET",
+            "/state?cursor=abc",
+            None,
+            {},
+            ["cursor must be", "of a response unchanged", '"parameter":"cursor"'],
+        ),
+        ("GET", "/changes?cursor=abc", None, {}, ["cursor must be", "of a response unchanged"]),
+        ("GET", "/threads/no", None, {}, ["thread not found: no", "POST /api/v1/threads"]),
+        ("POST", "/threads/t1/runs", {}, {}, ["has an active run: t1", "active_run_id"]),
+        (
+            "PUT",
+            "/state/notes/k",
+            {"value": "x" * 99},
+            {},
+            ["the limit of notes is 50", "max_value_bytes"],
+        ),
+        ("PUT", "/state/notes/k", {"value": {"b": 1}}, {"If_Match": '"1"'}, ["On-Conflict: merge"]),
+        (
+            "PATCH",
+            "/state/notes/k",
+            {"op": "push", "path": "/a", "value": 1},
+            {"content_type": UPDATE},
+            ["unknown op 'push'", "append"],
+        ),
+        (
+            "PATCH",
+            "/state/notes/k",
+            {"op": "set", "path": "a", "value": 1},
+            {"content_type": UPDATE},
+            ["must be a JSON Pointer", "/a/0"],
+        ),
+        ("PUT", "/namespaces/n2", {"schema": {"type": "str"}}, {}, ["/type", 'boolean\\"']),
+        (
+            "PUT",
+            "/namespaces/n2",
+            {"schema": {"properties": {"type": 5}}},
+            {},
+            ["/properties/type", "not of types"],
+        ),
+        ("PUT", "/state-keys/k1", {"reducer": "sum"}, {}, ["/reducer", 'union\\"']),
+    ],
+)
+def test_mistake__of_a_newcomer__is_named_with_what_to_do(
+    alice: Person, method: str, path: str, body: Any, headers: dict[str, str], told: list[str]
+) -> None:
+    make_namespace(alice.actor, max_value_bytes=50)
+    put(alice.actor, "notes", "k", {})
+    put(alice.actor, "notes", "k", {"a": 1})
+    make_thread(alice.actor, "t1")
+    alice.api("POST", "/threads/t1/runs", {})
+    answer = alice.api(method, path, body, **headers)
+    assert 400 <= answer.status_code < 500
+    for words in told:
+        assert words in answer.content.decode()
+
+
 def test_problem_types__slug_and_title__are_each_used_once() -> None:
     kinds = list(problem_types())
     assert len(kinds) > 20
@@ -168,7 +231,7 @@ def test_problem__two_occurrences__have_one_title_and_different_details(alice: P
     one, two = (alice.api("GET", f"/state/{name}/global").json() for name in ("n1", "n2"))
     assert (one["type"], one["title"], one["status"]) == (two["type"], two["title"], two["status"])
     assert (one["title"], one["detail"]) == (
-        "Profile key not registered",
+        "Namespace not registered",
         "profile key not registered: n1",
     )
     assert "PUT /api/v1/namespaces/n1," in one["hint"], "the name, not a placeholder"

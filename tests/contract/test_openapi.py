@@ -321,7 +321,7 @@ RULES = re.compile(
         [
             "cursor must be a value that this API returned",
             "(cursor|before|after|.*) cannot be combined with .*",
-            "On-Conflict must be merge, and requires If-Match",
+            "On-Conflict requires If-Match",
             r"If-Match \(\d+\) and base_revision \(\d+\) differ",
             "exactly one of .* is required",
             "choose .* or .*, not both",

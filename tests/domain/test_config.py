@@ -112,7 +112,7 @@ def test_faults__fields_of_the_reference_implementation__are_accepted(
         (
             Kind.MODELS,
             {**MODEL, "modalities": {"input": ["smell"]}},
-            '/modalities/input/0: the value is not one of "text", "image" or 3 other candidates',
+            '/modalities/input/0: the value is not one of "text", "image", "audio", "video", "pdf"',
         ),
         (
             Kind.AGENTS,

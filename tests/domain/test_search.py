@@ -384,7 +384,7 @@ def test_find__match_at_the_end__excerpt_ends_with_the_text() -> None:
         ("", [("/a", 1)] * 17, "at most 16 conditions"),
         ("!?", [], "the text has no letter or digit to search for"),
         ("", [], "a text, a condition or both are required"),
-        ("", [("a", 1)], "'path' is not a JSON Pointer"),
+        ("", [("a", 1)], "'path' must be a JSON Pointer, such as /a/0 or /a~1b"),
     ],
 )
 def test_parse__refused__states_the_reason(

@@ -20,7 +20,7 @@ const TRY_AGAIN = new Set([429, 500, 502, 503, 504]);
  * without gap or repeat. `cursor` is where to go on another day.
  *
  * "Now" is when `open()` has resolved, or without it when the first change is asked for. Gone: the cursor
- * has expired; read the state, then follow from now. One loop at a time.
+ * has expired; follow from now, then read the state. One loop at a time.
  */
 export class Watch implements AsyncIterableIterator<Change> {
   cursor: string;

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: dbd85647f981c9704a6247db323aa816ed9fd84c39cd4ecf4888627aa97af7a0
+// sha256 of docs/openapi.json: 63fb8e76571a7323a771d50ca6419247e0573d8b5d8512dff3237724e60cf155
 
 export interface paths {
     "/api/v1/access/explain": {

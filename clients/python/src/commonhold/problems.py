@@ -100,7 +100,7 @@ class NotRegistered(NotFound):
         return cls(
             {
                 "type": f"/problems/{cls.slug}",
-                "title": "Profile key not registered",
+                "title": "Namespace not registered",
                 "status": 404,
                 "detail": f"profile key not registered: {namespace}",
             }

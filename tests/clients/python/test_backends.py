@@ -104,6 +104,15 @@ def test_profile_key__unsupported_attribute__is_refused_at_creation(
         type("Bad", (ProfileKey,), attributes)
 
 
+def test_profile_key__misspelled_attribute__is_refused_when_it_is_set() -> None:
+    prefs = Prefs()
+    prefs.theme = "light"
+    with pytest.raises(
+        AttributeError, match=r"^Prefs has no field 'tehme'; its fields are theme, "
+    ):
+        prefs.tehme = "dark"  # type: ignore[attr-defined]
+
+
 def test_profile_key__methods_and_class_variables__are_allowed() -> None:
     class Budget(ProfileKey):
         cents: int = 0
@@ -162,8 +171,9 @@ def test_errors__are_the_exact_texts(backend: MemoryBackend) -> None:
         KeyEncode, match=r"^failed to encode key user\.prefs: /anything: set is not JSON$"
     ):
         access.write(Prefs, "k", Prefs(anything={1}))
-    with pytest.raises(TypeError, match="not a ProfileKey"):
-        access.read(int, "k")
+    for wrong in (int, "user.prefs"):
+        with pytest.raises(TypeError, match=r"not a ProfileKey.*get, put and patch also take"):
+            access.read(wrong, "k")  # type: ignore[arg-type]
 
 
 def test_keys__similar__never_collide(backend: MemoryBackend) -> None:

@@ -12,6 +12,7 @@ import re
 import secrets
 import sys
 from collections.abc import Callable, Generator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -111,9 +112,18 @@ def exchange(call: Call[R], retries: Retries, *, decimals: bool = False) -> Exch
             yield Sleep(retry_after + retries.pause(attempt))
         else:
             if last:
-                raise Unreachable(f"{call.method} {call.path}: {answer!r}") from answer
+                raise unreachable(f"{call.method} {call.path}", answer) from answer
             yield Sleep(retries.pause(attempt))
     raise ValueError("attempts must be at least 1")
+
+
+def unreachable(request: str, error: Exception | None) -> Unreachable:
+    server = "the server"
+    if isinstance(error, httpx2.RequestError):
+        with suppress(RuntimeError):  # the error knows no request
+            url = error.request.url
+            server = f"{url.scheme}://{url.netloc.decode()}"  # without a password
+    return Unreachable(f"no response from {server} to {request}: {error!r}")
 
 
 def problem_in(answer: Reply, *, decimals: bool = False) -> Problem:

@@ -15,7 +15,7 @@ from typing import Any, Self
 import httpx2
 
 from commonhold.answers import Change
-from commonhold.calls import Reply, Retries, problem_in
+from commonhold.calls import Reply, Retries, problem_in, unreachable
 from commonhold.problems import Unreachable
 
 HEARTBEAT_TIMEOUT = 40.0
@@ -83,7 +83,7 @@ class Feed:
         """Likewise, after no answer. Before the first connection there is a bound."""
         self._failed += 1
         if not self._ever_open and self._failed >= self._retries.attempts:
-            raise Unreachable(f"GET /changes/stream: {error!r}") from error
+            raise unreachable("GET /changes/stream", error) from error
         return self._retries.pause(min(self._failed, 10))
 
     def take(self, line: str) -> Change | None:
@@ -106,7 +106,7 @@ class Watch:
     restarts of the server, without gap or repeat. `cursor` is where to go on another day.
 
     "Now" is when the block is entered, or without a block when the first change is asked for.
-    Gone: the cursor has expired; read the state, then follow from now. One thread at a time.
+    Gone: the cursor has expired; follow from now, then read the state. One thread at a time.
     """
 
     def __init__(self, http: httpx2.Client, url: str, feed: Feed, heartbeat_timeout: float) -> None:

@@ -95,7 +95,7 @@ def _address(url: str) -> str:
     except httpx2.InvalidURL as error:
         raise ValueError(f"not an address: {url!r}: {error}") from error
     if scheme not in ("http", "https"):
-        raise ValueError(f"not an address: {url!r}: it begins with http:// or https://")
+        raise ValueError(f"not an address: {url!r}: it must begin with http:// or https://")
     return url.rstrip("/").removesuffix("/api/v1")
 
 

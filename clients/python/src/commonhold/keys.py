@@ -8,7 +8,15 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, dataclass_transform
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Generic,
+    TypeAlias,
+    TypeVar,
+    dataclass_transform,
+)
 
 from commonhold import shapes
 from commonhold.errors import KeyDecode, KeyEncode
@@ -63,8 +71,8 @@ class ProfileKey:
             constraints: list[str] = []           # each instance gets its own
 
     `class Prefs(ProfileKey, key="user.prefs")` names the namespace. Every field needs an annotation
-    and a default; a public attribute without an annotation raises TypeError, because its value
-    would not be stored. Members of a stored value that the class does not know are kept when it is
+    and a default; a public attribute without an annotation raises TypeError, and setting an
+    attribute that the class lacks raises AttributeError, because its value would not be stored. Members of a stored value that the class does not know are kept when it is
     written back.
     """
 
@@ -92,6 +100,19 @@ class ProfileKey:
                 setattr(cls, name, dataclasses.field(default_factory=_copier(default)))
         dataclass(cls)
 
+    if not TYPE_CHECKING:  # with a __setattr__, type checkers would accept any attribute
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            kind = type(self)
+            if not (
+                name.startswith("_") or name in kind.__dataclass_fields__ or hasattr(kind, name)
+            ):
+                known = ", ".join(field.name for field in dataclasses.fields(kind))
+                raise AttributeError(
+                    f"{kind.__name__} has no field {name!r}; its fields are {known}"
+                )
+            object.__setattr__(self, name, value)
+
 
 @dataclass(frozen=True)
 class Profile(Generic[T]):
@@ -115,9 +136,12 @@ def profile_of(key: type[T] | Profile[T]) -> Profile[T]:
     """What there is to know of a key. TypeError: it is none."""
     if isinstance(key, Profile):
         return key
-    if issubclass(key, ProfileKey):
-        return Profile(key.KEY, key, key)
-    raise TypeError(f"not a ProfileKey: {key!r}; see profile_key()")
+    kind: object = key  # a program without type checks may pass anything
+    if isinstance(kind, type) and issubclass(kind, ProfileKey):
+        return Profile(kind.KEY, key, key)
+    raise TypeError(
+        f"not a ProfileKey or profile_key(): {key!r}; get, put and patch also take the name of a namespace"
+    )
 
 
 def name_of(namespace: str | AnyKey) -> str:

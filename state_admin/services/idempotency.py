@@ -90,17 +90,20 @@ _WITHDRAWN = Gone(
     "the stored response of this request was deleted",
     hint=("The request was applied once. A redaction or an erasure deleted the response later."),
 )
+_WITHDRAWN_BODY = values.dump(_WITHDRAWN.document()).encode()
 
 
 def expire_responses(workspace_id: int) -> int:
     """Delete all responses stored for a workspace, but not the fact that the requests were
-    performed: a repetition gets 410 Gone. Returns their number.
+    performed: a repetition gets 410 Gone. Returns the number of responses that were still stored.
 
     All of them, because any response may contain a part of a secret: a conflict, a page, a snippet.
     """
-    kept = IdempotencyRecord.objects.filter(workspace_id=workspace_id).exclude(body=b"")
+    kept = IdempotencyRecord.objects.filter(workspace_id=workspace_id).exclude(
+        body__in=[b"", _WITHDRAWN_BODY]
+    )
     return kept.update(
         status=_WITHDRAWN.status,
         headers={"Content-Type": MEDIA_TYPE},
-        body=values.dump(_WITHDRAWN.document()).encode(),
+        body=_WITHDRAWN_BODY,
     )

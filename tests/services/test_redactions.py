@@ -56,6 +56,7 @@ def test_redact__secret__is_in_no_table(leaked: Person, pointers: tuple[str, ...
     assert tables_with(SECRET) == set()
     assert (done.version, done.rewritten) == (5, 3 if pointers else 4)
     assert done.withdrawn_answers >= 4
+    assert redact(leaked, *pointers).withdrawn_answers == 0, "no response is stored any more"
     assert tables_with("leaked") >= {"audit", "entry_revisions"}
     found = search.search_entries(actor=leaked.actor, text=SECRET)
     assert found.hits == []

@@ -119,7 +119,7 @@ VERBS = {
     "member.role": "changed the role of",
     "member.remove": "removed member",
     "member.link": "created a login link for",
-    "session.start": "started a session of",
+    "session.start": "signed in as",
     "session.end": "ended sessions of",
     "password.set": "set the password of",
     "identity.link": "linked single sign-on of",

@@ -83,7 +83,15 @@ def recent_charts(actor: Actor, period: Period) -> list[Chart]:
     # Failed calls are in the server's log only, so their link explains how to find them.
     log = reverse("web:documentation", args=["operations.html"]) + "#commonholdcallsfail"
     calls = (
-        ("reads", "Read requests", "1", today.reads, earlier.reads, "", "; not listed one by one"),
+        (
+            "reads",
+            "Read requests",
+            "1",
+            today.reads,
+            earlier.reads,
+            "",
+            "; Changes lists writes only",
+        ),
         ("writes", "Write requests", "1", today.writes, earlier.writes, changes, ""),
         ("conflicts", "Conflicts", "warn", today.conflicts, earlier.conflicts, changes, ""),
         ("failures", "Server errors", "bad", today.failures, earlier.failures, log, ""),

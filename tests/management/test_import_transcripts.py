@@ -44,7 +44,8 @@ def test_import__conversation__is_stored_byte_for_byte(tmp_path: Path) -> None:
     log = conversation(3, rounds=2)
     log[1]["content"] = "Zoë said: 1.10 🙂"
     out, _ = run(write(tmp_path, ("one", log)))
-    assert f"1 threads, {len(log)} messages ({len(log)} new)" in out
+    assert f"threads: 1, messages: {len(log)} ({len(log)} new)" in out
+    assert out.startswith("Imported into the workspace tr, ")
     bodies = Message.objects.in_order().values_list("body", flat=True)
     assert list(bodies) == [json.dumps(message) for message in log]
 
@@ -133,7 +134,7 @@ def test_import__recorded_conversations__match_at_every_revision() -> None:
     assert logs, f"{file} is empty"
     out, _ = run(file)
     count = sum(map(len, logs.values()))
-    assert f"{len(logs)} threads, {count} messages ({count} new)" in out
+    assert f"threads: {len(logs)}, messages: {count} ({count} new)" in out
     workspace, _ = ensure_workspace("tr")
     actor = system_actor(workspace.pk, "test")
     for episode, raws in logs.items():

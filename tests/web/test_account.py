@@ -287,7 +287,7 @@ def test_login__password__is_audited_in_each_workspace(
     assert row is not None
     assert row.request_id
     page = client.get("/audit?action=session").content.decode()
-    assert "started a session of" in page
+    assert "signed in as" in page
 
 
 def test_login__link__is_audited_once_used(client: Client, alice: Person) -> None:

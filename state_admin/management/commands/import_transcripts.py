@@ -51,8 +51,8 @@ class Command(BaseCommand):
                 threads += 1
                 messages += len(log)
         self.stdout.write(
-            f"{threads} threads, {messages} messages ({appended} new) "
-            f"in {time.monotonic() - began:.1f} s"
+            f"Imported into the workspace {workspace.slug}, in {time.monotonic() - began:.1f} s: "
+            f"threads: {threads}, messages: {messages} ({appended} new)"
         )
         if broken:
             raise CommandError(f"{broken} of {len(lines)} lines were not imported, see above")

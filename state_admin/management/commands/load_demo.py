@@ -19,7 +19,8 @@ class Command(BaseCommand):
         demo = load_demo()
         if demo.created:
             self.stdout.write(
-                f"The workspace {demo.workspace} is ready: switch to it in the admin."
+                f"The workspace {demo.workspace} is ready. To switch to it, click the name of the "
+                "workspace at the top left of the admin."
             )
         else:
             self.stdout.write(f"The workspace {demo.workspace} already exists and was not changed.")

@@ -115,7 +115,10 @@ def apply_step(run: Run, thread: Thread, step: Step, slots: dict[str, Slot]) -> 
     merged = _merge(step, slots)
     _check_base(thread, merged, slots, rebase=step.rebase)
     if unknown := [u.key for u in merged.updates if u.key not in slots]:
-        raise Invalid(f"unknown key: {unknown[0]}", hint="Register it with PUT /state-keys.")
+        raise Invalid(
+            f"unknown key: {unknown[0]}",
+            hint="Register the state key with PUT /api/v1/state-keys/{key}.",
+        )
     writes = _apply(merged.updates, slots)
     if run.status == RunStatus.DONE and step.run.status in (None, RunStatus.DONE):
         raise Conflict(f"run is done: {run.public_id}", hint="Start a new run on the thread.")

@@ -352,7 +352,7 @@ def _refuse_owned(namespace: Namespace | None, plugin: str, expected_version: in
     if registered is not None and registered.plugin and registered.plugin != plugin:
         raise Conflict(
             f"key already registered: {registered.name}",
-            hint=f"It belongs to the plugin {registered.plugin}.",
+            hint=f"It belongs to the plugin {registered.plugin}. To change it, send this name as plugin.",
         )
     actual = registered.schema_version if registered is not None else 0
     if expected_version is not None and expected_version != actual:

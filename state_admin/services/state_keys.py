@@ -95,7 +95,8 @@ def register_state_key(
         )
         if row.plugin and row.plugin != plugin:
             raise Conflict(
-                f"key already registered: {name}", hint=f"It belongs to the plugin {row.plugin}."
+                f"key already registered: {name}",
+                hint=f"It belongs to the plugin {row.plugin}. To change it, send this name as plugin.",
             )
         changed = differs(row, content)
         if changed:

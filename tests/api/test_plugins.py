@@ -130,6 +130,14 @@ def test_delete__state_key_of_a_plugin__is_refused(kit: Person) -> None:
     assert answer.json()["detail"] == "key already registered: kit.plan"
 
 
+@pytest.mark.parametrize("path", ["/state-keys/kit.plan", "/namespaces/kit.notes"])
+def test_put__part_of_a_plugin__needs_the_name_of_the_plugin(kit: Person, path: str) -> None:
+    refused = kit.api("PUT", path, {})
+    assert refused.status_code == 409
+    assert refused.json()["hint"].endswith("plugin kit. To change it, send this name as plugin.")
+    assert kit.api("PUT", path, {"plugin": "kit"}).status_code == 200
+
+
 def test_put__runtime_key__is_refused(alice: Person) -> None:
     answer = alice.api("PUT", "/state-keys/__runtime.tool_call_states", {"reducer": "replace"})
     assert answer.status_code == 409

@@ -49,7 +49,7 @@ def test_commit__without_a_base__is_stored_after_any_change(run: Person) -> None
 
 def test_commit__unknown_key__is_reported(run: Person) -> None:
     problem = refused(run, Invalid, {"counter": 1, "nobody.knows": 1})
-    assert problem.hint == "Register it with PUT /state-keys."
+    assert problem.hint == "Register the state key with PUT /api/v1/state-keys/{key}."
     assert problem.detail == "unknown key: nobody.knows"
 
 

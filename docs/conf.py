@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from sphinx.application import Sphinx
+from sphinx.search.en import SearchEnglish
+
 project = "Commonhold"
 author = "The Commonhold authors"
 
@@ -29,3 +32,14 @@ html_search_scorer = str(Path(__file__).with_name("search_scorer.js"))
 html_copy_source = False
 html_show_sphinx = False
 html_show_copyright = False
+
+
+class English(SearchEnglish):
+    """With numbers of three digits: readers look up status codes, such as 410."""
+
+    def word_filter(self, word: str) -> bool:
+        return (len(word) == 3 and word.isdigit()) or super().word_filter(word)
+
+
+def setup(app: Sphinx) -> None:
+    app.add_search_language(English)

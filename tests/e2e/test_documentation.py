@@ -65,6 +65,8 @@ def test_documentation__built__has_search_and_themes_without_other_servers(
         ("compare-and-set", "Conflicts and merge"),
         ("restore old version", "History and restore"),
         ("create login link", "Operations"),
+        ("If-Match", "Conflicts and merge"),
+        ("410", "Problem types"),
     ],
 )
 def test_search__words_of_a_task__first_result_is_its_page(

@@ -150,9 +150,10 @@ def _refusal(value: JSON, kind: type[msgspec.Struct], message: str) -> Problem:
     if differences.misplaced:
         return _not_an_object(differences.misplaced[0])
     if differences.unknown:
+        required = "".join(f" {each}." for each in differences.missing)
         return BadRequest(
             f"unknown field: {', '.join(name for name, _ in differences.unknown)}",
-            hint=f"Known fields: {', '.join(differences.declared)}.",
+            hint=f"Known fields: {', '.join(differences.declared)}.{required}",
             errors=[
                 {"pointer": place, "message": "unknown field"} for _, place in differences.unknown
             ],

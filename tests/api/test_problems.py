@@ -149,6 +149,13 @@ UPDATE = "application/vnd.commonhold.update+json"
     ("method", "path", "body", "headers", "told"),
     [
         (
+            "PUT",
+            "/state/notes/k",
+            {"goal": "x"},
+            {},
+            ["unknown field: goal", "/value: is required."],
+        ),
+        (
             "GET",
             "/state?cursor=abc",
             None,

@@ -126,7 +126,12 @@ class EntryFacts(Answer):
         int, doc("Version, which grows by 1 with each write. 0: never written.", 3, ge=0)
     ]
     schema_version: Annotated[
-        int, doc("Version of the namespace's schema at the time of the write.", 1, ge=0)
+        int,
+        doc(
+            "Version of the namespace's schema at the time of the write. 0: not validated, as after a redaction.",
+            1,
+            ge=0,
+        ),
     ]
     valid: Annotated[bool, doc("Whether the current schema accepts the value.", True)]
     created_at: Annotated[

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 63fb8e76571a7323a771d50ca6419247e0573d8b5d8512dff3237724e60cf155
+// sha256 of docs/openapi.json: 384890debc414ce324cb1ed0f62677634f50bd6b30bc6e4b0d4d7c2bcb4cdfd8
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -4314,7 +4314,7 @@ export interface components {
              */
             redacted_by?: string;
             /**
-             * @description Version of the namespace's schema at the time of the write.
+             * @description Version of the namespace's schema at the time of the write. 0: not validated, as after a redaction.
              * @example 1
              */
             schema_version: number;
@@ -4493,7 +4493,7 @@ export interface components {
              */
             registered: boolean;
             /**
-             * @description Version of the namespace's schema at the time of the write.
+             * @description Version of the namespace's schema at the time of the write. 0: not validated, as after a redaction.
              * @example 1
              */
             schema_version: number;
@@ -4868,7 +4868,7 @@ export interface components {
              */
             registered: boolean;
             /**
-             * @description Version of the namespace's schema at the time of the write.
+             * @description Version of the namespace's schema at the time of the write. 0: not validated, as after a redaction.
              * @example 1
              */
             schema_version: number;
@@ -6095,7 +6095,7 @@ export interface components {
              */
             redacted_by?: string;
             /**
-             * @description Version of the namespace's schema at the time of the write.
+             * @description Version of the namespace's schema at the time of the write. 0: not validated, as after a redaction.
              * @example 1
              */
             schema_version: number;
@@ -6188,7 +6188,7 @@ export interface components {
              */
             registered: boolean;
             /**
-             * @description Version of the namespace's schema at the time of the write.
+             * @description Version of the namespace's schema at the time of the write. 0: not validated, as after a redaction.
              * @example 1
              */
             schema_version: number;

@@ -93,7 +93,8 @@ class EntryFacts(Answer):
     version: int
     """Version, which grows by 1 with each write. 0: never written."""
     schema_version: int
-    """Version of the namespace's schema at the time of the write."""
+    """Version of the namespace's schema at the time of the write. 0: not validated, as after a
+    redaction."""
     valid: bool
     """Whether the current schema accepts the value."""
     created_at: datetime | None

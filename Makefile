@@ -30,7 +30,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --re
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check e2e chaos soak exhaustive bench mutation compat guides dist test-dist docs client-types screenshots vendor lock audit sbom clean
+.PHONY: help run test check check-deploy e2e chaos soak exhaustive bench mutation compat guides dist test-dist docs client-types screenshots vendor lock audit sbom clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -41,7 +41,7 @@ run: $(VENV)/run.stamp site/index.html ## install what is missing and start ever
 test: $(VENV)/dev.stamp ## the whole suite on its own PostgreSQL; ARGS goes to pytest
 	$(PYTEST) -n 2 --dist worksteal -m "not slow and not exhaustive and not dist and not guides" $(ARGS)
 
-check: $(VENV)/dev.stamp ## lint, formats, types, layers, links of the documentation, migrations, deployment settings
+check: $(VENV)/dev.stamp check-deploy ## lint, formats, types, layers, links of the documentation, migrations, deployment files and settings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -54,6 +54,14 @@ check: $(VENV)/dev.stamp ## lint, formats, types, layers, links of the documenta
 	SITE_URL=https://commonhold.example ALLOWED_HOSTS=commonhold.example \
 	SECURE_SSL_REDIRECT=true SECRET_KEY=$$($(BIN)/python -c 'import secrets; print(secrets.token_urlsafe(50))') \
 	$(BIN)/python manage.py check --deploy --tag security --fail-level WARNING
+
+# `--quiet` prints problems only, also an unknown kind, after which kubernetes-validate exits with 0.
+check-deploy: | $(VENV)/dev.stamp
+	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec compose.yaml deploy/ha/compose.yaml
+	mkdir -p .compat && $(BIN)/kubectl kustomize deploy/kubernetes --output .compat/kubernetes.yaml
+	! $(BIN)/kubernetes-validate --strict --quiet .compat/kubernetes.yaml 2>&1 | grep .
+	! command -v promtool >/dev/null || promtool check config --syntax-only deploy/observability/prometheus.yml
+	! command -v promtool >/dev/null || promtool check rules deploy/observability/alerts.yml
 
 e2e: $(VENV)/dev.stamp ## the pages in a real browser
 	$(PYTEST) -m "e2e and not exhaustive"

@@ -20,6 +20,7 @@ from django.core.management import get_commands
 from project.env import BASE_DIR, list_settings
 from project.postgres.cluster import Cluster
 from project.postgres.server import PORT
+from tests.patience import PATIENCE
 from tests.project.running import Running, call_api, free_port, wait_for
 from tests.project.sites import url_of
 from tests.receiving import receiving
@@ -63,6 +64,40 @@ def test_unit__verified_by_systemd__has_only_keys_that_it_knows(key: str, tmp_pa
     done = subprocess.run(verify, capture_output=True, text=True, check=False, timeout=60)
     about = [line for line in done.stderr.splitlines() if file.name in line]
     assert bool(about) == bool(key), about
+
+
+MISTAKES = {
+    "compose.yaml": ("read_only:", "readonly:"),
+    "deploy/ha/compose.yaml": ("healthcheck:", "healthchek:"),
+    "deploy/kubernetes/kustomization.yaml": ("newTag:", "tag:"),
+    "deploy/kubernetes/beat.yaml": ("kind: Deployment", "kind: Deploiment"),
+    "deploy/kubernetes/web.yaml": ("failureThreshold:", "failureTreshold:"),
+    "deploy/observability/alerts.yml": ("annotations:", "anotations:"),
+    "deploy/observability/prometheus.yml": ("scrape_interval:", "interval:"),
+}
+
+
+@pytest.mark.parametrize("name", [None, *MISTAKES], ids=["as they are", *MISTAKES])
+def test_files__checked_by_make__must_match_their_schemas(name: str | None, tmp_path: Path) -> None:
+    if name and "observability" in name and shutil.which("promtool") is None:
+        pytest.skip("promtool is not installed")
+    shutil.copytree(BASE_DIR / "deploy", tmp_path / "deploy")
+    for file in ("Makefile", "compose.yaml"):
+        shutil.copy(BASE_DIR / file, tmp_path)
+    (tmp_path / ".venv").symlink_to(BASE_DIR / ".venv")
+    if name:
+        right, wrong = MISTAKES[name]
+        text = (tmp_path / name).read_text()
+        assert right in text
+        (tmp_path / name).write_text(text.replace(right, wrong, 1))
+
+    make = ["make", "-C", tmp_path, "--old-file=.venv/dev.stamp", "check-deploy"]
+    done = subprocess.run(make, capture_output=True, text=True, check=False, timeout=PATIENCE)
+
+    output = done.stdout + done.stderr
+    assert (done.returncode == 0) == (name is None), output
+    if name:
+        assert wrong.rstrip(":").split()[-1] in output
 
 
 def test_files__commands__exist() -> None:

@@ -43,6 +43,9 @@ _LATE_INDEX: Final = timedelta(minutes=10)
 _LATE_STREAM: Final = timedelta(minutes=15)
 _LATE_HOOK: Final = timedelta(minutes=10)
 _DEAD_ROWS: Final = 100_000
+# An index whose keys are inserted in any order is two thirds full, which is no fault.
+_WASTED_BYTES: Final = 100 << 20
+_NEEDED_PART: Final = 0.4
 _NAMED: Final = 5
 
 
@@ -83,6 +86,7 @@ def _guarded(name: str, check: Check) -> Iterator[Finding]:
 
 def _check_files() -> Iterator[Finding]:
     yield from server_checks.check_data_folder()
+    yield from server_checks.check_log_files()
     # Only the storage of production reads a manifest.
     if not getattr(storages["staticfiles"], "hashed_files", True):
         yield Finding(
@@ -215,6 +219,15 @@ def _check_storage() -> Iterator[Finding]:
             "warning",
             f"{table.table} has {table.dead:,} dead rows and {table.live:,} live ones",
             f"Run VACUUM (ANALYZE) {table.table}; find out why autovacuum does not run on it.",
+        )
+    for index in database_faults.find_bloated_indexes(_WASTED_BYTES, _NEEDED_PART):
+        needed = f"{index.needed / 2**20:,.0f} MiB"
+        yield Finding(
+            "index bloat",
+            "warning",
+            f"{index.name} has {index.size / 2**20:,.0f} MiB and needs about {needed}",
+            f"Run REINDEX INDEX CONCURRENTLY {index.name}: it needs {needed} of free disk, and blocks "
+            "neither reads nor writes.",
         )
     missing, invalid = database_faults.find_broken_indexes()
     for name in missing:

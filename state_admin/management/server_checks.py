@@ -9,14 +9,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from django.conf import settings
 from django.db import connection
 
 from project.env import data_dir, read_environment
+from project.postgres.base import embedded
 from state_admin.management.findings import Finding
 from state_admin.models import database_faults, freezing_sql
 from state_admin.models.database import keeps_statements
 
 _FREE_BYTES: Final = 1 << 30
+_OTHERS: Final = 0o007  # the bits of a mode for who is neither the owner nor in the group
 
 
 def check_data_folder() -> Iterator[Finding]:
@@ -36,6 +39,27 @@ def check_data_folder() -> Iterator[Finding]:
         )
     else:
         yield Finding("secret key", "ok", f"only its owner may read {key}")
+
+
+def check_log_files() -> Iterator[Finding]:
+    """Files that have ids and names, but no values, and for which the group of the file may be right
+    (of a program that forwards logs), but not all users of the machine."""
+    stream = settings.AUDIT_STREAM
+    log = embedded().log
+    files = [log, log.with_suffix(".log.1")]
+    if stream and stream.scheme == "file":
+        files.append(Path(stream.path))  # the folder of its files
+    found = False
+    for path in files:
+        mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0
+        if mode & _OTHERS:
+            found = True
+            text = f"{path} has mode {mode:03o}, so all users of the machine may read it"
+            yield Finding("log files", "warning", text, f"Run chmod o-rwx {path}.")
+    if not found:
+        yield Finding(
+            "log files", "ok", "other users may read none of those that the server writes"
+        )
 
 
 def _free_space(check: str, folder: Path, alternative: str) -> Finding:
@@ -74,7 +98,8 @@ def check_settings() -> Iterator[Finding]:
     # Every connection requires them (project/postgres/session.py), so they are as they must be.
     durable = ("fsync", "full_page_writes", "synchronous_commit")
     vacuum = ("autovacuum", "track_counts")
-    values = database_faults.read_settings(*durable, *vacuum)
+    log = ("logging_collector", "log_file_mode")
+    values = database_faults.read_settings(*durable, *vacuum, *log)
     text = ", ".join(f"{name} = {values[name]}" for name in durable)
     yield Finding("durability", "ok", f"a crash loses no confirmed write: {text}")
     for name in vacuum:
@@ -89,6 +114,15 @@ def check_settings() -> Iterator[Finding]:
             )
     if all(values[name] == "on" for name in vacuum):
         yield Finding("autovacuum", "ok", ", ".join(f"{name} = on" for name in vacuum))
+    mode = values["log_file_mode"]
+    if values["logging_collector"] == "on" and int(mode, 8) & _OTHERS:
+        yield Finding(
+            "database log files",
+            "warning",
+            f"log_file_mode is {mode}, so all users of the database server's machine may read its log",
+            "ALTER SYSTEM SET log_file_mode = '0640', then SELECT pg_reload_conf(). Run chmod o-rwx on "
+            "the existing files in log_directory.",
+        )
     failures = database_faults.read_failures()
     if failures.wal_failed_at:
         yield Finding(

@@ -118,6 +118,54 @@ def find_bloated_tables(least: int) -> list[DeadRows]:
     return [DeadRows._make(row) for row in hot.fetch_all(_DEAD, {"least": least})]
 
 
+class IndexBloat(NamedTuple):
+    """The bytes of an index, and about how many it would have if it were built anew."""
+
+    name: str
+    size: int
+    needed: int
+
+
+# An estimate from statistics, because to measure an index (pgstatindex) reads all its pages. Both numbers of
+# pg_class are from the same VACUUM or ANALYZE. A tuple has a header of 8 bytes, 8 more if a column is null, the columns,
+# padding and a pointer of 4 bytes; a page has 40 bytes of headers. Equal values may need less space (deduplication), and so may
+# expressions, so the estimate may be too high: bloat is found later then, but never where there is none.
+_BLOATED = """
+SELECT * FROM (
+    SELECT c.relname, c.relpages::bigint * size.page AS bytes,
+        (ceil(c.reltuples * (size.head + ceil(columns.width / 8) * 8 + 4)
+            / ((size.page - 40) * size.fill)) * size.page)::bigint AS needed
+    FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam
+    CROSS JOIN LATERAL (
+        SELECT count(s.avg_width) = i.indnatts AS complete, least(sum(s.null_frac), 1) AS nulls,
+            sum(s.avg_width * (1 - s.null_frac)) AS width
+        FROM unnest(i.indkey) WITH ORDINALITY AS k(attnum, place)
+        JOIN pg_attribute a ON (a.attrelid, a.attnum) = CASE k.attnum WHEN 0
+            THEN (i.indexrelid, k.place::int2) ELSE (i.indrelid, k.attnum) END
+        JOIN pg_class o ON o.oid = a.attrelid
+        JOIN pg_stats s ON NOT s.inherited AND s.schemaname = current_schema()
+            AND s.tablename = o.relname AND s.attname = a.attname
+    ) columns
+    CROSS JOIN LATERAL (
+        SELECT current_setting('block_size')::int AS page, 8 + 8 * columns.nulls AS head,
+            coalesce((SELECT option_value FROM pg_options_to_table(c.reloptions)
+                WHERE option_name = 'fillfactor'), '90')::int / 100.0 AS fill
+    ) size
+    WHERE c.relnamespace = current_schema()::regnamespace AND m.amname = 'btree' AND i.indisvalid
+        AND c.reltuples >= 0 AND columns.complete
+) estimated
+WHERE bytes - needed > %(least)s AND needed < %(part)s * bytes
+ORDER BY bytes - needed DESC
+"""
+
+
+def find_bloated_indexes(least: int, part: float) -> list[IndexBloat]:
+    """The B-tree indexes that would be `least` bytes smaller if they were built anew, and smaller than
+    this part of their size. Estimated from statistics."""
+    rows = hot.fetch_all(_BLOATED, {"least": least, "part": part})
+    return [IndexBloat._make(row) for row in rows]
+
+
 # The columns in their order, an expression as ''; not those that INCLUDE adds.
 _INDEXES = """
 SELECT t.relname, c.relname, i.indisvalid, i.indisunique, i.indpred IS NULL,

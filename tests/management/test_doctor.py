@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import timedelta
 from io import StringIO
@@ -34,6 +35,7 @@ from state_admin.models import (
     WebhookDelivery,
     WebhookStatus,
     WorkspaceMove,
+    database_faults,
 )
 from state_admin.services import second_factors, webhook_pump, webhooks
 from tests.builders import Person, make_namespace, make_run, make_thread, put
@@ -186,6 +188,89 @@ def test_dead_rows__more_than_live_ones__are_reported(monkeypatch: pytest.Monkey
     assert finding.text == "bloated has 501 dead rows and 500 live ones"
     assert finding.check == "dead rows"
     assert finding.remedy.startswith("Run VACUUM (ANALYZE) bloated;")
+
+
+INDEXES = {
+    "number": "(id)",
+    "text": "(name)",
+    "several": "(id, name)",
+    "expression": "(upper(name))",
+    "null": "(maybe, id)",
+    "part": "(id) WHERE id % 4 = 0",
+    "covering": "(id) INCLUDE (name)",
+    "full": "(name) WITH (fillfactor = 50)",
+}
+
+
+@pytest.fixture
+def rows() -> Iterator[psycopg.Connection[Any]]:
+    """A connection to a table with many rows, and with indexes whose names begin with `bloat_`."""
+    with other_connection() as other:
+        other.execute(
+            "CREATE TABLE bloat_rows WITH (autovacuum_enabled = off) AS SELECT id,"
+            " 'name ' || md5(id::text) AS name, CASE WHEN id % 2 = 0 THEN id END AS maybe"
+            " FROM generate_series(1, 50000) AS id"
+        )
+        for name, definition in INDEXES.items():
+            other.execute(f"CREATE INDEX bloat_{name} ON bloat_rows {definition}".encode())
+        other.execute("VACUUM ANALYZE bloat_rows")
+        try:
+            yield other
+        finally:
+            other.execute("DROP TABLE bloat_rows")
+
+
+def test_index_bloat__of_new_indexes__is_estimated_as_their_sizes(
+    rows: psycopg.Connection[Any],
+) -> None:
+    found = {one.name: one for one in database_faults.find_bloated_indexes(-(1 << 60), 1000)}
+
+    for kind in INDEXES:
+        one = found[f"bloat_{kind}"]
+        query = f"SELECT pg_relation_size('{one.name}')"
+        assert rows.execute(query.encode()).fetchone() == (one.size,)
+        assert one.needed == pytest.approx(one.size, rel=0.15 if kind == "expression" else 0.1)
+
+
+def test_index_bloat__after_most_rows_were_deleted__is_reported_until_a_reindex(
+    rows: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def bloat() -> list[Finding]:
+        return [finding for finding in faults() if finding.text.startswith("bloat_text has ")]
+
+    monkeypatch.setattr(diagnosis, "_WASTED_BYTES", 1 << 20)
+    assert bloat() == []
+    rows.execute("DELETE FROM bloat_rows WHERE id % 5 <> 0")
+    rows.execute("VACUUM ANALYZE bloat_rows")
+
+    (finding,) = bloat()
+    assert finding.check == "index bloat"
+    assert finding.text == "bloat_text has 3 MiB and needs about 1 MiB"
+    assert finding.remedy.startswith("Run REINDEX INDEX CONCURRENTLY bloat_text:")
+
+    rows.execute("REINDEX INDEX CONCURRENTLY bloat_text")
+    assert bloat() == []
+
+
+def test_log_files__that_all_users_may_read__are_named(settings: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "audit"
+    folder.mkdir(mode=0o750)
+    settings.AUDIT_STREAM = Destination(f"file://{folder}", "file", "", 0, str(folder))
+    log = embedded().log
+    try:
+        log.chmod(0o640)
+        assert faults() == []
+        log.chmod(0o644)
+        folder.chmod(0o755)
+        found = faults()
+    finally:
+        log.chmod(0o600)
+
+    assert [(finding.check, finding.remedy) for finding in found] == [
+        ("log files", f"Run chmod o-rwx {log}."),
+        ("log files", f"Run chmod o-rwx {folder}."),
+    ]
+    assert found[0].text == f"{log} has mode 644, so all users of the machine may read it"
 
 
 def test_extensions__without_pg_stat_statements__says_how_to_install_it() -> None:

@@ -27,7 +27,7 @@ Run = Callable[..., list[Finding]]
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     folder = Path(tempfile.mkdtemp(prefix="ch"))
-    made = Server(folder / "other", "archive_mode=on")
+    made = Server(folder / "other", "archive_mode=on", "logging_collector=on")
     yield made
     made.cluster.release()
     shutil.rmtree(folder)
@@ -72,6 +72,25 @@ def test_vacuum__off__is_an_error(server: Server, run: Run, name: str) -> None:
     assert finding.level == "error"
     assert finding.text.startswith(f"{name} is off, ")
     assert finding.remedy.startswith(f"ALTER SYSTEM SET {name} = on, ")
+
+
+def test_log_files__of_the_server__that_all_users_may_read_are_a_warning(
+    server: Server, run: Run
+) -> None:
+    def find_any() -> list[Finding]:
+        found = run(server_checks.check_settings)
+        return [finding for finding in found if finding.check == "database log files"]
+
+    for mode in ("0600", "0640"):
+        server.execute(f"ALTER SYSTEM SET log_file_mode = '{mode}'", "SELECT pg_reload_conf()")
+        wait_for(lambda: not find_any(), "the setting is in force")
+    server.execute("ALTER SYSTEM SET log_file_mode = '0644'", "SELECT pg_reload_conf()")
+    wait_for(lambda: bool(find_any()), "the setting is in force")
+    (finding,) = find_any()
+    server.execute("ALTER SYSTEM RESET log_file_mode", "SELECT pg_reload_conf()")
+
+    assert finding.text.startswith("log_file_mode is 0644, ")
+    assert finding.remedy.startswith("ALTER SYSTEM SET log_file_mode = '0640'")
 
 
 def test_archive__fails__is_an_error_until_it_works(server: Server, run: Run) -> None:

@@ -10,8 +10,8 @@ from state_admin.management.findings import FindingsCommand
 
 class Command(FindingsCommand):
     help = (
-        "Check the installation: files, disks, database version and settings, durability, extensions, "
-        "permissions, migrations, clocks, standbys, dead rows, indexes, broker, worker, beat, secrets, "
+        "Check the installation: files, logs, disks, database version and settings, durability, extensions, "
+        "permissions, migrations, clocks, standbys, dead rows, indexes and their bloat, broker, worker, beat, secrets, "
         "webhooks and runs. Says what to do about each problem, and repairs nothing. "
         "Exits with 1 if there is an error."
     )

@@ -35,9 +35,13 @@ def bind_actor(actor: Actor) -> None:
 def bind_path(ids: Mapping[str, Any]) -> None:
     """Bind the run and the thread that a path names. A name that cannot be an id is left out: it may
     be anything that somebody pasted."""
-    for name in ("run_id", "thread_id"):
-        if name in ids and _is_id(ids[name]):
-            _bind({name: ids[name]})
+    _bind(ids_in(ids))
+
+
+def ids_in(values: Mapping[str, Any]) -> dict[str, str]:
+    """The ids of the run and the thread among values, without what cannot be an id."""
+    names = ("run_id", "thread_id")
+    return {name: values[name] for name in names if _is_id(values.get(name))}
 
 
 def bound(**ids: Any) -> AbstractContextManager[None]:
@@ -75,6 +79,8 @@ def _describe(ids: Mapping[str, Any]) -> None:
 
 
 def _is_id(text: Any) -> bool:
+    if not isinstance(text, str):
+        return False
     try:
         scopes.check_id(text)
     except scopes.BadName:

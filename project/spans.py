@@ -11,7 +11,7 @@ import atexit
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Final
 
 from django.db.backends.signals import connection_created
@@ -108,12 +108,14 @@ def span(
             raise
 
 
-@contextmanager
-def statements(texts: Sequence[str]) -> Iterator[Span]:
+def child(name: str, attributes: Attributes, kind: str) -> AbstractContextManager[Span]:
     if not trace.get_current_span().get_span_context().is_valid:
         # Probes and tasks in the background would begin a trace with each statement.
-        yield Span(trace.INVALID_SPAN)
-        return
+        return nullcontext(Span(trace.INVALID_SPAN))
+    return span(name, attributes, kind, None)
+
+
+def statements(texts: Sequence[str]) -> AbstractContextManager[Span]:
     operation = "BATCH" if len(texts) > 1 else texts[0].split(None, 1)[0].upper()
     attributes: dict[str, Any] = {
         "db.system.name": "postgresql",
@@ -122,8 +124,7 @@ def statements(texts: Sequence[str]) -> Iterator[Span]:
     }
     if len(texts) > 1:
         attributes["db.operation.batch.size"] = len(texts)
-    with span(operation, attributes, "client", None) as current:
-        yield current
+    return child(operation, attributes, "client")
 
 
 @contextmanager

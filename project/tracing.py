@@ -1,4 +1,4 @@
-"""Traces: spans of requests, statements, jobs and deliveries, if an OpenTelemetry collector is configured.
+"""Traces: spans of requests, services, statements, jobs and deliveries, if an OpenTelemetry collector is configured.
 
 The packages are optional (requirements-otel.txt). Without the standard variables OTEL_*, nothing of them
 is imported (project/spans.py does it), and each function here returns at once. docs/traces.md.
@@ -96,6 +96,14 @@ def span(
     if _spans is None:
         return _NONE
     context: AbstractContextManager[Span] = _spans.span(name, attributes, kind, parent)
+    return context
+
+
+def child(name: str, attributes: Attributes) -> AbstractContextManager[Span]:
+    """A span for a `with` block, if a span is current."""
+    if _spans is None:
+        return _NONE
+    context: AbstractContextManager[Span] = _spans.child(name, attributes, "internal")
     return context
 
 

@@ -163,13 +163,19 @@ def test_request__served_by_django__has_spans_of_operation_and_statements(
     request = collector.find(trace_id, "POST /api/v1/threads")
     operation = collector.find(trace_id, "create_thread")
     assert operation.parent_id == request.span_id
+    service = collector.find(trace_id, "threads.create_thread")
+    assert (service.kind, service.parent_id) == (KIND.SPAN_KIND_INTERNAL, operation.span_id)
+    function = {"code.function.name": "state_admin.services.threads.create_thread"}
+    assert service.attributes == function | {"commonhold.thread_id": "traced"}
     statements = [span for span in collector.of(trace_id) if "db.query.text" in span.attributes]
-    assert operation.span_id in {span.parent_id for span in statements}
+    assert service.span_id in {span.parent_id for span in statements}
 
     server.call("POST", "/threads/traced/runs", {"id": "r1"}, Traceparent=parent)
     path = "/api/v1/threads/{thread_id}/runs"
     started = collector.find(trace_id, f"POST {path}")
     assert started.attributes["commonhold.thread_id"] == "traced"
+    service = collector.find(trace_id, "runs.start_run")
+    assert service.attributes["commonhold.run_id"] == "r1"
 
 
 def test_request__that_is_refused__is_no_failure(server: Server, collector: Collector) -> None:
@@ -177,6 +183,11 @@ def test_request__that_is_refused__is_no_failure(server: Server, collector: Coll
     server.call("GET", "/threads/absent", Traceparent=parent)
     request = collector.find(trace_id, "GET /api/v1/threads/{thread_id}")
     assert (request.attributes["http.response.status_code"], request.failed) == (404, False)
+    server.call("POST", "/threads", {"id": "twice"})
+    trace_id, parent = new_trace()
+    server.call("POST", "/threads", {"id": "twice", "title": "another"}, Traceparent=parent)
+    service = collector.find(trace_id, "threads.create_thread")
+    assert (service.attributes["error.type"], service.failed) == ("Conflict", False)
 
 
 def test_request__that_crashes__has_failed_and_its_log_line_has_the_trace(

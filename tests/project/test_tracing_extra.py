@@ -70,6 +70,30 @@ def test_traces__not_requested__nothing_is_imported(env: dict[str, str], folder:
     assert done.stdout.strip() == "False []", done.stderr
 
 
+_SERVICES = """
+import os, pkgutil, sys
+from types import FunctionType
+os.environ["DJANGO_SETTINGS_MODULE"] = "project.settings"
+import project.wsgi, project.asgi, project.urls
+import state_admin.services, state_admin.tasks
+for package in (state_admin.services, state_admin.tasks):
+    for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
+        if module.name.rpartition(".")[2] not in ("second_factors", "single_sign_on"):  # of an extra
+            __import__(module.name)
+modules = [each for name, each in sys.modules.items() if name.startswith(("state_admin", "project"))]
+values = [each for module in modules for each in vars(module).values() if isinstance(each, FunctionType)]
+wrapped = {each.__wrapped__ for each in values if each.__code__.co_name == "traced"}
+print(len(wrapped), [each for each in values if each in wrapped])
+"""
+
+
+def test_services__with_traces_only__are_wrapped_for_all_who_import_them(folder: Path) -> None:
+    assert run(folder, _SERVICES).stdout == "0 []\n"
+    done = run(folder, _SERVICES, **ENDPOINT)
+    number, _, bare = done.stdout.partition(" ")
+    assert (int(number) > 100, bare) == (True, "[]\n"), done.stderr
+
+
 @pytest.mark.parametrize("env", [ENDPOINT, {"OTEL_TRACES_EXPORTER": "console"}], ids=str)
 def test_traces__requested__are_on(env: dict[str, str], folder: Path) -> None:
     done = run(folder, _LOOK, **env)

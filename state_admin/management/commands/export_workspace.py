@@ -46,6 +46,11 @@ class Command(BaseCommand):
                 )
         except Problem as problem:
             raise CommandError(f"{problem.detail}. {problem.hint}".strip()) from problem
+        except FileExistsError as error:
+            raise CommandError(
+                f"{error.filename} exists: another export writes it, or one was killed. If none is "
+                "running, delete it."
+            ) from error
         except OSError as error:
             name = error.filename or path or "to standard output"
             raise CommandError(f"cannot write {name}: {error.strerror}") from error

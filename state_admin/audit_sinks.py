@@ -120,8 +120,10 @@ def _frame(line: Line, hostname: str) -> bytes:
 def _write_file(destination: Destination, lines: Sequence[Line]) -> None:
     """A new file for the batch, which appears with its whole content."""
     data = b"".join(line.json + b"\n" for line in lines)
-    path = Path(destination.path) / segment_name(lines, data)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    folder = Path(destination.path)
+    folder.mkdir(mode=0o750, parents=True, exist_ok=True)  # rows have names and keys
+    path = folder / segment_name(lines, data)
+    path.parent.mkdir(exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with draft.open("wb") as file:
@@ -132,8 +134,8 @@ def _write_file(destination: Destination, lines: Sequence[Line]) -> None:
     finally:
         draft.unlink(missing_ok=True)
     # The folder of the day may be new, too.
-    for folder in path.parents[:2]:
-        _flush_folder(folder)
+    for each in (path.parent, folder):
+        _flush_folder(each)
 
 
 def _flush_folder(path: Path) -> None:

@@ -132,6 +132,7 @@ def test_stream__to_a_folder__writes_segments_that_can_be_read_in_order(
     assert [row["id"] for row in written(to_folder)] == stored()
     assert len(list(to_folder.glob("*/*"))) == -(-len(stored()) // 3)
     assert not list(to_folder.glob("*/.*"))
+    assert to_folder.stat().st_mode & 0o007 == 0
 
 
 def test_stream__first_segment_of_a_day__is_on_disk_with_its_folder(

@@ -90,10 +90,11 @@ SLOW: Final = 8
 _LONGEST: Final = 240
 
 # The view alone is not enough: without the library in shared_preload_libraries, reading it fails,
-# and only a superuser may read that setting. The library's own setting exists if it is loaded.
+# and only a superuser may read that setting. The library's own setting has a value if it is loaded;
+# it is empty after a transaction of the session has set it without the library.
 _KEEPS = """
 SELECT to_regclass('pg_stat_statements') IS NOT NULL
-    AND current_setting('pg_stat_statements.max', true) IS NOT NULL
+    AND current_setting('pg_stat_statements.max', true) <> ''
 """
 
 _KEPT = f"""

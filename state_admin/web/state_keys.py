@@ -3,6 +3,8 @@ threads have values of them; and the installed plugins. Read-only."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.http import HttpResponse
 from django.urls import path, reverse
 from django.views.decorators.http import require_safe
@@ -21,24 +23,40 @@ from .actors import page
 from .addresses import with_query
 from .htmx import Request, render_list
 from .lists import list_paths
-from .tables import Field
+from .tables import BY_CHANGE, Field, Orders, describe_table
 
 MOST = 200
 NEWEST = 1000
+_ORDERS = {
+    "": paging.Order("name"),
+    "-name": paging.Order("name", descending=True),
+    **paging.BY_CHANGE,
+}
+_COLUMNS = (
+    Orders("Key", {"": "ascending", "-name": "descending"}),
+    Orders("Reducer"),
+    Orders("Merge"),
+    Orders("Scope"),
+    Orders("Lifetime"),
+    Orders("Plugin"),
+    Orders("Threads", numeric=True),
+    Orders("Changed", BY_CHANGE),
+    Orders("Schema and default"),
+)
 
 
 @require_safe
 @page
 def state_key_list(request: Request) -> HttpResponse:
-    """State keys by name. A workspace has few, so that more than one page is rare; a prefix filter
-    finds the others."""
-    prefix = paging.text(request, "prefix")
-    keys = _find(request)
+    filters, after = _filters(request), paging.cursor(request)
+    keys, next_url = _find(request, filters, "web:state-key-list")
     holders = count_holders(request.actor, NEWEST)
     plugins = list(Plugin.objects.visible_to(request.actor).order_by("name")[:MOST])
     parts = parts_of(request.actor, [plugin.name for plugin in plugins])
+    table = describe_table("web:state-key-list", filters, _COLUMNS)
     body = '{"reducer": "append", "scope": "thread", "default": [], "schema": {"type": "array"}}'
     context = {
+        **table,
         "keys": [
             (
                 row,
@@ -46,7 +64,7 @@ def state_key_list(request: Request) -> HttpResponse:
                 values.load(row.schema or "{}"),
                 values.load(row.default or "null"),
             )
-            for row in keys[:MOST]
+            for row in keys
         ],
         "runtime": [
             {"name": name, "held": holders.get(name, 0), **marks}
@@ -55,36 +73,43 @@ def state_key_list(request: Request) -> HttpResponse:
         "unregistered": _unregistered(request, holders),
         "plugins": [(plugin, *parts[plugin.name]) for plugin in plugins],
         "may_uninstall": request.actor.may(Role.ADMIN),
-        "more": len(keys) > MOST,
-        "most": MOST,
         "newest": NEWEST,
-        "root": reverse("web:state-key-list"),
-        "search": Field("prefix", "Name begins with", prefix, placeholder="Name begins with"),
-        "count": "" if len(keys) > MOST else plural(len(keys), "state key,state keys"),
-        "json_url": with_query(reverse("web:state-key-list-json"), prefix=prefix),
+        "search": Field(
+            "prefix", "Name begins with", filters["prefix"], placeholder="Name begins with"
+        ),
+        "count": "" if after or next_url else plural(len(keys), "state key,state keys"),
+        "pager": {"first": table["list_url"] if after else "", "next": next_url},
         "plugins_json_url": reverse("web:plugin-list-json"),
         "curl": snippets.curl("PUT", "state-keys/plan", body),
         "python": snippets.python("PUT", "state-keys/plan", body),
     }
-    url = with_query(reverse("web:state-key-list"), prefix=prefix)
-    return render_list(request, "state_keys/list.html", context, part="state-keys", url=url)
+    return render_list(
+        request, "state_keys/list.html", context, part="state-keys", url=table["list_url"]
+    )
 
 
-def _find(request: Request) -> list[StateKey]:
-    """State keys by name, one more than a page if a next page exists."""
-    rows = StateKey.objects.visible_to(request.actor).order_by("name")
-    if prefix := paging.text(request, "prefix"):
-        rows = rows.filter(name__startswith=prefix)
-    if after := paging.text(request, "after"):
-        rows = rows.filter(name__gt=after)
-    return list(rows[: MOST + 1])
+def _filters(request: Request) -> dict[str, str]:
+    return {
+        "prefix": paging.text(request, "prefix"),
+        "sort": paging.choice(request, "sort", tuple(_ORDERS)),
+    }
+
+
+def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequence[StateKey], str]:
+    """A page of state keys, and the URL of the next page of the list `name`."""
+    rows = StateKey.objects.visible_to(request.actor)
+    if filters["prefix"]:
+        rows = rows.filter(name__startswith=filters["prefix"])
+    return _ORDERS[filters["sort"]].page(
+        rows,
+        paging.cursor(request),
+        MOST,
+        lambda after: with_query(reverse(name), **filters, after=after),
+    )
 
 
 def _items(request: Request, name: str) -> tuple[list[contract.StateKey], str]:
-    prefix, url = paging.text(request, "prefix"), reverse(name)
-    rows, next_url = paging.cut(
-        _find(request), MOST, lambda last: with_query(url, prefix=prefix, after=last.name)
-    )
+    rows, next_url = _find(request, _filters(request), name)
     return [contract.StateKey.of(row) for row in rows], next_url
 
 

@@ -105,11 +105,12 @@ def describe_table(
     columns: Iterable[Orders],
     menu: Sequence[Field] = (),
     args: Sequence[str] = (),
+    files: str = "",
 ) -> dict[str, Any]:
     """What the templates of a data table show of the list with the URL `name` and its `args`: its filters
     and their chips, its headings, and the URLs of the list, of its first page and of its JSON file.
     `filters`: all parameters of the list but that of the page; `sort` is one of them if the list has
-    several orders."""
+    several orders. `files`: the name of its JSON and CSV files, if it is another one."""
 
     root, sort = reverse(name, args=args), filters.get("sort", "")
 
@@ -119,7 +120,7 @@ def describe_table(
     return {
         "root": root,
         "list_url": url(),
-        "json_url": with_query(reverse(f"{name}-json", args=args), **filters),
+        "json_url": with_query(reverse(f"{files or name}-json", args=args), **filters),
         "menu": menu,
         "chips": chips_of(menu, lambda each: url(**{each: ""})),
         "sort": sort,

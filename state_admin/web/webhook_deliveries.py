@@ -23,8 +23,18 @@ from .addresses import with_query
 from .bulk_actions import BulkAction, BulkList, Outlook, bulk_path
 from .htmx import Request, see_other, toast
 from .lists import list_paths
+from .tables import BY_AGE, Orders, describe_table
 
 PAGE = 50
+_COLUMNS = (
+    Orders("Event"),
+    Orders("Status"),
+    Orders("Attempts", numeric=True),
+    Orders("Response", numeric=True),
+    Orders("Duration", numeric=True),
+    Orders("When", BY_AGE),
+    Orders("Actions"),
+)
 _STATES = {
     DeliveryStatus.DELIVERING: "running",
     DeliveryStatus.DELIVERED: "done",
@@ -45,39 +55,48 @@ class DeliveryRow:
 
 
 def rows_for(request: Request, hook: Webhook) -> dict[str, Any]:
-    """The context of the list: newest first, filtered by status."""
-    status = paging.choice(request, "status", DeliveryStatus.values)
+    """The context of the list."""
+    filters = _filters(request)
+    rows, next_url = _find(request, hook, filters, "web:webhook-detail")
+    table = describe_table(
+        "web:webhook-detail",
+        filters,
+        _COLUMNS,
+        args=[hook.public_id],
+        files="web:webhook-deliveries",
+    )
     before = paging.whole_number(request, "before")
-    root = reverse("web:webhook-detail", args=[hook.public_id])
-    rows, next_url = _find(hook, status, before, root)
-    live = with_query(root, status=status, before=before)
+    current_url = with_query(table["list_url"], before=before)
     return {
+        **table,
         "rows": [_row(request, row) for row in rows],
-        "bulk": DELIVERIES.bar(request, live, webhook_id=hook.public_id),
+        "bulk": DELIVERIES.bar(request, current_url, webhook_id=hook.public_id),
         "statuses": DeliveryStatus.values,
-        "status": status,
-        "root": root,
-        "current_url": live,
-        "json_url": with_query(
-            reverse("web:webhook-deliveries-json", args=[hook.public_id]), status=status
-        ),
-        "pager": {
-            "first": with_query(root, status=status) if before else "",
-            "next": next_url,
-        },
+        "status": filters["status"],
+        "current_url": current_url,
+        "pager": {"first": table["list_url"] if before else "", "next": next_url},
+    }
+
+
+def _filters(request: Request) -> dict[str, str]:
+    return {
+        "status": paging.choice(request, "status", DeliveryStatus.values),
+        "sort": paging.choice(request, "sort", tuple(BY_AGE)),
     }
 
 
 def _find(
-    hook: Webhook, status: str, before: int | None, url: str
-) -> tuple[list[WebhookDelivery], str]:
-    rows = hook.deliveries.order_by("-pk")
-    rows = rows.filter(status=status) if status else rows
-    rows = rows.filter(pk__lt=before) if before else rows
-    deliveries, next_url = paging.cut(
-        list(rows[: PAGE + 1]), PAGE, lambda last: with_query(url, status=status, before=last.pk)
+    request: Request, hook: Webhook, filters: dict[str, str], name: str
+) -> tuple[Sequence[WebhookDelivery], str]:
+    """A page of deliveries, and the URL of the next page of the list `name`."""
+    rows = hook.deliveries.all()
+    if filters["status"]:
+        rows = rows.filter(status=filters["status"])
+    rows = paging.by_age(rows, filters["sort"], paging.whole_number(request, "before"))
+    url = reverse(name, args=[hook.public_id])
+    return paging.cut(
+        list(rows[: PAGE + 1]), PAGE, lambda last: with_query(url, **filters, before=last.pk)
     )
-    return list(deliveries), next_url
 
 
 def _row(request: Request, row: WebhookDelivery) -> DeliveryRow:
@@ -87,9 +106,7 @@ def _row(request: Request, row: WebhookDelivery) -> DeliveryRow:
 
 def _items(request: Request, name: str, webhook_id: str) -> tuple[list[contract.Delivery], str]:
     hook = find_webhook(request.actor, webhook_id)
-    status = paging.choice(request, "status", DeliveryStatus.values)
-    before = paging.whole_number(request, "before")
-    rows, next_url = _find(hook, status, before, reverse(name, args=[webhook_id]))
+    rows, next_url = _find(request, hook, _filters(request), name)
     return list(map(contract.Delivery.of, rows)), next_url
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+from django.db.models.functions import Now
 from django.test import Client
 
-from state_admin.models import AuditRow, Message, Revision, Thread
+from state_admin.models import AuditRow, Message, Revision, StateKey, Thread
 from state_admin.services.runs import cancel_run
 from state_admin.services.snapshots import read_snapshot
-from state_admin.web import conversations, thread_states, threads
+from state_admin.web import conversations, state_keys, thread_states, threads
 from state_admin.web.addresses import thread_url
 from tests.builders import (
     Person,
@@ -488,6 +490,26 @@ def test_state_keys__registered__are_listed_with_their_rules(admin: Client, alic
     shown = page(admin, "/state-keys?prefix=fa")
     assert "append" in shown
     assert "thread" in shown
+
+
+@pytest.mark.parametrize(
+    ("sort", "names"),
+    [("", "abcd"), ("-name", "dcba"), ("changed", "bcda"), ("-changed", "adcb")],
+)
+def test_state_keys__sorted__are_listed_once_in_this_order(
+    sort: str, names: str, admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state_keys, "MOST", 3)
+    for days, name in zip((1, 4, 3, 2), "abcd", strict=True):
+        make_state_key(alice.actor, name)
+        StateKey.objects.filter(name=name).update(updated_at=Now() - timedelta(days=days))
+    first = admin.get(f"/state-keys.json?sort={sort}").json()
+    second = admin.get(first["next"]).json()
+    assert [item["key"] for item in first["items"] + second["items"]] == list(names)
+    shown = page(admin, f"/state-keys?sort={sort}")
+    assert "Next page" in shown
+    assert re.findall(r'<span class="mono">(\w)</span>', shown) == list(names[:3])
+    assert shown.count("aria-sort=") == 1
 
 
 def test_compactions_tab__own_jobs__shows_summary_and_messages(

@@ -124,19 +124,25 @@ def test_webhook__deliveries_by_status__contains_only_matches(
     assert ("No deliveries with status delivering" in part) == (status == "delivering")
 
 
-def test_webhook__many_deliveries__are_paged_newest_first(admin: Client, hook: Webhook) -> None:
+@pytest.mark.parametrize("sort", ["", "oldest"])
+def test_webhook__many_deliveries__are_paged_by_age(
+    admin: Client, hook: Webhook, sort: str
+) -> None:
     WebhookDelivery.objects.bulk_create(
         WebhookDelivery(
             webhook=hook, public_id=f"m{number:02}", change_xid=1, change_id=1, body="{}"
         )
         for number in range(60)
     )  # fmt: skip
-    first = admin.get(f"{url_of(hook)}/deliveries.json").json()
+    first = admin.get(f"{url_of(hook)}/deliveries.json?sort={sort}").json()
     second = admin.get(first["next"]).json()
     ids = [item["id"] for item in first["items"] + second["items"]]
-    assert ids[:60] == [f"m{number:02}" for number in reversed(range(60))]
+    newest = ids[::-1] if sort else ids
+    assert newest[:60] == [f"m{number:02}" for number in reversed(range(60))]
     assert (len(ids), second["next"]) == (64, None)
-    assert "Next page" in page(admin, url_of(hook))
+    shown = page(admin, f"{url_of(hook)}?sort={sort}")
+    assert "Next page" in shown
+    assert f'aria-sort="{"ascending" if sort else "descending"}"' in shown
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])

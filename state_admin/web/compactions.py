@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.http import HttpResponse
@@ -35,46 +35,53 @@ from .addresses import thread_url, with_query
 from .confirm import Confirm, ask
 from .htmx import Request, render, render_list, see_other, toast, wants_part
 from .lists import list_paths
-from .tables import BY_AGE, COUNTED, Field, Orders, chips_of, format_row_count, same
+from .tables import (
+    BY_AGE,
+    COUNTED,
+    Field,
+    Orders,
+    describe_table,
+    format_row_count,
+    read_columns,
+    same,
+)
 from .thread_contexts import line_of
 from .usage import TREND_DAYS, saved_trend
 
 PAGE = 50
 REPLACED = 60
+_COLUMNS = (
+    Orders("Compaction"),
+    Orders("Status"),
+    Orders("Kind"),
+    Orders("Target"),
+    Orders("Before", numeric=True),
+    Orders("After", numeric=True),
+    Orders("Saved", numeric=True),
+    Orders("Requested by"),
+    Orders("When", BY_AGE),
+)
 
 
 @require_safe
 @page(replica=True)
 def compaction_list(request: Request) -> HttpResponse:
-    rows, next_url, filters = _find(
-        request, "web:compaction-list", Compaction.objects.defer("summary_text")
+    filters, before = _filters(request), paging.whole_number(request, "before")
+    rows, next_url = _find(
+        request, filters, "web:compaction-list", Compaction.objects.defer("summary_text")
     )
-    root = reverse("web:compaction-list")
     menu = [
         Field("status", "Status", filters["status"], same(CompactionStatus.values)),
         Field("kind", "Kind", filters["kind"], same(CompactionKind.values)),
     ]
+    table = describe_table("web:compaction-list", filters, _COLUMNS, menu)
     context = {
+        **table,
         "rows": rows,
-        "count": _count(request.actor, filters, len(rows), more=bool(next_url)),
-        "filters": filters,
-        "filtered": any(filters[name] for name in ("status", "kind", "thread")),
-        "when": Orders("When", BY_AGE).heading(
-            filters["sort"],
-            lambda sort: with_query(root, **{**filters, "sort": sort, "before": ""}),
-        ),
+        "count": _count(request.actor, filters, len(rows), more=bool(before or next_url)),
         "search": Field("thread", "Thread", filters["thread"], placeholder="Thread id"),
-        "menu": menu,
-        "chips": chips_of(
-            menu, lambda name: with_query(root, **{**filters, name: "", "before": ""})
-        ),
-        "root": root,
-        "current_url": with_query(root, **filters),
-        "json_url": with_query(reverse("web:compaction-list-json"), **filters),
-        "pager": {
-            "first": with_query(root, **{**filters, "before": ""}) if filters["before"] else "",
-            "next": next_url,
-        },
+        "current_url": with_query(table["list_url"], before=before),
+        "pager": {"first": table["list_url"] if before else "", "next": next_url},
         "curl": snippets.curl("POST", "threads/t1/compactions", "{}"),
         "python": snippets.python("POST", "threads/t1/compactions", "{}"),
     }
@@ -85,7 +92,7 @@ def compaction_list(request: Request) -> HttpResponse:
         "compactions/list.html",
         context,
         part="compaction-table",
-        url=str(context["current_url"]),
+        url=table["list_url"],
     )
 
 
@@ -98,32 +105,35 @@ def _trends(actor: Actor) -> list[Trend]:
 
 
 def _items(request: Request, name: str) -> tuple[list[contract.Compaction], str]:
-    rows, next_url, _ = _find(request, name, Compaction.objects.select_related("summary"))
+    filters, jobs = _filters(request), Compaction.objects.select_related("summary")
+    rows, next_url = _find(request, filters, name, jobs)
     return [contract.Compaction.of(row) for row in rows], next_url
 
 
-def _find(
-    request: Request, name: str, rows: CompactionQuerySet
-) -> tuple[list[Compaction], str, dict[str, Any]]:
-    before = paging.whole_number(request, "before")
-    filters: dict[str, Any] = {
+def _filters(request: Request) -> dict[str, str]:
+    return {
         "status": paging.choice(request, "status", CompactionStatus.values),
         "kind": paging.choice(request, "kind", CompactionKind.values),
         "thread": paging.text(request, "thread"),
         "sort": paging.choice(request, "sort", tuple(BY_AGE)),
-        "before": before,
+        "columns": read_columns(request.GET),
     }
-    rows = _filtered(rows.visible_to(request.actor), filters)
-    rows = paging.by_age(rows.select_related("thread", "namespace"), filters["sort"], before)
+
+
+def _find(
+    request: Request, filters: dict[str, str], name: str, rows: CompactionQuerySet
+) -> tuple[Sequence[Compaction], str]:
+    """A page of jobs, and the URL of the next page of the list `name`."""
+    rows = _filtered(rows.visible_to(request.actor), filters).select_related("thread", "namespace")
+    rows = paging.by_age(rows, filters["sort"], paging.whole_number(request, "before"))
 
     def following(last: Compaction) -> str:
-        return with_query(reverse(name), **{**filters, "before": last.pk})
+        return with_query(reverse(name), **filters, before=last.pk)
 
-    jobs, next_url = paging.cut(list(rows[: PAGE + 1]), PAGE, following)
-    return list(jobs), next_url, filters
+    return paging.cut(list(rows[: PAGE + 1]), PAGE, following)
 
 
-def _filtered(rows: CompactionQuerySet, filters: dict[str, Any]) -> CompactionQuerySet:
+def _filtered(rows: CompactionQuerySet, filters: dict[str, str]) -> CompactionQuerySet:
     if filters["status"]:
         rows = rows.filter(status=filters["status"])
     if filters["kind"]:
@@ -133,9 +143,9 @@ def _filtered(rows: CompactionQuerySet, filters: dict[str, Any]) -> CompactionQu
     return rows
 
 
-def _count(actor: Actor, filters: dict[str, Any], found: int, *, more: bool) -> str:
+def _count(actor: Actor, filters: dict[str, str], found: int, *, more: bool) -> str:
     """The number of matching compactions, counted up to a limit."""
-    if more or filters["before"]:
+    if more:
         rows = _filtered(Compaction.objects.visible_to(actor), filters)
         found = rows[: COUNTED + 1].count()
     return format_row_count(found, "compaction,compactions")

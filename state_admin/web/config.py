@@ -60,7 +60,7 @@ from .entry_undo import undo_of
 from .htmx import Request, render, render_list, see_other, toast
 from .lists import list_paths
 from .schema_fields import Draft, answer_form_check, held_value
-from .tables import BY_CHANGE, Field, Orders, describe_table
+from .tables import BY_CHANGE, Field, Orders, describe_table, read_columns
 
 MOST = 200
 _ORDERS = {
@@ -128,6 +128,7 @@ def _filters(request: Request) -> dict[str, str]:
     return {
         "prefix": paging.text(request, "prefix"),
         "sort": paging.choice(request, "sort", tuple(_ORDERS)),
+        "columns": read_columns(request.GET),
     }
 
 

@@ -185,7 +185,7 @@ def read_filters(query: QueryDict) -> EntryListFilters:
         )
         for each in fields(EntryListFilters)
     }
-    texts["columns"] = read_columns(query).replace("\0", "")
+    texts["columns"] = read_columns(query)
     if texts["scope"] not in {kind.value for kind in ScopeKind}:
         texts["scope"] = ""
     if texts["show"] not in SHOWS:
@@ -328,7 +328,7 @@ def list_columns(
     default = default_columns(members, [row.line for row in rows])
     if filters.show == "deleted":  # deleted entries have no value
         default = [each for each in default if each in _OF_NO_VALUE]
-    return choose_columns(filters.columns, [*members, *FACTS], default)
+    return choose_columns(filters.columns, [*members, *FACTS], default, members=True)
 
 
 def _count(actor: Actor, filters: EntryListFilters, found: int, *, more: bool) -> str:

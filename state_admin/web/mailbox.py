@@ -32,7 +32,7 @@ from .confirm import PREVIEW, Confirm, ask
 from .htmx import Request, render_list, see_other, toast
 from .lists import list_paths
 from .shell import format_count
-from .tables import BY_AGE, Field, Orders, chips_of, format_row_count, same
+from .tables import BY_AGE, Field, Orders, describe_table, format_row_count, read_columns, same
 
 PAGE = 50
 _SHOWN = 2000  # characters of a payload
@@ -67,8 +67,8 @@ class DispatchRow:
 @require_safe
 @page
 def mailbox(request: Request) -> HttpResponse:
-    rows, next_url, filters = _find(request, "web:mailbox")
-    root = reverse("web:mailbox")
+    filters, before = _filters(request), paging.whole_number(request, "before")
+    rows, next_url = _find(request, filters, "web:mailbox")
     menu = [
         Field("status", "Status", filters["status"], same(DispatchStatus.values)),
         Field("agent", "Agent", filters["agent"]),
@@ -80,78 +80,65 @@ def mailbox(request: Request) -> HttpResponse:
     ).bounded_counts(MOST)
     status = filters["status"]
     found = counts[status] if status else sum(counts.values())
+    table = describe_table("web:mailbox", filters, _COLUMNS, menu)
+    current_url = with_query(table["list_url"], before=before)
     context = {
+        **table,
         "rows": [_row(request, row) for row in rows],
         "count": format_row_count(found, "dispatch,dispatches"),
-        "bulk": DISPATCHES.bar(request, with_query(root, **filters)),
-        "filters": filters,
-        "filtered": any(filters[name] for name in ("status", "thread", "agent")),
-        "headings": [
-            each.heading(
-                filters["sort"],
-                lambda sort: with_query(root, **{**filters, "sort": sort, "before": ""}),
-            )
-            for each in _COLUMNS
-        ],
+        "bulk": DISPATCHES.bar(request, current_url),
+        "chosen": status,
         "search": Field("thread", "Thread", filters["thread"], placeholder="Thread id"),
-        "menu": menu,
-        "chips": chips_of(
-            menu, lambda name: with_query(root, **{**filters, name: "", "before": ""})
-        ),
         "tabs": [
             (
                 status,
                 format_count(number),
-                with_query(root, **{**filters, "status": status, "before": ""}),
+                with_query(table["root"], **{**filters, "status": status}),
             )
             for status, number in counts.items()
         ],
         "dead": counts[DispatchStatus.DEAD],
         "replay_url": with_query(reverse("web:mailbox-replay"), **address),
-        "clear_url": with_query(reverse("web:mailbox-clear"), **address),
+        "delete_url": with_query(reverse("web:mailbox-clear"), **address),
         "may_replay": request.actor.may(Role.EDITOR),
         "may_clear": request.actor.may(Role.ADMIN),
-        "root": root,
-        "current_url": with_query(root, **filters),
-        "json_url": with_query(reverse("web:mailbox-json"), **filters),
-        "pager": {
-            "first": with_query(root, **{**filters, "before": ""}) if filters["before"] else "",
-            "next": next_url,
-        },
+        "current_url": current_url,
+        "pager": {"first": table["list_url"] if before else "", "next": next_url},
         "curl": snippets.curl("POST", "threads/t1/dispatches", '{"payload": {"task": "check"}}'),
         "python": snippets.python(
             "POST", "threads/t1/dispatches", '{"payload": {"task": "check"}}'
         ),
     }
-    return render_list(
-        request, "mailbox/list.html", context, part="mailbox", url=str(context["current_url"])
-    )
+    return render_list(request, "mailbox/list.html", context, part="mailbox", url=table["list_url"])
 
 
 def _items(request: Request, name: str) -> tuple[list[contract.Dispatch], str]:
-    rows, next_url, _ = _find(request, name)
+    rows, next_url = _find(request, _filters(request), name)
     return [contract.Dispatch.of(row) for row in rows], next_url
 
 
-def _find(request: Request, name: str) -> tuple[list[Dispatch], str, dict[str, Any]]:
-    filters: dict[str, Any] = {
+def _filters(request: Request) -> dict[str, str]:
+    return {
         "status": paging.choice(request, "status", DispatchStatus.values),
         "thread": paging.text(request, "thread"),
         "agent": paging.text(request, "agent"),
         "sort": paging.choice(request, "sort", tuple(BY_AGE)),
-        "before": paging.whole_number(request, "before"),
+        "columns": read_columns(request.GET),
     }
+
+
+def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequence[Dispatch], str]:
+    """A page of dispatches, and the URL of the next page of the list `name`."""
     rows = Dispatch.objects.visible_to(request.actor).select_related("thread", "run")
     rows = rows.concerning(thread_id=filters["thread"], agent_id=filters["agent"])
     if filters["status"]:
         rows = rows.filter(status=filters["status"])
-    rows = paging.by_age(rows, filters["sort"], filters["before"])
+    rows = paging.by_age(rows, filters["sort"], paging.whole_number(request, "before"))
 
     def following(last: Dispatch) -> str:
-        return with_query(reverse(name), **{**filters, "before": last.pk})
+        return with_query(reverse(name), **filters, before=last.pk)
 
-    cut, next_url = paging.cut(list(rows[: PAGE + 1]), PAGE, following)
-    return list(cut), next_url, filters
+    return paging.cut(list(rows[: PAGE + 1]), PAGE, following)
 
 
 def _row(request: Request, row: Dispatch) -> DispatchRow:

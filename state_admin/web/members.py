@@ -35,7 +35,7 @@ from .entry_undo import REFUSED
 from .errors import sentences_of
 from .htmx import Request, Undo, render_list, see_other, target_id, toast
 from .lists import list_paths
-from .tables import COUNTED, Field, Orders, describe_table, format_row_count, same
+from .tables import COUNTED, Field, Orders, describe_table, format_row_count, read_columns, same
 
 PAGE = 100
 _ROLES = [role.value for role in Role]
@@ -105,6 +105,7 @@ def _filters(request: Request) -> dict[str, str]:
         "text": paging.text(request, "text"),
         "role": paging.choice(request, "role", _ROLES),
         "sort": paging.choice(request, "sort", tuple(_ORDERS)),
+        "columns": read_columns(request.GET),
     }
 
 

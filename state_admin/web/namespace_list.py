@@ -36,7 +36,7 @@ from .addresses import namespace_url, with_query
 from .htmx import Request, render, render_list
 from .invalid_entries import find_invalid
 from .lists import list_paths
-from .tables import BY_CHANGE, Field, Orders, describe_table
+from .tables import BY_CHANGE, Field, Orders, describe_table, read_columns
 from .usage import describe_sizes
 
 PAGE = 50
@@ -113,7 +113,11 @@ def _items(request: Request, name: str) -> tuple[list[NamespaceRow], str]:
 
 def _filters(request: Request) -> dict[str, str]:
     texts = {name: request.GET.get(name, "").replace("\0", "") for name in ("prefix", "show")}
-    return {**texts, "sort": paging.choice(request, "sort", tuple(_ORDERS))}
+    return {
+        **texts,
+        "sort": paging.choice(request, "sort", tuple(_ORDERS)),
+        "columns": read_columns(request.GET),
+    }
 
 
 def _find(

@@ -42,7 +42,7 @@ from .errors import sentences_of
 from .htmx import Request, Undo, render, render_list, see_other, target_id, toast, wants_part
 from .lists import list_paths
 from .namespace_edit import CONCURRENT_EDIT
-from .tables import Field, Orders, describe_table
+from .tables import Field, Orders, describe_table, read_columns
 
 _TEXT = {"autocomplete": "off", "spellcheck": "false"}
 # Sets a field back to the value of the wider scope; an empty field leaves it unset.
@@ -200,6 +200,7 @@ def _filters(request: Request) -> dict[str, str]:
     return {
         "text": paging.text(request, "text"),
         "sort": paging.choice(request, "sort", ("-name", "changed")),
+        "columns": read_columns(request.GET),
     }
 
 

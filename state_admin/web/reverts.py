@@ -29,7 +29,7 @@ from .confirm import Confirm, ask
 from .htmx import Request, Undo, render, render_list, see_other, toast
 from .lists import list_paths
 from .paging import read_required_number
-from .tables import BY_AGE, Field, Orders, describe_table, same
+from .tables import BY_AGE, Field, Orders, describe_table, read_columns, same
 
 PAGE = 100
 _COLUMNS = (
@@ -80,6 +80,7 @@ def _find(request: Request, name: str) -> tuple[Sequence[Revert], str, dict[str,
         "request": paging.text(request, "request"),
         "status": paging.choice(request, "status", RevertStatus.values),
         "sort": paging.choice(request, "sort", tuple(BY_AGE)),
+        "columns": read_columns(request.GET),
     }
     rows = Revert.objects.visible_to(request.actor)
     if filters["request"]:

@@ -41,7 +41,17 @@ from .run_actions import RUNS, actions_of, describe_listeners, suggest
 from .run_costs import prices_of
 from .run_timeline import Timeline, how_long, read_timeline
 from .saved_views import views_of
-from .tables import BY_AGE, COUNTED, Field, Orders, chips_of, format_row_count, same
+from .tables import (
+    BY_AGE,
+    COUNTED,
+    Columns,
+    Field,
+    Orders,
+    describe_table,
+    format_row_count,
+    read_columns,
+    same,
+)
 from .tickets import question_of
 
 PAGE = 50
@@ -87,11 +97,12 @@ class RunListFilters:
     since: str = ""
     until: str = ""
     sort: str = ""
+    columns: str = ""
     before: int | None = None
 
     @property
     def any(self) -> bool:
-        return replace(self, before=None) != RunListFilters()
+        return replace(self, columns="", before=None) != RunListFilters()
 
     @property
     def started_before(self) -> datetime | None:
@@ -125,6 +136,7 @@ def read_filters(request: Request) -> RunListFilters:
         since=since,
         until=until,
         sort=paging.choice(request, "sort", tuple(BY_AGE)),
+        columns=read_columns(request.GET),
         before=paging.whole_number(request, "before"),
     )
 
@@ -140,38 +152,30 @@ def run_list(request: Request) -> HttpResponse:
     stuck = list(_stuck(request.actor)) if first_page else []
     rows, next_url = find_runs(request.actor, filters)
     stuck_ids = {run.pk for run in stuck}
-    menu = filters.menu()
+    table = describe_table(
+        "web:run-list", vars(replace(filters, before=None)), _COLUMNS, filters.menu()
+    )
     body = '{"agent_id": "support-bot"}'
     return render_list(
         request,
         "runs/list.html",
         {
             **views,
+            **table,
+            "clear_url": with_query(views["views_all_url"], **dict(table["kept"])),
             "filters": filters,
             "stuck_runs": stuck,
             "runs": [run for run in rows if run.pk not in stuck_ids],
             "count": _count(request.actor, filters, len(rows), more=bool(next_url)),
             "search": Field("agent", "Agent", filters.agent, placeholder="Agent id"),
-            "menu": menu,
-            "chips": chips_of(menu, lambda name: filters.url(before=None, **{name: ""})),
-            "headings": [
-                each.heading(filters.sort, lambda sort: filters.url(sort=sort, before=None))
-                for each in _COLUMNS
-            ],
             "current_url": filters.url(),
-            "root": reverse("web:run-list"),
-            "pager": {
-                "first": filters.url(before=None) if filters.before else "",
-                "next": next_url,
-            },
-            "json_url": filters.url("web:run-list-json"),
-            "with_thread": True,
+            "pager": {"first": table["list_url"] if filters.before else "", "next": next_url},
             "bulk": RUNS.bar(request, filters.url()),
             "curl": snippets.curl("POST", "threads/t1/runs", body),
             "python": snippets.python("POST", "threads/t1/runs", body),
         },
         part="run-table",
-        url=filters.url(),
+        url=table["list_url"],
     )
 
 
@@ -252,9 +256,11 @@ def runs_of_thread(request: Request, thread: Thread) -> dict[str, Any]:
         return thread_url(thread.public_id, tab="runs", before=place)
 
     runs, next_url = _page_of_thread(request, thread, url)
+    shown = [each for each in _COLUMNS if each is not _THREAD]
     return {
         "runs": runs,
-        "headings": [each.heading("", None) for each in _COLUMNS if each is not _THREAD],
+        "columns": Columns([each.column for each in shown[1:]], (), chosen=False),
+        "headings": [each.heading("", None) for each in shown],
         "json_url": thread_action_url("runs", f"{thread.public_id}.json"),
         "current_url": url(before),
         "pager": {"first": url(None) if before else "", "next": next_url},

@@ -47,9 +47,23 @@ LISTS: Final[Mapping[ViewPage, tuple[str, tuple[str, ...]]]] = {
     ),
     ViewPage.THREADS: (
         "web:thread-list",
-        ("text", "prefix", "resource", "agent", "status", "size", "since", "until", "sort"),
+        (
+            "text",
+            "prefix",
+            "resource",
+            "agent",
+            "status",
+            "size",
+            "since",
+            "until",
+            "sort",
+            "columns",
+        ),
     ),
-    ViewPage.RUNS: ("web:run-list", ("status", "agent", "age", "since", "until", "sort")),
+    ViewPage.RUNS: (
+        "web:run-list",
+        ("status", "agent", "age", "since", "until", "sort", "columns"),
+    ),
 }
 
 

@@ -23,7 +23,7 @@ from .actors import page
 from .addresses import with_query
 from .htmx import Request, render_list
 from .lists import list_paths
-from .tables import BY_CHANGE, Field, Orders, describe_table
+from .tables import BY_CHANGE, Field, Orders, describe_table, read_columns
 
 MOST = 200
 NEWEST = 1000
@@ -92,6 +92,7 @@ def _filters(request: Request) -> dict[str, str]:
     return {
         "prefix": paging.text(request, "prefix"),
         "sort": paging.choice(request, "sort", tuple(_ORDERS)),
+        "columns": read_columns(request.GET),
     }
 
 

@@ -1,8 +1,9 @@
 """Parts of data tables: the filters of a list with their chips, headings that order it, the number of
 its rows, and the columns that it shows.
 
-A list is a data table if its template uses components/_search.html or _filter_menu.html, _chips.html
-and the class `.data-table`; static/js/tables.js adds keys, the selection and the pane.
+A list is a data table if its template uses components/_search.html, _table_top.html, _headings.html,
+the tag `cells` (templatetags/table_cells.py) and the class `.data-table`; static/js/tables.js adds keys,
+the selection and the pane.
 """
 
 from __future__ import annotations
@@ -102,30 +103,45 @@ def chips_of(fields: Iterable[Field], url: Callable[[str], str]) -> list[Chip]:
 def describe_table(
     name: str,
     filters: Mapping[str, str],
-    columns: Iterable[Orders],
+    columns: Sequence[Orders],
     menu: Sequence[Field] = (),
     args: Sequence[str] = (),
     files: str = "",
 ) -> dict[str, Any]:
     """What the templates of a data table show of the list with the URL `name` and its `args`: its filters
-    and their chips, its headings, and the URLs of the list, of its first page and of its JSON file.
-    `filters`: all parameters of the list but that of the page; `sort` is one of them if the list has
-    several orders. `files`: the name of its JSON and CSV files, if it is another one."""
+    and their chips, its columns with their headings, and the URLs of the list, of its first page and of
+    its JSON file. `filters`: all parameters of the list but that of the page; `sort` is one of them if the
+    list has several orders, and `columns` (read_columns) chooses all columns but the first. `files`: the
+    name of its JSON and CSV files, if it is another one."""
 
     root, sort = reverse(name, args=args), filters.get("sort", "")
 
     def url(**changes: str) -> str:
         return with_query(root, **{**filters, **changes})
 
+    first, *others = columns
+    orders = {each.column.id: each for each in others}
+    available = [each.column for each in others]
+    chosen = choose_columns(filters.get("columns", ""), available, list(orders))
+    kept = {each: filters[each] for each in ("sort", "columns") if filters.get(each)}
     return {
         "root": root,
         "list_url": url(),
-        "json_url": with_query(reverse(f"{files or name}-json", args=args), **filters),
+        "json_url": with_query(
+            reverse(f"{files or name}-json", args=args), **{**filters, "columns": ""}
+        ),
         "menu": menu,
         "chips": chips_of(menu, lambda each: url(**{each: ""})),
-        "sort": sort,
-        "headings": [each.heading(sort, lambda sort: url(sort=sort)) for each in columns],
-        "filtered": any(value for each, value in filters.items() if each != "sort"),
+        "clear_url": with_query(root, **kept),
+        "kept": kept.items(),
+        "headings": [
+            each.heading(sort, lambda sort: url(sort=sort))
+            for each in (first, *(orders[column.id] for column in chosen.shown))
+        ],
+        "columns": chosen,
+        "column_fields": [each for each in filters.items() if each[1] and each[0] != "columns"],
+        "default_columns_url": url(columns=""),
+        "filtered": any(filters[each] for each in filters if each not in ("sort", "columns")),
     }
 
 
@@ -153,6 +169,10 @@ class Orders:
     label: str
     sorts: Mapping[str, str] = field(default_factory=dict)
     numeric: bool = False
+
+    @property
+    def column(self) -> Column:
+        return Column(self.label.lower().replace(" ", "-"), self.label, self.numeric)
 
     def heading(self, sort: str, url: Callable[[str], str] | None) -> Heading:
         """The heading in a list that is ordered by `sort`. `url` is that of the list in another
@@ -196,7 +216,8 @@ def member_of(identity: str) -> str | None:
 def read_columns(query: QueryDict) -> str:
     """The parameter `columns`: ids with commas between them, or repeated as by a form. `left` moves one
     column to the left. "" means the default columns."""
-    ids = [each for text in query.getlist("columns") for each in text.split(",") if each]
+    texts = [text.replace("\0", "") for text in query.getlist("columns")]
+    ids = [each for text in texts for each in text.split(",") if each]
     ids = list(dict.fromkeys(ids))[: MOST_COLUMNS + 1]
     moved = query.get("left", "")
     if moved in ids[1:]:
@@ -205,13 +226,15 @@ def read_columns(query: QueryDict) -> str:
     return ",".join([each for each in ids if each != KEY] or ids[:1])
 
 
-def choose_columns(text: str, available: Iterable[Column], default: Sequence[str]) -> Columns:
-    """The columns that `text` (read_columns) names; without it, the default ones. A member that is not
-    among the available columns can be shown, too: the row may have it."""
+def choose_columns(
+    text: str, available: Iterable[Column], default: Sequence[str], *, members: bool = False
+) -> Columns:
+    """The columns that `text` (read_columns) names; without it, the default ones. With `members`, a
+    member that is not among the available columns can be shown, too: the row may have it."""
     unused = {column.id: column for column in available}
     columns = []
     for identity in text.split(",") if text else default:
-        name = member_of(identity)
+        name = member_of(identity) if members else None
         if identity in unused:
             columns.append(unused.pop(identity))
         elif name is not None:

@@ -46,7 +46,7 @@ from .lists import list_paths
 from .periods import end_of, period_fields, read_period, start_of
 from .runs import runs_of_thread
 from .saved_views import views_of
-from .tables import COUNTED, Field, Heading, Orders, chips_of, format_row_count, same
+from .tables import COUNTED, Field, Orders, describe_table, format_row_count, read_columns, same
 from .thread_delete import THREADS
 
 PAGE = 50
@@ -82,11 +82,12 @@ class ThreadListFilters:
     since: str = ""
     until: str = ""
     sort: str = ""
+    columns: str = ""
     after: str = ""
 
     @property
     def any(self) -> bool:
-        return replace(self, after="") != ThreadListFilters()
+        return replace(self, columns="", after="") != ThreadListFilters()
 
     @property
     def by_id(self) -> bool:
@@ -104,33 +105,34 @@ class ThreadListFilters:
             Field("size", "Size", self.size, {size: f"{int(size):,}+ messages" for size in _SIZES}),
         ]
 
-    def headings(self) -> list[Heading]:
-        if self.text:
-            return [each.heading("", None) for each in _COLUMNS]
-        if self.prefix:
-            return [each.heading("id", None) for each in _COLUMNS]
-        return [
-            each.heading(self.sort, lambda sort: self.url(sort=sort, after="")) for each in _COLUMNS
-        ]
+    def table(self) -> dict[str, Any]:
+        columns = list(_COLUMNS)
+        if self.text or self.prefix:
+            columns = [replace(each, sorts={}) for each in _COLUMNS]
+        if self.prefix and not self.text:
+            columns[0] = Orders("Thread", {"": "ascending"})
+        filters = vars(replace(self, after=""))
+        return describe_table("web:thread-list", filters, columns, self.menu())
 
     def url(self, name: str = "web:thread-list", **changes: str) -> str:
         return with_query(reverse(name), **vars(replace(self, **changes)))
 
 
 def read_filters(request: Request) -> ThreadListFilters:
-    text = paging.text(request, "text")
+    text, prefix = paging.text(request, "text"), paging.text(request, "prefix")
     since, until = read_period(request.GET)
     return ThreadListFilters(
         text=text,
-        prefix=paging.text(request, "prefix"),
+        prefix=prefix,
         resource=paging.text(request, "resource"),
         agent=paging.text(request, "agent"),
         status=paging.choice(request, "status", _STATUSES),
         size=paging.choice(request, "size", _SIZES),
         since=since,
         until=until,
-        # A search has its own order.
-        sort="" if text else paging.choice(request, "sort", _SORTS),
+        # A search has its own order, and threads with a prefix are in the order of their ids.
+        sort="" if text or prefix else paging.choice(request, "sort", _SORTS),
+        columns=read_columns(request.GET),
         after=paging.text(request, "after"),
     )
 
@@ -147,7 +149,7 @@ def thread_list(request: Request) -> HttpResponse:
         refusal = ""
     except Invalid as bad:
         rows, next_url, reach, refusal = [], "", None, bad.detail
-    menu = filters.menu()
+    table = filters.table()
     body = '{"id": "t1", "title": "Refund of order 9921"}'
     message = '{"messages": [{"role": "user", "content": "Where is my refund?"}]}'
     return render_list(
@@ -155,12 +157,13 @@ def thread_list(request: Request) -> HttpResponse:
         "threads/list.html",
         {
             **views,
+            **table,
+            "clear_url": with_query(views["views_all_url"], **dict(table["kept"])),
             "filters": filters,
             "rows": rows,
             "bulk": THREADS.bar(request, filters.url()),
             "current_url": filters.url(),
-            "root": reverse("web:thread-list"),
-            "pager": {"first": filters.url(after="") if filters.after else "", "next": next_url},
+            "pager": {"first": table["list_url"] if filters.after else "", "next": next_url},
             "count": _count(request.actor, filters, len(rows), more=bool(next_url)),
             "search": Field(
                 "text",
@@ -168,14 +171,10 @@ def thread_list(request: Request) -> HttpResponse:
                 filters.text,
                 placeholder="Search titles and messages",
             ),
-            "menu": menu,
-            "chips": chips_of(menu, lambda name: filters.url(**{name: "", "after": ""})),
-            "headings": filters.headings(),
             "reach": reach,
             "newest_messages": thread_search_sql.NEWEST,
             "refusal": refusal,
             "window": _WINDOW,
-            "json_url": filters.url("web:thread-list-json"),
             "curl": "\n\n".join(
                 (
                     snippets.curl("POST", "threads", body),
@@ -185,7 +184,7 @@ def thread_list(request: Request) -> HttpResponse:
             "python": snippets.python("POST", "threads", body),
         },
         part="thread-table",
-        url=filters.url(),
+        url=table["list_url"],
     )
 
 

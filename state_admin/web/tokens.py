@@ -33,7 +33,7 @@ from .confirm import Choice, Confirm, ask
 from .errors import sentences_of
 from .htmx import Request, render_list, see_other, target_id, toast
 from .lists import list_paths
-from .tables import COUNTED, Field, Orders, describe_table, format_row_count, same
+from .tables import COUNTED, Field, Orders, describe_table, format_row_count, read_columns, same
 
 PAGE = 100
 _DAY = 24 * 3600
@@ -171,6 +171,7 @@ def _filters(request: Request) -> dict[str, str]:
         "state": paging.choice(request, "state", _STATES),
         "role": paging.choice(request, "role", [role.value for role in Role]),
         "sort": paging.choice(request, "sort", tuple(_ORDERS)),
+        "columns": read_columns(request.GET),
     }
 
 

@@ -23,7 +23,7 @@ from .addresses import with_query
 from .bulk_actions import BulkAction, BulkList, Outlook, bulk_path
 from .htmx import Request, see_other, toast
 from .lists import list_paths
-from .tables import BY_AGE, Orders, describe_table
+from .tables import BY_AGE, Orders, describe_table, read_columns
 
 PAGE = 50
 _COLUMNS = (
@@ -82,6 +82,7 @@ def _filters(request: Request) -> dict[str, str]:
     return {
         "status": paging.choice(request, "status", DeliveryStatus.values),
         "sort": paging.choice(request, "sort", tuple(BY_AGE)),
+        "columns": read_columns(request.GET),
     }
 
 

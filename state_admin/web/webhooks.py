@@ -28,9 +28,9 @@ from .actors import page
 from .choosers import NamespaceGlobs, ThreadId, warn_unmatched
 from .confirm import Choice, Confirm, ask
 from .errors import sentences_of
-from .htmx import Request, render, render_list, see_other, target_id, toast
+from .htmx import Request, render_list, see_other, target_id, toast
 from .lists import list_paths
-from .tables import Field, Orders, describe_table, same
+from .tables import Field, Orders, describe_table, read_columns, same
 
 _STATES = {
     WebhookStatus.ACTIVE: "running",
@@ -171,6 +171,7 @@ def _filters(request: Request) -> dict[str, str]:
         "text": paging.text(request, "text"),
         "status": paging.choice(request, "status", WebhookStatus.values),
         "sort": paging.choice(request, "sort", tuple(_SORTS)),
+        "columns": read_columns(request.GET),
     }
 
 
@@ -223,14 +224,17 @@ def webhook_detail(request: Request, webhook_id: str) -> HttpResponse:
 
 def _detail(request: Request, webhook_id: str, **extra: Any) -> HttpResponse:
     hook = find_webhook(request.actor, webhook_id)
+    table = webhook_deliveries.rows_for(request, hook)
     context = {
         "line": line_of(request, hook),
         "may_change": request.actor.may(Role.ADMIN),
-        **webhook_deliveries.rows_for(request, hook),
+        **table,
         **extra,
     }
-    part = "delivery-table" if target_id(request) == "delivery-table" else "webhook"
-    return render(request, "webhooks/detail.html", context, part=part)
+    part, url = "webhook", _url(hook)
+    if target_id(request) == "delivery-table":
+        part, url = "delivery-table", table["list_url"]
+    return render_list(request, "webhooks/detail.html", context, part=part, url=url)
 
 
 def _url(hook: Webhook, verb: str = "") -> str:

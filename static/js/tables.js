@@ -60,7 +60,7 @@ closeTree();
 
 const WIDE = matchMedia("(width >= 1280px)");
 const tableOf = (element) => element?.closest(".data-table[data-pane]");
-const linkOf = (row) => row && $("a[data-row]", row);
+const linkOf = (row) => row && $("[data-row]", row); // without a page of its own, what shows its details
 const paneOf = (table) => table && $(table.dataset.pane);
 const isOpen = (pane) => Boolean(pane?.firstElementChild && pane.offsetParent);
 const rowOfPane = () => $(".data-table[data-pane] tr[aria-current]");
@@ -261,7 +261,7 @@ function clearSelection() {
 
 function move(direction) {
   const row = focusedRow();
-  const all = row ? $$("tbody tr:has(a[data-row])", row.closest("table")) : [];
+  const all = row ? $$("tbody tr:has([data-row])", row.closest("table")) : [];
   const next = row && all[all.indexOf(row) + direction];
   const cell = next && focusedCell() && next.cells[focusedCell().cellIndex];
   const target = cell?.matches(".cell") ? cell : linkOf(next);
@@ -335,4 +335,14 @@ document.addEventListener(
     (document.getElementById(controlId) ?? $("input:not([type=hidden])", menu))?.focus();
   },
   true, // before app.js moves the focus to the table
+);
+
+// What had the focus before the menu opened was replaced with the table.
+document.addEventListener(
+  "toggle",
+  ({ target, newState }) => {
+    const lost = document.activeElement === document.body || target.contains(document.activeElement);
+    if (newState === "closed" && target.matches("[data-keep-open]") && lost) $(`[popovertarget="${target.id}"]`)?.focus();
+  },
+  true, // it does not bubble
 );

@@ -55,6 +55,24 @@ def test_columns__menu__chooses_and_orders_them(page: Page) -> None:
     expect(menu).to_be_hidden()
 
 
+def test_columns__of_any_list__are_chosen_with_the_keyboard(page: Page) -> None:
+    page.goto("/namespaces?sort=-name")
+    button = page.get_by_role("button", name="Columns")
+    button.focus()
+    press(page, "Enter", "Tab", "Space")
+    state = page.locator("#columns-menu").get_by_role("checkbox", name="State")
+    expect(state).not_to_be_checked()
+    expect(state).to_be_focused()
+    expect(page.get_by_role("columnheader", name="State")).to_have_count(0)
+    press(page, "Escape")
+    expect(button).to_be_focused()
+    page.get_by_role("searchbox", name="Name begins with").fill("pla")
+    expect(page).to_have_url(
+        re.compile(r"/namespaces\?prefix=pla&sort=-name&columns=entries%2Cbytes")
+    )
+    expect(page.get_by_role("columnheader", name="State")).to_have_count(0)
+
+
 def test_pane__arrow_keys_and_escape__show_and_close_the_entry(page: Page) -> None:
     page.goto("/state?namespace=plans")
     pane = page.get_by_role("region", name="Entry")
@@ -136,7 +154,7 @@ def test_threads__keyboard_only__are_searched_filtered_ordered_and_opened(
     page.keyboard.type("trip")
     expect(page).to_have_url(re.compile(r"/threads\?text=trip$"))
     press(page, "Tab", "Enter")
-    expect(page.get_by_label("Run", exact=True)).to_be_focused()
+    expect(page.get_by_role("combobox", name="Run")).to_be_focused()
     page.keyboard.type("idle")
     expect(rows).to_have_count(2)
     press(page, *["Tab"] * 4)

@@ -47,7 +47,7 @@ def test_journey__webhook__is_created_tested_replayed_rotated_deleted(
     page.reload()
     page.get_by_role("button", name="Redeliver webhook.test").click()
     expect(page.locator("#delivery-table").get_by_text("queued")).to_be_visible()
-    page.get_by_label("Status", exact=True).select_option("dead")
+    page.get_by_role("combobox", name="Status").select_option("dead")
     expect(page.get_by_text("No deliveries with status dead")).to_be_visible()
     expect(page).to_have_url(re.compile("status=dead"))
 

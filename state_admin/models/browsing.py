@@ -305,14 +305,22 @@ def entry_addresses(
     return [EntryAddress._make(row) for row in rows]
 
 
-def entry_count(actor: Actor, filters: EntryFilter, most: int) -> int:
-    """The number of live entries that match the filters, counted up to `most`. The filters must have
-    an index (not `filters.sparse`)."""
+def entry_count(actor: Actor, filters: EntryFilter, most: int, window: int = 0) -> tuple[int, bool]:
+    """The number of entries that match the filters, and whether these are all. They are counted up to
+    `most` or, if a filter has no index (`filters.sparse`), among the first `window` entries."""
+    sparse = filters.sparse
+    limit = window if sparse else most
+    matches = "true"
+    if sparse:
+        matches = sparse if filters.deleted else f"{_LIVE} AND {sparse}"
+    stretch = _stretch(actor, filters, "" if sparse else f" AND {_LIVE}")
     statement = (
-        f"SELECT count(*) FROM (SELECT 1 {_stretch(actor, filters, f' AND {_LIVE}')}) counted"
+        f"SELECT count(*) FILTER (WHERE {matches}), count(*) FROM "
+        f"(SELECT n.schema_version AS present, e.* {stretch}) e"
     )
-    row = hot.fetch_one(statement, _parameters(actor, filters, most))
-    return int(row[0]) if row else 0
+    row = hot.fetch_one(statement, _parameters(actor, filters, limit))
+    found, read = row or (0, 0)
+    return int(found), read < limit
 
 
 _TEXTS = f"""

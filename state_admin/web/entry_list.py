@@ -332,14 +332,17 @@ def list_columns(
 
 
 def _count(actor: Actor, filters: EntryListFilters, found: int, *, more: bool) -> str:
-    """The number of matching entries, counted up to a limit: "22 entries", "1,000+ entries". "" if
-    only a search for all of them could tell."""
-    query = _entry_filter(filters)
-    if more or filters.after:
-        if filters.text or query.sparse:
-            return ""
-        found = entry_count(actor, query._replace(after=("", "")), COUNTED + 1)
-    return format_row_count(found, "entry,entries")
+    """The number of matching entries, counted up to a limit, or as far as a page searches: "22 entries",
+    "1,000+ entries". "" if neither says how many there are."""
+    if not more and not filters.after:
+        return format_row_count(found, "entry,entries")
+    if filters.text or filters.show == "invalid":
+        return ""
+    query = _entry_filter(filters)._replace(after=("", ""))
+    found, all_read = entry_count(actor, query, COUNTED + 1, _WINDOW)
+    if all_read or found > COUNTED:
+        return format_row_count(found, "entry,entries")
+    return f"{found:,}+ entries" if found else ""
 
 
 def _items(request: Request, name: str) -> tuple[list[EntryRow], str]:

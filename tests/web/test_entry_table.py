@@ -216,10 +216,40 @@ def test_count__more_than_a_page__is_counted_up_to_a_limit(
     delete_entry(actor=alice.actor, namespace="many", key="k0")
     monkeypatch.setattr(entry_list, "PAGE", 2)
     assert "6 entries" in shown(admin, "/state?namespace=many&after=many/k3")
-    assert "entries" not in re.findall(r'role="status">([^<]*)', shown(admin, "/state?tag=vip"))[-1]
     monkeypatch.setattr(tables, "COUNTED", 5)
     assert "5+ entries" in shown(admin, "/state?prefix=k")
-    assert entry_count(alice.actor, EntryFilter("many", prefix="k3"), 5) == 1
+    assert entry_count(alice.actor, EntryFilter("many", prefix="k3"), 5) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("query", "window", "count"),
+    [
+        ("show=deleted", 9, "3 entries"),
+        ("show=deleted", 7, "3+ entries"),
+        ("show=deleted&after=many/k1", 3, "2+ entries"),
+        ("show=deleted&after=many/k1", 1, ""),
+        ("tag=vip", 9, "5 entries"),
+        ("tag=vip&text=number", 9, ""),
+        ("show=invalid&tag=vip", 9, "0 entries"),
+    ],
+)
+def test_count__filter_without_an_index__is_counted_as_far_as_a_page_searches(
+    query: str,
+    window: int,
+    count: str,
+    admin: Client,
+    alice: Person,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    make_namespace(alice.actor, "many")
+    for number in range(8):
+        put(alice.actor, "many", f"k{number}", f"number {number}", tags=["vip"])
+    for number in (1, 2, 5):
+        delete_entry(actor=alice.actor, namespace="many", key=f"k{number}")
+    monkeypatch.setattr(entry_list, "PAGE", 1)
+    monkeypatch.setattr(entry_list, "_WINDOW", window)
+    page = shown(admin, f"/state?namespace=many&{query}")
+    assert re.findall(r'role="status">([^<]*)', page)[-1] == count
 
 
 def test_texts__large_values__are_read_in_part_or_not_at_all(

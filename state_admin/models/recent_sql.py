@@ -27,14 +27,18 @@ FROM changes WHERE workspace_id = %%(workspace)s
 ORDER BY xid DESC, id DESC LIMIT {CHANGES}
 """
 
-# Only the unique index is read. The limit of each namespace is a subquery as in browsing.py.
+# Only the unique index is read. The namespaces are sorted before their keys are read: if the planner sorted the
+# keys, a plan for any parameters (generic) would read the keys of all namespaces. The limit of each namespace is a subquery
+# as in browsing.py.
 _FIRST_KEYS = f"""
-SELECT n.id, n.name, k.key FROM namespaces n CROSS JOIN LATERAL (
+SELECT n.id, n.name, k.key FROM (
+    SELECT id, name FROM namespaces WHERE workspace_id = %(workspace)s AND name ~ %(globs)s
+        AND (%(namespace)s = '' OR name = %(namespace)s)
+    ORDER BY name
+) n CROSS JOIN LATERAL (
     SELECT key FROM entries WHERE namespace_id = n.id ORDER BY key LIMIT (SELECT {KEYS}::bigint)
 ) k
-WHERE n.workspace_id = %(workspace)s AND n.name ~ %(globs)s
-    AND (%(namespace)s = '' OR n.name = %(namespace)s)
-ORDER BY n.name, k.key LIMIT {KEYS}
+LIMIT {KEYS}
 """
 
 _ENTRIES = f"""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+import psycopg
 import pytest
+from django.db import connection
 from django.test import Client
 
-from state_admin.models import recent_sql
+from state_admin.models import hot, recent_sql
 from state_admin.services.entries import delete_entry
 from state_admin.web import palette
 from tests.builders import Person, append, make_namespace, make_thread, put
@@ -136,3 +138,20 @@ def test_palette__many_entries__first_keys_and_newest_changes_are_compared(
     monkeypatch.setattr(recent_sql, "_ENTRIES", limited)
     found = recent_sql.find_entries(alice.actor, ["isbon"], "", 9)
     assert [key for _, key in found] == ["c-lisbon", "a-lisbon"]
+
+
+def test_first_keys__plan_for_any_parameters__sorts_no_keys(travel: Person) -> None:
+    """A sort would read the keys of all namespaces."""
+    statement, _ = hot.number(
+        recent_sql._FIRST_KEYS, {"workspace": 1, "globs": "", "namespace": ""}
+    )
+    with connection.cursor() as cursor:
+        explain = b"EXPLAIN (GENERIC_PLAN, FORMAT JSON) " + statement
+        (found,) = psycopg.RawCursor(cursor.connection).execute(explain).fetchone() or ()
+    nodes = [found[0]["Plan"]]
+    for node in nodes:
+        assert node["Node Type"] in ("Limit", "Nested Loop"), node
+        inner = node.get("Plans", [])
+        # The outer side of the join has the namespaces, and sorts them if need be.
+        nodes += inner[:1] if node["Node Type"] == "Limit" else []
+    assert len(nodes) == 2

@@ -1,5 +1,5 @@
-"""Backups and restores, by the commands in docs/operations.md: every version and snapshot is there
-again, and no cursor of the change feed skips or repeats a change."""
+"""Backups, restores and the move to a new server, by the commands in docs/operations.md: every version
+and snapshot is there again, and no cursor of the change feed skips or repeats a change."""
 
 from __future__ import annotations
 
@@ -136,14 +136,15 @@ class Drill:
         self.site.running.kill_all()
         return lost
 
-    def check(self, url: str, middle: str, end: str, lost: str, *others: str) -> None:
-        """Start a server on the restored database, which has KEPT and `others`: cursors continue,
-        except those at lost changes."""
+    def check(self, url: str, middle: str, end: str, lost: str | None, *others: str) -> None:
+        """Start a server on the new database, which has KEPT and `others`: cursors continue, except
+        the one after the changes that are lost."""
         site = Site(self.folder / "restored", self.site.token, DATABASE_URL=url)
         try:
             assert site.follow(middle)[0] == [*KEPT[3:], *others]
             assert site.follow(end)[0] == []
-            site.check_lost(lost)
+            if lost is not None:
+                site.check_lost(lost)
             site.write("new")
             wait_for(lambda: site.follow(end)[0] == ["new"], "the new change follows")
             assert site.follow()[0] == [*KEPT, *others, "new"]
@@ -173,7 +174,8 @@ def drill(folder: Path, origin: Origin) -> Iterator[Drill]:
 
 def test_page__every_block__is_run_by_a_test() -> None:
     assert sorted(BLOCKS) == [
-        *("archive", "base", "dump", "increment", "restore dump", "restore moment")
+        *("archive", "base", "copy", "dump", "increment", "logical"),
+        *("restore dump", "restore moment", "switch"),
     ]
 
 
@@ -222,3 +224,26 @@ def test_moment__between_two_backups_and_the_end__is_restored(drill: Drill) -> N
 
     url = f"postgresql://postgres@/commonhold?host={address}&port={PORT}"
     drill.check(url, middle, end, lost, "after-the-backups")
+
+
+def test_new_server__copied_by_logical_replication__has_everything(drill: Drill) -> None:
+    second = Cluster(drill.folder / "second")
+    second.acquire()
+    try:
+        with connect(second, "postgres") as database:
+            database.execute("CREATE DATABASE commonhold")
+        urls = {"OLD": url_of(drill.first), "NEW": url_of(second)}
+        drill.run("logical", drill.first, **urls)
+        drill.first.release()
+        drill.first.acquire()
+        wait_for(lambda: drill.site.call("GET", "/changes")[0] == 200, "the server reconnects")
+        middle = drill.write()
+        drill.run("copy", drill.first, **urls)
+        drill.site.write("after-the-copy")
+        end = drill.site.follow_all([*KEPT, "after-the-copy"])
+        drill.site.running.kill_all()
+        drill.run("switch", drill.first, **urls)
+
+        drill.check(urls["NEW"], middle, end, None, "after-the-copy")
+    finally:
+        second.release()

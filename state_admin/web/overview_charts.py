@@ -83,24 +83,16 @@ def recent_charts(actor: Actor, period: Period) -> list[Chart]:
     # Failed calls are in the server's log only, so their link explains how to find them.
     log = reverse("web:documentation", args=["operations.html"]) + "#commonholdcallsfail"
     calls = (
-        (
-            "reads",
-            "Read requests",
-            "1",
-            today.reads,
-            earlier.reads,
-            "",
-            "; Changes lists writes only",
-        ),
-        ("writes", "Write requests", "1", today.writes, earlier.writes, changes, ""),
-        ("conflicts", "Conflicts", "warn", today.conflicts, earlier.conflicts, changes, ""),
-        ("failures", "Server errors", "bad", today.failures, earlier.failures, log, ""),
+        ("reads", "Read requests", "1", today.reads, earlier.reads, ""),
+        ("writes", "Write requests", "1", today.writes, earlier.writes, changes),
+        ("conflicts", "Conflicts", "warn", today.conflicts, earlier.conflicts, changes),
+        ("failures", "Server errors", "bad", today.failures, earlier.failures, log),
     )
     charts = []
-    for name, title, color, values, before, url, note in calls:
+    for name, title, color, values, before, url in calls:
         empty = f"No {title.lower()} in this period or a day earlier. Calls of the API are counted within ten seconds."
         series = [Series(title, values, color)]
-        charts.append(_chart(period, now, name, title, series, before, url, empty, note=note))
+        charts.append(_chart(period, now, name, title, series, before, url, empty))
     return [*charts, _runs(actor, period, now), _queues(period, now, today.queued, earlier.queued)]
 
 

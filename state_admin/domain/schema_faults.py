@@ -8,6 +8,7 @@ subschema.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Final
@@ -35,6 +36,9 @@ PATTERNS: Final = jsonschema_rs.RegexOptions(size_limit=4 << 20, dfa_size_limit=
 
 _BASE: Final = "urn:commonhold:schema"
 _PER_COMPILED: Final = 20
+# The library names two values of an `enum`, and the number of the others.
+_OTHERS: Final = re.compile(r" or ([0-9]+) other candidates$")
+_LISTED: Final = 20
 _GIVEN_UP: Final = "does not satisfy the schema; explaining why takes too many steps"
 # Keywords that depend on the value alone, in the order of the validator.
 _LOCAL: Final = (
@@ -60,9 +64,10 @@ def shorten(text: str, most: int = SHOWN) -> str:
 
 
 def message_of(error: jsonschema_rs.ValidationError) -> str:
-    """The library's message, with long values truncated and all values of an `enum`."""
+    """The library's message, with long values truncated and all values of a short `enum`."""
     message = error.message
-    if error.kind.name == "enum":
+    others = _OTHERS.search(message)
+    if error.kind.name == "enum" and others is not None and int(others[1]) <= _LISTED:
         refused, _, _ = message.rpartition(" is not one of ")
         options = error.kind.as_dict()["options"]
         message = f"{refused} is not one of {', '.join(map(dump, options))}"

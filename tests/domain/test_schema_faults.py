@@ -279,3 +279,12 @@ def expression(depth: int) -> tuple[Any, Any]:
 def test_shorten__text_at_the_limit__is_unchanged() -> None:
     assert shorten("x" * SHOWN) == "x" * SHOWN
     assert shorten("x" * (SHOWN + 1)) == "x" * (SHOWN - 1) + "…"
+
+
+def test_walk__value_outside_an_enum__lists_a_short_one() -> None:
+    def message(count: int) -> str:
+        (fault,) = walk({"enum": [f"o{n}" for n in range(count)]}, "x")
+        return fault.message
+
+    assert message(5) == '"x" is not one of "o0", "o1", "o2", "o3", "o4"'
+    assert message(1_000) == '"x" is not one of "o0", "o1" or 998 other candidates'

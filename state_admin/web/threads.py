@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
@@ -106,11 +106,13 @@ class ThreadListFilters:
         ]
 
     def table(self) -> dict[str, Any]:
-        columns = list(_COLUMNS)
-        if self.text or self.prefix:
-            columns = [replace(each, sorts={}) for each in _COLUMNS]
-        if self.prefix and not self.text:
-            columns[0] = Orders("Thread", {"": "ascending"})
+        columns: Sequence[Orders] = _COLUMNS
+        if self.text or self.prefix:  # they have one order: the newest first, or by id
+            sorted_by = ("Created", "descending") if self.text else ("Thread", "ascending")
+            columns = [
+                replace(each, sorts={"": sorted_by[1]} if each.label == sorted_by[0] else {})
+                for each in _COLUMNS
+            ]
         filters = vars(replace(self, after=""))
         return describe_table("web:thread-list", filters, columns, self.menu())
 

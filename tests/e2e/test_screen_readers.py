@@ -49,8 +49,8 @@ PAGES = {
 - main:
   - heading "Overview" [level=1]
   - region "Status":
-    - link "running 0"
-    - link "waiting 1"
+    - link "running 0 runs"
+    - link "waiting 1 run"
 """,
     "/state?namespace=team": """
 - main:

@@ -238,6 +238,12 @@ def test_new_server__copied_by_logical_replication__has_everything(drill: Drill)
         drill.first.acquire()
         wait_for(lambda: drill.site.call("GET", "/changes")[0] == 200, "the server reconnects")
         middle = drill.write()
+        with connect(drill.first) as database:
+            queue = "SELECT to_regclass('pgmq.q_commonhold')"
+            wait_for(
+                lambda: database.execute(queue).fetchone() != (None,),
+                "the first job has created the queue, so that the copied tables are all",
+            )
         drill.run("copy", drill.first, **urls)
         drill.site.write("after-the-copy")
         end = drill.site.follow_all([*KEPT, "after-the-copy"])

@@ -75,7 +75,12 @@ def _bind(ids: Mapping[str, Any]) -> None:
 def _describe(ids: Mapping[str, Any]) -> None:
     """The current span gets them as attributes."""
     if tracing.is_on():
-        tracing.describe({f"commonhold.{name}": each for name, each in ids.items()})
+        tracing.describe(attributes_of(ids))
+
+
+def attributes_of(ids: Mapping[str, Any]) -> dict[str, Any]:
+    """Ids as attributes of a span."""
+    return {f"commonhold.{name}": each for name, each in ids.items()}
 
 
 def _is_id(text: Any) -> bool:

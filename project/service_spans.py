@@ -64,9 +64,8 @@ def _traced(service: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(service)
     def traced(**arguments: Any) -> Any:
-        ids = log_context.ids_in(arguments)
-        attributes = {f"commonhold.{name}": each for name, each in ids.items()}
-        with tracing.child(name, function | attributes):
+        ids = log_context.attributes_of(log_context.ids_in(arguments))
+        with tracing.child(name, function | ids):
             return service(**arguments)
 
     return traced

@@ -1,4 +1,4 @@
-"""The verbs. See CONTRIBUTING.md."""
+"""What the server does. A public function is one operation, and owns its transaction."""
 
 from __future__ import annotations
 

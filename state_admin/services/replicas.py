@@ -8,6 +8,7 @@ primary. A replica answers a client only if it has replayed the client's newest 
 from __future__ import annotations
 
 import hashlib
+import math
 import random
 import threading
 import time
@@ -142,6 +143,26 @@ def stream(alias: str, parts: Iterator[bytes]) -> Iterator[bytes]:
         if part is None:
             return
         yield part
+
+
+@contextmanager
+def on_replica() -> Iterator[None]:
+    """Let all statements of this thread run on a replica that may be used, for a long read that needs
+    no client's newest write. Unavailable if there is none."""
+    states = describe()
+    usable = [state.name for state in states if not state.reason]
+    if not usable:
+        reasons = "; ".join(f"{state.name}: {state.reason}" for state in states)
+        raise Unavailable(
+            f"no read replica can be used: {reasons or 'DATABASE_REPLICA_URLS is empty'}",
+            hint="Repair the replica, or read from the primary.",
+        )
+    connections[usable[0]].connection.seconds = math.inf  # a statement may take hours
+    try:
+        with _using(usable[0]):
+            yield
+    finally:
+        connections[usable[0]].close()
 
 
 @contextmanager

@@ -152,7 +152,7 @@ def _count(actor: Actor, filters: dict[str, str], found: int, *, more: bool) -> 
 
 
 @require_safe
-@page
+@page(replica=True)
 def compaction_detail(request: Request, compaction_id: str) -> HttpResponse:
     job = find_compaction(request.actor, compaction_id)
     standing = active_summary(job.thread) if job.thread else None

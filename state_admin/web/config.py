@@ -92,7 +92,7 @@ class Slot:
 
 
 @require_safe
-@page
+@page(replica=True)
 def record_list(request: Request, kind: str = Kind.PROVIDERS) -> HttpResponse:
     record_kind, filters = Kind(kind), _filters(request)
     rows, next_url = _find(request, record_kind, filters, "web:config-list")
@@ -173,7 +173,7 @@ def _line(kind: Kind, row: Entry) -> dict[str, Any]:
 
 
 @require_safe
-@page
+@page(replica=True)
 def record_detail(request: Request, kind: str, record_id: str) -> HttpResponse:
     record_kind = Kind(kind)
     record = read_record(actor=request.actor, kind=record_kind, identity=record_id)

@@ -259,7 +259,7 @@ def _parsed(text: str) -> JSON:
 
 
 @require_safe
-@id_page()
+@id_page(replica=True)
 def message_detail(request: Request, thread_id: str, seq: int) -> HttpResponse:
     """The page of one message: its texts in full, and its body as it was sent."""
     thread, row = _find(request, thread_id, seq)

@@ -22,15 +22,17 @@ EntryView = Callable[[Request, str, str], HttpResponseBase]
 @overload
 def entry_page(view: EntryView) -> View: ...
 @overload
-def entry_page(view: None = None, *, role: Role = Role.VIEWER) -> Callable[[EntryView], View]: ...
 def entry_page(
-    view: EntryView | None = None, *, role: Role = Role.VIEWER
+    view: None = None, *, role: Role = Role.VIEWER, replica: bool = False
+) -> Callable[[EntryView], View]: ...
+def entry_page(
+    view: EntryView | None = None, *, role: Role = Role.VIEWER, replica: bool = False
 ) -> View | Callable[[EntryView], View]:
     """`@page` for views of one entry. The keys `.` and `..` are in the query string
     (addresses.py)."""
 
     def decorate(view: EntryView) -> View:
-        @page(role=role)
+        @page(role=role, replica=replica)
         @functools.wraps(view)
         def with_key(request: Request, namespace: str, key: str = "") -> HttpResponseBase:
             key = key or request.GET.get("key", "")

@@ -122,7 +122,7 @@ class HistoryRow:
 
 
 @require_safe
-@entry_page
+@entry_page(replica=True)
 def entry_detail(request: Request, namespace: str, key: str) -> HttpResponse:
     page = _read_page(request, namespace, key)
     entry, now, past, kind = page.entry, page.now, page.past, page.kind

@@ -62,7 +62,7 @@ def entry_newer(request: Request, namespace: str, key: str) -> HttpResponse:
 
 
 @require_safe
-@entry_page
+@entry_page(replica=True)
 def entry_raw(request: Request, namespace: str, key: str) -> HttpResponse:
     """The value as it is stored, byte for byte."""
     now = read_entry(actor=request.actor, namespace=namespace, key=key)

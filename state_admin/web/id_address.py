@@ -19,7 +19,7 @@ from .htmx import Request
 IdView = Callable[..., HttpResponseBase]
 
 
-def id_page(*, role: Role = Role.VIEWER) -> Callable[[IdView], IdView]:
+def id_page(*, role: Role = Role.VIEWER, replica: bool = False) -> Callable[[IdView], IdView]:
     """`@page` for views of one thread, run or ticket."""
 
     def decorate(view: IdView) -> IdView:
@@ -27,7 +27,7 @@ def id_page(*, role: Role = Role.VIEWER) -> Callable[[IdView], IdView]:
         def with_id(request: Request, public_id: str, **kwargs: Any) -> HttpResponseBase:
             return view(request, check_id(public_id), **kwargs)
 
-        checked: IdView = page(role=role)(with_id)
+        checked: IdView = page(role=role, replica=replica)(with_id)
         return checked
 
     return decorate

@@ -101,7 +101,7 @@ def _label_of_thread(thread: Thread) -> Label:
 
 
 @require_safe
-@id_page()
+@id_page(replica=True)
 def run_lineage(request: Request, run_id: str) -> HttpResponse:
     run = find_run(request.actor, run_id)
 

@@ -154,7 +154,7 @@ def _bytes(counted: NamespaceSize, measured: int | None) -> str:
 
 
 @require_safe
-@page
+@page(replica=True)
 def namespace_detail(request: Request, name: str) -> HttpResponse:
     namespace = find_namespace(request.actor, name)
     size = namespace_sizes([namespace.pk], COUNTED + 1)[namespace.pk]

@@ -173,7 +173,7 @@ def policy_url(scope: Scope, name: str = "") -> str:
 
 
 @require_safe
-@page
+@page(replica=True)
 def policy_list(request: Request) -> HttpResponse:
     filters = _filters(request)
     views = _find(request, filters)

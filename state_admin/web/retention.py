@@ -87,7 +87,7 @@ def compact_history(request: Request, name: str) -> HttpResponse:
 
 
 @require_GET
-@page(role=Role.ADMIN)
+@page(role=Role.ADMIN, replica=True)
 def old_versions(request: Request, name: str) -> HttpResponse:
     """Continue a count from the numbers of the query, which are those counted up to now."""
     size_before = (paging.whole_number(request, each) or 0 for each in StoredSize._fields)

@@ -53,7 +53,7 @@ def undo_of_request(request_id: str, back: str, near: int | str = "") -> Undo:
 
 
 @require_safe
-@page
+@page(replica=True)
 def revert_list(request: Request) -> HttpResponse:
     jobs, next_url, filters = _find(request, "web:revert-list")
     menu = [Field("status", "Status", filters["status"], same(RevertStatus.values))]
@@ -174,7 +174,7 @@ def _undo(job: Revert, back: str) -> Undo | None:
 
 
 @require_safe
-@page
+@page(replica=True)
 def revert_detail(request: Request, revert_id: str) -> HttpResponse:
     job = revert_jobs.find_revert(request.actor, revert_id)
     back, after = return_url(request.GET), paging.whole_number(request, "after") or 0

@@ -51,7 +51,7 @@ class VisibleEntry:
 
 
 @require_safe
-@id_page()
+@id_page(replica=True)
 def run_knowledge(request: Request, run_id: str) -> HttpResponse:
     after = (request.GET.get("namespace", ""), request.GET.get("after", ""))
     known_state = knowledge.read_knowledge(
@@ -172,7 +172,7 @@ def _place(row: VisibleVersion) -> tuple[str, str]:
 
 
 @require_safe
-@entry_page
+@entry_page(replica=True)
 def entry_readers(request: Request, namespace: str, key: str) -> HttpResponse:
     version = paging.whole_number(request, "version")
     rows = knowledge.readers_of(request.actor, namespace, key, version)

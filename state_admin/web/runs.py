@@ -268,7 +268,7 @@ def runs_of_thread(request: Request, thread: Thread) -> dict[str, Any]:
 
 
 @require_safe
-@id_page()
+@id_page(replica=True)
 def run_detail(request: Request, run_id: str) -> HttpResponse:
     run = find_run(request.actor, run_id)
     if wants_part(request) and target_id(request) == "run-now":

@@ -46,7 +46,7 @@ _COLUMNS = (
 
 
 @require_safe
-@page
+@page(replica=True)
 def state_key_list(request: Request) -> HttpResponse:
     filters, after = _filters(request), paging.cursor(request)
     keys, next_url = _find(request, filters, "web:state-key-list")

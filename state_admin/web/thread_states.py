@@ -227,7 +227,7 @@ def _compared(request: Request, thread: Thread, at: int, previous: int | None) -
 
 
 @require_safe
-@id_page()
+@id_page(replica=True)
 def value_piece(request: Request, thread_id: str, revision: int, key: str) -> HttpResponse:
     """The children of a node of a large state value, fetched when the node is opened."""
     snapshot = read_snapshot(actor=request.actor, thread_id=thread_id, revision=revision)

@@ -334,7 +334,7 @@ TABS = {
 
 
 @require_safe
-@id_page()
+@id_page(replica=True)
 def thread_detail(request: Request, thread_id: str) -> HttpResponse:
     thread = (
         Thread.objects.visible_to(request.actor)

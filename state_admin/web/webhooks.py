@@ -126,7 +126,7 @@ def line_of(request: Request, hook: Webhook) -> WebhookLine:
 
 
 @require_safe
-@page
+@page(replica=True)
 def webhook_list(request: Request) -> HttpResponse:
     return _list(request, WebhookForm())
 
@@ -217,7 +217,7 @@ def _list(
 
 
 @require_safe
-@page
+@page(replica=True)
 def webhook_detail(request: Request, webhook_id: str) -> HttpResponse:
     return _detail(request, webhook_id)
 

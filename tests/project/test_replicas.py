@@ -135,10 +135,14 @@ class Pair:
                 database.execute("DROP FUNCTION fail CASCADE")
                 database.execute("DROP SEQUENCE tries")
 
-    def diagnose(self) -> str:
-        running = Running(self.site.running.folder, "manage.py", "doctor", **self.env)
+    def manage(self, *command: str) -> str:
+        """The output of a command of manage.py."""
+        running = Running(self.site.running.folder, "manage.py", *command, **self.env)
         running.wait()
         return running.output()
+
+    def diagnose(self) -> str:
+        return self.manage("doctor")
 
     def metrics(self) -> str:
         return self.get("/metrics", "metrics").body
@@ -341,10 +345,12 @@ def test_operations_and_pages__declared_for_replicas__write_nothing(pair: Pair) 
     for path, body in (
         ("/threads", {"id": "t1"}),
         ("/threads/t1/runs", {"id": "r1"}),
-        ("/runs/r1/commits", {"label": "step"}),
+        ("/runs/r1/commits", {"messages": [{"role": "user", "content": "hello"}]}),
+        ("/webhooks", {"name": "hook", "url": "http://127.0.0.1:9/"}),
     ):
         status, answer = pair.site.call("POST", path, body)
         assert status in (200, 201), answer
+    hook = answer["id"]
     ids = {"namespace": "notes", "key": "read-only", "thread_id": "t1", "run_id": "r1"}
     ids |= {"kind": "providers"}
     pair.wait_for_replica()
@@ -360,13 +366,47 @@ def test_operations_and_pages__declared_for_replicas__write_nothing(pair: Pair) 
     assert len(served) > 15, served
     cookie = sign_in(pair)
     lists = ("threads", "runs", "state", "changes", "audit", "compactions")
-    pages = ["/", "/namespaces", *(f"/{name}" for name in lists)]
+    tabs = ("conversation", "state", "runs", "compactions", "context", "lineage")
+    details = (
+        *("/namespaces/notes", "/state/notes/read-only", "/state/notes/read-only?tab=history"),
+        *("/entry/raw/notes/read-only", "/entry/readers/notes/read-only"),
+        *(f"/threads/t1?tab={tab}" for tab in tabs),
+        *("/thread/message/1/t1", "/runs/r1", "/run/lineage/r1", "/run/knowledge/r1"),
+        *("/policies", "/state-keys", "/webhooks", f"/webhooks/{hook}", "/config"),
+        *("/reverts",),
+    )
+    pages = ["/", "/namespaces", *(f"/{name}" for name in lists), *details]
     for path in [*pages, *(f"/{name}.{kind}" for name in lists for kind in ("csv", "json"))]:
         for headers in ({}, {"Sec-Fetch-Dest": "document"}):
             wait_for(lambda: pair.get("/threads", Cookie=cookie).is_from_replica, "it is used")
             response = pair.get(path, Cookie=cookie, **headers)
             assert (response.status, response.is_from_replica) == (200, True), (path, response)
     assert "read replica" in pair.get("/system", Cookie=cookie).body.lower()
+
+
+def test_export__from_a_late_replica__has_its_state(pair: Pair) -> None:
+    pair.site.write("replayed")
+    pair.wait_for_replica()
+    pair.standby.pause()
+    try:
+        pair.site.write("not-replayed")
+        exported = pair.manage("export_workspace", "default", "--replica")
+        assert '"replayed"' in exported
+        assert '"not-replayed"' not in exported
+        assert '"not-replayed"' in pair.manage("export_workspace", "default")
+    finally:
+        pair.standby.resume()
+
+
+def test_export__no_replica_can_be_used__says_why(pair: Pair) -> None:
+    pair.standby.stop()
+    try:
+        assert "no read replica can be used: replica1: " in pair.manage(
+            "export_workspace", "default", "--replica"
+        )
+    finally:
+        pair.standby.start()
+        pair.wait_for_replica()
 
 
 def test_replica__is_promoted__is_neither_read_nor_written(folder: Path) -> None:

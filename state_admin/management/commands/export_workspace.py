@@ -6,12 +6,13 @@ import gzip
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from state_admin.services import replicas
 from state_admin.services.errors import Problem
 from state_admin.services.workspace_exports import export_workspace
 
@@ -36,11 +37,17 @@ class Command(BaseCommand):
             help="include encrypted secrets of the config registry, salts of webhooks and digests "
             "of tokens, for a server with the same keys",
         )
+        parser.add_argument(
+            "--replica",
+            action="store_true",
+            help="read from a server of DATABASE_REPLICA_URLS instead of the primary",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         path: Path | None = options["to"]
         try:
-            with _open(path) as stream:
+            source = replicas.on_replica() if options["replica"] else nullcontext()
+            with source, _open(path) as stream:
                 header = export_workspace(
                     slug=options["slug"], stream=stream, secrets=options["secrets"]
                 )

@@ -26,6 +26,9 @@ class Role(StrEnum):
 _RANK: Final = {Role.VIEWER: 0, Role.EDITOR: 1, Role.ADMIN: 2}
 
 
+Kind = Literal["user", "token", "system"]
+
+
 @dataclass(frozen=True)
 class Actor:
     """Who makes a request, in which workspace, with which permissions.
@@ -34,7 +37,7 @@ class Actor:
     empty tuple means all.
     """
 
-    kind: Literal["user", "token", "system"]
+    kind: Kind
     id: str
     name: str
     workspace_id: int

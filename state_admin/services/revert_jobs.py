@@ -11,7 +11,7 @@ from __future__ import annotations
 from datetime import timedelta
 from itertools import takewhile
 from time import monotonic
-from typing import Final
+from typing import Final, cast
 
 import structlog
 from django.db import IntegrityError, transaction
@@ -20,7 +20,7 @@ from django.db.models.functions import Now
 
 from project import log_context, tracing
 from state_admin.domain import retries
-from state_admin.domain.access import Actor, Role
+from state_admin.domain.access import Actor, Kind, Role
 from state_admin.domain.ids import uuid7
 from state_admin.models import (
     ApiToken,
@@ -211,7 +211,7 @@ def _create(actor: Actor, request_id: str, near: int | None, reason: str) -> Rev
 def _author(job: Revert) -> Actor:
     """The actor that requested the job, in a request of its own."""
     return Actor(
-        kind=job.actor_kind,  # type: ignore[arg-type]
+        kind=cast(Kind, job.actor_kind),
         id=job.actor_id,
         name=job.actor_name,
         workspace_id=job.workspace_id,

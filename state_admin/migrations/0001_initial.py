@@ -16,6 +16,8 @@ from django.db import migrations, models
 
 import state_admin.models.fields
 
+from ._tables import CreateTables
+
 # The feed's clock: changes of one thing come in the order of its versions (models/changes.py).
 # In plpgsql because a volatile function looks anew at each call, after the statement's own locks.
 _FEED_CLOCK = """
@@ -2491,3 +2493,5 @@ class Migration(migrations.Migration):
             ),
         ),
     ]
+
+    operations = [operations[0], CreateTables(operations[1:])]

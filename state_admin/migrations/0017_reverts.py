@@ -82,6 +82,29 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "reverts",
+                "indexes": [
+                    models.Index(fields=["workspace", "-id"], name="reverts_newest"),
+                    models.Index(
+                        condition=models.Q(("status__in", ["queued", "running"])),
+                        fields=["available_at"],
+                        name="reverts_unfinished",
+                    ),
+                    models.Index(
+                        condition=models.Q(("finished_at__isnull", False)),
+                        fields=["finished_at"],
+                        name="reverts_finished",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("workspace", "public_id"), name="reverts_id_unique"
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("status__in", ["queued", "running"])),
+                        fields=("workspace", "target", "actor_kind", "actor_id"),
+                        name="reverts_single_flight",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -125,54 +148,18 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "revert_entries",
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("why", ""), _negated=True),
+                        fields=["revert", "id"],
+                        name="revert_entries_skipped",
+                    )
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("revert", "namespace", "key"), name="revert_entries_unique"
+                    )
+                ],
             },
-        ),
-        migrations.AddIndex(
-            model_name="revert",
-            index=models.Index(fields=["workspace", "-id"], name="reverts_newest"),
-        ),
-        migrations.AddIndex(
-            model_name="revert",
-            index=models.Index(
-                condition=models.Q(("status__in", ["queued", "running"])),
-                fields=["available_at"],
-                name="reverts_unfinished",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="revert",
-            index=models.Index(
-                condition=models.Q(("finished_at__isnull", False)),
-                fields=["finished_at"],
-                name="reverts_finished",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="revert",
-            constraint=models.UniqueConstraint(
-                fields=("workspace", "public_id"), name="reverts_id_unique"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="revert",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("status__in", ["queued", "running"])),
-                fields=("workspace", "target", "actor_kind", "actor_id"),
-                name="reverts_single_flight",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="revertentry",
-            index=models.Index(
-                condition=models.Q(("why", ""), _negated=True),
-                fields=["revert", "id"],
-                name="revert_entries_skipped",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="revertentry",
-            constraint=models.UniqueConstraint(
-                fields=("revert", "namespace", "key"), name="revert_entries_unique"
-            ),
         ),
     ]

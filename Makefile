@@ -23,19 +23,25 @@ HA := .compat/ha
 # The tools that build the packages of the clients, likewise.
 BUILD := .compat/build
 
-# Builds the documentation. A broken link fails.
-SITE := $(BIN)/sphinx-build --quiet --fail-on-warning --doctree-dir .compat/doctrees docs site
+# What builds the documentation, in an environment of its own: it is installed while the server starts from the other one.
+DOCS := .compat/docs
+# A broken link fails.
+SITE := sphinx-build --quiet --fail-on-warning --doctree-dir .compat/doctrees docs site
 
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check check-deploy e2e chaos soak exhaustive bench mutation compat guides dist test-dist docs client-types screenshots vendor lock audit sbom clean
+.PHONY: help run serve test check check-deploy e2e chaos soak exhaustive bench mutation compat guides dist test-dist docs client-types screenshots vendor lock audit sbom clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-run: $(VENV)/run.stamp site/index.html ## install what is missing and start everything; Ctrl-C stops it
+run: $(VENV)/run.stamp ## install what is missing and start everything; Ctrl-C stops it
+	@$(MAKE) --no-print-directory --jobs=2 serve site/searchindex.js
+
+# The server starts while the documentation is built.
+serve:
 	@exec env $(BYTECODE) $(BIN)/python manage.py serve
 
 test: $(VENV)/dev.stamp ## the whole suite on its own PostgreSQL; ARGS goes to pytest
@@ -48,7 +54,7 @@ check: $(VENV)/dev.stamp check-deploy ## lint, formats, types, layers, links of 
 	$(BIN)/lint-imports
 	[ ! -x $(BIN)/hadolint ] || $(BIN)/hadolint Dockerfile deploy/ha/Dockerfile  # there is none for macOS
 	find templates -name '*.html' -exec $(BIN)/djade --check --target-version 5.2 {} +
-	$(SITE)
+	$(BIN)/$(SITE)
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	$(BIN)/python manage.py check --fail-level WARNING
 	SITE_URL=https://commonhold.example ALLOWED_HOSTS=commonhold.example \
@@ -104,13 +110,13 @@ dist: $(BUILD)/build.stamp ## build the wheel, the sdist and the npm tarball of 
 test-dist: dist $(VENV)/dev.stamp ## install each package of dist/ into an empty folder and use it (network)
 	$(PYTEST) -m dist -n 0 tests/clients/test_install.py $(ARGS)
 
-docs: $(VENV)/docs.stamp ## write the generated pages of docs/ again, and build the documentation into site/
+docs: $(VENV)/run.stamp $(DOCS)/docs.stamp ## write the generated pages of docs/ again, and build the documentation into site/
 	$(BIN)/python manage.py write_docs
-	$(SITE)
+	$(DOCS)/bin/$(SITE)
 
-site/index.html: $(VENV)/docs.stamp $(wildcard docs/*.* docs/*/*.* docs/*/*/*.*)
-	@echo "Building the documentation …"
-	@$(SITE)
+# The last file that Sphinx writes.
+site/searchindex.js: $(DOCS)/docs.stamp $(wildcard docs/*.* docs/*/*.* docs/*/*/*.*)
+	@$(DOCS)/bin/$(SITE)
 	@touch $@
 
 client-types: ## make the TypeScript client's types from docs/openapi.json again (Node 20, npm)
@@ -154,10 +160,6 @@ $(VENV)/run.stamp: requirements.txt | $(BIN)/python
 	@cksum $< | cmp -s - $@ || { echo "Installing …"; $(INSTALL) $<; }
 	@cksum $< > $@
 
-$(VENV)/docs.stamp: requirements-docs.txt | $(VENV)/run.stamp
-	@cksum $< | cmp -s - $@ || { echo "Installing what builds the documentation …"; $(INSTALL) $<; }
-	@cksum $< > $@
-
 $(VENV)/dev.stamp: requirements-dev.txt | $(VENV)/run.stamp
 	@cksum $< | cmp -s - $@ || { echo "Installing what tests need …"; $(INSTALL) $<; }
 	@cksum $< > $@
@@ -175,6 +177,12 @@ $(BUILD)/build.stamp: requirements-dist.txt | $(BIN)/python
 	@cksum $< | cmp -s - $@ || { echo "Installing what builds packages …"; \
 		$(BIN)/python -m venv --clear $(BUILD) && \
 		$(BUILD)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<; }
+	@cksum $< > $@
+
+$(DOCS)/docs.stamp: requirements-docs.txt | $(BIN)/python
+	@cksum $< | cmp -s - $@ || { \
+		$(BIN)/python -m venv --clear $(DOCS) && \
+		$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<; }
 	@cksum $< > $@
 
 $(HA)/ha.stamp: deploy/ha/requirements.txt | $(BIN)/python

@@ -25,8 +25,10 @@ BUILD := .compat/build
 
 # What builds the documentation, in an environment of its own: it is installed while the server starts from the other one.
 DOCS := .compat/docs
-# A broken link fails.
-SITE := sphinx-build --quiet --fail-on-warning --doctree-dir .compat/doctrees docs site
+# From nothing, because Sphinx cannot continue an interrupted build. Replaces site/ when it is complete. A broken link fails.
+SITE = rm -rf .compat/site .compat/doctrees && \
+	$(1)/sphinx-build --quiet --fail-on-warning --doctree-dir .compat/doctrees docs .compat/site && \
+	rm -rf site && mv .compat/site site
 
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
@@ -38,7 +40,7 @@ help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 run: $(VENV)/run.stamp ## install what is missing and start everything; Ctrl-C stops it
-	@$(MAKE) --no-print-directory --jobs=2 serve site/searchindex.js
+	@$(MAKE) --silent --no-print-directory --jobs=2 serve site/index.html
 
 # The server starts while the documentation is built.
 serve:
@@ -54,7 +56,7 @@ check: $(VENV)/dev.stamp check-deploy ## lint, formats, types, layers, links of 
 	$(BIN)/lint-imports
 	[ ! -x $(BIN)/hadolint ] || $(BIN)/hadolint Dockerfile deploy/ha/Dockerfile  # there is none for macOS
 	find templates -name '*.html' -exec $(BIN)/djade --check --target-version 5.2 {} +
-	$(BIN)/$(SITE)
+	$(call SITE,$(BIN))
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	$(BIN)/python manage.py check --fail-level WARNING
 	SITE_URL=https://commonhold.example ALLOWED_HOSTS=commonhold.example \
@@ -112,12 +114,10 @@ test-dist: dist $(VENV)/dev.stamp ## install each package of dist/ into an empty
 
 docs: $(VENV)/run.stamp $(DOCS)/docs.stamp ## write the generated pages of docs/ again, and build the documentation into site/
 	$(BIN)/python manage.py write_docs
-	$(DOCS)/bin/$(SITE)
+	$(call SITE,$(DOCS)/bin)
 
-# The last file that Sphinx writes.
-site/searchindex.js: $(DOCS)/docs.stamp $(wildcard docs/*.* docs/*/*.* docs/*/*/*.*)
-	@$(DOCS)/bin/$(SITE)
-	@touch $@
+site/index.html: $(DOCS)/docs.stamp $(wildcard docs/*.* docs/*/*.* docs/*/*/*.*)
+	@$(call SITE,$(DOCS)/bin)
 
 client-types: ## make the TypeScript client's types from docs/openapi.json again (Node 20, npm)
 	cd clients/typescript && npm ci --ignore-scripts --no-audit --no-fund && npm run types

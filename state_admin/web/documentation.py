@@ -14,17 +14,14 @@ from django.urls import path
 from django.views.decorators.http import require_safe
 from django.views.static import serve
 
-# Sphinx writes it when all pages are written.
-_LAST_FILE = "searchindex.js"
-
 
 @require_safe
 def documentation(request: HttpRequest, file: str) -> HttpResponseBase:
     """A file of the built site; for a folder, its index.html. 404 if it does not exist."""
-    if not (settings.DOCUMENTATION_ROOT / _LAST_FILE).exists():
-        response = render(request, "documentation.html")
-        response["Refresh"] = "3"
-        return response
+    if not (settings.DOCUMENTATION_ROOT / "index.html").exists():
+        unfinished = render(request, "documentation.html")
+        unfinished["Refresh"] = "3"
+        return unfinished
     if not file or file.endswith("/"):
         file += "index.html"
     try:

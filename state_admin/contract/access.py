@@ -9,7 +9,7 @@ from state_admin import __version__
 from state_admin.domain import access
 from state_admin.domain.access import Role
 
-from .base import Answer, Operation, Query, doc
+from .base import Answer, Natural, Operation, Query, doc
 from .types import Actor, ActorKind, Bytes, Key, Namespace, ThreadId, Time
 
 if TYPE_CHECKING:
@@ -100,11 +100,11 @@ class Explanation(Answer):
 class ExplainQuery(Query):
     """Exactly one of `token_id` and `username` is given."""
 
-    token_id: Annotated[int, doc("Id of the token to explain.", 7, ge=0)] | None = None
-    username: Annotated[str, doc("Name of the user to explain.", "alice")] | None = None
-    namespace: Annotated[Namespace, doc("Access to this namespace.")] | None = None
-    key: Annotated[Key, doc("Access to this key of the namespace.")] | None = None
-    thread_id: Annotated[ThreadId, doc("Access to this thread.")] | None = None
+    token_id: Annotated[Natural | None, doc("Id of the token to explain.", 7)] = None
+    username: Annotated[str | None, doc("Name of the user to explain.", "alice")] = None
+    namespace: Annotated[Namespace | None, doc("Access to this namespace.")] = None
+    key: Annotated[Key | None, doc("Access to this key of the namespace.")] = None
+    thread_id: Annotated[ThreadId | None, doc("Access to this thread.")] = None
 
 
 _operation = partial(Operation, tag="access")

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from state_admin.domain.access import Role
 
-from .base import JSON_TYPE, Answer, Body, Operation, Query, doc
+from .base import JSON_TYPE, Answer, Body, Operation, Positive, Query, doc
 from .types import ThreadId
 
 TAG = "agent protocol"
@@ -126,9 +126,9 @@ class HistoryQuery(Query):
 class ItemPut(Body):
     namespace: Labels | None = None
     key: ItemKey | None = None
-    value: Annotated[dict[str, Any], doc("The value.", {"language": "en"})] | None = None
+    value: Annotated[dict[str, Any] | None, doc("The value.", {"language": "en"})] = None
     index: Annotated[Any, doc("Accepted for compatibility; every text is searchable.")] = None
-    ttl: Annotated[float, doc("Lifetime in minutes.", 60)] | None = None
+    ttl: Annotated[float | None, doc("Lifetime in minutes.", 60)] = None
 
 
 class ItemAddress(Body):
@@ -138,93 +138,80 @@ class ItemAddress(Body):
 
 class ItemSearch(Body):
     namespace_prefix: Labels | None = None
-    filter: (
-        Annotated[
-            dict[str, Any],
-            doc(
-                "Conditions on members of the value: equality, or `$eq $ne $gt $gte $lt $lte`.",
-                {"language": "en"},
-            ),
-        ]
-        | None
-    ) = None
-    query: Annotated[str, doc("Words that the value must contain.", "vegetarian")] | None = None
-    refresh_ttl: Annotated[bool, doc("Must be false.", False)] | None = None
+    filter: Annotated[
+        dict[str, Any] | None,
+        doc(
+            "Conditions on members of the value: equality, or `$eq $ne $gt $gte $lt $lte`.",
+            {"language": "en"},
+        ),
+    ] = None
+    query: Annotated[str | None, doc("Words that the value must contain.", "vegetarian")] = None
+    refresh_ttl: Annotated[bool | None, doc("Must be false.", False)] = None
     limit: Limit | None = None
     offset: Offset | None = None
 
 
 class NamespaceSearch(Body):
-    prefix: (
-        Annotated[list[str], doc("First labels; `*` stands for any label.", ["users"])] | None
-    ) = None
-    suffix: Annotated[list[str], doc("Last labels; `*` stands for any label.", ["*"])] | None = None
-    max_depth: Annotated[int, doc("Cut namespaces to so many labels.", 2, ge=1)] | None = None
+    prefix: Annotated[
+        list[str] | None, doc("First labels; `*` stands for any label.", ["users"])
+    ] = None
+    suffix: Annotated[list[str] | None, doc("Last labels; `*` stands for any label.", ["*"])] = None
+    max_depth: Annotated[Positive | None, doc("Cut namespaces to so many labels.", 2)] = None
     limit: Limit | None = None
     offset: Offset | None = None
 
 
 class ThreadCreate(Body):
     thread_id: ThreadId | None = None
-    metadata: Annotated[dict[str, Any], doc("Metadata: an object.", {"user": "u1"})] | None = None
-    if_exists: (
-        Annotated[
-            Literal["raise", "do_nothing"],
-            doc("Whether an existing thread is an error or the response.", "raise"),
-        ]
-        | None
-    ) = None
+    metadata: Annotated[dict[str, Any] | None, doc("Metadata: an object.", {"user": "u1"})] = None
+    if_exists: Annotated[
+        Literal["raise", "do_nothing"] | None,
+        doc("Whether an existing thread is an error or the response.", "raise"),
+    ] = None
     ttl: Annotated[Any, doc("Not supported; must be absent.")] = None
     supersteps: Annotated[Any, doc("Not supported; must be absent.")] = None
 
 
 class ThreadConditions(Body):
-    metadata: (
-        Annotated[dict[str, Any], doc("Metadata that the thread contains.", {"user": "u1"})] | None
-    ) = None
-    values: (
-        Annotated[dict[str, Any], doc("Values that the state contains, by state key.")] | None
-    ) = None
-    status: (
-        Annotated[
-            Literal["idle", "busy", "interrupted", "error"], doc("Only threads with this status.")
-        ]
-        | None
-    ) = None
+    metadata: Annotated[
+        dict[str, Any] | None, doc("Metadata that the thread contains.", {"user": "u1"})
+    ] = None
+    values: Annotated[
+        dict[str, Any] | None, doc("Values that the state contains, by state key.")
+    ] = None
+    status: Annotated[
+        Literal["idle", "busy", "interrupted", "error"] | None,
+        doc("Only threads with this status."),
+    ] = None
 
 
 class ThreadSearch(ThreadConditions):
-    ids: Annotated[list[str], doc("Only these threads.", ["thread-1"])] | None = None
+    ids: Annotated[list[str] | None, doc("Only these threads.", ["thread-1"])] = None
     limit: Limit | None = None
     offset: Offset | None = None
-    sort_by: (
-        Annotated[
-            Literal["thread_id", "created_at", "updated_at", "status"], doc("Order of the result.")
-        ]
-        | None
-    ) = None
-    sort_order: Annotated[Literal["asc", "desc"], doc("Direction of the order.")] | None = None
+    sort_by: Annotated[
+        Literal["thread_id", "created_at", "updated_at", "status"] | None,
+        doc("Order of the result."),
+    ] = None
+    sort_order: Annotated[Literal["asc", "desc"] | None, doc("Direction of the order.")] = None
     select: Select | None = None
     extract: Annotated[Any, doc("Not supported; must be absent.")] = None
 
 
 class ThreadPatch(Body):
-    metadata: Annotated[dict[str, Any], doc("Merged into the metadata.", {"user": "u1"})] | None = (
+    metadata: Annotated[dict[str, Any] | None, doc("Merged into the metadata.", {"user": "u1"})] = (
         None
     )
-    values: Annotated[dict[str, Any], doc("State values to write as a new checkpoint.")] | None = (
+    values: Annotated[dict[str, Any] | None, doc("State values to write as a new checkpoint.")] = (
         None
     )
-    messages: (
-        Annotated[
-            list[Annotated[Any, doc("A message.")]],
-            doc("Messages to append.", [{"role": "user", "content": "Hi"}]),
-        ]
-        | None
-    ) = None
-    checkpoint: (
-        Annotated[dict[str, Any], doc("Write only if this checkpoint is the newest.")] | None
-    ) = None
+    messages: Annotated[
+        list[Annotated[Any, doc("A message.")]] | None,
+        doc("Messages to append.", [{"role": "user", "content": "Hi"}]),
+    ] = None
+    checkpoint: Annotated[
+        dict[str, Any] | None, doc("Write only if this checkpoint is the newest.")
+    ] = None
     ttl: Annotated[Any, doc("Not supported; must be absent.")] = None
 
 
@@ -234,17 +221,17 @@ class StateUpdate(Body):
         doc("State values to write: an object, or an array of objects.", {"plan": ["search"]}),
     ] = None
     checkpoint_id: CheckpointId | None = None
-    checkpoint: (
-        Annotated[dict[str, Any], doc("Write only if this checkpoint is the newest.")] | None
-    ) = None
-    as_node: Annotated[str, doc("Recorded as the reason of the change.", "planner")] | None = None
+    checkpoint: Annotated[
+        dict[str, Any] | None, doc("Write only if this checkpoint is the newest.")
+    ] = None
+    as_node: Annotated[str | None, doc("Recorded as the reason of the change.", "planner")] = None
 
 
 class StateAt(Body):
-    checkpoint: Annotated[dict[str, Any], doc("The checkpoint to read.")] | None = None
-    subgraphs: (
-        Annotated[bool, doc("Accepted for compatibility; there are no subgraphs.")] | None
-    ) = None
+    checkpoint: Annotated[dict[str, Any] | None, doc("The checkpoint to read.")] = None
+    subgraphs: Annotated[
+        bool | None, doc("Accepted for compatibility; there are no subgraphs.")
+    ] = None
     select: Select | None = None
 
 
@@ -252,7 +239,7 @@ class HistorySearch(Body):
     limit: Annotated[int, doc("Maximum number of states.", 10, ge=1, le=MAX_STATES)] | None = None
     before: Annotated[Any, doc("Only states before this checkpoint.")] = None
     metadata: Annotated[Any, doc("Not supported; must be absent.")] = None
-    checkpoint: Annotated[dict[str, Any], doc("Accepted for compatibility.")] | None = None
+    checkpoint: Annotated[dict[str, Any] | None, doc("Accepted for compatibility.")] = None
     select: Select | None = None
 
 

@@ -58,13 +58,13 @@ class AuditRow(Answer):
 
 
 class AuditFilters(DescendingList):
-    namespace: Annotated[Namespace, doc("Only rows about this namespace.")] | None = None
-    key: Annotated[Key, doc("Only rows about this key.")] | None = None
-    thread_id: Annotated[ThreadId, doc("Only rows about this thread.")] | None = None
-    run_id: Annotated[RunId, doc("Only rows about this run.")] | None = None
-    action: Annotated[Action, doc("Only rows with this action.")] | None = None
-    request_id: Annotated[RequestId, doc("Only rows of this request.")] | None = None
-    actor: Annotated[Actor, doc("Only rows of the actor with this name.")] | None = None
+    namespace: Annotated[Namespace | None, doc("Only rows about this namespace.")] = None
+    key: Annotated[Key | None, doc("Only rows about this key.")] = None
+    thread_id: Annotated[ThreadId | None, doc("Only rows about this thread.")] = None
+    run_id: Annotated[RunId | None, doc("Only rows about this run.")] = None
+    action: Annotated[Action | None, doc("Only rows with this action.")] = None
+    request_id: Annotated[RequestId | None, doc("Only rows of this request.")] = None
+    actor: Annotated[Actor | None, doc("Only rows of the actor with this name.")] = None
 
 
 LIST_AUDIT = Operation(

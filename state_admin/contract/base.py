@@ -85,6 +85,14 @@ class Query(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     an absent one. Types: str, int, bool, datetime, Literal, and list[str] for a repeated one."""
 
 
+# Types of optional members: constraints belong to a type, the description to the union with it.
+NonEmpty = Annotated[str, Meta(min_length=1)]
+ShortText = Annotated[str, Meta(max_length=128)]
+Name = Annotated[str, Meta(min_length=1, max_length=128)]
+Natural = Annotated[int, Meta(ge=0)]
+Positive = Annotated[int, Meta(ge=1)]
+AwareTime = Annotated[datetime, Meta(tz=True)]
+
 Limit = Annotated[int, doc("Items per page.", 50, ge=1, le=MAX_LIMIT)]
 WaitSeconds = Annotated[
     int,
@@ -100,24 +108,18 @@ class Paging(Query):
     """Query parameters of every list."""
 
     limit: Limit = DEFAULT_LIMIT
-    cursor: (
-        Annotated[
-            str,
-            doc("Position to continue from: `next_cursor` of the previous page.", min_length=1),
-        ]
-        | None
-    ) = None
+    cursor: Annotated[
+        NonEmpty | None, doc("Position to continue from: `next_cursor` of the previous page.")
+    ] = None
 
 
 class TimeRange(Paging):
     """Query parameters of a list whose items have a creation time."""
 
-    created_after: (
-        Annotated[datetime, doc("Only items created at this time or later.", tz=True)] | None
-    ) = None
-    created_before: (
-        Annotated[datetime, doc("Only items created before this time.", tz=True)] | None
-    ) = None
+    created_after: Annotated[AwareTime | None, doc("Only items created at this time or later.")] = (
+        None
+    )
+    created_before: Annotated[AwareTime | None, doc("Only items created before this time.")] = None
 
 
 Order = Literal["asc", "desc"]

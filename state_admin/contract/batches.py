@@ -11,7 +11,7 @@ from state_admin.domain.access import Role
 from .base import Answer, Body, Operation, doc
 from .entries import Entry, PatchKind, PinnedIn, TagsIn, TtlSeconds, ValueIn
 from .problems import Failure, failure_of
-from .types import MAX_INTEGER, ItemStatus, JsonIn, Key, Namespace
+from .types import BigInt, ItemStatus, JsonIn, Key, Namespace
 
 if TYPE_CHECKING:
     from state_admin.services.batches import OperationResult
@@ -24,10 +24,9 @@ class BatchOperation(Body):
     namespace: Annotated[Namespace, doc("Namespace of the entry.", min_length=1)]
     key: Annotated[Key, doc("Key of the entry.", min_length=1)]
     value: Annotated[ValueIn, doc("The value of a `put`, which needs one.")] | UnsetType = UNSET
-    patch: (
-        Annotated[JsonIn, doc("The patch of a `patch`, which needs one.", {"goal": "Ship it"})]
-        | UnsetType
-    ) = UNSET
+    patch: Annotated[
+        JsonIn | UnsetType, doc("The patch of a `patch`, which needs one.", {"goal": "Ship it"})
+    ] = UNSET
     patch_type: Annotated[
         PatchKind,
         doc(
@@ -35,19 +34,14 @@ class BatchOperation(Body):
             "operations."
         ),
     ] = "merge"
-    if_version: (
-        Annotated[
-            int,
-            doc(
-                "Only if the entry has this version; 0: only if it does not exist. "
-                "Default: whatever version it has.",
-                2,
-                ge=0,
-                le=MAX_INTEGER,
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
+    if_version: Annotated[
+        BigInt | UnsetType,
+        doc(
+            "Only if the entry has this version; 0: only if it does not exist. "
+            "Default: whatever version it has.",
+            2,
+        ),
+    ] = UNSET
     ttl_seconds: TtlSeconds | UnsetType = UNSET
     tags: TagsIn | UnsetType = UNSET
     pinned: PinnedIn | UnsetType = UNSET
@@ -75,15 +69,13 @@ class BatchResult(Answer):
     """The result of one operation of a batch."""
 
     status: ItemStatus
-    entry: Annotated[Entry, doc("The entry. Absent after a `delete` or a failure.")] | UnsetType = (
+    entry: Annotated[Entry | UnsetType, doc("The entry. Absent after a `delete` or a failure.")] = (
         UNSET
     )
-    version: (
-        Annotated[
-            int, doc("Version that a `delete` created; 0: there was no entry. Absent otherwise.", 3)
-        ]
-        | UnsetType
-    ) = UNSET
+    version: Annotated[
+        int | UnsetType,
+        doc("Version that a `delete` created; 0: there was no entry. Absent otherwise.", 3),
+    ] = UNSET
     problem: Failure | UnsetType = UNSET
 
     @classmethod

@@ -63,23 +63,19 @@ class Change(Answer):
 class FeedQuery(Query):
     """Which changes, all conditions together."""
 
-    namespace: Annotated[Namespace, doc("Only changes in this namespace.")] | None = None
-    key: Annotated[Key, doc("Only changes of this key.")] | None = None
-    prefix: Annotated[str, doc("Only changes of keys that begin with it.", "thread::")] | None = (
+    namespace: Annotated[Namespace | None, doc("Only changes in this namespace.")] = None
+    key: Annotated[Key | None, doc("Only changes of this key.")] = None
+    prefix: Annotated[str | None, doc("Only changes of keys that begin with it.", "thread::")] = (
         None
     )
-    thread_id: Annotated[ThreadId, doc("Only changes of this thread.")] | None = None
-    run_id: Annotated[RunId, doc("Only changes by or of this run.")] | None = None
-    kind: (
-        Annotated[
-            str,
-            doc("Only changes of this kind, or of the kinds that match a glob.", "entry.*"),
-        ]
-        | None
-    ) = None
-    cursor: (
-        Annotated[Cursor, doc("Only changes after this position: a cursor of the feed.")] | None
-    ) = None
+    thread_id: Annotated[ThreadId | None, doc("Only changes of this thread.")] = None
+    run_id: Annotated[RunId | None, doc("Only changes by or of this run.")] = None
+    kind: Annotated[
+        str | None, doc("Only changes of this kind, or of the kinds that match a glob.", "entry.*")
+    ] = None
+    cursor: Annotated[
+        Cursor | None, doc("Only changes after this position: a cursor of the feed.")
+    ] = None
 
 
 class ChangesQuery(FeedQuery):

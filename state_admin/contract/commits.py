@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 from .base import Answer, Body, Operation, doc
 from .messages import MessagesIn
 from .runs import FencingToken, Run, RunFields
-from .types import MAX_INTEGER, JsonIn, RevisionNumber
+from .types import MAX_INTEGER, BigInt, JsonIn, RevisionNumber
 
 _MAX_ID: Final = 128
 BaseRevision = Annotated[
@@ -23,9 +23,9 @@ class Update(Body):
     """An update of one state key: exactly one of `update` and `clear`."""
 
     key: Annotated[str, doc("Name of the state key.", "plan", min_length=1, max_length=_MAX_ID)]
-    update: (
-        Annotated[JsonIn, doc("What the reducer of the key is given.", ["search"])] | UnsetType
-    ) = UNSET
+    update: Annotated[
+        JsonIn | UnsetType, doc("What the reducer of the key is given.", ["search"])
+    ] = UNSET
     clear: Annotated[bool, doc("`true`: remove the value.")] = False
 
 
@@ -69,40 +69,32 @@ class Commit(Body):
             "fail",
         ),
     ] = "fail"
-    updates: (
-        Annotated[
-            list[Update], doc("Updates of the state, in order; at most 10,000 in one commit.")
-        ]
-        | UnsetType
-    ) = UNSET
-    batches: (
-        Annotated[
-            list[list[Update] | UpdateBatch],
-            doc(
-                "Instead of `updates`: the updates of parallel branches. Two branches may touch "
-                "one key only if its merge strategy is `commutative`.",
-                [],
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
+    updates: Annotated[
+        list[Update] | UnsetType,
+        doc("Updates of the state, in order; at most 10,000 in one commit."),
+    ] = UNSET
+    batches: Annotated[
+        list[list[Update] | UpdateBatch] | UnsetType,
+        doc(
+            "Instead of `updates`: the updates of parallel branches. Two branches may touch "
+            "one key only if its merge strategy is `commutative`.",
+            [],
+        ),
+    ] = UNSET
     messages: MessagesIn | UnsetType = UNSET
     expected_message_count: Annotated[
-        Annotated[int, msgspec.Meta(ge=0, le=MAX_INTEGER)] | None,
+        BigInt | None,
         doc("Commit only if the thread has this number of messages; null: any.", 8),
     ] = None
-    run: Annotated[RunFields, doc("What changes of the run itself.")] | UnsetType = UNSET
-    reads: (
-        Annotated[
-            list[EntryRead],
-            doc(
-                "Entries that the step was based on, at most 200; kept as provenance.",
-                [],
-                schema={"maxItems": 200},
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
+    run: Annotated[RunFields | UnsetType, doc("What changes of the run itself.")] = UNSET
+    reads: Annotated[
+        list[EntryRead] | UnsetType,
+        doc(
+            "Entries that the step was based on, at most 200; kept as provenance.",
+            [],
+            schema={"maxItems": 200},
+        ),
+    ] = UNSET
     label: Annotated[
         str,
         doc("Label of the revision; compaction keeps labelled ones.", "planned", max_length=128),

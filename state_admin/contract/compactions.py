@@ -266,9 +266,9 @@ class PreviewQuery(Query):
 
 
 class CompactionFilters(DescendingList):
-    thread_id: Annotated[ThreadId, doc("Only compactions of this thread.")] | None = None
-    kind: Annotated[CompactionKind, doc("Only compactions of this kind.")] | None = None
-    status: Annotated[CompactionStatus, doc("Only compactions with this status.")] | None = None
+    thread_id: Annotated[ThreadId | None, doc("Only compactions of this thread.")] = None
+    kind: Annotated[CompactionKind | None, doc("Only compactions of this kind.")] = None
+    status: Annotated[CompactionStatus | None, doc("Only compactions with this status.")] = None
 
 
 _PREVIEWS = (CompactionPreview, SnapshotPreview)

@@ -69,7 +69,7 @@ class Dependents(Answer):
 
 
 class RecordFilters(KeyFilters):
-    prefix: Annotated[str, doc("Only records whose id begins with this.", "gpt-")] | None = None
+    prefix: Annotated[str | None, doc("Only records whose id begins with this.", "gpt-")] = None
 
 
 class RecordWrite(Body):

@@ -15,7 +15,7 @@ from state_admin.domain.mailbox import (
     LOWEST_PRIORITY,
 )
 
-from .base import Answer, Body, DescendingList, Operation, Page, Query, Wait, doc
+from .base import Answer, Body, DescendingList, Name, NonEmpty, Operation, Page, Query, Wait, doc
 from .types import Cleared, JsonIn, JsonOut, RunId, ThreadId, Time, json_of, null
 
 if TYPE_CHECKING:
@@ -101,15 +101,15 @@ class Claims(Answer):
 
 
 class DispatchFilters(DescendingList):
-    thread_id: Annotated[str, doc("Only dispatches of this thread.")] | None = None
-    agent_id: Annotated[str, doc("Only dispatches for this agent.")] | None = None
-    status: Annotated[DispatchStatus, doc("Only dispatches with this status.")] | None = None
-    dedupe_key: Annotated[str, doc("Only dispatches with this key.")] | None = None
+    thread_id: Annotated[str | None, doc("Only dispatches of this thread.")] = None
+    agent_id: Annotated[str | None, doc("Only dispatches for this agent.")] = None
+    status: Annotated[DispatchStatus | None, doc("Only dispatches with this status.")] = None
+    dedupe_key: Annotated[str | None, doc("Only dispatches with this key.")] = None
 
 
 class DispatchScope(Query):
-    thread_id: Annotated[str, doc("Only dispatches of this thread.")] | None = None
-    agent_id: Annotated[str, doc("Only dispatches for this agent.")] | None = None
+    thread_id: Annotated[str | None, doc("Only dispatches of this thread.")] = None
+    agent_id: Annotated[str | None, doc("Only dispatches for this agent.")] = None
 
 
 _COUNT: Final = doc("Dispatches with this status.", 0, ge=0)
@@ -128,38 +128,23 @@ class DispatchCounts(Answer):
 
 class NewDispatch(Body):
     payload: Annotated[JsonIn, doc("What to do: any JSON.", {"task": "check"})] = null()
-    run_id: (
-        Annotated[
-            str,
-            doc("The run of this thread that it belongs to. Default: none.", "run-1", min_length=1),
-        ]
-        | UnsetType
-    ) = UNSET
-    agent_id: (
-        Annotated[
-            str,
-            doc(
-                "Agent that it is for. Default: the agent of the run, otherwise any.",
-                "planner",
-                min_length=1,
-                max_length=_MAX_ID,
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
+    run_id: Annotated[
+        NonEmpty | UnsetType,
+        doc("The run of this thread that it belongs to. Default: none.", "run-1"),
+    ] = UNSET
+    agent_id: Annotated[
+        Name | UnsetType,
+        doc("Agent that it is for. Default: the agent of the run, otherwise any.", "planner"),
+    ] = UNSET
     priority: Annotated[int, doc("0 is first.", 128, ge=0, le=LOWEST_PRIORITY)] = DEFAULT_PRIORITY
-    available_at: (
-        Annotated[
-            str,
-            doc(
-                "RFC 3339 time before which it cannot be claimed. Default: now.",
-                "2026-01-31T12:00:00Z",
-                min_length=1,
-                schema={"format": "date-time"},
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
+    available_at: Annotated[
+        NonEmpty | UnsetType,
+        doc(
+            "RFC 3339 time before which it cannot be claimed. Default: now.",
+            "2026-01-31T12:00:00Z",
+            schema={"format": "date-time"},
+        ),
+    ] = UNSET
     dedupe_key: (
         Annotated[
             str,
@@ -184,33 +169,17 @@ ClaimToken = Annotated[
 
 
 class ClaimRequest(Body):
-    thread_id: (
-        Annotated[str, doc("Claim only of this thread.", "thread-1", min_length=1)] | UnsetType
-    ) = UNSET
-    agent_id: (
-        Annotated[
-            str,
-            doc(
-                "Claim only where the next dispatch is for this agent.",
-                "planner",
-                min_length=1,
-                max_length=_MAX_ID,
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
-    consumer: (
-        Annotated[
-            str,
-            doc(
-                "Name of the worker, shown to people. Default: the name of the token.",
-                "worker-1",
-                min_length=1,
-                max_length=128,
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
+    thread_id: Annotated[NonEmpty | UnsetType, doc("Claim only of this thread.", "thread-1")] = (
+        UNSET
+    )
+    agent_id: Annotated[
+        Name | UnsetType,
+        doc("Claim only where the next dispatch is for this agent.", "planner"),
+    ] = UNSET
+    consumer: Annotated[
+        Name | UnsetType,
+        doc("Name of the worker, shown to people. Default: the name of the token.", "worker-1"),
+    ] = UNSET
     limit: Annotated[int, doc("Claim at most this number.", 10, ge=1, le=100)] = 1
     lease_seconds: LeaseSeconds = DEFAULT_LEASE_SECONDS
 
@@ -245,17 +214,12 @@ class NegativeAcknowledgement(Body):
 
 
 class DeadLetterScope(Body):
-    thread_id: (
-        Annotated[str, doc("Only dead letters of this thread.", "thread-1", min_length=1)]
-        | UnsetType
-    ) = UNSET
-    agent_id: (
-        Annotated[
-            str,
-            doc("Only dead letters for this agent.", "planner", min_length=1, max_length=_MAX_ID),
-        ]
-        | UnsetType
-    ) = UNSET
+    thread_id: Annotated[
+        NonEmpty | UnsetType, doc("Only dead letters of this thread.", "thread-1")
+    ] = UNSET
+    agent_id: Annotated[Name | UnsetType, doc("Only dead letters for this agent.", "planner")] = (
+        UNSET
+    )
 
 
 class Interruption(Answer):

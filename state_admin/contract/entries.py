@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
@@ -13,11 +12,14 @@ from state_admin.domain.scopes import ScopeKind, scope_kind
 from .base import (
     Answer,
     AscendingList,
+    AwareTime,
     Body,
     DescendingList,
+    Natural,
     Operation,
     Order,
     Page,
+    Positive,
     Query,
     TimeRange,
     Wait,
@@ -263,9 +265,9 @@ ScopeFilter = Annotated[Scope, doc("Only entries with this scope.", "parent_thre
 class ListFilters(TimeRange):
     prefix: Prefix | None = None
     scope_kind: ScopeFilter | None = None
-    updated_since: (
-        Annotated[datetime, doc("Only entries written at that time or later.", tz=True)] | None
-    ) = None
+    updated_since: Annotated[
+        AwareTime | None, doc("Only entries written at that time or later.")
+    ] = None
     tag: Annotated[
         list[str],
         doc("Only entries with this tag. May be repeated: entries that have all of them."),
@@ -273,20 +275,19 @@ class ListFilters(TimeRange):
     tags: Annotated[
         list[str], doc("The same for several tags, separated by commas: `tags=draft,urgent`.")
     ] = []
-    valid: (
-        Annotated[bool, doc("Only entries whose value the current schema accepts, or refuses.")]
-        | None
-    ) = None
+    valid: Annotated[
+        bool | None, doc("Only entries whose value the current schema accepts, or refuses.")
+    ] = None
     include: Include | None = None
 
 
 class StateFilters(ListFilters):
-    plugin: Annotated[str, doc("Only entries in namespaces of this plugin.")] | None = None
+    plugin: Annotated[str | None, doc("Only entries in namespaces of this plugin.")] = None
 
 
 class NamespaceFilters(ListFilters):
     order: Annotated[Order, doc("By key, ascending or descending.")] = "asc"
-    before: Annotated[str, doc("Only entries whose key is less than this.")] | None = None
+    before: Annotated[str | None, doc("Only entries whose key is less than this.")] = None
 
 
 class KeyFilters(AscendingList):
@@ -303,21 +304,15 @@ class ClearFilters(Query):
 
 
 class EntryQuery(Wait):
-    at_version: Annotated[int, doc("Read the value that this version had.", 2, ge=1)] | None = None
-    at: (
-        Annotated[datetime, doc("Read the value that the entry had at this time.", tz=True)] | None
-    ) = None
-    since: (
-        Annotated[
-            int,
-            doc(
-                "With `wait`: the version that the caller knows; a higher one is news. "
-                "Default: the version when the request arrives.",
-                ge=0,
-            ),
-        ]
-        | None
-    ) = None
+    at_version: Annotated[Positive | None, doc("Read the value that this version had.", 2)] = None
+    at: Annotated[AwareTime | None, doc("Read the value that the entry had at this time.")] = None
+    since: Annotated[
+        Natural | None,
+        doc(
+            "With `wait`: the version that the caller knows; a higher one is news. "
+            "Default: the version when the request arrives."
+        ),
+    ] = None
 
 
 class Versions(Query):

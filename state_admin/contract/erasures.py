@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 
 from state_admin.domain.access import Role
 
-from .base import Answer, Body, Operation, doc
+from .base import Answer, Body, Operation, ShortText, doc
 
 
 class Erasure(Answer):
@@ -26,10 +26,9 @@ class ErasureRequest(Body):
     reason: Annotated[
         str, doc("Why; kept in the audit.", "Request of the user", min_length=1, max_length=1000)
     ]
-    resource_id: (
-        Annotated[str, doc("Erase what belongs to this resource.", "user-7", max_length=128)]
-        | UnsetType
-    ) = UNSET
+    resource_id: Annotated[
+        ShortText | UnsetType, doc("Erase what belongs to this resource.", "user-7")
+    ] = UNSET
     key: Annotated[str, doc("Erase the entries with this key.", max_length=512)] | UnsetType = UNSET
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 from state_admin.domain.scopes import ScopeKind, scope_kind
 
-from .base import Answer, DescendingList, Operation, Page, Paging, doc
+from .base import Answer, DescendingList, Natural, Operation, Page, Paging, Positive, doc
 from .snapshots import Snapshot
 from .types import JsonOut, Key, Namespace, RunId, ThreadId, Time, json_of, time_of
 
@@ -136,16 +136,11 @@ class Knowledge(Answer):
 
 
 class KnowledgeFilters(Paging):
-    step: (
-        Annotated[
-            int,
-            doc(
-                "Which revision of the run, from 1. Default: the newest. Excludes `revision`.", ge=1
-            ),
-        ]
-        | None
-    ) = None
-    revision: Annotated[int, doc("Which revision of the thread. Excludes `step`.", ge=1)] | None = (
+    step: Annotated[
+        Positive | None,
+        doc("Which revision of the run, from 1. Default: the newest. Excludes `revision`."),
+    ] = None
+    revision: Annotated[Positive | None, doc("Which revision of the thread. Excludes `step`.")] = (
         None
     )
 
@@ -161,9 +156,7 @@ class ReadFilters(DescendingList):
 
 
 class ReaderFilters(Paging):
-    version: Annotated[int, doc("Only reads of this version; 0: of its absence.", ge=0)] | None = (
-        None
-    )
+    version: Annotated[Natural | None, doc("Only reads of this version; 0: of its absence.")] = None
 
 
 READ_KNOWLEDGE = Operation(

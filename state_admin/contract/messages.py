@@ -11,18 +11,9 @@ from msgspec import UNSET, UnsetType
 from state_admin.domain import values
 from state_admin.domain.messages import ROLES, VISIBILITIES
 
-from .base import Answer, AscendingList, Body, Operation, Page, Query, doc
+from .base import Answer, AscendingList, Body, Natural, Operation, Page, Positive, Query, doc
 from .batches import BatchOperations, BatchResult
-from .types import (
-    MAX_INTEGER,
-    JsonIn,
-    JsonOut,
-    RunId,
-    ThreadId,
-    Time,
-    Tokens,
-    time_of,
-)
+from .types import BigInt, JsonIn, JsonOut, RunId, ThreadId, Time, Tokens, time_of
 
 if TYPE_CHECKING:
     from state_admin import models
@@ -111,19 +102,15 @@ class Message(Answer):
     created_at: Annotated[Time, doc("When it was stored.")]
     estimated_tokens: Tokens
     role: MessageRole
-    compaction: Annotated[Summarized, doc("Only on a summary.")] | UnsetType = UNSET
-    content: Annotated[JsonOut, doc(_CONTENT, "Where is my refund?")] | UnsetType = UNSET
-    tool_calls: (
-        Annotated[
-            list[Annotated[JsonOut, doc("A tool call.", schema=_OBJECT)]],
-            doc("Tool calls of an `assistant` message."),
-        ]
-        | UnsetType
-    ) = UNSET
-    tool_call_id: (
-        Annotated[str, doc("Of a `tool` message: the tool call that it answers.", "call-1")]
-        | UnsetType
-    ) = UNSET
+    compaction: Annotated[Summarized | UnsetType, doc("Only on a summary.")] = UNSET
+    content: Annotated[JsonOut | UnsetType, doc(_CONTENT, "Where is my refund?")] = UNSET
+    tool_calls: Annotated[
+        list[Annotated[JsonOut, doc("A tool call.", schema=_OBJECT)]] | UnsetType,
+        doc("Tool calls of an `assistant` message."),
+    ] = UNSET
+    tool_call_id: Annotated[
+        str | UnsetType, doc("Of a `tool` message: the tool call that it answers.", "call-1")
+    ] = UNSET
 
     @classmethod
     def of(cls, row: models.Message) -> msgspec.Raw:
@@ -150,8 +137,8 @@ class Message(Answer):
 
 
 class MessageFilters(AscendingList):
-    after: Annotated[int, doc("Only messages with a greater `seq`.", ge=0)] | None = None
-    before: Annotated[int, doc("Only messages with a smaller `seq`.", ge=0)] | None = None
+    after: Annotated[Natural | None, doc("Only messages with a greater `seq`.")] = None
+    before: Annotated[Natural | None, doc("Only messages with a smaller `seq`.")] = None
     visibility: Annotated[
         str,
         doc(
@@ -159,23 +146,14 @@ class MessageFilters(AscendingList):
             choices=("external", "internal", "all"),
         ),
     ] = "external"
-    run_id: Annotated[str, doc("Only messages that this run committed.")] | None = None
+    run_id: Annotated[str | None, doc("Only messages that this run committed.")] = None
 
 
 class NewMessages(Body):
     messages: MessagesIn
-    expected_message_count: (
-        Annotated[
-            int,
-            doc(
-                "Append only if the thread has this number of messages.",
-                8,
-                ge=0,
-                le=MAX_INTEGER,
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
+    expected_message_count: Annotated[
+        BigInt | UnsetType, doc("Append only if the thread has this number of messages.", 8)
+    ] = UNSET
     operations: (
         Annotated[
             BatchOperations,
@@ -195,27 +173,20 @@ class Appended(Answer):
 
     message_count: Annotated[int, doc("Number of messages of the thread now.", 9, ge=0)]
     messages: Annotated[list[AppendedMessage], doc("The new messages, in order.")]
-    results: (
-        Annotated[
-            list[BatchResult],
-            doc("Results of `operations`, in order; absent without operations.", []),
-        ]
-        | UnsetType
-    ) = UNSET
+    results: Annotated[
+        list[BatchResult] | UnsetType,
+        doc("Results of `operations`, in order; absent without operations.", []),
+    ] = UNSET
 
 
 class ContextQuery(Query):
-    max_tokens: (
-        Annotated[
-            int,
-            doc(
-                "Leave out the oldest messages so that the rest has at most this number of "
-                "estimated tokens. A tool call is never separated from its results.",
-                ge=1,
-            ),
-        ]
-        | None
-    ) = None
+    max_tokens: Annotated[
+        Positive | None,
+        doc(
+            "Leave out the oldest messages so that the rest has at most this number of "
+            "estimated tokens. A tool call is never separated from its results."
+        ),
+    ] = None
 
 
 class Context(Answer):

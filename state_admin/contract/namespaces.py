@@ -140,20 +140,17 @@ class NamespaceDefinition(Body):
         | None
     ) = UNSET
     ttl_seconds: Annotated[int, doc(_TTL, 86400, ge=1, le=MAX_TTL)] | UnsetType | None = UNSET
-    history: (
-        Annotated[HistoryPolicy, doc("Which versions history compaction keeps.")] | UnsetType
-    ) = UNSET
-    tracked: (
-        Annotated[
-            bool,
-            doc(
-                _TRACKED + "It cannot be changed later. Default: as it is, or true for a new "
-                "namespace.",
-                True,
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
+    history: Annotated[
+        HistoryPolicy | UnsetType, doc("Which versions history compaction keeps.")
+    ] = UNSET
+    tracked: Annotated[
+        bool | UnsetType,
+        doc(
+            _TRACKED + "It cannot be changed later. Default: as it is, or true for a new "
+            "namespace.",
+            True,
+        ),
+    ] = UNSET
 
     def arguments(self) -> dict[str, Any]:
         """Those of services.namespaces.register_namespace."""
@@ -171,8 +168,8 @@ class NamespacePart(NamespaceDefinition, kw_only=True):
 
 
 class NamespaceFilters(AscendingList):
-    prefix: Annotated[str, doc("Only namespaces whose name begins with this.")] | None = None
-    plugin: Annotated[str, doc("Only namespaces of this plugin.")] | None = None
+    prefix: Annotated[str | None, doc("Only namespaces whose name begins with this.")] = None
+    plugin: Annotated[str | None, doc("Only namespaces of this plugin.")] = None
 
 
 class Registration(Query):
@@ -186,16 +183,13 @@ class Registration(Query):
 
 
 class Unregistration(Query):
-    entries: (
-        Annotated[
-            Literal["retain", "delete"],
-            doc(
-                "What happens to live entries: `retain` leaves them until the name is registered "
-                "again, `delete` deletes them. Required if there are any."
-            ),
-        ]
-        | None
-    ) = None
+    entries: Annotated[
+        Literal["retain", "delete"] | None,
+        doc(
+            "What happens to live entries: `retain` leaves them until the name is registered "
+            "again, `delete` deletes them. Required if there are any."
+        ),
+    ] = None
 
 
 _operation = partial(Operation, tag="namespaces")

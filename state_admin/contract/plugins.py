@@ -106,16 +106,13 @@ def _without(arguments: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 class Uninstallation(Query):
-    entries: (
-        Annotated[
-            Literal["retain", "delete"],
-            doc(
-                "Required if its namespaces have live entries: `retain` keeps them readable, `delete`"
-                " deletes them."
-            ),
-        ]
-        | None
-    ) = None
+    entries: Annotated[
+        Literal["retain", "delete"] | None,
+        doc(
+            "Required if its namespaces have live entries: `retain` keeps them readable, `delete`"
+            " deletes them."
+        ),
+    ] = None
 
 
 _operation = partial(Operation, tag="plugins")

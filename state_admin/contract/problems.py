@@ -27,11 +27,11 @@ class Problem(Answer):
     title: Annotated[str, doc("Name of the type; constant.", "Resource not found")]
     status: Annotated[int, doc("HTTP status code.", 404, ge=400, le=599)]
     detail: Annotated[str, doc("What is wrong with this request.", "thread not found: thread-1")]
-    hint: Annotated[str, doc("What to do.", "Check the id.")] | UnsetType = UNSET
-    instance: (
-        Annotated[str, doc("Id of the request.", "0199f3c2a41c7d3e9b1f6f0f4a5e8c21")] | UnsetType
-    ) = UNSET
-    errors: Annotated[list[Fault], doc("Each wrong place in the request body.", [])] | UnsetType = (
+    hint: Annotated[str | UnsetType, doc("What to do.", "Check the id.")] = UNSET
+    instance: Annotated[
+        str | UnsetType, doc("Id of the request.", "0199f3c2a41c7d3e9b1f6f0f4a5e8c21")
+    ] = UNSET
+    errors: Annotated[list[Fault] | UnsetType, doc("Each wrong place in the request body.", [])] = (
         UNSET
     )
 

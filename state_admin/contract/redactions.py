@@ -40,9 +40,9 @@ class RedactionRequest(Body):
         ]
         | UnsetType
     ) = UNSET
-    versions: (
-        Annotated[Literal["all"], doc("The versions: always all of them.", "all")] | UnsetType
-    ) = UNSET
+    versions: Annotated[
+        Literal["all"] | UnsetType, doc("The versions: always all of them.", "all")
+    ] = UNSET
 
 
 REDACT_ENTRY = Operation(

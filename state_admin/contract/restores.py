@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import UNSET, UnsetType
 
-from .base import Answer, Body, Operation, doc
+from .base import Answer, Body, Operation, ShortText, doc
 from .types import Fault, Key, Namespace, Scope, Time
 
 
@@ -27,14 +27,12 @@ class RestoredEntry(Answer):
     then_version: Annotated[
         int | None, doc("Version at the moment. Null: the entry did not exist.", 3)
     ]
-    reason: (
-        Annotated[str, doc("Why it is refused. Absent otherwise.", "the version is not kept")]
-        | UnsetType
-    ) = UNSET
-    errors: (
-        Annotated[list[Fault], doc("What the schema refuses. Absent if nothing is refused.", [])]
-        | UnsetType
-    ) = UNSET
+    reason: Annotated[
+        str | UnsetType, doc("Why it is refused. Absent otherwise.", "the version is not kept")
+    ] = UNSET
+    errors: Annotated[
+        list[Fault] | UnsetType, doc("What the schema refuses. Absent if nothing is refused.", [])
+    ] = UNSET
 
 
 class Restoration(Answer):
@@ -58,10 +56,9 @@ class Moment(Body):
             max_length=64,
         ),
     ]
-    namespace: (
-        Annotated[str, doc("Only entries of this namespace.", "team_context", max_length=128)]
-        | UnsetType
-    ) = UNSET
+    namespace: Annotated[
+        ShortText | UnsetType, doc("Only entries of this namespace.", "team_context")
+    ] = UNSET
     key: (
         Annotated[str, doc("Only entries with this key.", "global", max_length=512)] | UnsetType
     ) = UNSET
@@ -69,7 +66,7 @@ class Moment(Body):
         Annotated[str, doc("Only entries whose key begins with this.", "thread::", max_length=512)]
         | UnsetType
     ) = UNSET
-    scope_kind: Annotated[Scope, doc("Only entries with this scope.", "thread")] | UnsetType = UNSET
+    scope_kind: Annotated[Scope | UnsetType, doc("Only entries with this scope.", "thread")] = UNSET
 
 
 RESTORE_ENTRIES = Operation(

@@ -85,8 +85,8 @@ class RevertRequest(Body):
 
 
 class RevertFilters(DescendingList):
-    request_id: Annotated[TargetId, doc("Only reverts of this request.")] | None = None
-    status: Annotated[RevertStatus, doc("Only reverts with this status.")] | None = None
+    request_id: Annotated[TargetId | None, doc("Only reverts of this request.")] = None
+    status: Annotated[RevertStatus | None, doc("Only reverts with this status.")] = None
 
 
 _operation = partial(Operation, tag="reverts")

@@ -22,8 +22,11 @@ from .base import (
     Answer,
     Body,
     DescendingList,
+    Natural,
+    NonEmpty,
     Operation,
     Page,
+    Positive,
     Query,
     Wait,
     doc,
@@ -31,6 +34,7 @@ from .base import (
 from .items import ItemResults, Selection
 from .types import (
     MAX_INTEGER,
+    BigInt,
     JsonIn,
     JsonOut,
     MetadataIn,
@@ -258,25 +262,17 @@ def _dumped(value: values.JSON) -> msgspec.Raw:
 
 
 class RunFilters(DescendingList):
-    thread_id: Annotated[str, doc("Only runs of this thread.")] | None = None
-    status: Annotated[RunStatus, doc("Only runs with this status.")] | None = None
-    agent_id: Annotated[str, doc("Only runs of this agent.")] | None = None
+    thread_id: Annotated[str | None, doc("Only runs of this thread.")] = None
+    status: Annotated[RunStatus | None, doc("Only runs with this status.")] = None
+    agent_id: Annotated[str | None, doc("Only runs of this agent.")] = None
     stuck: Annotated[bool, doc("`true`: only runs that a person should look at.")] = False
 
 
 class NewRun(Body):
-    id: (
-        Annotated[
-            str,
-            doc(
-                "Id of the run. Default: generated.",
-                "run-1",
-                min_length=1,
-                schema={"maxLength": _MAX_ID},
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
+    id: Annotated[
+        NonEmpty | UnsetType,
+        doc("Id of the run. Default: generated.", "run-1", schema={"maxLength": _MAX_ID}),
+    ] = UNSET
     agent_id: Annotated[str, doc("Id of the agent.", "planner", max_length=_MAX_ID)] = ""
     parent_run_id: Annotated[
         str, doc("Id of the run that started it; empty: none.", "run-0", max_length=_MAX_ID)
@@ -315,33 +311,26 @@ class NewRun(Body):
 
 
 class RunQuery(Wait):
-    since: (
-        Annotated[
-            int,
-            doc(
-                "With `wait`: news is a `last_revision` greater than this one. Default: the "
-                "current one.",
-                ge=0,
-            ),
-        ]
-        | None
-    ) = None
+    since: Annotated[
+        Natural | None,
+        doc(
+            "With `wait`: news is a `last_revision` greater than this one. Default: the "
+            "current one."
+        ),
+    ] = None
 
 
 class RunFields(Body):
     """What changes of a run. Counts are totals, not increments."""
 
-    status: (
-        Annotated[
-            Literal["created", "running", "waiting", "done"],
-            doc(
-                "New status. From `created` to `running` or `done`; from `running` to `waiting` or "
-                "`done`; from `waiting` to `running` or `done`.",
-                "done",
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
+    status: Annotated[
+        Literal["created", "running", "waiting", "done"] | UnsetType,
+        doc(
+            "New status. From `created` to `running` or `done`; from `running` to `waiting` or "
+            "`done`; from `waiting` to `running` or `done`.",
+            "done",
+        ),
+    ] = UNSET
     waiting: Annotated[JsonIn, _WAITING] | UnsetType = UNSET
     termination_reason: Annotated[JsonIn, _TERMINATION] | UnsetType = UNSET
     step_count: (
@@ -353,17 +342,14 @@ class RunFields(Body):
     output_tokens: (
         Annotated[int, doc("Output tokens used so far.", 800, ge=0, le=2**53)] | UnsetType
     ) = UNSET
-    cost_usd: (
-        Annotated[
-            int | float | str,
-            doc(
-                "Cost so far in US dollars: a decimal number of at least 0 with at most 8 digits "
-                "before and 6 after the decimal point; best as a string.",
-                "0.041200",
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
+    cost_usd: Annotated[
+        int | float | str | UnsetType,
+        doc(
+            "Cost so far in US dollars: a decimal number of at least 0 with at most 8 digits "
+            "before and 6 after the decimal point; best as a string.",
+            "0.041200",
+        ),
+    ] = UNSET
     metadata: MetadataIn | UnsetType = UNSET
 
 
@@ -383,10 +369,9 @@ class LeaseRequest(Body):
 
 
 class LeaseRelease(Query):
-    fencing_token: (
-        Annotated[int, doc("The worker's fencing token; refused if it is not the newest.", ge=1)]
-        | None
-    ) = None
+    fencing_token: Annotated[
+        Positive | None, doc("The worker's fencing token; refused if it is not the newest.")
+    ] = None
 
 
 class RunFailure(Body):
@@ -403,11 +388,11 @@ class RunFailure(Body):
 class RunRecovery(Body):
     fencing_token: FencingToken = None
     revision: Annotated[
-        Annotated[int, msgspec.Meta(ge=0, le=MAX_INTEGER)] | None,
+        BigInt | None,
         doc("Revision whose state is restored first; null: the state stays.", 10),
     ] = None
     expected_revision: Annotated[
-        Annotated[int, msgspec.Meta(ge=0, le=MAX_INTEGER)] | None,
+        BigInt | None,
         doc("Resume only if the state of the thread is at this revision; null: any.", 12),
     ] = None
 

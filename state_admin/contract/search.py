@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType
 from state_admin.domain.access import Role
 from state_admin.domain.search import Operator
 
-from .base import MAX_LIMIT, Answer, Body, Operation, Page, doc
+from .base import MAX_LIMIT, Answer, Body, NonEmpty, Operation, Page, ShortText, doc
 from .entries import EntryRow, Include
 from .types import JsonIn, Pointer, Scope
 
@@ -46,75 +46,61 @@ class Condition(Body):
             max_length=2048,
         ),
     ]
-    operator: (
-        Annotated[
-            Operator,
-            doc(
-                "`>`, `>=`, `<` and `<=` compare numbers with numbers and strings with strings. "
-                "`contains`: a string contains the text, ignoring case; an array the item; an object "
-                "the name. `exists` takes no `value`.",
-                ">",
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
-    value: Annotated[JsonIn, doc("What is compared with the value at `path`.", 100)] | UnsetType = (
+    operator: Annotated[
+        Operator | UnsetType,
+        doc(
+            "`>`, `>=`, `<` and `<=` compare numbers with numbers and strings with strings. "
+            "`contains`: a string contains the text, ignoring case; an array the item; an object "
+            "the name. `exists` takes no `value`.",
+            ">",
+        ),
+    ] = UNSET
+    value: Annotated[JsonIn | UnsetType, doc("What is compared with the value at `path`.", 100)] = (
         UNSET
     )
-    equals: (
-        Annotated[JsonIn, doc("What must be at `path`. Numbers are compared by value.", "open")]
-        | UnsetType
-    ) = UNSET
+    equals: Annotated[
+        JsonIn | UnsetType, doc("What must be at `path`. Numbers are compared by value.", "open")
+    ] = UNSET
 
 
 class Search(Body):
-    text: (
-        Annotated[
-            str,
-            doc(
-                "Words that the key or the value contains, all of them: in strings, numbers, booleans and "
-                "the names of members. A word of at least two characters also finds words that begin "
-                'with it; `"a phrase"` finds exactly these words in this order. Conditions may be '
-                "part of the text: `/price > 100`.",
-                "ship /price > 100",
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
-    where: (
-        Annotated[
-            list[Condition],
-            doc(
-                "Conditions that the value meets, all of them.",
-                [{"path": "/price", "operator": ">", "value": 100}],
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
-    namespace: (
-        Annotated[str, doc("Only entries of this namespace.", "team_context", max_length=128)]
-        | UnsetType
-    ) = UNSET
+    text: Annotated[
+        str | UnsetType,
+        doc(
+            "Words that the key or the value contains, all of them: in strings, numbers, booleans and "
+            "the names of members. A word of at least two characters also finds words that begin "
+            'with it; `"a phrase"` finds exactly these words in this order. Conditions may be '
+            "part of the text: `/price > 100`.",
+            "ship /price > 100",
+        ),
+    ] = UNSET
+    where: Annotated[
+        list[Condition] | UnsetType,
+        doc(
+            "Conditions that the value meets, all of them.",
+            [{"path": "/price", "operator": ">", "value": 100}],
+        ),
+    ] = UNSET
+    namespace: Annotated[
+        ShortText | UnsetType, doc("Only entries of this namespace.", "team_context")
+    ] = UNSET
     prefix: (
         Annotated[
             str, doc("Only entries whose key begins with this.", "parent_thread::", max_length=512)
         ]
         | UnsetType
     ) = UNSET
-    scope_kind: (
-        Annotated[Scope, doc("Only entries with this scope.", "parent_thread")] | UnsetType
-    ) = UNSET
+    scope_kind: Annotated[
+        Scope | UnsetType, doc("Only entries with this scope.", "parent_thread")
+    ] = UNSET
     include: Include | UnsetType = UNSET
     limit: (
         Annotated[int, doc("Items per page. Default: 50.", 50, ge=1, le=MAX_LIMIT)] | UnsetType
     ) = UNSET
-    cursor: (
-        Annotated[
-            str, doc("Position to continue from: `next_cursor` of the previous page.", min_length=1)
-        ]
-        | UnsetType
-        | None
-    ) = UNSET
+    cursor: Annotated[
+        NonEmpty | UnsetType | None,
+        doc("Position to continue from: `next_cursor` of the previous page."),
+    ] = UNSET
 
 
 SEARCH = Operation(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from msgspec import UNSET, UnsetType, field
 
-from .base import Answer, Body, DescendingList, Operation, Page, Query, doc
+from .base import Answer, Body, DescendingList, Natural, Operation, Page, Query, ShortText, doc
 from .types import (
     MAX_INTEGER,
     Actor,
@@ -69,10 +69,10 @@ class ImportedSnapshot(Answer):
 
 
 class SnapshotFilters(Query):
-    revision: (
-        Annotated[int, doc("The state at this revision. Default: the newest.", ge=0)] | None
-    ) = None
-    scope: Annotated[str, doc("Only keys with this scope.", choices=("run", "thread"))] | None = (
+    revision: Annotated[Natural | None, doc("The state at this revision. Default: the newest.")] = (
+        None
+    )
+    scope: Annotated[str | None, doc("Only keys with this scope.", choices=("run", "thread"))] = (
         None
     )
     export: Annotated[
@@ -123,14 +123,12 @@ class Revision(Answer):
 
 
 class SnapshotMark(Body):
-    label: (
-        Annotated[str, doc("Label for people; empty: none.", "before the refund", max_length=128)]
-        | UnsetType
-    ) = UNSET
-    pinned: (
-        Annotated[bool, doc("Whether compaction must keep the state at this revision.", True)]
-        | UnsetType
-    ) = UNSET
+    label: Annotated[
+        ShortText | UnsetType, doc("Label for people; empty: none.", "before the refund")
+    ] = UNSET
+    pinned: Annotated[
+        bool | UnsetType, doc("Whether compaction must keep the state at this revision.", True)
+    ] = UNSET
 
 
 class Revisions(Query):

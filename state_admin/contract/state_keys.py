@@ -90,11 +90,11 @@ class StateKeyDefinition(Body):
 
     schema: Annotated[JsonIn, _SCHEMA] | UnsetType = UNSET
     default: Annotated[JsonIn, _DEFAULT] | UnsetType = UNSET
-    merge: Annotated[Literal["exclusive", "commutative"], doc(_MERGE, "exclusive")] | UnsetType = (
+    merge: Annotated[Literal["exclusive", "commutative"] | UnsetType, doc(_MERGE, "exclusive")] = (
         UNSET
     )
-    scope: Annotated[Literal["run", "thread"], doc(_SCOPE, "thread")] | UnsetType = UNSET
-    reducer: Annotated[Reducer, doc(_REDUCER, "append")] | UnsetType = UNSET
+    scope: Annotated[Literal["run", "thread"] | UnsetType, doc(_SCOPE, "thread")] = UNSET
+    reducer: Annotated[Reducer | UnsetType, doc(_REDUCER, "append")] = UNSET
     persistent: Persistent | UnsetType = UNSET
     retain_on_uninstall: RetainOnUninstall | UnsetType = UNSET
     plugin: Plugin | UnsetType = UNSET

@@ -16,6 +16,8 @@ from .base import (
     Answer,
     Body,
     DescendingList,
+    Natural,
+    NonEmpty,
     Operation,
     Page,
     Query,
@@ -23,7 +25,7 @@ from .base import (
 )
 from .items import ItemResults, Selection
 from .types import (
-    MAX_INTEGER,
+    BigInt,
     JsonIn,
     JsonOut,
     MetadataIn,
@@ -114,12 +116,12 @@ class Thread(Answer):
 
 
 class ThreadFilters(DescendingList):
-    resource_id: Annotated[str, doc("Only threads with this `resource_id`.")] | None = None
-    parent_thread_id: Annotated[str, doc("Only children of this thread.")] | None = None
+    resource_id: Annotated[str | None, doc("Only threads with this `resource_id`.")] = None
+    parent_thread_id: Annotated[str | None, doc("Only children of this thread.")] = None
     root: Annotated[
         bool, doc("`true`: only threads without a parent. Excludes `parent_thread_id`.")
     ] = False
-    prefix: Annotated[str, doc("Only threads whose id begins with this.")] | None = None
+    prefix: Annotated[str | None, doc("Only threads whose id begins with this.")] = None
     text: (
         Annotated[
             str,
@@ -131,7 +133,7 @@ class ThreadFilters(DescendingList):
         ]
         | None
     ) = None
-    forked_from: Annotated[str, doc("Only forks of this thread.")] | None = None
+    forked_from: Annotated[str | None, doc("Only forks of this thread.")] = None
 
 
 _TITLE: Final = doc("Title for people.", "Refund of order 9921", max_length=_MAX_TITLE)
@@ -144,18 +146,10 @@ _POLICY: Final = doc(
 
 
 class NewThread(Body):
-    id: (
-        Annotated[
-            str,
-            doc(
-                "Id of the thread. Default: generated.",
-                "thread-1",
-                min_length=1,
-                schema={"maxLength": _MAX_ID},
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
+    id: Annotated[
+        NonEmpty | UnsetType,
+        doc("Id of the thread. Default: generated.", "thread-1", schema={"maxLength": _MAX_ID}),
+    ] = UNSET
     resource_id: Annotated[
         str,
         doc("What the thread is about, for example a user.", "user-7", max_length=_MAX_ID),
@@ -194,9 +188,9 @@ class ThreadDeletionQuery(Query):
             choices=("detach", "reject", "cascade"),
         ),
     ] = "detach"
-    expected_revision: (
-        Annotated[int, doc("Delete only if the state is at this revision.", ge=0)] | None
-    ) = None
+    expected_revision: Annotated[
+        Natural | None, doc("Delete only if the state is at this revision.")
+    ] = None
 
 
 class ThreadSelection(Selection):
@@ -221,51 +215,29 @@ class ThreadDeletion(Answer):
 
 
 class NewFork(Body):
-    id: (
-        Annotated[
-            str,
-            doc(
-                "Id of the new thread. Default: generated.",
-                "thread-2",
-                min_length=1,
-                schema={"maxLength": _MAX_ID},
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
-    revision: (
-        Annotated[
-            int,
-            doc("Revision whose state is copied. Default: the newest.", 12, ge=0, le=MAX_INTEGER),
-        ]
-        | UnsetType
-    ) = UNSET
-    message_count: (
-        Annotated[
-            int,
-            doc(
-                "How many messages are copied, from the first one. Default: as many as there were "
-                "at `revision`; without a `revision`, all.",
-                8,
-                ge=0,
-                le=MAX_INTEGER,
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
+    id: Annotated[
+        NonEmpty | UnsetType,
+        doc("Id of the new thread. Default: generated.", "thread-2", schema={"maxLength": _MAX_ID}),
+    ] = UNSET
+    revision: Annotated[
+        BigInt | UnsetType, doc("Revision whose state is copied. Default: the newest.", 12)
+    ] = UNSET
+    message_count: Annotated[
+        BigInt | UnsetType,
+        doc(
+            "How many messages are copied, from the first one. Default: as many as there were "
+            "at `revision`; without a `revision`, all.",
+            8,
+        ),
+    ] = UNSET
     title: (
         Annotated[str, doc("Title for people. Default: that of the source.", max_length=_MAX_TITLE)]
         | UnsetType
     ) = UNSET
-    metadata: (
-        Annotated[
-            JsonIn,
-            doc(
-                "Any JSON object. Default: that of the source.", {"channel": "web"}, schema=_OBJECT
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
+    metadata: Annotated[
+        JsonIn | UnsetType,
+        doc("Any JSON object. Default: that of the source.", {"channel": "web"}, schema=_OBJECT),
+    ] = UNSET
 
 
 class Lineage(Answer):

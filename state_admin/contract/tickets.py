@@ -69,7 +69,7 @@ class Ticket(Answer):
 
 
 class TicketFilters(DescendingList):
-    status: Annotated[TicketStatus, doc("Only tickets with this status.")] | None = None
+    status: Annotated[TicketStatus | None, doc("Only tickets with this status.")] = None
 
 
 class Decision(Body):

@@ -27,6 +27,7 @@ ItemStatus = Annotated[
 _OBJECT = {"type": "object"}
 # PostgreSQL's bigint.
 MAX_INTEGER = 2**63 - 1
+BigInt = Annotated[int, msgspec.Meta(ge=0, le=MAX_INTEGER)]
 
 Id = Annotated[str, doc("Identifier.", schema={"minLength": 1, "maxLength": 128})]
 Namespace = Annotated[

@@ -231,11 +231,11 @@ class Replay(Body):
 
 
 class WebhookFilters(DescendingList):
-    status: Annotated[WebhookStatus, doc("Only webhooks with this status.")] | None = None
+    status: Annotated[WebhookStatus | None, doc("Only webhooks with this status.")] = None
 
 
 class DeliveryFilters(DescendingList):
-    status: Annotated[DeliveryStatus, doc("Only deliveries with this status.")] | None = None
+    status: Annotated[DeliveryStatus | None, doc("Only deliveries with this status.")] = None
 
 
 _operation = partial(Operation, tag="webhooks")

@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType
 
 from state_admin.domain.access import Role
 
-from .base import Answer, AscendingList, Body, Operation, Page, doc
+from .base import Answer, AscendingList, Body, Name, Operation, Page, ShortText, doc
 from .tokens import CreatedToken, NewToken
 from .types import Time
 
@@ -39,21 +39,16 @@ class NewWorkspace(Body):
     slug: Annotated[
         str, doc("Letters, digits, `_`, `-` and `.`; cannot be changed.", "acme", max_length=64)
     ]
-    name: Annotated[str, doc("Name for people; default: the slug.", max_length=128)] | UnsetType = (
-        UNSET
-    )
+    name: Annotated[ShortText | UnsetType, doc("Name for people; default: the slug.")] = UNSET
 
 
 class WorkspaceChange(Body):
     """Absent members stay as they are; null lifts a quota."""
 
-    name: (
-        Annotated[str, doc("Name for people.", "Acme Inc.", min_length=1, max_length=128)]
-        | UnsetType
-    ) = UNSET
-    max_entries: Annotated[Quota | None, doc("Maximum number of entries.")] | UnsetType = UNSET
-    max_bytes: Annotated[Quota | None, doc("Maximum size in bytes.")] | UnsetType = UNSET
-    max_threads: Annotated[Quota | None, doc("Maximum number of threads.")] | UnsetType = UNSET
+    name: Annotated[Name | UnsetType, doc("Name for people.", "Acme Inc.")] = UNSET
+    max_entries: Annotated[Quota | UnsetType | None, doc("Maximum number of entries.")] = UNSET
+    max_bytes: Annotated[Quota | UnsetType | None, doc("Maximum size in bytes.")] = UNSET
+    max_threads: Annotated[Quota | UnsetType | None, doc("Maximum number of threads.")] = UNSET
 
 
 _operation = partial(Operation, tag="management", role=Role.ADMIN)

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 384890debc414ce324cb1ed0f62677634f50bd6b30bc6e4b0d4d7c2bcb4cdfd8
+// sha256 of docs/openapi.json: 9c8ed02f6dc606ede315fb7458d1ed3410eb61b9e4ad9cc4b7cf83bcd9e0f458
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -4820,6 +4820,7 @@ export interface components {
         HistorySearch: {
             /** @description Only states before this checkpoint. */
             before?: unknown;
+            /** @description Accepted for compatibility. */
             checkpoint?: Record<string, unknown> | null;
             limit?: number | null;
             /** @description Not supported; must be absent. */
@@ -5002,7 +5003,17 @@ export interface components {
             index?: unknown;
             key?: string | null;
             namespace?: string[] | null;
+            /**
+             * @description Lifetime in minutes.
+             * @example 60
+             */
             ttl?: number | null;
+            /**
+             * @description The value.
+             * @example {
+             *       "language": "en"
+             *     }
+             */
             value?: Record<string, unknown> | null;
         };
         /** @description The result of a bulk operation for one item. */
@@ -5034,11 +5045,25 @@ export interface components {
             results: components["schemas"]["ItemResult"][];
         };
         ItemSearch: {
+            /**
+             * @description Conditions on members of the value: equality, or `$eq $ne $gt $gte $lt $lte`.
+             * @example {
+             *       "language": "en"
+             *     }
+             */
             filter?: Record<string, unknown> | null;
             limit?: number | null;
             namespace_prefix?: string[] | null;
             offset?: number | null;
+            /**
+             * @description Words that the value must contain.
+             * @example vegetarian
+             */
             query?: string | null;
+            /**
+             * @description Must be false.
+             * @example false
+             */
             refresh_ttl?: boolean | null;
         };
         /** @description What a run could see when it committed a step: a page of entries, and the rest. */
@@ -5552,9 +5577,25 @@ export interface components {
         };
         NamespaceSearch: {
             limit?: number | null;
+            /**
+             * @description Cut namespaces to so many labels.
+             * @example 2
+             */
             max_depth?: number | null;
             offset?: number | null;
+            /**
+             * @description First labels; `*` stands for any label.
+             * @example [
+             *       "users"
+             *     ]
+             */
             prefix?: string[] | null;
+            /**
+             * @description Last labels; `*` stands for any label.
+             * @example [
+             *       "*"
+             *     ]
+             */
             suffix?: string[] | null;
         };
         NegativeAcknowledgement: {
@@ -7054,6 +7095,7 @@ export interface components {
             revision?: number | null;
         };
         Search: {
+            /** @description Position to continue from: `next_cursor` of the previous page. */
             cursor?: string | null;
             /**
              * @description `value`: the items have their values. Default: without values.
@@ -7245,8 +7287,10 @@ export interface components {
             revision: number;
         };
         StateAt: {
+            /** @description The checkpoint to read. */
             checkpoint?: Record<string, unknown> | null;
             select?: string[] | null;
+            /** @description Accepted for compatibility; there are no subgraphs. */
             subgraphs?: boolean | null;
         };
         /** @description A name in the state of threads. */
@@ -7465,7 +7509,12 @@ export interface components {
             values: number;
         };
         StateUpdate: {
+            /**
+             * @description Recorded as the reason of the change.
+             * @example planner
+             */
             as_node?: string | null;
+            /** @description Write only if this checkpoint is the newest. */
             checkpoint?: Record<string, unknown> | null;
             checkpoint_id?: string | null;
             /**
@@ -7800,8 +7849,16 @@ export interface components {
             title?: string;
         };
         ThreadConditions: {
+            /**
+             * @description Metadata that the thread contains.
+             * @example {
+             *       "user": "u1"
+             *     }
+             */
             metadata?: Record<string, unknown> | null;
+            /** @description Only threads with this status. */
             status?: ("busy" | "error" | "idle" | "interrupted") | null;
+            /** @description Values that the state contains, by state key. */
             values?: Record<string, unknown> | null;
         };
         /** @description How much threads contain. */
@@ -7833,7 +7890,17 @@ export interface components {
             threads: number;
         };
         ThreadCreate: {
+            /**
+             * @description Whether an existing thread is an error or the response.
+             * @example raise
+             */
             if_exists?: ("do_nothing" | "raise") | null;
+            /**
+             * @description Metadata: an object.
+             * @example {
+             *       "user": "u1"
+             *     }
+             */
             metadata?: Record<string, unknown> | null;
             /** @description Not supported; must be absent. */
             supersteps?: unknown;
@@ -7856,24 +7923,57 @@ export interface components {
             next_cursor: string | null;
         };
         ThreadPatch: {
+            /** @description Write only if this checkpoint is the newest. */
             checkpoint?: Record<string, unknown> | null;
+            /**
+             * @description Messages to append.
+             * @example [
+             *       {
+             *         "content": "Hi",
+             *         "role": "user"
+             *       }
+             *     ]
+             */
             messages?: unknown[] | null;
+            /**
+             * @description Merged into the metadata.
+             * @example {
+             *       "user": "u1"
+             *     }
+             */
             metadata?: Record<string, unknown> | null;
             /** @description Not supported; must be absent. */
             ttl?: unknown;
+            /** @description State values to write as a new checkpoint. */
             values?: Record<string, unknown> | null;
         };
         ThreadSearch: {
             /** @description Not supported; must be absent. */
             extract?: unknown;
+            /**
+             * @description Only these threads.
+             * @example [
+             *       "thread-1"
+             *     ]
+             */
             ids?: string[] | null;
             limit?: number | null;
+            /**
+             * @description Metadata that the thread contains.
+             * @example {
+             *       "user": "u1"
+             *     }
+             */
             metadata?: Record<string, unknown> | null;
             offset?: number | null;
             select?: string[] | null;
+            /** @description Order of the result. */
             sort_by?: ("created_at" | "status" | "thread_id" | "updated_at") | null;
+            /** @description Direction of the order. */
             sort_order?: ("asc" | "desc") | null;
+            /** @description Only threads with this status. */
             status?: ("busy" | "error" | "idle" | "interrupted") | null;
+            /** @description Values that the state contains, by state key. */
             values?: Record<string, unknown> | null;
         };
         ThreadSelection: {

@@ -35,65 +35,51 @@ from .addresses import thread_url, with_query
 from .confirm import Confirm, ask
 from .htmx import Request, render, render_list, see_other, toast, wants_part
 from .lists import list_paths
-from .tables import (
-    BY_AGE,
-    COUNTED,
-    Field,
-    Orders,
-    describe_table,
-    format_row_count,
-    read_columns,
-    same,
-)
+from .tables import BY_AGE, Field, Orders, Table, count_rows, same
 from .thread_contexts import line_of
 from .usage import TREND_DAYS, saved_trend
 
 PAGE = 50
 REPLACED = 60
-_COLUMNS = (
-    Orders("Compaction"),
-    Orders("Status"),
-    Orders("Kind"),
-    Orders("Target"),
-    Orders("Before", numeric=True),
-    Orders("After", numeric=True),
-    Orders("Saved", numeric=True),
-    Orders("Requested by"),
-    Orders("When", BY_AGE),
+_TABLE = Table(
+    "web:compaction-list",
+    (
+        Orders("Compaction"),
+        Orders("Status"),
+        Orders("Kind"),
+        Orders("Target"),
+        Orders("Before", numeric=True),
+        Orders("After", numeric=True),
+        Orders("Saved", numeric=True),
+        Orders("Requested by"),
+        Orders("When", BY_AGE),
+    ),
+    search=Field("thread", "Thread", placeholder="Thread id"),
+    menu=(
+        Field("status", "Status", choices=same(CompactionStatus.values)),
+        Field("kind", "Kind", choices=same(CompactionKind.values)),
+    ),
 )
 
 
 @require_safe
 @page(replica=True)
 def compaction_list(request: Request) -> HttpResponse:
-    filters, before = _filters(request), paging.whole_number(request, "before")
+    filters = _TABLE.read(request)
     rows, next_url = _find(
         request, filters, "web:compaction-list", Compaction.objects.defer("summary_text")
     )
-    menu = [
-        Field("status", "Status", filters["status"], same(CompactionStatus.values)),
-        Field("kind", "Kind", filters["kind"], same(CompactionKind.values)),
-    ]
-    table = describe_table("web:compaction-list", filters, _COLUMNS, menu)
+    table = _TABLE.describe(request, filters, next_url)
+    visible = Compaction.objects.visible_to(request.actor)
     context = {
         **table,
         "rows": rows,
-        "count": _count(request.actor, filters, len(rows), more=bool(before or next_url)),
-        "search": Field("thread", "Thread", filters["thread"], placeholder="Thread id"),
-        "current_url": with_query(table["list_url"], before=before),
-        "pager": {"first": table["list_url"] if before else "", "next": next_url},
-        "curl": snippets.curl("POST", "threads/t1/compactions", "{}"),
-        "python": snippets.python("POST", "threads/t1/compactions", "{}"),
+        "count": count_rows(table, rows, _filtered(visible, filters), "compaction,compactions"),
+        **snippets.both("POST", "threads/t1/compactions", "{}"),
     }
     if not wants_part(request):
         context["trends"] = _trends(request.actor)
-    return render_list(
-        request,
-        "compactions/list.html",
-        context,
-        part="compaction-table",
-        url=table["list_url"],
-    )
+    return render_list(request, "compactions/list.html", context, part="compaction-table")
 
 
 def _trends(actor: Actor) -> list[Trend]:
@@ -105,19 +91,9 @@ def _trends(actor: Actor) -> list[Trend]:
 
 
 def _items(request: Request, name: str) -> tuple[list[contract.Compaction], str]:
-    filters, jobs = _filters(request), Compaction.objects.select_related("summary")
+    filters, jobs = _TABLE.read(request), Compaction.objects.select_related("summary")
     rows, next_url = _find(request, filters, name, jobs)
     return [contract.Compaction.of(row) for row in rows], next_url
-
-
-def _filters(request: Request) -> dict[str, str]:
-    return {
-        "status": paging.choice(request, "status", CompactionStatus.values),
-        "kind": paging.choice(request, "kind", CompactionKind.values),
-        "thread": paging.text(request, "thread"),
-        "sort": paging.choice(request, "sort", tuple(BY_AGE)),
-        "columns": read_columns(request.GET),
-    }
 
 
 def _find(
@@ -125,12 +101,7 @@ def _find(
 ) -> tuple[Sequence[Compaction], str]:
     """A page of jobs, and the URL of the next page of the list `name`."""
     rows = _filtered(rows.visible_to(request.actor), filters).select_related("thread", "namespace")
-    rows = paging.by_age(rows, filters["sort"], paging.whole_number(request, "before"))
-
-    def following(last: Compaction) -> str:
-        return with_query(reverse(name), **filters, before=last.pk)
-
-    return paging.cut(list(rows[: PAGE + 1]), PAGE, following)
+    return paging.page_by_age(request, rows, PAGE, name, filters)
 
 
 def _filtered(rows: CompactionQuerySet, filters: dict[str, str]) -> CompactionQuerySet:
@@ -141,14 +112,6 @@ def _filtered(rows: CompactionQuerySet, filters: dict[str, str]) -> CompactionQu
     if filters["thread"]:
         rows = rows.filter(thread__public_id=filters["thread"])
     return rows
-
-
-def _count(actor: Actor, filters: dict[str, str], found: int, *, more: bool) -> str:
-    """The number of matching compactions, counted up to a limit."""
-    if more:
-        rows = _filtered(Compaction.objects.visible_to(actor), filters)
-        found = rows[: COUNTED + 1].count()
-    return format_row_count(found, "compaction,compactions")
 
 
 @require_safe

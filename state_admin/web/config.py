@@ -46,7 +46,7 @@ from state_admin.templatetags.ui import plural
 
 from . import paging, snippets
 from .actors import page
-from .addresses import entry_action_url, entry_url, with_query
+from .addresses import entry_action_url, entry_url
 from .confirm import Confirm, ask
 from .drafts import (
     answer_check,
@@ -60,7 +60,7 @@ from .entry_undo import undo_of
 from .htmx import Request, render, render_list, see_other, toast
 from .lists import list_paths
 from .schema_fields import Draft, answer_form_check, held_value
-from .tables import BY_CHANGE, Field, Orders, describe_table, read_columns
+from .tables import BY_CHANGE, Field, Orders, Table
 
 MOST = 200
 _ORDERS = {
@@ -94,42 +94,37 @@ class Slot:
 @require_safe
 @page(replica=True)
 def record_list(request: Request, kind: str = Kind.PROVIDERS) -> HttpResponse:
-    record_kind, filters = Kind(kind), _filters(request)
+    record_kind = Kind(kind)
+    listed = _table_of(record_kind)
+    filters = listed.read(request)
     rows, next_url = _find(request, record_kind, filters, "web:config-list")
-    columns = [
-        Orders("Id", {"": "ascending", "-id": "descending"}),
-        Orders("Secret" if record_kind is Kind.PROVIDERS else "Refers to"),
-        Orders("Version", numeric=True),
-        Orders("Changed", BY_CHANGE),
-    ]
-    table = describe_table("web:config-list", filters, columns, args=[record_kind])
-    after = paging.cursor(request)
+    table = listed.describe(request, filters, next_url, args=[record_kind])
     body = values.dump({"value": EXAMPLES[record_kind]})
     context = {
         **table,
         "kinds": [(each, reverse("web:config-list", args=[each])) for each in Kind],
         "kind": record_kind,
         "records": [_line(record_kind, row) for row in rows],
-        "search": Field(
-            "prefix", "Id begins with", filters["prefix"], placeholder="Id begins with"
-        ),
-        "count": "" if after or next_url else plural(len(rows), "record,records"),
-        "pager": {"first": table["list_url"] if after else "", "next": next_url},
+        "count": "" if any(table["pager"].values()) else plural(len(rows), "record,records"),
         "new_url": reverse("web:config-new", args=[record_kind])
         if request.actor.may(Role.ADMIN)
         else "",
-        "curl": snippets.curl("PUT", f"config/{record_kind}/main", body),
-        "python": snippets.python("PUT", f"config/{record_kind}/main", body),
+        **snippets.both("PUT", f"config/{record_kind}/main", body),
     }
-    return render_list(request, "config/list.html", context, part="config", url=table["list_url"])
+    return render_list(request, "config/list.html", context, part="config")
 
 
-def _filters(request: Request) -> dict[str, str]:
-    return {
-        "prefix": paging.text(request, "prefix"),
-        "sort": paging.choice(request, "sort", tuple(_ORDERS)),
-        "columns": read_columns(request.GET),
-    }
+def _table_of(kind: Kind) -> Table:
+    return Table(
+        "web:config-list",
+        (
+            Orders("Id", {"": "ascending", "-id": "descending"}),
+            Orders("Secret" if kind is Kind.PROVIDERS else "Refers to"),
+            Orders("Version", numeric=True),
+            Orders("Changed", BY_CHANGE),
+        ),
+        search=Field("prefix", "Id begins with", placeholder="Id begins with"),
+    )
 
 
 def _find(
@@ -139,18 +134,15 @@ def _find(
     rows = Entry.objects.visible_to(request.actor).live().filter(namespace__name=kind.namespace)
     if filters["prefix"]:
         rows = rows.filter(key__startswith=filters["prefix"])
-    return _ORDERS[filters["sort"]].page(
-        rows.select_related("namespace"),
-        paging.cursor(request),
-        MOST,
-        lambda after: with_query(reverse(name, args=[kind]), **filters, after=after),
-    )
+    rows = rows.select_related("namespace")
+    return paging.page_in_order(request, rows, _ORDERS, MOST, name, filters, [kind])
 
 
 def _items(request: Request, name: str, kind: str) -> tuple[list[RecordRow], str]:
     if kind not in set(Kind):
         raise NotFound(f"unknown kind: {kind}")
-    rows, next_url = _find(request, Kind(kind), _filters(request), name)
+    record_kind = Kind(kind)
+    rows, next_url = _find(request, record_kind, _table_of(record_kind).read(request), name)
     items = [
         RecordRow.of(row, valid=is_valid(row, define(row.namespace)), kind=kind, id=row.key)
         for row in rows

@@ -82,14 +82,18 @@ def render_list(
     context: Mapping[str, Any],
     *,
     part: str,
-    url: str,
+    rows: str = "",
+    url: str = "",
     status: int = 200,
 ) -> HttpResponse:
-    """As `render`. After a search or a filter, the address bar gets `url`: the form's own address
-    has its empty fields, too."""
+    """As `render`, with the part `rows` if htmx will swap only that. After a search or a filter, the
+    address bar gets `url`, by default that of the list (tables.Table): the form's own address has its
+    empty fields, too."""
+    if rows and target_id(request) == rows:
+        part = rows
     response = render(request, template, context, part=part, status=status)
     if (request.htmx.source or "").startswith(("form", "input")):
-        response["HX-Replace-Url"] = url
+        response["HX-Replace-Url"] = url or context["list_url"]
     return response
 
 

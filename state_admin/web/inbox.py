@@ -101,8 +101,7 @@ def _context(request: Request) -> dict[str, Any]:
             oldest=tickets[0].pk if tickets else None,
             count=len(tickets),
         ),
-        "curl": snippets.curl("PATCH", "runs/r1", body),
-        "python": snippets.python("PATCH", "runs/r1", body),
+        **snippets.both("PATCH", "runs/r1", body),
     }
 
 

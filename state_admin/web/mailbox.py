@@ -32,19 +32,27 @@ from .confirm import PREVIEW, Confirm, ask
 from .htmx import Request, render_list, see_other, toast
 from .lists import list_paths
 from .shell import format_count
-from .tables import BY_AGE, Field, Orders, describe_table, format_row_count, read_columns, same
+from .tables import BY_AGE, Field, Orders, Table, format_row_count, same
 
 PAGE = 50
 _SHOWN = 2000  # characters of a payload
-_COLUMNS = (
-    Orders("Dispatch"),
-    Orders("Status"),
-    Orders("Thread"),
-    Orders("Agent"),
-    Orders("Priority", numeric=True),
-    Orders("Attempts", numeric=True),
-    Orders("When", BY_AGE),
-    Orders("Actions"),
+_TABLE = Table(
+    "web:mailbox",
+    (
+        Orders("Dispatch"),
+        Orders("Status"),
+        Orders("Thread"),
+        Orders("Agent"),
+        Orders("Priority", numeric=True),
+        Orders("Attempts", numeric=True),
+        Orders("When", BY_AGE),
+        Orders("Actions"),
+    ),
+    search=Field("thread", "Thread", placeholder="Thread id"),
+    menu=(
+        Field("status", "Status", choices=same(DispatchStatus.values)),
+        Field("agent", "Agent"),
+    ),
 )
 _STATES = {
     DispatchStatus.QUEUED: "waiting",
@@ -67,12 +75,8 @@ class DispatchRow:
 @require_safe
 @page
 def mailbox(request: Request) -> HttpResponse:
-    filters, before = _filters(request), paging.whole_number(request, "before")
+    filters = _TABLE.read(request)
     rows, next_url = _find(request, filters, "web:mailbox")
-    menu = [
-        Field("status", "Status", filters["status"], same(DispatchStatus.values)),
-        Field("agent", "Agent", filters["agent"]),
-    ]
     address = {name: filters[name] for name in ("thread", "agent")}
     visible = Dispatch.objects.visible_to(request.actor)
     counts = visible.concerning(
@@ -80,15 +84,13 @@ def mailbox(request: Request) -> HttpResponse:
     ).bounded_counts(MOST)
     status = filters["status"]
     found = counts[status] if status else sum(counts.values())
-    table = describe_table("web:mailbox", filters, _COLUMNS, menu)
-    current_url = with_query(table["list_url"], before=before)
+    table = _TABLE.describe(request, filters, next_url)
     context = {
         **table,
         "rows": [_row(request, row) for row in rows],
         "count": format_row_count(found, "dispatch,dispatches"),
-        "bulk": DISPATCHES.bar(request, current_url),
+        "bulk": DISPATCHES.bar(request, table["current_url"]),
         "chosen": status,
-        "search": Field("thread", "Thread", filters["thread"], placeholder="Thread id"),
         "tabs": [
             (
                 status,
@@ -102,29 +104,14 @@ def mailbox(request: Request) -> HttpResponse:
         "delete_url": with_query(reverse("web:mailbox-clear"), **address),
         "may_replay": request.actor.may(Role.EDITOR),
         "may_clear": request.actor.may(Role.ADMIN),
-        "current_url": current_url,
-        "pager": {"first": table["list_url"] if before else "", "next": next_url},
-        "curl": snippets.curl("POST", "threads/t1/dispatches", '{"payload": {"task": "check"}}'),
-        "python": snippets.python(
-            "POST", "threads/t1/dispatches", '{"payload": {"task": "check"}}'
-        ),
+        **snippets.both("POST", "threads/t1/dispatches", '{"payload": {"task": "check"}}'),
     }
-    return render_list(request, "mailbox/list.html", context, part="mailbox", url=table["list_url"])
+    return render_list(request, "mailbox/list.html", context, part="mailbox")
 
 
 def _items(request: Request, name: str) -> tuple[list[contract.Dispatch], str]:
-    rows, next_url = _find(request, _filters(request), name)
+    rows, next_url = _find(request, _TABLE.read(request), name)
     return [contract.Dispatch.of(row) for row in rows], next_url
-
-
-def _filters(request: Request) -> dict[str, str]:
-    return {
-        "status": paging.choice(request, "status", DispatchStatus.values),
-        "thread": paging.text(request, "thread"),
-        "agent": paging.text(request, "agent"),
-        "sort": paging.choice(request, "sort", tuple(BY_AGE)),
-        "columns": read_columns(request.GET),
-    }
 
 
 def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequence[Dispatch], str]:
@@ -133,12 +120,7 @@ def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequenc
     rows = rows.concerning(thread_id=filters["thread"], agent_id=filters["agent"])
     if filters["status"]:
         rows = rows.filter(status=filters["status"])
-    rows = paging.by_age(rows, filters["sort"], paging.whole_number(request, "before"))
-
-    def following(last: Dispatch) -> str:
-        return with_query(reverse(name), **filters, before=last.pk)
-
-    return paging.cut(list(rows[: PAGE + 1]), PAGE, following)
+    return paging.page_by_age(request, rows, PAGE, name, filters)
 
 
 def _row(request: Request, row: Dispatch) -> DispatchRow:

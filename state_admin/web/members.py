@@ -29,13 +29,12 @@ from state_admin.templatetags.ui import plural
 
 from . import paging
 from .actors import page
-from .addresses import with_query
 from .confirm import Confirm, ask
 from .entry_undo import REFUSED
 from .errors import sentences_of
-from .htmx import Request, Undo, render_list, see_other, target_id, toast
+from .htmx import Request, Undo, render_list, see_other, toast
 from .lists import list_paths
-from .tables import COUNTED, Field, Orders, describe_table, format_row_count, read_columns, same
+from .tables import Field, Orders, Table, count_rows, same
 
 PAGE = 100
 _ROLES = [role.value for role in Role]
@@ -50,11 +49,16 @@ _ORDERS = {
     "name": paging.Order("user__username"),
     "-name": paging.Order("user__username", descending=True),
 }
-_COLUMNS = (
-    Orders("Member", {"name": "ascending", "-name": "descending"}),
-    Orders("Joined", {"": "ascending", "newest": "descending"}),
-    Orders("Role"),
-    Orders("Actions"),
+_TABLE = Table(
+    "web:member-list",
+    (
+        Orders("Member", {"name": "ascending", "-name": "descending"}),
+        Orders("Joined", {"": "ascending", "newest": "descending"}),
+        Orders("Role"),
+        Orders("Actions"),
+    ),
+    search=Field("text", "Search names", placeholder="Search names"),
+    menu=(Field("role", "Role", choices=same(_ROLES)),),
 )
 
 
@@ -100,15 +104,6 @@ def _link(name: str, secret: str) -> dict[str, Any]:
     return {"linked": name, "link": address}
 
 
-def _filters(request: Request) -> dict[str, str]:
-    return {
-        "text": paging.text(request, "text"),
-        "role": paging.choice(request, "role", _ROLES),
-        "sort": paging.choice(request, "sort", tuple(_ORDERS)),
-        "columns": read_columns(request.GET),
-    }
-
-
 def _filtered(request: Request, filters: dict[str, str]) -> QuerySet[Membership]:
     rows = Membership.objects.filter(workspace_id=request.actor.workspace_id)
     if filters["text"]:
@@ -121,28 +116,20 @@ def _find(
 ) -> tuple[Sequence[Membership], str]:
     """A page of members, by default in the order in which they were added, and the URL of the next
     page."""
-    return _ORDERS[filters["sort"]].page(
-        _filtered(request, filters).select_related("user"),
-        paging.cursor(request),
-        PAGE,
-        lambda after: with_query(reverse(name), **filters, after=after),
-    )
+    rows = _filtered(request, filters).select_related("user")
+    return paging.page_in_order(request, rows, _ORDERS, PAGE, name, filters)
 
 
 def _items(request: Request, name: str) -> tuple[list[contract.Member], str]:
-    rows, next_url = _find(request, _filters(request), name)
+    rows, next_url = _find(request, _TABLE.read(request), name)
     return [contract.Member.of(row) for row in rows], next_url
 
 
 def _show(
     request: Request, form: MemberForm, created: dict[str, Any] | None = None, status: int = 200
 ) -> HttpResponse:
-    after = paging.cursor(request)
-    filters = _filters(request)
+    filters = _TABLE.read(request)
     members, next_url = _find(request, filters)
-    found = len(members)
-    if after or next_url:
-        found = _filtered(request, filters)[: COUNTED + 1].count()
     enrolled: set[int] = set()
     if settings.LOGIN_TOTP != "off":
         # Needs the packages of requirements-login.txt.
@@ -150,8 +137,7 @@ def _show(
 
         enrolled = enrolled_among([row.user_id for row in members])
 
-    menu = [Field("role", "Role", filters["role"], same(_ROLES))]
-    table = describe_table("web:member-list", filters, _COLUMNS, menu)
+    table = _TABLE.describe(request, filters, next_url)
     context = {
         **table,
         "form": form,
@@ -159,14 +145,12 @@ def _show(
         "enrolled": enrolled,
         "roles": _ROLES,
         "me": request.user.pk,
-        "search": Field("text", "Search names", filters["text"], placeholder="Search names"),
-        "count": format_row_count(found, "member,members"),
-        "pager": {"first": table["list_url"] if after else "", "next": next_url},
+        "count": count_rows(table, members, _filtered(request, filters), "member,members"),
         **(created or {}),
     }
-    part = "member-table" if target_id(request) == "member-table" else "members"
-    url = table["list_url"]
-    return render_list(request, "members/list.html", context, part=part, url=url, status=status)
+    return render_list(
+        request, "members/list.html", context, part="members", rows="member-table", status=status
+    )
 
 
 @require_POST

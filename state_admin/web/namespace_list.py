@@ -36,7 +36,7 @@ from .addresses import namespace_url, with_query
 from .htmx import Request, render, render_list
 from .invalid_entries import find_invalid
 from .lists import list_paths
-from .tables import BY_CHANGE, Field, Orders, describe_table, read_columns
+from .tables import BY_CHANGE, Field, Orders, Table
 from .usage import describe_sizes
 
 PAGE = 50
@@ -51,22 +51,27 @@ _ORDERS = {
     "-name": paging.Order("name", descending=True),
     **paging.BY_CHANGE,
 }
-_COLUMNS = (
-    Orders("Namespace", {"": "ascending", "-name": "descending"}),
-    Orders("State"),
-    Orders("Entries", numeric=True),
-    Orders("Bytes", numeric=True),
-    Orders("Entry writes in a day", numeric=True),
-    Orders("Schema", numeric=True),
-    Orders("Plugin"),
-    Orders("Changed", BY_CHANGE),
+_TABLE = Table(
+    "web:namespace-list",
+    (
+        Orders("Namespace", {"": "ascending", "-name": "descending"}),
+        Orders("State"),
+        Orders("Entries", numeric=True),
+        Orders("Bytes", numeric=True),
+        Orders("Entry writes in a day", numeric=True),
+        Orders("Schema", numeric=True),
+        Orders("Plugin"),
+        Orders("Changed", BY_CHANGE),
+    ),
+    search=Field("prefix", "Name begins with", placeholder="Name begins with"),
+    menu=(Field("show", "Show", choices={"unregistered": "unregistered only"}, unset="all"),),
 )
 
 
 @require_safe
 @page(replica=True)
 def namespace_list(request: Request) -> HttpResponse:
-    filters, after = _filters(request), paging.cursor(request)
+    filters = _TABLE.read(request)
     rows, next_url = _find(request, filters, "web:namespace-list", "schema", "default")
     sizes = namespace_sizes([row.pk for row in rows], _LISTED + 1)
     large = [pk for pk, size in sizes.items() if size.entries > _LISTED]
@@ -75,8 +80,7 @@ def namespace_list(request: Request) -> HttpResponse:
     writes = {each.namespace: each for each in namespace_writes(request.actor)} if rows else {}
     registered = {row.name: sizes[row.pk] for row in rows if row.unregistered_at is None}
     invalid = find_invalid(request.actor, registered, _EXAMINED)
-    menu = [Field("show", "Show", filters["show"], {"unregistered": "unregistered only"}, "all")]
-    table = describe_table("web:namespace-list", filters, _COLUMNS, menu)
+    table = _TABLE.describe(request, filters, next_url)
     schema = '{"schema": {"type": "object"}, "default": {}}'
     context = {
         **table,
@@ -91,33 +95,17 @@ def namespace_list(request: Request) -> HttpResponse:
             )
             for row in rows
         ],
-        "search": Field(
-            "prefix", "Name begins with", filters["prefix"], placeholder="Name begins with"
-        ),
-        "count": "" if after or next_url else plural(len(rows), "namespace,namespaces"),
+        "count": "" if any(table["pager"].values()) else plural(len(rows), "namespace,namespaces"),
         "entries_url": reverse("web:entry-list"),
-        "pager": {"first": table["list_url"] if after else "", "next": next_url},
         "can_register": request.actor.may(Role.ADMIN),
-        "curl": snippets.curl("PUT", "namespaces/team_context", schema),
-        "python": snippets.python("PUT", "namespaces/team_context", schema),
+        **snippets.both("PUT", "namespaces/team_context", schema),
     }
-    return render_list(
-        request, "namespaces/list.html", context, part="namespace-table", url=table["list_url"]
-    )
+    return render_list(request, "namespaces/list.html", context, part="namespace-table")
 
 
 def _items(request: Request, name: str) -> tuple[list[NamespaceRow], str]:
-    rows, next_url = _find(request, _filters(request), name)
+    rows, next_url = _find(request, _TABLE.read(request), name)
     return [NamespaceRow.of(row, registered=row.unregistered_at is None) for row in rows], next_url
-
-
-def _filters(request: Request) -> dict[str, str]:
-    texts = {name: request.GET.get(name, "").replace("\0", "") for name in ("prefix", "show")}
-    return {
-        **texts,
-        "sort": paging.choice(request, "sort", tuple(_ORDERS)),
-        "columns": read_columns(request.GET),
-    }
 
 
 def _find(
@@ -130,12 +118,8 @@ def _find(
         namespaces = namespaces.filter(name__startswith=filters["prefix"])
     if filters["show"] == "unregistered":
         namespaces = namespaces.exclude(unregistered_at=None)
-    return _ORDERS[filters["sort"]].page(
-        namespaces.defer(*deferred),
-        paging.cursor(request),
-        PAGE,
-        lambda after: with_query(reverse(name), **filters, after=after),
-    )
+    rows = namespaces.defer(*deferred)
+    return paging.page_in_order(request, rows, _ORDERS, PAGE, name, filters)
 
 
 def _format_count(counted: int, most: int, estimate: int) -> str:

@@ -3,7 +3,7 @@ page."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from operator import attrgetter
@@ -11,10 +11,13 @@ from typing import Any, TypeVar
 
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
 
 from state_admin.domain import moments, values
 from state_admin.domain.numbers import read_whole
 from state_admin.services.errors import BadRequest
+
+from .addresses import with_query
 
 T = TypeVar("T")
 Row = TypeVar("Row", bound=Model)
@@ -80,6 +83,24 @@ def by_age(rows: Rows, sort: str, last: int | None) -> Rows:
     return rows.order_by("pk" if sort else "-pk")
 
 
+def page_by_age(
+    request: HttpRequest,
+    rows: QuerySet[Row],
+    most: int,
+    name: str,
+    filters: Mapping[str, str],
+    args: Sequence[str] = (),
+) -> tuple[Sequence[Row], str]:
+    """A page of the list with the URL `name` and its `args`, in the order of the filter `sort`
+    (by_age), and the URL of the next page."""
+    rows = by_age(rows, filters["sort"], whole_number(request, "before"))
+    return cut(
+        list(rows[: most + 1]),
+        most,
+        lambda last: with_query(reverse(name, args=args), **filters, before=last.pk),
+    )
+
+
 def cut(rows: Sequence[T], most: int, url: Callable[[T], str]) -> tuple[Sequence[T], str]:
     """The rows of a page out of `most + 1` fetched ones, and the URL of the next page, or ""."""
     if len(rows) <= most:
@@ -138,3 +159,22 @@ BY_CHANGE = {
 def cursor(request: HttpRequest) -> str:
     """The cursor of an Order in the query string."""
     return request.GET.get("after", "").replace("\0", "")
+
+
+def page_in_order(
+    request: HttpRequest,
+    rows: QuerySet[Row],
+    orders: Mapping[str, Order],
+    most: int,
+    name: str,
+    filters: Mapping[str, str],
+    args: Sequence[str] = (),
+) -> tuple[Sequence[Row], str]:
+    """A page of the list with the URL `name` and its `args`, in the one of `orders` that the filter
+    `sort` names, and the URL of the next page."""
+    return orders[filters["sort"]].page(
+        rows,
+        cursor(request),
+        most,
+        lambda after: with_query(reverse(name, args=args), **filters, after=after),
+    )

@@ -42,7 +42,7 @@ from .errors import sentences_of
 from .htmx import Request, Undo, render, render_list, see_other, target_id, toast, wants_part
 from .lists import list_paths
 from .namespace_edit import CONCURRENT_EDIT
-from .tables import Field, Orders, describe_table, read_columns
+from .tables import Field, Orders, Table
 
 _TEXT = {"autocomplete": "off", "spellcheck": "false"}
 # Sets a field back to the value of the wider scope; an empty field leaves it unset.
@@ -73,10 +73,14 @@ _GROUPS: Final = {
 MOST = 200
 # A descending order by time has the policies that were never changed last.
 _FIRST = datetime.fromtimestamp(0, UTC)
-_COLUMNS = (
-    Orders("Applies to", {"": "ascending", "-name": "descending"}),
-    Orders("Settings"),
-    Orders("Changed", {"changed": "descending"}),
+_TABLE = Table(
+    "web:policy-list",
+    (
+        Orders("Applies to", {"": "ascending", "-name": "descending"}),
+        Orders("Settings"),
+        Orders("Changed", {"changed": "descending"}),
+    ),
+    search=Field("text", "Search agents", placeholder="Agent id"),
 )
 _SOURCES: Final = {
     "default": "default",
@@ -175,9 +179,9 @@ def policy_url(scope: Scope, name: str = "") -> str:
 @require_safe
 @page(replica=True)
 def policy_list(request: Request) -> HttpResponse:
-    filters = _filters(request)
+    filters = _TABLE.read(request)
     views = _find(request, filters)
-    table = describe_table("web:policy-list", filters, _COLUMNS)
+    table = _TABLE.describe(request, filters)
     context = {
         **table,
         "lines": [
@@ -186,22 +190,12 @@ def policy_list(request: Request) -> HttpResponse:
         ],
         "more": len(views) > MOST,
         "most": MOST,
-        "search": Field("text", "Search agents", filters["text"], placeholder="Agent id"),
         "count": plural(len(views), "policy,policies"),
         "policy_url": reverse("web:policy"),
         "may_change": request.actor.may(Role.ADMIN),
         "curl": snippets.curl("PUT", "compaction-policies/workspace", _BODY),
     }
-    part = "policy-table" if target_id(request) == "policy-table" else "policies"
-    return render_list(request, "policies/list.html", context, part=part, url=table["list_url"])
-
-
-def _filters(request: Request) -> dict[str, str]:
-    return {
-        "text": paging.text(request, "text"),
-        "sort": paging.choice(request, "sort", ("-name", "changed")),
-        "columns": read_columns(request.GET),
-    }
+    return render_list(request, "policies/list.html", context, part="policies", rows="policy-table")
 
 
 def _find(request: Request, filters: dict[str, str]) -> list[PolicyView]:
@@ -218,7 +212,7 @@ def _find(request: Request, filters: dict[str, str]) -> list[PolicyView]:
 
 
 def _items(request: Request, _: str) -> tuple[list[contract.CompactionPolicy], str]:
-    views = _find(request, _filters(request))
+    views = _find(request, _TABLE.read(request))
     return [contract.CompactionPolicy.of(view) for view in views], ""
 
 

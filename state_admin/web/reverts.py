@@ -29,16 +29,21 @@ from .confirm import Confirm, ask
 from .htmx import Request, Undo, render, render_list, see_other, toast
 from .lists import list_paths
 from .paging import read_required_number
-from .tables import BY_AGE, Field, Orders, describe_table, read_columns, same
+from .tables import BY_AGE, Field, Orders, Table, same
 
 PAGE = 100
-_COLUMNS = (
-    Orders("Request"),
-    Orders("Status"),
-    Orders("Reverted", numeric=True),
-    Orders("Skipped", numeric=True),
-    Orders("Requested by"),
-    Orders("Requested", BY_AGE),
+_TABLE = Table(
+    "web:revert-list",
+    (
+        Orders("Request"),
+        Orders("Status"),
+        Orders("Reverted", numeric=True),
+        Orders("Skipped", numeric=True),
+        Orders("Requested by"),
+        Orders("Requested", BY_AGE),
+    ),
+    search=Field("request", "Request", placeholder="Request id"),
+    menu=(Field("status", "Status", choices=same(RevertStatus.values)),),
 )
 
 
@@ -56,17 +61,13 @@ def undo_of_request(request_id: str, back: str, near: int | str = "") -> Undo:
 @page(replica=True)
 def revert_list(request: Request) -> HttpResponse:
     jobs, next_url, filters = _find(request, "web:revert-list")
-    menu = [Field("status", "Status", filters["status"], same(RevertStatus.values))]
-    table = describe_table("web:revert-list", filters, _COLUMNS, menu)
-    first = table["list_url"]
+    table = _TABLE.describe(request, filters, next_url)
     context = {
         **table,
         "rows": jobs,
-        "search": Field("request", "Request", filters["request"], placeholder="Request id"),
-        "pager": {"first": first if "before" in request.GET else "", "next": next_url},
         "curl": snippets.curl("POST", "reverts", '{"request_id": "import-7"}'),
     }
-    return render_list(request, "reverts/list.html", context, part="revert-table", url=first)
+    return render_list(request, "reverts/list.html", context, part="revert-table")
 
 
 def _items(request: Request, name: str) -> tuple[list[contract.Revert], str]:
@@ -76,23 +77,13 @@ def _items(request: Request, name: str) -> tuple[list[contract.Revert], str]:
 
 def _find(request: Request, name: str) -> tuple[Sequence[Revert], str, dict[str, str]]:
     """A page of jobs, newest first unless sorted otherwise, the URL of the next page, and the filters."""
-    filters = {
-        "request": paging.text(request, "request"),
-        "status": paging.choice(request, "status", RevertStatus.values),
-        "sort": paging.choice(request, "sort", tuple(BY_AGE)),
-        "columns": read_columns(request.GET),
-    }
+    filters = _TABLE.read(request)
     rows = Revert.objects.visible_to(request.actor)
     if filters["request"]:
         rows = rows.filter(target=filters["request"])
     if filters["status"]:
         rows = rows.filter(status=filters["status"])
-    rows = paging.by_age(rows, filters["sort"], paging.whole_number(request, "before"))
-
-    def following(last: Revert) -> str:
-        return with_query(reverse(name), **filters, before=last.pk)
-
-    return *paging.cut(list(rows[: PAGE + 1]), PAGE, following), filters
+    return *paging.page_by_age(request, rows, PAGE, name, filters), filters
 
 
 @require_POST

@@ -41,17 +41,7 @@ from .run_actions import RUNS, actions_of, describe_listeners, suggest
 from .run_costs import prices_of
 from .run_timeline import Timeline, how_long, read_timeline
 from .saved_views import views_of
-from .tables import (
-    BY_AGE,
-    COUNTED,
-    Columns,
-    Field,
-    Orders,
-    describe_table,
-    format_row_count,
-    read_columns,
-    same,
-)
+from .tables import BY_AGE, Columns, Field, Orders, Table, count_rows, read_columns, same
 from .tickets import question_of
 
 PAGE = 50
@@ -65,14 +55,18 @@ _AGES = {
 }
 _STATUSES = ("active", "stuck", *RunStatus.values)
 _THREAD = Orders("Thread")
-_COLUMNS = (
-    Orders("Run"),
-    Orders("Status"),
-    _THREAD,
-    Orders("Agent"),
-    Orders("Steps", numeric=True),
-    Orders("Tokens", numeric=True),
-    Orders("Started", BY_AGE),
+_TABLE = Table(
+    "web:run-list",
+    (
+        Orders("Run"),
+        Orders("Status"),
+        _THREAD,
+        Orders("Agent"),
+        Orders("Steps", numeric=True),
+        Orders("Tokens", numeric=True),
+        Orders("Started", BY_AGE),
+    ),
+    search=Field("agent", "Agent", placeholder="Agent id"),
 )
 
 # Texts of the waiting reasons.
@@ -152,8 +146,8 @@ def run_list(request: Request) -> HttpResponse:
     stuck = list(_stuck(request.actor)) if first_page else []
     rows, next_url = find_runs(request.actor, filters)
     stuck_ids = {run.pk for run in stuck}
-    table = describe_table(
-        "web:run-list", vars(replace(filters, before=None)), _COLUMNS, filters.menu()
+    table = _TABLE.describe(
+        request, vars(replace(filters, before=None)), next_url, menu=filters.menu()
     )
     body = '{"agent_id": "support-bot"}'
     return render_list(
@@ -166,16 +160,11 @@ def run_list(request: Request) -> HttpResponse:
             "filters": filters,
             "stuck_runs": stuck,
             "runs": [run for run in rows if run.pk not in stuck_ids],
-            "count": _count(request.actor, filters, len(rows), more=bool(next_url)),
-            "search": Field("agent", "Agent", filters.agent, placeholder="Agent id"),
-            "current_url": filters.url(),
-            "pager": {"first": table["list_url"] if filters.before else "", "next": next_url},
-            "bulk": RUNS.bar(request, filters.url()),
-            "curl": snippets.curl("POST", "threads/t1/runs", body),
-            "python": snippets.python("POST", "threads/t1/runs", body),
+            "count": count_rows(table, rows, _filtered(request.actor, filters), "run,runs"),
+            "bulk": RUNS.bar(request, table["current_url"]),
+            **snippets.both("POST", "threads/t1/runs", body),
         },
         part="run-table",
-        url=table["list_url"],
     )
 
 
@@ -209,13 +198,6 @@ def _filtered(actor: Actor, filters: RunListFilters) -> RunQuerySet:
     owner = {"workspace_id": actor.workspace_id}
     since, before = start_of(filters.since), filters.started_before
     return creation_times.within(rows, "created_at", since, before, owner)
-
-
-def _count(actor: Actor, filters: RunListFilters, found: int, *, more: bool) -> str:
-    """The number of matching runs, counted up to a limit."""
-    if more or filters.before:
-        found = _filtered(actor, filters)[: COUNTED + 1].count()
-    return format_row_count(found, "run,runs")
 
 
 def _items(request: Request, name: str) -> tuple[list[contract.Run], str]:
@@ -256,7 +238,7 @@ def runs_of_thread(request: Request, thread: Thread) -> dict[str, Any]:
         return thread_url(thread.public_id, tab="runs", before=place)
 
     runs, next_url = _page_of_thread(request, thread, url)
-    shown = [each for each in _COLUMNS if each is not _THREAD]
+    shown = [each for each in _TABLE.columns if each is not _THREAD]
     return {
         "runs": runs,
         "columns": Columns([each.column for each in shown[1:]], (), chosen=False),
@@ -334,8 +316,7 @@ def header_of(request: Request, run: Run, timeline: Timeline | None = None) -> d
         "listeners": describe_listeners(request, run, suggestion.kind)
         if suggestion and suggestion.kind
         else "",
-        "curl": snippets.curl("GET", api_path),
-        "python": snippets.python("GET", api_path),
+        **snippets.both("GET", api_path),
         "typescript": snippets.typescript(f"runs.get({json.dumps(run_id)})"),
     }
 

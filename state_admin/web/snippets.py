@@ -53,6 +53,11 @@ def python(method: str, path: str, body: str = "", *headers: str) -> str:
     )
 
 
+def both(method: str, path: str, body: str = "") -> dict[str, str]:
+    """The context of a page that shows the request with curl and with Python."""
+    return {"curl": curl(method, path, body), "python": python(method, path, body)}
+
+
 def typescript(call: str) -> str:
     """The same with the TypeScript client (clients/typescript); `call` is a method call of
     `Commonhold`."""

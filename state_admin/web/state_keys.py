@@ -23,7 +23,7 @@ from .actors import page
 from .addresses import with_query
 from .htmx import Request, render_list
 from .lists import list_paths
-from .tables import BY_CHANGE, Field, Orders, describe_table, read_columns
+from .tables import BY_CHANGE, Field, Orders, Table
 
 MOST = 200
 NEWEST = 1000
@@ -32,28 +32,32 @@ _ORDERS = {
     "-name": paging.Order("name", descending=True),
     **paging.BY_CHANGE,
 }
-_COLUMNS = (
-    Orders("Key", {"": "ascending", "-name": "descending"}),
-    Orders("Reducer"),
-    Orders("Merge"),
-    Orders("Scope"),
-    Orders("Lifetime"),
-    Orders("Plugin"),
-    Orders("Threads", numeric=True),
-    Orders("Changed", BY_CHANGE),
-    Orders("Schema and default"),
+_TABLE = Table(
+    "web:state-key-list",
+    (
+        Orders("Key", {"": "ascending", "-name": "descending"}),
+        Orders("Reducer"),
+        Orders("Merge"),
+        Orders("Scope"),
+        Orders("Lifetime"),
+        Orders("Plugin"),
+        Orders("Threads", numeric=True),
+        Orders("Changed", BY_CHANGE),
+        Orders("Schema and default"),
+    ),
+    search=Field("prefix", "Name begins with", placeholder="Name begins with"),
 )
 
 
 @require_safe
 @page(replica=True)
 def state_key_list(request: Request) -> HttpResponse:
-    filters, after = _filters(request), paging.cursor(request)
+    filters = _TABLE.read(request)
     keys, next_url = _find(request, filters, "web:state-key-list")
     holders = count_holders(request.actor, NEWEST)
     plugins = list(Plugin.objects.visible_to(request.actor).order_by("name")[:MOST])
     parts = parts_of(request.actor, [plugin.name for plugin in plugins])
-    table = describe_table("web:state-key-list", filters, _COLUMNS)
+    table = _TABLE.describe(request, filters, next_url)
     body = '{"reducer": "append", "scope": "thread", "default": [], "schema": {"type": "array"}}'
     context = {
         **table,
@@ -74,26 +78,11 @@ def state_key_list(request: Request) -> HttpResponse:
         "plugins": [(plugin, *parts[plugin.name]) for plugin in plugins],
         "may_uninstall": request.actor.may(Role.ADMIN),
         "newest": NEWEST,
-        "search": Field(
-            "prefix", "Name begins with", filters["prefix"], placeholder="Name begins with"
-        ),
-        "count": "" if after or next_url else plural(len(keys), "state key,state keys"),
-        "pager": {"first": table["list_url"] if after else "", "next": next_url},
+        "count": "" if any(table["pager"].values()) else plural(len(keys), "state key,state keys"),
         "plugins_json_url": reverse("web:plugin-list-json"),
-        "curl": snippets.curl("PUT", "state-keys/plan", body),
-        "python": snippets.python("PUT", "state-keys/plan", body),
+        **snippets.both("PUT", "state-keys/plan", body),
     }
-    return render_list(
-        request, "state_keys/list.html", context, part="state-keys", url=table["list_url"]
-    )
-
-
-def _filters(request: Request) -> dict[str, str]:
-    return {
-        "prefix": paging.text(request, "prefix"),
-        "sort": paging.choice(request, "sort", tuple(_ORDERS)),
-        "columns": read_columns(request.GET),
-    }
+    return render_list(request, "state_keys/list.html", context, part="state-keys")
 
 
 def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequence[StateKey], str]:
@@ -101,16 +90,11 @@ def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequenc
     rows = StateKey.objects.visible_to(request.actor)
     if filters["prefix"]:
         rows = rows.filter(name__startswith=filters["prefix"])
-    return _ORDERS[filters["sort"]].page(
-        rows,
-        paging.cursor(request),
-        MOST,
-        lambda after: with_query(reverse(name), **filters, after=after),
-    )
+    return paging.page_in_order(request, rows, _ORDERS, MOST, name, filters)
 
 
 def _items(request: Request, name: str) -> tuple[list[contract.StateKey], str]:
-    rows, next_url = _find(request, _filters(request), name)
+    rows, next_url = _find(request, _TABLE.read(request), name)
     return [contract.StateKey.of(row) for row in rows], next_url
 
 

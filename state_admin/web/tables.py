@@ -9,16 +9,18 @@ the selection and the pane.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from django.http import QueryDict
+from django.db.models import QuerySet
+from django.http import HttpRequest, QueryDict
 from django.urls import reverse
 
 from state_admin.domain import json_pointers
 from state_admin.domain.values import pointer_of
 from state_admin.templatetags.ui import plural
 
+from . import paging
 from .addresses import with_query
 
 # A row has at most so many cells, which bounds the size of a page.
@@ -81,6 +83,16 @@ class Field:
     suggestions: Sequence[str] = ()
     clears: str = ""
 
+    def read(self, request: HttpRequest) -> str:
+        """Its value in the query string."""
+        if self.choices:
+            return paging.choice(request, self.name, tuple(self.choices))
+        return paging.text(request, self.name)
+
+    def filled(self, filters: Mapping[str, str]) -> Field:
+        """The field with its value."""
+        return replace(self, value=filters[self.name])
+
     @property
     def chip_label(self) -> str:
         return self.label.removesuffix(", UTC")
@@ -98,51 +110,6 @@ def chips_of(fields: Iterable[Field], url: Callable[[str], str]) -> list[Chip]:
         for each in fields
         if each.value
     ]
-
-
-def describe_table(
-    name: str,
-    filters: Mapping[str, str],
-    columns: Sequence[Orders],
-    menu: Sequence[Field] = (),
-    args: Sequence[str] = (),
-    files: str = "",
-) -> dict[str, Any]:
-    """What the templates of a data table show of the list with the URL `name` and its `args`: its filters
-    and their chips, its columns with their headings, and the URLs of the list, of its first page and of
-    its JSON file. `filters`: all parameters of the list but that of the page; `sort` is one of them if the
-    list has several orders, and `columns` (read_columns) chooses all columns but the first. `files`: the
-    name of its JSON and CSV files, if it is another one."""
-
-    root, sort = reverse(name, args=args), filters.get("sort", "")
-
-    def url(**changes: str) -> str:
-        return with_query(root, **{**filters, **changes})
-
-    first, *others = columns
-    orders = {each.column.id: each for each in others}
-    available = [each.column for each in others]
-    chosen = choose_columns(filters.get("columns", ""), available, list(orders))
-    kept = {each: filters[each] for each in ("sort", "columns") if filters.get(each)}
-    return {
-        "root": root,
-        "list_url": url(),
-        "json_url": with_query(
-            reverse(f"{files or name}-json", args=args), **{**filters, "columns": ""}
-        ),
-        "menu": menu,
-        "chips": chips_of(menu, lambda each: url(**{each: ""})),
-        "clear_url": with_query(root, **kept),
-        "kept": kept.items(),
-        "headings": [
-            each.heading(sort, lambda sort: url(sort=sort))
-            for each in (first, *(orders[column.id] for column in chosen.shown))
-        ],
-        "columns": chosen,
-        "column_fields": [each for each in filters.items() if each[1] and each[0] != "columns"],
-        "default_columns_url": url(columns=""),
-        "filtered": any(filters[each] for each in filters if each not in ("sort", "columns")),
-    }
 
 
 def same(values: Iterable[str]) -> dict[str, str]:
@@ -184,6 +151,78 @@ class Orders:
         return Heading(self.label, link, self.sorts.get(sort, ""), self.numeric)
 
 
+@dataclass(frozen=True)
+class Table:
+    """A data table: what its page and its files share. `name` is the name of its URL, and `files` that of
+    its JSON and CSV files if it is another one. The first of the `columns` is always shown; the list can
+    be ordered by the others as these say. `search` is the field beside the menu of filters."""
+
+    name: str
+    columns: Sequence[Orders]
+    search: Field | None = None
+    menu: Sequence[Field] = ()
+    files: str = ""
+
+    def read(self, request: HttpRequest) -> dict[str, str]:
+        """The parameters of the list but that of the page: filters, order and columns. Invalid choices
+        are ignored."""
+        fields = [*([self.search] if self.search else ()), *self.menu]
+        sorts = [sort for column in self.columns for sort in column.sorts]
+        return {
+            **{each.name: each.read(request) for each in fields},
+            "sort": paging.choice(request, "sort", sorts),
+            "columns": read_columns(request.GET),
+        }
+
+    def describe(
+        self,
+        request: HttpRequest,
+        filters: Mapping[str, str],
+        next_url: str = "",
+        *,
+        args: Sequence[str] = (),
+        menu: Sequence[Field] | None = None,
+    ) -> dict[str, Any]:
+        """What the templates show of the list, whose URL has `args`: its filters and their chips, its
+        columns with their headings, its pager, and the URLs of the list, of its first page, of this page
+        and of its JSON file. `filters`: what `read` returned. `menu`: its fields with their values, if
+        these are not those of `filters`."""
+        root, sort = reverse(self.name, args=args), filters["sort"]
+        place = {"before": paging.whole_number(request, "before"), "after": paging.cursor(request)}
+        if menu is None:
+            menu = [each.filled(filters) for each in self.menu]
+
+        def url(**changes: str) -> str:
+            return with_query(root, **{**filters, **changes})
+
+        first, *others = self.columns
+        orders = {each.column.id: each for each in others}
+        available = [each.column for each in others]
+        chosen = choose_columns(filters["columns"], available, list(orders))
+        kept = {each: filters[each] for each in ("sort", "columns") if filters[each]}
+        files = reverse(f"{self.files or self.name}-json", args=args)
+        return {
+            "root": root,
+            "list_url": url(),
+            "current_url": with_query(url(), **place),
+            "pager": {"first": url() if any(place.values()) else "", "next": next_url},
+            "json_url": with_query(files, **{**filters, "columns": ""}),
+            "search": self.search and self.search.filled(filters),
+            "menu": menu,
+            "chips": chips_of(menu, lambda each: url(**{each: ""})),
+            "clear_url": with_query(root, **kept),
+            "kept": kept.items(),
+            "headings": [
+                each.heading(sort, lambda sort: url(sort=sort))
+                for each in (first, *(orders[column.id] for column in chosen.shown))
+            ],
+            "columns": chosen,
+            "column_fields": [each for each in filters.items() if each[1] and each[0] != "columns"],
+            "default_columns_url": url(columns=""),
+            "filtered": any(filters[each] for each in filters if each not in ("sort", "columns")),
+        }
+
+
 # The orders of a column of times in a list that has its newest rows first (paging.by_age).
 BY_AGE = {"": "descending", "oldest": "ascending"}
 # The orders of the column of the last change (paging.BY_CHANGE).
@@ -195,6 +234,15 @@ def format_row_count(count: int, forms: str) -> str:
     if count > COUNTED:
         return f"{COUNTED:,}+ {forms.rpartition(',')[2]}"
     return plural(count, forms)
+
+
+def count_rows(
+    table: Mapping[str, Any], shown: Sequence[object], rows: QuerySet[Any], forms: str
+) -> str:
+    """The number of matching rows, counted up to a limit. `table`: what Table.describe returned; `shown`:
+    the rows of this page; `rows`: those of all pages."""
+    more = any(table["pager"].values())
+    return format_row_count(rows[: COUNTED + 1].count() if more else len(shown), forms)
 
 
 def member_column(name: str, label: str = "", *, numeric: bool = False) -> Column:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
@@ -46,7 +46,7 @@ from .lists import list_paths
 from .periods import end_of, period_fields, read_period, start_of
 from .runs import runs_of_thread
 from .saved_views import views_of
-from .tables import COUNTED, Field, Orders, describe_table, format_row_count, read_columns, same
+from .tables import COUNTED, Field, Orders, Table, format_row_count, read_columns, same
 from .thread_delete import THREADS
 
 PAGE = 50
@@ -58,14 +58,18 @@ _SIZES = ("10", "100", "1000", "10000")
 _WINDOW = 10_000
 # Orders beside newest first.
 _SORTS = ("activity", "tokens", "oldest", "id")
-_COLUMNS = (
-    Orders("Thread", {"id": "ascending"}),
-    Orders("Run", {"activity": "descending"}),
-    Orders("Messages", numeric=True),
-    Orders("Context tokens", {"tokens": "descending"}, numeric=True),
-    Orders("Revision", numeric=True),
-    Orders("Created", {"": "descending", "oldest": "ascending"}),
-    Orders("Updated"),
+_TABLE = Table(
+    "web:thread-list",
+    (
+        Orders("Thread", {"id": "ascending"}),
+        Orders("Run", {"activity": "descending"}),
+        Orders("Messages", numeric=True),
+        Orders("Context tokens", {"tokens": "descending"}, numeric=True),
+        Orders("Revision", numeric=True),
+        Orders("Created", {"": "descending", "oldest": "ascending"}),
+        Orders("Updated"),
+    ),
+    search=Field("text", "Search titles and messages", placeholder="Search titles and messages"),
 )
 
 
@@ -105,16 +109,17 @@ class ThreadListFilters:
             Field("size", "Size", self.size, {size: f"{int(size):,}+ messages" for size in _SIZES}),
         ]
 
-    def table(self) -> dict[str, Any]:
-        columns: Sequence[Orders] = _COLUMNS
+    def table(self, request: Request, next_url: str) -> dict[str, Any]:
+        table = _TABLE
         if self.text or self.prefix:  # they have one order: the newest first, or by id
             sorted_by = ("Created", "descending") if self.text else ("Thread", "ascending")
             columns = [
                 replace(each, sorts={"": sorted_by[1]} if each.label == sorted_by[0] else {})
-                for each in _COLUMNS
+                for each in _TABLE.columns
             ]
+            table = replace(_TABLE, columns=columns)
         filters = vars(replace(self, after=""))
-        return describe_table("web:thread-list", filters, columns, self.menu())
+        return table.describe(request, filters, next_url, menu=self.menu())
 
     def url(self, name: str = "web:thread-list", **changes: str) -> str:
         return with_query(reverse(name), **vars(replace(self, **changes)))
@@ -151,7 +156,7 @@ def thread_list(request: Request) -> HttpResponse:
         refusal = ""
     except Invalid as bad:
         rows, next_url, reach, refusal = [], "", None, bad.detail
-    table = filters.table()
+    table = filters.table(request, next_url)
     body = '{"id": "t1", "title": "Refund of order 9921"}'
     message = '{"messages": [{"role": "user", "content": "Where is my refund?"}]}'
     return render_list(
@@ -163,16 +168,8 @@ def thread_list(request: Request) -> HttpResponse:
             "clear_url": with_query(views["views_all_url"], **dict(table["kept"])),
             "filters": filters,
             "rows": rows,
-            "bulk": THREADS.bar(request, filters.url()),
-            "current_url": filters.url(),
-            "pager": {"first": table["list_url"] if filters.after else "", "next": next_url},
+            "bulk": THREADS.bar(request, table["current_url"]),
             "count": _count(request.actor, filters, len(rows), more=bool(next_url)),
-            "search": Field(
-                "text",
-                "Search titles and messages",
-                filters.text,
-                placeholder="Search titles and messages",
-            ),
             "reach": reach,
             "newest_messages": thread_search_sql.NEWEST,
             "refusal": refusal,
@@ -186,7 +183,6 @@ def thread_list(request: Request) -> HttpResponse:
             "python": snippets.python("POST", "threads", body),
         },
         part="thread-table",
-        url=table["list_url"],
     )
 
 
@@ -390,8 +386,7 @@ def _header(request: Request, thread: Thread, tab: str) -> dict[str, Any]:
         "delete_url": thread_action_url("delete", public_id),
         "can_edit": actor.may(Role.EDITOR),
         "can_delete": actor.may(Role.ADMIN),
-        "curl": snippets.curl("GET", api_path),
-        "python": snippets.python("GET", api_path),
+        **snippets.both("GET", api_path),
         "typescript": snippets.typescript(f"threads.context({json.dumps(public_id)})"),
     }
 

@@ -31,9 +31,9 @@ from .bulk_actions import BulkAction, BulkList, Outlook, bulk_path
 from .choosers import NamespaceGlobs, ThreadPrefixes, warn_unmatched
 from .confirm import Choice, Confirm, ask
 from .errors import sentences_of
-from .htmx import Request, render_list, see_other, target_id, toast
+from .htmx import Request, render_list, see_other, toast
 from .lists import list_paths
-from .tables import COUNTED, Field, Orders, describe_table, format_row_count, read_columns, same
+from .tables import Field, Orders, Table, count_rows, same
 
 PAGE = 100
 _DAY = 24 * 3600
@@ -50,14 +50,22 @@ _ORDERS = {
     "used": paging.Order("used", descending=True, read=paging.read_time),
     "unused": paging.Order("used", read=paging.read_time),
 }
-_COLUMNS = (
-    Orders("Token", {"name": "ascending", "-name": "descending"}),
-    Orders("Role"),
-    Orders("Access"),
-    Orders("Last used", {"used": "descending", "unused": "ascending"}),
-    Orders("Expires"),
-    Orders("Created", {"": "descending", "oldest": "ascending"}),
-    Orders("Actions"),
+_TABLE = Table(
+    "web:token-list",
+    (
+        Orders("Token", {"name": "ascending", "-name": "descending"}),
+        Orders("Role"),
+        Orders("Access"),
+        Orders("Last used", {"used": "descending", "unused": "ascending"}),
+        Orders("Expires"),
+        Orders("Created", {"": "descending", "oldest": "ascending"}),
+        Orders("Actions"),
+    ),
+    search=Field("text", "Search names and token prefixes", placeholder="Name or token prefix"),
+    menu=(
+        Field("state", "State", choices=same(_STATES)),
+        Field("role", "Role", choices=same(role.value for role in Role)),
+    ),
 )
 # How long the old secret of a rotated token remains valid.
 _OVERLAPS = {
@@ -133,46 +141,20 @@ def token_list(request: Request) -> HttpResponse:
 def _show(
     request: Request, form: TokenForm, created: dict[str, Any] | None = None, status: int = 200
 ) -> HttpResponse:
-    after = paging.cursor(request)
-    filters = _filters(request)
+    filters = _TABLE.read(request)
     tokens, next_url = _find(request, filters)
-    found = len(tokens)
-    if after or next_url:
-        found = _filtered(request, filters)[: COUNTED + 1].count()
-
-    menu = [
-        Field("state", "State", filters["state"], same(_STATES)),
-        Field("role", "Role", filters["role"], same(role.value for role in Role)),
-    ]
-    table = describe_table("web:token-list", filters, _COLUMNS, menu)
+    table = _TABLE.describe(request, filters, next_url)
     context = {
         **table,
         "form": form,
         "rows": tokens,
         "bulk": TOKENS.bar(request, table["list_url"]),
-        "search": Field(
-            "text",
-            "Search names and token prefixes",
-            filters["text"],
-            placeholder="Name or token prefix",
-        ),
-        "count": format_row_count(found, "token,tokens"),
-        "pager": {"first": table["list_url"] if after else "", "next": next_url},
+        "count": count_rows(table, tokens, _filtered(request, filters), "token,tokens"),
         **(created or {}),
     }
-    part = "token-table" if target_id(request) == "token-table" else "tokens"
-    url = table["list_url"]
-    return render_list(request, "tokens/list.html", context, part=part, url=url, status=status)
-
-
-def _filters(request: Request) -> dict[str, str]:
-    return {
-        "text": paging.text(request, "text"),
-        "state": paging.choice(request, "state", _STATES),
-        "role": paging.choice(request, "role", [role.value for role in Role]),
-        "sort": paging.choice(request, "sort", tuple(_ORDERS)),
-        "columns": read_columns(request.GET),
-    }
+    return render_list(
+        request, "tokens/list.html", context, part="tokens", rows="token-table", status=status
+    )
 
 
 def _filtered(request: Request, filters: dict[str, str]) -> TokenQuerySet:
@@ -192,16 +174,12 @@ def _find(
     request: Request, filters: dict[str, str], name: str = "web:token-list"
 ) -> tuple[Sequence[ApiToken], str]:
     """A page of tokens, newest first unless sorted otherwise, and the URL of the next page."""
-    return _ORDERS[filters["sort"]].page(
-        _filtered(request, filters).annotate(used=Coalesce("last_used_at", Value(_NEVER))),
-        paging.cursor(request),
-        PAGE,
-        lambda after: with_query(reverse(name), **filters, after=after),
-    )
+    rows = _filtered(request, filters).annotate(used=Coalesce("last_used_at", Value(_NEVER)))
+    return paging.page_in_order(request, rows, _ORDERS, PAGE, name, filters)
 
 
 def _items(request: Request, name: str) -> tuple[list[contract.Token], str]:
-    tokens, next_url = _find(request, _filters(request), name)
+    tokens, next_url = _find(request, _TABLE.read(request), name)
     return [contract.Token.of(token) for token in tokens], next_url
 
 

@@ -19,21 +19,25 @@ from state_admin.services.webhooks import find_webhook
 
 from . import paging
 from .actors import page
-from .addresses import with_query
 from .bulk_actions import BulkAction, BulkList, Outlook, bulk_path
 from .htmx import Request, see_other, toast
 from .lists import list_paths
-from .tables import BY_AGE, Orders, describe_table, read_columns
+from .tables import BY_AGE, Field, Orders, Table, same
 
 PAGE = 50
-_COLUMNS = (
-    Orders("Event"),
-    Orders("Status"),
-    Orders("Attempts", numeric=True),
-    Orders("Response", numeric=True),
-    Orders("Duration", numeric=True),
-    Orders("When", BY_AGE),
-    Orders("Actions"),
+_TABLE = Table(
+    "web:webhook-detail",
+    (
+        Orders("Event"),
+        Orders("Status"),
+        Orders("Attempts", numeric=True),
+        Orders("Response", numeric=True),
+        Orders("Duration", numeric=True),
+        Orders("When", BY_AGE),
+        Orders("Actions"),
+    ),
+    menu=(Field("status", "Status", choices=same(DeliveryStatus.values)),),
+    files="web:webhook-deliveries",
 )
 _STATES = {
     DeliveryStatus.DELIVERING: "running",
@@ -56,33 +60,15 @@ class DeliveryRow:
 
 def rows_for(request: Request, hook: Webhook) -> dict[str, Any]:
     """The context of the list."""
-    filters = _filters(request)
+    filters = _TABLE.read(request)
     rows, next_url = _find(request, hook, filters, "web:webhook-detail")
-    table = describe_table(
-        "web:webhook-detail",
-        filters,
-        _COLUMNS,
-        args=[hook.public_id],
-        files="web:webhook-deliveries",
-    )
-    before = paging.whole_number(request, "before")
-    current_url = with_query(table["list_url"], before=before)
+    table = _TABLE.describe(request, filters, next_url, args=[hook.public_id], menu=())
     return {
         **table,
         "rows": [_row(request, row) for row in rows],
-        "bulk": DELIVERIES.bar(request, current_url, webhook_id=hook.public_id),
+        "bulk": DELIVERIES.bar(request, table["current_url"], webhook_id=hook.public_id),
         "statuses": DeliveryStatus.values,
         "status": filters["status"],
-        "current_url": current_url,
-        "pager": {"first": table["list_url"] if before else "", "next": next_url},
-    }
-
-
-def _filters(request: Request) -> dict[str, str]:
-    return {
-        "status": paging.choice(request, "status", DeliveryStatus.values),
-        "sort": paging.choice(request, "sort", tuple(BY_AGE)),
-        "columns": read_columns(request.GET),
     }
 
 
@@ -93,11 +79,7 @@ def _find(
     rows = hook.deliveries.all()
     if filters["status"]:
         rows = rows.filter(status=filters["status"])
-    rows = paging.by_age(rows, filters["sort"], paging.whole_number(request, "before"))
-    url = reverse(name, args=[hook.public_id])
-    return paging.cut(
-        list(rows[: PAGE + 1]), PAGE, lambda last: with_query(url, **filters, before=last.pk)
-    )
+    return paging.page_by_age(request, rows, PAGE, name, filters, [hook.public_id])
 
 
 def _row(request: Request, row: WebhookDelivery) -> DeliveryRow:
@@ -107,7 +89,7 @@ def _row(request: Request, row: WebhookDelivery) -> DeliveryRow:
 
 def _items(request: Request, name: str, webhook_id: str) -> tuple[list[contract.Delivery], str]:
     hook = find_webhook(request.actor, webhook_id)
-    rows, next_url = _find(request, hook, _filters(request), name)
+    rows, next_url = _find(request, hook, _TABLE.read(request), name)
     return list(map(contract.Delivery.of, rows)), next_url
 
 

@@ -23,28 +23,33 @@ from state_admin.services.errors import Invalid, QuotaExceeded
 from state_admin.services.webhooks import Filter, find_webhook
 from state_admin.templatetags.ui import plural
 
-from . import paging, snippets, webhook_deliveries
+from . import snippets, webhook_deliveries
 from .actors import page
 from .choosers import NamespaceGlobs, ThreadId, warn_unmatched
 from .confirm import Choice, Confirm, ask
 from .errors import sentences_of
 from .htmx import Request, render_list, see_other, target_id, toast
 from .lists import list_paths
-from .tables import Field, Orders, describe_table, read_columns, same
+from .tables import Field, Orders, Table, same
 
 _STATES = {
     WebhookStatus.ACTIVE: "running",
     WebhookStatus.PAUSED: "waiting",
     WebhookStatus.DISABLED: "failed",
 }
-_COLUMNS = (
-    # The default is newest first, which no column shows.
-    Orders("Webhook", {"": "other", "name": "ascending", "-name": "descending"}),
-    Orders("Status"),
-    Orders("Events"),
-    Orders("Queued", {"queued": "descending"}, numeric=True),
-    Orders("Dead letters", {"dead": "descending"}, numeric=True),
-    Orders("Last delivered", {"delivered": "descending"}),
+_TABLE = Table(
+    "web:webhook-list",
+    (
+        # The default is newest first, which no column shows.
+        Orders("Webhook", {"": "other", "name": "ascending", "-name": "descending"}),
+        Orders("Status"),
+        Orders("Events"),
+        Orders("Queued", {"queued": "descending"}, numeric=True),
+        Orders("Dead letters", {"dead": "descending"}, numeric=True),
+        Orders("Last delivered", {"delivered": "descending"}),
+    ),
+    search=Field("text", "Search", placeholder="Name or URL"),
+    menu=(Field("status", "Status", choices=same(WebhookStatus.values)),),
 )
 _SORTS: dict[str, Sequence[str | OrderBy]] = {
     "": ["-pk"],
@@ -166,15 +171,6 @@ def webhook_new(request: Request) -> HttpResponse:
     return _list(request, WebhookForm(), created, status=201)
 
 
-def _filters(request: Request) -> dict[str, str]:
-    return {
-        "text": paging.text(request, "text"),
-        "status": paging.choice(request, "status", WebhookStatus.values),
-        "sort": paging.choice(request, "sort", tuple(_SORTS)),
-        "columns": read_columns(request.GET),
-    }
-
-
 def _find(request: Request, filters: dict[str, str]) -> list[WebhookLine]:
     """Webhooks, newest first unless sorted otherwise. A workspace has at most a hundred, so there are
     no pages. A text is searched in what the list shows: URLs contain secrets."""
@@ -188,32 +184,29 @@ def _find(request: Request, filters: dict[str, str]) -> list[WebhookLine]:
 
 
 def _items(request: Request, _: str) -> tuple[list[contract.Webhook], str]:
-    lines = _find(request, _filters(request))
+    lines = _find(request, _TABLE.read(request))
     return [contract.Webhook.of(line.hook, line.url) for line in lines], ""
 
 
 def _list(
     request: Request, form: WebhookForm, created: dict[str, Any] | None = None, status: int = 200
 ) -> HttpResponse:
-    filters = _filters(request)
+    filters = _TABLE.read(request)
     lines = _find(request, filters)
-    menu = [Field("status", "Status", filters["status"], same(WebhookStatus.values))]
-    table = describe_table("web:webhook-list", filters, _COLUMNS, menu)
+    table = _TABLE.describe(request, filters)
     context = {
         **table,
         "lines": lines,
-        "search": Field("text", "Search", filters["text"], placeholder="Name or URL"),
         "count": plural(len(lines), "webhook,webhooks"),
         "form": form,
         "may_change": request.actor.may(Role.ADMIN),
         "post_url": reverse("web:webhook-new"),
-        "curl": snippets.curl("POST", "webhooks", _BODY),
-        "python": snippets.python("POST", "webhooks", _BODY),
+        **snippets.both("POST", "webhooks", _BODY),
         **(created or {}),
     }
-    part = "webhook-table" if target_id(request) == "webhook-table" else "webhooks"
-    url = table["list_url"]
-    return render_list(request, "webhooks/list.html", context, part=part, url=url, status=status)
+    return render_list(
+        request, "webhooks/list.html", context, part="webhooks", rows="webhook-table", status=status
+    )
 
 
 @require_safe

@@ -46,9 +46,6 @@ class AuditStream(models.Model):
     class Meta:
         db_table = "audit_streams"
 
-    def __str__(self) -> str:
-        return self.destination
-
 
 # The transactions that may insert into the audit. A transaction that only waits for the lock has not
 # been assigned an id.

@@ -38,9 +38,6 @@ class ConfigSecret(models.Model):
             ),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.pointer} of entry {self.entry_id}"
-
 
 # The window of the model that an agent's record names. A tombstone in place of a number is ignored.
 # NOT MATERIALIZED: two lookups in the unique index. Without it PostgreSQL materializes every entry,

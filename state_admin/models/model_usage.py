@@ -65,9 +65,6 @@ class ModelSpending(models.Model):
             ),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.day}: {self.cost_usd}"
-
 
 # After the pause one caller may try; the others wait for its result.
 _ADMIT = """

@@ -36,9 +36,6 @@ class CompactionPolicy(models.Model):
             ),
         ]
 
-    def __str__(self) -> str:
-        return self.agent_id or "workspace"
-
 
 # Executed by every append: the agent of the newest run, and two rows of one index range.
 _OF_THREAD = """

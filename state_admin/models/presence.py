@@ -35,9 +35,6 @@ class Presence(models.Model):
             ),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.user_id} at {self.namespace}/{self.key}"
-
 
 class ActiveEditor(NamedTuple):
     """A user who edits an entry, and since when."""

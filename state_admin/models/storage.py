@@ -93,9 +93,6 @@ class StorageSample(models.Model):
             models.Index(fields=["day"], name="storage_samples_day"),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.day}: {self.total_bytes} bytes"
-
     @classmethod
     def of(
         cls,

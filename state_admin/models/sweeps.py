@@ -25,9 +25,6 @@ class Sweep(models.Model):
     class Meta:
         db_table = "sweeps"
 
-    def __str__(self) -> str:
-        return self.name
-
 
 def newest_sweep() -> datetime | None:
     """The start of the newest sweep of any worker, None without one."""

@@ -50,9 +50,6 @@ class Traffic(models.Model):
             models.UniqueConstraint(fields=["workspace", "minute"], name="traffic_minute_unique"),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.workspace_id} at {self.minute}"
-
 
 class Minute(NamedTuple):
     """A minute of a workspace; `number` counts minutes since the epoch."""

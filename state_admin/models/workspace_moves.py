@@ -76,9 +76,6 @@ class WorkspaceMove(models.Model):
             ),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.slug} {self.side} {self.state}"
-
 
 class Arrival(models.Model):
     """How cursors of the cell that a workspace came from continue here.

@@ -29,9 +29,6 @@ class WritePosition(models.Model):
     class Meta:
         db_table = "write_positions"
 
-    def __str__(self) -> str:
-        return f"{self.position:X}"
-
 
 class Primary(NamedTuple):
     """The primary, and what a replica needs to answer a client. `era`: the newest era of the feed's

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from django.http import HttpResponse
 from django.urls import path, reverse
-from django.views.decorators.http import require_safe
 
 from state_admin.contract.access import Explanation
 from state_admin.domain.access import Role
@@ -18,7 +17,6 @@ from .htmx import Request, render
 _OFFERED = 200
 
 
-@require_safe
 @page(role=Role.ADMIN)
 def access(request: Request) -> HttpResponse:
     actor = request.actor

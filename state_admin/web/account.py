@@ -20,7 +20,7 @@ from state_admin.services.errors import Invalid, NotFound, RateLimited, Unavaila
 from state_admin.services.logins import check_password, set_password
 from state_admin.services.users import use_login_link
 
-from .actors import WORKSPACE, page
+from .actors import FORM, WORKSPACE, page
 from .authentication import (
     CAME_BY_LINK,
     LINK,
@@ -99,8 +99,7 @@ def logout(request: HttpRequest) -> HttpResponse:
 
 
 @sensitive_post_parameters("old_password", "password", "again")
-@require_http_methods(["GET", "POST"])
-@page
+@page(methods=FORM)
 def password(request: Request) -> HttpResponse:
     by_link = bool(request.session.get(CAME_BY_LINK))
     context: dict[str, object] = {
@@ -135,8 +134,7 @@ def _check_new_password(request: Request, new_password: str, *, needs_old: bool)
         check_own_password(request, "old_password")
 
 
-@require_http_methods(["GET", "POST"])
-@page
+@page(methods=FORM)
 def workspaces(request: Request) -> HttpResponse:
     """Choose the workspace that the pages show."""
     mine = Membership.objects.filter(user=request.user).select_related("workspace").order_by("id")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, cast, overload
 
 from django.conf import settings
@@ -15,6 +15,7 @@ from django.template.response import SimpleTemplateResponse
 from django.urls import reverse
 from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.http import urlencode
+from django.views.decorators.http import require_http_methods
 
 from project.log_context import bind_actor
 from project.postgres.replication import UnconfirmedCommit
@@ -31,6 +32,12 @@ from .htmx import AnyRequest, Request, see_other, wants_part
 
 View = Callable[..., HttpResponseBase]
 
+# The methods of a page that shows something, of one that shows a form and takes it, of an action.
+READ = ("GET", "HEAD")
+FORM = ("GET", "POST")
+READ_AND_POST = (*READ, "POST")
+POST = ("POST",)
+ANY = ()  # for a response to any request
 WORKSPACE = "workspace"  # session key of the chosen workspace's slug
 # session key: set if the user signed in with a second factor or a provider that vouches for one
 CONFIRMED = "confirmed"
@@ -40,13 +47,22 @@ CONFIRMED = "confirmed"
 def page(view: View) -> View: ...
 @overload
 def page(
-    view: None = None, *, role: Role = Role.VIEWER, replica: bool = False
+    view: None = None,
+    *,
+    methods: Sequence[str] = READ,
+    role: Role = Role.VIEWER,
+    replica: bool = False,
 ) -> Callable[[View], View]: ...
 def page(
-    view: View | None = None, *, role: Role = Role.VIEWER, replica: bool = False
+    view: View | None = None,
+    *,
+    methods: Sequence[str] = READ,
+    role: Role = Role.VIEWER,
+    replica: bool = False,
 ) -> View | Callable[[View], View]:
-    """Decorator of a page for members with `role` or a higher one: redirects visitors to the login,
-    then sets `request.actor`. `replica`: a read replica may answer (services/replicas.py).
+    """Decorator of a page for members with `role` or a higher one: refuses other methods, redirects
+    visitors to the login, then sets `request.actor`. `replica`: a read replica may answer
+    (services/replicas.py).
 
     Problems that services raise become responses here (errors.answer) and nowhere else.
     """
@@ -73,7 +89,7 @@ def page(
             patch_vary_headers(response, ["HX-Request", "HX-Request-Type"])
             return response
 
-        return wrapped
+        return require_http_methods(methods)(wrapped) if methods else wrapped
 
     return decorate(view) if view else decorate
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.urls import path, reverse
-from django.views.decorators.http import require_safe
 
 from state_admin.contract import audit as contract
 from state_admin.domain import diffs, values
@@ -107,7 +106,6 @@ def read_filters(request: Request) -> AuditFilters:
     return AuditFilters(**texts, before=paging.whole_number(request, "before"))
 
 
-@require_safe
 @page(role=Role.ADMIN, replica=True)
 def audit_list(request: Request) -> HttpResponse:
     filters = read_filters(request)
@@ -211,7 +209,6 @@ def _act(row: AuditRow, sentence: ChangeSentence) -> AuditLine:
     return AuditLine(row, sentence, reverse("web:audit-diff", args=[row.pk]), history)
 
 
-@require_safe
 @page(role=Role.ADMIN, replica=True)
 def audit_diff(request: Request, pk: int) -> HttpResponse:
     """What a write changed in its entry, as a fragment that is opened below its row."""

@@ -12,14 +12,13 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.urls import URLPattern, path, reverse
-from django.views.decorators.http import require_POST
 
 from state_admin.contract.base import MAX_LIMIT
 from state_admin.domain.access import Actor, Role
 from state_admin.services.errors import BadRequest, Problem
 from state_admin.templatetags.ui import plural
 
-from .actors import page
+from .actors import POST, page
 from .addresses import list_url_of
 from .confirm import Choice, Confirm, ask
 from .htmx import Request, render, see_other, toast
@@ -88,8 +87,7 @@ class Selection:
 def bulk_path(route: str, bulk_list: BulkList) -> URLPattern:
     """The URL of the actions: the first POST shows the confirmation, the second changes the items."""
 
-    @require_POST
-    @page(role=bulk_list.role)
+    @page(methods=POST, role=bulk_list.role)
     def bulk(request: Request, **address: str) -> HttpResponse:
         post = request.POST
         action = bulk_list.actions.get(post.get("action", ""))

@@ -11,7 +11,6 @@ from itertools import groupby
 from django.conf import settings
 from django.http import HttpResponse
 from django.urls import path, reverse
-from django.views.decorators.http import require_safe
 
 from state_admin.contract.changes import Change
 from state_admin.domain import config, values
@@ -333,7 +332,6 @@ def read_filters(request: Request) -> ChangeFilters:
     )
 
 
-@require_safe
 @page(replica=True)
 def change_list(request: Request) -> HttpResponse:
     filters = read_filters(request)

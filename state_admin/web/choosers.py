@@ -14,7 +14,6 @@ from django.http import HttpResponse
 from django.urls import path, reverse_lazy
 from django.utils.functional import Promise
 from django.utils.html import escape
-from django.views.decorators.http import require_safe
 
 from state_admin.domain.access import Actor
 from state_admin.models import Namespace, Thread
@@ -96,7 +95,6 @@ class ThreadId(_Chooser):
         )
 
 
-@require_safe
 @page
 def namespace_matches(request: Request) -> HttpResponse:
     """A sentence about the namespaces that the globs match; empty for an empty field."""
@@ -104,7 +102,6 @@ def namespace_matches(request: Request) -> HttpResponse:
     return _say(describe_matches(request.actor, globs) if globs else "")
 
 
-@require_safe
 @page
 def thread_matches(request: Request) -> HttpResponse:
     prefixes = _words(request)
@@ -114,7 +111,6 @@ def thread_matches(request: Request) -> HttpResponse:
     return _say(_describe(found, "thread", "threads"))
 
 
-@require_safe
 @page
 def thread_named(request: Request) -> HttpResponse:
     """The title of the thread with the id in the field."""
@@ -126,7 +122,6 @@ def thread_named(request: Request) -> HttpResponse:
     return _say(f"Matches {thread.title or 'one thread'}.")
 
 
-@require_safe
 @page
 def namespace_offers(request: Request) -> HttpResponse:
     """Suggest namespaces whose name contains the last word of the field, and globs for common prefixes."""
@@ -139,7 +134,6 @@ def namespace_offers(request: Request) -> HttpResponse:
     return _offer(request, words, [*globs, *map(Offer, found)])
 
 
-@require_safe
 @page
 def thread_offers(request: Request) -> HttpResponse:
     """Suggest threads whose id begins with the last word of the field, or whose title contains it, and
@@ -151,7 +145,6 @@ def thread_offers(request: Request) -> HttpResponse:
     return _offer(request, words, [*prefixes, *(Offer(*row) for row in rows)])
 
 
-@require_safe
 @page
 def thread_id_offers(request: Request) -> HttpResponse:
     """Threads whose id begins with the text of the field, or whose title contains it. One of them

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.urls import path, reverse
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from state_admin.contract import compactions as contract
 from state_admin.domain import values
@@ -30,7 +29,7 @@ from state_admin.templatetags.charts import Trend
 from state_admin.templatetags.ui import number, tokens
 
 from . import paging, snippets
-from .actors import page
+from .actors import FORM, POST, page
 from .addresses import thread_url, with_query
 from .confirm import Confirm, ask
 from .htmx import Request, render, render_list, see_other, toast, wants_part
@@ -62,7 +61,6 @@ _TABLE = Table(
 )
 
 
-@require_safe
 @page(replica=True)
 def compaction_list(request: Request) -> HttpResponse:
     filters = _TABLE.read(request)
@@ -114,7 +112,6 @@ def _filtered(rows: CompactionQuerySet, filters: dict[str, str]) -> CompactionQu
     return rows
 
 
-@require_safe
 @page(replica=True)
 def compaction_detail(request: Request, compaction_id: str) -> HttpResponse:
     job = find_compaction(request.actor, compaction_id)
@@ -188,8 +185,7 @@ def _act(
     )
 
 
-@require_http_methods(["GET", "POST"])
-@page(role=Role.EDITOR)
+@page(methods=FORM, role=Role.EDITOR)
 def undo(request: Request, compaction_id: str) -> HttpResponse:
     def confirm(job: Compaction) -> Confirm:
         below = _summary_below(job)
@@ -212,8 +208,7 @@ def undo(request: Request, compaction_id: str) -> HttpResponse:
     return _act(request, compaction_id, confirm, undo_compaction, "Compaction undone")
 
 
-@require_http_methods(["GET", "POST"])
-@page(role=Role.EDITOR)
+@page(methods=FORM, role=Role.EDITOR)
 def cancel(request: Request, compaction_id: str) -> HttpResponse:
     def confirm(job: Compaction) -> Confirm:
         return Confirm(
@@ -242,8 +237,7 @@ def _from(request: Request) -> list[tuple[str, str | int]]:
     return [("from", "thread")] if request.GET.get("from") == "thread" else []
 
 
-@require_POST
-@page(role=Role.EDITOR)
+@page(methods=POST, role=Role.EDITOR)
 def retry(request: Request, compaction_id: str) -> HttpResponse:
     job = retry_compaction(actor=request.actor, compaction_id=compaction_id)
     toast(request, "Compaction requested again")

@@ -12,7 +12,6 @@ from typing import Any
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import re_path, reverse
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from state_admin.contract.config import RecordRow
 from state_admin.domain import config as rules
@@ -45,7 +44,7 @@ from state_admin.templatetags.json_html import pretty
 from state_admin.templatetags.ui import plural
 
 from . import paging, snippets
-from .actors import page
+from .actors import FORM, POST, page
 from .addresses import entry_action_url, entry_url
 from .confirm import Confirm, ask
 from .drafts import (
@@ -91,7 +90,6 @@ class Slot:
     hint: str
 
 
-@require_safe
 @page(replica=True)
 def record_list(request: Request, kind: str = Kind.PROVIDERS) -> HttpResponse:
     record_kind = Kind(kind)
@@ -164,7 +162,6 @@ def _line(kind: Kind, row: Entry) -> dict[str, Any]:
     }
 
 
-@require_safe
 @page(replica=True)
 def record_detail(request: Request, kind: str, record_id: str) -> HttpResponse:
     record_kind = Kind(kind)
@@ -184,7 +181,6 @@ def record_detail(request: Request, kind: str, record_id: str) -> HttpResponse:
     return render(request, "config/detail.html", context, part="record")
 
 
-@require_safe
 @page(role=Role.ADMIN)
 def record_new(request: Request, kind: str) -> HttpResponse:
     """Ask for an id, then redirect to its editor, which shows whether the record exists."""
@@ -200,8 +196,7 @@ def record_new(request: Request, kind: str) -> HttpResponse:
     return render(request, "config/new.html", context, status=422 if error else 200)
 
 
-@require_http_methods(["GET", "POST"])
-@page(role=Role.ADMIN)
+@page(methods=FORM, role=Role.ADMIN)
 def record_edit(request: Request, kind: str, record_id: str) -> HttpResponse:
     """Edit the value without its secrets, as a form or as JSON. Each secret is kept, replaced or
     cleared in a field of its own."""
@@ -268,8 +263,7 @@ def _is_unchanged(request: Request, kind: Kind, now: EntryView, text: str) -> bo
     return values.same(value, _without_secrets(kind, stored))
 
 
-@require_POST
-@page(role=Role.ADMIN)
+@page(methods=POST, role=Role.ADMIN)
 def record_check(request: Request, kind: str, record_id: str) -> HttpResponse:
     """The errors that saving the typed value would return, as JSON. Writes nothing."""
     record_kind = Kind(kind)
@@ -288,8 +282,7 @@ def record_check(request: Request, kind: str, record_id: str) -> HttpResponse:
     )
 
 
-@require_http_methods(["GET", "POST"])
-@page(role=Role.ADMIN)
+@page(methods=FORM, role=Role.ADMIN)
 def record_delete(request: Request, kind: str, record_id: str) -> HttpResponse:
     """Delete a record. The confirmation lists the records that refer to it; their broken references
     must be accepted."""

@@ -8,7 +8,6 @@ from typing import Any
 from urllib.parse import quote
 
 from django.http import HttpResponse
-from django.views.decorators.http import require_safe
 
 from state_admin.domain import values
 from state_admin.domain.values import JSON, MISSING
@@ -258,7 +257,6 @@ def _parsed(text: str) -> JSON:
         return text
 
 
-@require_safe
 @id_page(replica=True)
 def message_detail(request: Request, thread_id: str, seq: int) -> HttpResponse:
     """The page of one message: its texts in full, and its body as it was sent."""
@@ -275,7 +273,6 @@ def message_detail(request: Request, thread_id: str, seq: int) -> HttpResponse:
     return render(request, "threads/message.html", context, part="message")
 
 
-@require_safe
 @id_page()
 def message_sent(request: Request, thread_id: str, seq: int) -> HttpResponse:
     """The body of a message as it was sent, byte for byte."""
@@ -283,7 +280,6 @@ def message_sent(request: Request, thread_id: str, seq: int) -> HttpResponse:
     return HttpResponse(row.body, content_type="application/json; charset=utf-8")
 
 
-@require_safe
 @id_page()
 def message_piece(request: Request, thread_id: str, seq: int, piece: str) -> HttpResponse:
     """The children of a node of a large tree, fetched when the node is opened."""

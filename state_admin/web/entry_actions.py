@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpResponse
-from django.views.decorators.http import require_http_methods
 
 from state_admin.domain import config, diffs, values
 from state_admin.domain.access import Role
@@ -15,6 +14,7 @@ from state_admin.services.entry_views import read_entry, read_past
 from state_admin.services.errors import NotFound, VersionConflict
 from state_admin.services.namespaces import find_definition
 
+from .actors import FORM
 from .addresses import entry_action_url, entry_url
 from .confirm import PREVIEW, Confirm, ask
 from .entry_address import entry_page, entry_paths
@@ -26,8 +26,7 @@ from .state_changes import sentence_of
 _CHANGED = "The entry was changed in the meantime. Nothing was done; this is the current version"
 
 
-@require_http_methods(["GET", "POST"])
-@entry_page(role=Role.EDITOR)
+@entry_page(methods=FORM, role=Role.EDITOR)
 def entry_delete(request: Request, namespace: str, key: str) -> HttpResponse:
     address: Any = {"actor": request.actor, "namespace": namespace, "key": key}
     back = entry_url(namespace, key)
@@ -70,8 +69,7 @@ def entry_delete(request: Request, namespace: str, key: str) -> HttpResponse:
     return see_other(request, back, part="entry")
 
 
-@require_http_methods(["GET", "POST"])
-@entry_page(role=Role.EDITOR)
+@entry_page(methods=FORM, role=Role.EDITOR)
 def entry_restore(request: Request, namespace: str, key: str) -> HttpResponse:
     address: Any = {"actor": request.actor, "namespace": namespace, "key": key}
     parameters = request.GET if request.method == "GET" else request.POST

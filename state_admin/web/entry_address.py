@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import overload
 
 from django.http import HttpResponseBase
@@ -13,7 +13,7 @@ from state_admin.domain.access import Role
 from state_admin.services.entries import check_address
 from state_admin.services.errors import NotFound
 
-from .actors import View, page
+from .actors import READ, View, page
 from .htmx import Request
 
 EntryView = Callable[[Request, str, str], HttpResponseBase]
@@ -23,16 +23,24 @@ EntryView = Callable[[Request, str, str], HttpResponseBase]
 def entry_page(view: EntryView) -> View: ...
 @overload
 def entry_page(
-    view: None = None, *, role: Role = Role.VIEWER, replica: bool = False
+    view: None = None,
+    *,
+    methods: Sequence[str] = READ,
+    role: Role = Role.VIEWER,
+    replica: bool = False,
 ) -> Callable[[EntryView], View]: ...
 def entry_page(
-    view: EntryView | None = None, *, role: Role = Role.VIEWER, replica: bool = False
+    view: EntryView | None = None,
+    *,
+    methods: Sequence[str] = READ,
+    role: Role = Role.VIEWER,
+    replica: bool = False,
 ) -> View | Callable[[EntryView], View]:
     """`@page` for views of one entry. The keys `.` and `..` are in the query string
     (addresses.py)."""
 
     def decorate(view: EntryView) -> View:
-        @page(role=role, replica=replica)
+        @page(methods=methods, role=role, replica=replica)
         @functools.wraps(view)
         def with_key(request: Request, namespace: str, key: str = "") -> HttpResponseBase:
             key = key or request.GET.get("key", "")

@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 
 from django.http import HttpResponse, HttpResponseBase, QueryDict, StreamingHttpResponse
 from django.urls import path, reverse
-from django.views.decorators.http import require_POST
 
 from state_admin.domain import diffs, moments, values
 from state_admin.domain.access import Actor, Role
@@ -31,7 +30,7 @@ from state_admin.services.errors import BadRequest, Conflict, Problem, QuotaExce
 from state_admin.services.namespaces import find_untracked
 from state_admin.services.reverts import newest_audit_row, revert_entries
 
-from .actors import page
+from .actors import POST, page
 from .addresses import entry_url
 from .confirm import PREVIEW, Confirm, Input, ask
 from .entry_list import EntryListFilters, find_all, read_filters
@@ -119,8 +118,7 @@ class BulkAction:
         return hidden + [("entry", text) for text in self.texts]
 
 
-@require_POST
-@page(role=Role.EDITOR)
+@page(methods=POST, role=Role.EDITOR)
 def entry_bulk(request: Request) -> HttpResponseBase:
     order = _order(request)
     if not order.all and not order.chosen:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpResponse, QueryDict
-from django.views.decorators.http import require_http_methods
 
 from state_admin.domain import schema_forms, values
 from state_admin.domain.access import Role
@@ -24,6 +23,7 @@ from state_admin.services.entry_views import EntryView, read_entry
 from state_admin.services.errors import BadRequest, Invalid, NotFound, TooLarge, VersionConflict
 from state_admin.services.namespaces import find_definition
 
+from .actors import FORM
 from .addresses import entry_action_url
 from .entry_address import entry_page, entry_paths
 from .entry_columns import kinds_of
@@ -58,8 +58,7 @@ class CellForm:
         return self.field.kind == "lines" or "\n" in self.typed
 
 
-@require_http_methods(["GET", "POST"])
-@entry_page(role=Role.EDITOR)
+@entry_page(methods=FORM, role=Role.EDITOR)
 def entry_cell(request: Request, namespace: str, key: str) -> HttpResponse:
     parameters = request.POST if request.method == "POST" else request.GET
     name = member_of(parameters.get("member", ""))

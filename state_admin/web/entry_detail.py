@@ -11,7 +11,6 @@ from typing import Any
 from django.db.models import Q
 from django.http import HttpResponse
 from django.urls import reverse
-from django.views.decorators.http import require_safe
 
 from state_admin.contract.entries import EntryVersion
 from state_admin.domain import config, diffs, values
@@ -121,7 +120,6 @@ class HistoryRow:
     restore_url: str
 
 
-@require_safe
 @entry_page(replica=True)
 def entry_detail(request: Request, namespace: str, key: str) -> HttpResponse:
     page = _read_page(request, namespace, key)

@@ -8,7 +8,6 @@ from typing import Any
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import path, reverse
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from state_admin.domain import schema_forms, values
 from state_admin.domain.access import Role
@@ -30,7 +29,7 @@ from state_admin.services.namespaces import Definition, find_definition
 from state_admin.services.presence import announce_editing
 from state_admin.templatetags.json_html import pretty
 
-from .actors import page
+from .actors import FORM, POST, page
 from .addresses import entry_action_url, entry_url, with_query
 from .drafts import (
     answer_check,
@@ -60,8 +59,7 @@ class EntryDraft(Draft):
     ttl: str = ""
 
 
-@require_http_methods(["GET", "POST"])
-@entry_page(role=Role.EDITOR)
+@entry_page(methods=FORM, role=Role.EDITOR)
 def entry_edit(request: Request, namespace: str, key: str) -> HttpResponse:
     definition = find_definition(request.actor, namespace, fresh=True)
     now = read_entry(actor=request.actor, namespace=namespace, key=key)
@@ -136,8 +134,7 @@ def _fields(definition: Definition, value: JSON) -> list[Field] | None:
     return schema_forms.find_fields(values.load(definition.schema), value)
 
 
-@require_POST
-@entry_page(role=Role.EDITOR)
+@entry_page(methods=POST, role=Role.EDITOR)
 def entry_check(request: Request, namespace: str, key: str) -> HttpResponse:
     """The errors that saving the typed value would return, as JSON. Writes nothing."""
 
@@ -152,8 +149,7 @@ def entry_check(request: Request, namespace: str, key: str) -> HttpResponse:
     )
 
 
-@require_POST
-@entry_page(role=Role.EDITOR)
+@entry_page(methods=POST, role=Role.EDITOR)
 def entry_presence(request: Request, namespace: str, key: str) -> HttpResponse:
     """The heartbeat of an open editor, every 20 s: it announces this editor and returns the others.
     A heartbeat is stored for a minute in an unlogged table, so closing the page sends nothing."""
@@ -286,7 +282,6 @@ def _conflict(
     return render(request, "entries/conflict.html", context, part="conflict", status=409)
 
 
-@require_safe
 @page(role=Role.EDITOR)
 def entry_new(request: Request) -> HttpResponse:
     """Ask for namespace and key, then redirect to that entry's editor, which says whether it

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, fields, replace
 
 from django.http import HttpResponseBase, HttpResponseRedirect, QueryDict
 from django.urls import path, reverse
-from django.views.decorators.http import require_safe
 
 from state_admin.contract.entries import EntryRow
 from state_admin.domain import config, values
@@ -197,7 +196,6 @@ def read_filters(query: QueryDict) -> EntryListFilters:
     return EntryListFilters(**texts)
 
 
-@require_safe
 @page(replica=True)
 def entry_list(request: Request) -> HttpResponseBase:
     views, default = views_of(request, ViewPage.STATE, in_part=True)

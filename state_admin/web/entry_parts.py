@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from django.http import HttpResponse
 from django.urls import reverse
-from django.views.decorators.http import require_safe
 
 from state_admin.domain import json_pointers, values
 from state_admin.domain.numbers import read_whole
@@ -19,7 +18,6 @@ from .entry_past import read_requested_entry
 from .htmx import Request, render
 
 
-@require_safe
 @entry_page
 def entry_tree(request: Request, namespace: str, key: str) -> HttpResponse:
     """A node of a large value: the children at `pointer`, beginning with number `start`."""
@@ -44,7 +42,6 @@ def entry_tree(request: Request, namespace: str, key: str) -> HttpResponse:
     return render(request, "entries/tree.html", context, part="piece")
 
 
-@require_safe
 @entry_page
 def entry_newer(request: Request, namespace: str, key: str) -> HttpResponse:
     """Whether the entry was written after the version that the page shows, `version`. The page then
@@ -61,7 +58,6 @@ def entry_newer(request: Request, namespace: str, key: str) -> HttpResponse:
     return render(request, "entries/_newer.html", context)
 
 
-@require_safe
 @entry_page(replica=True)
 def entry_raw(request: Request, namespace: str, key: str) -> HttpResponse:
     """The value as it is stored, byte for byte."""

@@ -9,7 +9,6 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.urls import reverse
-from django.views.decorators.http import require_POST
 
 from state_admin.domain import config, values
 from state_admin.domain.access import Actor, Role
@@ -22,6 +21,7 @@ from state_admin.services.entry_views import read_past
 from state_admin.services.errors import BadRequest, Conflict, Invalid, NotFound, VersionConflict
 from state_admin.services.namespaces import find_definition
 
+from .actors import POST
 from .addresses import entry_action_url, entry_url
 from .entry_address import entry_page, entry_paths
 from .htmx import Request, Undo, see_other, toast
@@ -67,8 +67,7 @@ def undo_of_delete(actor: Actor, namespace: str, key: str, *, written: int) -> U
     return Undo(entry_action_url("undo", namespace, key), {"deleted": written})
 
 
-@require_POST
-@entry_page(role=Role.EDITOR)
+@entry_page(methods=POST, role=Role.EDITOR)
 def entry_undo(request: Request, namespace: str, key: str) -> HttpResponse:
     written, before, deleted = (
         read_required_number(name, request.POST.get(name, "0"))

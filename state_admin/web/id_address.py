@@ -4,7 +4,7 @@ contain any character."""
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.http import HttpResponseBase
@@ -13,13 +13,15 @@ from django.urls import URLPattern, path
 from state_admin.domain.access import Role
 from state_admin.services.threads import check_id
 
-from .actors import page
+from .actors import READ, page
 from .htmx import Request
 
 IdView = Callable[..., HttpResponseBase]
 
 
-def id_page(*, role: Role = Role.VIEWER, replica: bool = False) -> Callable[[IdView], IdView]:
+def id_page(
+    *, methods: Sequence[str] = READ, role: Role = Role.VIEWER, replica: bool = False
+) -> Callable[[IdView], IdView]:
     """`@page` for views of one thread, run or ticket."""
 
     def decorate(view: IdView) -> IdView:
@@ -27,7 +29,7 @@ def id_page(*, role: Role = Role.VIEWER, replica: bool = False) -> Callable[[IdV
         def with_id(request: Request, public_id: str, **kwargs: Any) -> HttpResponseBase:
             return view(request, check_id(public_id), **kwargs)
 
-        checked: IdView = page(role=role, replica=replica)(with_id)
+        checked: IdView = page(methods=methods, role=role, replica=replica)(with_id)
         return checked
 
     return decorate

@@ -6,7 +6,6 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.urls import path, reverse
-from django.views.decorators.http import require_http_methods, require_safe
 
 from state_admin.contract import tickets as contract
 from state_admin.domain import values
@@ -19,7 +18,7 @@ from state_admin.services.runs import find_run
 from state_admin.services.tickets import decide_ticket, find_ticket
 
 from . import paging, snippets
-from .actors import page
+from .actors import READ_AND_POST, page
 from .addresses import run_url, ticket_url, with_query
 from .htmx import Request, render, render_list, see_other, target_id, toast, wants_part
 from .id_address import id_page, id_path
@@ -32,7 +31,6 @@ PAGE = 20
 _NOTHING = Raw("null", None)
 
 
-@require_safe
 @page
 def inbox(request: Request) -> HttpResponse:
     if wants_part(request) and target_id(request) == "inbox-now":
@@ -121,8 +119,7 @@ def _count_updates(request: Request) -> dict[str, Any]:
     }
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@id_page()
+@id_page(methods=READ_AND_POST)
 def ticket_detail(request: Request, ticket_id: str) -> HttpResponse:
     """GET shows a ticket. POST approves it with an answer, or refuses it. After invalid input or a
     lost race, the page that posted (inbox, ticket or run) is rendered again."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpResponse
-from django.views.decorators.http import require_safe
 
 from state_admin.domain.access import Actor
 from state_admin.domain.tree_layout import Place, place_nodes
@@ -100,7 +99,6 @@ def _label_of_thread(thread: Thread) -> Label:
     )
 
 
-@require_safe
 @id_page(replica=True)
 def run_lineage(request: Request, run_id: str) -> HttpResponse:
     run = find_run(request.actor, run_id)

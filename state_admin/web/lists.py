@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 import msgspec
 from django.http import HttpResponse, QueryDict, StreamingHttpResponse
 from django.urls import URLPattern, path
-from django.views.decorators.http import require_safe
 
 from state_admin.domain.access import Role
 
@@ -33,14 +32,12 @@ def list_paths(
     """The URL patterns `<route>.json` and `<route>.csv`, named `<name>-json` and `<name>-csv`.
     `without`: fields that the items never have, which are left out of the columns."""
 
-    @require_safe
     @page(role=role, replica=True)
     def as_json(request: Request, **address: str) -> HttpResponse:
         items, next_url = find(request, f"web:{name}-json", **address)
         body = msgspec.json.encode({"items": items, "next": next_url or None})
         return HttpResponse(body, content_type="application/json")
 
-    @require_safe
     @page(role=role, replica=True)
     def as_csv(request: Request, **address: str) -> StreamingHttpResponse:
         def pages() -> Iterator[Sequence[msgspec.Struct]]:

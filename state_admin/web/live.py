@@ -6,7 +6,6 @@ from __future__ import annotations
 from django.conf import settings
 from django.http import HttpResponse, JsonResponse
 from django.urls import path
-from django.views.decorators.http import require_safe
 
 from state_admin.models.counts import bounded_counts
 from state_admin.streams import cursors
@@ -17,7 +16,6 @@ from .htmx import Request
 from .shell import cursor_of, items_for
 
 
-@require_safe
 @page
 def live(request: Request) -> HttpResponse:
     """`cursor`: the current end of the feed. `resumes`: whether the stream can resume after

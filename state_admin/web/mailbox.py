@@ -9,7 +9,6 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.urls import path, reverse
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from state_admin.contract import dispatches as contract
 from state_admin.domain import values
@@ -25,7 +24,7 @@ from state_admin.services.dispatches import cancel_dispatch, find_dispatch
 from state_admin.templatetags.ui import plural
 
 from . import paging, snippets
-from .actors import page
+from .actors import FORM, POST, page
 from .addresses import with_query
 from .bulk_actions import BulkAction, BulkList, Outlook, bulk_path
 from .confirm import PREVIEW, Confirm, ask
@@ -72,7 +71,6 @@ class DispatchRow:
     can_replay: bool
 
 
-@require_safe
 @page
 def mailbox(request: Request) -> HttpResponse:
     filters = _TABLE.read(request)
@@ -135,7 +133,6 @@ def _row(request: Request, row: Dispatch) -> DispatchRow:
     )
 
 
-@require_safe
 @page
 def payload(request: Request, dispatch_id: str) -> HttpResponse:
     """The payload as it was sent, byte for byte."""
@@ -143,16 +140,14 @@ def payload(request: Request, dispatch_id: str) -> HttpResponse:
     return HttpResponse(row.payload, content_type="application/json; charset=utf-8")
 
 
-@require_POST
-@page(role=Role.EDITOR)
+@page(methods=POST, role=Role.EDITOR)
 def replay(request: Request, dispatch_id: str) -> HttpResponse:
     row = replay_dispatch(actor=request.actor, dispatch_id=dispatch_id)
     toast(request, "Dispatch requeued")
     return _stay(request, row)
 
 
-@require_http_methods(["GET", "POST"])
-@page(role=Role.EDITOR)
+@page(methods=FORM, role=Role.EDITOR)
 def cancel(request: Request, dispatch_id: str) -> HttpResponse:
     if request.method == "GET":
         confirm = Confirm(
@@ -170,8 +165,7 @@ def cancel(request: Request, dispatch_id: str) -> HttpResponse:
     return _stay(request, row)
 
 
-@require_http_methods(["GET", "POST"])
-@page(role=Role.EDITOR)
+@page(methods=FORM, role=Role.EDITOR)
 def replay_all(request: Request) -> HttpResponse:
     address = _address_filters(request)
     if request.method == "GET":
@@ -193,8 +187,7 @@ def replay_all(request: Request) -> HttpResponse:
     return _redirect_back(request, **address)
 
 
-@require_http_methods(["GET", "POST"])
-@page(role=Role.ADMIN)
+@page(methods=FORM, role=Role.ADMIN)
 def clear(request: Request) -> HttpResponse:
     address = _address_filters(request)
     if request.method == "GET":

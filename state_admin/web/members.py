@@ -11,7 +11,6 @@ from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.urls import path, reverse
 from django.views.decorators.debug import sensitive_variables
-from django.views.decorators.http import require_http_methods, require_POST
 
 from state_admin.contract import members as contract
 from state_admin.domain.access import Role
@@ -28,7 +27,7 @@ from state_admin.services.members import (
 from state_admin.templatetags.ui import plural
 
 from . import paging
-from .actors import page
+from .actors import FORM, POST, READ_AND_POST, page
 from .confirm import Confirm, ask
 from .entry_undo import REFUSED
 from .errors import sentences_of
@@ -72,8 +71,7 @@ class MemberForm(forms.Form):
     role = forms.ChoiceField(choices=_ROLE_CHOICES, initial=Role.VIEWER.value)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@page(role=Role.ADMIN)
+@page(methods=READ_AND_POST, role=Role.ADMIN)
 @sensitive_variables("added")
 def member_list(request: Request) -> HttpResponse:
     """The list with its form. The response to its POST is the only page that shows the login
@@ -153,8 +151,7 @@ def _show(
     )
 
 
-@require_POST
-@page(role=Role.ADMIN)
+@page(methods=POST, role=Role.ADMIN)
 def role(request: Request, member_id: int) -> HttpResponse:
     """Change the role of a member. An Undo also sends `was`, the role that it expects."""
     new_role, was = request.POST.get("role", ""), request.POST.get("was", "")
@@ -181,8 +178,7 @@ def role(request: Request, member_id: int) -> HttpResponse:
     return see_other(request, root, part="members")
 
 
-@require_POST
-@page(role=Role.ADMIN)
+@page(methods=POST, role=Role.ADMIN)
 @sensitive_variables("secret")
 def link(request: Request, member_id: int) -> HttpResponse:
     secret = renew_link(actor=request.actor, member_id=member_id)
@@ -190,8 +186,7 @@ def link(request: Request, member_id: int) -> HttpResponse:
     return _show(request, MemberForm(), _link(name, secret), status=201)
 
 
-@require_http_methods(["GET", "POST"])
-@page(role=Role.ADMIN)
+@page(methods=FORM, role=Role.ADMIN)
 def remove(request: Request, member_id: int) -> HttpResponse:
     root = reverse("web:member-list")
     if request.method == "POST":
@@ -217,8 +212,7 @@ def remove(request: Request, member_id: int) -> HttpResponse:
     return ask(request, confirm, part="members")
 
 
-@require_http_methods(["GET", "POST"])
-@page(role=Role.ADMIN)
+@page(methods=FORM, role=Role.ADMIN)
 def end_sessions(request: Request, member_id: int) -> HttpResponse:
     root = reverse("web:member-list")
     name = find_member(request.actor, member_id).user.get_username()

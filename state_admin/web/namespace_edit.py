@@ -8,7 +8,6 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.urls import path, reverse
-from django.views.decorators.http import require_http_methods, require_POST
 
 from state_admin.domain import values
 from state_admin.domain.access import Role
@@ -35,7 +34,7 @@ from state_admin.services.retention import VersionCount, count_old_versions
 from state_admin.templatetags.json_html import pretty
 
 from . import paging
-from .actors import page
+from .actors import FORM, POST, page
 from .addresses import namespace_url
 from .confirm import PREVIEW, Choice, Confirm, Count, ask
 from .drafts import show_refused
@@ -75,8 +74,7 @@ class SaveEffects:
         return ", ".join([*parts, self.rule] if self.removed else parts)
 
 
-@require_http_methods(["GET", "POST"])
-@page(role=Role.ADMIN)
+@page(methods=FORM, role=Role.ADMIN)
 def namespace_new(request: Request) -> HttpResponse:
     if request.method == "POST":
         return _submit(request, None)
@@ -87,8 +85,7 @@ def namespace_new(request: Request) -> HttpResponse:
     return _form(request, None, NamespaceForm(initial=start))
 
 
-@require_http_methods(["GET", "POST"])
-@page(role=Role.ADMIN)
+@page(methods=FORM, role=Role.ADMIN)
 def namespace_edit(request: Request, name: str) -> HttpResponse:
     namespace = find_namespace(request.actor, name)
     if request.method == "POST":
@@ -96,8 +93,7 @@ def namespace_edit(request: Request, name: str) -> HttpResponse:
     return _form(request, namespace, NamespaceForm(initial=_initial(namespace)))
 
 
-@require_POST
-@page(role=Role.ADMIN)
+@page(methods=POST, role=Role.ADMIN)
 def namespace_presence(request: Request, name: str) -> HttpResponse:
     """As entry_edit.entry_presence."""
     context = {
@@ -207,8 +203,7 @@ def _undo_of(old: Namespace, new: Namespace) -> Undo | None:
     return Undo(namespace_url(old.name, "undo"), fields)
 
 
-@require_POST
-@page(role=Role.ADMIN)
+@page(methods=POST, role=Role.ADMIN)
 def namespace_undo(request: Request, name: str) -> HttpResponse:
     """Restore the previous registration, unless it was changed since then."""
     namespace = find_namespace(request.actor, name)
@@ -320,8 +315,7 @@ def _form(
     return render(request, "namespaces/edit.html", context, part="namespace-form", status=status)
 
 
-@require_http_methods(["GET", "POST"])
-@page(role=Role.ADMIN)
+@page(methods=FORM, role=Role.ADMIN)
 def namespace_unregister(request: Request, name: str) -> HttpResponse:
     namespace = find_namespace(request.actor, name)
     if request.method == "POST":
@@ -364,8 +358,7 @@ def namespace_unregister(request: Request, name: str) -> HttpResponse:
     return ask(request, question)
 
 
-@require_POST
-@page(role=Role.ADMIN)
+@page(methods=POST, role=Role.ADMIN)
 def namespace_reregister(request: Request, name: str) -> HttpResponse:
     """Undo of unregistering: register the namespace again with the same content."""
     namespace = find_namespace(request.actor, name)

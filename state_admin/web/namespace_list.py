@@ -7,7 +7,6 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.urls import path, reverse
-from django.views.decorators.http import require_safe
 
 from state_admin.contract.namespaces import NamespaceRow
 from state_admin.domain import config, diffs, values
@@ -68,7 +67,6 @@ _TABLE = Table(
 )
 
 
-@require_safe
 @page(replica=True)
 def namespace_list(request: Request) -> HttpResponse:
     filters = _TABLE.read(request)
@@ -137,7 +135,6 @@ def _bytes(counted: NamespaceSize, measured: int | None) -> str:
     return f"{shown_size(counted.size_bytes)}+"
 
 
-@require_safe
 @page(replica=True)
 def namespace_detail(request: Request, name: str) -> HttpResponse:
     namespace = find_namespace(request.actor, name)

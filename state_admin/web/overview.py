@@ -10,7 +10,6 @@ from django.db.models import Count, F, Min
 from django.db.models import Sum as SumOf
 from django.http import HttpResponse
 from django.urls import path, reverse
-from django.views.decorators.http import require_safe
 
 from state_admin.domain.access import Actor
 from state_admin.models import (
@@ -122,7 +121,6 @@ class BusyNamespace:
         return with_query(reverse("web:change-list"), namespace=self.name, kind="entry")
 
 
-@require_safe
 @page(replica=True)
 def overview(request: Request) -> HttpResponse:
     actor = request.actor

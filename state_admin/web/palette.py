@@ -14,7 +14,6 @@ from operator import itemgetter
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.urls import path, reverse
-from django.views.decorators.http import require_safe
 
 from state_admin.domain.access import Role
 from state_admin.models import Entry, Namespace, Run, Thread, recent_sql, thread_search_sql
@@ -65,7 +64,6 @@ class PaletteItem:
     text: str = ""
 
 
-@require_safe
 @page
 def palette(request: Request) -> HttpResponse:
     query = request.GET.get("q", "").replace("\0", "").strip()

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from django.http import HttpResponse
 from django.urls import path, reverse
-from django.views.decorators.http import require_http_methods
 
 from state_admin.contract.plugins import Installation, PluginName
 from state_admin.domain import values
@@ -18,7 +17,7 @@ from state_admin.services.errors import BadRequest, Invalid, Problem
 from state_admin.services.plugins import install_plugin
 
 from . import snippets
-from .actors import page
+from .actors import FORM, page
 from .drafts import show_refused
 from .htmx import Request, render, see_other, toast
 
@@ -59,8 +58,7 @@ def read_document(text: str) -> Document:
     return document
 
 
-@require_http_methods(["GET", "POST"])
-@page(role=Role.ADMIN)
+@page(methods=FORM, role=Role.ADMIN)
 def plugin_install(request: Request) -> HttpResponse:
     """Show a preview, then install. A document that differs from the preview gets a preview
     first."""

@@ -5,20 +5,18 @@ from __future__ import annotations
 
 from django.http import HttpResponse
 from django.urls import path, reverse
-from django.views.decorators.http import require_http_methods
 
 from state_admin.contract.plugins import Removed
 from state_admin.domain.access import Role
 from state_admin.services.plugins import keys_of, namespaces_of, uninstall_plugin
 from state_admin.templatetags.ui import plural
 
-from .actors import page
+from .actors import FORM, page
 from .confirm import Choice, Confirm, ask
 from .htmx import Request, see_other, toast
 
 
-@require_http_methods(["GET", "POST"])
-@page(role=Role.ADMIN)
+@page(methods=FORM, role=Role.ADMIN)
 def plugin_uninstall(request: Request, name: str) -> HttpResponse:
     if request.method == "POST":
         removal = uninstall_plugin(

@@ -10,7 +10,6 @@ from django import forms
 from django.forms.boundfield import BoundField
 from django.http import HttpResponse
 from django.urls import path, reverse
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from state_admin.contract import policies as contract
 from state_admin.domain import values
@@ -35,7 +34,7 @@ from state_admin.services.retention import preview_snapshots
 from state_admin.templatetags.ui import number, plural, tokens
 
 from . import paging, snippets
-from .actors import page
+from .actors import FORM, POST, page
 from .addresses import thread_url, with_query
 from .entry_undo import MOST_CARRIED, REFUSED
 from .errors import sentences_of
@@ -176,7 +175,6 @@ def policy_url(scope: Scope, name: str = "") -> str:
     return with_query(reverse("web:policy"), scope=scope, name=name)
 
 
-@require_safe
 @page(replica=True)
 def policy_list(request: Request) -> HttpResponse:
     filters = _TABLE.read(request)
@@ -227,8 +225,7 @@ def _plain(value: Any) -> str:
     return NONE if value is None else str(value)
 
 
-@require_http_methods(["GET", "POST"])
-@page
+@page(methods=FORM)
 def policy_detail(request: Request) -> HttpResponse:
     """GET shows the form, POST saves it. The scope and its name are in the query string."""
     scope, name = _requested_scope(request)
@@ -378,8 +375,7 @@ def _undo_of(old: PolicyView, saved: PolicyView) -> Undo | None:
     return Undo(url, {"before": old.body, "version": saved.version})
 
 
-@require_POST
-@page
+@page(methods=POST)
 def policy_undo(request: Request) -> HttpResponse:
     """Restore the previous policy, unless it was changed since then."""
     scope, name = _requested_scope(request)
@@ -399,8 +395,7 @@ def policy_undo(request: Request) -> HttpResponse:
     return _redirect_back(request, scope, name)
 
 
-@require_POST
-@page(role=Role.EDITOR)
+@page(methods=POST, role=Role.EDITOR)
 def policy_presence(request: Request) -> HttpResponse:
     """As entry_edit.entry_presence."""
     scope, name = _requested_scope(request)

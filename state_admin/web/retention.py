@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from django.http import HttpResponse
 from django.urls import path
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from state_admin.domain.access import Role
 from state_admin.models.retention_sql import StoredSize
@@ -21,7 +20,7 @@ from state_admin.services.retention import (
 from state_admin.templatetags.ui import plural, size
 
 from . import paging
-from .actors import page
+from .actors import FORM, POST, page
 from .addresses import entry_url, namespace_url, thread_action_url, thread_url
 from .confirm import Confirm, Count, ask
 from .entry_address import entry_page, entry_paths
@@ -36,8 +35,7 @@ _COUNT_ALL = 20
 _FOR_GOOD = "Removed data cannot be restored."
 
 
-@require_http_methods(["GET", "POST"])
-@id_page(role=Role.ADMIN)
+@id_page(methods=FORM, role=Role.ADMIN)
 def compact_snapshots(request: Request, thread_id: str) -> HttpResponse:
     back = thread_url(thread_id, tab="compactions")
     if request.method == "POST":
@@ -62,8 +60,7 @@ def compact_snapshots(request: Request, thread_id: str) -> HttpResponse:
     return ask(request, question, part="thread")
 
 
-@require_http_methods(["GET", "POST"])
-@page(role=Role.ADMIN)
+@page(methods=FORM, role=Role.ADMIN)
 def compact_history(request: Request, name: str) -> HttpResponse:
     if request.method == "POST":
         request_history(actor=request.actor, namespace=name, reason=_reason(request))
@@ -86,7 +83,6 @@ def compact_history(request: Request, name: str) -> HttpResponse:
     return ask(request, question)
 
 
-@require_GET
 @page(role=Role.ADMIN, replica=True)
 def old_versions(request: Request, name: str) -> HttpResponse:
     """Continue a count from the numbers of the query, which are those counted up to now."""
@@ -128,8 +124,7 @@ def show_count(
     return Count(text, next_url, whole_url)
 
 
-@require_POST
-@entry_page(role=Role.EDITOR)
+@entry_page(methods=POST, role=Role.EDITOR)
 def entry_pin(request: Request, namespace: str, key: str) -> HttpResponse:
     version = paging.whole_number(request, "version")
     if version is None:

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 from django.http import HttpResponse, QueryDict
 from django.urls import path, reverse
-from django.views.decorators.http import require_POST, require_safe
 
 from state_admin.contract import reverts as contract
 from state_admin.domain import values
@@ -23,7 +22,7 @@ from state_admin.services.errors import BadRequest, Conflict
 from state_admin.templatetags.ui import plural
 
 from . import paging, snippets
-from .actors import page
+from .actors import POST, page
 from .addresses import list_url_of, with_query
 from .confirm import Confirm, ask
 from .htmx import Request, Undo, render, render_list, see_other, toast
@@ -57,7 +56,6 @@ def undo_of_request(request_id: str, back: str, near: int | str = "") -> Undo:
     return Undo(reverse("web:revert-start"), {**fields, "confirmed": "yes"})
 
 
-@require_safe
 @page(replica=True)
 def revert_list(request: Request) -> HttpResponse:
     jobs, next_url, filters = _find(request, "web:revert-list")
@@ -86,8 +84,7 @@ def _find(request: Request, name: str) -> tuple[Sequence[Revert], str, dict[str,
     return *paging.page_by_age(request, rows, PAGE, name, filters), filters
 
 
-@require_POST
-@page(role=Role.EDITOR)
+@page(methods=POST, role=Role.EDITOR)
 def revert_start(request: Request) -> HttpResponse:
     post = request.POST
     request_id, back = post.get("request", ""), return_url(post)
@@ -164,7 +161,6 @@ def _undo(job: Revert, back: str) -> Undo | None:
     return undo_of_request(job.public_id, back) if job.reverted else None
 
 
-@require_safe
 @page(replica=True)
 def revert_detail(request: Request, revert_id: str) -> HttpResponse:
     job = revert_jobs.find_revert(request.actor, revert_id)
@@ -189,8 +185,7 @@ def revert_detail(request: Request, revert_id: str) -> HttpResponse:
     return render(request, "reverts/detail.html", context, part="revert")
 
 
-@require_POST
-@page(role=Role.EDITOR)
+@page(methods=POST, role=Role.EDITOR)
 def revert_cancel(request: Request, revert_id: str) -> HttpResponse:
     try:
         revert_jobs.cancel_revert(actor=request.actor, revert_id=revert_id)

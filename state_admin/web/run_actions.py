@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import cast
 
 from django.http import Http404, HttpResponse
-from django.views.decorators.http import require_http_methods
 
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.lifecycle import format_duration
@@ -22,6 +21,7 @@ from state_admin.services.runs import cancel_run, find_run, heartbeat
 from state_admin.templatetags.threads import ended_as
 from state_admin.templatetags.ui import plural
 
+from .actors import FORM
 from .addresses import run_action_url, run_url
 from .bulk_actions import BulkAction, BulkList, Outlook, bulk_path
 from .confirm import Confirm, ask
@@ -243,8 +243,7 @@ def describe_listeners(request: Request, run: Run, kind: str) -> str:
     )
 
 
-@require_http_methods(["GET", "POST"])
-@id_page(role=Role.EDITOR)
+@id_page(methods=FORM, role=Role.EDITOR)
 def run_act(request: Request, run_id: str, action: str) -> HttpResponse:
     act = ACTS.get(action)
     if act is None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.http import HttpResponse
-from django.views.decorators.http import require_safe
 
 from state_admin.domain import values
 from state_admin.domain.values import JSON
@@ -50,7 +49,6 @@ class VisibleEntry:
         return self.entry.current != self.entry.version
 
 
-@require_safe
 @id_page(replica=True)
 def run_knowledge(request: Request, run_id: str) -> HttpResponse:
     after = (request.GET.get("namespace", ""), request.GET.get("after", ""))
@@ -171,7 +169,6 @@ def _place(row: VisibleVersion) -> tuple[str, str]:
     return row.namespace, row.key
 
 
-@require_safe
 @entry_page(replica=True)
 def entry_readers(request: Request, namespace: str, key: str) -> HttpResponse:
     version = paging.whole_number(request, "version")

@@ -12,7 +12,6 @@ from urllib.parse import quote
 from django.http import HttpResponse
 from django.urls import path, reverse
 from django.utils import timezone
-from django.views.decorators.http import require_safe
 
 from state_admin.contract import runs as contract
 from state_admin.domain import values
@@ -135,7 +134,6 @@ def read_filters(request: Request) -> RunListFilters:
     )
 
 
-@require_safe
 @page(replica=True)
 def run_list(request: Request) -> HttpResponse:
     views, default = views_of(request, ViewPage.RUNS)
@@ -249,7 +247,6 @@ def runs_of_thread(request: Request, thread: Thread) -> dict[str, Any]:
     }
 
 
-@require_safe
 @id_page(replica=True)
 def run_detail(request: Request, run_id: str) -> HttpResponse:
     run = find_run(request.actor, run_id)

@@ -11,7 +11,6 @@ from typing import Any, Final
 from django.http import HttpResponse, HttpResponseRedirect, QueryDict
 from django.urls import path, reverse
 from django.utils.http import urlencode
-from django.views.decorators.http import require_POST
 
 from state_admin.domain.access import Role
 from state_admin.models import ViewPage
@@ -23,7 +22,7 @@ from state_admin.services.saved_views import (
     save_view,
 )
 
-from .actors import page
+from .actors import POST, page
 from .errors import sentences_of
 from .htmx import Request, toast, wants_part
 
@@ -101,8 +100,7 @@ def _url(page: ViewPage, query: str) -> str:
     return f"{reverse(LISTS[page][0])}?{_query(page, QueryDict(query)) or 'view=all'}"
 
 
-@require_POST
-@page
+@page(methods=POST)
 def view_save(request: Request) -> HttpResponse:
     view_page = _page(request)
     query = _query(view_page, QueryDict(request.POST.get("query", "")[:10_000]))
@@ -119,8 +117,7 @@ def view_save(request: Request) -> HttpResponse:
     )
 
 
-@require_POST
-@page
+@page(methods=POST)
 def view_change(request: Request, view_id: int) -> HttpResponse:
     """Delete a view, make it the default, or stop using it as the default."""
     view_page = _page(request)

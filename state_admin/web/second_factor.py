@@ -23,7 +23,7 @@ from state_admin.services.errors import Invalid, Problem
 from state_admin.services.members import find_member
 
 from . import errors
-from .actors import CONFIRMED, page
+from .actors import CONFIRMED, FORM, page
 from .authentication import begin_session, check_own_password
 from .confirm import Confirm, ask
 from .htmx import Request, render, see_other, toast
@@ -90,8 +90,7 @@ def _pending_user(pending: dict[str, Any] | None) -> User | None:
 
 @sensitive_post_parameters("code", "password")
 @sensitive_variables("secret", "codes")
-@require_http_methods(["GET", "POST"])
-@page
+@page(methods=FORM)
 def enrol(request: Request) -> HttpResponse:
     """Show the secret and ask for the first code. The response to a correct code is the only page
     that shows the recovery codes."""
@@ -132,8 +131,7 @@ def _enrolling(request: Request, context: dict[str, Any], status: int = 200) -> 
 
 @sensitive_post_parameters("password", "code")
 @sensitive_variables("codes")
-@require_http_methods(["GET", "POST"])
-@page
+@page(methods=FORM)
 def new_codes(request: Request) -> HttpResponse:
     if request.method == "GET":
         return _render_form_again(request, "codes")
@@ -145,8 +143,7 @@ def new_codes(request: Request) -> HttpResponse:
 
 
 @sensitive_post_parameters("password", "code")
-@require_http_methods(["GET", "POST"])
-@page
+@page(methods=FORM)
 def remove(request: Request) -> HttpResponse:
     if request.method == "GET":
         return _render_form_again(request, "remove")
@@ -182,8 +179,7 @@ def _show_codes(request: Request, codes: list[str]) -> HttpResponse:
     return render(request, "account/recovery_codes.html", context, status=201)
 
 
-@require_http_methods(["GET", "POST"])
-@page(role=Role.ADMIN)
+@page(methods=FORM, role=Role.ADMIN)
 def reset(request: Request, member_id: int) -> HttpResponse:
     """Remove the authenticator of a member who lost it."""
     root = reverse("web:member-list")

@@ -10,14 +10,13 @@ from django.shortcuts import redirect
 from django.urls import path, reverse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
-from django.views.decorators.http import require_POST, require_safe
 
 from state_admin.models import UserSession
 from state_admin.models.access import digest
 from state_admin.services.errors import NotFound
 from state_admin.services.members import end_own_sessions
 
-from .actors import page
+from .actors import POST, page
 from .htmx import Request, render, toast
 from .lists import list_paths
 
@@ -56,7 +55,6 @@ def _rows(request: Request) -> list[tuple[SessionRow, UserSession]]:
     return rows
 
 
-@require_safe
 @page
 def session_list(request: Request) -> HttpResponse:
     context = {
@@ -70,8 +68,7 @@ def _items(request: Request, _: str) -> tuple[list[SessionRow], str]:
     return [row for row, _ in _rows(request)], ""
 
 
-@require_POST
-@page
+@page(methods=POST)
 def end_session(request: Request, session_id: str) -> HttpResponse:
     """End another session of the user; the current one ends by signing out."""
     session = next((s for row, s in _rows(request) if row.id == session_id), None)
@@ -82,8 +79,7 @@ def end_session(request: Request, session_id: str) -> HttpResponse:
     return redirect("web:sessions")
 
 
-@require_POST
-@page
+@page(methods=POST)
 def end_everywhere(request: Request) -> HttpResponse:
     """Sign out in every browser, including this one."""
     end_own_sessions(actor=request.actor)

@@ -8,13 +8,11 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpResponse
 from django.urls import path
-from django.views.decorators.http import require_safe
 
 from .actors import page
 from .htmx import Request, render
 
 
-@require_safe
 @page
 def sign_in(request: Request) -> HttpResponse:
     context: dict[str, Any] = {"has_password": request.user.has_usable_password()}

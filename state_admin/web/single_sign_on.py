@@ -30,14 +30,14 @@ from django.urls import path, reverse
 from django.utils.crypto import salted_hmac
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_safe
 
 from project.login import SingleSignOn
 from state_admin.services.errors import Problem
 from state_admin.services.single_sign_on import Identity, admit, link, unlink
 
 from .account import next_url
-from .actors import member, page
+from .actors import POST, member, page
 from .authentication import begin_session, check_own_password
 from .htmx import AnyRequest, Request, render, toast
 
@@ -232,8 +232,7 @@ def callback(request: HttpRequest) -> HttpResponse:
 
 
 @sensitive_post_parameters("password")
-@require_POST
-@page
+@page(methods=POST)
 def start_link(request: Request) -> HttpResponse:
     """Check the password, then show a link to the provider; begin() explains why it is not a
     redirect."""
@@ -243,8 +242,7 @@ def start_link(request: Request) -> HttpResponse:
 
 
 @sensitive_post_parameters("password")
-@require_POST
-@page
+@page(methods=POST)
 def end_link(request: Request) -> HttpResponse:
     check_own_password(request)
     unlink(actor=request.actor, issuer=_sso().issuer)

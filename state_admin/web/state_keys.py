@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from django.http import HttpResponse
 from django.urls import path, reverse
-from django.views.decorators.http import require_safe
 
 from state_admin.contract import state_keys as contract
 from state_admin.contract.plugins import PluginSummary
@@ -49,7 +48,6 @@ _TABLE = Table(
 )
 
 
-@require_safe
 @page(replica=True)
 def state_key_list(request: Request) -> HttpResponse:
     filters = _TABLE.read(request)

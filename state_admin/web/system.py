@@ -12,7 +12,6 @@ import django
 from django.conf import settings
 from django.http import HttpResponse
 from django.urls import path, reverse
-from django.views.decorators.http import require_safe
 
 from project import broker
 from state_admin import __version__
@@ -88,7 +87,6 @@ class Queue:
         return f"{self.depth:,}{'+' if self.depth >= MOST else ''}"
 
 
-@require_safe
 @page
 def system(request: Request) -> HttpResponse:
     sweep = newest_sweep()

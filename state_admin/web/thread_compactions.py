@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpResponse
-from django.views.decorators.http import require_POST
 
 from state_admin.domain.access import Role
 from state_admin.models import Compaction, Thread
@@ -13,6 +12,7 @@ from state_admin.models.compactions import UNFINISHED
 from state_admin.services.compactions import preview_compaction, request_compaction
 from state_admin.services.effective_views import active_summary
 
+from .actors import POST
 from .addresses import thread_action_url, thread_url
 from .compactions import can_do, replaced
 from .htmx import Request, see_other, target_id, toast
@@ -58,8 +58,7 @@ def show(request: Request, thread: Thread) -> dict[str, Any]:
     }
 
 
-@require_POST
-@id_page(role=Role.EDITOR)
+@id_page(methods=POST, role=Role.EDITOR)
 def compact(request: Request, thread_id: str) -> HttpResponse:
     """Request a compaction, which a worker performs."""
     request_compaction(

@@ -8,7 +8,6 @@ from typing import cast
 
 from django.http import HttpResponse
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods
 
 from state_admin.contract.threads import ThreadContents
 from state_admin.domain.access import Actor, Role
@@ -22,6 +21,7 @@ from state_admin.services.threads import (
 )
 from state_admin.templatetags.ui import plural
 
+from .actors import FORM
 from .addresses import thread_action_url, thread_url
 from .bulk_actions import BulkAction, BulkList, Outlook, bulk_path
 from .confirm import Choice, Confirm, ask
@@ -31,8 +31,7 @@ from .id_address import id_page, id_path
 _CHOICES = ("reject", "detach", "cascade")
 
 
-@require_http_methods(["GET", "POST"])
-@id_page(role=Role.ADMIN)
+@id_page(methods=FORM, role=Role.ADMIN)
 def delete(request: Request, thread_id: str) -> HttpResponse:
     if request.method == "GET":
         return _ask(request, thread_id)

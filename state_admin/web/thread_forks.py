@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.http import HttpResponse
-from django.views.decorators.http import require_http_methods
 
 from state_admin.domain.access import Role
 from state_admin.domain.ids import uuid7
@@ -13,6 +12,7 @@ from state_admin.services.snapshots import check_kept
 from state_admin.services.threads import find_thread
 from state_admin.templatetags.ui import plural
 
+from .actors import FORM
 from .addresses import thread_action_url, thread_url
 from .confirm import Confirm, Input, ask
 from .htmx import Request, see_other, toast
@@ -20,8 +20,7 @@ from .id_address import id_page, id_path
 from .thread_states import read_requested_revision
 
 
-@require_http_methods(["GET", "POST"])
-@id_page(role=Role.EDITOR)
+@id_page(methods=FORM, role=Role.EDITOR)
 def fork(request: Request, thread_id: str) -> HttpResponse:
     """Fork a thread. The confirmation contains the id of the copy, so that a form that is sent
     twice creates one copy."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpResponse
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from state_admin.domain import diffs, values
 from state_admin.domain.access import Role
@@ -29,6 +28,7 @@ from state_admin.templatetags.json_html import MOST_NODES
 from state_admin.templatetags.ui import plural
 
 from . import paging
+from .actors import FORM, POST
 from .addresses import run_url, thread_action_url, thread_url
 from .confirm import PREVIEW, Confirm, ask
 from .entry_undo import REFUSED
@@ -226,7 +226,6 @@ def _compared(request: Request, thread: Thread, at: int, previous: int | None) -
     return context
 
 
-@require_safe
 @id_page(replica=True)
 def value_piece(request: Request, thread_id: str, revision: int, key: str) -> HttpResponse:
     """The children of a node of a large state value, fetched when the node is opened."""
@@ -237,8 +236,7 @@ def value_piece(request: Request, thread_id: str, revision: int, key: str) -> Ht
     return answer_piece(request, values.load(snapshot.extensions[key]), url)
 
 
-@require_POST
-@id_page(role=Role.EDITOR)
+@id_page(methods=POST, role=Role.EDITOR)
 def mark(request: Request, thread_id: str) -> HttpResponse:
     """Label or pin a revision, which compaction then keeps. An Undo also sends `was_label` and
     `was_pinned`, the mark that it expects."""
@@ -267,8 +265,7 @@ def _undo_of_mark(thread_id: str, row: Revision, old: tuple[str, bool]) -> Undo:
     return Undo(thread_action_url("mark", thread_id, at=row.number), fields)
 
 
-@require_http_methods(["GET", "POST"])
-@id_page(role=Role.EDITOR)
+@id_page(methods=FORM, role=Role.EDITOR)
 def restore(request: Request, thread_id: str) -> HttpResponse:
     """Restore the state of an old revision as a new revision; the history is kept."""
     at = read_requested_revision(request)

@@ -11,7 +11,6 @@ from urllib.parse import quote
 from django.db.models import Q
 from django.http import HttpResponse
 from django.urls import path, reverse
-from django.views.decorators.http import require_safe
 
 from state_admin.contract import threads as contract
 from state_admin.domain.access import Actor, Role
@@ -144,7 +143,6 @@ def read_filters(request: Request) -> ThreadListFilters:
     )
 
 
-@require_safe
 @page(replica=True)
 def thread_list(request: Request) -> HttpResponse:
     views, default = views_of(request, ViewPage.THREADS)
@@ -329,7 +327,6 @@ TABS = {
 }
 
 
-@require_safe
 @id_page(replica=True)
 def thread_detail(request: Request, thread_id: str) -> HttpResponse:
     thread = (

@@ -13,7 +13,6 @@ from django.db.models.functions import Coalesce
 from django.http import HttpResponse
 from django.urls import path, reverse
 from django.views.decorators.debug import sensitive_variables
-from django.views.decorators.http import require_http_methods
 
 from state_admin.contract import tokens as contract
 from state_admin.domain.access import Actor, Role
@@ -25,7 +24,7 @@ from state_admin.services.tokens import create_token, find_token, revoke_token, 
 from state_admin.templatetags.ui import plural
 
 from . import paging, snippets
-from .actors import page
+from .actors import FORM, READ_AND_POST, page
 from .addresses import with_query
 from .bulk_actions import BulkAction, BulkList, Outlook, bulk_path
 from .choosers import NamespaceGlobs, ThreadPrefixes, warn_unmatched
@@ -110,8 +109,7 @@ class TokenForm(forms.Form):
     )
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@page(role=Role.ADMIN)
+@page(methods=READ_AND_POST, role=Role.ADMIN)
 @sensitive_variables("secret")
 def token_list(request: Request) -> HttpResponse:
     """The list with its form, in which `namespaces` of the query string are filled in, also as the
@@ -183,8 +181,7 @@ def _items(request: Request, name: str) -> tuple[list[contract.Token], str]:
     return [contract.Token.of(token) for token in tokens], next_url
 
 
-@require_http_methods(["GET", "POST"])
-@page(role=Role.ADMIN)
+@page(methods=FORM, role=Role.ADMIN)
 def revoke(request: Request, token_id: int) -> HttpResponse:
     root = reverse("web:token-list")
     if request.method == "GET":
@@ -208,8 +205,7 @@ def revoke(request: Request, token_id: int) -> HttpResponse:
     return see_other(request, root, part="tokens")
 
 
-@require_http_methods(["GET", "POST"])
-@page(role=Role.ADMIN)
+@page(methods=FORM, role=Role.ADMIN)
 @sensitive_variables("secret")
 def rotate(request: Request, token_id: int) -> HttpResponse:
     """Create a new secret. As in the list, the response to the POST is the only page that shows

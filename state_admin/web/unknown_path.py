@@ -9,11 +9,11 @@ from django.http.response import HttpResponseBase
 from state_admin.services.errors import NotFound
 
 from . import errors
-from .actors import page
+from .actors import ANY, page
 from .htmx import Request
 
 
-@page
+@page(methods=ANY)
 def _show_member(request: Request) -> HttpResponse:
     raise NotFound("page not found")
 

@@ -11,7 +11,6 @@ from django.conf import settings
 from django.http import HttpResponse
 from django.urls import path, reverse
 from django.utils import timezone
-from django.views.decorators.http import require_safe
 
 from state_admin.domain.access import Actor
 from state_admin.models import ModelSpending, StorageSample
@@ -81,7 +80,6 @@ class Quota:
     text: str
 
 
-@require_safe
 @page
 def usage(request: Request) -> HttpResponse:
     actor = request.actor

@@ -8,7 +8,6 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.urls import path, reverse
-from django.views.decorators.http import require_POST
 
 from state_admin.contract import webhooks as contract
 from state_admin.domain import values
@@ -18,7 +17,7 @@ from state_admin.services import webhook_flow
 from state_admin.services.webhooks import find_webhook
 
 from . import paging
-from .actors import page
+from .actors import POST, page
 from .bulk_actions import BulkAction, BulkList, Outlook, bulk_path
 from .htmx import Request, see_other, toast
 from .lists import list_paths
@@ -93,8 +92,7 @@ def _items(request: Request, name: str, webhook_id: str) -> tuple[list[contract.
     return list(map(contract.Delivery.of, rows)), next_url
 
 
-@require_POST
-@page(role=Role.ADMIN)
+@page(methods=POST, role=Role.ADMIN)
 def replay(request: Request, delivery_id: str) -> HttpResponse:
     row = webhook_flow.replay_delivery(actor=request.actor, delivery_id=delivery_id)
     toast(request, "Delivery requeued")

@@ -12,7 +12,6 @@ from django.db.models import F, OrderBy
 from django.http import HttpResponse
 from django.urls import path, reverse
 from django.views.decorators.debug import sensitive_variables
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from state_admin import egress
 from state_admin.contract import webhooks as contract
@@ -24,7 +23,7 @@ from state_admin.services.webhooks import Filter, find_webhook
 from state_admin.templatetags.ui import plural
 
 from . import snippets, webhook_deliveries
-from .actors import page
+from .actors import FORM, POST, page
 from .choosers import NamespaceGlobs, ThreadId, warn_unmatched
 from .confirm import Choice, Confirm, ask
 from .errors import sentences_of
@@ -130,14 +129,12 @@ def line_of(request: Request, hook: Webhook) -> WebhookLine:
     return WebhookLine(hook, _STATES[WebhookStatus(hook.status)], url, wants, sees)
 
 
-@require_safe
 @page(replica=True)
 def webhook_list(request: Request) -> HttpResponse:
     return _list(request, WebhookForm())
 
 
-@require_POST
-@page(role=Role.ADMIN)
+@page(methods=POST, role=Role.ADMIN)
 @sensitive_variables("secret")
 def webhook_new(request: Request) -> HttpResponse:
     """Create a webhook. The response is the only page that shows its secret."""
@@ -209,7 +206,6 @@ def _list(
     )
 
 
-@require_safe
 @page(replica=True)
 def webhook_detail(request: Request, webhook_id: str) -> HttpResponse:
     return _detail(request, webhook_id)
@@ -239,15 +235,13 @@ def _redirect_back(request: Request, webhook_id: str, message: str) -> HttpRespo
     return see_other(request, reverse("web:webhook-detail", args=[webhook_id]), part="webhook")
 
 
-@require_POST
-@page(role=Role.ADMIN)
+@page(methods=POST, role=Role.ADMIN)
 def pause(request: Request, webhook_id: str) -> HttpResponse:
     webhook_flow.pause_webhook(actor=request.actor, webhook_id=webhook_id)
     return _redirect_back(request, webhook_id, "Webhook paused")
 
 
-@require_POST
-@page(role=Role.ADMIN)
+@page(methods=POST, role=Role.ADMIN)
 def send_test(request: Request, webhook_id: str) -> HttpResponse:
     webhook_flow.send_test(actor=request.actor, webhook_id=webhook_id)
     return _redirect_back(request, webhook_id, "Test event queued")
@@ -265,8 +259,7 @@ def _confirm_or_do(
     return ask(request, confirm(find_webhook(request.actor, webhook_id)), part="webhook")
 
 
-@require_http_methods(["GET", "POST"])
-@page(role=Role.ADMIN)
+@page(methods=FORM, role=Role.ADMIN)
 def resume(request: Request, webhook_id: str) -> HttpResponse:
     def confirm(hook: Webhook) -> Confirm:
         return Confirm(
@@ -296,8 +289,7 @@ def resume(request: Request, webhook_id: str) -> HttpResponse:
     return _confirm_or_do(request, webhook_id, confirm, do)
 
 
-@require_http_methods(["GET", "POST"])
-@page(role=Role.ADMIN)
+@page(methods=FORM, role=Role.ADMIN)
 @sensitive_variables("secret")
 def rotate(request: Request, webhook_id: str) -> HttpResponse:
     def confirm(hook: Webhook) -> Confirm:
@@ -327,8 +319,7 @@ def rotate(request: Request, webhook_id: str) -> HttpResponse:
     return _confirm_or_do(request, webhook_id, confirm, do)
 
 
-@require_http_methods(["GET", "POST"])
-@page(role=Role.ADMIN)
+@page(methods=FORM, role=Role.ADMIN)
 def replay_dead(request: Request, webhook_id: str) -> HttpResponse:
     def confirm(hook: Webhook) -> Confirm:
         return Confirm(
@@ -353,8 +344,7 @@ def replay_dead(request: Request, webhook_id: str) -> HttpResponse:
     return _confirm_or_do(request, webhook_id, confirm, do)
 
 
-@require_http_methods(["GET", "POST"])
-@page(role=Role.ADMIN)
+@page(methods=FORM, role=Role.ADMIN)
 def delete(request: Request, webhook_id: str) -> HttpResponse:
     def confirm(hook: Webhook) -> Confirm:
         waiting, dead = hook.waiting, hook.dead

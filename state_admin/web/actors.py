@@ -37,7 +37,7 @@ READ = ("GET", "HEAD")
 FORM = ("GET", "POST")
 READ_AND_POST = (*READ, "POST")
 POST = ("POST",)
-ANY = ()  # for a response to any request
+ANY = ()
 WORKSPACE = "workspace"  # session key of the chosen workspace's slug
 # session key: set if the user signed in with a second factor or a provider that vouches for one
 CONFIRMED = "confirmed"

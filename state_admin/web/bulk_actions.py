@@ -20,7 +20,7 @@ from state_admin.templatetags.ui import plural
 
 from .actors import POST, page
 from .addresses import list_url_of
-from .confirm import Choice, Confirm, ask
+from .confirm import Choice, Confirm, ask, reason_of
 from .htmx import Request, render, see_other, toast
 
 
@@ -158,7 +158,7 @@ def _run(
 ) -> HttpResponse:
     """Change the items. Show those that were not changed with the reasons, else the list."""
     done, skipped = 0, []
-    reason, choice = request.POST.get("reason", "").strip(), request.POST.get("choice", "")
+    reason, choice = reason_of(request), request.POST.get("choice", "")
     for each in selected.ids:
         try:
             done += action.do(request.actor, each, reason, choice)

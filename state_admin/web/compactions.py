@@ -31,7 +31,7 @@ from state_admin.templatetags.ui import number, tokens
 from . import paging, snippets
 from .actors import FORM, POST, page
 from .addresses import thread_url, with_query
-from .confirm import Confirm, ask
+from .confirm import Confirm, ask, reason_of
 from .htmx import Request, render, render_list, see_other, toast, wants_part
 from .lists import list_paths
 from .tables import BY_AGE, Field, Orders, Table, count_rows, same
@@ -72,7 +72,9 @@ def compaction_list(request: Request) -> HttpResponse:
     context = {
         **table,
         "rows": rows,
-        "count": count_rows(table, rows, _filtered(visible, filters), "compaction,compactions"),
+        "count": count_rows(
+            table, rows, lambda: _filtered(visible, filters), "compaction,compactions"
+        ),
         **snippets.both("POST", "threads/t1/compactions", "{}"),
     }
     if not wants_part(request):
@@ -171,11 +173,7 @@ def _act(
     from_thread = request.POST.get("from") or request.GET.get("from")
     if request.method == "GET":
         return ask(request, confirm(job), part="thread" if from_thread else "compaction")
-    verb(
-        actor=request.actor,
-        compaction_id=compaction_id,
-        reason=request.POST.get("reason", ""),
-    )
+    verb(actor=request.actor, compaction_id=compaction_id, reason=reason_of(request))
     toast(request, message)
     if from_thread and job.thread:
         back = thread_url(job.thread.public_id, tab="compactions")

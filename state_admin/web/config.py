@@ -46,7 +46,7 @@ from state_admin.templatetags.ui import plural
 from . import paging, snippets
 from .actors import FORM, POST, page
 from .addresses import entry_action_url, entry_url
-from .confirm import Confirm, ask
+from .confirm import Confirm, ask, reason_of
 from .drafts import (
     answer_check,
     conflict_context,
@@ -295,7 +295,7 @@ def record_delete(request: Request, kind: str, record_id: str) -> HttpResponse:
                 **address,
                 precondition=Precondition(seen_version(request.POST)),
                 force=request.POST.get("force") == "true",
-                reason=request.POST.get("reason", "").strip()[:500],
+                reason=reason_of(request),
             )
         except (Conflict, VersionConflict) as problem:
             toast(request, problem.detail, kind="failed")
@@ -368,7 +368,7 @@ def _draft(request: Request) -> Draft:
     return Draft(
         text=typed_text(request.POST),
         base=seen_version(request.POST),
-        reason=request.POST.get("reason", "").strip()[:500],
+        reason=reason_of(request),
     )
 
 

@@ -81,6 +81,11 @@ class Confirm:
         return "Close" if not self.verb or self.verb.startswith("Cancel") else "Cancel"
 
 
+def reason_of(request: HttpRequest) -> str:
+    """The reason that the form of a confirmation or of an editor has, "" without one."""
+    return request.POST.get("reason", "").strip()[:500]
+
+
 def ask(
     request: HttpRequest, confirm: Confirm, *, part: str = "", status: int = 200
 ) -> HttpResponse:

@@ -16,7 +16,7 @@ from state_admin.services.namespaces import find_definition
 
 from .actors import FORM
 from .addresses import entry_action_url, entry_url
-from .confirm import PREVIEW, Confirm, ask
+from .confirm import PREVIEW, Confirm, ask, reason_of
 from .entry_address import entry_page, entry_paths
 from .entry_undo import undo_of, undo_of_delete
 from .htmx import Request, see_other, toast
@@ -53,7 +53,7 @@ def entry_delete(request: Request, namespace: str, key: str) -> HttpResponse:
     expected_version = read_required_number(
         "expected_version", request.POST.get("expected_version", "")
     )
-    reason = request.POST.get("reason", "").strip()[:500]
+    reason = reason_of(request)
     try:
         written = delete_entry(
             **address, precondition=Precondition(expected_version), reason=reason
@@ -98,7 +98,7 @@ def entry_restore(request: Request, namespace: str, key: str) -> HttpResponse:
     expected_version = read_required_number(
         "expected_version", request.POST.get("expected_version", "")
     )
-    reason = request.POST.get("reason", "").strip()[:500]
+    reason = reason_of(request)
     written: Any = {
         "version": version,
         "precondition": Precondition(expected_version),

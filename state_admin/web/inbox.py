@@ -20,6 +20,7 @@ from state_admin.services.tickets import decide_ticket, find_ticket
 from . import paging, snippets
 from .actors import READ_AND_POST, page
 from .addresses import run_url, ticket_url, with_query
+from .confirm import reason_of
 from .htmx import Request, render, render_list, see_other, target_id, toast, wants_part
 from .id_address import id_page, id_path
 from .lists import list_paths
@@ -135,7 +136,7 @@ def ticket_detail(request: Request, ticket_id: str) -> HttpResponse:
             ticket_id=ticket_id,
             action=action,
             payload=read_answer(request, ticket) if action == "resume" else _NOTHING,
-            reason=request.POST.get("reason", "").strip(),
+            reason=reason_of(request),
         )
     except Invalid as refused:
         return _render_again(request, ticket, refused)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -17,6 +17,9 @@ from state_admin.domain.access import Role
 
 from .actors import page
 from .htmx import Request
+from .tables import Table
+
+Row = TypeVar("Row")
 
 # Takes a request and the name of a URL pattern. Returns the items of the requested page, all of one
 # struct (that of the contract, if it has one), and the URL of the next page, "" on the last one.
@@ -62,6 +65,24 @@ def list_paths(
         path(f"{route}.json", as_json, name=f"{name}-json"),
         path(f"{route}.csv", as_csv, name=f"{name}-csv"),
     ]
+
+
+def table_paths(
+    route: str,
+    table: Table,
+    find: Callable[[Request, dict[str, str], str], tuple[Sequence[Row], str]],
+    show: Callable[[Row], msgspec.Struct],
+    *,
+    role: Role = Role.VIEWER,
+) -> list[URLPattern]:
+    """As list_paths, of a data table: `find` takes its filters too, and `show` returns the item of a
+    row."""
+
+    def find_items(request: Request, name: str) -> tuple[Sequence[msgspec.Struct], str]:
+        rows, next_url = find(request, table.read(request), name)
+        return [show(row) for row in rows], next_url
+
+    return list_paths(route, table.name.removeprefix("web:"), find_items, role=role)
 
 
 def cell(value: Any) -> str:

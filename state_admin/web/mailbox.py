@@ -27,9 +27,9 @@ from . import paging, snippets
 from .actors import FORM, POST, page
 from .addresses import with_query
 from .bulk_actions import BulkAction, BulkList, Outlook, bulk_path
-from .confirm import PREVIEW, Confirm, ask
+from .confirm import PREVIEW, Confirm, ask, reason_of
 from .htmx import Request, render_list, see_other, toast
-from .lists import list_paths
+from .lists import table_paths
 from .shell import format_count
 from .tables import BY_AGE, Field, Orders, Table, format_row_count, same
 
@@ -107,11 +107,6 @@ def mailbox(request: Request) -> HttpResponse:
     return render_list(request, "mailbox/list.html", context, part="mailbox")
 
 
-def _items(request: Request, name: str) -> tuple[list[contract.Dispatch], str]:
-    rows, next_url = _find(request, _TABLE.read(request), name)
-    return [contract.Dispatch.of(row) for row in rows], next_url
-
-
 def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequence[Dispatch], str]:
     """A page of dispatches, and the URL of the next page of the list `name`."""
     rows = Dispatch.objects.visible_to(request.actor).select_related("thread", "run")
@@ -158,9 +153,7 @@ def cancel(request: Request, dispatch_id: str) -> HttpResponse:
             lines=["No worker will process it. If a worker claims it first, it is not cancelled."],
         )
         return ask(request, confirm, part="mailbox")
-    row = cancel_dispatch(
-        actor=request.actor, dispatch_id=dispatch_id, reason=request.POST.get("reason", "")
-    )
+    row = cancel_dispatch(actor=request.actor, dispatch_id=dispatch_id, reason=reason_of(request))
     toast(request, "Dispatch cancelled")
     return _stay(request, row)
 
@@ -181,7 +174,7 @@ def replay_all(request: Request) -> HttpResponse:
         actor=request.actor,
         thread_id=address["thread"],
         agent_id=address["agent"],
-        reason=request.POST.get("reason", ""),
+        reason=reason_of(request),
     )
     toast(request, f"{plural(number, 'dispatch,dispatches')} requeued")
     return _redirect_back(request, **address)
@@ -202,7 +195,7 @@ def clear(request: Request) -> HttpResponse:
         actor=request.actor,
         thread_id=address["thread"],
         agent_id=address["agent"],
-        reason=request.POST.get("reason", ""),
+        reason=reason_of(request),
     )
     toast(request, f"{done.deleted:,} cleared")
     return _redirect_back(request, **address)
@@ -303,7 +296,7 @@ DISPATCHES = BulkList(
 urlpatterns = [
     bulk_path("mailbox/bulk", DISPATCHES),
     path("mailbox", mailbox, name="mailbox"),
-    *list_paths("mailbox", "mailbox", _items),
+    *table_paths("mailbox", _TABLE, _find, contract.Dispatch.of),
     path("mailbox/replay", replay_all, name="mailbox-replay"),
     path("mailbox/clear", clear, name="mailbox-clear"),
     path("mailbox/<str:dispatch_id>/payload", payload, name="dispatch-payload"),

@@ -28,11 +28,11 @@ from state_admin.templatetags.ui import plural
 
 from . import paging
 from .actors import FORM, POST, READ_AND_POST, page
-from .confirm import Confirm, ask
+from .confirm import Confirm, ask, reason_of
 from .entry_undo import REFUSED
 from .errors import sentences_of
 from .htmx import Request, Undo, render_list, see_other, toast
-from .lists import list_paths
+from .lists import table_paths
 from .tables import Field, Orders, Table, count_rows, same
 
 PAGE = 100
@@ -118,11 +118,6 @@ def _find(
     return paging.page_in_order(request, rows, _ORDERS, PAGE, name, filters)
 
 
-def _items(request: Request, name: str) -> tuple[list[contract.Member], str]:
-    rows, next_url = _find(request, _TABLE.read(request), name)
-    return [contract.Member.of(row) for row in rows], next_url
-
-
 def _show(
     request: Request, form: MemberForm, created: dict[str, Any] | None = None, status: int = 200
 ) -> HttpResponse:
@@ -143,7 +138,7 @@ def _show(
         "enrolled": enrolled,
         "roles": _ROLES,
         "me": request.user.pk,
-        "count": count_rows(table, members, _filtered(request, filters), "member,members"),
+        "count": count_rows(table, members, lambda: _filtered(request, filters), "member,members"),
         **(created or {}),
     }
     return render_list(
@@ -190,9 +185,7 @@ def link(request: Request, member_id: int) -> HttpResponse:
 def remove(request: Request, member_id: int) -> HttpResponse:
     root = reverse("web:member-list")
     if request.method == "POST":
-        member = remove_member(
-            actor=request.actor, member_id=member_id, reason=request.POST.get("reason", "")
-        )
+        member = remove_member(actor=request.actor, member_id=member_id, reason=reason_of(request))
         toast(request, f"{member.user.get_username()} is no longer a member")
         return see_other(request, root, part="members")
     member = find_member(request.actor, member_id)
@@ -218,7 +211,7 @@ def end_sessions(request: Request, member_id: int) -> HttpResponse:
     name = find_member(request.actor, member_id).user.get_username()
     if request.method == "POST":
         ended = end_member_sessions(
-            actor=request.actor, member_id=member_id, reason=request.POST.get("reason", "")
+            actor=request.actor, member_id=member_id, reason=reason_of(request)
         )
         toast(request, f"{plural(ended, 'session,sessions')} of {name} ended")
         return see_other(request, root, part="members")
@@ -237,7 +230,7 @@ def end_sessions(request: Request, member_id: int) -> HttpResponse:
 
 urlpatterns = [
     path("members", member_list, name="member-list"),
-    *list_paths("members", "member-list", _items, role=Role.ADMIN),
+    *table_paths("members", _TABLE, _find, contract.Member.of, role=Role.ADMIN),
     path("members/<int:member_id>/role", role, name="member-role"),
     path("members/<int:member_id>/link", link, name="member-link"),
     path("members/<int:member_id>/remove", remove, name="member-remove"),

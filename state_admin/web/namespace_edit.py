@@ -36,7 +36,7 @@ from state_admin.templatetags.json_html import pretty
 from . import paging
 from .actors import FORM, POST, page
 from .addresses import namespace_url
-from .confirm import PREVIEW, Choice, Confirm, Count, ask
+from .confirm import PREVIEW, Choice, Confirm, Count, ask, reason_of
 from .drafts import show_refused
 from .entry_undo import MOST_CARRIED, REFUSED
 from .forms import NamespaceForm, NamespaceLimitsForm
@@ -320,7 +320,7 @@ def namespace_unregister(request: Request, name: str) -> HttpResponse:
     namespace = find_namespace(request.actor, name)
     if request.method == "POST":
         entries = request.POST.get("entries", "")
-        reason = request.POST.get("reason", "").strip()[:500]
+        reason = reason_of(request)
         count = unregister_namespace(actor=request.actor, name=name, entries=entries, reason=reason)
         undo = Undo(namespace_url(name, "reregister")) if entries != "delete" else None
         kept = {"retain": f"; kept {count:,} entries", "delete": f"; deleted {count:,} entries"}

@@ -34,7 +34,7 @@ from .actors import page
 from .addresses import namespace_url, with_query
 from .htmx import Request, render, render_list
 from .invalid_entries import find_invalid
-from .lists import list_paths
+from .lists import table_paths
 from .tables import BY_CHANGE, Field, Orders, Table
 from .usage import describe_sizes
 
@@ -101,9 +101,8 @@ def namespace_list(request: Request) -> HttpResponse:
     return render_list(request, "namespaces/list.html", context, part="namespace-table")
 
 
-def _items(request: Request, name: str) -> tuple[list[NamespaceRow], str]:
-    rows, next_url = _find(request, _TABLE.read(request), name)
-    return [NamespaceRow.of(row, registered=row.unregistered_at is None) for row in rows], next_url
+def _item(row: Namespace) -> NamespaceRow:
+    return NamespaceRow.of(row, registered=row.unregistered_at is None)
 
 
 def _find(
@@ -207,6 +206,6 @@ def _schema_change(
 
 urlpatterns = [
     path("namespaces", namespace_list, name="namespace-list"),
-    *list_paths("namespaces", "namespace-list", _items),
+    *table_paths("namespaces", _TABLE, _find, _item),
     path("namespaces/<str:name>", namespace_detail, name="namespace-detail"),
 ]

@@ -21,7 +21,6 @@ from .addresses import with_query
 
 T = TypeVar("T")
 Row = TypeVar("Row", bound=Model)
-Rows = TypeVar("Rows", bound="QuerySet[Any]")
 
 
 def whole_number(request: HttpRequest, name: str) -> int | None:
@@ -75,14 +74,6 @@ def text(request: HttpRequest, name: str) -> str:
     return request.GET.get(name, "").replace("\0", "").strip()
 
 
-def by_age(rows: Rows, sort: str, last: int | None) -> Rows:
-    """The newest rows first, or the oldest with `sort`; after the one with the primary key `last`, the
-    last one of the previous page."""
-    if last:
-        rows = rows.filter(**{"pk__gt" if sort else "pk__lt": last})
-    return rows.order_by("pk" if sort else "-pk")
-
-
 def page_by_age(
     request: HttpRequest,
     rows: QuerySet[Row],
@@ -91,9 +82,12 @@ def page_by_age(
     filters: Mapping[str, str],
     args: Sequence[str] = (),
 ) -> tuple[Sequence[Row], str]:
-    """A page of the list with the URL `name` and its `args`, in the order of the filter `sort`
-    (by_age), and the URL of the next page."""
-    rows = by_age(rows, filters["sort"], whole_number(request, "before"))
+    """A page of the list with the URL `name` and its `args`, the newest rows first, or the oldest if the
+    filter `sort` is set; and the URL of the next page. The cursor is the primary key of the last row."""
+    upwards = bool(filters["sort"])
+    if last := whole_number(request, "before"):
+        rows = rows.filter(**{"pk__gt" if upwards else "pk__lt": last})
+    rows = rows.order_by("pk" if upwards else "-pk")
     return cut(
         list(rows[: most + 1]),
         most,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from django.http import QueryDict
+from django.http import HttpRequest, QueryDict
 
 from .paging import read_moment
 from .tables import Field
@@ -38,8 +40,23 @@ def end_of(until: str) -> datetime | None:
     return read_moment("until", until) if until else None
 
 
+@dataclass(frozen=True)
+class Period:
+    """The filter in the menu of a list (tables.Filter). `verb` says what happened in the period:
+    "Changed"."""
+
+    verb: str
+
+    def read(self, request: HttpRequest) -> dict[str, str]:
+        since, until = read_period(request.GET)
+        return {"since": since, "until": until}
+
+    def filled(self, filters: Mapping[str, str]) -> list[Field]:
+        return period_fields(self.verb, filters["since"], filters["until"])
+
+
 def period_fields(verb: str, since: str, until: str) -> list[Field]:
-    """The fields of the filter. `verb` says what happened in the period: "Changed"."""
+    """The fields of the filter, as of a Period."""
     # A field for times in UTC takes no Z.
     return [
         Field("since", verb, since if since in SINCES else "", SINCES, "any time"),

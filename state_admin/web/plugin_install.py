@@ -18,6 +18,7 @@ from state_admin.services.plugins import install_plugin
 
 from . import snippets
 from .actors import FORM, page
+from .confirm import reason_of
 from .drafts import show_refused
 from .htmx import Request, render, see_other, toast
 
@@ -65,7 +66,7 @@ def plugin_install(request: Request) -> HttpResponse:
     if request.method != "POST":
         return _form(request, _EXAMPLE)
     text = request.POST.get("document", "").replace("\r\n", "\n")
-    reason = request.POST.get("reason", "").strip()[:500]
+    reason = reason_of(request)
     digest = sha256(text.encode()).hexdigest()
     agreed = "install" in request.POST and request.POST.get("digest") == digest
     try:

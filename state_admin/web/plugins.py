@@ -12,7 +12,7 @@ from state_admin.services.plugins import keys_of, namespaces_of, uninstall_plugi
 from state_admin.templatetags.ui import plural
 
 from .actors import FORM, page
-from .confirm import Choice, Confirm, ask
+from .confirm import Choice, Confirm, ask, reason_of
 from .htmx import Request, see_other, toast
 
 
@@ -23,7 +23,7 @@ def plugin_uninstall(request: Request, name: str) -> HttpResponse:
             actor=request.actor,
             name=name,
             entries=request.POST.get("entries", ""),
-            reason=request.POST.get("reason", "").strip()[:500],
+            reason=reason_of(request),
         )
         toast(request, f"Uninstalled {name}; cleared {plural(removal.values, 'value,values')}")
         return see_other(request, reverse("web:state-key-list"))

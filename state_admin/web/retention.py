@@ -22,7 +22,7 @@ from state_admin.templatetags.ui import plural, size
 from . import paging
 from .actors import FORM, POST, page
 from .addresses import entry_url, namespace_url, thread_action_url, thread_url
-from .confirm import Confirm, Count, ask
+from .confirm import Confirm, Count, ask, reason_of
 from .entry_address import entry_page, entry_paths
 from .htmx import Request, render, see_other, toast
 from .id_address import id_page, id_path
@@ -39,7 +39,7 @@ _FOR_GOOD = "Removed data cannot be restored."
 def compact_snapshots(request: Request, thread_id: str) -> HttpResponse:
     back = thread_url(thread_id, tab="compactions")
     if request.method == "POST":
-        request_snapshots(actor=request.actor, thread_id=thread_id, reason=_reason(request))
+        request_snapshots(actor=request.actor, thread_id=thread_id, reason=reason_of(request))
         toast(request, "Snapshot compaction requested")
         return see_other(request, back, part="thread")
     preview = preview_snapshots(actor=request.actor, thread_id=thread_id)
@@ -63,7 +63,7 @@ def compact_snapshots(request: Request, thread_id: str) -> HttpResponse:
 @page(methods=FORM, role=Role.ADMIN)
 def compact_history(request: Request, name: str) -> HttpResponse:
     if request.method == "POST":
-        request_history(actor=request.actor, namespace=name, reason=_reason(request))
+        request_history(actor=request.actor, namespace=name, reason=reason_of(request))
         toast(request, "History compaction requested")
         return see_other(request, namespace_url(name))
     seconds = _COUNT_ALL if request.GET.get("count") == "all" else COUNT_FIRST
@@ -142,10 +142,6 @@ def share(weight: StoredSize, forms: str, *, of: str = "") -> str:
         f"{weight.rows_removed:,} of {of}{plural(weight.rows, forms)} "
         f"({size(weight.bytes_removed)} of {size(weight.bytes)})"
     )
-
-
-def _reason(request: Request) -> str:
-    return request.POST.get("reason", "").strip()[:500]
 
 
 urlpatterns = [

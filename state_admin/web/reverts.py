@@ -26,7 +26,7 @@ from .actors import POST, page
 from .addresses import list_url_of, with_query
 from .confirm import Confirm, ask
 from .htmx import Request, Undo, render, render_list, see_other, toast
-from .lists import list_paths
+from .lists import table_paths
 from .paging import read_required_number
 from .tables import BY_AGE, Field, Orders, Table, same
 
@@ -58,7 +58,8 @@ def undo_of_request(request_id: str, back: str, near: int | str = "") -> Undo:
 
 @page(replica=True)
 def revert_list(request: Request) -> HttpResponse:
-    jobs, next_url, filters = _find(request, "web:revert-list")
+    filters = _TABLE.read(request)
+    jobs, next_url = _find(request, filters, "web:revert-list")
     table = _TABLE.describe(request, filters, next_url)
     context = {
         **table,
@@ -68,20 +69,14 @@ def revert_list(request: Request) -> HttpResponse:
     return render_list(request, "reverts/list.html", context, part="revert-table")
 
 
-def _items(request: Request, name: str) -> tuple[list[contract.Revert], str]:
-    jobs, next_url, _ = _find(request, name)
-    return [contract.Revert.of(job) for job in jobs], next_url
-
-
-def _find(request: Request, name: str) -> tuple[Sequence[Revert], str, dict[str, str]]:
-    """A page of jobs, newest first unless sorted otherwise, the URL of the next page, and the filters."""
-    filters = _TABLE.read(request)
+def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequence[Revert], str]:
+    """A page of jobs, newest first unless sorted otherwise, and the URL of the next page."""
     rows = Revert.objects.visible_to(request.actor)
     if filters["request"]:
         rows = rows.filter(target=filters["request"])
     if filters["status"]:
         rows = rows.filter(status=filters["status"])
-    return *paging.page_by_age(request, rows, PAGE, name, filters), filters
+    return paging.page_by_age(request, rows, PAGE, name, filters)
 
 
 @page(methods=POST, role=Role.EDITOR)
@@ -205,7 +200,7 @@ def return_url(query: QueryDict) -> str:
 
 urlpatterns = [
     path("reverts", revert_list, name="revert-list"),
-    *list_paths("reverts", "revert-list", _items),
+    *table_paths("reverts", _TABLE, _find, contract.Revert.of),
     path("requests/revert", revert_start, name="revert-start"),
     path("reverts/<str:revert_id>", revert_detail, name="revert-detail"),
     path("reverts/<str:revert_id>/cancel", revert_cancel, name="revert-cancel"),

@@ -24,7 +24,7 @@ from state_admin.templatetags.ui import plural
 from .actors import FORM
 from .addresses import run_action_url, run_url
 from .bulk_actions import BulkAction, BulkList, Outlook, bulk_path
-from .confirm import Confirm, ask
+from .confirm import Confirm, ask, reason_of
 from .htmx import Request, see_other, toast
 from .id_address import id_page, id_path
 from .paging import whole_number
@@ -35,35 +35,15 @@ _RECENT = 200
 
 @dataclass(frozen=True)
 class RunAction:
-    """An action on a run. `do` takes the actor, the run's id and the reason."""
+    """An action on a run. `do` is a service that takes `actor`, `run_id` and `reason`."""
 
     title: str
     verb: str
     line: str
     message: str
-    do: Callable[[Actor, str, str], Run]
+    do: Callable[..., Run]
     icon: str
     kind: str = "danger"
-
-
-def _cancel(actor: Actor, run_id: str, reason: str) -> Run:
-    return cancel_run(actor=actor, run_id=run_id, reason=reason)
-
-
-def _fail(actor: Actor, run_id: str, reason: str) -> Run:
-    return fail_run(actor=actor, run_id=run_id, reason=reason)
-
-
-def _resume(actor: Actor, run_id: str, reason: str) -> Run:
-    return resume_run(actor=actor, run_id=run_id, reason=reason)
-
-
-def _release(actor: Actor, run_id: str, reason: str) -> Run:
-    return release_lease(actor=actor, run_id=run_id, reason=reason)
-
-
-def _renew(actor: Actor, run_id: str, reason: str) -> Run:
-    return heartbeat(actor=actor, run_id=run_id, reason=reason)
 
 
 ACTS = {
@@ -73,7 +53,7 @@ ACTS = {
         "It ends as cancelled. Its pending tickets become void, the thread is free for a new run, "
         "and the agent's next commit is refused.",
         "Run cancelled",
-        _cancel,
+        cancel_run,
         "ban",
     ),
     "fail": RunAction(
@@ -82,7 +62,7 @@ ACTS = {
         "It ends with an error, whose text is your reason. Its pending tickets become void, the thread is "
         "free for a new run, and the agent's next commit is refused.",
         "Run ended as failed",
-        _fail,
+        fail_run,
         "circle-alert",
     ),
     "resume": RunAction(
@@ -92,7 +72,7 @@ ACTS = {
         "new fencing token, and commits with the old one are refused. A worker that waits for it sees "
         "it running and takes the lease to continue.",
         "Run resumed",
-        _resume,
+        resume_run,
         "play",
         "primary",
     ),
@@ -102,7 +82,7 @@ ACTS = {
         "The worker that holds the run loses its lease: commits with its fencing token are refused. "
         "The run counts as stuck until another worker takes it.",
         "Lease released",
-        _release,
+        release_lease,
         "log-out",
     ),
     "renew": RunAction(
@@ -111,7 +91,7 @@ ACTS = {
         "The lease is extended by one period. Renew it only when you know that the agent still "
         "works.",
         "Lease renewed",
-        _renew,
+        heartbeat,
         "heart-pulse",
         "primary",
     ),
@@ -268,11 +248,11 @@ def run_act(request: Request, run_id: str, action: str) -> HttpResponse:
             kind=act.kind,
         )
         return ask(request, confirm, part="run")
-    reason = request.POST.get("reason", "").strip()
+    reason = reason_of(request)
     if revision is not None:
         resume_run(actor=request.actor, run_id=run_id, revision=revision, reason=reason)
     else:
-        act.do(request.actor, run_id, reason)
+        act.do(actor=request.actor, run_id=run_id, reason=reason)
     toast(request, act.message)
     return see_other(request, run_url(run_id), part="run")
 
@@ -287,9 +267,9 @@ def _look(line: str) -> Callable[[Actor, Sequence[str]], Outlook]:
     return look
 
 
-def _each(change: Callable[[Actor, str, str], Run]) -> Callable[[Actor, str, str, str], int]:
+def _each(change: Callable[..., Run]) -> Callable[[Actor, str, str, str], int]:
     def do(actor: Actor, run_id: str, reason: str, _: str) -> int:
-        run = change(actor, run_id, reason)
+        run = change(actor=actor, run_id=run_id, reason=reason)
         if run.finished_at != run.read_at:  # ending a run again changes nothing
             raise Conflict(f"the run has already ended ({ended_as(run)})")
         return 1
@@ -310,7 +290,7 @@ RUNS = BulkList(
                 "They end as cancelled. Their pending tickets become void, their threads are free for "
                 "new runs, and the next commits of their agents are refused. This cannot be undone."
             ),
-            do=_each(_cancel),
+            do=_each(cancel_run),
         ),
         "fail": BulkAction(
             verb="Fail",
@@ -321,7 +301,7 @@ RUNS = BulkList(
                 "their threads are free for new runs, and the next commits of their agents are refused. "
                 "This cannot be undone."
             ),
-            do=_each(_fail),
+            do=_each(fail_run),
         ),
     },
     url=run_url,

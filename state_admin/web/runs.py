@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
 
 from django.http import HttpResponse
-from django.urls import path, reverse
+from django.urls import path
 from django.utils import timezone
 
 from state_admin.contract import runs as contract
@@ -35,12 +34,12 @@ from .addresses import run_action_url, run_url, thread_action_url, thread_url, w
 from .htmx import Request, render, render_list, target_id, wants_part
 from .id_address import id_page, id_path
 from .lists import list_paths
-from .periods import end_of, period_fields, read_period, start_of
+from .periods import Period, end_of, start_of
 from .run_actions import RUNS, actions_of, describe_listeners, suggest
 from .run_costs import prices_of
 from .run_timeline import Timeline, how_long, read_timeline
 from .saved_views import views_of
-from .tables import BY_AGE, Columns, Field, Orders, Table, count_rows, read_columns, same
+from .tables import BY_AGE, Columns, Field, Orders, Table, count_rows, same
 from .tickets import question_of
 
 PAGE = 50
@@ -66,6 +65,16 @@ _TABLE = Table(
         Orders("Started", BY_AGE),
     ),
     search=Field("agent", "Agent", placeholder="Agent id"),
+    menu=(
+        Field("status", "Status", choices=same(_STATUSES)),
+        Field(
+            "age",
+            "Older than",
+            choices={age: label for age, (label, _) in _AGES.items()},
+            unset="any age",
+        ),
+        Period("Started"),
+    ),
 )
 
 # Texts of the waiting reasons.
@@ -79,74 +88,18 @@ WAITS_FOR = {
 }
 
 
-@dataclass(frozen=True)
-class RunListFilters:
-    """The filters in the query string. `before` is the cursor: the last row of the previous
-    page."""
-
-    status: str = ""
-    agent: str = ""
-    age: str = ""
-    since: str = ""
-    until: str = ""
-    sort: str = ""
-    columns: str = ""
-    before: int | None = None
-
-    @property
-    def any(self) -> bool:
-        return replace(self, columns="", before=None) != RunListFilters()
-
-    @property
-    def started_before(self) -> datetime | None:
-        ends = [end_of(self.until), timezone.now() - _AGES[self.age][1] if self.age else None]
-        return min((each for each in ends if each), default=None)
-
-    def menu(self) -> list[Field]:
-        """The filters that the search field does not show."""
-        return [
-            Field("status", "Status", self.status, same(_STATUSES)),
-            Field(
-                "age",
-                "Older than",
-                self.age,
-                {age: each[0] for age, each in _AGES.items()},
-                "any age",
-            ),
-            *period_fields("Started", self.since, self.until),
-        ]
-
-    def url(self, name: str = "web:run-list", **changes: Any) -> str:
-        return with_query(reverse(name), **vars(replace(self, **changes)))
-
-
-def read_filters(request: Request) -> RunListFilters:
-    since, until = read_period(request.GET)
-    return RunListFilters(
-        status=paging.choice(request, "status", _STATUSES),
-        agent=paging.text(request, "agent"),
-        age=paging.choice(request, "age", tuple(_AGES)),
-        since=since,
-        until=until,
-        sort=paging.choice(request, "sort", tuple(BY_AGE)),
-        columns=read_columns(request.GET),
-        before=paging.whole_number(request, "before"),
-    )
-
-
 @page(replica=True)
 def run_list(request: Request) -> HttpResponse:
     views, default = views_of(request, ViewPage.RUNS)
     if default:
         return default
-    filters = read_filters(request)
-    first_page = filters.before is None and not filters.any
-    stuck = list(_stuck(request.actor)) if first_page else []
-    rows, next_url = find_runs(request.actor, filters)
+    filters = _TABLE.read(request)
+    rows, next_url = _find(request, filters, "web:run-list")
+    table = _TABLE.describe(request, filters, next_url)
+    # Stuck runs are first, on the first page of the whole list in its usual order.
+    whole = not (table["pager"]["first"] or table["filtered"] or filters["sort"])
+    stuck = list(_stuck(request.actor)) if whole else []
     stuck_ids = {run.pk for run in stuck}
-    table = _TABLE.describe(
-        request, vars(replace(filters, before=None)), next_url, menu=filters.menu()
-    )
     body = '{"agent_id": "support-bot"}'
     return render_list(
         request,
@@ -155,10 +108,9 @@ def run_list(request: Request) -> HttpResponse:
             **views,
             **table,
             "clear_url": with_query(views["views_all_url"], **dict(table["kept"])),
-            "filters": filters,
             "stuck_runs": stuck,
             "runs": [run for run in rows if run.pk not in stuck_ids],
-            "count": count_rows(table, rows, _filtered(request.actor, filters), "run,runs"),
+            "count": count_rows(table, rows, lambda: _filtered(request.actor, filters), "run,runs"),
             "bulk": RUNS.bar(request, table["current_url"]),
             **snippets.both("POST", "threads/t1/runs", body),
         },
@@ -171,35 +123,33 @@ def _stuck(actor: Actor) -> Any:
     return rows.order_by("-pk")[:STUCK]
 
 
-def find_runs(
-    actor: Actor, filters: RunListFilters, name: str = "web:run-list"
-) -> tuple[list[Run], str]:
-    """A page of runs, newest first unless sorted otherwise, and the URL of the next page."""
-    rows = _filtered(actor, filters).timed().select_related("thread")
-    rows = paging.by_age(rows, filters.sort, filters.before)
-    runs, next_url = paging.cut(
-        list(rows[: PAGE + 1]), PAGE, lambda last: filters.url(name, before=last.pk)
-    )
-    return list(runs), next_url
+def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequence[Run], str]:
+    """A page of runs, newest first unless sorted otherwise, and the URL of the next page of the list
+    `name`."""
+    rows = _filtered(request.actor, filters).timed().select_related("thread")
+    return paging.page_by_age(request, rows, PAGE, name, filters)
 
 
-def _filtered(actor: Actor, filters: RunListFilters) -> RunQuerySet:
+def _filtered(actor: Actor, filters: dict[str, str]) -> RunQuerySet:
     rows = Run.objects.visible_to(actor)
-    if filters.status == "stuck":
+    if filters["status"] == "stuck":
         rows = rows.stuck()
-    elif filters.status == "active":
+    elif filters["status"] == "active":
         rows = rows.active()
-    elif filters.status:
-        rows = rows.filter(status=filters.status)
-    if filters.agent:
-        rows = rows.filter(agent_id=filters.agent)
+    elif filters["status"]:
+        rows = rows.filter(status=filters["status"])
+    if filters["agent"]:
+        rows = rows.filter(agent_id=filters["agent"])
     owner = {"workspace_id": actor.workspace_id}
-    since, before = start_of(filters.since), filters.started_before
-    return creation_times.within(rows, "created_at", since, before, owner)
+    ends = [end_of(filters["until"])]
+    if filters["age"]:
+        ends.append(timezone.now() - _AGES[filters["age"]][1])
+    before = min((each for each in ends if each), default=None)
+    return creation_times.within(rows, "created_at", start_of(filters["since"]), before, owner)
 
 
 def _items(request: Request, name: str) -> tuple[list[contract.Run], str]:
-    rows, next_url = find_runs(request.actor, read_filters(request), name)
+    rows, next_url = _find(request, _TABLE.read(request), name)
     return _run_documents(request.actor, rows), next_url
 
 

@@ -25,7 +25,7 @@ from state_admin.services.members import find_member
 from . import errors
 from .actors import CONFIRMED, FORM, page
 from .authentication import begin_session, check_own_password
-from .confirm import Confirm, ask
+from .confirm import Confirm, ask, reason_of
 from .htmx import Request, render, see_other, toast
 
 # Session key: the user who passed the first factor and must still enter a code. Nobody is signed in
@@ -185,7 +185,7 @@ def reset(request: Request, member_id: int) -> HttpResponse:
     root = reverse("web:member-list")
     if request.method == "POST":
         member = second_factors.reset_member(
-            actor=request.actor, member_id=member_id, reason=request.POST.get("reason", "")
+            actor=request.actor, member_id=member_id, reason=reason_of(request)
         )
         toast(request, f"Authenticator of {member.user.get_username()} reset")
         return see_other(request, root, part="members")

@@ -21,7 +21,7 @@ from . import paging, snippets
 from .actors import page
 from .addresses import with_query
 from .htmx import Request, render_list
-from .lists import list_paths
+from .lists import list_paths, table_paths
 from .tables import BY_CHANGE, Field, Orders, Table
 
 MOST = 200
@@ -91,11 +91,6 @@ def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequenc
     return paging.page_in_order(request, rows, _ORDERS, MOST, name, filters)
 
 
-def _items(request: Request, name: str) -> tuple[list[contract.StateKey], str]:
-    rows, next_url = _find(request, _TABLE.read(request), name)
-    return [contract.StateKey.of(row) for row in rows], next_url
-
-
 def _plugin_items(request: Request, name: str) -> tuple[list[PluginSummary], str]:
     rows = Plugin.objects.visible_to(request.actor).order_by("name")
     if after := paging.text(request, "after"):
@@ -118,6 +113,6 @@ def _unregistered(request: Request, holders: dict[str, int]) -> list[tuple[str, 
 
 urlpatterns = [
     path("state-keys", state_key_list, name="state-key-list"),
-    *list_paths("state-keys", "state-key-list", _items),
+    *table_paths("state-keys", _TABLE, _find, contract.StateKey.of),
     *list_paths("plugins", "plugin-list", _plugin_items),
 ]

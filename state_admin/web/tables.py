@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from django.db.models import QuerySet
 from django.http import HttpRequest, QueryDict
@@ -83,15 +83,15 @@ class Field:
     suggestions: Sequence[str] = ()
     clears: str = ""
 
-    def read(self, request: HttpRequest) -> str:
-        """Its value in the query string."""
+    def read(self, request: HttpRequest) -> dict[str, str]:
+        """Its value in the query string, by its name."""
         if self.choices:
-            return paging.choice(request, self.name, tuple(self.choices))
-        return paging.text(request, self.name)
+            return {self.name: paging.choice(request, self.name, tuple(self.choices))}
+        return {self.name: paging.text(request, self.name)}
 
-    def filled(self, filters: Mapping[str, str]) -> Field:
+    def filled(self, filters: Mapping[str, str]) -> list[Field]:
         """The field with its value."""
-        return replace(self, value=filters[self.name])
+        return [replace(self, value=filters[self.name])]
 
     @property
     def chip_label(self) -> str:
@@ -101,6 +101,16 @@ class Field:
     def text(self) -> str:
         """The value as people read it."""
         return self.choices.get(self.value, self.value)
+
+
+class Filter(Protocol):
+    """A part of the menu of filters: a Field, or several that belong together (periods.Period)."""
+
+    def read(self, request: HttpRequest) -> dict[str, str]:
+        """The parameters of the list that it stands for."""
+
+    def filled(self, filters: Mapping[str, str]) -> list[Field]:
+        """Its fields with their values."""
 
 
 def chips_of(fields: Iterable[Field], url: Callable[[str], str]) -> list[Chip]:
@@ -160,19 +170,18 @@ class Table:
     name: str
     columns: Sequence[Orders]
     search: Field | None = None
-    menu: Sequence[Field] = ()
+    menu: Sequence[Filter] = ()
     files: str = ""
 
     def read(self, request: HttpRequest) -> dict[str, str]:
         """The parameters of the list but that of the page: filters, order and columns. Invalid choices
         are ignored."""
-        fields = [*([self.search] if self.search else ()), *self.menu]
+        filters: dict[str, str] = {}
+        for each in (*([self.search] if self.search else ()), *self.menu):
+            filters |= each.read(request)
         sorts = [sort for column in self.columns for sort in column.sorts]
-        return {
-            **{each.name: each.read(request) for each in fields},
-            "sort": paging.choice(request, "sort", sorts),
-            "columns": read_columns(request.GET),
-        }
+        filters["sort"] = paging.choice(request, "sort", sorts)
+        return {**filters, "columns": read_columns(request.GET)}
 
     def describe(
         self,
@@ -181,16 +190,13 @@ class Table:
         next_url: str = "",
         *,
         args: Sequence[str] = (),
-        menu: Sequence[Field] | None = None,
     ) -> dict[str, Any]:
         """What the templates show of the list, whose URL has `args`: its filters and their chips, its
         columns with their headings, its pager, and the URLs of the list, of its first page, of this page
-        and of its JSON file. `filters`: what `read` returned. `menu`: its fields with their values, if
-        these are not those of `filters`."""
+        and of its JSON file. `filters`: what `read` returned."""
         root, sort = reverse(self.name, args=args), filters["sort"]
         place = {"before": paging.whole_number(request, "before"), "after": paging.cursor(request)}
-        if menu is None:
-            menu = [each.filled(filters) for each in self.menu]
+        menu = [field for each in self.menu for field in each.filled(filters)]
 
         def url(**changes: str) -> str:
             return with_query(root, **{**filters, **changes})
@@ -207,7 +213,7 @@ class Table:
             "current_url": with_query(url(), **place),
             "pager": {"first": url() if any(place.values()) else "", "next": next_url},
             "json_url": with_query(files, **{**filters, "columns": ""}),
-            "search": self.search and self.search.filled(filters),
+            "search": self.search and self.search.filled(filters)[0],
             "menu": menu,
             "chips": chips_of(menu, lambda each: url(**{each: ""})),
             "clear_url": with_query(root, **kept),
@@ -223,7 +229,7 @@ class Table:
         }
 
 
-# The orders of a column of times in a list that has its newest rows first (paging.by_age).
+# The orders of a column of times in a list that has its newest rows first (paging.page_by_age).
 BY_AGE = {"": "descending", "oldest": "ascending"}
 # The orders of the column of the last change (paging.BY_CHANGE).
 BY_CHANGE = {"-changed": "descending", "changed": "ascending"}
@@ -237,12 +243,15 @@ def format_row_count(count: int, forms: str) -> str:
 
 
 def count_rows(
-    table: Mapping[str, Any], shown: Sequence[object], rows: QuerySet[Any], forms: str
+    table: Mapping[str, Any],
+    shown: Sequence[object],
+    rows: Callable[[], QuerySet[Any]],
+    forms: str,
 ) -> str:
     """The number of matching rows, counted up to a limit. `table`: what Table.describe returned; `shown`:
-    the rows of this page; `rows`: those of all pages."""
+    the rows of this page; `rows` returns those of all pages."""
     more = any(table["pager"].values())
-    return format_row_count(rows[: COUNTED + 1].count() if more else len(shown), forms)
+    return format_row_count(rows()[: COUNTED + 1].count() if more else len(shown), forms)
 
 
 def member_column(name: str, label: str = "", *, numeric: bool = False) -> Column:

@@ -15,6 +15,7 @@ from state_admin.services.effective_views import active_summary
 from .actors import POST
 from .addresses import thread_action_url, thread_url
 from .compactions import can_do, replaced
+from .confirm import reason_of
 from .htmx import Request, see_other, target_id, toast
 from .id_address import id_page, id_path
 from .policies import policy_url
@@ -61,9 +62,7 @@ def show(request: Request, thread: Thread) -> dict[str, Any]:
 @id_page(methods=POST, role=Role.EDITOR)
 def compact(request: Request, thread_id: str) -> HttpResponse:
     """Request a compaction, which a worker performs."""
-    request_compaction(
-        actor=request.actor, thread_id=thread_id, reason=request.POST.get("reason", "")
-    )
+    request_compaction(actor=request.actor, thread_id=thread_id, reason=reason_of(request))
     toast(request, "Compaction requested")
     return see_other(request, thread_url(thread_id, tab="compactions"), part="thread")
 

@@ -24,7 +24,7 @@ from state_admin.templatetags.ui import plural
 from .actors import FORM
 from .addresses import thread_action_url, thread_url
 from .bulk_actions import BulkAction, BulkList, Outlook, bulk_path
-from .confirm import Choice, Confirm, ask
+from .confirm import Choice, Confirm, ask, reason_of
 from .htmx import Request, see_other, toast
 from .id_address import id_page, id_path
 
@@ -38,7 +38,7 @@ def delete(request: Request, thread_id: str) -> HttpResponse:
     number = _delete(
         request.actor,
         thread_id,
-        request.POST.get("reason", ""),
+        reason_of(request),
         request.POST.get("children", "reject"),
     )
     toast(request, f"Deleted {plural(number, 'thread,threads')}")

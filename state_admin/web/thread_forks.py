@@ -14,7 +14,7 @@ from state_admin.templatetags.ui import plural
 
 from .actors import FORM
 from .addresses import thread_action_url, thread_url
-from .confirm import Confirm, Input, ask
+from .confirm import Confirm, Input, ask, reason_of
 from .htmx import Request, see_other, toast
 from .id_address import id_page, id_path
 from .thread_states import read_requested_revision
@@ -33,7 +33,7 @@ def fork(request: Request, thread_id: str) -> HttpResponse:
         fork_id=request.POST.get("fork") or None,
         revision=at,
         title=request.POST.get("title", "").strip()[:512] if "title" in request.POST else None,
-        reason=request.POST.get("reason", ""),
+        reason=reason_of(request),
     )
     toast(request, f"Forked at revision {at}")
     return see_other(request, thread_url(copy.public_id, tab="state"), part="thread")

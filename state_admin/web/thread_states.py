@@ -30,7 +30,7 @@ from state_admin.templatetags.ui import plural
 from . import paging
 from .actors import FORM, POST
 from .addresses import run_url, thread_action_url, thread_url
-from .confirm import PREVIEW, Confirm, ask
+from .confirm import PREVIEW, Confirm, ask, reason_of
 from .entry_undo import REFUSED
 from .htmx import Request, Undo, see_other, target_id, toast
 from .id_address import id_page, id_path
@@ -277,7 +277,7 @@ def restore(request: Request, thread_id: str) -> HttpResponse:
         thread_id=thread_id,
         revision=at,
         expected_revision=paging.read_number("expected", request.POST.get("expected", "")),
-        reason=request.POST.get("reason", ""),
+        reason=reason_of(request),
     )
     undo = Undo(
         thread_action_url("restore", thread_id, at=thread.revision),

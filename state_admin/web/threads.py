@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
@@ -42,10 +42,10 @@ from .htmx import Request, render, render_list, target_id, wants_part
 from .id_address import id_page, id_path
 from .lineages import lineage_of_thread
 from .lists import list_paths
-from .periods import end_of, period_fields, read_period, start_of
+from .periods import Period, end_of, start_of
 from .runs import runs_of_thread
 from .saved_views import views_of
-from .tables import COUNTED, Field, Orders, Table, format_row_count, read_columns, same
+from .tables import Field, Orders, Table, count_rows, same
 from .thread_delete import THREADS
 
 PAGE = 50
@@ -55,8 +55,6 @@ _STATUSES = ("active", "stuck", "running", "waiting", "created", "idle")
 # _WINDOW threads.
 _SIZES = ("10", "100", "1000", "10000")
 _WINDOW = 10_000
-# Orders beside newest first.
-_SORTS = ("activity", "tokens", "oldest", "id")
 _TABLE = Table(
     "web:thread-list",
     (
@@ -69,78 +67,38 @@ _TABLE = Table(
         Orders("Updated"),
     ),
     search=Field("text", "Search titles and messages", placeholder="Search titles and messages"),
+    menu=(
+        Field("status", "Run", choices=same(_STATUSES)),
+        Field("agent", "Agent"),
+        Field("prefix", "Id begins with"),
+        Field("resource", "Resource"),
+        Period("Created"),
+        Field("size", "Size", choices={size: f"{int(size):,}+ messages" for size in _SIZES}),
+    ),
 )
 
 
-@dataclass(frozen=True)
-class ThreadListFilters:
-    """The filters in the query string. `after` is the cursor: the last row of the previous page."""
-
-    text: str = ""
-    prefix: str = ""
-    resource: str = ""
-    agent: str = ""
-    status: str = ""
-    size: str = ""
-    since: str = ""
-    until: str = ""
-    sort: str = ""
-    columns: str = ""
-    after: str = ""
-
-    @property
-    def any(self) -> bool:
-        return replace(self, columns="", after="") != ThreadListFilters()
-
-    @property
-    def by_id(self) -> bool:
-        """Whether the list is ordered by id; otherwise `after` is a primary key."""
-        return bool(self.prefix) or self.sort == "id"
-
-    def menu(self) -> list[Field]:
-        """The filters that the search field does not show."""
-        return [
-            Field("status", "Run", self.status, same(_STATUSES)),
-            Field("agent", "Agent", self.agent),
-            Field("prefix", "Id begins with", self.prefix),
-            Field("resource", "Resource", self.resource),
-            *period_fields("Created", self.since, self.until),
-            Field("size", "Size", self.size, {size: f"{int(size):,}+ messages" for size in _SIZES}),
-        ]
-
-    def table(self, request: Request, next_url: str) -> dict[str, Any]:
-        table = _TABLE
-        if self.text or self.prefix:  # they have one order: the newest first, or by id
-            sorted_by = ("Created", "descending") if self.text else ("Thread", "ascending")
-            columns = [
-                replace(each, sorts={"": sorted_by[1]} if each.label == sorted_by[0] else {})
-                for each in _TABLE.columns
-            ]
-            table = replace(_TABLE, columns=columns)
-        filters = vars(replace(self, after=""))
-        return table.describe(request, filters, next_url, menu=self.menu())
-
-    def url(self, name: str = "web:thread-list", **changes: str) -> str:
-        return with_query(reverse(name), **vars(replace(self, **changes)))
+def _read_filters(request: Request) -> dict[str, str]:
+    filters = _TABLE.read(request)
+    # A search has its own order, and threads with a prefix are in the order of their ids.
+    return {**filters, "sort": ""} if filters["text"] or filters["prefix"] else filters
 
 
-def read_filters(request: Request) -> ThreadListFilters:
-    text, prefix = paging.text(request, "text"), paging.text(request, "prefix")
-    since, until = read_period(request.GET)
-    return ThreadListFilters(
-        text=text,
-        prefix=prefix,
-        resource=paging.text(request, "resource"),
-        agent=paging.text(request, "agent"),
-        status=paging.choice(request, "status", _STATUSES),
-        size=paging.choice(request, "size", _SIZES),
-        since=since,
-        until=until,
-        # A search has its own order, and threads with a prefix are in the order of their ids.
-        sort="" if text or prefix else paging.choice(request, "sort", _SORTS),
-        columns=read_columns(request.GET),
-        after=paging.text(request, "after"),
-    )
+def _table_of(filters: dict[str, str]) -> Table:
+    if not (filters["text"] or filters["prefix"]):
+        return _TABLE
+    # They have one order: the newest first, or by id.
+    sorted_by, order = ("Created", "descending") if filters["text"] else ("Thread", "ascending")
+    columns = [
+        replace(each, sorts={"": order} if each.label == sorted_by else {})
+        for each in _TABLE.columns
+    ]
+    return replace(_TABLE, columns=columns)
+
+
+def _is_by_id(filters: dict[str, str]) -> bool:
+    """Whether the list is ordered by id; otherwise its cursor is a primary key."""
+    return bool(filters["prefix"]) or filters["sort"] == "id"
 
 
 @page(replica=True)
@@ -148,13 +106,13 @@ def thread_list(request: Request) -> HttpResponse:
     views, default = views_of(request, ViewPage.THREADS)
     if default:
         return default
-    filters = read_filters(request)
+    filters = _read_filters(request)
     try:
-        rows, next_url, reach = find_threads(request.actor, filters)
+        rows, next_url, reach = _find(request, filters, "web:thread-list")
         refusal = ""
     except Invalid as bad:
         rows, next_url, reach, refusal = [], "", None, bad.detail
-    table = filters.table(request, next_url)
+    table = _table_of(filters).describe(request, filters, next_url)
     body = '{"id": "t1", "title": "Refund of order 9921"}'
     message = '{"messages": [{"role": "user", "content": "Where is my refund?"}]}'
     return render_list(
@@ -167,7 +125,7 @@ def thread_list(request: Request) -> HttpResponse:
             "filters": filters,
             "rows": rows,
             "bulk": THREADS.bar(request, table["current_url"]),
-            "count": _count(request.actor, filters, len(rows), more=bool(next_url)),
+            "count": _count(request.actor, filters, rows, table),
             "reach": reach,
             "newest_messages": thread_search_sql.NEWEST,
             "refusal": refusal,
@@ -185,77 +143,79 @@ def thread_list(request: Request) -> HttpResponse:
 
 
 def _items(request: Request, name: str) -> tuple[list[contract.Thread], str]:
-    rows, next_url, _ = find_threads(request.actor, read_filters(request), name)
+    rows, next_url, _ = _find(request, _read_filters(request), name)
     return [contract.Thread.of(row, request.actor) for row in rows], next_url
 
 
-def find_threads(
-    actor: Actor, filters: ThreadListFilters, name: str = "web:thread-list"
+def _find(
+    request: Request, filters: dict[str, str], name: str
 ) -> tuple[list[Thread], str, thread_search.Reach | None]:
     """A page of threads, by default newest first, the URL of the next page, and what a search read.
     With a prefix they are ordered by id, which is one range of the unique index. Invalid for a text
     without words."""
-    rows = _filtered(actor, filters)
+    rows, last = _filtered(request.actor, filters), paging.text(request, "after")
     reach = None
-    if filters.text:
-        words = read_words(filters.text)
-        threads, after, reach = thread_search.search(
-            _sized(rows, filters), rows, words, filters.after, PAGE
-        )
-    elif filters.sort == "tokens" and not filters.by_id:
-        threads, after = _by_tokens(rows, filters)
-    elif filters.sort == "activity" and not filters.by_id:
-        threads, after = _by_activity(actor, rows, filters)
+    if filters["text"]:
+        words = read_words(filters["text"])
+        threads, after, reach = thread_search.search(_sized(rows, filters), rows, words, last, PAGE)
+    elif filters["sort"] == "tokens" and not _is_by_id(filters):
+        threads, after = _by_tokens(rows, filters, last)
+    elif filters["sort"] == "activity" and not _is_by_id(filters):
+        threads, after = _by_activity(request.actor, rows, filters, last)
     else:
-        threads, after = _by_age_or_id(rows, filters)
-    return threads, filters.url(name, after=after) if after else "", reach
+        threads, after = _by_age_or_id(rows, filters, last)
+    next_url = with_query(reverse(name), **filters, after=after) if after else ""
+    return threads, next_url, reach
 
 
-def _filtered(actor: Actor, filters: ThreadListFilters) -> ThreadQuerySet:
+def _filtered(actor: Actor, filters: dict[str, str]) -> ThreadQuerySet:
     """The threads that match, except for their size."""
     rows = Thread.objects.visible_to(actor)
-    if filters.prefix:
-        rows = rows.filter(public_id__startswith=filters.prefix)
-    if filters.resource:
-        rows = rows.filter(resource_id=filters.resource)
-    if filters.agent:
-        rows = rows.of_agent(filters.agent)
-    if filters.status == "stuck":
+    if filters["prefix"]:
+        rows = rows.filter(public_id__startswith=filters["prefix"])
+    if filters["resource"]:
+        rows = rows.filter(resource_id=filters["resource"])
+    if filters["agent"]:
+        rows = rows.of_agent(filters["agent"])
+    if filters["status"] == "stuck":
         rows = rows.filter(active_run__in=Run.objects.visible_to(actor).stuck())
-    elif filters.status in ("active", "idle"):
-        rows = rows.filter(active_run__isnull=filters.status == "idle")
-    elif filters.status:
-        rows = rows.active_as(filters.status)
+    elif filters["status"] in ("active", "idle"):
+        rows = rows.filter(active_run__isnull=filters["status"] == "idle")
+    elif filters["status"]:
+        rows = rows.active_as(filters["status"])
     owner = {"workspace_id": actor.workspace_id}
-    since, until = start_of(filters.since), end_of(filters.until)
+    since, until = start_of(filters["since"]), end_of(filters["until"])
     return creation_times.within(rows, "created_at", since, until, owner)
 
 
-def _count(actor: Actor, filters: ThreadListFilters, found: int, *, more: bool) -> str:
+def _count(
+    actor: Actor, filters: dict[str, str], shown: Sequence[Thread], table: dict[str, Any]
+) -> str:
     """The number of matching threads, counted up to a limit; "" if no index supports the filters."""
-    if more or filters.after:
-        if filters.text or filters.size or filters.agent or filters.sort == "activity":
-            return ""
-        found = _filtered(actor, filters)[: COUNTED + 1].count()
-    return format_row_count(found, "thread,threads")
+    unindexed = filters["text"] or filters["size"] or filters["agent"]
+    if any(table["pager"].values()) and (unindexed or filters["sort"] == "activity"):
+        return ""
+    return count_rows(table, shown, lambda: _filtered(actor, filters), "thread,threads")
 
 
-def _sized(rows: ThreadQuerySet, filters: ThreadListFilters) -> ThreadQuerySet:
-    return rows.filter(message_count__gte=int(filters.size)) if filters.size else rows
+def _sized(rows: ThreadQuerySet, filters: dict[str, str]) -> ThreadQuerySet:
+    return rows.filter(message_count__gte=int(filters["size"])) if filters["size"] else rows
 
 
-def _by_age_or_id(rows: ThreadQuerySet, filters: ThreadListFilters) -> tuple[list[Thread], str]:
+def _by_age_or_id(
+    rows: ThreadQuerySet, filters: dict[str, str], last: str
+) -> tuple[list[Thread], str]:
     """A page, and the cursor of the next one."""
-    column = "public_id" if filters.by_id else "pk"
-    upwards = filters.by_id or filters.sort == "oldest"
+    column = "public_id" if _is_by_id(filters) else "pk"
+    upwards = _is_by_id(filters) or filters["sort"] == "oldest"
     behind, not_behind = ("gt", "lte") if upwards else ("lt", "gte")
     rows = rows.order_by(column if upwards else f"-{column}")
-    if filters.by_id:
-        rows = rows.filter(public_id__gt=filters.after)
-    elif (after := read_whole(filters.after)) is not None:
+    if _is_by_id(filters):
+        rows = rows.filter(public_id__gt=last)
+    elif (after := read_whole(last)) is not None:
         rows = rows.filter(**{f"pk__{behind}": after})
     end: Any = None
-    if filters.size:
+    if filters["size"]:
         end = rows.values_list(column, flat=True)[_WINDOW - 1 : _WINDOW].first()
         if end is not None:
             rows = rows.filter(**{f"{column}__{not_behind}": end})
@@ -265,14 +225,16 @@ def _by_age_or_id(rows: ThreadQuerySet, filters: ThreadListFilters) -> tuple[lis
     return list(threads), following or ("" if end is None else str(end))
 
 
-def _by_tokens(rows: ThreadQuerySet, filters: ThreadListFilters) -> tuple[list[Thread], str]:
+def _by_tokens(
+    rows: ThreadQuerySet, filters: dict[str, str], last: str
+) -> tuple[list[Thread], str]:
     """Those with the most context tokens among the newest _WINDOW threads: an index on a number that
     each commit changes would slow down commits."""
     end = rows.order_by("-pk").values_list("pk", flat=True)[_WINDOW - 1 : _WINDOW].first()
     rows = _sized(rows, filters).order_by("-context_tokens", "-pk")
     if end is not None:
         rows = rows.filter(pk__gte=end)
-    count, _, place = filters.after.partition(".")
+    count, _, place = last.partition(".")
     after, identity = read_whole(count), read_whole(place)
     if after is not None and identity is not None:
         behind = Q(context_tokens__lt=after) | Q(context_tokens=after, pk__lt=identity)
@@ -291,12 +253,12 @@ def _whole(rows: ThreadQuerySet) -> list[Thread]:
 
 
 def _by_activity(
-    actor: Actor, rows: ThreadQuerySet, filters: ThreadListFilters
+    actor: Actor, rows: ThreadQuerySet, filters: dict[str, str], last: str
 ) -> tuple[list[Thread], str]:
     """Those with the latest runs first. Walks _WINDOW runs, newest first."""
     runs = Run.objects.visible_to(actor).order_by("-pk")
     rows = _sized(rows, filters).order_by("-latest_run_id")
-    if (after := read_whole(filters.after)) is not None:
+    if (after := read_whole(last)) is not None:
         runs, rows = runs.filter(pk__lt=after), rows.filter(latest_run_id__lt=after)
     end = runs.values_list("pk", flat=True)[_WINDOW - 1 : _WINDOW].first()
     rows = rows.filter(pk__in=runs.values("thread_id")[:_WINDOW])

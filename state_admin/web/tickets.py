@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from django.urls import reverse
 from django.utils import timezone
 
 from state_admin.contract import tickets as contract
@@ -17,7 +16,6 @@ from state_admin.services.errors import Invalid
 from state_admin.templatetags.json_html import pretty
 
 from . import paging
-from .addresses import with_query
 from .htmx import Request
 from .lists import list_paths
 from .schema_fields import BoundField, bind_fields, read_typed
@@ -108,17 +106,11 @@ def draft(schema: JSON) -> JSON:
 
 def _items(request: Request, name: str) -> tuple[list[contract.Ticket], str]:
     """Tickets, newest first, as JSON or CSV. Users decide tickets in the inbox."""
-    status = paging.choice(request, "status", TicketStatus.values)
-    rows = Ticket.objects.visible_to(request.actor).select_related("run__thread").order_by("-pk")
-    if status:
-        rows = rows.filter(status=status)
-    if before := paging.whole_number(request, "before"):
-        rows = rows.filter(pk__lt=before)
-    tickets, next_url = paging.cut(
-        list(rows[: PAGE + 1]),
-        PAGE,
-        lambda last: with_query(reverse(name), status=status, before=last.pk),
-    )
+    filters = {"status": paging.choice(request, "status", TicketStatus.values), "sort": ""}
+    rows = Ticket.objects.visible_to(request.actor).select_related("run__thread")
+    if filters["status"]:
+        rows = rows.filter(status=filters["status"])
+    tickets, next_url = paging.page_by_age(request, rows, PAGE, name, filters)
     return [contract.Ticket.of(row) for row in tickets], next_url
 
 

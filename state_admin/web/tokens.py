@@ -28,10 +28,10 @@ from .actors import FORM, READ_AND_POST, page
 from .addresses import with_query
 from .bulk_actions import BulkAction, BulkList, Outlook, bulk_path
 from .choosers import NamespaceGlobs, ThreadPrefixes, warn_unmatched
-from .confirm import Choice, Confirm, ask
+from .confirm import Choice, Confirm, ask, reason_of
 from .errors import sentences_of
 from .htmx import Request, render_list, see_other, toast
-from .lists import list_paths
+from .lists import table_paths
 from .tables import Field, Orders, Table, count_rows, same
 
 PAGE = 100
@@ -147,7 +147,7 @@ def _show(
         "form": form,
         "rows": tokens,
         "bulk": TOKENS.bar(request, table["list_url"]),
-        "count": count_rows(table, tokens, _filtered(request, filters), "token,tokens"),
+        "count": count_rows(table, tokens, lambda: _filtered(request, filters), "token,tokens"),
         **(created or {}),
     }
     return render_list(
@@ -176,11 +176,6 @@ def _find(
     return paging.page_in_order(request, rows, _ORDERS, PAGE, name, filters)
 
 
-def _items(request: Request, name: str) -> tuple[list[contract.Token], str]:
-    tokens, next_url = _find(request, _TABLE.read(request), name)
-    return [contract.Token.of(token) for token in tokens], next_url
-
-
 @page(methods=FORM, role=Role.ADMIN)
 def revoke(request: Request, token_id: int) -> HttpResponse:
     root = reverse("web:token-list")
@@ -198,9 +193,7 @@ def revoke(request: Request, token_id: int) -> HttpResponse:
             ],
         )
         return ask(request, confirm, part="tokens")
-    token = revoke_token(
-        actor=request.actor, token_id=token_id, reason=request.POST.get("reason", "")
-    )
+    token = revoke_token(actor=request.actor, token_id=token_id, reason=reason_of(request))
     toast(request, f"Token “{token.name}” revoked")
     return see_other(request, root, part="tokens")
 
@@ -238,7 +231,7 @@ def rotate(request: Request, token_id: int) -> HttpResponse:
         actor=request.actor,
         token_id=token_id,
         overlap=_OVERLAPS[overlap][1],
-        reason=request.POST.get("reason", ""),
+        reason=reason_of(request),
     )
     return _show_secret(request, token, secret)
 
@@ -296,7 +289,7 @@ TOKENS = BulkList(
 urlpatterns = [
     bulk_path("tokens/bulk", TOKENS),
     path("tokens", token_list, name="token-list"),
-    *list_paths("tokens", "token-list", _items, role=Role.ADMIN),
+    *table_paths("tokens", _TABLE, _find, contract.Token.of, role=Role.ADMIN),
     path("tokens/<int:token_id>/rotate", rotate, name="token-rotate"),
     path("tokens/<int:token_id>/revoke", revoke, name="token-revoke"),
 ]

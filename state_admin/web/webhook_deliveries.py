@@ -61,9 +61,10 @@ def rows_for(request: Request, hook: Webhook) -> dict[str, Any]:
     """The context of the list."""
     filters = _TABLE.read(request)
     rows, next_url = _find(request, hook, filters, "web:webhook-detail")
-    table = _TABLE.describe(request, filters, next_url, args=[hook.public_id], menu=())
+    table = _TABLE.describe(request, filters, next_url, args=[hook.public_id])
     return {
         **table,
+        "chips": (),  # the page has a field for the status
         "rows": [_row(request, row) for row in rows],
         "bulk": DELIVERIES.bar(request, table["current_url"], webhook_id=hook.public_id),
         "statuses": DeliveryStatus.values,

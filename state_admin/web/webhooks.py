@@ -25,7 +25,7 @@ from state_admin.templatetags.ui import plural
 from . import snippets, webhook_deliveries
 from .actors import FORM, POST, page
 from .choosers import NamespaceGlobs, ThreadId, warn_unmatched
-from .confirm import Choice, Confirm, ask
+from .confirm import Choice, Confirm, ask, reason_of
 from .errors import sentences_of
 from .htmx import Request, render_list, see_other, target_id, toast
 from .lists import list_paths
@@ -282,7 +282,7 @@ def resume(request: Request, webhook_id: str) -> HttpResponse:
             actor=request.actor,
             webhook_id=webhook_id,
             skip=request.POST.get("from") == "now",
-            reason=request.POST.get("reason", ""),
+            reason=reason_of(request),
         )
         return _redirect_back(request, webhook_id, "Webhook resumed")
 
@@ -312,7 +312,7 @@ def rotate(request: Request, webhook_id: str) -> HttpResponse:
             actor=request.actor,
             webhook_id=webhook_id,
             overlap_seconds=overlap,
-            reason=request.POST.get("reason", ""),
+            reason=reason_of(request),
         )
         return _detail(request, webhook_id, secret=secret)
 
@@ -335,7 +335,7 @@ def replay_dead(request: Request, webhook_id: str) -> HttpResponse:
 
     def do() -> HttpResponse:
         number = webhook_flow.replay_dead_letters(
-            actor=request.actor, webhook_id=webhook_id, reason=request.POST.get("reason", "")
+            actor=request.actor, webhook_id=webhook_id, reason=reason_of(request)
         )
         return _redirect_back(
             request, webhook_id, f"{plural(number, 'delivery,deliveries')} requeued"
@@ -362,7 +362,7 @@ def delete(request: Request, webhook_id: str) -> HttpResponse:
     def do() -> HttpResponse:
         name = find_webhook(request.actor, webhook_id).name
         webhooks.delete_webhook(
-            actor=request.actor, webhook_id=webhook_id, reason=request.POST.get("reason", "")
+            actor=request.actor, webhook_id=webhook_id, reason=reason_of(request)
         )
         toast(request, f"Webhook “{name}” deleted")
         return see_other(request, reverse("web:webhook-list"))

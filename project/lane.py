@@ -324,7 +324,7 @@ def _is_small(environ: Environ, body: bytes, headers: Set[str]) -> bool:
 
 def _read_match(environ: Environ) -> int | None:
     match = environ.get("HTTP_IF_MATCH")
-    return None if match is None else version_in("If-Match", match)
+    return None if match is None else version_in(match)
 
 
 def _read_key(environ: Environ, body: bytes) -> Key | None:

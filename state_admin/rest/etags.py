@@ -14,12 +14,12 @@ from .bodies import Response
 _TAG = re.compile(r'(?:W/)?"(\d{1,18})"\Z')
 
 
-def version_in(header: str, text: str) -> int:
-    """Return the version in an entity tag. The only valid form is `"<version>"`."""
+def version_in(text: str) -> int:
+    """Return the version in the entity tag of If-Match. The only valid form is `"<version>"`."""
     match = _TAG.match(text.strip())
     if match is None:
         raise BadRequest(
-            f"{header} is not a valid ETag: {text[:40]}",
+            f"If-Match is not a valid ETag: {text[:40]}",
             hint='Send the ETag of a response unchanged, with its quotes, for example "41".',
         )
     return int(match.group(1))
@@ -53,14 +53,14 @@ def precondition(request: Request) -> Precondition:
             )
         return Precondition(0, changed == "true")
     if match is not None:
-        return Precondition(version_in("If-Match", match), changed == "true", merge is not None)
+        return Precondition(version_in(match), changed == "true", merge is not None)
     return Precondition(None, changed=True) if changed == "true" else ANY
 
 
 def expected_version(request: Request) -> int | None:
     """Return the version or revision in If-Match, or None without the header."""
     match = request.META.get("HTTP_IF_MATCH")
-    return version_in("If-Match", match) if match is not None else None
+    return version_in(match) if match is not None else None
 
 
 def not_modified(request: Request, version: int) -> bool:

@@ -23,7 +23,7 @@ from state_admin.models import Entry, Namespace, Operation
 
 from . import entries, entry_views
 from .actors import require
-from .config_secrets import keep_secrets
+from .config_secrets import find_live_record, keep_secrets
 from .entries import ANY, PatchKind, Precondition, WriteResult
 from .entry_views import EntryView
 from .errors import BadRequest, Conflict, Invalid, NotFound, check_storable
@@ -246,14 +246,7 @@ def find_provider(*, workspace_id: int, provider_id: str) -> Provider:
 
 def _find_spec(workspace_id: int, kind: Kind, identity: str) -> dict[str, Any]:
     """A live record. Raises NotFound, also for a value that a redaction made invalid."""
-    row = (
-        Entry.objects.filter(namespace__workspace_id=workspace_id)
-        .filter(namespace__name=kind.namespace, key=identity)
-        .live()
-        .first()
-    )
-    if row is None:
-        raise NotFound(f"config not found: {kind}/{identity}")
+    row = find_live_record(workspace_id, kind, identity)
     spec: dict[str, Any] = values.load(row.value or "null")
     if config.faults(kind, identity, spec):
         raise NotFound(

@@ -22,6 +22,8 @@ from .errors import NotFound, Unreadable
 
 _PURPOSE = "commonhold.config.secret"
 _BATCH = 500
+# Where the record of a provider has its secret.
+_API_KEY = "/api_key"
 
 
 @dataclass(frozen=True)
@@ -34,28 +36,32 @@ class Rotation:
     unreadable: list[str]
 
 
-def find_provider_secret(
-    *, workspace_id: int, provider_id: str, pointer: str = "/api_key"
-) -> str | None:
-    """The secret of a provider in plain text; None if none is set. Only for calls to that provider,
-    never for a response. Raises NotFound for an unknown provider, and Unreadable if no key can
-    decrypt it."""
-    provider = (
+def find_live_record(workspace_id: int, kind: Kind, identity: str) -> Entry:
+    """The entry of a record. Raises NotFound."""
+    row = (
         Entry.objects.filter(namespace__workspace_id=workspace_id)
-        .filter(namespace__name=Kind.PROVIDERS.namespace, key=provider_id)
+        .filter(namespace__name=kind.namespace, key=identity)
         .live()
         .first()
     )
-    if provider is None:
-        raise NotFound(f"config not found: {Kind.PROVIDERS}/{provider_id}")
+    if row is None:
+        raise NotFound(f"config not found: {kind}/{identity}")
+    return row
+
+
+def find_provider_secret(*, workspace_id: int, provider_id: str) -> str | None:
+    """The secret of a provider in plain text; None if none is set. Only for calls to that provider,
+    never for a response. Raises NotFound for an unknown provider, and Unreadable if no key can
+    decrypt it."""
+    provider = find_live_record(workspace_id, Kind.PROVIDERS, provider_id)
     markers = config.markers(Kind.PROVIDERS, values.load(provider.value or "null"))
-    marker = markers.get(pointer)
+    marker = markers.get(_API_KEY)
     if not config.is_marker(marker):
         return None
     row = _rows().filter(entry=provider, public_id=marker["$secret"]).first()
     if row is None:
         raise Unreadable(
-            (f"the secret at {Kind.PROVIDERS.namespace}/{provider_id} {pointer} no longer exists"),
+            f"the secret at {Kind.PROVIDERS.namespace}/{provider_id} {_API_KEY} no longer exists",
             hint="Write it again.",
         )
     return open_secret(row)

@@ -254,10 +254,10 @@ def count_rows(
     return format_row_count(rows()[: COUNTED + 1].count() if more else len(shown), forms)
 
 
-def member_column(name: str, label: str = "", *, numeric: bool = False) -> Column:
+def member_column(name: str, *, numeric: bool = False) -> Column:
     """The column of the member `name` of a value. A comma separates columns in the address, so it is
     written as `~2`, which no JSON pointer contains."""
-    return Column(pointer_of(name).replace(",", "~2"), label or name, numeric)
+    return Column(pointer_of(name).replace(",", "~2"), name, numeric)
 
 
 def member_of(identity: str) -> str | None:

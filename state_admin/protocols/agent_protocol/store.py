@@ -125,9 +125,9 @@ def list_namespaces(call: Endpoint) -> HttpResponse:
     return answer({"namespaces": [[*each] for each in [*matching][offset : offset + limit]]})
 
 
-def path_of(labels: Sequence[str], key: str, pointer: str = "") -> str:
+def path_of(labels: Sequence[str], key: str) -> str:
     """The key of an item's entry. Raises BadRequest or Invalid if the item is not valid."""
-    check_labels(labels, f"{pointer}/namespace")
+    check_labels(labels, "/namespace")
     path = f"{'.'.join(labels)}..{key}"
     if not key:
         raise BadRequest("key must not be empty")

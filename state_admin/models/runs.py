@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Self
 
 from django.db import models
@@ -140,6 +140,11 @@ class Run(models.Model):
 
     def __str__(self) -> str:
         return self.public_id
+
+    @property
+    def duration(self) -> timedelta | None:
+        """From its creation to its end."""
+        return self.finished_at - self.created_at if self.finished_at else None
 
     def stuck_reason(self, now: datetime) -> str:
         """Why the run requires attention, as text; "" if it does not."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Final
 
@@ -11,6 +11,7 @@ from django.templatetags.static import static
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from state_admin.domain.lifecycle import format_duration
 from state_admin.web import addresses
 
 register = template.Library()
@@ -82,6 +83,13 @@ def lasted(milliseconds: float) -> str:
         return f"{milliseconds:.1f} ms" if milliseconds < 10 else f"{milliseconds:.0f} ms"
     seconds = milliseconds / 1000
     return f"{seconds:.1f} s" if seconds < 600 else f"{seconds / 60:,.1f} min"
+
+
+@register.filter
+def how_long(duration: timedelta) -> str:
+    """A duration as text: "14 ms", "3.1 s", "14 min", "3 h"."""
+    seconds = duration.total_seconds()
+    return lasted(seconds * 1000) if seconds < 600 else format_duration(duration)
 
 
 @register.filter

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from django.db.models import Case, F, Value, When
+from django.db.models.functions import Coalesce, NullIf
 from django.http import HttpResponse
 from django.urls import path, reverse
 
@@ -34,23 +36,41 @@ from .addresses import thread_url, with_query
 from .confirm import Confirm, ask, reason_of
 from .htmx import Request, render, render_list, see_other, toast, wants_part
 from .lists import list_paths
-from .tables import BY_AGE, Field, Orders, Table, count_rows, same
+from .tables import BY_AGE, Field, Orders, Table, count_rows, downwards, same, upwards
 from .thread_contexts import line_of
 from .usage import TREND_DAYS, saved_trend
 
 PAGE = 50
 REPLACED = 60
+# Failed jobs first, then unfinished ones.
+_FIRST = (CompactionStatus.FAILED, CompactionStatus.RUNNING, CompactionStatus.QUEUED)
+_RANK = Case(
+    *(When(status=status, then=rank) for rank, status in enumerate(_FIRST)), default=len(_FIRST)
+)
+# In thousandths of the tokens before.
+_SAVED = Coalesce(
+    (F("tokens_before") - F("tokens_after")) * 1000 / NullIf("tokens_before", Value(0)), 0
+)
+_ORDERS = {
+    **paging.BY_AGE,
+    **paging.by_value("status", "rank", value=_RANK),
+    **paging.by_value("kind", "kind", read=str),
+    **paging.by_value("before", "before", value=Coalesce("tokens_before", 0)),
+    **paging.by_value("after", "after", value=Coalesce("tokens_after", 0)),
+    **paging.by_value("saved", "saved", value=_SAVED),
+    **paging.by_value("requested-by", "requested_by", read=str),
+}
 _TABLE = Table(
     "web:compaction-list",
     (
         Orders("Compaction"),
-        Orders("Status"),
-        Orders("Kind"),
+        Orders("Status", upwards("status")),
+        Orders("Kind", upwards("kind")),
         Orders("Target"),
-        Orders("Before", numeric=True),
-        Orders("After", numeric=True),
-        Orders("Saved", numeric=True),
-        Orders("Requested by"),
+        Orders("Before", downwards("before"), numeric=True),
+        Orders("After", downwards("after"), numeric=True),
+        Orders("Saved", downwards("saved"), numeric=True),
+        Orders("Requested by", upwards("requested-by")),
         Orders("When", BY_AGE),
     ),
     search=Field("thread", "Thread", placeholder="Thread id"),
@@ -73,7 +93,11 @@ def compaction_list(request: Request) -> HttpResponse:
         **table,
         "rows": rows,
         "count": count_rows(
-            table, rows, lambda: _filtered(visible, filters), "compaction,compactions"
+            table,
+            rows,
+            lambda: _filtered(visible, filters),
+            "compaction,compactions",
+            bounded=_ORDERS[filters["sort"]].bounded,
         ),
         **snippets.both("POST", "threads/t1/compactions", "{}"),
     }
@@ -101,7 +125,7 @@ def _find(
 ) -> tuple[Sequence[Compaction], str]:
     """A page of jobs, and the URL of the next page of the list `name`."""
     rows = _filtered(rows.visible_to(request.actor), filters).select_related("thread", "namespace")
-    return paging.page_by_age(request, rows, PAGE, name, filters)
+    return paging.page_in_order(request, rows, _ORDERS, PAGE, name, filters)
 
 
 def _filtered(rows: CompactionQuerySet, filters: dict[str, str]) -> CompactionQuerySet:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import Case, When
 from django.http import HttpResponse
 from django.urls import path, reverse
 
@@ -31,19 +32,40 @@ from .confirm import PREVIEW, Confirm, ask, reason_of
 from .htmx import Request, render_list, see_other, toast
 from .lists import table_paths
 from .shell import format_count
-from .tables import BY_AGE, Field, Orders, Table, format_row_count, same
+from .tables import (
+    BY_AGE,
+    Field,
+    Orders,
+    Table,
+    downwards,
+    format_row_count,
+    same,
+    upwards,
+)
 
 PAGE = 50
 _SHOWN = 2000  # characters of a payload
+# Dead letters first, then in the order of their life.
+_RANK = Case(
+    When(status=DispatchStatus.DEAD, then=0),
+    *(When(status=status, then=rank) for rank, status in enumerate(DispatchStatus, start=1)),
+)
+_ORDERS = {
+    **paging.BY_AGE,
+    **paging.by_value("status", "rank", value=_RANK),
+    **paging.by_value("agent", "agent_id", read=str),
+    **paging.by_value("priority", "priority"),
+    **paging.by_value("attempts", "attempts"),
+}
 _TABLE = Table(
     "web:mailbox",
     (
         Orders("Dispatch"),
-        Orders("Status"),
+        Orders("Status", upwards("status")),
         Orders("Thread"),
-        Orders("Agent"),
-        Orders("Priority", numeric=True),
-        Orders("Attempts", numeric=True),
+        Orders("Agent", upwards("agent")),
+        Orders("Priority", upwards("priority"), numeric=True),
+        Orders("Attempts", downwards("attempts"), numeric=True),
         Orders("When", BY_AGE),
         Orders("Actions"),
     ),
@@ -86,7 +108,9 @@ def mailbox(request: Request) -> HttpResponse:
     context = {
         **table,
         "rows": [_row(request, row) for row in rows],
-        "count": format_row_count(found, "dispatch,dispatches"),
+        "count": format_row_count(
+            found, "dispatch,dispatches", bounded=_ORDERS[filters["sort"]].bounded
+        ),
         "bulk": DISPATCHES.bar(request, table["current_url"]),
         "chosen": status,
         "tabs": [
@@ -113,7 +137,7 @@ def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequenc
     rows = rows.concerning(thread_id=filters["thread"], agent_id=filters["agent"])
     if filters["status"]:
         rows = rows.filter(status=filters["status"])
-    return paging.page_by_age(request, rows, PAGE, name, filters)
+    return paging.page_in_order(request, rows, _ORDERS, PAGE, name, filters)
 
 
 def _row(request: Request, row: Dispatch) -> DispatchRow:

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from django.db.models import Model, Q, QuerySet
+from django.db.models.expressions import Combinable
 from django.http import HttpRequest
 from django.urls import reverse
 
@@ -21,6 +22,9 @@ from .addresses import with_query
 
 T = TypeVar("T")
 Row = TypeVar("Row", bound=Model)
+Rows = TypeVar("Rows", bound="QuerySet[Any]")
+# How many of its newest rows a list can order by a column without an index.
+WINDOW: Final = 10_000
 
 
 def whole_number(request: HttpRequest, name: str) -> int | None:
@@ -74,27 +78,6 @@ def text(request: HttpRequest, name: str) -> str:
     return request.GET.get(name, "").replace("\0", "").strip()
 
 
-def page_by_age(
-    request: HttpRequest,
-    rows: QuerySet[Row],
-    most: int,
-    name: str,
-    filters: Mapping[str, str],
-    args: Sequence[str] = (),
-) -> tuple[Sequence[Row], str]:
-    """A page of the list with the URL `name` and its `args`, the newest rows first, or the oldest if the
-    filter `sort` is set; and the URL of the next page. The cursor is the primary key of the last row."""
-    upwards = bool(filters["sort"])
-    if last := whole_number(request, "before"):
-        rows = rows.filter(**{"pk__gt" if upwards else "pk__lt": last})
-    rows = rows.order_by("pk" if upwards else "-pk")
-    return cut(
-        list(rows[: most + 1]),
-        most,
-        lambda last: with_query(reverse(name, args=args), **filters, before=last.pk),
-    )
-
-
 def cut(rows: Sequence[T], most: int, url: Callable[[T], str]) -> tuple[Sequence[T], str]:
     """The rows of a page out of `most + 1` fetched ones, and the URL of the next page, or ""."""
     if len(rows) <= most:
@@ -102,38 +85,65 @@ def cut(rows: Sequence[T], most: int, url: Callable[[T], str]) -> tuple[Sequence
     return rows[:most], url(rows[most - 1])
 
 
+def newest(rows: Rows) -> Rows:
+    """The newest WINDOW ones."""
+    first = rows.order_by("-pk").values_list("pk", flat=True)[WINDOW - 1 : WINDOW].first()
+    return rows if first is None else rows.filter(pk__gte=first)
+
+
 @dataclass(frozen=True)
 class Order:
-    """An order of rows by `field`, which is never NULL, then by primary key. `read` converts the value
-    in a cursor. For sets of rows that the database can sort for each page."""
+    """An order of rows by `field`, which is never NULL, then by primary key. `value` computes it, if it
+    is no column. `read` converts the value in a cursor.
+
+    Without an index, the database sorts all rows for each page. If there may be many, the order is
+    `bounded`: it has the newest WINDOW rows."""
 
     field: str = "pk"
     descending: bool = False
     read: Callable[[str], Any] = str
+    value: Combinable | None = None
+    bounded: bool = False
 
     def page(
         self, rows: QuerySet[Row], after: str, most: int, url: Callable[[str], str]
     ) -> tuple[Sequence[Row], str]:
         """The page after the row of the cursor `after`, and the URL of the next page. BadRequest for
         an invalid cursor."""
+        ordered = self._following(newest(rows) if self.bounded else rows, after)
+        if self.bounded:
+            # The rest of a row is read later: PostgreSQL would join it to all rows before it sorts
+            # them.
+            ordered = ordered.select_related(None).only("pk" if self.value else self.field)
+        found, next_url = cut(list(ordered[: most + 1]), most, lambda row: url(self._cursor(row)))
+        if not self.bounded:
+            return found, next_url
+        whole = rows.in_bulk([row.pk for row in found])
+        return [whole[row.pk] for row in found if row.pk in whole], next_url
+
+    def _following(self, rows: QuerySet[Row], after: str) -> QuerySet[Row]:
+        """The rows in this order, from the one after the cursor."""
+        if self.value:
+            rows = rows.annotate(**{self.field: self.value})
         sign, beyond = ("-", "lt") if self.descending else ("", "gt")
-        rows = rows.order_by(f"{sign}{self.field}", f"{sign}pk")
+        value, _, pk = ("", "", after) if self.field == "pk" else after.rpartition("~")
+        behind = Q(**{f"pk__{beyond}": read_required_number("after", pk)}) if after else Q()
+        if self.field == "pk":
+            return rows.filter(behind).order_by(f"{sign}pk")
         if after:
-            value, _, pk = after.rpartition("~")
             last = {self.field: self.read(value)}
-            rows = rows.filter(
-                Q(**{f"{self.field}__{beyond}": last[self.field]})
-                | Q(**last, **{f"pk__{beyond}": read_required_number("after", pk)})
-            )
-        return cut(list(rows[: most + 1]), most, lambda row: url(self._cursor(row)))
+            behind = Q(**{f"{self.field}__{beyond}": last[self.field]}) | Q(**last) & behind
+        return rows.filter(behind).order_by(f"{sign}{self.field}", f"{sign}pk")
 
     def _cursor(self, row: Model) -> str:
+        if self.field == "pk":
+            return str(row.pk)
         value = attrgetter(self.field.replace("__", "."))(row)
         text = value.isoformat() if isinstance(value, datetime) else value
         return f"{text}~{row.pk}"
 
 
-def _read_key(text: str) -> int:
+def read_key(text: str) -> int:
     return read_required_number("after", text)
 
 
@@ -141,8 +151,22 @@ def read_time(text: str) -> datetime:
     return read_moment("after", text)
 
 
-OLDEST = Order(read=_read_key)
-NEWEST = Order(descending=True, read=_read_key)
+OLDEST = Order()
+NEWEST = Order(descending=True)
+# The orders by age (tables.BY_AGE).
+BY_AGE = {"": NEWEST, "oldest": OLDEST}
+
+
+def by_value(
+    name: str, field: str, read: Callable[[str], Any] = read_key, value: Combinable | None = None
+) -> dict[str, Order]:
+    """The bounded orders by `field`, upwards and downwards (tables.upwards)."""
+    return {
+        name: Order(field, read=read, value=value, bounded=True),
+        f"-{name}": Order(field, descending=True, read=read, value=value, bounded=True),
+    }
+
+
 # The orders of rows with `updated_at` (tables.BY_CHANGE).
 BY_CHANGE = {
     "-changed": Order("updated_at", descending=True, read=read_time),

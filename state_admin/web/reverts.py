@@ -28,17 +28,24 @@ from .confirm import Confirm, ask
 from .htmx import Request, Undo, render, render_list, see_other, toast
 from .lists import table_paths
 from .paging import read_required_number
-from .tables import BY_AGE, Field, Orders, Table, same
+from .tables import BY_AGE, Field, Orders, Table, downwards, same, upwards
 
 PAGE = 100
+_ORDERS = {
+    **paging.BY_AGE,
+    **paging.by_value("status", "status", read=str),
+    **paging.by_value("reverted", "reverted"),
+    **paging.by_value("skipped", "skipped"),
+    **paging.by_value("requested-by", "actor_name", read=str),
+}
 _TABLE = Table(
     "web:revert-list",
     (
         Orders("Request"),
-        Orders("Status"),
-        Orders("Reverted", numeric=True),
-        Orders("Skipped", numeric=True),
-        Orders("Requested by"),
+        Orders("Status", upwards("status")),
+        Orders("Reverted", downwards("reverted"), numeric=True),
+        Orders("Skipped", downwards("skipped"), numeric=True),
+        Orders("Requested by", upwards("requested-by")),
         Orders("Requested", BY_AGE),
     ),
     search=Field("request", "Request", placeholder="Request id"),
@@ -76,7 +83,7 @@ def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequenc
         rows = rows.filter(target=filters["request"])
     if filters["status"]:
         rows = rows.filter(status=filters["status"])
-    return paging.page_by_age(request, rows, PAGE, name, filters)
+    return paging.page_in_order(request, rows, _ORDERS, PAGE, name, filters)
 
 
 @page(methods=POST, role=Role.EDITOR)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 from typing import Any, TypeVar
 
@@ -14,7 +14,6 @@ from django.urls import reverse
 
 from state_admin.domain import values
 from state_admin.domain.access import Actor
-from state_admin.domain.lifecycle import format_duration
 from state_admin.models import (
     Compaction,
     CompactionStatus,
@@ -29,7 +28,7 @@ from state_admin.models import (
 )
 from state_admin.templatetags.json_html import pretty
 from state_admin.templatetags.threads import ended_as
-from state_admin.templatetags.ui import lasted, tokens
+from state_admin.templatetags.ui import how_long, tokens
 
 from . import paging
 from .addresses import run_action_url, run_url, thread_action_url, thread_url, ticket_url
@@ -340,12 +339,6 @@ def _bar(run: Run, began: datetime, ended: datetime) -> Bar:
     )
     width = max(round(right - left), _THIN)
     return Bar(min(round(left), _WIDE - width), width, how_long(ended - began))
-
-
-def how_long(duration: timedelta) -> str:
-    """A duration as text: "14 ms", "3.1 s", "14 min"."""
-    seconds = duration.total_seconds()
-    return lasted(seconds * 1000) if seconds < 600 else format_duration(duration)
 
 
 @dataclass

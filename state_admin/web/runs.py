@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
 
+from django.db.models import BigIntegerField, Case, F, When
+from django.db.models.functions import Cast, Coalesce, Extract
 from django.http import HttpResponse
 from django.urls import path
 from django.utils import timezone
@@ -24,7 +27,7 @@ from state_admin.models import (
     ViewPage,
     creation_times,
 )
-from state_admin.models.runs import RunQuerySet
+from state_admin.models.runs import ACTIVE, RunQuerySet
 from state_admin.services.runs import find_run, parents_of
 from state_admin.services.threads import check_id, find_thread
 
@@ -37,9 +40,9 @@ from .lists import list_paths
 from .periods import Period, end_of, start_of
 from .run_actions import RUNS, actions_of, describe_listeners, suggest
 from .run_costs import prices_of
-from .run_timeline import Timeline, how_long, read_timeline
+from .run_timeline import Timeline, read_timeline
 from .saved_views import views_of
-from .tables import BY_AGE, Columns, Field, Orders, Table, count_rows, same
+from .tables import BY_AGE, Field, Orders, Table, count_rows, downwards, same, upwards
 from .tickets import question_of
 
 PAGE = 50
@@ -52,16 +55,35 @@ _AGES = {
     "7d": ("a week", timedelta(days=7)),
 }
 _STATUSES = ("active", "stuck", *RunStatus.values)
+# What may need a person comes first.
+_RANK = Case(
+    *(When(status=status, then=rank) for rank, status in enumerate(ACTIVE[::-1])),
+    default=len(ACTIVE),
+)
+# Active runs have none yet: one that grows between two pages would be on both.
+_MICROSECONDS = Cast(
+    Coalesce(Extract(F("finished_at") - F("created_at"), "epoch") * 1_000_000, 0),
+    BigIntegerField(),
+)
+_ORDERS = {
+    **paging.BY_AGE,
+    **paging.by_value("status", "rank", value=_RANK),
+    **paging.by_value("agent", "agent_id", read=str),
+    **paging.by_value("steps", "revision_count"),
+    **paging.by_value("tokens", "tokens", value=F("input_tokens") + F("output_tokens")),
+    **paging.by_value("duration", "microseconds", value=_MICROSECONDS),
+}
 _THREAD = Orders("Thread")
 _TABLE = Table(
     "web:run-list",
     (
         Orders("Run"),
-        Orders("Status"),
+        Orders("Status", upwards("status")),
         _THREAD,
-        Orders("Agent"),
-        Orders("Steps", numeric=True),
-        Orders("Tokens", numeric=True),
+        Orders("Agent", upwards("agent")),
+        Orders("Steps", downwards("steps"), numeric=True),
+        Orders("Tokens", downwards("tokens"), numeric=True),
+        Orders("Duration", downwards("duration"), numeric=True),
         Orders("Started", BY_AGE),
     ),
     search=Field("agent", "Agent", placeholder="Agent id"),
@@ -75,6 +97,9 @@ _TABLE = Table(
         ),
         Period("Started"),
     ),
+)
+_TABLE_OF_THREAD = replace(
+    _TABLE, columns=[each for each in _TABLE.columns if each is not _THREAD], search=None, menu=()
 )
 
 # Texts of the waiting reasons.
@@ -110,7 +135,13 @@ def run_list(request: Request) -> HttpResponse:
             "clear_url": with_query(views["views_all_url"], **dict(table["kept"])),
             "stuck_runs": stuck,
             "runs": [run for run in rows if run.pk not in stuck_ids],
-            "count": count_rows(table, rows, lambda: _filtered(request.actor, filters), "run,runs"),
+            "count": count_rows(
+                table,
+                rows,
+                lambda: _filtered(request.actor, filters),
+                "run,runs",
+                bounded=_ORDERS[filters["sort"]].bounded,
+            ),
             "bulk": RUNS.bar(request, table["current_url"]),
             **snippets.both("POST", "threads/t1/runs", body),
         },
@@ -127,7 +158,7 @@ def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequenc
     """A page of runs, newest first unless sorted otherwise, and the URL of the next page of the list
     `name`."""
     rows = _filtered(request.actor, filters).timed().select_related("thread")
-    return paging.page_by_age(request, rows, PAGE, name, filters)
+    return paging.page_in_order(request, rows, _ORDERS, PAGE, name, filters)
 
 
 def _filtered(actor: Actor, filters: dict[str, str]) -> RunQuerySet:
@@ -160,41 +191,29 @@ def _run_documents(actor: Actor, rows: Sequence[Run]) -> list[contract.Run]:
 
 def _items_of_thread(request: Request, name: str, thread_id: str) -> tuple[list[contract.Run], str]:
     thread = find_thread(request.actor, check_id(thread_id))
-    kind = name.rpartition("-")[2]
-    rows, next_url = _page_of_thread(
-        request,
-        thread,
-        lambda place: thread_action_url("runs", f"{thread_id}.{kind}", before=place),
-    )
+    file = thread_action_url("runs", f"{thread_id}.{name.rpartition('-')[2]}")
+    rows, next_url = _page_of_thread(request, thread, file)
     return _run_documents(request.actor, rows), next_url
 
 
-def _page_of_thread(
-    request: Request, thread: Thread, url: Callable[[int], str]
-) -> tuple[Sequence[Run], str]:
-    rows = Run.objects.filter(thread=thread).timed().select_related("thread").order_by("-pk")
-    if before := paging.whole_number(request, "before"):
-        rows = rows.filter(pk__lt=before)
-    return paging.cut(list(rows[: PAGE + 1]), PAGE, lambda last: url(last.pk))
+def _page_of_thread(request: Request, thread: Thread, root: str) -> tuple[Sequence[Run], str]:
+    """A page of the runs of a thread, and the URL of the next page of the list at `root`."""
+    filters = _TABLE_OF_THREAD.read(request)
+    return _ORDERS[filters["sort"]].page(
+        Run.objects.filter(thread=thread).timed().select_related("thread"),
+        paging.cursor(request),
+        PAGE,
+        lambda after: with_query(root, **filters, after=after),
+    )
 
 
 def runs_of_thread(request: Request, thread: Thread) -> dict[str, Any]:
     """The context of the Runs tab of a thread."""
-    before = paging.whole_number(request, "before")
-
-    def url(place: int | None) -> str:
-        return thread_url(thread.public_id, tab="runs", before=place)
-
-    runs, next_url = _page_of_thread(request, thread, url)
-    shown = [each for each in _TABLE.columns if each is not _THREAD]
-    return {
-        "runs": runs,
-        "columns": Columns([each.column for each in shown[1:]], (), chosen=False),
-        "headings": [each.heading("", None) for each in shown],
-        "json_url": thread_action_url("runs", f"{thread.public_id}.json"),
-        "current_url": url(before),
-        "pager": {"first": url(None) if before else "", "next": next_url},
-    }
+    root = thread_url(thread.public_id, tab="runs")
+    file = thread_action_url("runs", f"{thread.public_id}.json")
+    runs, next_url = _page_of_thread(request, thread, root)
+    filters = _TABLE_OF_THREAD.read(request)
+    return {**_TABLE_OF_THREAD.describe_at(root, file, request, filters, next_url), "runs": runs}
 
 
 @id_page(replica=True)
@@ -249,7 +268,6 @@ def header_of(request: Request, run: Run, timeline: Timeline | None = None) -> d
         "ended": run.termination_reason or {},
         "questions": pending,
         "unseen": max(run.last_revision - seen, 0),
-        "took": how_long(run.finished_at - run.created_at) if run.finished_at else "",
         "poll_url": run_url(run_id, seen=seen),
         "metadata": values.load(run.metadata or "{}"),
         "thread_state_url": thread_url(

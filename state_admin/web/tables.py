@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
+from urllib.parse import parse_qsl, urlsplit
 
 from django.db.models import QuerySet
 from django.http import HttpRequest, QueryDict
@@ -191,11 +192,22 @@ class Table:
         *,
         args: Sequence[str] = (),
     ) -> dict[str, Any]:
-        """What the templates show of the list, whose URL has `args`: its filters and their chips, its
-        columns with their headings, its pager, and the URLs of the list, of its first page, of this page
-        and of its JSON file. `filters`: what `read` returned."""
-        root, sort = reverse(self.name, args=args), filters["sort"]
-        place = {"before": paging.whole_number(request, "before"), "after": paging.cursor(request)}
+        """As describe_at, of the list whose URL has `args`."""
+        file = reverse(f"{self.files or self.name}-json", args=args)
+        return self.describe_at(reverse(self.name, args=args), file, request, filters, next_url)
+
+    def describe_at(
+        self,
+        root: str,
+        file: str,
+        request: HttpRequest,
+        filters: Mapping[str, str],
+        next_url: str = "",
+    ) -> dict[str, Any]:
+        """What the templates show of the list with the URL `root` and the JSON file `file`: its filters and
+        their chips, its columns with their headings, its pager, and the URLs of the list, of its first
+        page, of this page and of the file. `filters`: what `read` returned."""
+        sort, after = filters["sort"], paging.cursor(request)
         menu = [field for each in self.menu for field in each.filled(filters)]
 
         def url(**changes: str) -> str:
@@ -206,13 +218,12 @@ class Table:
         available = [each.column for each in others]
         chosen = choose_columns(filters["columns"], available, list(orders))
         kept = {each: filters[each] for each in ("sort", "columns") if filters[each]}
-        files = reverse(f"{self.files or self.name}-json", args=args)
         return {
             "root": root,
             "list_url": url(),
-            "current_url": with_query(url(), **place),
-            "pager": {"first": url() if any(place.values()) else "", "next": next_url},
-            "json_url": with_query(files, **{**filters, "columns": ""}),
+            "current_url": with_query(url(), after=after),
+            "pager": {"first": url() if after else "", "next": next_url},
+            "json_url": with_query(file, **{**filters, "columns": ""}),
             "search": self.search and self.search.filled(filters)[0],
             "menu": menu,
             "chips": chips_of(menu, lambda each: url(**{each: ""})),
@@ -223,22 +234,38 @@ class Table:
                 for each in (first, *(orders[column.id] for column in chosen.shown))
             ],
             "columns": chosen,
-            "column_fields": [each for each in filters.items() if each[1] and each[0] != "columns"],
+            # A form does not send the query of its URL.
+            "column_fields": [
+                *parse_qsl(urlsplit(root).query),
+                *(each for each in filters.items() if each[1] and each[0] != "columns"),
+            ],
             "default_columns_url": url(columns=""),
             "filtered": any(filters[each] for each in filters if each not in ("sort", "columns")),
         }
 
 
-# The orders of a column of times in a list that has its newest rows first (paging.page_by_age).
+# The orders of a column of times in a list that has its newest rows first (paging.BY_AGE).
 BY_AGE = {"": "descending", "oldest": "ascending"}
 # The orders of the column of the last change (paging.BY_CHANGE).
 BY_CHANGE = {"-changed": "descending", "changed": "ascending"}
 
 
-def format_row_count(count: int, forms: str) -> str:
-    """A number of rows that was counted up to COUNTED + 1: "22 entries", "1,000+ entries"."""
+def upwards(name: str) -> dict[str, str]:
+    """The orders of a column by its value (paging.by_value), at first from the smallest."""
+    return {name: "ascending", f"-{name}": "descending"}
+
+
+def downwards(name: str) -> dict[str, str]:
+    """The same, at first from the largest."""
+    return {f"-{name}": "descending", name: "ascending"}
+
+
+def format_row_count(count: int, forms: str, *, bounded: bool = False) -> str:
+    """A number of rows that was counted up to COUNTED + 1: "22 entries", "1,000+ entries". `bounded`:
+    whether their order is (paging.Order)."""
     if count > COUNTED:
-        return f"{COUNTED:,}+ {forms.rpartition(',')[2]}"
+        text = f"{COUNTED:,}+ {forms.rpartition(',')[2]}"
+        return f"{text}; the newest {paging.WINDOW:,} are sorted" if bounded else text
     return plural(count, forms)
 
 
@@ -247,11 +274,14 @@ def count_rows(
     shown: Sequence[object],
     rows: Callable[[], QuerySet[Any]],
     forms: str,
+    *,
+    bounded: bool = False,
 ) -> str:
     """The number of matching rows, counted up to a limit. `table`: what Table.describe returned; `shown`:
-    the rows of this page; `rows` returns those of all pages."""
+    the rows of this page; `rows` returns those of all pages. `bounded`: whether their order is."""
     more = any(table["pager"].values())
-    return format_row_count(rows()[: COUNTED + 1].count() if more else len(shown), forms)
+    found = rows()[: COUNTED + 1].count() if more else len(shown)
+    return format_row_count(found, forms, bounded=bounded)
 
 
 def member_column(name: str, *, numeric: bool = False) -> Column:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
-from django.db.models import Q
 from django.http import HttpResponse
 from django.urls import path, reverse
 
@@ -45,7 +44,7 @@ from .lists import list_paths
 from .periods import Period, end_of, start_of
 from .runs import runs_of_thread
 from .saved_views import views_of
-from .tables import Field, Orders, Table, count_rows, same
+from .tables import BY_AGE, Field, Orders, Table, count_rows, downwards, same
 from .thread_delete import THREADS
 
 PAGE = 50
@@ -55,16 +54,27 @@ _STATUSES = ("active", "stuck", "running", "waiting", "created", "idle")
 # _WINDOW threads.
 _SIZES = ("10", "100", "1000", "10000")
 _WINDOW = 10_000
+# Orders by numbers that each commit changes: an index on them would slow down commits.
+_BY_TOKENS = paging.by_value("tokens", "context_tokens")
+_BY_VALUE = {
+    "tokens": _BY_TOKENS["-tokens"],  # the name in saved views
+    "fewest-tokens": _BY_TOKENS["tokens"],
+    **paging.by_value("messages", "message_count"),
+    **paging.by_value("revision", "revision"),
+    **paging.by_value("updated", "updated_at", read=paging.read_time),
+}
 _TABLE = Table(
     "web:thread-list",
     (
         Orders("Thread", {"id": "ascending"}),
         Orders("Run", {"activity": "descending"}),
-        Orders("Messages", numeric=True),
-        Orders("Context tokens", {"tokens": "descending"}, numeric=True),
-        Orders("Revision", numeric=True),
-        Orders("Created", {"": "descending", "oldest": "ascending"}),
-        Orders("Updated"),
+        Orders("Messages", downwards("messages"), numeric=True),
+        Orders(
+            "Context tokens", {"tokens": "descending", "fewest-tokens": "ascending"}, numeric=True
+        ),
+        Orders("Revision", downwards("revision"), numeric=True),
+        Orders("Created", BY_AGE),
+        Orders("Updated", downwards("updated")),
     ),
     search=Field("text", "Search titles and messages", placeholder="Search titles and messages"),
     menu=(
@@ -149,7 +159,7 @@ def _items(request: Request, name: str) -> tuple[list[contract.Thread], str]:
 
 def _find(
     request: Request, filters: dict[str, str], name: str
-) -> tuple[list[Thread], str, thread_search.Reach | None]:
+) -> tuple[Sequence[Thread], str, thread_search.Reach | None]:
     """A page of threads, by default newest first, the URL of the next page, and what a search read.
     With a prefix they are ordered by id, which is one range of the unique index. Invalid for a text
     without words."""
@@ -158,8 +168,10 @@ def _find(
     if filters["text"]:
         words = read_words(filters["text"])
         threads, after, reach = thread_search.search(_sized(rows, filters), rows, words, last, PAGE)
-    elif filters["sort"] == "tokens" and not _is_by_id(filters):
-        threads, after = _by_tokens(rows, filters, last)
+    elif filters["sort"] in _BY_VALUE:
+        # No index supports the filter by size.
+        rows = _sized(paging.newest(rows), filters) if filters["size"] else rows
+        return *paging.page_in_order(request, rows.whole(), _BY_VALUE, PAGE, name, filters), None
     elif filters["sort"] == "activity" and not _is_by_id(filters):
         threads, after = _by_activity(request.actor, rows, filters, last)
     else:
@@ -195,7 +207,10 @@ def _count(
     unindexed = filters["text"] or filters["size"] or filters["agent"]
     if any(table["pager"].values()) and (unindexed or filters["sort"] == "activity"):
         return ""
-    return count_rows(table, shown, lambda: _filtered(actor, filters), "thread,threads")
+    bounded = filters["sort"] in _BY_VALUE
+    return count_rows(
+        table, shown, lambda: _filtered(actor, filters), "thread,threads", bounded=bounded
+    )
 
 
 def _sized(rows: ThreadQuerySet, filters: dict[str, str]) -> ThreadQuerySet:
@@ -223,25 +238,6 @@ def _by_age_or_id(
     found = list(rows.whole()[: PAGE + 1])
     threads, following = paging.cut(found, PAGE, lambda last: str(getattr(last, column)))
     return list(threads), following or ("" if end is None else str(end))
-
-
-def _by_tokens(
-    rows: ThreadQuerySet, filters: dict[str, str], last: str
-) -> tuple[list[Thread], str]:
-    """Those with the most context tokens among the newest _WINDOW threads: an index on a number that
-    each commit changes would slow down commits."""
-    end = rows.order_by("-pk").values_list("pk", flat=True)[_WINDOW - 1 : _WINDOW].first()
-    rows = _sized(rows, filters).order_by("-context_tokens", "-pk")
-    if end is not None:
-        rows = rows.filter(pk__gte=end)
-    count, _, place = last.partition(".")
-    after, identity = read_whole(count), read_whole(place)
-    if after is not None and identity is not None:
-        behind = Q(context_tokens__lt=after) | Q(context_tokens=after, pk__lt=identity)
-        rows = rows.filter(behind)
-    found = _whole(rows)
-    threads, following = paging.cut(found, PAGE, lambda last: f"{last.context_tokens}.{last.pk}")
-    return list(threads), following
 
 
 def _whole(rows: ThreadQuerySet) -> list[Thread]:

@@ -110,7 +110,7 @@ def _items(request: Request, name: str) -> tuple[list[contract.Ticket], str]:
     rows = Ticket.objects.visible_to(request.actor).select_related("run__thread")
     if filters["status"]:
         rows = rows.filter(status=filters["status"])
-    tickets, next_url = paging.page_by_age(request, rows, PAGE, name, filters)
+    tickets, next_url = paging.page_in_order(request, rows, paging.BY_AGE, PAGE, name, filters)
     return [contract.Ticket.of(row) for row in tickets], next_url
 
 

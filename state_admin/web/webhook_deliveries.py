@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models.functions import Coalesce
 from django.http import HttpResponse
 from django.urls import path, reverse
 
@@ -21,17 +22,25 @@ from .actors import POST, page
 from .bulk_actions import BulkAction, BulkList, Outlook, bulk_path
 from .htmx import Request, see_other, toast
 from .lists import list_paths
-from .tables import BY_AGE, Field, Orders, Table, same
+from .tables import BY_AGE, Field, Orders, Table, downwards, same, upwards
 
 PAGE = 50
+_ORDERS = {
+    **paging.BY_AGE,
+    **paging.by_value("event", "kind", read=str),
+    **paging.by_value("status", "status", read=str),
+    **paging.by_value("attempts", "attempts"),
+    **paging.by_value("response", "response", value=Coalesce("response_status", 0)),
+    **paging.by_value("duration", "duration", value=Coalesce("latency_ms", 0)),
+}
 _TABLE = Table(
     "web:webhook-detail",
     (
-        Orders("Event"),
-        Orders("Status"),
-        Orders("Attempts", numeric=True),
-        Orders("Response", numeric=True),
-        Orders("Duration", numeric=True),
+        Orders("Event", upwards("event")),
+        Orders("Status", upwards("status")),
+        Orders("Attempts", downwards("attempts"), numeric=True),
+        Orders("Response", downwards("response"), numeric=True),
+        Orders("Duration", downwards("duration"), numeric=True),
         Orders("When", BY_AGE),
         Orders("Actions"),
     ),
@@ -79,7 +88,7 @@ def _find(
     rows = hook.deliveries.all()
     if filters["status"]:
         rows = rows.filter(status=filters["status"])
-    return paging.page_by_age(request, rows, PAGE, name, filters, [hook.public_id])
+    return paging.page_in_order(request, rows, _ORDERS, PAGE, name, filters, [hook.public_id])
 
 
 def _row(request: Request, row: WebhookDelivery) -> DeliveryRow:

@@ -15,7 +15,8 @@ from tests.builders import Person
 from tests.e2e.pages import fill
 from tests.web.test_lists import LISTS, OF
 
-# Lists that are no data tables, and the one whose columns depend on its values (test_entry_table.py).
+# Lists that are no data tables, the one whose columns depend on its values (test_entry_table.py), and the
+# one in a tab (test_list_orders.py).
 OTHERS = {
     "audit-list", "change-list", "entry-history", "entry-list", "inbox", "plugin-list", "sessions",
     "thread-runs", "ticket-list",

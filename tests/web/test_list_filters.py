@@ -138,7 +138,7 @@ def test_threads__headings__order_the_list(admin: Client, alice: Person) -> None
     assert first["Created"] == ("descending", "/threads?status=idle&sort=oldest")
     assert first["Thread"] == ("", "/threads?status=idle&sort=id")
     assert first["Context tokens"] == ("", "/threads?status=idle&sort=tokens")
-    assert first["Messages"] == ("", "")
+    assert first["Messages"] == ("", "/threads?status=idle&sort=-messages")
     oldest = headings(page(admin, first["Created"][1]))
     assert oldest["Created"] == ("ascending", "/threads?status=idle")
     by_id = headings(page(admin, "/threads?sort=id"))

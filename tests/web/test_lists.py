@@ -117,7 +117,7 @@ def test_csv__pages_without_matches__continues_with_the_next(
 
 
 def test_csv__invalid_filter__is_refused_before_it_starts(admin: Client) -> None:
-    assert admin.get("/runs.csv?before=x").status_code == 400
+    assert admin.get("/runs.csv?after=x").status_code == 400
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1"])

@@ -254,5 +254,5 @@ def test_list__pages__have_each_revert_once(
         path = body["next"]
     assert pages == [["r4", "r3"], ["r2", "r1"], ["r0"]]
     last = Revert.objects.get(target="r1").pk
-    assert "First page" in admin.get(f"/reverts?before={last}").content.decode()
+    assert "First page" in admin.get(f"/reverts?after={last}").content.decode()
     assert stranger.get("/reverts.json").json()["items"] == []

@@ -15,7 +15,7 @@ from django.test import Client
 from state_admin.models import AuditRow, Message, Revision, StateKey, Thread
 from state_admin.services.runs import cancel_run
 from state_admin.services.snapshots import read_snapshot
-from state_admin.web import conversations, state_keys, thread_states, threads
+from state_admin.web import conversations, paging, state_keys, thread_states, threads
 from state_admin.web.addresses import thread_url
 from tests.builders import (
     Person,
@@ -124,7 +124,7 @@ def test_threads__by_tokens__largest_of_the_newest_are_first(
         make_thread(alice.actor, name)
         Thread.objects.filter(public_id=name).update(context_tokens=tokens)
     assert walk(admin, "/threads.json?sort=tokens") == [["b", "c"], ["a", "d"]]
-    monkeypatch.setattr(threads, "_WINDOW", 2)
+    monkeypatch.setattr(paging, "WINDOW", 2)
     assert walk(admin, "/threads.json?sort=tokens") == [["c", "d"]]
 
 

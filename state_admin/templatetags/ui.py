@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Final
@@ -67,6 +68,20 @@ def when(moment: datetime | None) -> SafeString | str:
         "future" if utc > datetime.now(UTC) else "past",
         absolute,
     )
+
+
+@register.filter
+def effects(report: Mapping[str, int]) -> str:
+    """What a sweep did, without zeros: "2 workspaces, 1 login link"."""
+    return ", ".join(
+        f"{count:,} {_singular(name) if count == 1 else name}".replace("_", " ")
+        for name, count in report.items()
+        if count
+    )
+
+
+def _singular(name: str) -> str:
+    return f"{name[:-3]}y" if name.endswith("ies") else name.removesuffix("s")
 
 
 @register.filter

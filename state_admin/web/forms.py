@@ -59,7 +59,7 @@ class NamespaceForm(NamespaceLimitsForm):
 
     name = forms.CharField(
         max_length=128,
-        help_text="Letters, digits and _ . : - ; for example team_context",
+        help_text="Letters, digits, underscores, dots, colons and hyphens, for example team_context",
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
     )
     schema = forms.CharField(

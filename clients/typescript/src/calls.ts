@@ -97,9 +97,12 @@ export async function exchange(call: Call, settings: Settings): Promise<unknown>
     const last = attempt >= retries.attempts - 1;
     let rest: number;
     try {
-      const response = await settings.fetch(url, { ...init, signal: deadline(call, settings) });
-      if (response.ok) return document(await response.text());
-      const problem = await problemIn(response);
+      const answer = await within(settings.timeout_seconds + (call.wait ?? 0), call.signal, async (signal) => {
+        const response = await settings.fetch(url, { ...init, signal });
+        return response.ok ? response.text() : problemIn(response);
+      });
+      if (typeof answer === "string") return document(answer);
+      const problem = answer;
       rest = problem.retry_after ?? 0;
       if (last || !mayPass(problem) || rest > retries.patience_seconds) throw problem;
     } catch (error) {
@@ -164,9 +167,23 @@ function bytes(text: string): string {
   return Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join("");
 }
 
-function deadline({ signal, wait }: Call, { timeout_seconds }: Settings): AbortSignal {
-  const timeout = AbortSignal.timeout((timeout_seconds + (wait ?? 0)) * 1000);
-  return signal ? AbortSignal.any([signal, timeout]) : timeout;
+/**
+ * Run an attempt until `signal` or the time ends it. Not by `AbortSignal.timeout`: Node 20 may collect one that only
+ * `AbortSignal.any` refers to as garbage, and then the attempt waits for minutes.
+ */
+async function within<R>(
+  seconds: number,
+  signal: AbortSignal | undefined,
+  attempt: (signal: AbortSignal) => Promise<R>,
+): Promise<R> {
+  const controller = new AbortController();
+  const late = new DOMException(`none within ${seconds} s`, "TimeoutError");
+  const timer = setTimeout(() => controller.abort(late), seconds * 1000);
+  try {
+    return await attempt(signal ? AbortSignal.any([signal, controller.signal]) : controller.signal);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 function mayPass(problem: Problem): boolean {

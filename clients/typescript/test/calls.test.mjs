@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 
 import {
   Forbidden,
@@ -152,11 +155,15 @@ test("what will not pass is not tried again", async (t) => {
 test("Retry-After is waited for", async (t) => {
   const { setTimeout } = globalThis;
   const waited = [];
-  t.mock.method(globalThis, "setTimeout", (done, milliseconds) => setTimeout(done, waited.push(milliseconds) && 0));
+  const isPause = (milliseconds) => milliseconds >= 20_000 && milliseconds < 21_000; // others are timeouts of attempts
+  t.mock.method(globalThis, "setTimeout", (done, milliseconds, ...given) => {
+    waited.push(milliseconds);
+    return setTimeout(done, isPause(milliseconds) ? 0 : milliseconds, ...given);
+  });
   const { asked, state } = await serving(t, problem("rate-limited", 429, {}, { "Retry-After": "20" }), json({}));
   await state.me();
   assert.equal(asked.length, 2);
-  assert.equal(waited.filter((each) => each >= 20_000).length, 1);
+  assert.equal(waited.filter(isPause).length, 1);
 });
 
 test("a server that asks for more than our patience is not waited for", async (t) => {
@@ -181,6 +188,18 @@ test("an attempt without an answer ends after its timeout, a long poll after its
   const state = client({ timeout_seconds: 0.05 });
   assert.equal((await state.tickets.get("k1", { wait: 0.05 })).id, "k1");
   assert.ok(asked.length >= 3);
+});
+
+test("an attempt ends after its timeout although a signal is given and garbage is collected", async (t) => {
+  setFlagsFromString("--expose-gc");
+  const timer = setInterval(runInNewContext("gc"), 10);
+  t.after(() => clearInterval(timer));
+  const { client } = await serving(t, silence);
+  const state = client({ timeout_seconds: 0.5, retries: { attempts: 1 } });
+  const { signal } = new AbortController();
+  const calls = Array.from({ length: 10 }, () => assert.rejects(state.me({ signal }), /none within 0.5 s/));
+  const late = sleep(10_000, undefined, { ref: false }).then(() => assert.fail("a call does not end"));
+  await Promise.race([Promise.all(calls), late]);
 });
 
 test("a signal ends a call, and a pause between two attempts, with its own reason", async (t) => {

@@ -1,6 +1,7 @@
 /** A call of the API and how it is made, retries included. */
 
-import { InFlight, CommonholdError, Unreachable, problemIn, type Problem } from "./problems.js";
+import { refuseOthers, shown, stringify } from "./json.js";
+import { InFlight, CommonholdError, KeyEncode, Unreachable, problemIn, type Problem } from "./problems.js";
 
 export interface Sending {
   /** Ends the call; what it was aborted with is thrown. */
@@ -65,6 +66,9 @@ export interface Settings {
 
 const AGAIN = new Set([429, 502, 503, 504]);
 
+const OPTIONS = ["if_version", "reason", "idempotency_key", "signal"];
+const MEMBERS = [...OPTIONS, "method", "path", "query", "body", "headers", "media_type", "keyed", "wait"];
+
 /** Seconds after the failed attempt number `attempt`, which counts from 0. */
 export function pause(retries: Retries, attempt: number): number {
   return Math.random() * Math.min(retries.longest_seconds, retries.first_seconds * 2 ** attempt);
@@ -101,18 +105,25 @@ export async function exchange(call: Call, settings: Settings): Promise<unknown>
         const response = await settings.fetch(url, { ...init, signal });
         return response.ok ? response.text() : problemIn(response);
       });
-      if (typeof answer === "string") return document(answer);
+      if (typeof answer === "string") return document(answer, url);
       const problem = answer;
       rest = problem.retry_after ?? 0;
       if (last || !mayPass(problem) || rest > retries.patience_seconds) throw problem;
     } catch (error) {
       call.signal?.throwIfAborted();
       if (!isTransport(error)) throw error;
-      if (last) throw new Unreachable(`${call.method} ${call.path}: ${error.message}`, { cause: error });
+      if (last) throw unreachable(`${call.method} ${call.path}`, settings, error);
       rest = 0;
     }
     await sleep(rest + pause(retries, attempt), call.signal);
   }
+}
+
+/** Names the server and the reason, which fetch hides in the cause of its error. */
+export function unreachable(request: string, { base }: Settings, error: Error): Unreachable {
+  const cause = error.cause as { message?: string; code?: string } | undefined;
+  const reason = cause?.message || cause?.code || error.message;
+  return new Unreachable(`no response from ${new URL(base).origin} to ${request}: ${reason}`, { cause: error });
 }
 
 /** No answer, or a part of one: what fetch throws, by its own timeout too. */
@@ -122,6 +133,7 @@ export function isTransport(error: unknown): error is Error {
 
 /** A name or key as one segment of a path; nothing in it can leave its place. */
 export function segment(text: string): string {
+  if (typeof text !== "string") throw new TypeError(`a name, key or id must be a string, not ${shown(text)}`);
   // fetch resolves dots away, encoded ones too: the call would reach another address.
   if (text === "" || text === "." || text === "..") {
     throw new CommonholdError(`"${text}" cannot be a part of an address: reach that key by batch()`);
@@ -142,19 +154,39 @@ function spelled(value: unknown): string {
 }
 
 function request(call: Call, settings: Settings): RequestInit {
-  const { method, if_version, reason } = call;
+  const { method, if_version, reason = "", signal } = call;
+  refuseOthers(`${method} ${call.path}`, call, MEMBERS, `${OPTIONS.join(", ")}, and those of the method`);
+  if (if_version !== undefined && !(Number.isSafeInteger(if_version) && if_version >= 0)) {
+    throw new TypeError(`if_version must be a version, such as entry.version, or 0, not ${shown(if_version)}`);
+  }
+  if (typeof reason !== "string") throw new TypeError(`reason must be a string, not ${shown(reason)}`);
+  if (signal && typeof signal.throwIfAborted !== "function") {
+    throw new TypeError("signal must be an AbortSignal, such as controller.signal");
+  }
   const headers: Record<string, string | undefined> = {
     ...settings.more(),
     ...settings.headers,
     ...call.headers,
     "If-Match": if_version ? `"${if_version}"` : undefined,
     "If-None-Match": if_version === 0 ? "*" : undefined,
-    "Change-Reason": bytes(oneLine(reason ?? "")) || undefined,
+    "Change-Reason": bytes(oneLine(reason)) || undefined,
     "Content-Type": call.body === undefined ? undefined : (call.media_type ?? "application/json"),
     "Idempotency-Key": method === "GET" || call.keyed === false ? undefined : (call.idempotency_key ?? randomId()),
   };
   const given = Object.entries(headers).filter((each): each is [string, string] => each[1] !== undefined);
-  return { method, headers: new Headers(given), ...(call.body === undefined ? {} : { body: JSON.stringify(call.body) }) };
+  for (const [name, value] of given) {
+    if (/[^\t\x20-\x7e\x80-\xff]/.test(value)) throw new TypeError(`${name} has a character that a header cannot carry`);
+  }
+  return { method, headers: new Headers(given), ...(call.body === undefined ? {} : { body: encoded(call)! }) };
+}
+
+function encoded({ method, path, body }: Call): string | undefined {
+  try {
+    return stringify(body);
+  } catch (error) {
+    const reason = error instanceof RangeError ? "it is nested too deeply" : (error as Error).message;
+    throw new KeyEncode(`the body of ${method} ${path}`, reason);
+  }
 }
 
 /** As a header can carry it: a line break or another control character is a space. */
@@ -190,12 +222,12 @@ function mayPass(problem: Problem): boolean {
   return AGAIN.has(problem.status) || problem instanceof InFlight;
 }
 
-function document(text: string): unknown {
+function document(text: string, url: string): unknown {
   if (!text) return undefined;
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new Unreachable("the answer is not JSON: is this the address of a Commonhold?", { cause: error });
+    throw new Unreachable(`the answer of ${url} is not JSON: is this the address of a Commonhold?`, { cause: error });
   }
 }
 

@@ -1,6 +1,7 @@
 /** Following the change feed: server-sent events by fetch, over any number of connections. */
 
-import { address, isTransport, pause, sleep, type Settings } from "./calls.js";
+import { address, isTransport, pause, sleep, unreachable, type Settings } from "./calls.js";
+import { refuseOthers } from "./json.js";
 import { problemIn, Unreachable } from "./problems.js";
 import type { Change } from "./schemas.js";
 
@@ -34,8 +35,9 @@ export class Watch implements AsyncIterableIterator<Change> {
   constructor(
     private readonly settings: Settings,
     private readonly filters: object,
-    { cursor = "", signal, heartbeat_timeout_seconds = 40 }: WatchOptions,
+    { cursor = "", signal, heartbeat_timeout_seconds = 40, ...others }: WatchOptions,
   ) {
+    refuseOthers("watch", others, ["cursor", "signal", "heartbeat_timeout_seconds"]);
     this.cursor = cursor;
     this.silence = heartbeat_timeout_seconds;
     if (signal?.aborted) this.ended.abort();
@@ -91,7 +93,7 @@ export class Watch implements AsyncIterableIterator<Change> {
       }
       if (!response.headers.get("Content-Type")?.startsWith("text/event-stream")) {
         connection.abort();
-        throw new Unreachable("the answer is no stream: is this the address of a Commonhold?");
+        throw new Unreachable(`the answer of ${url} is no stream: is this the address of a Commonhold?`);
       }
       const blocks = read(response.body, this.silence, connection);
       // The first block says where we are: from then on nothing is missed.
@@ -140,7 +142,7 @@ export class Watch implements AsyncIterableIterator<Change> {
     const { retries } = this.settings;
     // Before the first connection there is a bound.
     if (!this.everOpen && this.failed >= retries.attempts) {
-      throw new Unreachable(`GET /changes/stream: ${error.message}`, { cause: error });
+      throw unreachable("GET /changes/stream", this.settings, error);
     }
     return pause(retries, Math.min(this.failed, 10));
   }

@@ -15,10 +15,10 @@ import {
   type Writing,
 } from "./calls.js";
 import { Watch, type WatchOptions } from "./changes.js";
-import { isObject, same } from "./json.js";
+import { isObject, refuseOthers, same, shown } from "./json.js";
 import { decode, encode, nameOf, type Namespace, type ProfileKey } from "./keys.js";
 import { Paged, type Page } from "./pages.js";
-import { KeyDecode, NotRegistered, VersionConflict } from "./problems.js";
+import { CommonholdError, KeyDecode, NotRegistered, VersionConflict } from "./problems.js";
 import type {
   BatchOperation,
   Body,
@@ -92,25 +92,27 @@ export class Commonhold {
   readonly plugins = new Plugins(this);
   private readonly settings: Settings;
 
-  constructor({ url, token, timeout_seconds = 30, retries, run_id, headers, fetch }: ClientOptions) {
+  constructor({ url, token, timeout_seconds = 30, retries = {}, run_id, headers, fetch, ...others }: ClientOptions = {} as ClientOptions) {
+    refuseOthers("Commonhold", others, ["url", "token", "timeout_seconds", "retries", "run_id", "headers", "fetch"]);
+    if (headers !== undefined && typeof headers !== "function") throw new TypeError("headers must be a function that returns headers");
     this.settings = {
-      base: new URL(url).href.replace(/\/+$/, "").replace(/\/api\/v1$/, "") + "/api/v1",
-      // A token out of a file ends with a line break; no error may quote it.
-      headers: { Authorization: `Bearer ${oneLine(token)}`, ...(run_id ? { "Run-Id": oneLine(run_id) } : {}) },
+      base: origin(url),
+      headers: { Authorization: `Bearer ${credentials(token)}`, ...(run_id ? { "Run-Id": oneLine(run_id) } : {}) },
       more: headers ?? (() => ({})),
-      timeout_seconds,
-      retries: { ...RETRIES, ...retries },
+      timeout_seconds: within("timeout_seconds", timeout_seconds, 0.001, 1e6),
+      retries: patience(retries),
       // Looked up at each call: whoever traces calls replaces it later.
-      fetch: fetch ?? ((...call) => globalThis.fetch(...call)),
+      fetch: fetch ?? ((...call) => (globalThis.fetch ?? noFetch)(...call)),
     };
   }
 
   /** From COMMONHOLD_URL and COMMONHOLD_TOKEN. */
   static fromEnv(options: Partial<ClientOptions> = {}): Commonhold {
-    const { env } = (globalThis as unknown as { process: { env: Record<string, string | undefined> } }).process;
-    const missing = ["COMMONHOLD_URL", "COMMONHOLD_TOKEN"].filter((name) => !env[name]);
+    const { env = {} } = (globalThis as { process?: { env?: Record<string, string | undefined> } }).process ?? {};
+    const { url = env["COMMONHOLD_URL"], token = env["COMMONHOLD_TOKEN"] } = options;
+    const missing = [!url && "COMMONHOLD_URL", !token && "COMMONHOLD_TOKEN"].filter(Boolean);
     if (missing.length) throw new Error(`set ${missing.join(" and ")}`);
-    return new Commonhold({ url: env["COMMONHOLD_URL"]!, token: env["COMMONHOLD_TOKEN"]!, ...options });
+    return new Commonhold({ ...options, url: url!, token: token! });
   }
 
   /** Make a call, retries included; the answer's JSON. */
@@ -119,7 +121,10 @@ export class Commonhold {
   }
 
   /** Any call of the API that has no method here; `path` below /api/v1. */
-  request<R>(method: Call["method"], path: string, options: Omit<Call, "method" | "path"> = {}): Promise<R> {
+  async request<R>(method: Call["method"], path: string, options: Omit<Call, "method" | "path"> = {}): Promise<R> {
+    if (!path.startsWith("/") || /^\/api\/v1(\/|$)/.test(path)) {
+      throw new TypeError(`path must begin with / and continue below /api/v1, such as /usage, not ${shown(path)}`);
+    }
     return this.send({ method, path, ...options });
   }
 
@@ -162,7 +167,8 @@ export class Commonhold {
       body: { value, ttl_seconds, tags, pinned },
       headers: {
         "If-Changed": if_changed ? "true" : undefined,
-        "On-Conflict": merge && options.if_version ? "merge" : undefined,
+        // 0: without a version to start from there is nothing to merge; without any, the server says so.
+        "On-Conflict": merge && options.if_version !== 0 ? "merge" : undefined,
       },
       ...options,
     });
@@ -277,6 +283,10 @@ export class Commonhold {
    * time, or if its schema version is not `if_version`.
    */
   async register(...keys: ProfileKey<any>[] | [...keys: ProfileKey<any>[], options: Replacing]): Promise<NamespaceInfo[]> {
+    const other = keys.find((each) => !isObject(each));
+    if (other !== undefined) {
+      throw new TypeError(`register() takes keys of profileKey(), not ${shown(other)}; with a name, use namespaces.register()`);
+    }
     const registered: NamespaceInfo[] = [];
     const options = (keys.find((each) => !("name" in each)) ?? {}) as Replacing;
     for (const key of keys) {
@@ -325,7 +335,13 @@ export class Commonhold {
       refuseLost(key.name, entry.value);
       const value = await opened(key, entry);
       const before = await encode(key, value);
-      const changed = (await change(value)) ?? value;
+      const result = await change(value);
+      const isObjectType = typeof value === "object" && value !== null && !key.schema && !key.json_schema;
+      if (isObjectType && result !== null && !["object", "undefined"].includes(typeof result)) {
+        // Such as `(team) => team.tags.push("x")`, whose new length would replace the value.
+        throw new TypeError(`the function of edit() returned ${shown(result)} for an object: return nothing, or the new value`);
+      }
+      const changed = result === undefined ? value : (result as T);
       const document = await encode(key, changed);
       if (same(before, document)) return changed;
       try {
@@ -379,6 +395,42 @@ export class Namespaces {
     const path = `/namespaces/${segment(nameOf(namespace))}`;
     return this.api.send({ method: "DELETE", path, query: { entries }, ...options });
   }
+}
+
+/** Where the API is. TypeError: no server has this address. */
+function origin(url: string): string {
+  const parsed = URL.canParse(url) ? new URL(url) : undefined;
+  const wanted = "url must be the address of the server, such as http://127.0.0.1:8000";
+  if (parsed?.username || parsed?.password) throw new TypeError(`${wanted}, without user and password`);
+  if (!parsed || !/^https?:$/.test(parsed.protocol) || parsed.search || parsed.hash) {
+    throw new TypeError(`${wanted}, not ${shown(url)}`);
+  }
+  return parsed.href.replace(/\/+$/, "").replace(/(\/api\/v1)+$/, "") + "/api/v1";
+}
+
+/** A token as a header can carry it; one out of a file ends with a line break. No message quotes it. */
+function credentials(token: string): string {
+  const text = typeof token === "string" ? oneLine(token) : "";
+  if (!/^[\x21-\x7e]+$/.test(text)) throw new TypeError("token must be an API token without spaces, such as ch_1a2b…");
+  return text;
+}
+
+function patience(retries: Partial<Retries>): Retries {
+  if (!isObject(retries)) throw new TypeError(`retries must be an object, such as { attempts: 3 }, not ${shown(retries)}`);
+  refuseOthers("retries", retries, Object.keys(RETRIES));
+  const given = Object.entries(retries).filter(([, each]) => each !== undefined);
+  const all = { ...RETRIES, ...Object.fromEntries(given) };
+  for (const [name, each] of Object.entries(all)) within(name, each, name === "attempts" ? 1 : 0);
+  return all;
+}
+
+function within(name: string, value: number, least: number, most = Infinity): number {
+  if (typeof value === "number" && value >= least && value <= most) return value;
+  throw new TypeError(`${name} must be a number from ${least} to ${most}, not ${shown(value)}`);
+}
+
+function noFetch(): never {
+  throw new CommonholdError("this runtime has no fetch: use Node 20.3 or newer, or give the client one as the option fetch");
 }
 
 function place(verb: string, namespace: Namespace, key: string): string {

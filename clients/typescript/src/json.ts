@@ -16,3 +16,57 @@ export function same(left: unknown, right: unknown): boolean {
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
+
+const PLAIN = new Set(["Object", "Array", "Number", "String", "Boolean"]);
+
+/**
+ * The JSON of a value. A member that is undefined is absent. TypeError, with a JSON Pointer: what `JSON.stringify`
+ * would refuse, drop or change without a word, such as NaN, a Map or a Promise.
+ */
+export function stringify(value: unknown): string | undefined {
+  const open: { name: string; value: unknown }[] = [];
+  return JSON.stringify(value, function (this: Record<string, unknown>, name: string, each: unknown) {
+    while (open.length && open.at(-1)!.value !== this) open.pop();
+    const reason = open.some((outer) => isContainer(each) && outer.value === each)
+      ? "contains itself"
+      : unfit(this[name], each, open.length > 0 && !Array.isArray(this));
+    if (reason) {
+      const names = [...open.slice(1).map((outer) => outer.name), ...(open.length ? [name] : [])];
+      const pointer = names.map((step) => `/${step.replace(/~/g, "~0").replace(/\//g, "~1")}`).join("");
+      throw new TypeError(`${pointer || "the value"} ${reason}`);
+    }
+    if (isContainer(each)) open.push({ name, value: each });
+    return each;
+  });
+}
+
+/** Why a value has no JSON. `each` is `original`, or what its toJSON returned. */
+function unfit(original: unknown, each: unknown, optional: boolean): string | undefined {
+  if (each === undefined) return optional ? undefined : "is undefined, which JSON does not have: use null";
+  if (typeof each === "function" || typeof each === "symbol") return `is a ${typeof each}, which JSON does not have`;
+  if (typeof each === "bigint") return "is a BigInt, which JSON does not have: use a number or a string";
+  if (typeof each === "number" && !Number.isFinite(each)) return `is ${each}, which JSON does not have: use null or a string`;
+  if (original instanceof Date && Number.isNaN(original.getTime())) return "is an invalid Date";
+  if (!isContainer(each)) return undefined;
+  const kind = Object.prototype.toString.call(each).slice(8, -1);
+  if (PLAIN.has(kind)) return undefined;
+  if (kind === "Promise") return "is a Promise: await it first";
+  return `is of the type ${kind}, which JSON does not have: convert it to an object, an array or a string`;
+}
+
+function isContainer(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}
+
+/** A wrong argument in a message: long ones are cut, and it does not throw. */
+export function shown(value: unknown): string {
+  if (isContainer(value)) return Array.isArray(value) ? "an array" : "an object";
+  const text = typeof value === "string" ? JSON.stringify(value) : String(value);
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
+}
+
+/** TypeError for a misspelled option, which would have no effect. */
+export function refuseOthers(what: string, given: object, names: readonly string[], known = names.join(", ")): void {
+  const others = Object.keys(given).filter((name) => !names.includes(name));
+  if (others.length) throw new TypeError(`unknown option of ${what}: ${others.join(", ")}. Known options: ${known}.`);
+}

@@ -1,6 +1,6 @@
 /** Typed keys of shared state: what is stored (ProfileKey, StateKey) and which instance of it (StateScope). */
 
-import { isObject } from "./json.js";
+import { isObject, refuseOthers, shown, stringify } from "./json.js";
 import { KeyDecode, KeyEncode } from "./problems.js";
 import type { Validator } from "./standard.js";
 
@@ -46,6 +46,8 @@ export interface KeyOptions<T> {
  * is there: what it makes is written back. `json_schema` is taken from `schema` where it can tell (zod 4.2).
  */
 export function profileKey<T>(name: string, options: KeyOptions<T>): ProfileKey<T> {
+  if (options?.default === undefined) throw new TypeError(`profileKey(${shown(name)}) needs a default: { default: … }`);
+  refuseOthers("profileKey", options, ["default", "schema", "json_schema"]);
   return { ...options, name, json_schema: jsonSchemaOf(options) };
 }
 
@@ -120,7 +122,7 @@ export function stateKey<V, R extends Reducer = "replace">(
 export type Namespace = string | ProfileKey<any>;
 
 export function nameOf(namespace: Namespace): string {
-  return typeof namespace === "string" ? namespace : namespace.name;
+  return typeof namespace === "string" ? namespace : namespace?.name;
 }
 
 interface Checked<T> {
@@ -132,12 +134,7 @@ interface Checked<T> {
 export async function encode<T>({ name, schema }: Checked<T>, value: T): Promise<unknown> {
   let document: unknown;
   try {
-    const text = JSON.stringify(value, (_, each) => {
-      if (typeof each === "number" && !Number.isFinite(each)) throw new TypeError(`${each} has no JSON`);
-      return each;
-    });
-    if (text === undefined) throw new TypeError(`${typeof value} has no JSON`);
-    document = JSON.parse(text);
+    document = JSON.parse(stringify(value)!);
   } catch (error) {
     throw new KeyEncode(name, (error as Error).message);
   }

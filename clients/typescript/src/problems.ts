@@ -206,7 +206,12 @@ export async function problemIn(response: Response): Promise<Problem> {
   } catch {
     document = undefined;
   }
-  const known = isObject(document) ? document : { title: `${response.status} ${response.statusText}`.trim() };
+  const known = isObject(document)
+    ? document
+    : {
+        title: `${response.status} ${response.statusText}`.trim(),
+        hint: `The response of ${response.url} is not from Commonhold: check the address, and any proxy before the server.`,
+      };
   const slug = String(known["type"] ?? "").split("/").pop()!;
   const Kind = BY_SLUG[slug] ?? BY_STATUS[response.status] ?? Problem;
   return new Kind({ ...known, status: response.status }, seconds(response.headers.get("Retry-After")));

@@ -304,16 +304,18 @@ test("a claim that waits carries no idempotency key: its answer may not be repla
 
 test("the address may end in a slash or in /api/v1", async (t) => {
   const { url, asked } = await serving(t, json({}));
-  for (const each of [url, `${url}/`, `${url}/api/v1`, `${url}/api/v1/`]) {
+  for (const each of [url, `${url}/`, `${url}/api/v1`, `${url}/api/v1/`, `${url}/api/v1/api/v1`]) {
     await new Commonhold({ url: each, token: "t" }).me();
   }
   assert.deepEqual(new Set(asked.map((each) => each.url)), new Set(["/api/v1/me"]));
 });
 
-test("fromEnv names what is missing", () => {
+test("fromEnv names what is missing and not given", () => {
   const { COMMONHOLD_URL, COMMONHOLD_TOKEN } = process.env;
   delete process.env.COMMONHOLD_URL;
   delete process.env.COMMONHOLD_TOKEN;
   assert.throws(() => Commonhold.fromEnv(), /set COMMONHOLD_URL and COMMONHOLD_TOKEN/);
+  assert.throws(() => Commonhold.fromEnv({ token: "t" }), /set COMMONHOLD_URL$/);
+  assert.ok(Commonhold.fromEnv({ token: "t", url: "http://127.0.0.1:8000" }));
   Object.assign(process.env, COMMONHOLD_URL && { COMMONHOLD_URL }, COMMONHOLD_TOKEN && { COMMONHOLD_TOKEN });
 });

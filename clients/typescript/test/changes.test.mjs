@@ -61,7 +61,7 @@ test("after open() nothing is missed", async (t) => {
 
 test("an expired cursor is Gone, and a server that never answers Unreachable", async (t) => {
   const gone = await serving(t, problem("gone", 410));
-  await assert.rejects(take(gone.state.watch({}, { after: "old" }), 1), Gone);
+  await assert.rejects(take(gone.state.watch({}, { cursor: "old" }), 1), Gone);
   const { asked, state } = await serving(t, hangUp);
   await assert.rejects(take(state.watch(), 1), Unreachable);
   assert.equal(asked.length, 6);

@@ -53,6 +53,17 @@ test("an edit of nothing creates, one that changes nothing writes nothing, one t
   assert.equal(asked.length, 4);
 });
 
+test("an edit may return null, but not a number for an object: the arrow of a push returns one", async (t) => {
+  const { asked, state } = await serving(t, entry("x"), entry(null), entry(null), entry(1), entry({ n: 1, tags: [] }));
+  const Note = profileKey("note", { default: null });
+  assert.equal(await state.edit(Note, "k", () => null), null);
+  assert.deepEqual(JSON.parse(asked[1].body), { value: null });
+  assert.equal(await state.edit(Note, "k", () => 1), 1);
+  const push = ({ tags }) => tags.push("a");
+  await assert.rejects(state.edit(Counter, "k", push), { name: "TypeError", message: /returned 1 for an object: return nothing/ });
+  assert.equal(asked.length, 5);
+});
+
 test("an edit that never lands is a VersionConflict", async (t) => {
   const { state } = await serving(t, entry({ n: 1 }), lost, entry({ n: 1 }), lost);
   await assert.rejects(state.edit(Counter, "k", (counter) => void counter.n++, { attempts: 2 }), VersionConflict);

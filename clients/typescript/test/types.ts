@@ -18,6 +18,8 @@ export async function calls(): Promise<void> {
   // @ts-expect-error: no such member
   team.gaol = goal;
   await state.edit(Team, "global", (each) => void each.tags.push("x"));
+  // @ts-expect-error: a push returns the new length
+  await state.edit(Team, "global", (each) => each.tags.push("x"));
   // @ts-expect-error: the value has another type
   await state.write(Team, "global", { goal: 1, tags: [] });
   const n: number = (await state.read(Checked, "global")).n;

@@ -55,6 +55,8 @@ def test_write__with_a_version__compares_it(notes: Commonhold) -> None:
     with pytest.raises(VersionConflict):
         notes.put("notes", "k", 0, if_version=0)
     assert notes.put("notes", "k", {"n": 2, "m": 1}, if_version=1, merge=True).version == 3
+    with pytest.raises(BadRequest, match="On-Conflict requires If-Match"):
+        notes.put("notes", "k", {"n": 4}, merge=True)
     assert notes.history("notes", "k").items[-1].reason == "weil: schön"
 
 

@@ -87,7 +87,7 @@ def put_entry(
         reason,
         **{
             "If-Changed": "true" if if_changed else None,
-            "On-Conflict": "merge" if merge and if_version else None,
+            "On-Conflict": "merge" if merge and if_version != 0 else None,
         },
     )
     return Call("PUT", _path("state", namespace, key), Entry.read, body=body, headers=headers)

@@ -96,7 +96,7 @@ def read(body: bytes | str) -> Raw:
         if faults := _faults(text):
             raise RefusedJSON(faults) from None
         value = _whole(_LENIENT, text)
-        if _deeper_than(value, MAX_DOCUMENT_DEPTH):
+        if deeper_than(value, MAX_DOCUMENT_DEPTH):
             raise RefusedJSON([Fault("", TOO_DEEP)]) from None
     return Raw(text, value)
 
@@ -235,7 +235,8 @@ def _spelling(slice_: msgspec.Raw) -> str:
     return bytes(slice_).decode()
 
 
-def _deeper_than(value: JSON, limit: int) -> bool:
+def deeper_than(value: JSON, limit: int) -> bool:
+    """Whether a value has more than `limit` levels. Does not recurse."""
     level = [value] if isinstance(value, (dict, list)) else []
     depth = 0
     while level:

@@ -9,7 +9,16 @@ from __future__ import annotations
 from typing import Final
 
 from state_admin.domain.json_pointers import Mismatch, WorkingCopy, find, kind, parts_of
-from state_admin.domain.values import JSON, MISSING, Fault, FaultError, pointer_of, same
+from state_admin.domain.values import (
+    JSON,
+    MISSING,
+    Fault,
+    FaultError,
+    RefusedJSON,
+    check_depth,
+    pointer_of,
+    same,
+)
 
 MAX_OPERATIONS: Final = 1_000
 JSON_PATCH_OPS: Final = "add, remove, replace, move, copy, test"
@@ -45,10 +54,14 @@ def json_patch(document: JSON, operations: JSON) -> JSON:
     """RFC 6902, all operations or none; `test` compares by `values.same`.
 
     Raises PatchRefused (malformed, over MAX_OPERATIONS, a place that does not exist, copies
-    beyond json_pointers.MAX_COPIED) and PatchTestFailed.
+    beyond json_pointers.MAX_COPIED, a result too deep to be written) and PatchTestFailed.
     """
     copy = WorkingCopy(document)
     apply_json_patch(copy, operations)
+    try:
+        check_depth(copy.document)
+    except RefusedJSON as deep:
+        raise PatchRefused(deep.faults) from None
     return copy.document
 
 

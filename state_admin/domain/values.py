@@ -16,6 +16,7 @@ from state_admin.domain.documents import (
     JSON,
     MAX_DEPTH,
     MAX_DIGITS,
+    MAX_DOCUMENT_DEPTH,
     MAX_FAULTS,
     OUT_OF_RANGE,
     SURROGATE,
@@ -26,6 +27,7 @@ from state_admin.domain.documents import (
     MalformedJSON,
     Raw,
     RefusedJSON,
+    deeper_than,
     encodable,
     items,
     members,
@@ -49,6 +51,7 @@ __all__ = [
     "Raw",
     "RefusedJSON",
     "check",
+    "check_depth",
     "dump",
     "identity",
     "items",
@@ -110,6 +113,13 @@ def check(raw: Raw, pointer: str = "") -> None:
         faults = _faults(raw.value, pointer)
         if faults:
             raise RefusedJSON(faults)
+
+
+def check_depth(value: JSON) -> None:
+    """Raise RefusedJSON for more levels than a document may have. For the result of a patch: its `move`
+    and `copy` can nest values without limit, and `dump` recurses."""
+    if deeper_than(value, MAX_DOCUMENT_DEPTH):
+        raise RefusedJSON([Fault("", TOO_DEEP)])
 
 
 def _surely_fine(text: str) -> bool:

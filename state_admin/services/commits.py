@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from django.db import transaction
 
-from state_admin.domain import merging, patches, reducers
+from state_admin.domain import merging, patches, reducers, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.json_pointers import Budget
 from state_admin.domain.merging import Batch, Update
@@ -176,8 +176,12 @@ def _apply(updates: Sequence[Update], slots: dict[str, Slot]) -> dict[str, NewVa
         except reducers.UpdateRefused as refused:
             faults = [Fault(f"/updates/{index}/update", str(refused))]
             raise Invalid(f"the update of {update.key} cannot be applied", faults) from refused
-    texts = {key: value.text for key, value in changed.items()}
-    for key, text in texts.items():
+    texts: dict[str, str | None] = {}
+    for key, value in changed.items():
+        try:
+            texts[key] = text = value.text
+        except values.RefusedJSON as deep:
+            raise Invalid(f"the value of {key} cannot be stored", deep.faults, key=key) from deep
         if text is not None:
             check_value(slots[key], text)
     return {key: snapshots.new_value(slots[key], text) for key, text in texts.items()}

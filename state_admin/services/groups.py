@@ -5,6 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable
 
+import structlog
+
+from project.failures import describe_error
+
+log = structlog.get_logger(__name__)
+
 
 def take_turns(calls: Iterable[Collection[Hashable]]) -> list[list[int]]:
     """Split the indexes of `calls`, each with its addresses, into turns. An address occurs at most once
@@ -26,3 +32,9 @@ def is_undone(error: Exception) -> bool:
     was lost (class 08) or closed by an operator (class 57P), the transaction may be committed."""
     sqlstate: str | None = getattr(error.__cause__, "sqlstate", None)
     return sqlstate is not None and not sqlstate.startswith(("08", "57P"))
+
+
+def note_fault(error: Exception) -> None:
+    """Log that a call of a group is left to Django because of a fault in this program, which must not
+    fail the calls of others. Django runs into it again, and reports it."""
+    log.info("call.left_out", error=describe_error(error))

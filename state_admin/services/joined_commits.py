@@ -30,7 +30,7 @@ from . import idempotency, messages, runs, snapshots, state_keys
 from .actors import require
 from .commits import Committed, Step, apply_step
 from .errors import Problem
-from .groups import is_undone, take_turns
+from .groups import is_undone, note_fault, take_turns
 from .idempotency import Key, StoredResponse
 from .state_keys import Slot
 
@@ -139,6 +139,9 @@ async def _plan_all(
         try:
             plan = _plan(commits[index], opened, logs[index], respond)
         except Problem:
+            continue
+        except Exception as error:
+            note_fault(error)
             continue
         if plan is not None:
             threads.add(thread.pk)

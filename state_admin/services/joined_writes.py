@@ -21,7 +21,7 @@ from .actors import require, require_open
 from .entries import PatchKind, WriteResult, apply_patch, check_value, new_entry, written_view
 from .entry_views import EntryView
 from .errors import Problem
-from .groups import is_undone, take_turns
+from .groups import is_undone, note_fault, take_turns
 from .idempotency import Key, StoredResponse
 from .namespaces import cached_definition
 
@@ -196,6 +196,9 @@ async def _prepare_all(
         try:
             row = _prepare(write, views.get(index))
         except Problem:
+            continue
+        except Exception as error:
+            note_fault(error)
             continue
         if row is not None:
             rows[index] = row

@@ -208,8 +208,11 @@ class SlotValue:
 
     @property
     def text(self) -> str | None:
-        """The JSON text of the value; None: absent."""
-        return values.dump(self._reduction.value) if self._reduction else self._text
+        """The JSON text of the value; None: absent. Raises values.RefusedJSON if it is too deep."""
+        if self._reduction is None:
+            return self._text
+        values.check_depth(self._reduction.value)
+        return values.dump(self._reduction.value)
 
 
 def check_value(slot: Slot, text: str) -> None:

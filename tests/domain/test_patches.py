@@ -513,3 +513,24 @@ def test_json_patch__copied_place_changed__does_not_change_the_original() -> Non
         {"op": "add", "path": "/c/-", "value": 3},
     ]
     assert json_patch({"a": {"l": []}}, copies) == {"a": {"l": [0, 1]}, "b": {}, "c": [0, 2, 3]}
+
+
+@pytest.mark.parametrize("verb", ["copy", "move"])
+def test_json_patch__result_too_deep_to_be_written__is_refused(verb: str) -> None:
+    deep: Any = 1
+    for _ in range(50):
+        deep = {"a": deep}
+    if verb == "copy":
+        round_ = [{"op": "copy", "from": "", "path": "/a" * 50}]
+        first = {"op": "add", "path": "", "value": deep}
+    else:
+        round_ = [
+            {"op": "add", "path": "/a", "value": deep},
+            {"op": "move", "from": "/b", "path": "/a" * 51},
+            {"op": "move", "from": "/a", "path": "/b"},
+        ]
+        first = {"op": "add", "path": "", "value": {"b": 1}}
+
+    dump(json_patch({}, [first, *round_ * 2]))
+    with pytest.raises(PatchRefused, match="too deep"):
+        json_patch({}, [first, *round_ * 200])

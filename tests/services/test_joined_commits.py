@@ -15,6 +15,7 @@ from state_admin.models import AuditRow, Change, IdempotencyRecord, Message, Rev
 from state_admin.models.hot_async import Session
 from state_admin.services import idempotency, runs, snapshots, state_keys
 from state_admin.services.commits import Committed
+from state_admin.services.errors import Invalid
 from state_admin.services.idempotency import Key, StoredResponse
 from state_admin.services.joined_commits import JoinedCommit, commit_joined
 from tests.builders import Person, commit, make_run, make_state_key, make_thread, step
@@ -253,3 +254,19 @@ def test_commit_joined__error_of_the_database__says_whether_it_was_taken_back(
     monkeypatch.setattr("state_admin.models.snapshots_sql.advancing", fail)
     calls = [call(alice.actor, "r0", {"plan": 1}), call(alice.actor, "absent", {"plan": 1})]
     assert join(calls) == ([None, None] if known else [error, None])
+
+
+def test_commit_joined__patch_that_nests_without_end__leaves_its_neighbours_alone(
+    alice: Person, mallory: Person
+) -> None:
+    make_state_key(mallory.actor, "tree", reducer="json_patch", default={"a": {"a": 1}})
+    deepen = [{"op": "copy", "from": "", "path": "/a" * 60}]
+    start = [{"op": "add", "path": "/a" * depth, "value": {}} for depth in range(1, 60)]
+    calls = [
+        call(mallory.actor, "r0", {"tree": [*start, *deepen * 200]}),
+        call(alice.actor, "r0", {"plan": "fine"}),
+    ]
+
+    assert [each and each.revision for each in join(calls)] == [None, 2]  # type: ignore[union-attr]
+    with pytest.raises(Invalid, match="cannot be stored"):
+        commit(mallory.actor, "r0", {"tree": [*start, *deepen * 200]})

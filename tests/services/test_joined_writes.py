@@ -537,3 +537,22 @@ def test_store_joined__namespace_that_grows__needs_one_statement_per_write(alice
 
 
 # Idempotency keys ------------------------------------------------------------------------------
+
+
+def test_store_joined__call_that_nobody_foresaw__leaves_its_neighbours_alone(
+    alice: Person, mallory: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(mallory.actor, "notes", "k", {})
+    apply = joined_writes.apply_patch
+
+    def overflow(kind: Any, document: Any, operations: Any) -> Any:
+        if operations == {"op": "set", "path": "/a", "value": "overflow"}:
+            raise RecursionError
+        return apply(kind, document, operations)
+
+    monkeypatch.setattr(joined_writes, "apply_patch", overflow)
+    bad, good = ({"op": "set", "path": "/a", "value": value} for value in ("overflow", "fine"))
+
+    assert versions(
+        store([patch(mallory, "k", bad), write(alice, "k", 1), patch(mallory, "k", good)])
+    ) == [None, 1, 2]

@@ -81,7 +81,8 @@ ADD_MEMBER = _operation(
     id="add_member",
     route="POST /members",
     summary="Add a member",
-    description="A new name gets an account and an invitation: `login_url` signs the person in, once.",
+    description="A new name gets an account and an invitation: `login_url` signs the person in, once. "
+    "For an existing account it is null, and unused login links of the account stop working.",
     body=NewMember,
     answers={201: Invitation},
 )
@@ -112,7 +113,7 @@ INVITE_MEMBER = _operation(
     id="invite_member",
     route="POST /members/{member_id}/invitation",
     summary="Renew the invitation of a member",
-    description="A new one-time login link. Refused for a person who belongs to other workspaces too.",
+    description="A new one-time login link. Refused for a person who belongs to other workspaces too, and for a superuser.",
     answers={201: Invitation},
 )
 END_SESSIONS = _operation(

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models.functions import Now
 
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.values import Fault
-from state_admin.models import LoginLink, Membership, User, UserSession
+from state_admin.models import Membership, User, UserSession
 
 from . import journal, users
 from .actors import require, require_unrestricted
@@ -36,7 +35,8 @@ def find_member(actor: Actor, member_id: int) -> Membership:
 
 def add_member(*, actor: Actor, username: str, role: Role, reason: str = "") -> AddedMember:
     """Add a user to the actor's workspace. A user who does not exist is created, and gets a login
-    link.
+    link. The unused links of an existing user stop working: an admin of another workspace has them,
+    and they would sign in to this one, too.
 
     Raises Conflict if the user is a member already (see change_role), and Forbidden for a token
     with limits, because members have none.
@@ -46,11 +46,13 @@ def add_member(*, actor: Actor, username: str, role: Role, reason: str = "") -> 
     username = _checked(username)
     with transaction.atomic():
         user, is_new = users.ensure_user(username)
+        _lock_account(user.pk)  # against a concurrent renew_link of another admin
         member, is_member = Membership.objects.get_or_create(
             workspace_id=actor.workspace_id, user=user, defaults={"role": role.value}
         )
         if not is_member:
             raise Conflict(f"already a member: {username}", hint=f"With the role {member.role}.")
+        users.cancel_login_links(user)
         link = users.make_login_link(user) if is_new else ""
         _record(actor, "member.add", member, reason, role=role.value, new_user=is_new)
     return AddedMember(member, link)
@@ -87,22 +89,30 @@ def remove_member(*, actor: Actor, member_id: int, reason: str = "") -> Membersh
 def renew_link(*, actor: Actor, member_id: int, reason: str = "") -> str:
     """The secret of a new one-time login link for a member who cannot sign in.
 
-    Raises Forbidden for a member of other workspaces, because the link signs in to all of them.
+    Raises Forbidden for a member of other workspaces, because the link signs in to all of them, and for
+    a superuser, who reads everything on this server.
     """
     require(actor, Role.ADMIN)
     with transaction.atomic():
         member = find_member(actor, member_id)
-        if Membership.objects.filter(user=member.user).exclude(pk=member.pk).exists():
-            raise Forbidden(
-                "this member belongs to other workspaces too",
-                hint=(
-                    "A login link would give access to those workspaces as well. Ask the operator "
-                    "of the server to create it."
-                ),
-            )
+        guard_account(
+            member,
+            "A login link would give access to more than this workspace. Ask the operator of the"
+            " server to create it.",
+        )
         link = users.make_login_link(member.user)
         _record(actor, "member.link", member, reason)
     return link
+
+
+def guard_account(member: Membership, hint: str) -> None:
+    """Raise Forbidden if the account of a member gives access to more than this workspace. Locks it until
+    the end of the transaction, so that the user cannot be added to another workspace meanwhile."""
+    user = _lock_account(member.user_id)
+    if user.is_superuser:
+        raise Forbidden("this member is a superuser of the server", hint=hint)
+    if Membership.objects.filter(user=user).exclude(pk=member.pk).exists():
+        raise Forbidden("this member belongs to other workspaces too", hint=hint)
 
 
 def end_member_sessions(*, actor: Actor, member_id: int, reason: str = "") -> int:
@@ -127,7 +137,7 @@ def _end(actor: Actor, user: User, reason: str, key_digest: str = "") -> int:
         ended, _ = (rows.filter(session_key=key_digest) if key_digest else rows).delete()
         links = 0
         if not key_digest:
-            links = LoginLink.objects.filter(user=user, used_at=None).update(used_at=Now())
+            links = users.cancel_login_links(user)
         if ended or links:
             name = user.get_username()
             trace = journal.Trace("session.end", key=name, detail={"ended": ended})
@@ -147,6 +157,10 @@ def _lock_member(actor: Actor, member_id: int, *, stays_admin: bool) -> Membersh
             hint="Make another member an admin first.",
         )
     return member
+
+
+def _lock_account(user_id: int) -> User:
+    return User.objects.select_for_update(no_key=True).get(pk=user_id)
 
 
 def _lock_role(member: Membership, role: Role) -> bool:

@@ -30,7 +30,7 @@ from .actors import actor_of_user, require, system_actor
 from .config_secrets import Rotation
 from .encryption import Encrypted, InvalidCiphertext, UnknownKey, decrypt, encrypt, newest_key_id
 from .errors import Conflict, Forbidden, Invalid, NotFound, RateLimited, Unreadable
-from .members import find_member
+from .members import find_member, guard_account
 
 _PURPOSE = "commonhold.totp"
 MOST_FAILURES = 5
@@ -180,7 +180,8 @@ def renew_codes(*, actor: Actor) -> list[str]:
 
 def reset_member(*, actor: Actor, member_id: int, reason: str = "") -> Membership:
     """Remove the authenticator of a member who lost it. Raises Forbidden for one's own, which
-    requires the password, and for a member of other workspaces, because it protects those too.
+    requires the password, for a member of other workspaces, because it protects those too, and for a
+    superuser.
     Raises NotFound if there is none."""
     require(actor, Role.ADMIN)
     with transaction.atomic():
@@ -190,12 +191,11 @@ def reset_member(*, actor: Actor, member_id: int, reason: str = "") -> Membershi
                 "this is your own authenticator",
                 hint="Turn it off under Sign-in methods, or ask another admin.",
             )
-        if Membership.objects.filter(user=member.user).exclude(pk=member.pk).exists():
-            raise Forbidden(
-                "this member belongs to other workspaces too",
-                hint="The authenticator protects those workspaces as well. Ask the operator of the "
-                "server to reset it (reset_totp).",
-            )
+        guard_account(
+            member,
+            "The authenticator protects more than this workspace. Ask the operator of the server to"
+            " reset it (reset_totp).",
+        )
         reset(actor=actor, user=member.user, reason=reason)
     return member
 

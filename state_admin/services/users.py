@@ -30,6 +30,11 @@ def make_login_link(user: User) -> str:
     return secret
 
 
+def cancel_login_links(user: User) -> int:
+    """Make the unused links of `user` invalid. Returns their number."""
+    return LoginLink.objects.filter(user=user, used_at=None).update(used_at=Now())
+
+
 def use_login_link(secret: str) -> User | None:
     """The user of this link, or None if it was used, has expired or never existed.
 

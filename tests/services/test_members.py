@@ -14,7 +14,7 @@ from state_admin.services import members, users
 from state_admin.services.actors import actor_of_user
 from state_admin.services.errors import Conflict, Forbidden, Invalid, NotFound
 from tests.builders import Person, make_person, make_token
-from tests.services.racing import race, split
+from tests.services.racing import overlap, race, split
 
 
 def membership(person: Person) -> Membership:
@@ -188,3 +188,33 @@ def test_sessions__of_a_token__do_not_exist(alice: Person) -> None:
     _, token = make_token(alice, Role.ADMIN)
     with pytest.raises(Forbidden, match="only users have sessions"):
         members.end_own_sessions(actor=token)
+
+
+def test_add__user_with_an_unused_link_of_another_admin__link_stops_working(
+    alice: Person, mallory: Person
+) -> None:
+    added = members.add_member(actor=mallory.actor, username="carol", role=Role.VIEWER)
+    renewed = members.renew_link(actor=mallory.actor, member_id=added.membership.pk)
+    members.add_member(actor=alice.actor, username="carol", role=Role.EDITOR)
+    assert users.use_login_link(added.link) is None
+    assert users.use_login_link(renewed) is None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_add__while_another_admin_renews_the_link__no_link_remains(
+    alice: Person, mallory: Person
+) -> None:
+    added = members.add_member(actor=mallory.actor, username="carol", role=Role.VIEWER)
+    member_id = added.membership.pk
+
+    overlap(
+        lambda: members.renew_link(actor=mallory.actor, member_id=member_id),
+        lambda: members.add_member(actor=alice.actor, username="carol", role=Role.EDITOR),
+    )
+    assert not LoginLink.objects.filter(used_at=None).exists()
+
+
+def test_link__superuser__is_refused(alice: Person, bob: Person) -> None:
+    User.objects.filter(pk=bob.user.pk).update(is_superuser=True)
+    with pytest.raises(Forbidden, match="superuser"):
+        members.renew_link(actor=alice.actor, member_id=membership(bob).pk)

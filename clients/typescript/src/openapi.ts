@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 9c8ed02f6dc606ede315fb7458d1ed3410eb61b9e4ad9cc4b7cf83bcd9e0f458
+// sha256 of docs/openapi.json: 199a6b8a8b9d00fb11cd6876dc184f65975cb45dc3839f7fef5935bb4d0834b7
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -1065,7 +1065,7 @@ export interface paths {
         put?: never;
         /**
          * Add a member
-         * @description A new name gets an account and an invitation: `login_url` signs the person in, once.
+         * @description A new name gets an account and an invitation: `login_url` signs the person in, once. For an existing account it is null, and unused login links of the account stop working.
          */
         post: operations["add_member"];
         delete?: never;
@@ -1113,7 +1113,7 @@ export interface paths {
         put?: never;
         /**
          * Renew the invitation of a member
-         * @description A new one-time login link. Refused for a person who belongs to other workspaces too.
+         * @description A new one-time login link. Refused for a person who belongs to other workspaces too, and for a superuser.
          */
         post: operations["invite_member"];
         delete?: never;

@@ -80,9 +80,13 @@ def _credential_of(presented: str) -> Credential | None:
     """Queries the database at most once in five seconds if the cache is on
     (services/token_cache.py). Raises WorkspaceMoved, which is not cached."""
     whole = access_models.digest(presented) if presented.isascii() else ""
-    credential = cache.find(whole) or _find_credential(presented)
+    cached = cache.find(whole)
+    if cached is not None:
+        return cached
+    generation = cache.generation
+    credential = _find_credential(presented)
     if credential is not None:
-        cache.keep(whole, credential)
+        cache.keep(whole, credential, generation)
     return credential
 
 

@@ -41,6 +41,9 @@ class TokenCache:
         # Set by the web server; commands and tests need no listener.
         self.enabled = False
         self._held: dict[str, tuple[Credential, float]] = {}
+        # Incremented by each `clear`.
+        self.generation = 0
+        self._changing = threading.Lock()
         self._listening = threading.Event()
         self._starting = threading.Lock()
         self._stopping = threading.Event()
@@ -54,16 +57,22 @@ class TokenCache:
             return None
         return credential[0]
 
-    def keep(self, digest: str, credential: Credential) -> None:
+    def keep(self, digest: str, credential: Credential, generation: int) -> None:
+        """Cache a credential that was just read from the database. `generation`: that before the read; if
+        a token was revoked since then, nothing is cached."""
         if self.enabled:
             self._listen()
-        if self._listening.is_set():
+        with self._changing:
+            if generation != self.generation or not self._listening.is_set():
+                return
             if len(self._held) >= _KEPT:
                 self._held.clear()
             self._held[digest] = (credential, time.monotonic() + SECONDS)
 
     def clear(self) -> None:
-        self._held.clear()
+        with self._changing:
+            self.generation += 1
+            self._held.clear()
 
     def _listen(self) -> None:
         """Start the listener of this process, unless it is running. A forked child starts its

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 
 import pytest
 from django.db import connection
+from django.db.models.functions import Now
 
-from state_admin.services import token_cache, tokens
-from state_admin.services.token_cache import CHANNEL, TokenCache
+from state_admin.models import ApiToken
+from state_admin.services import actors, token_cache, tokens
+from state_admin.services.token_cache import CHANNEL, Credential, TokenCache
 from tests.builders import Person, call
 from tests.project.running import wait_for
 
@@ -74,8 +77,43 @@ def test_revoke__in_this_process__takes_effect_at_once(alice: Person, cache: Tok
     wait_for(lambda: remembers(cache, alice), "it is remembered")
     me = alice.api("GET", "/me")
     assert me.status_code == 200
-    from state_admin.models import ApiToken
-
     for token in ApiToken.objects.all():
         tokens.revoke_token(actor=alice.actor, token_id=token.pk)
+    assert call(alice.token, "GET", "/me").status_code == 401
+
+
+@pytest.mark.django_db(transaction=True)
+def test_cache__token_in_constant_use__is_read_again_in_time(
+    alice: Person, cache: TokenCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(token_cache, "SECONDS", 1.0)
+    wait_for(lambda: remembers(cache, alice), "it is remembered")
+    ApiToken.objects.update(expires_at=Now())  # nobody announces that a token expires
+
+    wait_for(lambda: call(alice.token, "GET", "/me").status_code == 401, "it is refused", 30)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_cache__revoked_after_it_was_read__is_not_cached(
+    alice: Person, cache: TokenCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wait_for(lambda: remembers(cache, alice), "it is remembered")
+    cache.clear()
+    find, clear, cleared = actors._find_credential, cache.clear, list[str]()
+
+    def note_clear() -> None:
+        cleared.append(threading.current_thread().name)
+        clear()
+
+    def revoked_meanwhile(presented: str) -> Credential | None:
+        found = find(presented)
+        monkeypatch.setattr(cache, "clear", note_clear)
+        (token,) = ApiToken.objects.all()
+        tokens.revoke_token(actor=alice.actor, token_id=token.pk)
+        wait_for(lambda: "revoked tokens" in cleared, "the notification arrives")
+        return found
+
+    monkeypatch.setattr(actors, "_find_credential", revoked_meanwhile)
+    assert call(alice.token, "GET", "/me").status_code == 200  # began before
+    monkeypatch.setattr(actors, "_find_credential", find)
     assert call(alice.token, "GET", "/me").status_code == 401

@@ -89,6 +89,7 @@ class Query(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 NonEmpty = Annotated[str, Meta(min_length=1)]
 ShortText = Annotated[str, Meta(max_length=128)]
 Name = Annotated[str, Meta(min_length=1, max_length=128)]
+KeyText = Annotated[str, Meta(max_length=512)]
 Natural = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
 AwareTime = Annotated[datetime, Meta(tz=True)]

@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 
 from state_admin.domain.access import Role
 
-from .base import Answer, Body, Operation, ShortText, doc
+from .base import Answer, Body, KeyText, Operation, ShortText, doc
 
 
 class Erasure(Answer):
@@ -29,7 +29,7 @@ class ErasureRequest(Body):
     resource_id: Annotated[
         ShortText | UnsetType, doc("Erase what belongs to this resource.", "user-7")
     ] = UNSET
-    key: Annotated[str, doc("Erase the entries with this key.", max_length=512)] | UnsetType = UNSET
+    key: Annotated[KeyText | UnsetType, doc("Erase the entries with this key.")] = UNSET
 
 
 ERASE = Operation(

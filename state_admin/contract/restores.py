@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import UNSET, UnsetType
 
-from .base import Answer, Body, Operation, ShortText, doc
+from .base import Answer, Body, KeyText, Operation, ShortText, doc
 from .types import Fault, Key, Namespace, Scope, Time
 
 
@@ -59,13 +59,10 @@ class Moment(Body):
     namespace: Annotated[
         ShortText | UnsetType, doc("Only entries of this namespace.", "team_context")
     ] = UNSET
-    key: (
-        Annotated[str, doc("Only entries with this key.", "global", max_length=512)] | UnsetType
-    ) = UNSET
-    prefix: (
-        Annotated[str, doc("Only entries whose key begins with this.", "thread::", max_length=512)]
-        | UnsetType
-    ) = UNSET
+    key: Annotated[KeyText | UnsetType, doc("Only entries with this key.", "global")] = UNSET
+    prefix: Annotated[
+        KeyText | UnsetType, doc("Only entries whose key begins with this.", "thread::")
+    ] = UNSET
     scope_kind: Annotated[Scope | UnsetType, doc("Only entries with this scope.", "thread")] = UNSET
 
 

@@ -53,6 +53,7 @@ _MAX_ID: Final = 128
 _LONGEST_TIMEOUT: Final = 10 * 365 * 86_400
 _OBJECT: Final = {"type": "object"}
 _TEXT: Final = {"type": "string"}
+TokenCount = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 
 RunStatus = Annotated[
     str,
@@ -336,12 +337,8 @@ class RunFields(Body):
     step_count: (
         Annotated[int, doc("Steps of the agent so far.", 3, ge=0, le=2**31 - 1)] | UnsetType
     ) = UNSET
-    input_tokens: (
-        Annotated[int, doc("Input tokens used so far.", 5200, ge=0, le=2**53)] | UnsetType
-    ) = UNSET
-    output_tokens: (
-        Annotated[int, doc("Output tokens used so far.", 800, ge=0, le=2**53)] | UnsetType
-    ) = UNSET
+    input_tokens: Annotated[TokenCount | UnsetType, doc("Input tokens used so far.", 5200)] = UNSET
+    output_tokens: Annotated[TokenCount | UnsetType, doc("Output tokens used so far.", 800)] = UNSET
     cost_usd: Annotated[
         int | float | str | UnsetType,
         doc(

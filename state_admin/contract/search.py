@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType
 from state_admin.domain.access import Role
 from state_admin.domain.search import Operator
 
-from .base import MAX_LIMIT, Answer, Body, NonEmpty, Operation, Page, ShortText, doc
+from .base import MAX_LIMIT, Answer, Body, KeyText, NonEmpty, Operation, Page, ShortText, doc
 from .entries import EntryRow, Include
 from .types import JsonIn, Pointer, Scope
 
@@ -84,12 +84,9 @@ class Search(Body):
     namespace: Annotated[
         ShortText | UnsetType, doc("Only entries of this namespace.", "team_context")
     ] = UNSET
-    prefix: (
-        Annotated[
-            str, doc("Only entries whose key begins with this.", "parent_thread::", max_length=512)
-        ]
-        | UnsetType
-    ) = UNSET
+    prefix: Annotated[
+        KeyText | UnsetType, doc("Only entries whose key begins with this.", "parent_thread::")
+    ] = UNSET
     scope_kind: Annotated[
         Scope | UnsetType, doc("Only entries with this scope.", "parent_thread")
     ] = UNSET

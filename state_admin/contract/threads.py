@@ -21,6 +21,7 @@ from .base import (
     Operation,
     Page,
     Query,
+    ShortText,
     doc,
 )
 from .items import ItemResults, Selection
@@ -166,10 +167,9 @@ class NewThread(Body):
 class ThreadChange(Body):
     """Only the given members change."""
 
-    resource_id: (
-        Annotated[str, doc("Empty: no longer about anything.", "user-7", max_length=_MAX_ID)]
-        | UnsetType
-    ) = UNSET
+    resource_id: Annotated[
+        ShortText | UnsetType, doc("Empty: no longer about anything.", "user-7")
+    ] = UNSET
     parent_thread_id: Annotated[
         Annotated[str, msgspec.Meta(min_length=1)] | UnsetType | None,
         doc("Id of the new parent; null: remove it from its parent.", None),

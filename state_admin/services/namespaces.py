@@ -209,14 +209,13 @@ def register_namespace(
     validator = check_definition(schema, default)
 
     if dry_run:
-        row = Namespace.objects.filter(workspace_id=actor.workspace_id, name=name).first()
+        row = rows.first()
         _refuse_tracking(row, tracked)
+        _refuse_owned(row, plugin, expected_version)
         if row is None:
-            _refuse_owned(None, plugin, expected_version)
             return NamespaceRegistration(
                 Namespace(name=name, **content), True, True, Violations(0, [])
             )
-        _refuse_owned(row, plugin, expected_version)
         return NamespaceRegistration(
             row, False, differs(row, content), find_violations(row, validator, examined)
         )

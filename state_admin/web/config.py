@@ -58,7 +58,7 @@ from .drafts import (
 from .entry_undo import undo_of
 from .htmx import Request, render, render_list, see_other, toast
 from .lists import list_paths
-from .schema_fields import Draft, answer_form_check, held_value
+from .schema_fields import Draft, answer_form_check, form_beside, held_value
 from .tables import BY_CHANGE, Field, Orders, Table
 
 MOST = 200
@@ -274,9 +274,12 @@ def record_check(request: Request, kind: str, record_id: str) -> HttpResponse:
         value = _value(request, record_kind, now, text)
         check_record(actor=request.actor, kind=record_kind, identity=record_id, value=value)
 
-    if "held" not in request.POST:
-        return answer_check(request.POST, check)
     draft = _draft(request)
+    if "held" not in request.POST:
+        form = form_beside(
+            request.POST, draft, lambda: _switch(record_kind, draft, as_json=False), wire=True
+        )
+        return answer_check(request.POST, check, form)
     return answer_form_check(
         draft, lambda: _read_form(request, record_kind, draft, complete=True), check
     )

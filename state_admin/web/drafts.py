@@ -225,10 +225,13 @@ def _put(copy: WorkingCopy, path: list[str], clash: dict[str, JSON], side: str) 
         copy.replace(path, clash[side])
 
 
-def answer_check(post: QueryDict, check: Callable[[str], object]) -> JsonResponse:
+def answer_check(
+    post: QueryDict, check: Callable[[str], object], form: str | None = None
+) -> JsonResponse:
     """The editor's validation while a user types: the error message, "" without errors, and the
-    positions; on the conflict page also the text with the choices, what is kept, and where. `check` writes
-    nothing and raises what saving would raise."""
+    positions; on the conflict page also the text with the choices, what is kept, and where; beside a form
+    that of the text, as HTML, "" if it has none. `check` writes nothing and raises what saving would
+    raise."""
     choices = Choices(typed_text(post))
     message, errors = "", list[Mark]()
     try:
@@ -241,6 +244,8 @@ def answer_check(post: QueryDict, check: Callable[[str], object]) -> JsonRespons
         if choices.kept
         else {}
     )
+    if form is not None:
+        resolved["form"] = form
     return JsonResponse({"message": message, "errors": errors, **resolved})
 
 

@@ -44,7 +44,7 @@ from .entry_address import entry_page, entry_paths
 from .entry_detail import BIG
 from .entry_undo import checked_tags, seconds_left, undo_of
 from .htmx import Request, render, see_other, toast
-from .schema_fields import Draft, answer_form_check, held_value
+from .schema_fields import Draft, answer_form_check, form_beside, held_value
 
 _MOST_TTL = 10 * 365 * 86400
 
@@ -141,9 +141,10 @@ def entry_check(request: Request, namespace: str, key: str) -> HttpResponse:
     def check(text: str) -> None:
         check_entry(actor=request.actor, namespace=namespace, value=read_value(text))
 
-    if "held" not in request.POST:
-        return answer_check(request.POST, check)
     definition, draft = find_definition(request.actor, namespace, fresh=True), _draft(request.POST)
+    if "held" not in request.POST:
+        form = form_beside(request.POST, draft, lambda: _show_form(definition, draft))
+        return answer_check(request.POST, check, form)
     return answer_form_check(
         draft, lambda: _read_form(request, definition, draft, complete=True), check
     )

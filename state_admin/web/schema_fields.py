@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from django.http import JsonResponse, QueryDict
+from django.template.loader import render_to_string
 
 from state_admin.domain import schema_forms, values
 from state_admin.domain.schema_forms import Field
@@ -112,6 +113,22 @@ def answer_form_check(
         message = heading_of(problem)
         errors = [{**error, "line": 0} for error in marks_of(draft.text, problem)]
     return JsonResponse({"message": message, "errors": errors, "value": draft.text})
+
+
+def form_beside(
+    post: QueryDict, draft: Draft, show_form: Callable[[], object], *, wire: bool = False
+) -> str | None:
+    """The form of the JSON text that is typed beside it, as HTML; "" if it has none, None if the text is
+    typed without a form. `show_form` makes the form of the draft."""
+    if "beside" not in post:
+        return None
+    try:
+        show_form()
+    except (Invalid, TooLarge, BadRequest):
+        return ""
+    if draft.fields is None:
+        return ""
+    return render_to_string("components/_draft_form.html", {"draft": draft, "wire": wire})
 
 
 def held_value(post: QueryDict) -> tuple[str, JSON]:

@@ -4,7 +4,7 @@
 const MOST = 1_000_000; // characters; beyond this, typing would be slow
 const PAUSE = 400; // ms without a keystroke before the text is validated
 
-// In the field of an editor, or in the preview of a form.
+// In the field of an editor, or beside a form.
 const showCheck = (element, text) => {
   const line = element.closest(".field, [data-preview]")?.querySelector("[data-check-says]");
   if (line) line.textContent = text;
@@ -119,20 +119,57 @@ function checker(element, form, show) {
   };
 }
 
-// The JSON beside a form.
-function preview(pane) {
+// The JSON beside a form: what is typed into one of them appears in the other after a pause. Until then, and while
+// the text has no form, the text is what is saved.
+async function mountBeside(pane) {
   pane.dataset.mounted = "yes";
-  const form = document.querySelector("form[data-guard]");
-  const check = checker(pane, form, (found) => {
-    if (found.value) pane.querySelector("code").textContent = found.value;
-    showCheck(pane, describeCheck(found));
-  });
-  form.addEventListener("input", check);
-  if ("unsaved" in form.dataset) check(); // for example a restored draft
+  const shown = pane.querySelector("pre");
+  const area = document.createElement("textarea");
+  const draft = document.querySelector("[data-beside] textarea").value; // restored by drafts.js
+  Object.assign(area, { value: draft || shown.textContent, rows: 13, hidden: true });
+  Object.assign(area.dataset, { check: pane.dataset.check, label: shown.getAttribute("aria-label"), schema: "#schema" });
+  const body = document.createElement("div");
+  body.className = "body";
+  body.append(area);
+  shown.after(body);
+  await mount(area, follow);
+  shown.remove();
 }
 
-async function mount(area) {
+function follow(form, check) {
+  const text = form.querySelector("[data-beside]");
+  const fields = form.querySelector("[data-fields]");
+  const field = text.querySelector("textarea");
+  const send = (isText) => {
+    text.disabled = !isText;
+    form.elements.held.disabled = isText;
+    if (!isText) field.value = "";
+  };
+  send(field.value !== "");
+  form.addEventListener("input", ({ target }) => {
+    if (text.contains(target)) return;
+    if (fields.contains(target)) send(false);
+    check();
+  });
+  if ("unsaved" in form.dataset) check(); // for example a restored draft
+  return {
+    typed(value) {
+      field.value = value;
+      send(true);
+      field.dispatchEvent(new Event("input", { bubbles: true })); // drafts.js
+    },
+    checked({ form: html }) {
+      if (!html) return;
+      fields.innerHTML = html;
+      form.dataset.unsaved = "";
+      send(false);
+    },
+  };
+}
+
+async function mount(area, join) {
   area.dataset.mounted = "yes";
+  const form = area.form ?? document.querySelector("form[data-guard]");
   if (area.value.length > MOST) {
     showCheck(area, "This value is larger than 1 MB, so it is edited as plain text and checked when you save.");
     return;
@@ -152,7 +189,8 @@ async function mount(area) {
   const above = tools(cm, original, (text) => showCheck(area, text));
   area.after(above.bar, host);
 
-  const check = checker(area, area.form, (found) => {
+  const check = checker(area, form, (found) => {
+    beside?.checked(found);
     resolve(found);
     const clashes = [];
     cm.forEachDiagnostic(view.state, (mark, from, to) => {
@@ -171,6 +209,7 @@ async function mount(area) {
       if (radio) radio.checked = true;
     });
     if (value === undefined || value === area.value) return;
+    shows = true;
     const before = area.value;
     const limit = Math.min(before.length, value.length);
     let start = 0;
@@ -178,15 +217,18 @@ async function mount(area) {
     let end = 0;
     while (end < limit - start && before.at(-1 - end) === value.at(-1 - end)) end += 1;
     view.dispatch({ changes: { from: start, to: before.length - end, insert: value.slice(start, value.length - end) } });
+    shows = false;
   };
   const save = () => {
-    area.form.requestSubmit();
+    form.requestSubmit();
     return true;
   };
   const leave = () => {
     document.querySelector("[data-leave]")?.click();
     return true;
   };
+  let shows = false; // text of the server, not of the user
+  const beside = join?.(form, check);
   const view = new EditorView({
     root,
     parent: root,
@@ -214,13 +256,15 @@ async function mount(area) {
         EditorView.domEventHandlers({ beforeinput: typeOver }),
         EditorView.contentAttributes.of({
           tabindex: "0",
-          "aria-label": label?.textContent.trim() ?? "Value",
+          "aria-label": label?.textContent.trim() ?? area.dataset.label ?? "Value",
           "aria-describedby": area.getAttribute("aria-describedby") ?? "",
         }),
         EditorView.updateListener.of((update) => {
           if (!update.docChanged) return;
           area.value = update.state.doc.toString();
-          area.dispatchEvent(new Event("input", { bubbles: true })); // drafts.js
+          if (beside && shows) return;
+          if (beside) beside.typed(area.value);
+          else area.dispatchEvent(new Event("input", { bubbles: true })); // drafts.js
           check();
         }),
         ...above.extensions,
@@ -246,7 +290,7 @@ async function mount(area) {
 
 const mountAll = () => {
   for (const area of document.querySelectorAll("[data-editor]:not([data-mounted])")) mount(area);
-  for (const pane of document.querySelectorAll("[data-preview]:not([data-mounted])")) preview(pane);
+  for (const pane of document.querySelectorAll("[data-preview]:not([data-mounted])")) mountBeside(pane);
 };
 
 document.addEventListener("htmx:after:swap", mountAll);

@@ -106,6 +106,72 @@ def test_form__typed__shows_its_json_and_whether_it_is_valid(
     assert value(alice) == VALUE
 
 
+def test_json_beside_form__typed__is_in_the_form_and_saved(page: Page, alice: Person) -> None:
+    page.goto(f"{URL}?as=form")
+    text = page.get_by_role("textbox", name="The value as JSON")
+    text.fill('{"goal": "rest", "price": -3, "note": "x"}')
+    expect(page.get_by_label("Goal")).to_have_value("rest")
+    expect(page.get_by_label("Price")).to_have_value("-3")
+    expect(page.get_by_role("combobox", name="State")).to_have_value("")
+    expect(page.get_by_text("The schema does not describe note")).to_be_visible()
+    expect(page.locator("[data-preview] [data-check-says]")).to_contain_text("/price")
+    assert violations(page) == []
+    page.get_by_label("Price").fill("4")
+    expect(text).to_contain_text('"price": 4')
+    expect(text).to_contain_text('"note": "x"')
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator("[data-toast]")).to_contain_text("Saved version 2")
+    assert value(alice) == {"goal": "rest", "price": 4, "note": "x"}
+
+
+def test_json_beside_form__saved_at_once__is_what_was_typed_last(
+    page: Page, alice: Person, errors: Errors
+) -> None:
+    errors.expected.add(422)
+    page.goto(f"{URL}?as=form")
+    text = page.get_by_role("textbox", name="The value as JSON")
+    text.fill('{"goal": "rest"')
+    text.press("Control+Enter")
+    expect(page.get_by_role("alert").filter(has_text="not valid JSON")).to_be_visible()
+    expect(editor(page)).to_contain_text('{"goal": "rest"')
+    editor(page).fill('{"goal": "rest"}')
+    page.get_by_role("button", name="Form", exact=True).click()
+    text.fill('{"goal": "sleep"}')
+    text.press("Control+Enter")
+    expect(page.locator("[data-toast]")).to_contain_text("Saved version 2")
+    assert value(alice) == {"goal": "sleep"}
+
+
+def test_json_beside_form__invalid__is_kept_until_the_form_is_typed(
+    page: Page, alice: Person
+) -> None:
+    page.goto(f"{URL}?as=form")
+    text = page.get_by_role("textbox", name="The value as JSON")
+    text.fill('{"goal": "rest"')
+    expect(page.locator("[data-preview] [data-check-says]")).to_contain_text("not valid JSON")
+    expect(page.get_by_label("Goal")).to_have_value("ship")
+    stored_draft(page, "rest")
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.reload()
+    expect(text).to_contain_text('{"goal": "rest"')
+    page.get_by_label("Price").fill("2")
+    expect(text).to_contain_text('"goal": "ship"')
+    page.get_by_label("Price").press("Enter")
+    expect(page.locator("[data-toast]")).to_contain_text("Saved version 2")
+    assert value(alice) == VALUE | {"price": 2}
+
+
+def test_json_beside_form__of_a_config_record__keeps_its_secret(page: Page, alice: Person) -> None:
+    make_record(alice.actor, "providers", "p1", {"adapter": "openai", "api_key": "sk-secret"})
+    page.goto("/config/providers/p1/edit")
+    text = page.get_by_role("textbox", name="The value as JSON")
+    text.fill('{"adapter": "anthropic"}')
+    expect(page.get_by_role("textbox", name="Adapter adapter")).to_have_value("anthropic")
+    expect(text).not_to_contain_text("secret")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator("[data-toast]")).to_contain_text("Saved version 2")
+
+
 def test_views__switched__keep_unsaved_input(page: Page, alice: Person, errors: Errors) -> None:
     errors.expected.add(422)
     page.goto(URL)

@@ -409,7 +409,7 @@ def test_form__nothing_changed__writes_no_version(registry: Person, admin: Clien
 def test_json__second_tab__edits_the_text(admin: Client) -> None:
     url = "/config/providers/openai/edit"
     form, text = admin.get(url).content.decode(), admin.get(f"{url}?as=json").content.decode()
-    assert 'name="value"' not in form
+    assert 'id="value"' not in form
     assert 'name="as" value="json"' in form
     assert 'name="answer' not in text
     assert values.load(Controls(text).sent["value"][0]) == {"id": "openai", "adapter": "openai"}

@@ -162,3 +162,20 @@ def test_check__form__returns_the_json_and_the_errors_of_saving(
     assert viewer.post(path, sent).status_code == 403
     assert AuditRow.objects.count() == before
     assert stored(alice) == VALUE
+
+
+@pytest.mark.usefixtures("order")
+def test_check__json_beside_the_form__returns_its_form_and_the_errors_of_saving(
+    admin: Client,
+) -> None:
+    path, typed = "/entry/check/orders/o1", {"goal": "rest", "price": -1, "new": "x"}
+    told = admin.post(path, {"value": json.dumps(typed), "beside": "yes", "base": 1}).json()
+    assert [error["pointer"] for error in told["errors"]] == ["/price"]
+    controls = Controls(f"<form data-guard>{told['form']}</form>")
+    assert controls.sent["answer/goal"] == ["rest"]
+    assert controls.sent["answer/price"] == ["-1"]
+    assert json.loads(controls.sent["held"][0]) == typed
+    assert "The schema does not describe <code>new</code>" in told["form"]
+    for text in ("{", "[1]"):
+        assert admin.post(path, {"value": text, "beside": "yes"}).json()["form"] == ""
+    assert "form" not in admin.post(path, {"value": "{}"}).json()

@@ -22,6 +22,7 @@ from .config import ConfigSecret
 from .freezing_sql import BY_READS, STATISTICS
 from .idempotency import IdempotencyRecord
 from .presence import Presence
+from .reverts import Revert
 from .search import SearchDocument, SearchPosition
 from .webhooks import Webhook, WebhookDelivery
 from .workspace_copies_sql import names_of, rows_of
@@ -211,6 +212,10 @@ def _shifted(table: Table, column: str, shifts: Shifts, cell: str) -> str:
 
 def _moved(table: Table, column: str, shifts: Shifts) -> str:
     own = f'x."{column}"'
+    if table.model is Revert and column == "actor_id":
+        # The job writes by the right of its token. A user is found by name.
+        shift = shifts.get(ApiToken._meta.db_table, 0)
+        return f"CASE WHEN x.actor_kind = 'token' THEN ({own}::bigint + {shift:d})::text ELSE {own} END"
     if _is_user(table, column):
         return f"(SELECT u.username FROM {_USERS} u WHERE u.id = {own})"
     if shift := _shift_of(table, column, shifts):

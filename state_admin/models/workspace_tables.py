@@ -168,6 +168,13 @@ _LOOKUP_IS_NEW: Final = (
 # The position of a search is a number of the source's audit log: the copy begins again.
 _REVERT_PROGRESS: Final = "CASE WHEN x.total IS NULL THEN '{}'::jsonb ELSE x.progress END"
 
+# The job writes by the right of its token, which has a new number. A user is found by name.
+_REVERT_ACTOR: Final = (
+    "CASE WHEN x.actor_kind = 'token' THEN coalesce((SELECT t.new_id::text"
+    f" FROM {STAGING.format(ApiToken._meta.db_table)} t WHERE t.id::text = x.actor_id), '0')"
+    " ELSE x.actor_id END"
+)
+
 # In the order in which they refer to each other.
 TABLES: Final = (
     Table(
@@ -216,7 +223,13 @@ TABLES: Final = (
     Table(Dispatch, columns={"claim_digest": Column()}),
     Table(Mailbox, columns={"next_id": Column(refers=Dispatch)}),
     Table(Compaction),
-    Table(Revert, columns={"progress": Column(imported=_REVERT_PROGRESS)}),
+    Table(
+        Revert,
+        columns={
+            "progress": Column(imported=_REVERT_PROGRESS),
+            "actor_id": Column(imported=_REVERT_ACTOR),
+        },
+    ),
     Table(RevertEntry),
     Table(Change, columns={"xid": Column(imported=_CLOCK)}, order=("xid", "id")),
     # Numbered by the INSERT, and not before: the audit stream passes an id once no statement that can

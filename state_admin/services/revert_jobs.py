@@ -225,13 +225,13 @@ def _author(job: Revert) -> Actor:
 
 def _may_still_write(actor: Actor) -> bool:
     """Whether the member is still an editor, or the token still valid. The job may end long after the
-    request."""
+    request, and in another cell, where users have other numbers and the same names."""
+    own = {"workspace_id": actor.workspace_id}
     if actor.kind == "user":
-        members = Membership.objects.filter(
-            user_id=int(actor.id), user__is_active=True, workspace_id=actor.workspace_id
-        )
+        members = Membership.objects.filter(user__username=actor.name, user__is_active=True, **own)
         return members.exclude(role=Role.VIEWER).exists()
-    return actor.kind != "token" or ApiToken.objects.live().filter(pk=int(actor.id)).exists()
+    tokens = ApiToken.objects.live().filter(**own)
+    return actor.kind != "token" or tokens.filter(pk=int(actor.id)).exists()
 
 
 # The steps: each is part of a transaction, and changes the given job in memory. -----------------

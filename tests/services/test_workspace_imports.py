@@ -8,6 +8,7 @@ import json
 import re
 import tracemalloc
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -25,9 +26,11 @@ from django.db.migrations.operations import (
 from state_admin.domain.access import Role
 from state_admin.migrations._online import CreateIndexOnline
 from state_admin.models import (
+    ApiToken,
     AuditRow,
     Entry,
     FeedEra,
+    Revert,
     Webhook,
     Workspace,
     feed_sql,
@@ -37,6 +40,8 @@ from state_admin.models.feed_eras import begin_era
 from state_admin.models.workspace_tables import OLDEST_MIGRATION
 from state_admin.services import (
     knowledge,
+    revert_jobs,
+    tokens,
     verification,
     webhook_flow,
     webhook_pump,
@@ -49,7 +54,7 @@ from state_admin.services.workspace_exports import export_workspace
 from state_admin.services.workspace_imports import import_workspace
 from state_admin.streams import cursors
 from tests import builders
-from tests.builders import Person, make_namespace, make_person, make_thread, put
+from tests.builders import Person, make_namespace, make_person, make_thread, make_token, put
 from tests.feeding import pump, wait_for_feed
 from tests.services.racing import race
 from tests.services.workspace_copying import copy, digests, export
@@ -455,3 +460,20 @@ def test_migrations__after_the_oldest_one__need_no_conversion_of_files() -> None
 def _sql_of(operation: Any) -> str:
     sql = getattr(operation, "sql", "")
     return sql if isinstance(sql, str) else "\n".join(sql)
+
+
+def test_import__unfinished_revert_of_a_token__belongs_to_the_copy_of_the_token(
+    acme: Person,
+) -> None:
+    actor = make_token(acme, namespaces=["notes"])[1]
+    put(replace(actor, request_id="wrong"), "notes", "k0", "wrong")
+    revert_jobs.request_revert(actor=actor, request_id="wrong")
+    file = export("acme")
+    tokens.revoke_token(actor=acme.actor, token_id=int(actor.id))
+
+    copied = copy(file).workspace
+    token = ApiToken.objects.get(workspace=copied, name="narrow")
+    job = Revert.objects.get(workspace=copied)
+    assert (job.actor_kind, job.actor_id) == ("token", str(token.pk))
+    assert revert_jobs.run_revert(job.pk) == "done"
+    assert revert_jobs.run_revert(Revert.objects.get(workspace=acme.workspace).pk) == "failed"

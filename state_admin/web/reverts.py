@@ -128,7 +128,7 @@ def _read_change(text: str) -> tuple[str, str, int]:
         match values.read(text).value:
             case [str(namespace), str(key), int(version)] if not isinstance(version, bool):
                 return namespace, key, version
-    except values.MalformedJSON:
+    except (values.MalformedJSON, values.RefusedJSON):
         pass
     raise BadRequest("change must be the namespace, the key and the version of an entry")
 

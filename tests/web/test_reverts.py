@@ -214,7 +214,7 @@ def test_changes__no_reverts__for_viewers_and_for_other_kinds(
 
 @pytest.mark.parametrize(
     ("change", "status"),
-    [("[", 400), ("{}", 400), ('["n","a"]', 400), ('["n","a","2"]', 400), ('["n","a",true]', 400),
+    [("[", 400), ("[" * 300, 400), ('{"a":1,"a":1}', 400), ("{}", 400), ('["n","a"]', 400), ('["n","a","2"]', 400), ('["n","a",true]', 400),
      ('["n","a",9]', 404), ('["n","x",1]', 404), ('["other","a",1]', 404)],
 )  # fmt: skip
 def test_changes__malformed_or_unknown_version__is_refused(

@@ -29,6 +29,8 @@ class RevertStatus(models.TextChoices):
 
 
 UNFINISHED = (RevertStatus.QUEUED, RevertStatus.RUNNING)
+# As the tag change of an entry: the request changed several tags of it, or a tag and something else.
+MIXED = "*"
 
 
 class RevertQuerySet(LeasedQuerySet["Revert"]):
@@ -123,7 +125,7 @@ class RevertEntry(models.Model):
     namespace = models.CharField(max_length=128, db_collation="C")
     key = models.TextField(db_collation="C")
     version = models.BigIntegerField()
-    # The tag that the request added (`-` and the tag: to be removed) or removed (`+`). Else "".
+    # The tag that the request added (`-` and the tag: to be removed) or removed (`+`), or MIXED. Else "".
     tag_change = models.CharField(max_length=65, default="", blank=True)
     # Why it was skipped; "": not examined yet.
     why = models.TextField(default="", blank=True)

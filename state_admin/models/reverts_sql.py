@@ -12,6 +12,7 @@ from state_admin.domain.access import Actor
 
 from . import hot
 from .entries import Operation
+from .reverts import MIXED
 from .visibility import glob_regex
 
 _WRITES: Final = [f"entry.{operation.value}" for operation in Operation]
@@ -32,17 +33,22 @@ _SUMMARY = """
 SELECT count(*), count(*) FILTER (WHERE written), min(id), max(id) FROM examined
 """
 # A key may be in several batches: the newest version counts.
-_STORE = """, stored AS (
+_STORE = f""", stored AS (
     INSERT INTO revert_entries AS r
         (workspace_id, revert_id, namespace, key, version, tag_change, why)
-    SELECT DISTINCT ON (namespace, key)
-        %(workspace)s, %(revert)s::bigint, namespace, key, version,
-        coalesce('-' || (detail ->> 'tagged'), '+' || (detail ->> 'untagged'), ''), ''
-    FROM examined WHERE written
-    ORDER BY namespace, key, version DESC
+    SELECT %(workspace)s, %(revert)s::bigint, namespace, key, max(version),
+        CASE WHEN min(tag_change) = max(tag_change) THEN min(tag_change) ELSE '{MIXED}' END, ''
+    FROM (
+        SELECT namespace, key, version,
+            coalesce('-' || (detail ->> 'tagged'), '+' || (detail ->> 'untagged'), '') AS tag_change
+        FROM examined WHERE written
+    ) changed
+    GROUP BY namespace, key
+    ORDER BY namespace, key
     ON CONFLICT (revert_id, namespace, key) DO UPDATE
-        SET version = excluded.version, tag_change = excluded.tag_change
-        WHERE excluded.version > r.version
+        SET version = greatest(r.version, excluded.version),
+            tag_change = CASE WHEN r.tag_change = excluded.tag_change THEN r.tag_change
+                ELSE '{MIXED}' END
 )"""
 _NAMES = """
 SELECT DISTINCT namespace, key, (SELECT count(*) FROM examined) FROM examined WHERE written

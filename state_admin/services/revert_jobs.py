@@ -34,13 +34,13 @@ from state_admin.models import (
 )
 from state_admin.models.bulk_sql import Action
 from state_admin.models.creation_times import OPEN, id_at
-from state_admin.models.reverts import UNFINISHED, RevertEntryQuerySet, RevertQuerySet
+from state_admin.models.reverts import MIXED, UNFINISHED, RevertEntryQuerySet, RevertQuerySet
 from state_admin.models.reverts_sql import NextEntry, WrittenEntry
 
 from . import journal, notifications
 from .actors import require
 from .batching import split_by_size
-from .bulk import MOST, BulkResult, SelectedEntry, change_entries
+from .bulk import MOST, BulkResult, SelectedEntry, SkippedEntry, change_entries
 from .errors import Conflict, Invalid, Problem
 from .finding import find_row
 from .reverts import revert_entries
@@ -61,6 +61,7 @@ TURN_SECONDS = 20.0
 _MOST_LOST = 100
 _PROGRESS: Final = ("total", "reverted", "skipped", "progress")
 _NOT_PERMITTED: Final = "the requester is no longer permitted to change entries"
+_MIXED: Final = "the request changed several tags of it, or a tag and something else"
 _NOTHING_FOUND: Final = "the audit log contains no changes to entries by this request"
 
 log = structlog.get_logger()
@@ -297,6 +298,8 @@ def _revert_next(actor: Actor, mine: Revert) -> None:
 
 def _change(actor: Actor, part: list[NextEntry], reason: str) -> BulkResult:
     change, tag = part[0].tag_change[:1], part[0].tag_change[1:]
+    if change == MIXED:
+        return BulkResult([], [SkippedEntry(each.namespace, each.key, _MIXED) for each in part])
     if change:
         seen = [SelectedEntry(each.namespace, each.key, each.last) for each in part]
         action: Action = "tag" if change == "+" else "untag"

@@ -147,6 +147,27 @@ def test_revert__of_a_revert__is_the_state_before_it(changed: Person) -> None:
     assert state(changed)["a"] == '{"old": "a"}'
 
 
+@pytest.mark.parametrize("first", ["value", "tag"])
+def test_revert__tag_and_something_else__is_skipped(
+    alice: Person, monkeypatch: pytest.MonkeyPatch, first: str
+) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "a", "old")
+    actor = request(alice, "r")
+    if first == "value":
+        put(actor, "notes", "a", "new")
+    else:
+        seen = [bulk.SelectedEntry("notes", "a", 1)]
+        bulk.change_entries(actor=actor, action="tag", seen=seen, tag="one")
+    seen = [bulk.SelectedEntry("notes", "a", 2)]
+    bulk.change_entries(actor=actor, action="tag", seen=seen, tag="two")
+    for span in (revert_jobs.SPAN, 1):  # found in one step of the search, and in several
+        monkeypatch.setattr(revert_jobs, "SPAN", span)
+        job = revert(alice, "r")
+        assert counts(job) == ("done", 1, 0, 1)
+        assert "several tags" in reasons(job)["a"]
+
+
 def test_revert__tags__are_removed_and_added_again(alice: Person) -> None:
     make_namespace(alice.actor)
     put(alice.actor, "notes", "a", 1, tags=["x"])

@@ -63,6 +63,11 @@ SELECT coalesce(s.next_attempt_at <= statement_timestamp(), true)
 FROM (SELECT %(destination)s::text AS destination) d LEFT JOIN audit_streams s USING (destination)
 """
 
+_HAS_UNSENT: Final = """
+SELECT EXISTS (SELECT 1 FROM audit a WHERE a.workspace_id = %(workspace)s AND a.id > coalesce(
+    (SELECT s.position FROM audit_streams s WHERE s.destination = %(destination)s), 0))
+"""
+
 _LAG: Final = """
 SELECT (SELECT count(*) FROM (
         SELECT 1 FROM audit a WHERE a.id > coalesce(s.position, 0) ORDER BY a.id
@@ -98,6 +103,12 @@ def has_work(destination: str) -> bool:
     """Whether there are rows to send, and the pause after a failure is over."""
     row = hot.fetch_one(_HAS_WORK, {"destination": destination})
     return bool(row and row[0])
+
+
+def has_unsent(destination: str, workspace_id: int) -> bool:
+    """Whether a destination lacks rows of a workspace that are committed."""
+    parameters = {"destination": destination, "workspace": workspace_id}
+    return bool(hot.fetch_all(_HAS_UNSENT, parameters)[0][0])
 
 
 def read_lag(destination: str) -> Lag:

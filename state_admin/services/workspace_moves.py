@@ -30,6 +30,7 @@ from state_admin.models import (
     WebhookSecret,
     Workspace,
     WorkspaceMove,
+    audit_stream,
     feed_eras,
     feed_sql,
     freezing_sql,
@@ -148,13 +149,15 @@ class Mover:
             return self.read()
 
     def forget(self) -> Sides:
-        """Delete the rows in the source after the move, in batches. The move cannot be undone afterwards."""
+        """Delete the rows in the source after the move, in batches. The move cannot be undone afterwards.
+        Raises Conflict while the audit stream of the source lacks some: that of the target may skip them."""
         with self._alone():
             sides = self.read()
             source = self._source(sides)
             if source.state == MoveState.MOVED:
                 if sides.target.state not in (MoveState.OPEN, MoveState.FINAL):
                     raise Conflict(f"the workspace was not moved: {_describe(sides)}")
+                _check_audit_is_sent(source)
                 with self._target.used():
                     if sides.target.state == MoveState.OPEN:
                         advance(sides.target, MoveState.FINAL)
@@ -483,6 +486,15 @@ class Mover:
 
     def _detail(self, target: WorkspaceMove) -> dict[str, Any]:
         return {"move": target.move_id, "from": settings.CELL, "to": target.keys["cell"]}
+
+
+def _check_audit_is_sent(source: WorkspaceMove) -> None:
+    destination = settings.AUDIT_STREAM
+    if destination is not None and audit_stream.has_unsent(destination.url, workspace_of(source)):
+        raise Conflict(
+            "the audit stream has not sent all rows of the workspace",
+            hint="Repeat the command when it has: manage.py doctor says how far it is.",
+        )
 
 
 def _name_of(target: WorkspaceMove) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -16,7 +15,6 @@ from state_admin.models import (
     ConfigSecret,
     Entry,
     MoveState,
-    Revert,
     Webhook,
     Workspace,
     feed_sql,
@@ -29,8 +27,6 @@ from state_admin.models.workspace_moves_sql import KINDS, MOVED
 from state_admin.services import (
     config_secrets,
     indexing,
-    revert_jobs,
-    tokens,
     webhook_secrets,
     workspace_moves,
     workspace_transfers,
@@ -39,7 +35,7 @@ from state_admin.services.actors import system_actor
 from state_admin.services.errors import Conflict
 from state_admin.services.workspace_moves import Mover, expect_workspace
 from state_admin.streams import cursors
-from tests.builders import Person, make_namespace, make_person, make_token, put
+from tests.builders import Person, make_namespace, make_person, put
 from tests.feeding import wait_for_feed
 from tests.services.moving import (
     THERE,
@@ -550,40 +546,3 @@ def test_forget__after_the_move__deletes_every_row_and_prevents_an_undo(
     assert triggers() == 0
     with target.used():
         assert Workspace.objects.filter(slug=SLUG).exists()
-
-
-def test_run__unfinished_reverts__continue_in_the_target_by_the_same_requesters(
-    acme: Person, target: Cell
-) -> None:
-    for key, actor in {"k0": acme.actor, "k1": make_token(acme)[1]}.items():
-        put(replace(actor, request_id=f"wrong {key}"), "notes", key, "wrong")
-        revert_jobs.request_revert(actor=actor, request_id=f"wrong {key}")
-    with target.used():
-        make_person("zoe", "other", Role.ADMIN)  # another user has the number of alice
-    expect(target, "acme", "alice", "bob")
-    with mover_to(target, "acme") as mover:
-        mover.run()
-
-    with target.used():
-        for job in Revert.objects.order_by("pk"):
-            assert revert_jobs.run_revert(job.pk) == "done"
-        values = Entry.objects.filter(key__in=["k0", "k1"]).order_by("key")
-        assert list(values.values_list("value", flat=True)) == ['{"n": 0}', '{"n": 1}']
-
-
-def test_run__revoked_requester_of_a_revert__is_not_mistaken_for_another_token(
-    acme: Person, target: Cell
-) -> None:
-    actor = make_token(acme)[1]
-    put(replace(actor, request_id="wrong"), "notes", "k0", "wrong")
-    revert_jobs.request_revert(actor=actor, request_id="wrong")
-    tokens.revoke_token(actor=acme.actor, token_id=int(actor.id))
-    with target.used():
-        zoe = make_person("zoe", "other", Role.ADMIN)
-        ApiToken.objects.filter(workspace=zoe.workspace).update(id=int(actor.id))
-    expect(target, "acme", "alice", "bob")
-    with mover_to(target, "acme") as mover:
-        mover.run()
-
-    with target.used():
-        assert revert_jobs.run_revert(Revert.objects.get().pk) == "failed"

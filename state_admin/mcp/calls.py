@@ -7,7 +7,10 @@ duplicate keys are refused as everywhere; the arguments that the SDK has parsed 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from mcp_types import CallToolResult, TextContent
@@ -15,7 +18,7 @@ from mcp_types import CallToolResult, TextContent
 from state_admin.contract.entries import PATCH_TYPES
 from state_admin.domain import isolation, values
 from state_admin.domain.values import Fault, MalformedJSON, Raw, RefusedJSON
-from state_admin.services.errors import BadRequest, Invalid, Problem, Unavailable
+from state_admin.services.errors import BadRequest, Invalid, NotRegistered, Problem, Unavailable
 
 from .host import Answer, Caller, Message
 from .tools import Tool
@@ -25,6 +28,15 @@ MOST_BYTES = 1024 * 1024
 
 _MEDIA_TYPES: dict[str, str] = {kind: media_type for media_type, kind in PATCH_TYPES.items()}
 _EMPTY = Raw("{}", {})
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
+_OPERATIONS = (
+    "is not an object with the members to change: for operations, set kind to update or json; to"
+    " replace the whole value, use put_state; if it is meant as a merge patch, set kind to merge"
+)
+_NOT_REGISTERED = (
+    "Use list_namespaces to find a namespace. No tool registers one: an admin does it in the REST"
+    " API or on the page Namespaces."
+)
 _ARGUMENTS = "/params/arguments"
 
 
@@ -39,6 +51,14 @@ def arguments_in(body: bytes) -> dict[str, Raw]:
         faults = [Fault(f.pointer.removeprefix(_ARGUMENTS), f.message) for f in refused.faults]
         raise Invalid("the arguments cannot be stored", faults) from refused
     return values.members(arguments) if isinstance(arguments.value, dict) else {}
+
+
+def _are_operations(patch: Any) -> bool:
+    """Whether a patch without a kind is hardly meant as a merge patch: one that is not an object
+    replaces the whole value, and an operation becomes a part of it."""
+    return not isinstance(patch, dict) or (
+        {"op", "path"} <= patch.keys() <= {"op", "path", "value", "from"}
+    )
 
 
 def check_arguments(tool: Tool, arguments: Mapping[str, Raw]) -> None:
@@ -60,6 +80,9 @@ def check_arguments(tool: Tool, arguments: Mapping[str, Raw]) -> None:
             faults = tool.validator.faults({name: raw.value for name, raw in arguments.items()})
         except isolation.Busy as busy:
             raise Unavailable(str(busy), hint="Call it again.") from busy
+    patch = None if "kind" in arguments else arguments.get("patch")
+    if not faults and patch is not None and _are_operations(patch.value):
+        faults = [Fault("/patch", _OPERATIONS)]
     if faults:
         raise Invalid(
             f"the arguments of {tool.name} are not valid",
@@ -87,17 +110,19 @@ def request_of(tool: Tool, arguments: Mapping[str, Raw], caller: Caller) -> tupl
         name, tag = ("if-match", f'"{version}"') if version else ("if-none-match", "*")
         headers[name] = tag
     if "reason" in arguments:
-        headers["change-reason"] = arguments["reason"].value
+        headers["change-reason"] = _CONTROL.sub(" ", arguments["reason"].value).strip()
     path = "/api/v1" + tool.operation.path.format(**place)
     query = urlencode(parameters, doseq=True)
     scope = caller.scope_of(tool.operation.method, path, query, headers, len(content))
     return scope, content
 
 
-def result_of(answer: Answer) -> CallToolResult:
+def result_of(tool: Tool, answer: Answer) -> CallToolResult:
     """The tool's result: the response of the API, or its problem document as an error."""
-    body = answer.body
-    if answer.start["status"] >= 400:
+    body, status = answer.body, answer.start["status"]
+    if status == HTTPStatus.NOT_FOUND:
+        return _failed(json.dumps(_advised(tool, json.loads(body)), ensure_ascii=False))
+    if status >= HTTPStatus.BAD_REQUEST:
         return _failed(body.decode())
     if len(body) > MOST_BYTES:
         return failure_of(
@@ -110,6 +135,13 @@ def result_of(answer: Answer) -> CallToolResult:
     return CallToolResult(
         content=[TextContent(type="text", text=text)], structured_content=json.loads(text)
     )
+
+
+def _advised(tool: Tool, problem: dict[str, Any]) -> dict[str, Any]:
+    """A problem document whose hint names tools, because a model cannot call the REST API."""
+    if problem["type"] == f"/problems/{NotRegistered.slug}":
+        return problem | {"hint": _NOT_REGISTERED}
+    return problem | {"hint": tool.hint_if_missing}
 
 
 def failure_of(problem: Problem, request_id: str = "") -> CallToolResult:

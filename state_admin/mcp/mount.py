@@ -56,7 +56,7 @@ class Mount:
         self._ready = asyncio.Event()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        if scope["path"] != PATH:
+        if scope["path"].removesuffix("/") != PATH:
             return await refuse(send, NotFound("path not found"), uuid.uuid4().hex)
         refusal = await self.gate(scope)
         if refusal is not None:

@@ -82,7 +82,7 @@ def _handlers(host: Host, listening: Listening) -> dict[str, Any]:
             scope, content = read() if len(body) <= _SMALL else await host.in_thread(read)
         except Problem as problem:
             return calls.failure_of(problem, caller.actor.request_id)
-        return calls.result_of(await host.ask(scope, content))
+        return calls.result_of(tool, await host.ask(scope, content))
 
     async def list_resources(
         ctx: Context, params: types.PaginatedRequestParams | None

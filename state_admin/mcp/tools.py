@@ -29,11 +29,15 @@ Schema = dict[str, Any]
 _FINDERS: Final = {
     "namespace": "list_namespaces",
     "thread_id": "list_threads",
+    "run_id": "get_thread",
     "ticket_id": "list_tickets",
 }
 # Arguments that become headers and media types.
 _PATCH: Final[dict[str, Schema]] = {
-    "patch": {"description": "The patch, in the format that kind selects."},
+    "patch": {
+        "description": "The patch, in the format that kind selects. With merge: an object with the"
+        " members to change, in which null removes a member."
+    },
     "kind": {
         "enum": list(PATCH_TYPES.values()),
         "default": "merge",
@@ -49,7 +53,6 @@ _EXPECTED_VERSION: Final[Schema] = {
     " the version that you read, so that no concurrent change is lost.",
 }
 _REASON: Final[Schema] = REQUEST_HEADERS["Change-Reason"]["schema"] | {
-    "pattern": r"^[^\x00-\x1f\x7f]*$",
     "description": REQUEST_HEADERS["Change-Reason"]["description"],
 }
 _DONE: Final[Schema] = {
@@ -124,6 +127,14 @@ class Tool:
         answer = self.operation.answers.get(200) or self.operation.answers.get(201)
         return _DONE if answer is None else _schema_of(answer)
 
+    @property
+    def hint_if_missing(self) -> str:
+        """What to do after a 404, with the tools that there are."""
+        if "key" in self.in_path:
+            return "Use entry_history to list the versions."
+        finder = _FINDERS[self.in_path[0]]
+        return f"Use {finder} to find what exists. No tool creates it."
+
     @cached_property
     def validator(self) -> Validator:
         return compile_schema(json.dumps(self.takes))
@@ -148,6 +159,12 @@ def _schema_of(kind: Any) -> Schema:
         if "$ref" in part:
             named = components[part["$ref"].rpartition("/")[2]]
             part = named | {name: each for name, each in part.items() if name != "$ref"}
+        match part:
+            # One type with null: errors name the limit that a number exceeds, and not anyOf.
+            case {"anyOf": [{"type": str(kind)} as first, {"type": "null"}], **others} if (
+                "enum" not in first
+            ):
+                part = first | others | {"type": [kind, "null"]}
         return {name: inline(each) for name, each in part.items()}
 
     inlined: Schema = inline(schema)

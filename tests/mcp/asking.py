@@ -55,7 +55,7 @@ class MCP:
         return result
 
     def post(
-        self, body: bytes, token: str = "", method: str = "POST", **headers: str
+        self, body: bytes, token: str = "", method: str = "POST", path: str = "/mcp", **headers: str
     ) -> tuple[int, dict[str, str], bytes]:
         sent = {
             "Content-Type": "application/json",
@@ -65,7 +65,7 @@ class MCP:
         }
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         try:
-            connection.request(method, "/mcp", body, sent)
+            connection.request(method, path, body, sent)
             answer = connection.getresponse()
             told = {name.lower(): value for name, value in answer.getheaders()}
             return answer.status, told, answer.read()

@@ -132,3 +132,13 @@ def test_body__not_a_message__is_4xx_and_the_server_continues(
 def test_request_id__valid__is_returned(mcp: MCP, alice: Person) -> None:
     assert mcp.post(LIST, alice.token, X_Request_ID="abc-1")[1]["x-request-id"] == "abc-1"
     assert mcp.post(LIST, alice.token, X_Request_ID="a b")[1]["x-request-id"] != "a b"
+
+
+def test_path__with_a_slash_at_its_end__is_the_endpoint_and_others_are_not(
+    mcp: MCP, alice: Person
+) -> None:
+    body = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+
+    assert mcp.post(body, alice.token, path="/mcp/")[0] == 200
+    assert mcp.post(body, alice.token, path="/mcp/x")[0] == 404
+    assert mcp.post(body, path="/mcp/")[0] == 401

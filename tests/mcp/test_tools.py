@@ -176,8 +176,12 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("put_state", {"namespace": "notes", "key": "k"}, "/value"),
     ("put_state", {**PLACE, "value": 1, "expected_version": -1}, "/expected_version"),
     ("put_state", {**PLACE, "value": "\0"}, "/value"),
-    ("put_state", {**PLACE, "value": 1, "reason": "a\nb"}, "/reason"),
+    ("put_state", {**PLACE, "value": 1, "reason": "x" * 1001}, "/reason"),
+    ("put_state", {**PLACE, "value": 1, "ttl_seconds": -1}, "/ttl_seconds"),
     ("patch_state", {**PLACE, "patch": {}, "kind": "magic"}, "/kind"),
+    ("patch_state", {**PLACE, "patch": [{"op": "add", "path": "/n", "value": 1}]}, "/patch"),
+    ("patch_state", {**PLACE, "patch": {"op": "add", "path": "/n", "value": 1}}, "/patch"),
+    ("patch_state", {**PLACE, "patch": "x"}, "/patch"),
     ("delete_state", {**PLACE, "expected_version": "1"}, "/expected_version"),
     ("search_state", {"text": 1}, "/text"),
     ("entry_history", {**PLACE, "include": "all"}, "/include"),
@@ -208,6 +212,63 @@ def test_tools__invalid_arguments__error_names_the_field_and_the_remedy(
         problem = problem_of(result)
         assert pointer in pointers(problem), (name, problem)
         assert problem["hint"].startswith("Allowed arguments: "), name
+
+
+@pytest.mark.usefixtures("world")
+def test_tools__limit_exceeded__message_says_which(mcp: MCP, alice: Person) -> None:
+    wrong = mcp.call(alice.token, "put_state", **PLACE, value=1, ttl_seconds=-1)
+
+    (fault,) = problem_of(wrong)["errors"]
+    assert fault["message"] == "-1 is less than the minimum of 1"
+    made = mcp.call(alice.token, "put_state", **PLACE, value=1, ttl_seconds=None)
+    assert made.structured_content["expires_at"] is None
+
+
+@pytest.mark.usefixtures("world")
+def test_patch_state__operations_as_a_merge_patch__need_the_kind(mcp: MCP, alice: Person) -> None:
+    """Without it, the operations would become members of the value, or replace all of it."""
+    operation = {"op": "add", "path": "/n", "value": 1}
+
+    refused = problem_of(mcp.call(alice.token, "patch_state", **PLACE, patch=operation))
+    counted = mcp.call(alice.token, "patch_state", **PLACE, patch=operation, kind="update")
+    merged = mcp.call(alice.token, "patch_state", **PLACE, patch=operation, kind="merge")
+
+    assert "set kind to update" in refused["errors"][0]["message"]
+    assert counted.structured_content["value"]["n"] == 2
+    assert merged.structured_content["value"] == {"text": "ship it", "n": 2, **operation}
+
+
+@pytest.mark.usefixtures("world")
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("get_state", {"namespace": "nope", "key": "k"}, "list_namespaces"),
+        ("search_state", {"namespace": "nope", "text": "x"}, "list_namespaces"),
+        ("get_state", {**PLACE, "at_version": 9}, "entry_history"),
+        ("restore_state", {**PLACE, "version": 9}, "entry_history"),
+        ("get_thread", {"thread_id": "nope"}, "list_threads"),
+        ("read_context", {"thread_id": "nope"}, "list_threads"),
+        ("get_run", {"run_id": "nope"}, "get_thread"),
+        ("decide_ticket", {"ticket_id": "nope", "action": "cancel"}, "list_tickets"),
+    ],
+)
+def test_tools__not_found__hint_names_a_tool_and_no_path(
+    mcp: MCP, alice: Person, tool: str, arguments: dict[str, Any], said: str
+) -> None:
+    problem = problem_of(mcp.call(alice.token, tool, **arguments))
+
+    assert problem["status"] == 404
+    assert said in TOOLS
+    assert said in problem["hint"]
+    assert "/api/v1" not in problem["hint"]
+
+
+def test_reason__of_several_lines__is_stored_as_one(mcp: MCP, alice: Person) -> None:
+    make_namespace(alice.actor, "notes")
+
+    mcp.call(alice.token, "put_state", **PLACE, value=1, reason="one\r\ntwo\n")
+
+    assert EntryRevision.objects.get().reason == "one two"
 
 
 def test_tools__invalid_value__error_points_into_the_value(mcp: MCP, alice: Person) -> None:

@@ -10,19 +10,20 @@ import sys
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
     from django.core.management import execute_from_command_line
-    from django.db import OperationalError
+    from django.db import DatabaseError
 
     from project.env import BadSetting
-    from project.postgres.session import UnsafeServer
 
     try:
         execute_from_command_line(sys.argv)
     except BadSetting as error:
         sys.exit(str(error))
-    except OperationalError as error:
-        if not isinstance(error.__cause__, UnsafeServer):
-            raise
-        sys.exit(str(error))
+    except DatabaseError as error:
+        from project.startup import explain  # it needs the settings
+
+        if message := explain(error):
+            sys.exit(message)
+        raise
 
 
 if __name__ == "__main__":

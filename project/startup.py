@@ -13,8 +13,8 @@ from pathlib import Path
 from django.conf import settings
 from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
-from django.db import DEFAULT_DB_ALIAS, OperationalError, connection
-from psycopg.errors import DeadlockDetected, LockNotAvailable
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, OperationalError, connection
+from psycopg.errors import DeadlockDetected, LockNotAvailable, UndefinedColumn, UndefinedTable
 
 from project import migrations
 from project.env import BadSetting, data_dir
@@ -108,6 +108,17 @@ def reach_database() -> None:
         if isinstance(error.__cause__, UnsafeServer):
             raise BadSetting(str(error)) from None
         raise BadSetting(_why_no_database(str(error))) from None
+
+
+def explain(error: DatabaseError) -> str:
+    """Why a command has no database that it can use, and what to do; "" if `error` is another one."""
+    if isinstance(error.__cause__, UnsafeServer):
+        return str(error)
+    if isinstance(error, OperationalError) and connection.connection is None:
+        return _why_no_database(str(error))
+    if isinstance(error.__cause__, UndefinedTable | UndefinedColumn) and migrations.find_due():
+        return "The database lacks migrations of this version. Run manage.py setup first."
+    return ""
 
 
 def _why_no_database(message: str) -> str:

@@ -66,7 +66,7 @@ def diagnose() -> Iterator[Finding]:
         for finding in _guarded(name, check):
             due = due or (finding.check == "migrations" and finding.level == "error")
             yield finding
-    if due:  # the other checks read tables that may not exist yet
+    if due:  # the other checks read tables and indexes that may not exist yet
         return
     for name, check in _OF_THE_ROWS.items():
         yield from _guarded(name, check)
@@ -416,9 +416,9 @@ _OF_THE_SERVER: Final[dict[str, Check]] = {
     "clock": _check_clock,
     "transactions": _check_transactions,
     "standbys": _check_standbys,
-    "storage": _check_storage,
 }
 _OF_THE_ROWS: Final[dict[str, Check]] = {
+    "storage": _check_storage,
     "broker": _check_broker,
     "jobs": _check_jobs,
     "secrets": _check_secrets,

@@ -54,11 +54,13 @@ def create_token(
         raise Invalid("a token must have a name", hint="Name the program that will use it.")
     if rate_per_minute is not None and rate_per_minute < 1:
         raise Invalid("a rate limit must be at least 1 request per minute")
+    if expires_in_seconds is not None and expires_in_seconds < 1:
+        raise Invalid("a token must be valid for at least 1 second")
     _check_reach(actor, role, namespaces, thread_prefixes)
     with transaction.atomic():
         token, secret = _insert(
             actor,
-            timedelta(seconds=expires_in_seconds) if expires_in_seconds else None,
+            None if expires_in_seconds is None else timedelta(seconds=expires_in_seconds),
             name=name.strip(),
             role=role.value,
             namespaces=list(namespaces),

@@ -52,3 +52,16 @@ def test_create_token__invalid_workspace_name__is_one_sentence_and_nothing_is_cr
     with pytest.raises(CommandError, match="invalid workspace name"):
         create("--workspace", "a b", "--role", "viewer", "--name", "bot")
     assert not Workspace.objects.exists()
+
+
+def test_create_token__lifetime_of_no_days__is_refused_and_not_unlimited() -> None:
+    for days in ("0", "-1"):
+        with pytest.raises(CommandError, match="valid for at least 1 second"):
+            create("--role", "viewer", "--name", "bot", "--expires-in-days", days)
+    assert not ApiToken.objects.exists()
+
+
+def test_create_token__new_workspace__is_announced_once(capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(2):
+        create("--workspace", "defualt", "--role", "viewer", "--name", "bot")
+    assert capsys.readouterr().err == "Created the workspace defualt.\n"

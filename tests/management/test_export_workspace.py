@@ -69,7 +69,7 @@ def test_export__fails__leaves_no_file(acme: Person, tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="workspace not found: none"):
         run("export_workspace", "none", "--to", str(tmp_path / "file"))
     assert [*tmp_path.iterdir()] == []
-    with pytest.raises(CommandError, match="cannot write"):
+    with pytest.raises(CommandError, match=r"cannot write .*/none/file: No such file"):
         run("export_workspace", "acme", "--to", str(tmp_path / "none" / "file"))
 
 

@@ -271,6 +271,28 @@ def test_log__role_may_not_change_it__check_and_start_warn(
         worker.kill_all()
 
 
+def test_command__no_database_that_it_can_use__is_one_sentence(
+    server: Server, start: Start
+) -> None:
+    token = ("manage.py", "create_token", "--role", "admin", "--name", "me")
+    server.execute("CREATE DATABASE without_tables")
+    nothing = f"postgresql://me:hunter2@127.0.0.1:{free_port()}/db"
+    cases = {
+        server.url(database="without_tables"): (
+            "The database lacks migrations of this version. Run manage.py setup first.\n"
+        ),
+        nothing: "Cannot reach the database db at 127.0.0.1:",
+        server.url(database="missing"): 'database "missing" does not exist. Check DATABASE_URL.',
+    }
+
+    for url, said in cases.items():
+        command = start(*token, DATABASE_URL=url)
+        assert command.wait() == 1
+        assert said in command.output()
+        assert "Traceback" not in command.output()
+        assert "hunter2" not in command.output()
+
+
 def test_check__unsafe_server__is_an_error(server: Server, start: Start) -> None:
     arguments = ("manage.py", "check", "--database", "default", "--tag", "database")
     with server.configured(fsync="off"):

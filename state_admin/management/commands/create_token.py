@@ -17,12 +17,16 @@ class Command(BaseCommand):
     help = "Create an API token. Prints the token once; only its digest is stored."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--workspace", default="default")
+        parser.add_argument(
+            "--workspace", default="default", help="created if it does not exist; default: default"
+        )
         parser.add_argument("--role", choices=[role.value for role in Role], required=True)
         parser.add_argument("--name", required=True, help="the program that will use it")
         parser.add_argument("--namespace", action="append", default=[], help="glob; repeatable")
         parser.add_argument("--thread-prefix", action="append", default=[], help="repeatable")
-        parser.add_argument("--expires-in-days", type=int)
+        parser.add_argument(
+            "--expires-in-days", type=int, help="default: the token does not expire"
+        )
         parser.add_argument("--operator", action="store_true", help="may manage all workspaces")
         parser.add_argument(
             "--rate-per-minute", type=int, help="requests per minute; default: unlimited"
@@ -31,14 +35,16 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         days = options["expires_in_days"]
         try:
-            workspace, _ = ensure_workspace(options["workspace"])
+            workspace, is_new = ensure_workspace(options["workspace"])
+            if is_new:
+                self.stderr.write(f"Created the workspace {workspace.slug}.")
             _, secret = create_token(
                 actor=system_actor(workspace.pk, "operator"),
                 name=options["name"],
                 role=Role(options["role"]),
                 namespaces=options["namespace"],
                 thread_prefixes=options["thread_prefix"],
-                expires_in_seconds=days * 86_400 if days else None,
+                expires_in_seconds=None if days is None else days * 86_400,
                 rate_per_minute=options["rate_per_minute"],
                 operator=options["operator"],
             )

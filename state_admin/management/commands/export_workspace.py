@@ -59,8 +59,9 @@ class Command(BaseCommand):
                 "running, delete it."
             ) from error
         except OSError as error:
-            name = error.filename or path or "to standard output"
-            raise CommandError(f"cannot write {name}: {error.strerror}") from error
+            raise CommandError(
+                f"cannot write {path or 'to standard output'}: {error.strerror}"
+            ) from error
         rows = sum(each.rows for each in header.tables.values())
         self.stderr.write(f"exported {header.workspace}: {rows:,} rows")
 

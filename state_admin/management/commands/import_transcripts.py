@@ -24,7 +24,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path)
-        parser.add_argument("--workspace", default="default")
+        parser.add_argument(
+            "--workspace", default="default", help="created if it does not exist; default: default"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         path: Path = options["file"]
@@ -32,7 +34,9 @@ class Command(BaseCommand):
             lines = path.read_bytes().splitlines()
         except OSError as error:
             raise CommandError(f"cannot read {path}: {error.strerror}") from error
-        workspace, _ = ensure_workspace(options["workspace"])
+        workspace, is_new = ensure_workspace(options["workspace"])
+        if is_new:
+            self.stderr.write(f"Created the workspace {workspace.slug}.")
         actor = system_actor(workspace.pk, "import")
         began = time.monotonic()
         threads = messages = appended = broken = 0

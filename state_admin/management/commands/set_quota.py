@@ -30,5 +30,7 @@ class Command(BaseCommand):
             set_quota(actor=system_actor(workspace.pk, "operator"), **limits)
         except Problem as problem:
             raise CommandError(problem.detail) from problem
-        text = ", ".join(f"{what} {limit or 'unlimited'}" for what, limit in limits.items())
+        text = ", ".join(
+            f"{what} {'unlimited' if limit is None else limit}" for what, limit in limits.items()
+        )
         self.stdout.write(f"{workspace.slug}: {text}")

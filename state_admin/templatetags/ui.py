@@ -81,7 +81,10 @@ def effects(report: Mapping[str, int]) -> str:
 
 
 def _singular(name: str) -> str:
-    return f"{name[:-3]}y" if name.endswith("ies") else name.removesuffix("s")
+    ending, single = next(
+        each for each in (("ies", "y"), ("xes", "x"), ("s", ""), ("", "")) if name.endswith(each[0])
+    )
+    return name.removesuffix(ending) + single
 
 
 @register.filter
@@ -105,6 +108,15 @@ def how_long(duration: timedelta) -> str:
     """A duration as text: "14 ms", "3.1 s", "14 min", "3 h"."""
     seconds = duration.total_seconds()
     return lasted(seconds * 1000) if seconds < 600 else format_duration(duration)
+
+
+@register.filter
+def period(seconds: int) -> str:
+    """A setting of seconds as text, in the largest unit that is exact: "90 s", "3 h", "7 days"."""
+    for unit, length in (("day,days", 86_400), ("h,h", 3600), ("min,min", 60)):
+        if seconds and seconds % length == 0:
+            return plural(seconds // length, unit)
+    return f"{seconds:,} s"
 
 
 @register.filter

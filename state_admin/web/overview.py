@@ -330,7 +330,7 @@ def _list_largest_namespaces(
             "failed",
             "invalid entries",
             name,
-            f"{each.count} {'does' if each.count == '1' else 'do'} not match the schema",
+            f"{each.count} {'entry does' if each.count == '1' else 'entries do'} not match the schema",
             with_query(browser, namespace=name, show="invalid"),
         )
         for name, each in sorted(found.items())

@@ -213,7 +213,18 @@ def runs_of_thread(request: Request, thread: Thread) -> dict[str, Any]:
     file = thread_action_url("runs", f"{thread.public_id}.json")
     runs, next_url = _page_of_thread(request, thread, root)
     filters = _TABLE_OF_THREAD.read(request)
-    return {**_TABLE_OF_THREAD.describe_at(root, file, request, filters, next_url), "runs": runs}
+    table = _TABLE_OF_THREAD.describe_at(root, file, request, filters, next_url)
+    return {
+        **table,
+        "runs": runs,
+        "count": count_rows(
+            table,
+            runs,
+            lambda: Run.objects.filter(thread=thread),
+            "run,runs",
+            bounded=_ORDERS[filters["sort"]].bounded,
+        ),
+    }
 
 
 @id_page(replica=True)

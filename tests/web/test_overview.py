@@ -53,7 +53,7 @@ def test_overview__entries_of_an_older_schema__are_counted_only_if_invalid(
     assert sums(admin) == {}
     make_namespace(alice.actor, "notes", schema={"minimum": 2}, default=2)
     assert sums(admin)["invalid entries"][0] == "2+"
-    assert "2+ do not match the schema" in page(admin, "/")
+    assert "2+ entries do not match the schema" in page(admin, "/")
     assert "50 of an older schema version checked" in page(admin, "/")
     assert "2 invalid</span></a>" in page(admin, "/namespaces")
 

@@ -23,6 +23,7 @@ from state_admin.models import AuditRow, AuditStream, Dispatch, User, database
 from state_admin.services.access import administers_all
 from state_admin.services.dispatches import enqueue_dispatch
 from state_admin.services.workspaces import ensure_workspace
+from state_admin.templatetags.ui import effects, period
 from tests.builders import Person, make_thread, raw
 from tests.web.test_threads import page
 
@@ -227,3 +228,24 @@ def test_slow_statements__from_pg_stat_statements__are_those_with_the_most_time(
     ]
     verbs = [each.text for each in database.slow_statements(with_text=False).statements]
     assert verbs == ["UPDATE …", "SELECT …"]
+
+
+@pytest.mark.parametrize(
+    ("report", "text"),
+    [
+        ({"expired": 3, "tickets": 0}, "3 expired"),
+        ({"workspaces": 1, "mailboxes": 1, "entries": 1}, "1 workspace, 1 mailbox, 1 entry"),
+        ({"login_links": 1_000, "forgotten": 1}, "1,000 login links, 1 forgotten"),
+        ({}, ""),
+    ],
+)
+def test_effects__of_a_sweep__are_text_without_zeros(report: dict[str, int], text: str) -> None:
+    assert effects(report) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(90, "90 s"), (120, "2 min"), (10_800, "3 h"), (86_400, "1 day"), (604_800, "7 days")],
+)
+def test_period__seconds__is_exact_in_the_largest_unit(seconds: int, text: str) -> None:
+    assert period(seconds) == text

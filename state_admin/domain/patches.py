@@ -22,7 +22,9 @@ from state_admin.domain.values import (
 
 MAX_OPERATIONS: Final = 1_000
 JSON_PATCH_OPS: Final = "add, remove, replace, move, copy, test"
-UPDATE_OPS: Final = "add, max, min, append, union, remove, merge, set"
+_ON_NUMBERS: Final = ("add", "max", "min")
+_ON_LISTS: Final = ("append", "union")
+UPDATE_OPS: Final = ", ".join((*_ON_NUMBERS, *_ON_LISTS, "remove", "merge", "set"))
 
 
 class PatchRefused(FaultError):
@@ -152,11 +154,11 @@ def combine(copy: WorkingCopy, path: list[str], verb: str, value: JSON) -> None:
         if not isinstance(value, dict):
             raise Mismatch(f"merge requires an object, not {kind(value)}", "value")
         copy.merge(path, value)
-    elif verb in ("append", "union"):
+    elif verb in _ON_LISTS:
         if not isinstance(value, list):
             raise Mismatch(f"{verb} requires an array, not {kind(value)}", "value")
         copy.extend(path, value, verb=verb)
-    elif verb in ("add", "max", "min"):
+    elif verb in _ON_NUMBERS:
         copy.change(path, lambda old: _number(verb, old, value))
     else:
         raise Mismatch(f"unknown op '{verb[:40]}'; the ops are {UPDATE_OPS}", "op")

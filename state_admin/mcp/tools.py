@@ -21,6 +21,7 @@ from state_admin.contract.entries import PATCH_TYPES
 from state_admin.contract.openapi import REQUEST_HEADERS, path_parameter
 from state_admin.contract.problems import Problem
 from state_admin.domain.access import Role
+from state_admin.domain.patches import UPDATE_OPS
 from state_admin.domain.schemas import Validator, compile_schema
 
 Schema = dict[str, Any]
@@ -42,7 +43,7 @@ _PATCH: Final[dict[str, Schema]] = {
         "enum": list(PATCH_TYPES.values()),
         "default": "merge",
         "description": "merge: an RFC 7396 merge patch. json: an RFC 6902 list of operations."
-        ' update: {"op": "add|max|min|append|union|remove|merge|set", "path": "/a/b",'
+        f' update: {{"op": "{UPDATE_OPS.replace(", ", "|")}", "path": "/a/b",'
         ' "value": …} or a list of them.',
     },
 }

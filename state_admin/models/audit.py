@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 
 from state_admin.domain.access import Actor
 
-from .creation_times import OPEN, id_at
+from .creation_times import OPEN, id_at, shift_moment
 from .stamps import ActorStamp
 from .visibility import glob_regex, thread_prefix
 from .workspaces import Workspace
@@ -46,11 +46,12 @@ class AuditQuerySet(models.QuerySet["AuditRow"]):
 
     def since(self, moment: datetime, owner: Mapping[str, int]) -> Self:
         """`owner`: see creation_times.id_at."""
-        first = id_at(self.model, "at", moment - OPEN, owner)
+        first = id_at(self.model, "at", shift_moment(moment, -OPEN), owner)
         return self.filter(at__gte=moment, pk__gte=first)
 
     def until(self, moment: datetime, owner: Mapping[str, int]) -> Self:
-        return self.filter(at__lte=moment, pk__lt=id_at(self.model, "at", moment + OPEN, owner))
+        end = id_at(self.model, "at", shift_moment(moment, OPEN), owner)
+        return self.filter(at__lte=moment, pk__lt=end)
 
     def nth_newest(self, number: int) -> int | None:
         """The id of the row at position `number` from the newest: one range of

@@ -67,13 +67,13 @@ def within(
     """As between, by a range of ids too: for tables whose rows keep the time of their insertion.
     `owner`: see id_at."""
     if after is not None:
-        rows = rows.filter(pk__gte=id_at(rows.model, column, _moved(after, -OPEN), owner))
+        rows = rows.filter(pk__gte=id_at(rows.model, column, shift_moment(after, -OPEN), owner))
     if before is not None:
-        rows = rows.filter(pk__lt=id_at(rows.model, column, _moved(before, OPEN), owner))
+        rows = rows.filter(pk__lt=id_at(rows.model, column, shift_moment(before, OPEN), owner))
     return between(rows, column, after, before)
 
 
-def _moved(moment: datetime, by: timedelta) -> datetime:
+def shift_moment(moment: datetime, by: timedelta) -> datetime:
     """The time later by `by`, or the same one if there is no such time."""
     try:
         return moment + by

@@ -144,6 +144,7 @@ def _order(request: Request) -> BulkAction:
     texts = post.getlist("entry")[:_CHUNK]
     every = "all" in post or "all" in request.GET
     filters = read_filters(QueryDict(urlsplit(back).query))
+    now = datetime.now(UTC)
     return BulkAction(
         action=action,
         back=back,
@@ -151,7 +152,7 @@ def _order(request: Request) -> BulkAction:
         texts=[] if every else texts,
         chosen=[] if every else [_read_selected(text) for text in texts],
         filters=replace(filters, after=post.get("after", "")),
-        seen_at=_read_time(post.get("seen_at", "")) or datetime.now(UTC),
+        seen_at=min(_read_time(post.get("seen_at", "")) or now, now),
         tag=post.get("tag", "").strip(),
         ttl=_ttl(post) if action == "expire" and "confirmed" in post else 0,
         patch=post.get("patch", "").strip() if action == "patch" else "",

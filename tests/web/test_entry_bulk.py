@@ -5,10 +5,12 @@ from __future__ import annotations
 import html
 import json
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from state_admin.domain import values
 from state_admin.domain.values import Raw
@@ -431,3 +433,13 @@ def test_bulk__all_results_of_a_search__are_changed_exactly(
     assert tags(alice) == {"a": ["a"], "b": ["b"], "c/d": ["c/d"], **seen}
     exported = confirm(admin, action="export", back=back, all="yes").getvalue().decode()
     assert [json.loads(line)["key"] for line in exported.splitlines()] == ["y", "w"]
+
+
+def test_expire__time_of_the_confirmation_is_in_the_future__counts_from_now(
+    admin: Client, three: list[str]
+) -> None:
+    future = "9999-12-31T23:59:59Z"
+    assert confirm(admin, action="expire", entry=three, ttl="60", seen_at=future).status_code == 302
+    for row in Entry.objects.all():
+        assert row.expires_at is not None
+        assert row.expires_at < timezone.now() + timedelta(days=1)

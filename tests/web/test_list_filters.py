@@ -265,3 +265,11 @@ def test_list_by_name__searched__is_in_the_address(
     assert f'id="{part}"' in response.content.decode()
     assert admin.get(f"{path}?{name}=", headers=headers)["HX-Replace-Url"] == path
     assert f'name="{name}" value="te"' in page(admin, f"{path}?{name}=te")
+
+
+def test_audit__times_at_the_ends_of_the_calendar__limit_nothing(alice: Person) -> None:
+    browser = alice.browser()
+    for query in ("since=0001-01-01T00:00", "until=9999-12-31T23:59:59.999999"):
+        answer = browser.get(f"/audit?{query}")
+        assert answer.status_code == 200
+        assert "token.create" in answer.content.decode()

@@ -198,16 +198,23 @@ def find(value: JSON, query: Query, key: str = "") -> list[Match] | None:
         if not _meets(found, condition):
             return None
         matches.append(Match(condition.pointer, _truncate(_spell(found))))
-    missing = [term for term in query.terms if not _is_in_key(key, term)]
+    # Each with its words that are not prefixes.
+    missing = [
+        (term, frozenset(term.words[: len(term.words) - term.prefix]))
+        for term in dict.fromkeys(query.terms)
+        if not _is_in_key(key, term)
+    ]
     for place in _places(value):
         if not missing:
             break
         for text in _texts(place):
             spelled = list(words(text))
-            for term in list(missing):
-                at = _place(spelled, term)
+            present = {word.text for word in spelled}
+            for each in list(missing):
+                term, whole = each
+                at = _place(spelled, term) if whole <= present else None
                 if at is not None:
-                    missing.remove(term)
+                    missing.remove(each)
                     start, end = spelled[at].start, spelled[at + len(term.words) - 1].end
                     named = text is place.name
                     snippet = _label(place) if named else _snippet(text, start, end)

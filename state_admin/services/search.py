@@ -18,9 +18,11 @@ from .entry_views import is_valid
 from .errors import Invalid
 from .namespaces import define, find_definition
 
-# The maximum number of values that one search reads. A search with more candidates returns a
-# shorter page; the next page continues there.
+# The maximum number of values that one search reads, and of their bytes times the number of terms and
+# conditions: it compares each word with each term. A search with more candidates returns a shorter
+# page; the next page continues there.
 MOST_OPENED = 2000
+MOST_WORK = 64 * 1024 * 1024
 _OPENED_AT_ONCE = 200
 
 
@@ -101,22 +103,27 @@ def search_entries(
     lexemes = search.tsquery(query, home)
     reach = search_models.read_coverage(actor.workspace_id)
     hits: list[FoundEntry] = []
-    opened, size = 0, limit + 1
+    weight = len(set(query.terms)) + len(query.where)
+    opened, work, size = 0, 0, limit + 1
     while True:
         candidates = search_models.find_candidates(
             rows, actor.workspace_id, reach, lexemes, before=after, limit=size
         )
-        for part in split_by_size(candidates, _OPENED_AT_ONCE):
-            for row in judged.filter(id__in=part).order_by("-id"):
+        weighted = [((pk, weight * held), weight * held) for pk, held in candidates]
+        for part in split_by_size(weighted, _OPENED_AT_ONCE):
+            if work >= MOST_WORK:
+                return SearchPage(hits, after)
+            for row in judged.filter(id__in=[pk for pk, _ in part]).order_by("-id"):
                 matches = search.find(values.load(row.value or "null"), query, row.key)
                 if matches is None:
                     continue
                 if len(hits) == limit:
                     return SearchPage(hits, hits[-1].entry.pk)
                 hits.append(FoundEntry(row, matches))
+            after = part[-1][0]
+            work += sum(cost for _, cost in part)
         if len(candidates) < size:
             return SearchPage(hits, None)
-        after = candidates[-1][0]
         opened += len(candidates)
         if opened >= MOST_OPENED:
             return SearchPage(hits, after)

@@ -13,7 +13,7 @@ from state_admin.domain import values
 from state_admin.domain.scopes import ScopeKind
 from state_admin.domain.search import Condition
 from state_admin.models import Change, SearchDocument, SearchPosition
-from state_admin.services import entries, indexing, namespaces, search
+from state_admin.services import batching, entries, indexing, namespaces, search
 from state_admin.services.errors import Invalid, NotRegistered
 from tests.builders import Person, make_namespace, make_token, put
 from tests.services.test_entries import let_expire
@@ -326,3 +326,22 @@ def test_api__search__returns_the_places_of_matches(alice: Person, bob: Person) 
 )
 def test_api__invalid_search__is_refused(alice: Person, body: Any, status: int) -> None:
     assert alice.api("POST", "/search", body).status_code == status
+
+
+def test_search__much_text_and_many_terms__ends_early_and_continues(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_namespace(alice.actor)
+    for number in range(6):
+        words = "b a" if number % 2 else "a b"
+        put(alice.actor, "notes", f"k{number}", f"{words} {'x' * 1000}")
+    monkeypatch.setattr(search, "MOST_WORK", 3000)
+    monkeypatch.setattr(batching, "MOST_BYTES", 3000)
+    for text, most in (('"a b"', 3), ('"a b" a b', 1)):
+        found, pages, after = list[str](), 0, None
+        while pages == 0 or after is not None:
+            page = search.search_entries(actor=alice.actor, text=text, after=after)
+            found += [hit.entry.key for hit in page.hits]
+            pages, after = pages + 1, page.after
+        assert found == ["k4", "k2", "k0"]
+        assert 6 / most <= pages <= 6 / most + 1

@@ -303,7 +303,10 @@ def thread_detail(request: Request, thread_id: str) -> HttpResponse:
         return render(request, "threads/detail.html", context, part=target)
     context |= tab.show(request, thread)
     if target in tab.parts and not context.get("whole"):
-        return render(request, f"threads/_{name}.html", context, part=target)
+        template, url = f"threads/_{name}.html", context.get("list_url", "")
+        if url:
+            return render_list(request, template, context, part=target, url=url)
+        return render(request, template, context, part=target)
     response = render(request, "threads/detail.html", context, part="thread")
     if target in tab.parts:
         response["HX-Retarget"], response["HX-Reswap"] = "#thread", "outerMorph"

@@ -27,7 +27,7 @@ from tests.builders import Person, make_run, make_thread
 from tests.e2e.pages import LISTS_OF, fill
 
 from .test_list_filters import headings
-from .test_threads import page, walk
+from .test_threads import htmx, page, walk
 
 LISTS = {
     "compaction-list": (compactions, compactions._ORDERS),
@@ -135,3 +135,6 @@ def test_runs_of_a_thread__headings_and_menu__stay_in_the_tab(admin: Client, ali
     assert '<input type="hidden" name="tab" value="runs">' in shown
     ordered = page(admin, "/threads/t1-fork?tab=runs&sort=-steps")
     assert headings(ordered)["Steps"] == ("descending", "/threads/t1-fork?tab=runs&sort=steps")
+    headers = htmx("run-table") | {"HX-Source": "form#filters"}
+    chosen = admin.get("/threads/t1-fork?tab=runs&columns=key&columns=steps", headers=headers)
+    assert chosen["HX-Replace-Url"] == "/threads/t1-fork?tab=runs&columns=steps"

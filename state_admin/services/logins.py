@@ -23,7 +23,7 @@ from state_admin.models import LoginAttempt, User
 from . import journal
 from .actors import actors_of_user, system_actor
 from .errors import Invalid, NotFound, RateLimited, Unavailable
-from .users import make_login_link
+from .users import cancel_login_links, make_login_link
 
 # Failures within WINDOW after which further attempts are refused: with one name from one address, and
 # with whatever names from one address.
@@ -116,7 +116,8 @@ def start_session(
 
 
 def set_password(*, user: User, password: str, request_id: str = "") -> None:
-    """Set the password of `user`. Raises Invalid with the reasons, and Unavailable."""
+    """Set the password of `user`. Their unused login links stop working, as their sessions do. Raises
+    Invalid with the reasons, and Unavailable."""
     try:
         validate_password(password, user)
     except ValidationError as refused:
@@ -128,6 +129,7 @@ def set_password(*, user: User, password: str, request_id: str = "") -> None:
         raise _busy() from None
     with transaction.atomic():
         user.save(update_fields=["password"])
+        cancel_login_links(user)
         _record(user, "password.set", request_id)
 
 

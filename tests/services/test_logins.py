@@ -16,6 +16,7 @@ from state_admin.models import LoginAttempt, User
 from state_admin.services import logins
 from state_admin.services.errors import RateLimited, Unavailable
 from state_admin.services.logins import check_password, set_password
+from state_admin.services.users import make_login_link, use_login_link
 from tests.builders import Person
 from tests.services.racing import race, split
 
@@ -135,3 +136,10 @@ def test_queue__full__attempt_is_refused_and_not_counted(
         with pytest.raises(Unavailable):
             set_password(user=with_password, password="another fine password")
     assert attempt(password=GOOD) == with_password
+
+
+def test_password__is_set__unused_login_links_stop_working(alice: Person, bob: Person) -> None:
+    link, of_another = make_login_link(alice.user), make_login_link(bob.user)
+    set_password(user=alice.user, password=GOOD)
+    assert use_login_link(link) is None
+    assert use_login_link(of_another) == bob.user

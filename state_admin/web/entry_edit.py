@@ -141,6 +141,8 @@ def entry_check(request: Request, namespace: str, key: str) -> HttpResponse:
     def check(text: str) -> None:
         check_entry(actor=request.actor, namespace=namespace, value=read_value(text))
 
+    if "held" not in request.POST and "beside" not in request.POST:
+        return answer_check(request.POST, check)
     definition, draft = find_definition(request.actor, namespace, fresh=True), _draft(request.POST)
     if "held" not in request.POST:
         form = form_beside(request.POST, draft, lambda: _show_form(definition, draft))

@@ -229,6 +229,8 @@ def _run_dry(handler: Callable[..., HttpResponse], *args: Any, **kwargs: Any) ->
 class UnknownPath(Endpoint):
     """Any path that no other pattern matches. Requires a token, like every path."""
 
+    api_key = True  # the path may belong to a part of another protocol that is not served
+
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
         raise NotFound("path not found", hint=_PATHS)

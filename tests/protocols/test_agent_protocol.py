@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -406,3 +407,12 @@ def test_interrupts__run_that_waits__are_its_tickets(alice) -> None:
     assert thread["status"] == "interrupted"
     assert thread["interrupts"]["r1"][0]["value"]["arguments"] == {"n": 1}
     assert load(alice.api("GET", f"{BASE}/threads/t1/state").content.decode())["interrupts"]
+
+
+def test_unserved_part__token_as_api_key__is_404_and_not_401(alice: Person, client: Client) -> None:
+    """The SDK sends only `x-api-key`, so a missing token would be a wrong reason."""
+    path = f"/api/v1{BASE}/threads/t1/runs"
+
+    found = client.get(path, headers={"x-api-key": alice.token})
+    assert (found.status_code, found.json()["detail"]) == (404, "path not found")
+    assert client.get(path).status_code == 401

@@ -39,7 +39,7 @@ async def work(mcp: Client) -> None:
 
 async def main() -> None:
     async with (
-        httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}) as http,
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60) as http,
         Client(streamable_http_client(f"{URL}/mcp", http_client=http)) as mcp,
     ):
         # Namespaces are made by people with the role admin, not by models.

@@ -33,7 +33,7 @@ from project.hosts import check_host
 from project.paths import encode_path
 from state_admin.rest import problems, replica_reads
 from state_admin.services import replicas
-from state_admin.services.errors import Problem
+from state_admin.services.errors import NotFound, Problem
 from state_admin.web.unknown_path import show_form_url
 
 log = structlog.get_logger(__name__)
@@ -43,6 +43,8 @@ Handler = Callable[[HttpRequest], HttpResponseBase]
 # Load balancers and monitors request these by IP address. They use no cookie and generate no link.
 PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
 _PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
+# A token of the API. A reverse proxy may send tokens of its own to pages.
+_TOKEN = re.compile(r"bearer +ch_", re.IGNORECASE)
 _SAFE_ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}\Z")
 
 
@@ -158,6 +160,21 @@ Authentication = _for_pages(AuthenticationMiddleware)
 Messages = _for_pages(MessageMiddleware)
 Clickjacking = _for_pages(XFrameOptionsMiddleware)
 Htmx = _for_pages(HtmxMiddleware)
+
+
+class TokenOnPage:
+    """Refuses a token outside of the API. A program that sends one there lacks /api/v1 in its URL, and
+    would be redirected to the login page."""
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        authorization = request.META.get("HTTP_AUTHORIZATION", "")
+        if _is_page(request.path_info) and _TOKEN.match(authorization):
+            hint = "The paths of the API begin with /api/v1, and GET /api/schema lists them."
+            return problems.answer_problem(NotFound("path not found", hint=hint), request)
+        return self.get_response(request)
 
 
 class MethodNotAllowed:

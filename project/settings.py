@@ -53,6 +53,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "project.middleware.RequestId",
     "project.middleware.AllowedHosts",
+    "project.middleware.TokenOnPage",
     "project.middleware.Security",
     "project.middleware.ContentSecurityPolicy",
     "project.middleware.StaticFiles",

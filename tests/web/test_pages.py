@@ -193,6 +193,23 @@ def test_page__unknown_path__is_a_404_page(admin: Client) -> None:
     assert b"crumbs" not in anonymous.content
 
 
+@pytest.mark.parametrize("method", ["GET", "PUT"])
+def test_page__called_with_a_token__says_where_the_api_is(method: str) -> None:
+    response = Client().generic(
+        method,
+        "/state/notes/k",
+        b"{}",
+        "application/json",
+        headers={"Authorization": "Bearer ch_x"},
+    )
+    assert (response.status_code, response["Content-Type"]) == (404, "application/problem+json")
+    assert "/api/v1" in response.json()["hint"]
+
+
+def test_page__token_of_a_reverse_proxy__is_ignored(admin: Client) -> None:
+    assert admin.get("/state", headers={"Authorization": "Bearer eyJhbGciOi"}).status_code == 200
+
+
 @pytest.mark.parametrize(
     ("path", "section"),
     [

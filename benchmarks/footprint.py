@@ -115,11 +115,19 @@ def find_processes(running: Commonhold) -> list[Process]:
     database = {postmaster, *children(postmaster)}
     found = []
     for pid in dict.fromkeys([running.pid, *children(running.pid)]):
-        command = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+        command = read_text(pid, "cmdline").replace("\0", " ")
         names = [name for name, part in _ROLES.items() if part in command]
         if pid not in database:
             found.append(Process(names[0] if names else command[:40], (pid,)))
     return [*found, Process(f"PostgreSQL, {len(database)} processes", tuple(sorted(database)))]
+
+
+def read_text(pid: int, name: str) -> str:
+    """A file of /proc about a process, "" if the process has ended: those of autovacuum come and go."""
+    try:
+        return Path(f"/proc/{pid}/{name}").read_text()
+    except OSError:
+        return ""
 
 
 def measure_use(processes: list[Process], seconds: float) -> dict[Process, float]:
@@ -140,12 +148,8 @@ def measure_use(processes: list[Process], seconds: float) -> dict[Process, float
 def read_memory(process: Process) -> Memory:
     rss = pss = 0
     for pid in process.pids:
-        found = dict(
-            re.findall(
-                r"^(Rss|Pss): +(\d+) kB", Path(f"/proc/{pid}/smaps_rollup").read_text(), re.M
-            )
-        )
-        rss, pss = rss + int(found["Rss"]), pss + int(found["Pss"])
+        found = dict(re.findall(r"^(Rss|Pss): +(\d+) kB", read_text(pid, "smaps_rollup"), re.M))
+        rss, pss = rss + int(found.get("Rss", 0)), pss + int(found.get("Pss", 0))
     return Memory(rss / 1024, pss / 1024)
 
 

@@ -91,6 +91,13 @@ def newest(rows: Rows) -> Rows:
     return rows if first is None else rows.filter(pk__gte=first)
 
 
+def fetch_in_order(rows: QuerySet[Row], keys: Sequence[int]) -> list[Row]:
+    """The rows with these primary keys, which a query has sorted without their joins: PostgreSQL would
+    join all rows before it sorts them. A row that was deleted meanwhile is left out."""
+    found = rows.in_bulk(keys)
+    return [found[key] for key in keys if key in found]
+
+
 @dataclass(frozen=True)
 class Order:
     """An order of rows by `field`, which is never NULL, then by primary key. `value` computes it, if it
@@ -112,14 +119,11 @@ class Order:
         an invalid cursor."""
         ordered = self._following(newest(rows) if self.bounded else rows, after)
         if self.bounded:
-            # The rest of a row is read later: PostgreSQL would join it to all rows before it sorts
-            # them.
             ordered = ordered.select_related(None).only("pk" if self.value else self.field)
         found, next_url = cut(list(ordered[: most + 1]), most, lambda row: url(self._cursor(row)))
         if not self.bounded:
             return found, next_url
-        whole = rows.in_bulk([row.pk for row in found])
-        return [whole[row.pk] for row in found if row.pk in whole], next_url
+        return fetch_in_order(rows, [row.pk for row in found]), next_url
 
     def _following(self, rows: QuerySet[Row], after: str) -> QuerySet[Row]:
         """The rows in this order, from the one after the cursor."""

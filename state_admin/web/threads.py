@@ -53,7 +53,7 @@ _STATUSES = ("active", "stuck", "running", "waiting", "created", "idle")
 # Minimum numbers of messages to filter by. No index supports the filter, so a page examines up to
 # _WINDOW threads.
 _SIZES = ("10", "100", "1000", "10000")
-_WINDOW = 10_000
+_WINDOW = paging.WINDOW
 # Orders by numbers that each commit changes: an index on them would slow down commits.
 _BY_TOKENS = paging.by_value("tokens", "context_tokens")
 _BY_VALUE = {
@@ -172,7 +172,7 @@ def _find(
         # No index supports the filter by size.
         rows = _sized(paging.newest(rows), filters) if filters["size"] else rows
         return *paging.page_in_order(request, rows.whole(), _BY_VALUE, PAGE, name, filters), None
-    elif filters["sort"] == "activity" and not _is_by_id(filters):
+    elif filters["sort"] == "activity":
         threads, after = _by_activity(request.actor, rows, filters, last)
     else:
         threads, after = _by_age_or_id(rows, filters, last)
@@ -240,14 +240,6 @@ def _by_age_or_id(
     return list(threads), following or ("" if end is None else str(end))
 
 
-def _whole(rows: ThreadQuerySet) -> list[Thread]:
-    """A page of sorted threads, and one more. PostgreSQL would join runs and parents to all rows
-    before it sorts them."""
-    ids = list(rows.values_list("pk", flat=True)[: PAGE + 1])
-    found = Thread.objects.whole().in_bulk(ids)
-    return [found[identity] for identity in ids if identity in found]
-
-
 def _by_activity(
     actor: Actor, rows: ThreadQuerySet, filters: dict[str, str], last: str
 ) -> tuple[list[Thread], str]:
@@ -260,7 +252,8 @@ def _by_activity(
     rows = rows.filter(pk__in=runs.values("thread_id")[:_WINDOW])
     if end is not None:
         rows = rows.filter(latest_run_id__gte=end)
-    found = _whole(rows)
+    keys = list(rows.values_list("pk", flat=True)[: PAGE + 1])
+    found = paging.fetch_in_order(Thread.objects.whole(), keys)
     threads, following = paging.cut(found, PAGE, lambda last: str(last.latest_run_id))
     return list(threads), following or ("" if end is None else str(end))
 

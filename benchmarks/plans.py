@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 from unittest.mock import patch
 
+import psycopg
+
 from benchmarks.databases import own_database
 from benchmarks.seeded_rows import Seeding, Size
 
@@ -53,6 +55,8 @@ class Recorder:
 
     def __init__(self) -> None:
         self.plans: Plans = {}
+        # Explain the plan that statements have for all parameters.
+        self.generic = False
         self._found: set[str] = set()
         self._explaining = False
         self._tables: dict[str, str] = {}
@@ -71,8 +75,17 @@ class Recorder:
         number = hot.number
 
         def numbered(statement: str, parameters: Mapping[str, Any]) -> Any:
-            self._explain(statement, lambda text: hot.fetch_all(text, parameters))
-            return number(statement, parameters)
+            found = number(statement, parameters)
+            if self.generic:
+                unbound = psycopg.ClientCursor(connection.connection)
+                self._explain(
+                    found[0].decode(),
+                    lambda text: unbound.execute(text).fetchall(),
+                    "GENERIC_PLAN,",
+                )
+            else:
+                self._explain(statement, lambda text: hot.fetch_all(text, parameters))
+            return found
 
         def executed(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
             def ask(text: str) -> Any:
@@ -93,13 +106,13 @@ class Recorder:
         work()
         self.plans[request] = sorted(self._found)
 
-    def _explain(self, statement: str, ask: Callable[[str], Any]) -> None:
+    def _explain(self, statement: str, ask: Callable[[str], Any], how: str = "") -> None:
         verb = statement.split(None, 1)[0].upper()
         if self._explaining or verb not in {"SELECT", "WITH", "INSERT", "UPDATE", "DELETE"}:
             return
         self._explaining = True
         try:
-            ((found,),) = ask(f"EXPLAIN (FORMAT JSON) {statement}")
+            ((found,),) = ask(f"EXPLAIN ({how} FORMAT JSON) {statement}")
         finally:
             self._explaining = False
         found = json.loads(found) if isinstance(found, str | bytes) else found
@@ -115,12 +128,20 @@ class Recorder:
 
 
 class SameConnection:
-    """Instead of a session of the event loop (models/hot_async.py): Django's connection."""
+    """Instead of a session of the event loop (project/postgres/sessions.py), which plans each statement
+    once: Django's connection."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
 
     async def fetch_each(self, calls: Sequence[Any], *, commit: bool = False) -> list[list[Any]]:
         from state_admin.models import hot
 
-        return [hot.fetch_all(*call) for call in calls]
+        self._recorder.generic = True
+        try:
+            return [hot.fetch_all(*call) for call in calls]
+        finally:
+            self._recorder.generic = False
 
     @asynccontextmanager
     async def transaction(self) -> Any:
@@ -158,7 +179,7 @@ def collect(person: Any, addresses: Sequence[str]) -> Plans:
         recorder.plans[EVERY_PAGE] = sorted(common)
         for path in lists():
             recorder.note(f"GET {path}", partial(_call, person, "GET", path))
-        for request, work in writes(person).items():
+        for request, work in writes(person, SameConnection(recorder)).items():
             recorder.note(request, work)
         for request, work in sweeps().items():
             recorder.note(f"sweep: {request}", work)
@@ -212,20 +233,19 @@ def lists() -> list[str]:
     ]
 
 
-def writes(person: Any) -> dict[str, Callable[[], object]]:
-    """One write of each kind, also as calls that are joined on the event loop."""
+def writes(person: Any, joined: Any) -> dict[str, Callable[[], object]]:
+    """One write of each kind, also as calls that are joined in the session `joined`."""
     from state_admin.api.commits import CommitCall, answer_commits
     from state_admin.api.joined_entries import WriteCall, answer_writes
     from state_admin.services import entry_views
 
-    actor, session = person.actor, SameConnection()
+    actor = person.actor
     value = {"title": "as ever", "n": 1}
     body = json.dumps({"value": value}).encode()
     step = {
         "messages": [{"role": "user", "content": "x"}],
         "updates": [{"key": "planned", "update": 1}],
     }
-    joined: Any = session
     put = WriteCall(actor, "facts", "hot", body, None, None, "", None)
     many = {
         "operations": [

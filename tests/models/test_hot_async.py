@@ -228,3 +228,17 @@ def test_sessions__one_that_failed__is_not_used_again() -> None:
         session.close()
 
     loops.run(work())
+
+
+def test_sessions__statement__is_planned_once_for_all_parameters() -> None:
+    async def work() -> list[Any]:
+        sessions = Sessions("test sessions")
+        plans = "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE statement = %(of)s"
+        async with sessions.take() as session:
+            for number in range(3):
+                await session.fetch_each([("SELECT %(number)s::int", {"number": number})])
+            found = await session.fetch_each([(plans, {"of": "SELECT $1::int"})])
+        session.close()
+        return found
+
+    assert loops.run(work()) == [[(3, 0)]]

@@ -27,15 +27,17 @@ _RUNS = "SELECT id FROM runs WHERE thread_id = ANY(%(threads)s::bigint[])"
 # A key is that of an entry only together with a namespace: tokens, members and others use it too.
 _NAMED = """
     x.workspace_id = %(workspace)s AND (
-        x.thread = ANY(%(thread_names)s::text[]) OR x.run = ANY(%(run_names)s::text[])
+        x.thread = ANY(%(thread_names)s::text[])
         OR (x.namespace <> '' AND x.key = ANY(%(keys)s::text[])))
 """
-_TOLD = """
-    x.webhook_id IN (SELECT id FROM webhooks WHERE workspace_id = %(workspace)s) AND (
-        x.body::json #>> '{data,thread_id}' = ANY(%(thread_names)s::text[])
-        OR x.body::json #>> '{data,run_id}' = ANY(%(run_names)s::text[])
-        OR (x.body::json #>> '{data,namespace}' <> ''
-            AND x.body::json #>> '{data,key}' = ANY(%(keys)s::text[])))
+# Writes of the runs to entries. Most are about entries that remain: they lose the name of the run only.
+_WRITTEN = "x.workspace_id = %(workspace)s AND x.run = ANY(%(run_names)s::text[])"
+_HOOKS = "x.webhook_id IN (SELECT id FROM webhooks WHERE workspace_id = %(workspace)s)"
+_TOLD = f"""
+    {_HOOKS} AND (
+        x.body::json #>> '{{data,thread_id}}' = ANY(%(thread_names)s::text[])
+        OR (x.body::json #>> '{{data,namespace}}' <> ''
+            AND x.body::json #>> '{{data,key}}' = ANY(%(keys)s::text[])))
 """
 
 # Table and condition, in an order that the foreign keys allow.
@@ -68,7 +70,7 @@ WITH gone AS (
     UPDATE audit x SET
         thread = CASE WHEN thread = '' THEN '' ELSE %(mark)s END,
         key = CASE WHEN key = '' THEN '' ELSE %(mark)s END,
-        run = '', reason = '', detail = '{{}}'
+        reason = '', detail = '{{}}'
     WHERE {_NAMED} RETURNING 1
 )
 SELECT count(*) FROM gone
@@ -96,6 +98,19 @@ WHERE workspace_id = %(workspace)s AND parent_run_id = ANY(%(run_names)s::text[]
 UPDATE runs SET parent_thread_id = '',
     created_from = jsonb_set(created_from::jsonb, '{parent_thread_id}', '""', false)::json
 WHERE workspace_id = %(workspace)s AND parent_thread_id = ANY(%(thread_names)s::text[]) RETURNING 1
+""",
+    # The audit log has an index by workspace and lists the writes of a run; the history has neither.
+    f"""
+UPDATE entry_revisions r SET run = '' FROM audit x
+JOIN namespaces n ON n.workspace_id = x.workspace_id AND n.name = x.namespace
+JOIN entries e ON e.namespace_id = n.id AND e.key = x.key
+WHERE {_WRITTEN} AND r.entry_id = e.id AND r.version = x.version RETURNING 1
+""",
+    f"UPDATE audit x SET run = '' WHERE {_WRITTEN} RETURNING 1",
+    f"UPDATE changes x SET run = '' WHERE {_WRITTEN} RETURNING 1",
+    f"""
+UPDATE webhook_deliveries x SET body = jsonb_set(body::jsonb, '{{data,run_id}}', 'null')::text
+WHERE {_HOOKS} AND body::json #>> '{{data,run_id}}' = ANY(%(run_names)s::text[]) RETURNING 1
 """,
 )
 

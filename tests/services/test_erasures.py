@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -25,6 +27,7 @@ from state_admin.services import (
     entries,
     erasures,
     indexing,
+    search,
     tokens,
     webhook_pump,
     webhooks,
@@ -169,6 +172,34 @@ def test_erase__audit__has_the_erasure_without_names(world: Person) -> None:
     assert scrubbed.count() == 6
     assert set(scrubbed.values_list("reason", flat=True)) == {""}
     assert Change.objects.filter(kind="erase").count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_erase__resource__keeps_the_writes_of_its_runs_to_other_entries(alice: Person) -> None:
+    """Only the name of the run is removed: followers of the feed still get these changes."""
+    make_namespace(alice.actor)
+    make_thread(alice.actor, "t1", resource_id=RESOURCE)
+    builders.make_run(alice.actor, "t1", f"r1-{SECRET}")
+    hook, _ = webhooks.create_webhook(actor=alice.actor, name="all", url="https://example.com/hook")
+    indexing.index_entries()
+    agent = replace(alice.actor, run_id=f"r1-{SECRET}")
+    put(agent, "notes", "shared", {"title": "before"}, reason="a plan")
+    webhook_pump.pump_webhook(hook.public_id)
+    put(agent, "notes", "shared", {"title": "unicorn"})
+    erase(alice, resource_id=RESOURCE)
+    indexing.index_entries()
+    found = search.search_entries(actor=alice.actor, text="unicorn").hits
+    assert [hit.entry.key for hit in found] == ["shared"]
+    assert webhook_pump.pump_webhook(hook.public_id) == 2  # the second write, and the erasure
+    deliveries = WebhookDelivery.objects.filter(subject="state/notes/shared").order_by("pk")
+    told = [json.loads(delivery.body) for delivery in deliveries]
+    assert [(event["data"]["version"], event["data"]["run_id"]) for event in told] == [
+        (1, None),
+        (2, None),
+    ]
+    audited = AuditRow.objects.filter(action="entry.put", key="shared").order_by("version")
+    assert list(audited.values_list("version", "reason")) == [(1, "a plan"), (2, "")]
+    assert tables_with(SECRET) == set()
 
 
 @pytest.mark.django_db(transaction=True)

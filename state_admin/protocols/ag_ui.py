@@ -6,7 +6,7 @@ write with commits, people through /api/v1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from django.http import HttpResponse
 
@@ -16,6 +16,7 @@ from state_admin.domain.access import Actor
 from state_admin.domain.values import JSON, Fault
 from state_admin.models import Message, Run, RunStatus, Thread, Ticket
 from state_admin.models.feed_sql import FeedRow
+from state_admin.models.runs import RunQuerySet
 from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.services import snapshots, threads
 from state_admin.services.errors import Invalid
@@ -32,7 +33,10 @@ _GOING = (RunStatus.CREATED, RunStatus.RUNNING)
 
 
 class _EventEncoder:
-    """What one client has received of a thread: its state, and how many of its messages."""
+    """What one client has received of a thread: its state, and how many of its messages.
+
+    Runs are read before the thread and its messages, so that all messages of an ended run are sent
+    before its end."""
 
     def __init__(self, actor: Actor, thread_id: str) -> None:
         self.actor, self.thread_id = actor, thread_id
@@ -72,6 +76,10 @@ class _EventEncoder:
         self._seq = max(thread.message_count, log[-1].seq if log else 0)
         return log
 
+    def _find_runs(self, run_ids: Collection[str]) -> RunQuerySet:
+        rows = Run.objects.visible_to(self.actor).filter(thread__public_id=self.thread_id)
+        return rows.filter(public_id__in=run_ids)
+
     def _encode_start(self, run_id: str, run: Run | None) -> Event:
         above = parents_of(self.actor, [run]) if run else ()
         return ag_ui_events.run_started(self.thread_id, run_id, *above)
@@ -89,28 +97,27 @@ class ThreadEventEncoder(_EventEncoder):
         self._open = ""  # the run for which RUN_STARTED was sent, and RUN_FINISHED was not
 
     def begin(self, missed: Sequence[FeedRow]) -> bytes:
+        runs = self._runs(missed)
         thread = threads.read_thread(self.actor, self.thread_id)
-        events = self._encode_snapshot(thread) + self._runs(thread, missed)
+        events = self._encode_snapshot(thread) + runs
         active = thread.active_run
         if active is not None and active.public_id != self._open:
             events += self._encode_run(active, started=True, ended=False)
         return _encode(events)
 
     def encode_changes(self, rows: Sequence[FeedRow]) -> bytes:
+        runs = self._runs(rows)
         thread = threads.find_thread(self.actor, self.thread_id)
-        runs = self._runs(thread, rows)
         # The events of a run must be between its start and its end.
         last = runs[-1:] if runs and runs[-1]["type"] != "RUN_STARTED" else []
         return _encode([*runs[: len(runs) - len(last)], *self._encode_updates(thread), *last])
 
-    def _runs(self, thread: Thread, rows: Sequence[FeedRow]) -> list[Event]:
+    def _runs(self, rows: Sequence[FeedRow]) -> list[Event]:
         kinds: dict[str, set[str]] = {}
         for row in rows:
             if row.run:
                 kinds.setdefault(row.run, set()).add(row.kind)
-        runs = {
-            run.public_id: run for run in Run.objects.filter(thread=thread, public_id__in=kinds)
-        }
+        runs = {run.public_id: run for run in self._find_runs(kinds)}
         return [
             each
             for run_id, seen in kinds.items()
@@ -141,8 +148,8 @@ class RunEventEncoder(_EventEncoder):
         self._run_id = run_id
 
     def begin(self, missed: Sequence[FeedRow]) -> bytes:
+        named = self._find_runs([self._run_id]).first()
         thread = threads.read_thread(self.actor, self.thread_id)
-        named = Run.objects.filter(thread=thread, public_id=self._run_id).first()
         run = named or thread.active_run
         if run is not None:
             self._run_id = run.public_id
@@ -150,8 +157,8 @@ class RunEventEncoder(_EventEncoder):
         return _encode([started, *self._encode_snapshot(thread), *self._encode_ended(run)])
 
     def encode_changes(self, rows: Sequence[FeedRow]) -> bytes:
+        run = self._find_runs([self._run_id]).first()
         thread = threads.find_thread(self.actor, self.thread_id)
-        run = Run.objects.filter(thread=thread, public_id=self._run_id).first()
         return _encode([*self._encode_updates(thread), *self._encode_ended(run)])
 
     def close(self, why: str) -> bytes:

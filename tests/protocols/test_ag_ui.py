@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from functools import partial
 from typing import Any
 
 import pytest
 
 from state_admin.domain import patches
 from state_admin.domain.access import Role
+from state_admin.models.feed_sql import change_of_run
+from state_admin.protocols.ag_ui import RunEventEncoder, ThreadEventEncoder
 from state_admin.services import runs, threads, tickets
 from state_admin.services.runs import RunChange
 from state_admin.services.tokens import revoke_token
@@ -226,6 +230,33 @@ def test_participant__active_run__is_streamed_until_it_ends(open_stream, alice) 
     assert types(seen)[-1] == "RUN_FINISHED"
     assert [each["delta"] for each in seen if each["type"] == "TEXT_MESSAGE_CONTENT"] == ["yes"]
     assert follow(None, seen) == state_of(alice)
+
+
+@pytest.mark.parametrize("encoder_of", [ThreadEventEncoder, partial(RunEventEncoder, run_id="r1")])
+def test_run_ends_while_events_are_encoded__its_messages_come_before_its_end(
+    alice, monkeypatch: pytest.MonkeyPatch, encoder_of: Any
+) -> None:
+    make_run(alice.actor, "t1", "r1")
+    encoder = encoder_of(alice.actor, "t1")
+    encoder.begin([])
+    commit(alice.actor, "r1", {"sum": 1})
+    done = RunChange(status="done")
+    reply = [{"role": "assistant", "content": "yes"}]
+    find_thread = threads.find_thread
+
+    def find_just_before_the_end(actor: Any, thread_id: str, **options: Any) -> Any:
+        thread = find_thread(actor, thread_id, **options)
+        monkeypatch.undo()
+        commit(alice.actor, "r1", {"sum": 1}, messages=reply, run=done)
+        return thread
+
+    monkeypatch.setattr(threads, "find_thread", find_just_before_the_end)
+    changes = [change_of_run(kind, "t1", "r1") for kind in ("run.commit", "run.done")]
+    encoded = b"".join(encoder.encode_changes([change]) for change in changes)
+
+    seen = [json.loads(line[6:]) for line in encoded.decode().splitlines() if line]
+    ends = [types(seen).index(kind) for kind in ("TEXT_MESSAGE_END", "RUN_FINISHED")]
+    assert ends == sorted(ends)
 
 
 def test_participant__no_run__gets_the_current_thread(open_stream, alice) -> None:

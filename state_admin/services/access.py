@@ -133,11 +133,8 @@ def _explain_token(actor: Actor, token_id: int, namespace: str, thread_id: str) 
 
 
 def _explain_user(actor: Actor, username: str) -> Explanation:
-    member = (
-        Membership.objects.filter(workspace_id=actor.workspace_id, user__username=username)
-        .select_related("user")
-        .first()
-    )
+    rows = Membership.objects.visible_to(actor).select_related("user")
+    member = rows.filter(user__username=username).first()
     if member is None:
         return Explanation(
             who=username,

@@ -8,7 +8,7 @@ from state_admin.domain.access import Role
 from state_admin.models import ApiToken
 from state_admin.services import access, tokens
 from state_admin.services.errors import Forbidden
-from tests.builders import Person, make_token
+from tests.builders import Person, call, make_token
 
 
 def newest() -> int:
@@ -43,6 +43,13 @@ def test_explain__member_and_non_member__are_distinguished(
     found = alice.api("GET", "/access/explain?username=bob").json()
     assert (found["role"], found["may_read"], found["may_write"]) == ("viewer", True, False)
     found = alice.api("GET", "/access/explain?username=mallory").json()
+    assert (found["role"], found["may_read"]) == (None, False)
+
+
+def test_explain__restricted_token_asks_for_a_member__sees_none(alice: Person, bob: Person) -> None:
+    """As in GET /members."""
+    token, _ = make_token(alice, Role.ADMIN, namespaces=["team_*"])
+    found = call(token, "GET", "/access/explain?username=bob").json()
     assert (found["role"], found["may_read"]) == (None, False)
 
 

@@ -21,6 +21,7 @@ from project import broker, log_context, tracing
 from project.env import BadSetting
 from project.failures import describe_error
 from project.postgres.gate import refuse_unsafe_server
+from state_admin import __version__
 
 log = structlog.get_logger(__name__)
 
@@ -122,6 +123,7 @@ def prepare(**_: Any) -> None:
     except Exception as error:
         log.error("broker.unreachable", error=describe_error(error))
         sys.exit(1)
+    log.info("process.started", version=__version__)
 
 
 def run(role: str) -> None:

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import importlib
 import resource
 import signal
+import socket
+import time
 from pathlib import Path
 from typing import Any
 
+import structlog
 from django.conf import settings
 from granian import Granian
 from granian.constants import HTTPModes, Interfaces, Loops
 from granian.http import HTTP1Settings
 
+from project.env import BadSetting
 from project.parents import die_with_parent
+from state_admin import __version__
+
+log = structlog.get_logger(__name__)
 
 # Seconds between SIGTERM and the abort of requests that are still running.
 DRAIN_SECONDS = 10
+# How long a restarted web server waits for the port of the one before, whose workers were killed.
+_RESTART_SECONDS = 3.0
 # Connections of one worker. Open streams count, so the limit is far above the concurrent requests.
 _CONNECTIONS = 4096
 # File descriptors of a worker that are not client connections: databases, logs, pipes.
@@ -52,6 +62,37 @@ def _connections() -> int:
     return _CONNECTIONS
 
 
+def check_port(*, patience: float = 0.0) -> None:
+    """Raise BadSetting unless HOST and PORT can be bound; waits up to `patience` seconds for a port
+    in use. granian would share the port with another process of the same user (SO_REUSEPORT)."""
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            _bind(settings.HOST, settings.PORT)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE and time.monotonic() < deadline:
+                time.sleep(0.1)
+                continue
+            raise BadSetting(_why_not(error)) from None
+        return
+
+
+def _bind(host: str, port: int) -> None:
+    family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    with socket.socket(family, kind) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind(address)
+
+
+def _why_not(error: OSError) -> str:
+    host, port = settings.HOST, settings.PORT
+    if error.errno == errno.EADDRINUSE:
+        return f"Port {port} is in use; stop the other program or set PORT={port + 1}"
+    if error.errno == errno.EACCES:
+        return f"Port {port} is reserved for root; set PORT=8000 or another one above 1023"
+    return f"Cannot listen on {host}:{port} ({error.strerror}); check HOST and PORT"
+
+
 def serve(target: str = "project.asgi:application", **options: Any) -> None:
     """Serve until SIGTERM. `options` are granian's and override the settings.
 
@@ -59,10 +100,12 @@ def serve(target: str = "project.asgi:application", **options: Any) -> None:
     memory. It must not connect or start threads here; `project.asgi`, imported by each worker,
     does.
     """
+    check_port(patience=_RESTART_SECONDS)
     gc.disable()  # imports leave no garbage, and collection takes a tenth of their time
     importlib.import_module("project.wsgi")
     gc.freeze()
     gc.enable()
+    log.info("process.started", version=__version__, port=settings.PORT)
     Granian(
         target,
         **{

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import hashlib
 import os
-import socket
 import time
 from pathlib import Path
 
@@ -59,37 +57,6 @@ class Claim:
     def release(self) -> None:
         self._write("")
         os.close(self._fd)
-
-
-def check_port(*, patience: float = 0.0) -> None:
-    """Raise BadSetting unless HOST and PORT can be bound; waits up to `patience` seconds for a port
-    in use."""
-    deadline = time.monotonic() + patience
-    while True:
-        try:
-            _bind(settings.HOST, settings.PORT)
-        except OSError as error:
-            if error.errno == errno.EADDRINUSE and time.monotonic() < deadline:
-                time.sleep(0.1)
-                continue
-            raise BadSetting(_why_not(error)) from None
-        return
-
-
-def _bind(host: str, port: int) -> None:
-    family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    with socket.socket(family, kind) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        probe.bind(address)
-
-
-def _why_not(error: OSError) -> str:
-    host, port = settings.HOST, settings.PORT
-    if error.errno == errno.EADDRINUSE:
-        return f"Port {port} is in use; stop the other program or set PORT={port + 1}"
-    if error.errno == errno.EACCES:
-        return f"Port {port} is reserved for root; set PORT=8000 or another one above 1023"
-    return f"Cannot listen on {host}:{port} ({error.strerror}); check HOST and PORT"
 
 
 def killed_run_patience(claim: Claim) -> float:

@@ -24,7 +24,7 @@ from project.children import Child
 from project.env import BadSetting
 from project.logging import log_crashes
 from project.postgres.base import embedded
-from project.server import DRAIN_SECONDS
+from project.server import DRAIN_SECONDS, check_port
 from state_admin.services.bootstrap import ensure_first_run
 
 log = structlog.get_logger(__name__)
@@ -86,7 +86,7 @@ class Supervisor:
 
     def _prepare(self, claim: startup.Claim) -> str:
         broker.check()
-        startup.check_port(patience=startup.killed_run_patience(claim))
+        check_port(patience=startup.killed_run_patience(claim))
         startup.reach_database()
         if startup.migrate():
             log.info("database.migrated")

@@ -7,6 +7,7 @@ import structlog
 from django.db import DEFAULT_DB_ALIAS, connections
 
 from project.env import BadSetting
+from project.failures import describe_error
 from project.postgres.session import UnsafeServer, find_log_leaks
 
 log = structlog.get_logger(__name__)
@@ -29,8 +30,8 @@ def refuse_unsafe_server() -> None:
             leaks = find_log_leaks(connection)
     except UnsafeServer as error:
         raise BadSetting(str(error)) from None
-    except psycopg.OperationalError:
-        log.warning("database.unreachable")
+    except psycopg.OperationalError as error:
+        log.warning("database.unreachable", error=describe_error(error))
         return
     if leaks:
         log.warning("database.logs_values", settings=sorted(leaks))

@@ -217,6 +217,36 @@ def test_serve__port_in_use__error_names_it_and_the_setting(serve):
     assert line == f"Port {port} is in use; stop the other program or set PORT={port + 1}"
 
 
+def test_web__port_in_use__is_one_sentence_and_shares_no_port(ready, start):
+    """Without the check, granian would share the port with the other server (SO_REUSEPORT)."""
+    first = ready()
+
+    line = refusal(start("manage.py", "web", PORT=str(first.port)))
+
+    assert (
+        line == f"Port {first.port} is in use; stop the other program or set PORT={first.port + 1}"
+    )
+
+
+def test_web__address_of_another_machine__is_one_sentence(start):
+    line = refusal(start("manage.py", "web", HOST="192.0.2.1", PORT=str(free_port())))
+
+    assert line.startswith("Cannot listen on 192.0.2.1")
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_process__database_unreachable__log_says_why(start, role):
+    url = "postgresql://me:hunter2@127.0.0.1:1/db"
+    running = start("manage.py", role, DATABASE_URL=url, PORT=str(free_port()))
+
+    running.wait_for_output("Connection refused")
+
+    line = next(each for each in running.output().splitlines() if "Connection refused" in each)
+    assert "database.unreachable" in line
+    assert '"127.0.0.1", port 1 ' in line
+    assert "hunter2" not in running.output()
+
+
 @pytest.mark.parametrize(
     ("env", "says"),
     [

@@ -7,6 +7,7 @@ docs/reference/settings.md.
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import stat
 from collections.abc import Mapping
@@ -452,10 +453,19 @@ def read_environment() -> Environment:
         elif text:
             variables[name] = text
     try:
-        return msgspec.convert(variables, Environment, strict=False)
+        environment = msgspec.convert(variables, Environment, strict=False)
     except msgspec.ValidationError as error:
         setting = _SETTINGS[str(error).rpartition("$.")[2].partition("[")[0].rstrip("`")]
         raise BadSetting(f"{setting.name} must be {setting.kind}") from None
+    _check_origins("SITE_URL", (environment.site_url or "http://-").rstrip("/"))
+    _check_origins("CORS_ORIGINS", *environment.cors_origins)
+    _check_origins("CSRF_TRUSTED_ORIGINS", *environment.csrf_trusted_origins)
+    return environment
+
+
+def _check_origins(name: str, *origins: str) -> None:
+    if not all(re.fullmatch(r"https?://[^/?#\s]+", origin) for origin in origins):
+        raise BadSetting(f"{name} must have the form https://state.example.com, without a path")
 
 
 def _read_secret(name: str) -> str:

@@ -8,6 +8,8 @@ import pytest
 
 from project.env import BadSetting, data_dir, list_settings, read_environment
 
+FORM = "must have the form https://state.example.com, without a path"
+
 
 @pytest.fixture
 def configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -72,6 +74,10 @@ def test_data_dir__of_another_user__is_refused(
         ("LOG_JSON", "perhaps", "LOG_JSON must be true or false"),
         ("LOGIN_TOTP", "yes", "LOGIN_TOTP must be off, optional or required"),
         ("SUMMARY_DAILY_USD", "five", "SUMMARY_DAILY_USD must be a number"),
+        ("SITE_URL", "state.example.com", f"SITE_URL {FORM}"),
+        ("SITE_URL", "https://example.com/state", f"SITE_URL {FORM}"),
+        ("CORS_ORIGINS", "https://a.example, https://b.example/", f"CORS_ORIGINS {FORM}"),
+        ("CSRF_TRUSTED_ORIGINS", "a.example", f"CSRF_TRUSTED_ORIGINS {FORM}"),
         ("CELL", "eu-1", "CELL must be text that matches `^[a-z][a-z0-9]{0,7}$`"),
         ("CELL", "eu1234567", "CELL must be text that matches `^[a-z][a-z0-9]{0,7}$`"),
     ],
@@ -115,3 +121,11 @@ def test_list_settings__each__has_a_description_and_a_valid_section() -> None:
     assert all(each.description.endswith(".") for each in settings.values())
     sections = [each.section for each in settings.values() if each.section]
     assert len(sections) == len(set(sections)) == 12
+
+
+@pytest.mark.parametrize("text", ["http://localhost:8000", "https://state.example.com/"])
+def test_read_environment__site_url__may_have_a_port_and_end_with_a_slash(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SITE_URL", text)
+    assert read_environment().site_url == text

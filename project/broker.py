@@ -106,9 +106,8 @@ def check() -> None:
         with quick_connection() as connection:
             connection.ensure_connection(max_retries=1, interval_start=0, timeout=5)
     except Exception as error:
-        reason = str(error).strip().partition("\n")[0] or type(error).__name__
         raise BadSetting(
-            f"Cannot reach the broker at {where}: {reason}. Check BROKER_URL."
+            f"Cannot reach the broker at {where}: {_reason(error)}. Check BROKER_URL."
         ) from None
 
 
@@ -150,8 +149,15 @@ def _refusal() -> str:
                 max_retries=1, interval_start=0, timeout=int(QUICK_SECONDS)
             )
     except Exception as error:
-        return f"the broker does not respond: {type(error).__name__}"
+        return f"the broker does not respond: {_reason(error)}"
     return ""
+
+
+def _reason(error: Exception) -> str:
+    """The text of the error, unless it may quote a part of a password that was not escaped."""
+    if isinstance(error, ValueError) or "…" in address():
+        return type(error).__name__
+    return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
 
 
 def address() -> str:

@@ -16,6 +16,7 @@ from psycopg.errors import DeadlockDetected, LockNotAvailable, UndefinedColumn, 
 
 from project import migrations
 from project.env import BadSetting, data_dir
+from project.postgres.base import embedded
 from project.postgres.session import UnsafeServer
 from project.server import DRAIN_SECONDS
 
@@ -84,21 +85,50 @@ def explain(error: DatabaseError) -> str:
     if isinstance(error, OperationalError) and connection.connection is None:
         return _why_no_database(str(error))
     if isinstance(error.__cause__, UndefinedTable | UndefinedColumn) and migrations.find_due():
-        return "The database lacks migrations of this version. Run manage.py setup first."
+        return (
+            f"The database lacks migrations of this version: {describe_place()}. Run manage.py setup"
+            f" first{_ELSE if _is_embedded() else ''}."
+        )
     return ""
+
+
+# A command without the environment of the server would use an embedded database of its own.
+_ELSE = (
+    "; if the server uses another database, give this command the environment of the server "
+    "(DATABASE_URL, or COMMONHOLD_DATA_DIR)"
+)
+
+
+def _is_embedded() -> bool:
+    return bool(connection.settings_dict.get("EMBEDDED"))
+
+
+def describe_place() -> str:
+    """Where the database is, without its password."""
+    where = connection.settings_dict
+    if _is_embedded():
+        return f"embedded, in {data_dir()}"
+    return f"{where['NAME']} at {where['HOST'] or 'the local socket'}:{where['PORT'] or 5432}"
+
+
+def require_embedded_files() -> None:
+    """Raise BadSetting if the embedded server would be created by the next connection."""
+    if _is_embedded() and not embedded().exists():
+        raise BadSetting(
+            f"DATABASE_URL is not set, and {data_dir()} contains no embedded PostgreSQL"
+        )
 
 
 def _why_no_database(message: str) -> str:
     where = connection.settings_dict
-    if where.get("EMBEDDED"):
+    if _is_embedded():
         return f"The embedded PostgreSQL does not answer: {_last_line(message)}"
-    server = f"{where['HOST'] or 'the local socket'}:{where['PORT'] or 5432}"
     reason = _last_line(message)
     if where["PASSWORD"]:
         reason = reason.replace(where["PASSWORD"], "…")
     return (
-        f"Cannot reach the database {where['NAME']} at {server} as {where['USER'] or 'this user'}: "
-        f"{reason}. Check DATABASE_URL."
+        f"Cannot reach the database {describe_place()} as {where['USER'] or 'this user'}: {reason}. "
+        "Check DATABASE_URL."
     )
 
 

@@ -79,6 +79,10 @@ class Server:
 
     # State ---------------------------------------------------------------------------------
 
+    def exists(self) -> bool:
+        """Whether the files were created."""
+        return (self.data / "PG_VERSION").exists()
+
     def is_up(self) -> bool:
         """Whether the server listens and is not starting or stopping."""
         if self._status() != "ready" or not self._listens():
@@ -149,7 +153,7 @@ class Server:
     def start_or_wait(self) -> None:
         """Start the server, or wait for one that is starting or stopping."""
         who, programs = binaries.identity(), binaries.find()
-        if not (self.data / "PG_VERSION").exists():
+        if not self.exists():
             self._initialise(who, programs)
         self._check_version(who, programs)
         (self.data / "commonhold.conf").write_text(_CONF)

@@ -16,6 +16,7 @@ from project import broker, migrations, startup
 from project.env import BadSetting
 from project.failures import describe_error
 from project.postgres import replication
+from project.postgres.binaries import ClusterError
 from project.postgres.session import find_log_leaks
 from state_admin.management import server_checks
 from state_admin.management.findings import Finding
@@ -56,8 +57,17 @@ def diagnose() -> Iterator[Finding]:
     """The findings of all checks, one after the other. Repairs nothing."""
     yield from _guarded("files", _check_files)
     try:
-        startup.reach_database()
+        startup.require_embedded_files()
     except BadSetting as error:
+        remedy = (
+            "Run doctor with the environment of the server: its DATABASE_URL, or its COMMONHOLD_DATA_DIR. "
+            "Before the first start of a new server, there is nothing to check."
+        )
+        yield Finding("database", "error", str(error), remedy)
+        return
+    try:
+        startup.reach_database()
+    except (BadSetting, ClusterError) as error:
         remedy = "Start it, correct DATABASE_URL, or change the settings that the message names."
         yield Finding("database", "error", str(error), remedy)
         return
@@ -85,6 +95,7 @@ def _guarded(name: str, check: Check) -> Iterator[Finding]:
 
 
 def _check_files() -> Iterator[Finding]:
+    yield from server_checks.check_environment()
     yield from server_checks.check_data_folder()
     yield from server_checks.check_log_files()
     # Only the storage of production reads a manifest.
@@ -101,8 +112,8 @@ def _check_server() -> Iterator[Finding]:
     database = describe_database()
     used, most = connections_used()
     text = (
-        f"PostgreSQL {database.version}, {database.size_bytes / 2**20:,.0f} MiB, "
-        f"{used:,} of {most:,} connections"
+        f"PostgreSQL {database.version} ({startup.describe_place()}), "
+        f"{database.size_bytes / 2**20:,.0f} MiB, {used:,} of {most:,} connections"
     )
     if used > CROWDED * most:
         remedy = "Raise max_connections, or lower WEB_WORKERS, WEB_THREADS or WORKER_THREADS."
@@ -111,11 +122,13 @@ def _check_server() -> Iterator[Finding]:
         yield Finding("database", "ok", text)
     connection.ensure_connection()
     if leaks := find_log_leaks(connection.connection):
+        names = ", ".join(sorted(leaks))
         yield Finding(
             "database log",
             "warning",
-            f"the server may log values: {', '.join(sorted(leaks))}",
-            'Grant the privilege named in docs/operations.md, "The database server".',
+            f"the server may log values: {names}",
+            f'As a superuser: GRANT SET ON PARAMETER {names} TO "{database_faults.read_rights().role}". '
+            "Then restart the processes.",
         )
 
 
@@ -243,7 +256,8 @@ def _check_storage() -> Iterator[Finding]:
 def _check_broker() -> Iterator[Finding]:
     where, problem = broker.ping()
     if problem:
-        remedy = "Start it, or correct BROKER_URL. No job is lost: sweeps find them."
+        start = "Start manage.py worker" if broker.uses_database() else "Start it"
+        remedy = f"{start}, or correct BROKER_URL. No job is lost: sweeps find them."
         yield Finding("broker", "error", f"{where}: {problem}", remedy)
     else:
         yield Finding("broker", "ok", where)

@@ -3,6 +3,8 @@ may do."""
 
 from __future__ import annotations
 
+import difflib
+import os
 import shutil
 import stat
 from collections.abc import Iterator
@@ -12,14 +14,45 @@ from typing import Final
 from django.conf import settings
 from django.db import connection
 
-from project.env import data_dir, read_environment
+from project.env import data_dir, list_settings, read_environment
 from project.postgres.base import embedded
 from state_admin.management.findings import Finding
 from state_admin.models import database_faults, freezing_sql
 from state_admin.models.database import keeps_statements
 
 _FREE_BYTES: Final = 1 << 30
+# Of difflib: DATABASE_URI is a misspelled DATABASE_URL (0.92), and COMMONHOLD_PORT, which Kubernetes
+# sets, is no misspelled COMMONHOLD_ROLE (0.8).
+_SIMILAR: Final = 0.85
+_KEY_LENGTH: Final = 32
 _OTHERS: Final = 0o007  # the bits of a mode for who is neither the owner nor in the group
+
+
+def check_environment() -> Iterator[Finding]:
+    """Variables that are probably misspelled settings: the server ignores them."""
+    settings_by_name = {setting.name: setting for setting in list_settings()}
+    for name in sorted(os.environ):
+        setting = settings_by_name.get(name.removesuffix("_FILE"))
+        # OpenTelemetry's SDK reads more variables than are declared.
+        if name in settings_by_name or (setting and setting.is_secret) or name.startswith("OTEL_"):
+            continue
+        text = f"{name} is not a setting, and is ignored"
+        if setting:
+            remedy = f"Set {setting.name}: only secrets can come from a file."
+        elif similar := difflib.get_close_matches(name, settings_by_name, 1, _SIMILAR):
+            remedy = f"If you meant {similar[0]}, correct the name, and restart the processes."
+        else:
+            continue
+        yield Finding("settings", "warning", text, remedy)
+    key = read_environment().secret_key
+    if key and len(key) < _KEY_LENGTH:
+        yield Finding(
+            "secret key",
+            "warning",
+            f"SECRET_KEY has fewer than {_KEY_LENGTH} characters: who guesses it can forge sessions",
+            "Set a random one, such as the output of openssl rand -base64 48, and SECRET_KEY_FALLBACKS "
+            "to the old one. Restart the processes, and run manage.py rotate_secrets.",
+        )
 
 
 def check_data_folder() -> Iterator[Finding]:

@@ -521,3 +521,48 @@ def test_database__unreachable__is_one_error_without_a_traceback(tmp_path: Path)
     assert f"         → Run chmod 600 {key}." in doctor.output()
     assert "Traceback" not in doctor.output()
     assert "sesame" not in doctor.output()
+
+
+def test_database__embedded_and_not_created__is_an_error_and_is_not_created(tmp_path: Path) -> None:
+    """As if doctor ran without the environment of the server."""
+    key = "SECRET_KEY"
+    doctor = Running(
+        tmp_path,
+        *("manage.py", "doctor", "--no-color"),
+        DATABASE_URL="",
+        DATABASE_URI="postgresql://db/x",
+        SITE_URL_FILE="/run/site",
+        COMMONHOLD_PORT="tcp://10.0.0.1:8000",
+        **{key: "too short"},
+    )
+
+    assert doctor.wait() == 1
+    output = doctor.output()
+    folder = tmp_path / "data"
+    assert (
+        f"error    database: DATABASE_URL is not set, and {folder} contains no embedded PostgreSQL\n"
+        "         → Run doctor with the environment of the server"
+    ) in output
+    assert not (folder / "postgres").exists()
+    assert (
+        "warning  settings: DATABASE_URI is not a setting, and is ignored\n"
+        "         → If you meant DATABASE_URL, correct the name"
+    ) in output
+    assert "→ Set SITE_URL: only secrets can come from a file." in output
+    assert "warning  secret key: SECRET_KEY has fewer than 32 characters" in output
+    assert "COMMONHOLD_PORT" not in output
+
+
+def test_command__of_an_empty_embedded_database__says_which_database_it_used(
+    tmp_path: Path,
+) -> None:
+    """As if the command ran without the environment of the server."""
+    arguments = ("manage.py", "create_token", "--role", "viewer", "--name", "x")
+    command = Running(tmp_path, *arguments, DATABASE_URL="")
+
+    assert command.wait() == 1
+    assert command.output() == (
+        f"The database lacks migrations of this version: embedded, in {tmp_path / 'data'}. Run manage.py "
+        "setup first; if the server uses another database, give this command the environment of the "
+        "server (DATABASE_URL, or COMMONHOLD_DATA_DIR).\n"
+    )

@@ -279,7 +279,7 @@ def test_command__no_database_that_it_can_use__is_one_sentence(
     nothing = f"postgresql://me:hunter2@127.0.0.1:{free_port()}/db"
     cases = {
         server.url(database="without_tables"): (
-            "The database lacks migrations of this version. Run manage.py setup first.\n"
+            "The database lacks migrations of this version: without_tables at "
         ),
         nothing: "Cannot reach the database db at 127.0.0.1:",
         server.url(database="missing"): 'database "missing" does not exist. Check DATABASE_URL.',

@@ -102,10 +102,16 @@ def test_broker__address__contains_no_secret(
 
 def test_broker__unavailable__is_reported_and_cached(settings: Settings, db: None) -> None:
     settings.BROKER_URL = "redis://127.0.0.1:1/0"
-    assert "does not respond" in broker.ping().problem
+    assert broker.ping().problem.startswith("the broker does not respond: ")
+    assert "Connection refused" in broker.ping().problem
     assert broker._last_status[1] is broker.ping()
     settings.BROKER_URL = "memory://here"
     assert broker.ping() == ("memory://here", "")
+
+
+def test_broker__password_that_splits_the_url__is_not_quoted(settings: Settings, db: None) -> None:
+    settings.BROKER_URL = "redis://:pa/ss@127.0.0.1:1/0"
+    assert broker.ping() == ("redis://…", "the broker does not respond: ValueError")
 
 
 def test_broker__in_the_database__is_healthy_once_a_worker_created_its_queue(db: None) -> None:

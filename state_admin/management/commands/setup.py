@@ -42,6 +42,7 @@ class Command(BaseCommand):
         broker.prepare()
         first = ensure_first_run()
         self.stdout.write("Migrated the database." if migrated else "The database is up to date.")
+        self.stdout.write(f"Database   {startup.describe_place()}")
         if first.login_url:
             self.stdout.write(f"Log in     {first.login_url}")
         if first.token:

@@ -66,6 +66,31 @@ def test_unit__verified_by_systemd__has_only_keys_that_it_knows(key: str, tmp_pa
     assert bool(about) == bool(key), about
 
 
+@pytest.mark.skipif(shutil.which("systemd-run") is None, reason="systemd is not installed")
+def test_manage__run_by_systemd__has_user_environment_and_folders_of_the_unit(
+    tmp_path: Path,
+) -> None:
+    script = (BASE_DIR / "deploy/systemd/commonhold-manage").read_text()
+    unit = dict(line.split("=", 1) for line in UNIT.splitlines() if "=" in line)
+    named = re.search(r"--uid=(\S+) --working-directory=(\S+)", script)
+    assert named
+    assert named.groups() == (unit["User"], unit["WorkingDirectory"])
+    for name in ("EnvironmentFile", "StateDirectory", "StateDirectoryMode"):
+        assert f"--property={name}={unit[name]} " in script
+    assert re.findall(r"--setenv=(\S+)", script) == unit["Environment"].split()
+    assert f'  {unit["ExecStart"].removesuffix("%i")}"$@"\n' in script
+    if not Path("/run/systemd/system").exists():  # it accepts the options, and finds no systemd
+        (file := tmp_path / "manage").write_text(
+            script.replace("/opt/commonhold/.venv/bin/python", "/bin/true")
+        )
+        done = subprocess.run(
+            ["/bin/sh", file, "doctor"], capture_output=True, text=True, check=False, timeout=60
+        )
+        assert done.returncode == 1
+        assert "unrecognized" not in done.stderr
+        assert "systemd" in done.stderr or "bus" in done.stderr, done.stderr
+
+
 MISTAKES = {
     "compose.yaml": ("read_only:", "readonly:"),
     "deploy/ha/compose.yaml": ("healthcheck:", "healthchek:"),

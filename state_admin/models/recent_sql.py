@@ -1,4 +1,4 @@
-"""Finds entries and threads by any part of their keys, ids and titles, among the most recent rows.
+"""Finds entries and threads by any part of their keys, values, ids and titles, among the most recent rows.
 
 No index finds the middle of a word, so each statement reads a limited number of rows of one workspace,
 in the order of an index, and compares these.
@@ -16,6 +16,9 @@ from .visibility import glob_regex
 
 # What is compared: the newest changes, the first keys by namespace and key, and the newest threads.
 CHANGES = 2_000
+# The newest changes whose entries are compared by value, and the size up to which a value is (bytes, as stored).
+VALUES = 500
+LARGEST_VALUE = 4_000
 KEYS = 5_000
 THREADS = 5_000
 # The matching keys of which the entries are read: some may be deleted.
@@ -62,6 +65,22 @@ SELECT n.name, e.key FROM (
 JOIN entries e ON e.namespace_id = n.id AND e.key = n.key
     AND NOT e.deleted AND (e.expires_at IS NULL OR e.expires_at > now())
 ORDER BY n.place LIMIT %(limit)s
+"""
+
+_VALUES = f"""
+SELECT n.name, e.key, substr(x.text, greatest(strpos(lower(x.text), %(word)s) - 40, 1), 120)
+FROM (
+    SELECT namespace, key, min(place) AS place FROM ({_CHANGED % {"columns": "namespace, key, kind"}}) c
+    WHERE place <= {VALUES} AND kind LIKE 'entry.%%' GROUP BY namespace, key
+) c
+JOIN namespaces n ON n.workspace_id = %(workspace)s AND n.name = c.namespace AND n.name ~ %(globs)s
+JOIN entries e ON e.namespace_id = n.id AND e.key = c.key
+    AND NOT e.deleted AND (e.expires_at IS NULL OR e.expires_at > now())
+CROSS JOIN LATERAL (
+    SELECT CASE WHEN pg_column_size(e.value) <= {LARGEST_VALUE} THEN e.value::text ELSE '' END AS text
+) x
+WHERE lower(x.text) LIKE ALL (%(patterns)b::text[])
+ORDER BY c.place LIMIT %(limit)s
 """
 
 _THREADS = f"""
@@ -114,6 +133,16 @@ def find_entries(
     parameters = _parameters(actor, limit)
     parameters |= {"patterns": patterns_of(words), "namespace": namespace}
     return [(row[0], row[1]) for row in hot.fetch_all(_ENTRIES, parameters)]
+
+
+def find_values(
+    actor: Actor, words: Sequence[str], limit: int
+) -> list[tuple[tuple[str, str], str]]:
+    """Namespace and key of up to `limit` live entries whose value, as JSON, contains all of `words`, those
+    of the latest changes first, and the text around the first word."""
+    parameters = _parameters(actor, limit)
+    parameters |= {"patterns": patterns_of(words), "word": words[0].lower()}
+    return [((row[0], row[1]), row[2]) for row in hot.fetch_all(_VALUES, parameters)]
 
 
 def find_threads(actor: Actor, words: Sequence[str], limit: int) -> list[tuple[str, str]]:

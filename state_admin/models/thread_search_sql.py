@@ -1,25 +1,43 @@
-"""Finds threads by words in their newest messages."""
+"""Finds threads by words in their messages.
+
+Messages have no index of words, so a search compares texts. Its caller bounds the work: it chooses ranges
+of messages, and `fit` shortens them to a size.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from . import hot
 from .recent_sql import patterns_of
 
-# The newest messages of a thread that are searched, and the size of a body (bytes, as stored) up to
-# which it is: there is no index, so this bounds the work.
-NEWEST = 100
-LARGEST = 16_000
+_RANGES = """
+unnest(%(threads)b::bigint[], %(firsts)b::bigint[], %(lasts)b::bigint[]) WITH ORDINALITY
+    AS t(id, first, last, place)
+"""
+
+# The size of a body is read without its text.
+_TOO_MUCH = f"""
+SELECT id, max(seq) + 1 FROM (
+    SELECT t.id, m.seq, m.size, sum(m.size) OVER (ORDER BY t.place, m.seq DESC) AS total
+    FROM {_RANGES}
+    CROSS JOIN LATERAL (
+        SELECT seq, pg_column_size(body) AS size FROM messages
+        WHERE thread_id = t.id AND seq BETWEEN t.first AND t.last
+    ) m
+) sized
+WHERE total - size >= %(most)s
+GROUP BY id
+"""
 
 _FOUND = f"""
 SELECT t.id, found.seq, found.snippet
-FROM unnest(%(threads)b::bigint[]) AS t(id)
+FROM {_RANGES}
 CROSS JOIN LATERAL (
-    SELECT m.seq, substr(x.content, greatest(strpos(lower(x.content), %(first)s) - 60, 1), 200) AS snippet
+    SELECT m.seq, substr(x.content, greatest(strpos(lower(x.content), %(word)s) - 60, 1), 200) AS snippet
     FROM (
-        SELECT seq, body FROM messages WHERE thread_id = t.id ORDER BY seq DESC LIMIT {NEWEST}
+        SELECT seq, body FROM messages WHERE thread_id = t.id AND seq BETWEEN t.first AND t.last
     ) m
     CROSS JOIN LATERAL (
         SELECT CASE WHEN pg_column_size(m.body) > %(largest)s THEN ''
@@ -31,27 +49,51 @@ CROSS JOIN LATERAL (
     ORDER BY m.seq DESC LIMIT 1
 ) found
 """
+# No body is larger, in bytes as stored.
+_ANY_SIZE = 1 << 30
+
+
+class MessageRange(NamedTuple):
+    """The messages `first` to `last` of a thread, both included."""
+
+    thread_id: int
+    first: int
+    last: int
 
 
 class FoundMessage(NamedTuple):
-    """The newest message of a thread with the words, and the text around the first of them."""
+    """The newest message of a range with the words, and the text around the first of them."""
 
     thread_id: int
     seq: int
     snippet: str
 
 
+def fit(ranges: Sequence[MessageRange], most: int) -> dict[int, int]:
+    """Reads the ranges in their order, each from its last message, until the bodies have `most` bytes
+    as stored; at least one message, whatever its size. Returns the threads of the ranges that do not
+    fit, each with the first message that does."""
+    if not ranges:
+        return {}
+    return dict(hot.fetch_all(_TOO_MUCH, {**_parameters(ranges), "most": most}))
+
+
 def find_messages(
-    threads: Sequence[int], words: Sequence[str], largest: int = LARGEST
+    ranges: Sequence[MessageRange], words: Sequence[str], largest: int = _ANY_SIZE
 ) -> list[FoundMessage]:
-    """For each of the threads the newest message of at most `largest` bytes whose text contains all
+    """For each of the ranges the newest message of at most `largest` bytes whose text contains all
     of `words`, in any case."""
-    if not threads:
+    if not ranges:
         return []
     parameters = {
-        "threads": list(threads),
-        "first": words[0].lower(),
+        **_parameters(ranges),
+        "word": words[0].lower(),
         "patterns": patterns_of(words),
         "largest": largest,
     }
     return [FoundMessage._make(row) for row in hot.fetch_all(_FOUND, parameters)]
+
+
+def _parameters(ranges: Sequence[MessageRange]) -> dict[str, Any]:
+    threads, firsts, lasts = zip(*ranges, strict=True)
+    return {"threads": list(threads), "firsts": list(firsts), "lasts": list(lasts)}

@@ -20,7 +20,6 @@ from state_admin.models import (
     ViewPage,
     creation_times,
     lineages_sql,
-    thread_search_sql,
 )
 from state_admin.models.threads import ThreadQuerySet
 from state_admin.services.errors import Invalid
@@ -137,7 +136,6 @@ def thread_list(request: Request) -> HttpResponse:
             "bulk": THREADS.bar(request, table["current_url"]),
             "count": _count(request.actor, filters, rows, table),
             "reach": reach,
-            "newest_messages": thread_search_sql.NEWEST,
             "refusal": refusal,
             "window": _WINDOW,
             "curl": "\n\n".join(

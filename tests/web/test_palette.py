@@ -23,7 +23,7 @@ def travel(alice: Person) -> Person:
     """Two entries and two threads, one of which has messages."""
     make_namespace(alice.actor, "trips")
     put(alice.actor, "trips", "Lisbon/AM-LI-7", {"seat": 1})
-    put(alice.actor, "trips", "porto", {"seat": 2})
+    put(alice.actor, "trips", "porto", {"seat": 2, "notes": ["TULIPS", "geraniums"]})
     make_thread(alice.actor, "parcel-9", title="Refund for Zoë")
     make_thread(alice.actor, "chat")
     append(
@@ -50,6 +50,9 @@ MESSAGE = "/threads/parcel-9?message=1#m1"
     ("query", "urls"),
     [
         ("isbon", [ENTRY]),
+        ("eat: 1", []),
+        ("ulip", ["/state/trips/porto"]),
+        ("ulip eranium", ["/state/trips/porto"]),
         ("m-li", [ENTRY]),
         ("bon li-7", [ENTRY]),
         ("trips/bon", [ENTRY]),
@@ -107,6 +110,12 @@ def test_palette__limited_actor__finds_nothing_beyond_its_limits(travel: Person)
     ]
     assert recent_sql.find_entries(limited, ["isb"], "", 9) == [("hotels", "lisbon")]
     assert recent_sql.find_entries(limited, ["isb"], "trips", 9) == []
+    put(travel.actor, "hotels", "rome", {"view": "GARDEN"})
+    put(travel.actor, "hotels", "long", "garden" * 1_000 + " ".join(map(str, range(3_000))))
+    assert recent_sql.find_values(limited, ["arde"], 9) == [
+        (("hotels", "rome"), '{"view": "GARDEN"}')
+    ]
+    assert recent_sql.find_values(limited, ["uli"], 9) == []
     assert recent_sql.find_threads(limited, ["c"], 9) == [("chat", "")]
     assert len(recent_sql.find_active(travel.actor, 9)) == 2
     assert len(recent_sql.find_active(limited, 9)) == 1

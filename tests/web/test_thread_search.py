@@ -104,11 +104,56 @@ def test_threads__text__says_how_far_messages_were_searched(
         make_thread(alice.actor, name)
         append(alice.actor, name, *({"role": "user", "content": "rain"} for _ in range(count)))
     make_thread(alice.actor, "e")
-    assert walk(admin, "/threads.json?text=rain") == [[], ["d"], ["c", "b"], ["a"]]
+    assert walk(admin, "/threads.json?text=rain") == [["d"], ["c", "b"], ["a"]]
     shown = page(admin, "/threads?text=rain")
-    assert "newest 100 messages of 1 thread, back to the one created" in shown
+    assert "any text in the titles, ids and 5 messages of 2 threads, back to" in shown
+    assert "<i>Next page</i> searches older messages." in shown
     monkeypatch.setattr(thread_search, "MESSAGES", 1_000)
     assert "Searched all threads" in page(admin, "/threads?text=rain")
+
+
+@pytest.mark.parametrize("size", [{"MESSAGES": 50}, {"BYTES": 3_000}])
+def test_threads__text_in_an_old_message__is_found_by_continuing(
+    size: dict[str, int], admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in size.items():
+        monkeypatch.setattr(thread_search, name, value)
+    for name in ("older", "long"):
+        make_thread(alice.actor, name)
+        append(alice.actor, name, {"role": "user", "content": f"rain in {name}"})
+        append(alice.actor, name, *({"role": "user", "content": "sun"} for _ in range(119)))
+    pages = walk(admin, "/threads.json?text=rain")
+    assert [each for part in pages for each in part] == ["long", "older"]
+    assert len(pages) > 2
+    shown = page(admin, "/threads?text=rain")
+    assert "No match yet. Searching older messages…" in shown
+    assert 'hx-trigger="load delay:300ms"' in shown
+
+
+def test_threads__text_in_two_parts_of_a_thread__lists_it_once(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(thread_search, "MESSAGES", 3)
+    make_thread(alice.actor, "first")
+    append(alice.actor, "first", {"role": "user", "content": "rain"})
+    make_thread(alice.actor, "named-train")
+    for name in ("named-train", "said"):
+        if name == "said":
+            make_thread(alice.actor, name)
+        append(alice.actor, name, *({"role": "user", "content": "rain"} for _ in range(9)))
+    pages = walk(admin, "/threads.json?text=rain")
+    assert [each for part in pages for each in part] == ["said", "named-train", "first"]
+
+
+def test_threads__text_in_a_large_message__is_found(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(thread_search, "BYTES", 1_000)
+    make_thread(alice.actor, "a")
+    filler = " ".join(map(str, range(20_000)))
+    append(alice.actor, "a", {"role": "user", "content": f"{filler} rain"})
+    append(alice.actor, "a", {"role": "user", "content": "sun"})
+    assert walk(admin, "/threads.json?text=rain") == [["a"]]
 
 
 def test_threads__text__many_old_titles__hide_no_message(admin: Client, alice: Person) -> None:

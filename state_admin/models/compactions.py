@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Self
 
 from django.db import models
@@ -136,6 +137,9 @@ class Compaction(LeasedRow):
     finished_at = models.DateTimeField(null=True, blank=True)
     undone_at = models.DateTimeField(null=True, blank=True)
     undone_by = models.CharField(max_length=150, default="", blank=True)
+
+    # The tab of a thread sets it: which of its actions are possible.
+    can: Mapping[str, bool]
 
     objects = CompactionQuerySet.as_manager()
 

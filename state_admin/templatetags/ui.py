@@ -183,6 +183,24 @@ def as_csv(json_url: str) -> str:
     return f"{route.removesuffix('.json')}.csv{mark}{query}"
 
 
+# Values of the API that do not read as words.
+_WORDS = {
+    "Acked": "acknowledged",
+    "DeadLetter": "dead letter",
+    "dead": "dead letter",
+    # Who requested a compaction.
+    "hand": "by hand",
+    "schedule": "on schedule",
+    "threshold": "automatic",
+}
+
+
+@register.filter
+def words(value: str) -> str:
+    """A status or a kind of the API as people read it: "DeadLetter" → "dead letter"."""
+    return _WORDS.get(value, value.lower())
+
+
 @register.filter
 def plural(count: int, forms: str) -> str:
     """`3|plural:"entry,entries"` → "3 entries"."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.db.models import Case, F, Value, When
@@ -13,7 +14,7 @@ from django.urls import path, reverse
 from state_admin.contract import compactions as contract
 from state_admin.domain import values
 from state_admin.domain.access import Actor, Role
-from state_admin.models import Compaction, CompactionKind, CompactionStatus, Message
+from state_admin.models import Compaction, CompactionKind, CompactionStatus, Message, Thread
 from state_admin.models.compactions import UNFINISHED, CompactionQuerySet
 from state_admin.services.compaction_jobs import MAX_ATTEMPTS
 from state_admin.services.compactions import (
@@ -36,7 +37,8 @@ from .addresses import thread_url, with_query
 from .confirm import Confirm, ask, reason_of
 from .htmx import Request, render, render_list, see_other, toast, wants_part
 from .lists import list_paths
-from .tables import BY_AGE, Field, Orders, Table, count_rows, downwards, same, upwards
+from .paging import BY_AGE, downwards, upwards
+from .tables import Field, Orders, Table, choices_of, count_rows
 from .thread_contexts import line_of
 from .usage import TREND_DAYS, saved_trend
 
@@ -47,37 +49,41 @@ _FIRST = (CompactionStatus.FAILED, CompactionStatus.RUNNING, CompactionStatus.QU
 _RANK = Case(
     *(When(status=status, then=rank) for rank, status in enumerate(_FIRST)), default=len(_FIRST)
 )
+_BEFORE, _AFTER = Coalesce("tokens_before", 0), Coalesce("tokens_after", 0)
 # In thousandths of the tokens before.
 _SAVED = Coalesce(
     (F("tokens_before") - F("tokens_after")) * 1000 / NullIf("tokens_before", Value(0)), 0
 )
-_ORDERS = {
-    **paging.BY_AGE,
-    **paging.by_value("status", "rank", value=_RANK),
-    **paging.by_value("kind", "kind", read=str),
-    **paging.by_value("before", "before", value=Coalesce("tokens_before", 0)),
-    **paging.by_value("after", "after", value=Coalesce("tokens_after", 0)),
-    **paging.by_value("saved", "saved", value=_SAVED),
-    **paging.by_value("requested-by", "requested_by", read=str),
-}
 _TABLE = Table(
     "web:compaction-list",
     (
         Orders("Compaction"),
-        Orders("Status", upwards("status")),
-        Orders("Kind", upwards("kind")),
+        Orders("Status", upwards("status", "rank", value=_RANK)),
+        Orders("Kind", upwards("kind", "kind", read=str)),
         Orders("Target"),
-        Orders("Before", downwards("before"), numeric=True),
-        Orders("After", downwards("after"), numeric=True),
-        Orders("Saved", downwards("saved"), numeric=True),
-        Orders("Requested by", upwards("requested-by")),
+        Orders("Before", downwards("before", "before", value=_BEFORE), numeric=True),
+        Orders("After", downwards("after", "after", value=_AFTER), numeric=True),
+        Orders("Saved", downwards("saved", "saved", value=_SAVED), numeric=True),
+        Orders("Requested by", upwards("requested-by", "requested_by", read=str)),
         Orders("When", BY_AGE),
     ),
     search=Field("thread", "Thread", placeholder="Thread id"),
     menu=(
-        Field("status", "Status", choices=same(CompactionStatus.values)),
-        Field("kind", "Kind", choices=same(CompactionKind.values)),
+        Field("status", "Status", choices=choices_of(CompactionStatus.values)),
+        Field("kind", "Kind", choices=choices_of(CompactionKind.values)),
     ),
+)
+_TABLE_OF_THREAD = replace(
+    _TABLE,
+    columns=[
+        *(
+            Orders("Messages", numeric=True) if each.label == "Target" else each
+            for each in _TABLE.columns
+        ),
+        Orders("Actions"),
+    ],
+    search=None,
+    menu=(),
 )
 
 
@@ -97,7 +103,6 @@ def compaction_list(request: Request) -> HttpResponse:
             rows,
             lambda: _filtered(visible, filters),
             "compaction,compactions",
-            bounded=_ORDERS[filters["sort"]].bounded,
         ),
         **snippets.both("POST", "threads/t1/compactions", "{}"),
     }
@@ -125,7 +130,23 @@ def _find(
 ) -> tuple[Sequence[Compaction], str]:
     """A page of jobs, and the URL of the next page of the list `name`."""
     rows = _filtered(rows.visible_to(request.actor), filters).select_related("thread", "namespace")
-    return paging.page_in_order(request, rows, _ORDERS, PAGE, name, filters)
+    return _TABLE.page(request, rows, PAGE, name, filters)
+
+
+def jobs_of_thread(request: Request, thread: Thread) -> dict[str, Any]:
+    """The context of the table in the Compactions tab of a thread."""
+    filters, jobs = _TABLE_OF_THREAD.read(request), Compaction.objects.filter(thread=thread)
+    root = thread_url(thread.public_id, tab="compactions")
+    rows, next_url = _TABLE_OF_THREAD.page_at(
+        root, request, jobs.defer("summary_text"), PAGE, filters
+    )
+    file = with_query(reverse("web:compaction-list-json"), thread=thread.public_id)
+    table = _TABLE_OF_THREAD.describe_at(root, file, request, filters, next_url)
+    standing = active_summary(thread)
+    for job in rows:
+        job.can = can_do(request, job, standing)
+    count = count_rows(table, rows, lambda: jobs, "compaction,compactions")
+    return {**table, "rows": rows, "count": count}
 
 
 def _filtered(rows: CompactionQuerySet, filters: dict[str, str]) -> CompactionQuerySet:

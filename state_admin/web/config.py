@@ -43,7 +43,7 @@ from state_admin.services.namespaces import define
 from state_admin.templatetags.json_html import pretty
 from state_admin.templatetags.ui import plural
 
-from . import paging, snippets
+from . import snippets
 from .actors import FORM, POST, page
 from .addresses import entry_action_url, entry_url
 from .confirm import Confirm, ask, reason_of
@@ -58,15 +58,11 @@ from .drafts import (
 from .entry_undo import undo_of
 from .htmx import Request, render, render_list, see_other, toast
 from .lists import list_paths
+from .paging import BY_CHANGE, Order
 from .schema_fields import Draft, answer_form_check, form_beside, held_value
-from .tables import BY_CHANGE, Field, Orders, Table
+from .tables import Field, Orders, Table
 
 MOST = 200
-_ORDERS = {
-    "": paging.Order("key"),
-    "-id": paging.Order("key", descending=True),
-    **paging.BY_CHANGE,
-}
 _TEMPLATES: dict[Kind, JSON] = {
     Kind.PROVIDERS: {"adapter": "", "base_url": None, "timeout_secs": 300},
     Kind.MODELS: {"provider_id": "", "upstream_model": "", "context_window": None},
@@ -116,7 +112,7 @@ def _table_of(kind: Kind) -> Table:
     return Table(
         "web:config-list",
         (
-            Orders("Id", {"": "ascending", "-id": "descending"}),
+            Orders("Id", {"": Order("key"), "-id": Order("key", descending=True)}),
             Orders("Secret" if kind is Kind.PROVIDERS else "Refers to"),
             Orders("Version", numeric=True),
             Orders("Changed", BY_CHANGE),
@@ -133,7 +129,7 @@ def _find(
     if filters["prefix"]:
         rows = rows.filter(key__startswith=filters["prefix"])
     rows = rows.select_related("namespace")
-    return paging.page_in_order(request, rows, _ORDERS, MOST, name, filters, [kind])
+    return _table_of(kind).page(request, rows, MOST, name, filters, [kind])
 
 
 def _items(request: Request, name: str, kind: str) -> tuple[list[RecordRow], str]:

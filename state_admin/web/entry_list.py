@@ -45,11 +45,11 @@ from .tables import (
     Columns,
     Field,
     chips_of,
+    choices_of,
     choose_columns,
     format_row_count,
     is_plain,
     read_columns,
-    same,
 )
 
 PAGE = 50
@@ -129,7 +129,7 @@ class EntryListFilters:
         """The filters that the search field does not show."""
         return [
             Field("prefix", "Key begins with", self.prefix, placeholder="thread::"),
-            Field("scope", "Scope", self.scope, same(kind.value for kind in ScopeKind)),
+            Field("scope", "Scope", self.scope, choices_of(kind.value for kind in ScopeKind)),
             Field("show", "Show", self.show, SHOWS, "all"),
             *period_fields("Changed", self.since, self.until),
             Field("tag", "Tag", self.tag),

@@ -31,17 +31,9 @@ from .bulk_actions import BulkAction, BulkList, Outlook, bulk_path
 from .confirm import PREVIEW, Confirm, ask, reason_of
 from .htmx import Request, render_list, see_other, toast
 from .lists import table_paths
+from .paging import BY_AGE, downwards, upwards
 from .shell import format_count
-from .tables import (
-    BY_AGE,
-    Field,
-    Orders,
-    Table,
-    downwards,
-    format_row_count,
-    same,
-    upwards,
-)
+from .tables import Field, Orders, Table, choices_of, format_row_count
 
 PAGE = 50
 _SHOWN = 2000  # characters of a payload
@@ -50,28 +42,21 @@ _RANK = Case(
     When(status=DispatchStatus.DEAD, then=0),
     *(When(status=status, then=rank) for rank, status in enumerate(DispatchStatus, start=1)),
 )
-_ORDERS = {
-    **paging.BY_AGE,
-    **paging.by_value("status", "rank", value=_RANK),
-    **paging.by_value("agent", "agent_id", read=str),
-    **paging.by_value("priority", "priority"),
-    **paging.by_value("attempts", "attempts"),
-}
 _TABLE = Table(
     "web:mailbox",
     (
         Orders("Dispatch"),
-        Orders("Status", upwards("status")),
+        Orders("Status", upwards("status", "rank", value=_RANK)),
         Orders("Thread"),
-        Orders("Agent", upwards("agent")),
-        Orders("Priority", upwards("priority"), numeric=True),
-        Orders("Attempts", downwards("attempts"), numeric=True),
+        Orders("Agent", upwards("agent", "agent_id", read=str)),
+        Orders("Priority", upwards("priority", "priority"), numeric=True),
+        Orders("Attempts", downwards("attempts", "attempts"), numeric=True),
         Orders("When", BY_AGE),
         Orders("Actions"),
     ),
     search=Field("thread", "Thread", placeholder="Thread id"),
     menu=(
-        Field("status", "Status", choices=same(DispatchStatus.values)),
+        Field("status", "Status", choices=choices_of(DispatchStatus.values)),
         Field("agent", "Agent"),
     ),
 )
@@ -108,9 +93,7 @@ def mailbox(request: Request) -> HttpResponse:
     context = {
         **table,
         "rows": [_row(request, row) for row in rows],
-        "count": format_row_count(
-            found, "dispatch,dispatches", bounded=_ORDERS[filters["sort"]].bounded
-        ),
+        "count": format_row_count(found, "dispatch,dispatches", table["most_sorted"]),
         "bulk": DISPATCHES.bar(request, table["current_url"]),
         "chosen": status,
         "tabs": [
@@ -137,7 +120,7 @@ def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequenc
     rows = rows.concerning(thread_id=filters["thread"], agent_id=filters["agent"])
     if filters["status"]:
         rows = rows.filter(status=filters["status"])
-    return paging.page_in_order(request, rows, _ORDERS, PAGE, name, filters)
+    return _TABLE.page(request, rows, PAGE, name, filters)
 
 
 def _row(request: Request, row: Dispatch) -> DispatchRow:

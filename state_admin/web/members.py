@@ -26,14 +26,14 @@ from state_admin.services.members import (
 )
 from state_admin.templatetags.ui import plural
 
-from . import paging
 from .actors import FORM, POST, READ_AND_POST, page
 from .confirm import Confirm, ask, reason_of
 from .entry_undo import REFUSED
 from .errors import sentences_of
 from .htmx import Request, Undo, render_list, see_other, toast
 from .lists import table_paths
-from .tables import Field, Orders, Table, count_rows, same
+from .paging import NEWEST, OLDEST, by_column
+from .tables import Field, Orders, Table, choices_of, count_rows
 
 PAGE = 100
 _ROLES = [role.value for role in Role]
@@ -42,22 +42,16 @@ _ROLE_CHOICES = [
     (Role.EDITOR.value, "editor: also writes state, threads, runs and decides"),
     (Role.ADMIN.value, "admin: also registers, deletes and manages"),
 ]
-_ORDERS = {
-    "": paging.OLDEST,
-    "newest": paging.NEWEST,
-    "name": paging.Order("user__username"),
-    "-name": paging.Order("user__username", descending=True),
-}
 _TABLE = Table(
     "web:member-list",
     (
-        Orders("Member", {"name": "ascending", "-name": "descending"}),
-        Orders("Joined", {"": "ascending", "newest": "descending"}),
+        Orders("Member", by_column("user__username", "name")),
+        Orders("Joined", {"": OLDEST, "newest": NEWEST}),
         Orders("Role"),
         Orders("Actions"),
     ),
     search=Field("text", "Search names", placeholder="Search names"),
-    menu=(Field("role", "Role", choices=same(_ROLES)),),
+    menu=(Field("role", "Role", choices=choices_of(_ROLES)),),
 )
 
 
@@ -115,7 +109,7 @@ def _find(
     """A page of members, by default in the order in which they were added, and the URL of the next
     page."""
     rows = _filtered(request, filters).select_related("user")
-    return paging.page_in_order(request, rows, _ORDERS, PAGE, name, filters)
+    return _TABLE.page(request, rows, PAGE, name, filters)
 
 
 def _show(

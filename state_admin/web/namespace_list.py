@@ -35,7 +35,8 @@ from .addresses import namespace_url, with_query
 from .htmx import Request, render, render_list
 from .invalid_entries import find_invalid
 from .lists import table_paths
-from .tables import BY_CHANGE, Field, Orders, Table
+from .paging import BY_CHANGE, by_column
+from .tables import Field, Orders, Table
 from .usage import describe_sizes
 
 PAGE = 50
@@ -45,15 +46,10 @@ _LISTED = 100
 _VERSIONS = 10
 # Entries of an older schema version that are validated.
 _EXAMINED = 100
-_ORDERS = {
-    "": paging.Order("name"),
-    "-name": paging.Order("name", descending=True),
-    **paging.BY_CHANGE,
-}
 _TABLE = Table(
     "web:namespace-list",
     (
-        Orders("Namespace", {"": "ascending", "-name": "descending"}),
+        Orders("Namespace", by_column("name", "")),
         Orders("State"),
         Orders("Entries", numeric=True),
         Orders("Bytes", numeric=True),
@@ -116,7 +112,7 @@ def _find(
     if filters["show"] == "unregistered":
         namespaces = namespaces.exclude(unregistered_at=None)
     rows = namespaces.defer(*deferred)
-    return paging.page_in_order(request, rows, _ORDERS, PAGE, name, filters)
+    return _TABLE.page(request, rows, PAGE, name, filters)
 
 
 def _format_count(counted: int, most: int, estimate: int) -> str:

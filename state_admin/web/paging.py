@@ -3,7 +3,7 @@ page."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from operator import attrgetter
@@ -12,13 +12,10 @@ from typing import Any, Final, TypeVar
 from django.db.models import Model, Q, QuerySet
 from django.db.models.expressions import Combinable
 from django.http import HttpRequest
-from django.urls import reverse
 
 from state_admin.domain import moments, values
 from state_admin.domain.numbers import read_whole
 from state_admin.services.errors import BadRequest
-
-from .addresses import with_query
 
 T = TypeVar("T")
 Row = TypeVar("Row", bound=Model)
@@ -112,6 +109,11 @@ class Order:
     value: Combinable | None = None
     bounded: bool = False
 
+    @property
+    def direction(self) -> str:
+        """The value of aria-sort."""
+        return "descending" if self.descending else "ascending"
+
     def page(
         self, rows: QuerySet[Row], after: str, most: int, url: Callable[[str], str]
     ) -> tuple[Sequence[Row], str]:
@@ -157,21 +159,35 @@ def read_time(text: str) -> datetime:
 
 OLDEST = Order()
 NEWEST = Order(descending=True)
-# The orders by age (tables.BY_AGE).
+# The orders of the column of a time, by values of the parameter `sort`.
 BY_AGE = {"": NEWEST, "oldest": OLDEST}
 
 
-def by_value(
+def upwards(
     name: str, field: str, read: Callable[[str], Any] = read_key, value: Combinable | None = None
 ) -> dict[str, Order]:
-    """The bounded orders by `field`, upwards and downwards (tables.upwards)."""
+    """The bounded orders of a column by `field`, at first from the smallest."""
     return {
         name: Order(field, read=read, value=value, bounded=True),
         f"-{name}": Order(field, descending=True, read=read, value=value, bounded=True),
     }
 
 
-# The orders of rows with `updated_at` (tables.BY_CHANGE).
+def downwards(
+    name: str, field: str, read: Callable[[str], Any] = read_key, value: Combinable | None = None
+) -> dict[str, Order]:
+    """The same, at first from the largest."""
+    return dict(reversed(upwards(name, field, read, value).items()))
+
+
+def by_column(field: str, name: str | None = None) -> dict[str, Order]:
+    """The orders of a column of text that has an index, at first from A. `name`: of the first in the
+    parameter `sort`; "" for the usual order of the list."""
+    first = field if name is None else name
+    return {first: Order(field), f"-{first or field}": Order(field, descending=True)}
+
+
+# The orders of the column of the last change of rows with `updated_at`.
 BY_CHANGE = {
     "-changed": Order("updated_at", descending=True, read=read_time),
     "changed": Order("updated_at", read=read_time),
@@ -181,22 +197,3 @@ BY_CHANGE = {
 def cursor(request: HttpRequest) -> str:
     """The cursor of an Order in the query string."""
     return request.GET.get("after", "").replace("\0", "")
-
-
-def page_in_order(
-    request: HttpRequest,
-    rows: QuerySet[Row],
-    orders: Mapping[str, Order],
-    most: int,
-    name: str,
-    filters: Mapping[str, str],
-    args: Sequence[str] = (),
-) -> tuple[Sequence[Row], str]:
-    """A page of the list with the URL `name` and its `args`, in the one of `orders` that the filter
-    `sort` names, and the URL of the next page."""
-    return orders[filters["sort"]].page(
-        rows,
-        cursor(request),
-        most,
-        lambda after: with_query(reverse(name, args=args), **filters, after=after),
-    )

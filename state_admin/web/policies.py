@@ -215,10 +215,17 @@ def _items(request: Request, _: str) -> tuple[list[contract.CompactionPolicy], s
 
 
 def _describe_fields(view: PolicyView) -> list[str]:
-    policy = values.load(view.body)
-    return [
-        name if name == "prompt" else f"{name} {_plain(value)}" for name, value in policy.items()
-    ]
+    units = {name: unit for group in _GROUPS.values() for name, unit in group.items()}
+    found = []
+    for name, value in values.load(view.body).items():
+        label = str(PolicyForm.base_fields[name].label)
+        if name == "prompt":
+            found.append(label)
+        elif isinstance(value, int):
+            found.append(f"{label}: {value:,} {units[name]}".rstrip())
+        else:
+            found.append(f"{label}: {_plain(value)}")
+    return found
 
 
 def _plain(value: Any) -> str:

@@ -27,29 +27,22 @@ from .addresses import list_url_of, with_query
 from .confirm import Confirm, ask
 from .htmx import Request, Undo, render, render_list, see_other, toast
 from .lists import table_paths
-from .paging import read_required_number
-from .tables import BY_AGE, Field, Orders, Table, downwards, same, upwards
+from .paging import BY_AGE, downwards, read_required_number, upwards
+from .tables import Field, Orders, Table, choices_of
 
 PAGE = 100
-_ORDERS = {
-    **paging.BY_AGE,
-    **paging.by_value("status", "status", read=str),
-    **paging.by_value("reverted", "reverted"),
-    **paging.by_value("skipped", "skipped"),
-    **paging.by_value("requested-by", "actor_name", read=str),
-}
 _TABLE = Table(
     "web:revert-list",
     (
         Orders("Request"),
-        Orders("Status", upwards("status")),
-        Orders("Reverted", downwards("reverted"), numeric=True),
-        Orders("Skipped", downwards("skipped"), numeric=True),
-        Orders("Requested by", upwards("requested-by")),
+        Orders("Status", upwards("status", "status", read=str)),
+        Orders("Reverted", downwards("reverted", "reverted"), numeric=True),
+        Orders("Skipped", downwards("skipped", "skipped"), numeric=True),
+        Orders("Requested by", upwards("requested-by", "actor_name", read=str)),
         Orders("Requested", BY_AGE),
     ),
     search=Field("request", "Request", placeholder="Request id"),
-    menu=(Field("status", "Status", choices=same(RevertStatus.values)),),
+    menu=(Field("status", "Status", choices=choices_of(RevertStatus.values)),),
 )
 
 
@@ -83,7 +76,7 @@ def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequenc
         rows = rows.filter(target=filters["request"])
     if filters["status"]:
         rows = rows.filter(status=filters["status"])
-    return paging.page_in_order(request, rows, _ORDERS, PAGE, name, filters)
+    return _TABLE.page(request, rows, PAGE, name, filters)
 
 
 @page(methods=POST, role=Role.EDITOR)

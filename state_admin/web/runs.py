@@ -37,12 +37,13 @@ from .addresses import run_action_url, run_url, thread_action_url, thread_url, w
 from .htmx import Request, render, render_list, target_id, wants_part
 from .id_address import id_page, id_path
 from .lists import list_paths
+from .paging import BY_AGE, downwards, upwards
 from .periods import Period, end_of, start_of
 from .run_actions import RUNS, actions_of, describe_listeners, suggest
 from .run_costs import prices_of
 from .run_timeline import Timeline, read_timeline
 from .saved_views import views_of
-from .tables import BY_AGE, Field, Orders, Table, count_rows, downwards, same, upwards
+from .tables import Field, Orders, Table, choices_of, count_rows
 from .tickets import question_of
 
 PAGE = 50
@@ -65,30 +66,25 @@ _MICROSECONDS = Cast(
     Coalesce(Extract(F("finished_at") - F("created_at"), "epoch") * 1_000_000, 0),
     BigIntegerField(),
 )
-_ORDERS = {
-    **paging.BY_AGE,
-    **paging.by_value("status", "rank", value=_RANK),
-    **paging.by_value("agent", "agent_id", read=str),
-    **paging.by_value("steps", "revision_count"),
-    **paging.by_value("tokens", "tokens", value=F("input_tokens") + F("output_tokens")),
-    **paging.by_value("duration", "microseconds", value=_MICROSECONDS),
-}
+_TOKENS = F("input_tokens") + F("output_tokens")
 _THREAD = Orders("Thread")
 _TABLE = Table(
     "web:run-list",
     (
         Orders("Run"),
-        Orders("Status", upwards("status")),
+        Orders("Status", upwards("status", "rank", value=_RANK)),
         _THREAD,
-        Orders("Agent", upwards("agent")),
-        Orders("Steps", downwards("steps"), numeric=True),
-        Orders("Tokens", downwards("tokens"), numeric=True),
-        Orders("Duration", downwards("duration"), numeric=True),
+        Orders("Agent", upwards("agent", "agent_id", read=str)),
+        Orders("Steps", downwards("steps", "revision_count"), numeric=True),
+        Orders("Tokens", downwards("tokens", "tokens", value=_TOKENS), numeric=True),
+        Orders(
+            "Duration", downwards("duration", "microseconds", value=_MICROSECONDS), numeric=True
+        ),
         Orders("Started", BY_AGE),
     ),
     search=Field("agent", "Agent", placeholder="Agent id"),
     menu=(
-        Field("status", "Status", choices=same(_STATUSES)),
+        Field("status", "Status", choices=choices_of(_STATUSES)),
         Field(
             "age",
             "Older than",
@@ -135,13 +131,7 @@ def run_list(request: Request) -> HttpResponse:
             "clear_url": with_query(views["views_all_url"], **dict(table["kept"])),
             "stuck_runs": stuck,
             "runs": [run for run in rows if run.pk not in stuck_ids],
-            "count": count_rows(
-                table,
-                rows,
-                lambda: _filtered(request.actor, filters),
-                "run,runs",
-                bounded=_ORDERS[filters["sort"]].bounded,
-            ),
+            "count": count_rows(table, rows, lambda: _filtered(request.actor, filters), "run,runs"),
             "bulk": RUNS.bar(request, table["current_url"]),
             **snippets.both("POST", "threads/t1/runs", body),
         },
@@ -158,7 +148,7 @@ def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequenc
     """A page of runs, newest first unless sorted otherwise, and the URL of the next page of the list
     `name`."""
     rows = _filtered(request.actor, filters).timed().select_related("thread")
-    return paging.page_in_order(request, rows, _ORDERS, PAGE, name, filters)
+    return _TABLE.page(request, rows, PAGE, name, filters)
 
 
 def _filtered(actor: Actor, filters: dict[str, str]) -> RunQuerySet:
@@ -199,12 +189,8 @@ def _items_of_thread(request: Request, name: str, thread_id: str) -> tuple[list[
 def _page_of_thread(request: Request, thread: Thread, root: str) -> tuple[Sequence[Run], str]:
     """A page of the runs of a thread, and the URL of the next page of the list at `root`."""
     filters = _TABLE_OF_THREAD.read(request)
-    return _ORDERS[filters["sort"]].page(
-        Run.objects.filter(thread=thread).timed().select_related("thread"),
-        paging.cursor(request),
-        PAGE,
-        lambda after: with_query(root, **filters, after=after),
-    )
+    rows = Run.objects.filter(thread=thread).timed().select_related("thread")
+    return _TABLE_OF_THREAD.page_at(root, request, rows, PAGE, filters)
 
 
 def runs_of_thread(request: Request, thread: Thread) -> dict[str, Any]:
@@ -222,7 +208,6 @@ def runs_of_thread(request: Request, thread: Thread) -> dict[str, Any]:
             runs,
             lambda: Run.objects.filter(thread=thread),
             "run,runs",
-            bounded=_ORDERS[filters["sort"]].bounded,
         ),
     }
 

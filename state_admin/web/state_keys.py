@@ -22,19 +22,15 @@ from .actors import page
 from .addresses import with_query
 from .htmx import Request, render_list
 from .lists import list_paths, table_paths
-from .tables import BY_CHANGE, Field, Orders, Table
+from .paging import BY_CHANGE, by_column
+from .tables import Field, Orders, Table
 
 MOST = 200
 NEWEST = 1000
-_ORDERS = {
-    "": paging.Order("name"),
-    "-name": paging.Order("name", descending=True),
-    **paging.BY_CHANGE,
-}
 _TABLE = Table(
     "web:state-key-list",
     (
-        Orders("Key", {"": "ascending", "-name": "descending"}),
+        Orders("Key", by_column("name", "")),
         Orders("Reducer"),
         Orders("Merge"),
         Orders("Scope"),
@@ -88,7 +84,7 @@ def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequenc
     rows = StateKey.objects.visible_to(request.actor)
     if filters["prefix"]:
         rows = rows.filter(name__startswith=filters["prefix"])
-    return paging.page_in_order(request, rows, _ORDERS, MOST, name, filters)
+    return _TABLE.page(request, rows, MOST, name, filters)
 
 
 def _plugin_items(request: Request, name: str) -> tuple[list[PluginSummary], str]:

@@ -10,19 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest, QueryDict
 from django.urls import reverse
 
 from state_admin.domain import json_pointers
 from state_admin.domain.values import pointer_of
-from state_admin.templatetags.ui import plural
+from state_admin.templatetags.ui import plural, words
 
 from . import paging
 from .addresses import with_query
+
+Row = TypeVar("Row", bound=Model)
 
 # A row has at most so many cells, which bounds the size of a page.
 MOST_COLUMNS = 10
@@ -123,9 +125,9 @@ def chips_of(fields: Iterable[Field], url: Callable[[str], str]) -> list[Chip]:
     ]
 
 
-def same(values: Iterable[str]) -> dict[str, str]:
-    """Choices that are their own labels."""
-    return {value: value for value in values}
+def choices_of(values: Iterable[str]) -> dict[str, str]:
+    """Choices that are values of the API, with their labels."""
+    return {value: words(value) for value in values}
 
 
 @dataclass(frozen=True)
@@ -141,11 +143,11 @@ class Heading:
 
 @dataclass(frozen=True)
 class Orders:
-    """A column, and the orders of the list by it: the value of the parameter `sort`, and that of
-    aria-sort."""
+    """A column, and the orders of the list by it, by values of the parameter `sort`: an Order or, of a list
+    that sorts its rows itself, the value of aria-sort."""
 
     label: str
-    sorts: Mapping[str, str] = field(default_factory=dict)
+    sorts: Mapping[str, paging.Order | str] = field(default_factory=dict)
     numeric: bool = False
 
     @property
@@ -159,7 +161,9 @@ class Orders:
         sorts = [*self.sorts, *self.sorts]
         following = sorts[sorts.index(sort) + 1] if sort in sorts else next(iter(sorts), sort)
         link = url(following) if url and following != sort else ""
-        return Heading(self.label, link, self.sorts.get(sort, ""), self.numeric)
+        order = self.sorts.get(sort, "")
+        direction = order.direction if isinstance(order, paging.Order) else order
+        return Heading(self.label, link, direction, self.numeric)
 
 
 @dataclass(frozen=True)
@@ -183,6 +187,41 @@ class Table:
         sorts = [sort for column in self.columns for sort in column.sorts]
         filters["sort"] = paging.choice(request, "sort", sorts)
         return {**filters, "columns": read_columns(request.GET)}
+
+    @property
+    def orders(self) -> dict[str, paging.Order]:
+        """The orders in which `page` reads the rows, by values of the parameter `sort`."""
+        sorts = (sort for column in self.columns for sort in column.sorts.items())
+        return {name: order for name, order in sorts if isinstance(order, paging.Order)}
+
+    def page(
+        self,
+        request: HttpRequest,
+        rows: QuerySet[Row],
+        most: int,
+        name: str,
+        filters: Mapping[str, str],
+        args: Sequence[str] = (),
+    ) -> tuple[Sequence[Row], str]:
+        """A page of the list with the URL `name` and its `args`, in the chosen order, and the URL of the
+        next page."""
+        return self.page_at(reverse(name, args=args), request, rows, most, filters)
+
+    def page_at(
+        self,
+        root: str,
+        request: HttpRequest,
+        rows: QuerySet[Row],
+        most: int,
+        filters: Mapping[str, str],
+    ) -> tuple[Sequence[Row], str]:
+        """As `page`, of the list with the URL `root`."""
+        return self.orders[filters["sort"]].page(
+            rows,
+            paging.cursor(request),
+            most,
+            lambda after: with_query(root, **filters, after=after),
+        )
 
     def describe(
         self,
@@ -208,6 +247,8 @@ class Table:
         their chips, its columns with their headings, its pager, and the URLs of the list, of its first
         page, of this page and of the file. `filters`: what `read` returned."""
         sort, after = filters["sort"], paging.cursor(request)
+        order = self.orders.get(sort)
+        bounded = order is not None and order.bounded
         menu = [field for each in self.menu for field in each.filled(filters)]
 
         def url(**changes: str) -> str:
@@ -223,7 +264,11 @@ class Table:
             "list_url": url(),
             "current_url": with_query(url(), after=after),
             "pager": {"first": url() if after else "", "next": next_url},
-            "json_url": with_query(file, **{**filters, "columns": ""}),
+            # Files have all rows. A bounded order has only some of them.
+            "json_url": with_query(
+                file, **{**filters, "sort": "" if bounded else sort, "columns": ""}
+            ),
+            "most_sorted": paging.WINDOW if bounded else None,
             "search": self.search and self.search.filled(filters)[0],
             "menu": menu,
             "chips": chips_of(menu, lambda each: url(**{each: ""})),
@@ -244,28 +289,12 @@ class Table:
         }
 
 
-# The orders of a column of times in a list that has its newest rows first (paging.BY_AGE).
-BY_AGE = {"": "descending", "oldest": "ascending"}
-# The orders of the column of the last change (paging.BY_CHANGE).
-BY_CHANGE = {"-changed": "descending", "changed": "ascending"}
-
-
-def upwards(name: str) -> dict[str, str]:
-    """The orders of a column by its value (paging.by_value), at first from the smallest."""
-    return {name: "ascending", f"-{name}": "descending"}
-
-
-def downwards(name: str) -> dict[str, str]:
-    """The same, at first from the largest."""
-    return {f"-{name}": "descending", name: "ascending"}
-
-
-def format_row_count(count: int, forms: str, *, bounded: bool = False) -> str:
-    """A number of rows that was counted up to COUNTED + 1: "22 entries", "1,000+ entries". `bounded`:
-    whether their order is (paging.Order)."""
+def format_row_count(count: int, forms: str, most_sorted: int | None = None) -> str:
+    """A number of rows that was counted up to COUNTED + 1: "22 entries", "1,000+ entries".
+    `most_sorted`: how many of them their order has at most."""
     if count > COUNTED:
         text = f"{COUNTED:,}+ {forms.rpartition(',')[2]}"
-        return f"{text}; the newest {paging.WINDOW:,} are sorted" if bounded else text
+        return f"{text}; the newest {most_sorted:,} are sorted" if most_sorted else text
     return plural(count, forms)
 
 
@@ -274,14 +303,12 @@ def count_rows(
     shown: Sequence[object],
     rows: Callable[[], QuerySet[Any]],
     forms: str,
-    *,
-    bounded: bool = False,
 ) -> str:
     """The number of matching rows, counted up to a limit. `table`: what Table.describe returned; `shown`:
-    the rows of this page; `rows` returns those of all pages. `bounded`: whether their order is."""
+    the rows of this page; `rows` returns those of all pages."""
     more = any(table["pager"].values())
     found = rows()[: COUNTED + 1].count() if more else len(shown)
-    return format_row_count(found, forms, bounded=bounded)
+    return format_row_count(found, forms, table["most_sorted"])
 
 
 def member_column(name: str, *, numeric: bool = False) -> Column:

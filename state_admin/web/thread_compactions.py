@@ -14,13 +14,12 @@ from state_admin.services.effective_views import active_summary
 
 from .actors import POST
 from .addresses import thread_action_url, thread_url
-from .compactions import can_do, replaced
+from .compactions import jobs_of_thread, replaced
 from .confirm import reason_of
 from .htmx import Request, see_other, target_id, toast
 from .id_address import id_page, id_path
 from .policies import policy_url
 
-_JOBS = 30
 # For more messages than this, the plan is fetched after the page has loaded.
 _PLANNED_AT_ONCE = 5_000
 
@@ -28,19 +27,14 @@ _PLANNED_AT_ONCE = 5_000
 def show(request: Request, thread: Thread) -> dict[str, Any]:
     """The context of the tab. While a job is unfinished, a live update contains the jobs only.
     Afterwards it contains the whole tab, because the summary and the plan have changed too."""
-    jobs = list(
-        Compaction.objects.filter(thread=thread).select_related("summary").order_by("-pk")[:_JOBS]
-    )
+    jobs = Compaction.objects.filter(thread=thread)
+    context = jobs_of_thread(request, thread)
+    if target_id(request) == "thread-jobs":
+        context["whole"] = not jobs.filter(status__in=UNFINISHED).exists()
+        if not context["whole"]:
+            return context
     summary = active_summary(thread)
-    busy = any(job.status in UNFINISHED for job in jobs)
-    context: dict[str, Any] = {
-        "jobs": [(job, can_do(request, job, summary)) for job in jobs],
-        "current_url": thread_url(thread.public_id, tab="compactions"),
-        "whole": target_id(request) == "thread-jobs" and not busy,
-    }
-    if target_id(request) == "thread-jobs" and busy:
-        return context
-    standing = next((job for job in jobs if summary and job.summary_id == summary.pk), None)
+    standing = jobs.select_related("summary").filter(summary=summary).first() if summary else None
     length = thread.message_count - (summary.folds_to or 0 if summary else 0)
     at_once = length <= _PLANNED_AT_ONCE or "plan" in request.GET
     return {

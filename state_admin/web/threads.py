@@ -40,10 +40,11 @@ from .htmx import Request, render, render_list, target_id, wants_part
 from .id_address import id_page, id_path
 from .lineages import lineage_of_thread
 from .lists import list_paths
+from .paging import BY_AGE, downwards, read_time, upwards
 from .periods import Period, end_of, start_of
 from .runs import runs_of_thread
 from .saved_views import views_of
-from .tables import BY_AGE, Field, Orders, Table, count_rows, downwards, same
+from .tables import Field, Orders, Table, choices_of, count_rows
 from .thread_delete import THREADS
 
 PAGE = 50
@@ -53,31 +54,23 @@ _STATUSES = ("active", "stuck", "running", "waiting", "created", "idle")
 # _WINDOW threads.
 _SIZES = ("10", "100", "1000", "10000")
 _WINDOW = paging.WINDOW
-# Orders by numbers that each commit changes: an index on them would slow down commits.
-_BY_TOKENS = paging.by_value("tokens", "context_tokens")
-_BY_VALUE = {
-    "tokens": _BY_TOKENS["-tokens"],  # the name in saved views
-    "fewest-tokens": _BY_TOKENS["tokens"],
-    **paging.by_value("messages", "message_count"),
-    **paging.by_value("revision", "revision"),
-    **paging.by_value("updated", "updated_at", read=paging.read_time),
-}
+# The orders by numbers that each commit changes are bounded: an index on them would slow down commits.
+_FEWEST, _MOST = upwards("", "context_tokens").values()
 _TABLE = Table(
     "web:thread-list",
     (
         Orders("Thread", {"id": "ascending"}),
         Orders("Run", {"activity": "descending"}),
-        Orders("Messages", downwards("messages"), numeric=True),
-        Orders(
-            "Context tokens", {"tokens": "descending", "fewest-tokens": "ascending"}, numeric=True
-        ),
-        Orders("Revision", downwards("revision"), numeric=True),
+        Orders("Messages", downwards("messages", "message_count"), numeric=True),
+        # Names in saved views.
+        Orders("Context tokens", {"tokens": _MOST, "fewest-tokens": _FEWEST}, numeric=True),
+        Orders("Revision", downwards("revision", "revision"), numeric=True),
         Orders("Created", BY_AGE),
-        Orders("Updated", downwards("updated")),
+        Orders("Updated", downwards("updated", "updated_at", read=read_time)),
     ),
     search=Field("text", "Search titles and messages", placeholder="Search titles and messages"),
     menu=(
-        Field("status", "Run", choices=same(_STATUSES)),
+        Field("status", "Run", choices=choices_of(_STATUSES)),
         Field("agent", "Agent"),
         Field("prefix", "Id begins with"),
         Field("resource", "Resource"),
@@ -108,6 +101,11 @@ def _table_of(filters: dict[str, str]) -> Table:
 def _is_by_id(filters: dict[str, str]) -> bool:
     """Whether the list is ordered by id; otherwise its cursor is a primary key."""
     return bool(filters["prefix"]) or filters["sort"] == "id"
+
+
+def _is_bounded(filters: dict[str, str]) -> bool:
+    order = _TABLE.orders.get(filters["sort"])
+    return order is not None and order.bounded
 
 
 @page(replica=True)
@@ -166,10 +164,10 @@ def _find(
     if filters["text"]:
         words = read_words(filters["text"])
         threads, after, reach = thread_search.search(_sized(rows, filters), rows, words, last, PAGE)
-    elif filters["sort"] in _BY_VALUE:
+    elif _is_bounded(filters):
         # No index supports the filter by size.
         rows = _sized(paging.newest(rows), filters) if filters["size"] else rows
-        return *paging.page_in_order(request, rows.whole(), _BY_VALUE, PAGE, name, filters), None
+        return *_TABLE.page(request, rows.whole(), PAGE, name, filters), None
     elif filters["sort"] == "activity":
         threads, after = _by_activity(request.actor, rows, filters, last)
     else:
@@ -205,10 +203,7 @@ def _count(
     unindexed = filters["text"] or filters["size"] or filters["agent"]
     if any(table["pager"].values()) and (unindexed or filters["sort"] == "activity"):
         return ""
-    bounded = filters["sort"] in _BY_VALUE
-    return count_rows(
-        table, shown, lambda: _filtered(actor, filters), "thread,threads", bounded=bounded
-    )
+    return count_rows(table, shown, lambda: _filtered(actor, filters), "thread,threads")
 
 
 def _sized(rows: ThreadQuerySet, filters: dict[str, str]) -> ThreadQuerySet:

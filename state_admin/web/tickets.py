@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from django.urls import reverse
 from django.utils import timezone
 
 from state_admin.contract import tickets as contract
@@ -16,6 +17,7 @@ from state_admin.services.errors import Invalid
 from state_admin.templatetags.json_html import pretty
 
 from . import paging
+from .addresses import with_query
 from .htmx import Request
 from .lists import list_paths
 from .schema_fields import BoundField, bind_fields, read_typed
@@ -106,11 +108,16 @@ def draft(schema: JSON) -> JSON:
 
 def _items(request: Request, name: str) -> tuple[list[contract.Ticket], str]:
     """Tickets, newest first, as JSON or CSV. Users decide tickets in the inbox."""
-    filters = {"status": paging.choice(request, "status", TicketStatus.values), "sort": ""}
+    status = paging.choice(request, "status", TicketStatus.values)
     rows = Ticket.objects.visible_to(request.actor).select_related("run__thread")
-    if filters["status"]:
-        rows = rows.filter(status=filters["status"])
-    tickets, next_url = paging.page_in_order(request, rows, paging.BY_AGE, PAGE, name, filters)
+    if status:
+        rows = rows.filter(status=status)
+    tickets, next_url = paging.NEWEST.page(
+        rows,
+        paging.cursor(request),
+        PAGE,
+        lambda after: with_query(reverse(name), status=status, after=after),
+    )
     return [contract.Ticket.of(row) for row in tickets], next_url
 
 

@@ -32,7 +32,8 @@ from .confirm import Choice, Confirm, ask, reason_of
 from .errors import sentences_of
 from .htmx import Request, render_list, see_other, toast
 from .lists import table_paths
-from .tables import Field, Orders, Table, count_rows, same
+from .paging import BY_AGE, Order, by_column, read_time
+from .tables import Field, Orders, Table, choices_of, count_rows
 
 PAGE = 100
 _DAY = 24 * 3600
@@ -41,29 +42,27 @@ _STATES = ("live", "rotated", "expired", "revoked")
 _NEVER = datetime.fromtimestamp(0, UTC)
 
 
-_ORDERS = {
-    "": paging.NEWEST,
-    "oldest": paging.OLDEST,
-    "name": paging.Order("name"),
-    "-name": paging.Order("name", descending=True),
-    "used": paging.Order("used", descending=True, read=paging.read_time),
-    "unused": paging.Order("used", read=paging.read_time),
-}
 _TABLE = Table(
     "web:token-list",
     (
-        Orders("Token", {"name": "ascending", "-name": "descending"}),
+        Orders("Token", by_column("name")),
         Orders("Role"),
         Orders("Access"),
-        Orders("Last used", {"used": "descending", "unused": "ascending"}),
+        Orders(
+            "Last used",
+            {
+                "used": Order("used", descending=True, read=read_time),
+                "unused": Order("used", read=read_time),
+            },
+        ),
         Orders("Expires"),
-        Orders("Created", {"": "descending", "oldest": "ascending"}),
+        Orders("Created", BY_AGE),
         Orders("Actions"),
     ),
     search=Field("text", "Search names and token prefixes", placeholder="Name or token prefix"),
     menu=(
-        Field("state", "State", choices=same(_STATES)),
-        Field("role", "Role", choices=same(role.value for role in Role)),
+        Field("state", "State", choices=choices_of(_STATES)),
+        Field("role", "Role", choices=choices_of(role.value for role in Role)),
     ),
 )
 # How long the old secret of a rotated token remains valid.
@@ -173,7 +172,7 @@ def _find(
 ) -> tuple[Sequence[ApiToken], str]:
     """A page of tokens, newest first unless sorted otherwise, and the URL of the next page."""
     rows = _filtered(request, filters).annotate(used=Coalesce("last_used_at", Value(_NEVER)))
-    return paging.page_in_order(request, rows, _ORDERS, PAGE, name, filters)
+    return _TABLE.page(request, rows, PAGE, name, filters)
 
 
 @page(methods=FORM, role=Role.ADMIN)

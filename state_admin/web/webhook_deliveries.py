@@ -17,34 +17,34 @@ from state_admin.models import DeliveryStatus, Webhook, WebhookDelivery
 from state_admin.services import webhook_flow
 from state_admin.services.webhooks import find_webhook
 
-from . import paging
 from .actors import POST, page
 from .bulk_actions import BulkAction, BulkList, Outlook, bulk_path
 from .htmx import Request, see_other, toast
 from .lists import list_paths
-from .tables import BY_AGE, Field, Orders, Table, downwards, same, upwards
+from .paging import BY_AGE, downwards, upwards
+from .tables import Field, Orders, Table, choices_of
 
 PAGE = 50
-_ORDERS = {
-    **paging.BY_AGE,
-    **paging.by_value("event", "kind", read=str),
-    **paging.by_value("status", "status", read=str),
-    **paging.by_value("attempts", "attempts"),
-    **paging.by_value("response", "response", value=Coalesce("response_status", 0)),
-    **paging.by_value("duration", "duration", value=Coalesce("latency_ms", 0)),
-}
 _TABLE = Table(
     "web:webhook-detail",
     (
-        Orders("Event", upwards("event")),
-        Orders("Status", upwards("status")),
-        Orders("Attempts", downwards("attempts"), numeric=True),
-        Orders("Response", downwards("response"), numeric=True),
-        Orders("Duration", downwards("duration"), numeric=True),
+        Orders("Event", upwards("event", "kind", read=str)),
+        Orders("Status", upwards("status", "status", read=str)),
+        Orders("Attempts", downwards("attempts", "attempts"), numeric=True),
+        Orders(
+            "Response",
+            downwards("response", "response", value=Coalesce("response_status", 0)),
+            numeric=True,
+        ),
+        Orders(
+            "Duration",
+            downwards("duration", "duration", value=Coalesce("latency_ms", 0)),
+            numeric=True,
+        ),
         Orders("When", BY_AGE),
         Orders("Actions"),
     ),
-    menu=(Field("status", "Status", choices=same(DeliveryStatus.values)),),
+    menu=(Field("status", "Status", choices=choices_of(DeliveryStatus.values)),),
     files="web:webhook-deliveries",
 )
 _STATES = {
@@ -88,7 +88,7 @@ def _find(
     rows = hook.deliveries.all()
     if filters["status"]:
         rows = rows.filter(status=filters["status"])
-    return paging.page_in_order(request, rows, _ORDERS, PAGE, name, filters, [hook.public_id])
+    return _TABLE.page(request, rows, PAGE, name, filters, [hook.public_id])
 
 
 def _row(request: Request, row: WebhookDelivery) -> DeliveryRow:

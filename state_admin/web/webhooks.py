@@ -29,7 +29,7 @@ from .confirm import Choice, Confirm, ask, reason_of
 from .errors import sentences_of
 from .htmx import Request, render_list, see_other, target_id, toast
 from .lists import list_paths
-from .tables import Field, Orders, Table, same
+from .tables import Field, Orders, Table, choices_of
 
 _STATES = {
     WebhookStatus.ACTIVE: "running",
@@ -48,7 +48,7 @@ _TABLE = Table(
         Orders("Last delivered", {"delivered": "descending"}),
     ),
     search=Field("text", "Search", placeholder="Name or URL"),
-    menu=(Field("status", "Status", choices=same(WebhookStatus.values)),),
+    menu=(Field("status", "Status", choices=choices_of(WebhookStatus.values)),),
 )
 _SORTS: dict[str, Sequence[str | OrderBy]] = {
     "": ["-pk"],

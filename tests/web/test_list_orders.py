@@ -30,15 +30,20 @@ from .test_list_filters import headings
 from .test_threads import htmx, page, walk
 
 LISTS = {
-    "compaction-list": (compactions, compactions._ORDERS),
-    "mailbox": (mailbox, mailbox._ORDERS),
-    "revert-list": (reverts, reverts._ORDERS),
-    "run-list": (runs, runs._ORDERS),
-    "thread-list": (threads, threads._BY_VALUE),
-    "thread-runs": (runs, runs._ORDERS),
-    "webhook-deliveries": (webhook_deliveries, webhook_deliveries._ORDERS),
+    "compaction-list": compactions,
+    "mailbox": mailbox,
+    "revert-list": reverts,
+    "run-list": runs,
+    "thread-list": threads,
+    "thread-runs": runs,
+    "webhook-deliveries": webhook_deliveries,
 }
-SORTS = [(name, sort) for name, (_, orders) in LISTS.items() for sort in orders if sort[:1] != "-"]
+SORTS = [
+    (name, sort)
+    for name, module in LISTS.items()
+    for sort in module._TABLE.orders
+    if sort[:1] != "-"
+]
 
 
 @pytest.fixture(scope="module")
@@ -69,10 +74,10 @@ def test_list__ordered__has_each_row_once_over_its_pages(
     (whole,) = walk(admin, url)
     assert len(whole) == len(set(whole))
     assert sorted(whole) == sorted(walk(admin, address(name, "json"))[0])
-    module: ModuleType = LISTS[name][0]
+    module: ModuleType = LISTS[name]
     monkeypatch.setattr(module, "PAGE", 1)
     assert walk(admin, url) == [[each] for each in whole]
-    if f"-{sort}" in LISTS[name][1]:
+    if f"-{sort}" in module._TABLE.orders:
         assert walk(admin, f"{address(name, 'json')}?sort=-{sort}") == [
             [each] for each in whole[::-1]
         ]
@@ -119,6 +124,16 @@ def test_list__more_rows_than_are_sorted__has_the_newest_and_says_so(
     assert "are sorted" not in page(admin, "/runs?sort=oldest")
 
 
+def test_list__in_a_bounded_order__links_to_files_with_all_rows(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paging, "WINDOW", 2)
+    shown = page(admin, "/runs?sort=-steps&status=done")
+    assert '<a href="/runs.json?status=done" title="All rows, newest first">' in shown
+    assert "Download the filtered list as CSV: all rows, newest first" in shown
+    assert '<a href="/runs.json?sort=oldest">' in page(admin, "/runs?sort=oldest")
+
+
 @pytest.mark.parametrize("after", ["x", "~1", "1~x", "1~" + "9" * 30])
 def test_list__invalid_cursor__is_refused(after: str, admin: Client, alice: Person) -> None:
     assert admin.get(f"/runs?sort=-steps&after={after}").status_code == 400
@@ -137,3 +152,23 @@ def test_runs_of_a_thread__headings_and_menu__stay_in_the_tab(admin: Client, ali
     headers = htmx("run-table") | {"HX-Source": "form#filters"}
     chosen = admin.get("/threads/t1-fork?tab=runs&columns=key&columns=steps", headers=headers)
     assert chosen["HX-Replace-Url"] == "/threads/t1-fork?tab=runs&columns=steps"
+
+
+def test_compactions_of_a_thread__table__is_ordered_and_downloaded(
+    admin: Client, alice: Person
+) -> None:
+    shown = page(admin, "/threads/t1?tab=compactions&columns=status,before,actions")
+    assert headings(shown) == {
+        "Compaction": ("", ""),
+        "Status": ("", "/threads/t1?tab=compactions&sort=status&columns=status%2Cbefore%2Cactions"),
+        "Before": (
+            "",
+            "/threads/t1?tab=compactions&sort=-before&columns=status%2Cbefore%2Cactions",
+        ),
+        "Actions": ("", ""),
+    }
+    (own,) = walk(admin, "/compactions.json?thread=t1")
+    assert 'href="/compactions.json?thread=t1"' in shown
+    ordered = page(admin, "/threads/t1?tab=compactions&sort=-before")
+    assert headings(ordered)["Before"][0] == "descending"
+    assert {each for each in own if f'href="/compactions/{each}"' in ordered} == set(own)

@@ -60,7 +60,14 @@ def test_mailbox__list__shows_status_reason_thread_and_claimer(
     box: dict[str, str], admin: Client
 ) -> None:
     shown = page(admin, "/mailbox")
-    for text in ("boom", "w1, lease ends", 'href="/threads/t2"', 'href="/runs/r1"', "1 dead"):
+    for text in (
+        "boom",
+        "w1, lease ends",
+        'href="/threads/t2"',
+        'href="/runs/r1"',
+        "1 dead",
+        "dead letter</span>",
+    ):
         assert text in shown, text
     assert "<script>alert" not in shown
 

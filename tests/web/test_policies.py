@@ -44,8 +44,8 @@ def test_policies__set__are_listed_with_their_fields(viewer: Client, alice: Pers
     say(alice, "workspace", autocompact_threshold=900)
     say(alice, "agent", HOSTILE[0], prompt="secret recipe", fallback=None)
     shown = page(viewer, "/policies")
-    assert "autocompact_threshold 900" in shown
-    assert "fallback none" in shown
+    assert "Compact automatically at: 900 tokens" in shown
+    assert "Summarizer if the model is unavailable: none" in shown
     assert HOSTILE[0] not in shown
     assert "Show agent policy" not in shown, "a viewer changes nothing"
 

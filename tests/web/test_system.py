@@ -158,7 +158,7 @@ def test_system__queues__are_counted_over_all_workspaces(
     enqueue_dispatch(actor=alice.actor, thread_id="t1", payload=raw(1))
     Dispatch.objects.filter(thread__workspace=mallory.workspace).update(status="DeadLetter")
     shown = page(admin, "/system")
-    for status, depth in (("Queued", 2), ("Claimed", 0), ("DeadLetter", 1)):
+    for status, depth in (("queued", 2), ("claimed", 0), ("dead letter", 1)):
         line = f'<td>dispatches</td><td>{status}</td><td class="num">{depth}</td>'
         assert line in shown, status
 

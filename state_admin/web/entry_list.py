@@ -57,6 +57,8 @@ _TREE = 200
 # Values that a search keeps in memory at once, and how many entries it finds per request at most.
 _HELD = 100
 _MOST_FOUND = 1_000
+# Entries that are read to count those that a search finds, or that are invalid.
+_MOST_COUNTED = 200
 # Keys below the selected scope in the tree.
 _LEAVES = 20
 # How many entries a page examines for a filter without an index (recent changes, for example), and
@@ -334,8 +336,15 @@ def _count(actor: Actor, filters: EntryListFilters, found: int, *, more: bool) -
     "1,000+ entries". "" if neither says how many there are."""
     if not more and not filters.after:
         return format_row_count(found, "entry,entries")
+    if filters.text and found < PAGE and not filters.after:  # the page read as much as it may
+        return f"{found:,}+ entries" if found else ""
     if filters.text or filters.show == "invalid":
-        return ""
+        # Each of these is read to count it.
+        whole = replace(filters, after="", sort="")
+        counted, end = _rows(actor, whole, _MOST_COUNTED, _WINDOW)
+        if end:
+            return f"{len(counted):,}+ entries" if counted else ""
+        return format_row_count(len(counted), "entry,entries")
     query = _entry_filter(filters)._replace(after=("", ""))
     found, all_read = entry_count(actor, query, COUNTED + 1, _WINDOW)
     if all_read or found > COUNTED:

@@ -229,7 +229,7 @@ def test_count__more_than_a_page__is_counted_up_to_a_limit(
         ("show=deleted&after=many/k1", 3, "2+ entries"),
         ("show=deleted&after=many/k1", 1, ""),
         ("tag=vip", 9, "5 entries"),
-        ("tag=vip&text=number", 9, ""),
+        ("tag=vip&text=number", 9, "5 entries"),
         ("show=invalid&tag=vip", 9, "0 entries"),
     ],
 )
@@ -248,6 +248,34 @@ def test_count__filter_without_an_index__is_counted_as_far_as_a_page_searches(
         delete_entry(actor=alice.actor, namespace="many", key=f"k{number}")
     monkeypatch.setattr(entry_list, "PAGE", 1)
     monkeypatch.setattr(entry_list, "_WINDOW", window)
+    page = shown(admin, f"/state?namespace=many&{query}")
+    assert re.findall(r'role="status">([^<]*)', page)[-1] == count
+
+
+@pytest.mark.parametrize(
+    ("query", "most", "count"),
+    [
+        ("text=number", 4, "4 entries"),
+        ("text=number", 3, "3+ entries"),
+        ("show=invalid", 9, "4 entries"),
+        ("show=invalid", 3, "3+ entries"),
+        ("show=invalid&text=number", 9, "4 entries"),
+    ],
+)
+def test_count__rows_that_must_be_read__are_counted_up_to_a_limit(
+    query: str,
+    most: int,
+    count: str,
+    admin: Client,
+    alice: Person,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    make_namespace(alice.actor, "many")
+    for number in range(4):
+        put(alice.actor, "many", f"k{number}", f"number {number}")
+    make_namespace(alice.actor, "many", {"type": "number"}, 0)
+    monkeypatch.setattr(entry_list, "PAGE", 1)
+    monkeypatch.setattr(entry_list, "_MOST_COUNTED", most)
     page = shown(admin, f"/state?namespace=many&{query}")
     assert re.findall(r'role="status">([^<]*)', page)[-1] == count
 

@@ -223,6 +223,11 @@ def in_parallel(works: list[Callable[[], None]]) -> None:
 # Time ----------------------------------------------------------------------------------------
 
 MINUTES = float(os.environ.get("SOAK_MINUTES", "1"))
+# Two web processes of four threads, with eight more each; a worker of four threads, beat, and this test.
+MOST_CONNECTIONS = 2 * (4 + 8) + 4 + 8
+# Those of the PostgreSQL process behind it, and of ours.
+FILES_OF_CONNECTION = 100
+MEGABYTES_OF_CONNECTION = 10
 
 
 @pytest.mark.timeout(MINUTES * 60 + 1800)
@@ -250,9 +255,11 @@ def test_server__under_load_for_minutes__needs_no_more_memory_files_or_connectio
         early, late = found
         for name in early:
             record_property(name, f"{early[name]:,} after a third, {late[name]:,} at the end")
-        assert late["files"] <= early["files"] * 1.2
-        assert late["connections"] <= early["connections"] * 1.2 + 2
-        assert late["megabytes"] <= early["megabytes"] * 1.2
+        # Pools open their connections when they need them, on a busy machine also late.
+        opened = max(0, late["connections"] - early["connections"])
+        assert late["connections"] <= MOST_CONNECTIONS
+        assert late["files"] <= early["files"] * 1.2 + opened * FILES_OF_CONNECTION
+        assert late["megabytes"] <= early["megabytes"] * 1.2 + opened * MEGABYTES_OF_CONNECTION
         check_history(traffic, record_property)
 
 
@@ -297,6 +304,8 @@ def measure(site: Site) -> dict[str, int]:
             continue
         kilobytes += sum(int(line.split()[1]) for line in rollup if line.startswith("Private_"))
     with site.connect() as database:
-        counted = database.execute("SELECT count(*) FROM pg_stat_activity").fetchone()
+        counted = database.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
+        ).fetchone()
     assert counted
     return {"files": files, "megabytes": kilobytes // 1024, "connections": counted[0]}

@@ -3,6 +3,7 @@ isolation."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -12,8 +13,9 @@ from hypothesis import strategies as st
 
 from state_admin.domain.access import Role
 from state_admin.domain.values import load
+from state_admin.models import Entry, agent_store_sql, hot
 from state_admin.protocols.agent_protocol import store
-from state_admin.services import runs, thread_patches
+from state_admin.services import entries, runs, thread_patches
 from state_admin.services.errors import Invalid, RevisionConflict
 from state_admin.services.runs import RunChange
 from tests.builders import (
@@ -180,6 +182,49 @@ def test_namespaces__prefix_suffix_and_depth__are_applied(alice) -> None:
     assert listed(suffix=["b"]) == ["a.b"]
     assert listed(max_depth=1) == ["a", "d"]
     assert listed(limit=1, offset=1) == ["a.b.c"]
+
+
+def test_namespaces__several_reads__have_all_namespaces_in_order(
+    alice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    homes = ["a", "a-b", "a.b", "a.b.c", "a.b-c", "a.é", "b", "\U0010ffff"]
+    for home in homes:
+        for key in ("k", "..", "z" * 100):
+            put(alice, home, key, {})
+    entries.delete_entry(actor=alice.actor, namespace=store.STORE, key="b..k")
+
+    def listed(**body: Any) -> list[str]:
+        found = alice.api("POST", f"{BASE}/store/namespaces", body).json()["namespaces"]
+        return [".".join(labels) for labels in found]
+
+    in_order = sorted(homes, key=lambda home: f"{home}..".encode())
+    for statement, limit in (("_WALK", "LIMIT 500"), ("_SCAN", "LIMIT 5000")):
+        few = getattr(agent_store_sql, statement).replace(limit, "LIMIT 2")
+        monkeypatch.setattr(agent_store_sql, statement, few)
+    monkeypatch.setattr(agent_store_sql, "_BATCH", 2)
+    monkeypatch.setattr(agent_store_sql, "_KEYS", 2)
+    assert listed() == in_order
+    assert listed(suffix=["*"]) == in_order
+    assert listed(prefix=["a", "b"]) == ["a.b", "a.b.c"]
+    assert listed(prefix=["a"], max_depth=2) == ["a", "a.b-c", "a.b", "a.é"]
+    assert listed(max_depth=10**12) == in_order
+    assert listed(limit=2, offset=1) == in_order[1:3]
+
+
+def test_namespaces__many_items__one_item_of_each_is_read(alice) -> None:
+    for home in ("a", "b"):
+        put(alice, home, "k", {})
+    stored = Entry.objects.get(key="a..k")
+    for number in range(500):
+        stored.pk, stored.key = None, f"a..k{number}"
+        stored.save(force_insert=True)
+    place = agent_store_sql._place(stored.namespace_id, []) | {"depth": None}
+    explain = f"EXPLAIN (ANALYZE, FORMAT JSON) {agent_store_sql._WALK}"
+    ((plan,),) = hot.fetch_all(explain, place)
+    scans = re.findall(
+        r"'Relation Name': 'entries'.*?'Actual Rows': ([\d.]+), 'Actual Loops': (\d+)", str(plan)
+    )
+    assert sum(float(rows) * int(loops) for rows, loops in scans) == 2
 
 
 def test_store__other_workspace_and_restricted_token__see_nothing(alice, mallory) -> None:

@@ -9,7 +9,7 @@ import functools
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
-from django.db.models import F, Func, QuerySet, TextField, Value
+from django.db.models import QuerySet
 from django.http import HttpResponse
 
 from state_admin.contract import agent_protocol as contract
@@ -17,6 +17,7 @@ from state_admin.domain import values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.values import JSON, Fault, Raw
 from state_admin.models import Entry
+from state_admin.models.agent_store_sql import scan_namespaces, walk_namespaces
 from state_admin.protocols.answers import answer
 from state_admin.rest import etags
 from state_admin.rest.bodies import no_content
@@ -114,15 +115,20 @@ def list_namespaces(call: Endpoint) -> HttpResponse:
     limit, offset = bounds(body, limit=100)
     prefix, suffix = strings(body, "prefix"), strings(body, "suffix")
     depth = read(body, "max_depth", None)
-    home = Func(F("key"), Value(".."), Value(1), function="split_part", output_field=TextField())
+    try:
+        home = namespaces.find_definition(call.actor, STORE)
+    except NotRegistered:  # nothing was stored yet
+        return answer({"namespaces": []})
     fixed = list(takewhile(lambda label: label != "*", prefix))
-    rows = _rows(call.actor, fixed).annotate(home=home).order_by("home")
+    filtered = suffix or fixed != prefix
+    found = scan_namespaces(home.id, fixed) if filtered else walk_namespaces(home.id, fixed, depth)
     matching: dict[tuple[str, ...], None] = {}
-    for joined in rows.values_list("home", flat=True).distinct():
-        labels = joined.split(".")
+    for labels in found:
         if _match_labels(prefix, labels) and _match_labels(suffix[::-1], labels[::-1]):
             matching[tuple(labels[:depth])] = None
-    return answer({"namespaces": [[*each] for each in [*matching][offset : offset + limit]]})
+            if len(matching) == offset + limit:
+                break
+    return answer({"namespaces": [[*each] for each in [*matching][offset:]]})
 
 
 def path_of(labels: Sequence[str], key: str) -> str:

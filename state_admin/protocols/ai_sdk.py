@@ -16,7 +16,7 @@ from state_admin.models import Message, Run, RunStatus, Thread, Ticket
 from state_admin.models.feed_sql import FeedRow
 from state_admin.rest.bodies import no_content
 from state_admin.rest.endpoint import Endpoint, handles
-from state_admin.services import snapshots, threads
+from state_admin.services import runs, snapshots, threads
 from state_admin.services.listeners import CLOSED
 
 from . import parts, ui_messages
@@ -78,7 +78,7 @@ class Reply:
 
     def _encode_updates(self, thread: Thread) -> list[ui_messages.Shape]:
         # Before the messages are read, so that all messages of an ended run are sent before its end.
-        self.run.refresh_from_db(fields=["status", "termination_reason"])
+        self.run = runs.find_run(self.actor, self.run.public_id)
         events = [*self._state_news(), *self._messages(thread)]
         if not self.over:
             events += self._questions()
@@ -138,7 +138,7 @@ def stream_ui_message(call: Endpoint, thread_id: str) -> HttpResponse:
     thread = threads.read_thread(call.actor, thread_id)
     if thread.active_run is None:
         return no_content()
-    run = Run.objects.select_related("thread").get(pk=thread.active_run.pk)
+    run = runs.find_run(call.actor, thread.active_run.public_id)
     return answer_stream(call, thread_id, Reply(call.actor, run), headers=_HEADERS)
 
 

@@ -280,7 +280,7 @@ def cancel_compaction(*, actor: Actor, compaction_id: str, reason: str = "") -> 
             status=CompactionStatus.CANCELLED, finished_at=Now(), claim=F("claim") + 1, **left
         )
         if not stopped:
-            job.refresh_from_db(fields=["status"])
+            job = find_compaction(actor, compaction_id)
             raise Conflict(f"the compaction is already {job.status}")
         record_step(actor, job, job.thread, "cancel", reason)
     return find_compaction(actor, compaction_id)

@@ -238,8 +238,8 @@ def heartbeat(
     *, actor: Actor, run_id: str, fencing_token: int | None = None, reason: str = ""
 ) -> Run:
     """Renew the lease of an active run, with one conditional UPDATE. Writes an audit row only if
-    there is a `reason` (docs/adr/0008). Raises Superseded for an old fencing token, and Conflict
-    for a finished run."""
+    there is a `reason` (docs/adr/0008). Raises NotFound, Superseded for an old fencing token, and
+    Conflict for a finished run."""
     require(actor, Role.EDITOR)
     run = find_run(actor, run_id)
     rows = Run.objects.filter(pk=run.pk).active()
@@ -249,14 +249,12 @@ def heartbeat(
         lease_expires_at=Now() + timedelta(seconds=run.lease_seconds), flagged_at=None
     )
     if not renewed:
-        run.refresh_from_db(fields=["fencing_token"])
-        check_fencing(run, fencing_token)
+        check_fencing(find_run(actor, run_id), fencing_token)
         raise Conflict(f"run is done: {run_id}", hint="A finished run has no lease.")
     if reason:
         trace = journal.Trace("run.renew", thread=run.thread.public_id, run=run_id)
         journal.record(actor, [trace], reason=reason)
-    run.refresh_from_db()
-    return run
+    return find_run(actor, run_id)
 
 
 def cancel_run(

@@ -60,7 +60,7 @@ def decide_ticket(
         if _close(actor, in_time, action, payload):
             _record_decision(actor, ticket, run, thread, action, payload, reason)
             return find_ticket(actor, ticket_id)
-    ticket.refresh_from_db(fields=["status", "decided_by", "decided_at"])
+    ticket = find_ticket(actor, ticket_id)
     if ticket.status != TicketStatus.PENDING:
         raise Conflict(f"ticket already decided: {ticket_id}", hint=_outcome(ticket))
     expire_ticket(ticket)

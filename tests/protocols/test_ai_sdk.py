@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from state_admin.services import runs, tickets
+from state_admin.services import runs, threads, tickets
 from state_admin.services.runs import RunChange
 from tests.builders import Person, append, commit, make_run, make_state_key, make_thread, raw
 from tests.protocols.test_ag_ui_events import CALL
@@ -37,6 +37,21 @@ def say(person: Person, *messages: dict[str, Any], **updates: Any) -> None:
 
 def types(chunks: list[Any]) -> list[str]:
     return [chunk if chunk == "[DONE]" else chunk["type"] for chunk in chunks]
+
+
+def test_stream__thread_deleted_meanwhile__is_not_found(
+    alice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_thread = threads.read_thread
+
+    def read_just_before_the_deletion(*args: Any) -> Any:
+        monkeypatch.undo()
+        thread = read_thread(*args)
+        threads.delete_thread(actor=alice.actor, thread_id="t1")
+        return thread
+
+    monkeypatch.setattr(threads, "read_thread", read_just_before_the_deletion)
+    assert alice.api("GET", PATH).status_code == 404
 
 
 def test_stream__live_reply__is_sent_from_start_to_done(open_stream, alice) -> None:

@@ -14,7 +14,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from state_admin.models import AuditRow, Revision, Run, Thread, Ticket, snapshots_sql
-from state_admin.services import maintenance, runs
+from state_admin.services import maintenance, runs, threads
 from state_admin.services.errors import Conflict, Invalid, NotFound
 from state_admin.services.runs import RunChange
 from tests import builders
@@ -467,6 +467,23 @@ def test_response__each_write__is_the_stored_run(thread: Person) -> None:
 
 def age(**columns: Any) -> None:
     Run.objects.update(**columns)
+
+
+def test_heartbeat__thread_deleted_meanwhile__is_not_found(
+    thread: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_run(thread.actor)
+    find_run = runs.find_run
+
+    def find_just_before_the_deletion(*args: Any) -> Run:
+        monkeypatch.undo()
+        found = find_run(*args)
+        threads.delete_thread(actor=thread.actor, thread_id="t1")
+        return found
+
+    monkeypatch.setattr(runs, "find_run", find_just_before_the_deletion)
+    with pytest.raises(NotFound, match="run not found: r1"):
+        runs.heartbeat(actor=thread.actor, run_id="r1")
 
 
 def test_heartbeat__active_run__renews_the_lease_and_clears_the_flag(thread: Person) -> None:

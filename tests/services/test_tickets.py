@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models.functions import Now
 
 from state_admin.models import AuditRow, Change, Revision, Run, StateValue, Ticket
@@ -51,6 +51,24 @@ def decide(person: Person, ticket_id: str, action: str = "resume", payload: Any 
 
 def status() -> str:
     return Run.objects.get().status
+
+
+@pytest.mark.django_db(transaction=True)
+def test_decide__late_and_thread_deleted_meanwhile__is_not_found(
+    waiting: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decide(waiting, "k1")
+    close = tickets._close
+
+    def close_just_before_the_deletion(*args: Any) -> bool:
+        monkeypatch.undo()
+        delete = partial(threads.delete_thread, actor=waiting.actor, thread_id="t1")
+        transaction.on_commit(delete)
+        return close(*args)
+
+    monkeypatch.setattr(tickets, "_close", close_just_before_the_deletion)
+    with pytest.raises(NotFound, match="ticket not found: k1"):
+        decide(waiting, "k1")
 
 
 def test_decide__each_ticket__creates_one_revision_and_the_last_resumes_the_run(

@@ -237,8 +237,7 @@ def _run(job: Compaction) -> CompactionStatus:
     if job.attempts > MAX_ATTEMPTS:
         _close(job, CompactionStatus.FAILED, f"failed after {MAX_ATTEMPTS} attempts")
         return CompactionStatus.FAILED
-    begin = _begin_snapshots if job.kind == CompactionKind.SNAPSHOT else _begin_history
-    piece = begin(job)
+    piece = _begin_snapshots(job) if job.kind == CompactionKind.SNAPSHOT else _remove_versions
     while True:
         with transaction.atomic():
             # A deletion of the thread deletes this row before the values, so one waits for the
@@ -320,24 +319,20 @@ def _begin_snapshots(job: Compaction) -> _Piece:
     return piece
 
 
-def _begin_history(job: Compaction) -> _Piece:
-    if job.namespace is None:
-        return lambda mine: "the namespace no longer exists"
-    history = _history(job.namespace)
-
-    def piece(mine: Compaction) -> str | None:
-        if history.keep_last is None and history.keep_seconds is None:
-            return "the namespace keeps every version"
-        after = mine.progress.get("after", "")
-        key, weight = retention_sql.remove_versions(history, after=after, batch=BATCH)
-        if weight.rows_removed < BATCH:
-            mine.progress["after"] = key
-        else:  # these entries may have more: their remaining versions are counted by a later batch
-            weight = weight._replace(rows=weight.rows_removed, bytes=weight.bytes_removed)
-        _record_size(mine, weight)
-        return "" if key is None else None
-
-    return piece
+def _remove_versions(mine: Compaction) -> str | None:
+    if mine.namespace is None:
+        return "the namespace no longer exists"
+    history = _history(mine.namespace)  # as it is now: it may keep more than when the job began
+    if history.keep_last is None and history.keep_seconds is None:
+        return "the namespace keeps every version"
+    after = mine.progress.get("after", "")
+    key, weight = retention_sql.remove_versions(history, after=after, batch=BATCH)
+    if weight.rows_removed < BATCH:
+        mine.progress["after"] = key
+    else:  # these entries may have more: their remaining versions are counted by a later batch
+        weight = weight._replace(rows=weight.rows_removed, bytes=weight.bytes_removed)
+    _record_size(mine, weight)
+    return "" if key is None else None
 
 
 def _record_size(mine: Compaction, weight: StoredSize) -> None:

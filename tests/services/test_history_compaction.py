@@ -14,6 +14,7 @@ from state_admin.models import (
     Change,
     Compaction,
     EntryRevision,
+    retention_sql,
 )
 from state_admin.services import (
     retention,
@@ -102,6 +103,26 @@ def test_history__many_versions_of_many_keys__are_removed_in_batches(
         assert [version for version, _ in operations_of(key)] == [5, 6]
     assert AuditRow.objects.filter(action="compaction.remove", reason="tidy").count() == 10
     assert retention.preview_history(actor=alice.actor, namespace="notes").rows_removed == 0
+
+
+def test_history__limits_removed_while_a_job_runs__removes_no_more_versions(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "BATCH", 1)
+    make_namespace(alice.actor, history_keep_last=1)
+    for number in range(4):
+        put(alice.actor, "notes", "k", number)
+    remove_versions = retention_sql.remove_versions
+
+    def remove_before_the_change(*args: Any, **options: Any) -> Any:
+        removed = remove_versions(*args, **options)
+        make_namespace(alice.actor)
+        return removed
+
+    monkeypatch.setattr(retention_sql, "remove_versions", remove_before_the_change)
+    job = retention.request_history(actor=alice.actor, namespace="notes")
+    assert retention.run_retention(job.public_id) == "done"
+    assert len(operations_of("k")) == 3
 
 
 def test_history__no_limits__keeps_all_and_reports_it(alice: Person) -> None:

@@ -28,6 +28,7 @@ _DATABASE = (
     "pgmq://database"  # the host is not used: the transport below connects to Django's database
 )
 _INSTALL_LOCK = 0x5747_0001
+_QUEUE: Final = "SELECT to_regclass('pgmq.q_commonhold') IS NOT NULL"
 # Timeout of a connection that must not delay its caller.
 QUICK_SECONDS = 1.0
 # How often an idle worker checks whether it should stop.
@@ -82,8 +83,8 @@ def transport_options() -> dict[str, Any]:
 
 
 def prepare() -> None:
-    """Install pgmq's tables and functions if they are missing. Safe to call repeatedly and
-    concurrently."""
+    """Install pgmq's tables and functions, and create the queue, if they are missing. Safe to call
+    repeatedly and concurrently."""
     if not uses_database():
         return
     with _connect(**_params()) as connection:
@@ -91,6 +92,11 @@ def prepare() -> None:
         found = connection.execute("SELECT to_regtype('pgmq.message_record')").fetchone()
         if found is None or found[0] is None:
             connection.execute(get_embedded_install_sql().encode())
+        if connection.execute(_QUEUE).fetchone() != (True,):
+            # kombu creates the trigger in each worker and in beat. Two that start at the same time
+            # would both find none, and one of them would end with an error.
+            connection.execute("SELECT pgmq.create('commonhold')")
+            connection.execute("SELECT pgmq.enable_notify_insert('commonhold', 0)")
 
 
 def check() -> None:
@@ -121,7 +127,6 @@ class BrokerStatus(NamedTuple):
     problem: str
 
 
-_QUEUE: Final = "SELECT to_regclass('pgmq.q_commonhold') IS NOT NULL"
 _CACHED_SECONDS = 5.0
 _last_status = (0.0, BrokerStatus("", ""))
 

@@ -6,6 +6,7 @@ import importlib
 import os
 import pkgutil
 import sys
+import time
 import warnings
 from typing import Any
 
@@ -16,8 +17,9 @@ from celery import Celery, signals
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 
 from django.conf import settings
+from django.db import connections
 
-from project import broker, log_context, tracing
+from project import broker, log_context, migrations, tracing
 from project.env import BadSetting
 from project.failures import describe_error
 from project.postgres.gate import refuse_unsafe_server
@@ -123,16 +125,34 @@ def prepare(**_: Any) -> None:
     except Exception as error:
         log.error("broker.unreachable", error=describe_error(error))
         sys.exit(1)
+
+
+def _begin(**_: Any) -> None:
+    """Called after `prepare`: wait until manage.py setup has applied the migrations. In Kubernetes,
+    the processes start at the same time as its Job."""
+    said = False
+    while True:
+        due = migrations.are_due()
+        connections.close_all()
+        if not due:
+            break
+        if not said:
+            log.warning("database.migrations_due", hint="waiting for manage.py setup")
+            said = True
+        time.sleep(1)
     log.info("process.started", version=__version__)
 
 
-def run(role: str) -> None:
+def run(role: str, *, needs_tables: bool = True) -> None:
     """Run as worker or beat until SIGTERM. Not by Celery's own command line, whose import takes 0.3
     s."""
     django.setup()
     tracing.start()
     # Celery warns about root because of pickle; only JSON is accepted here.
     warnings.filterwarnings("ignore", message="You're running the worker with superuser")
+    if needs_tables:
+        signals.worker_init.connect(_begin)
+        signals.beat_init.connect(_begin)
     if role == "beat":
         # The worker does not need it.
         from project.beat import Scheduler

@@ -12,7 +12,13 @@ from django.conf import settings
 from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, OperationalError, connection
-from psycopg.errors import DeadlockDetected, LockNotAvailable, UndefinedColumn, UndefinedTable
+from psycopg.errors import (
+    DeadlockDetected,
+    LockNotAvailable,
+    UndefinedColumn,
+    UndefinedFunction,
+    UndefinedTable,
+)
 
 from project import migrations
 from project.env import BadSetting, data_dir
@@ -84,7 +90,8 @@ def explain(error: DatabaseError) -> str:
         return str(error)
     if isinstance(error, OperationalError) and connection.connection is None:
         return _why_no_database(str(error))
-    if isinstance(error.__cause__, UndefinedTable | UndefinedColumn) and migrations.find_due():
+    missing = UndefinedTable | UndefinedColumn | UndefinedFunction
+    if isinstance(error.__cause__, missing) and migrations.find_due():
         return (
             f"The database lacks migrations of this version: {describe_place()}. Run manage.py setup"
             f" first{_ELSE if _is_embedded() else ''}."

@@ -32,4 +32,4 @@ if __name__ == "__main__":
         broker.prepare()
         job_notifications.notify_worker("tests.note", *sys.argv[2:])
     else:
-        run("worker")
+        run("worker", needs_tables=False)

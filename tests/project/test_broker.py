@@ -148,6 +148,10 @@ def test_prepare__ten_at_once__installs_once():
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM pg_type WHERE typname = 'message_record'")
         assert cursor.fetchone() == (1,)
+        cursor.execute(
+            "SELECT count(*) FROM pg_trigger WHERE tgrelid = 'pgmq.q_commonhold'::regclass"
+        )
+        assert cursor.fetchone() == (1,)
 
 
 @pytest.fixture
@@ -420,3 +424,20 @@ def test_beat__job_dropped_from_the_schedule__is_forgotten(beat, tmp_path):
     beat().sync()
 
     assert "gone" not in (tmp_path / "beat.json").read_text()
+
+
+@pytest.mark.parametrize("role", ["worker", "beat"])
+def test_process__migrations_due__waits_for_setup(
+    role: str, folder: Path, start: Callable[..., Running], cluster: Cluster
+) -> None:
+    running = start("manage.py", role)
+    running.wait_for_output("database.migrations_due")
+    setup = start("manage.py", "setup")
+
+    running.wait_for_output("process.started")
+
+    assert setup.wait() == 0
+    assert "Traceback" not in running.output()
+    assert running.output().count("database.migrations_due") == 1
+    running.signal(signal.SIGTERM)
+    assert running.wait() == 0

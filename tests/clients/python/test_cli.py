@@ -87,7 +87,7 @@ def test_refusals__of_the_server__are_printed_to_stderr_with_exit_code_1(command
     ("value", "told"),
     [
         ("NaN", "not JSON"),
-        ('"\\ud800"', "not JSON: a string contains a lone surrogate"),
+        ('"\\ud800"', "not JSON: /: the string contains a lone surrogate"),
         ("[" * 5000, "not JSON: too deep"),
     ],
 )

@@ -175,7 +175,7 @@ def dummy(parameter: inspect.Parameter) -> Any:
     kind = str(parameter.annotation)
     if "Literal" in kind or parameter.name == "kind":
         return {"kind": "update"}.get(parameter.name, "x")
-    if "Sequence" in kind:
+    if "Sequence" in kind or "Iterable" in kind:
         return []
     if "Mapping" in kind or "JsonObject" in kind:
         return {"key": "k"}

@@ -26,6 +26,7 @@ from commonhold import (
     CommonholdError,
     Conflict,
     InFlight,
+    InvalidArgument,
     KeyDecode,
     MemoryBackend,
     MutationBaseRevisionMismatch,
@@ -252,7 +253,7 @@ def test_documents__written__can_be_read(value: Any) -> None:
 
 
 def test_documents__infinity__is_refused() -> None:
-    with pytest.raises(ValueError, match="Out of range"):
+    with pytest.raises(InvalidArgument, match=r"^/0: -Infinity is not JSON"):
         documents.dump([Decimal("-Infinity")])
 
 

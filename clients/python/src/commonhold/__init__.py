@@ -65,6 +65,7 @@ from commonhold.keys import Profile, ProfileKey, StateScope, profile_key
 from commonhold.plugins import Plugin, PluginRegistrar
 from commonhold.problems import (
     BadRequest,
+    ClientClosed,
     CommonholdError,
     Conflict,
     Forbidden,
@@ -72,6 +73,7 @@ from commonhold.problems import (
     InFlight,
     InternalError,
     Invalid,
+    InvalidArgument,
     MethodNotAllowed,
     MisdirectedRequest,
     NotAcceptable,
@@ -121,6 +123,7 @@ __all__ = [
     "Call",
     "Change",
     "ClaimedDispatch",
+    "ClientClosed",
     "CommitEvent",
     "Committed",
     "Commonhold",
@@ -147,6 +150,7 @@ __all__ = [
     "InFlight",
     "InternalError",
     "Invalid",
+    "InvalidArgument",
     "ItemResult",
     "KeyAlreadyRegistered",
     "KeyDecode",

@@ -20,7 +20,8 @@ from typing import Any
 
 from commonhold import documents
 from commonhold.answers import Entry, EntryRow
-from commonhold.calls import segment
+from commonhold.arguments import name
+from commonhold.calls import quoted
 from commonhold.keys import Profile, name_of
 from commonhold.problems import NotRegistered, VersionConflict
 
@@ -38,40 +39,41 @@ class _LocalBackend:
     def get(self, namespace: str, key: str) -> Entry:
         self._require(namespace)
         with self._locked():
-            return self._entry(namespace, key, self._load(namespace, str(key)))
+            return self._entry(namespace, key, self._load(namespace, name("key", key)))
 
     def put(self, namespace: str, key: str, value: Any, *, if_version: int | None = None) -> Entry:
         """Write; VersionConflict unless the version is `if_version` (0: nothing is there)."""
         self._require(namespace)
         with self._locked():
-            record = self._load(namespace, str(key))
+            record = self._load(namespace, name("key", key))
             actual = record["version"] if record["exists"] else 0
             if if_version is not None and if_version != actual:
                 raise VersionConflict.of(
                     if_version, actual, theirs=record["value"], yours=copy.deepcopy(value)
                 )
             written = {
-                "value": documents.load(documents.dump(value)),
+                "value": documents.load(documents.encode(value)),
                 "version": record["version"] + 1,
                 "exists": True,
                 "updated_at": datetime.now(UTC).isoformat(),
             }
-            self._store(namespace, str(key), written)
+            self._store(namespace, name("key", key), written)
             return self._entry(namespace, key, written)
 
     def delete(self, namespace: str, key: str) -> None:
         """Delete; again changes nothing."""
         self._require(namespace)
         with self._locked():
-            self._remove(namespace, str(key))
+            self._remove(namespace, name("key", key))
 
     def list_key(self, key: str) -> list[EntryRow]:
         """Everything under one key, by namespace; also what is not registered."""
+        text = name("key", key)
         with self._locked():
-            found = [(name, self._load(name, str(key))) for name in sorted(self._names())]
+            found = [(each, self._load(each, text)) for each in sorted(self._names())]
             return [
-                EntryRow.read({**_facts(name, key, record), "registered": name in self._registered})
-                for name, record in found
+                EntryRow.read({**_facts(each, key, record), "registered": each in self._registered})
+                for each, record in found
                 if record["exists"]
             ]
 
@@ -80,7 +82,7 @@ class _LocalBackend:
         with self._locked():
             found = self.list_key(key)
             for entry in found:
-                self._remove(entry.namespace, str(key))
+                self._remove(entry.namespace, name("key", key))
             return len(found)
 
     def _require(self, namespace: str) -> None:
@@ -117,7 +119,7 @@ def _facts(namespace: str, key: str, record: dict[str, Any]) -> dict[str, Any]:
     exists = record["exists"]
     return {
         "namespace": namespace,
-        "key": str(key),
+        "key": name("key", key),
         "scope_kind": _scope_kind(key),
         "value": copy.deepcopy(record["value"]) if exists else None,
         "version": record["version"] if exists else 0,
@@ -200,8 +202,8 @@ class FileBackend(_LocalBackend):
 
     def _path(self, namespace: str, key: str) -> Path:
         # Keys are longer than names of files may be, and differ where file systems do not.
-        name = hashlib.sha256(key.encode()).hexdigest()
-        return self._folder / segment(namespace) / f"{name}.json"
+        digest = hashlib.sha256(key.encode()).hexdigest()
+        return self._folder / quoted(namespace) / f"{digest}.json"
 
     def _read(self, path: Path) -> dict[str, Any]:
         record: dict[str, Any] = documents.load(path.read_text(encoding="utf-8"))

@@ -7,6 +7,7 @@ of it (a `Reply`, or the `RequestError`).
 
 from __future__ import annotations
 
+import math
 import random
 import re
 import secrets
@@ -21,14 +22,15 @@ from urllib.parse import quote
 
 import httpx2
 
-from commonhold import documents
-from commonhold.problems import Problem, Unreachable, problem_of
+from commonhold import arguments, documents
+from commonhold.problems import InvalidArgument, Problem, Unreachable, problem_of
 from commonhold.reading import Page
 
 R = TypeVar("R")
 
 NOTHING: Final = object()
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]+")
+_ARGUMENTS: Final = {"Change-Reason": "reason"}  # as callers know the headers
 _AGAIN: Final = frozenset({429, 502, 503, 504})
 
 
@@ -61,6 +63,12 @@ class Retries:
     first: float = 0.1
     longest: float = 5.0
     patience: float = 30.0
+
+    def __post_init__(self) -> None:
+        if not arguments.version("attempts", self.attempts):
+            raise InvalidArgument(f"attempts must be at least 1, not {self.attempts!r}")
+        for member in ("first", "longest", "patience"):
+            arguments.seconds(member, getattr(self, member))
 
     def pause(self, attempt: int) -> float:
         """Seconds after the failed attempt number `attempt`, which counts from 0."""
@@ -114,7 +122,7 @@ def exchange(call: Call[R], retries: Retries, *, decimals: bool = False) -> Exch
             if last:
                 raise unreachable(f"{call.method} {call.path}", answer) from answer
             yield Sleep(retries.pause(attempt))
-    raise ValueError("attempts must be at least 1")
+    raise AssertionError("there is at least one attempt")
 
 
 def unreachable(request: str, error: Exception | None) -> Unreachable:
@@ -152,15 +160,25 @@ def _result(call: Call[R], answer: Reply, decimals: bool) -> R:
     return result
 
 
-def segment(text: str) -> str:
-    """A name or key as one segment of a path; nothing in it can leave its place."""
+def segment(argument: str, value: str) -> str:
+    """A name, id or key as one segment of a path; nothing in it can leave its place."""
+    return quoted(arguments.name(argument, value))
+
+
+def quoted(text: str) -> str:
+    """A text without any character that has a meaning in a path."""
     # A lone dot would be resolved away by whoever normalises the address.
     return quote(text, safe="").replace(".", "%2E") if text in (".", "..") else quote(text, safe="")
 
 
-def one_line(text: str) -> str:
+def one_line(argument: str, value: str) -> str:
     """As a header can carry it: a line break or another control character is a space."""
-    return _CONTROL.sub(" ", text).strip()
+    return _CONTROL.sub(" ", arguments.text(argument, value)).strip()
+
+
+def polling(wait: float) -> int | None:
+    """The parameter `wait` of a long poll: whole seconds, so that a short wait does not become none."""
+    return math.ceil(arguments.seconds("wait", wait)) or None
 
 
 def random_id() -> str:
@@ -187,11 +205,13 @@ def given(**members: Any) -> dict[str, Any]:
 
 def _request(call: Call[Any]) -> Request:
     headers = {
-        name: line for name, value in call.headers.items() if (line := one_line(value or ""))
+        name: line
+        for name, value in call.headers.items()
+        if value is not None and (line := one_line(_ARGUMENTS.get(name, name), value))
     }
     content = None
     if call.body is not NOTHING:
-        content = documents.dump(call.body).encode()
+        content = documents.encode(call.body)
         headers["Content-Type"] = call.media_type
     if call.method != "GET" and call.keyed:
         headers["Idempotency-Key"] = random_id()
@@ -199,7 +219,9 @@ def _request(call: Call[Any]) -> Request:
     return Request(
         method=call.method,
         path=call.path,
-        query=[(name, _spelled(value)) for name, value in given(**call.query).items()],
+        query=[
+            (name, arguments.parameter(name, value)) for name, value in given(**call.query).items()
+        ],
         headers=[(name, value.encode()) for name, value in headers.items()],
         content=content,
         wait=call.wait,
@@ -213,14 +235,6 @@ def _inject_trace(headers: dict[str, str]) -> None:
         from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
         TraceContextTextMapPropagator().inject(headers)
-
-
-def _spelled(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat()
-    return str(value)
 
 
 def _is_transient(problem: Problem) -> bool:

@@ -109,7 +109,9 @@ class Watch:
     Gone: the cursor has expired; follow from now, then read the state. One thread at a time.
     """
 
-    def __init__(self, http: httpx2.Client, url: str, feed: Feed, heartbeat_timeout: float) -> None:
+    def __init__(
+        self, http: Callable[[], httpx2.Client], url: str, feed: Feed, heartbeat_timeout: float
+    ) -> None:
         self._http, self._url, self._feed = http, url, feed
         self._timeout = httpx2.Timeout(heartbeat_timeout, pool=None)
         self._answer: httpx2.Response | None = None
@@ -139,10 +141,11 @@ class Watch:
     def _open(self) -> None:
         while True:
             try:
-                request = self._http.build_request(
+                http = self._http()
+                request = http.build_request(
                     "GET", self._url, timeout=self._timeout, **self._feed.arguments()
                 )
-                answer = self._http.send(request, stream=True)
+                answer = http.send(request, stream=True)
                 if self._feed.begins(answer):
                     self._answer, self._lines = answer, self._read(answer)
                     # The first block says where we are: from then on nothing is missed.

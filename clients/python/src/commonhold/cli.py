@@ -196,9 +196,7 @@ def _value(text: str | bytes) -> Any:
     """ValueError: it is no JSON. Python's own reader knows NaN and Infinity, too."""
     try:
         value = documents.load(text, decimals=True)
-        documents.dump(value).encode()
-    except UnicodeEncodeError as error:
-        raise ValueError("a string contains a lone surrogate") from error
+        documents.encode(value)
     except RecursionError as error:
         raise ValueError("too deep") from error
     return value

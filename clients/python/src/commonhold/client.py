@@ -11,13 +11,14 @@ from typing import Any, Self, TypedDict, TypeVar, Unpack, overload
 
 import httpx2
 
+from commonhold import arguments
 from commonhold.answers import Entry, Namespace
 from commonhold.calls import Call, Reply, Request, Retries, Sleep, exchange, one_line
 from commonhold.changes import HEARTBEAT_TIMEOUT, AsyncWatch, Feed, Watch
 from commonhold.dispatches import Dispatches
 from commonhold.entries import Entries, Filters, Namespaces, query_of, register_namespace
 from commonhold.keys import Profile, encode, profile_of
-from commonhold.problems import NotRegistered, VersionConflict
+from commonhold.problems import ClientClosed, InvalidArgument, NotRegistered, VersionConflict
 from commonhold.profiles import (
     ATTEMPTS,
     ProfileAccess,
@@ -36,6 +37,7 @@ from commonhold.version import __version__
 R = TypeVar("R")
 T = TypeVar("T")
 
+_CLOSED = "the client is closed; create another one, or use it inside of its with block"
 _AGENT = f"commonhold-python/{__version__}".encode()
 
 
@@ -62,17 +64,23 @@ class _Settings:
         decimals: bool = False,
         run_id: str = "",
     ) -> None:
-        self.base = _address(url) + "/api/v1"
-        self.timeout = timeout
+        self.address = _address(url)
+        self.base = self.address + "/api/v1"
+        self.timeout = arguments.seconds("timeout", timeout)
+        if not timeout:
+            raise InvalidArgument("timeout must be greater than 0")
+        if not isinstance(retries, Retries):
+            raise InvalidArgument(f"retries must be a Retries(…), not {retries!r}")
         self.retries = retries
         self.decimals = decimals
         # A token out of a file ends with a line break; no error may quote it.
+        secret = arguments.name("token", one_line("token", token))
         self.headers = {
-            b"Authorization": f"Bearer {one_line(token)}".encode(),
+            b"Authorization": f"Bearer {secret}".encode(),
             b"User-Agent": _AGENT,
         }
         if run_id:
-            self.headers[b"Run-Id"] = one_line(run_id).encode()
+            self.headers[b"Run-Id"] = one_line("run_id", run_id).encode()
         self.limits = httpx2.Limits(max_connections=100, max_keepalive_connections=20)
 
     def arguments(self, request: Request) -> dict[str, Any]:
@@ -89,14 +97,35 @@ class _Settings:
 
 
 def _address(url: str) -> str:
-    """ValueError: there can be no server."""
+    """InvalidArgument: there can be no server. A password in the address is not quoted."""
+    address = arguments.text("url", url).strip()
     try:
-        scheme = httpx2.URL(url).scheme
+        parts = httpx2.URL(address)
     except httpx2.InvalidURL as error:
-        raise ValueError(f"not an address: {url!r}: {error}") from error
-    if scheme not in ("http", "https"):
-        raise ValueError(f"not an address: {url!r}: it must begin with http:// or https://")
-    return url.rstrip("/").removesuffix("/api/v1")
+        raise InvalidArgument(f"not an address: {url!r}: {error}") from None
+    if parts.userinfo:
+        raise InvalidArgument(
+            "not an address: it contains a user name or password, with which the token would not "
+            "be sent; give only http://host:port"
+        )
+    if parts.scheme not in ("http", "https"):
+        fault = "it must begin with http:// or https://"
+    elif not parts.host:
+        fault = "it has no host"
+    elif not 0 < (parts.port or 80) < 65536:
+        fault = "the port must be 1 to 65535"
+    elif parts.query or parts.fragment:
+        fault = "it must not contain ? or #"
+    else:
+        return address.rstrip("/").removesuffix("/api/v1")
+    raise InvalidArgument(f"not an address: {url!r}: {fault}")
+
+
+def _path(path: str) -> str:
+    """A path of `request`."""
+    if not arguments.text("path", path).startswith("/") or path.startswith("/api/"):
+        raise InvalidArgument(f"path must be a path below /api/v1, such as /usage, not {path!r}")
+    return path
 
 
 def _from_env() -> tuple[str, str]:
@@ -119,6 +148,7 @@ class Commonhold(Entries["Commonhold"]):
         super().__init__(self)
         self._settings = _Settings(url, token, **options)
         self._of_process: dict[int, httpx2.Client] = {}
+        self._closed = False
         self.namespaces = Namespaces(self)
         self.threads = Threads(self)
         self.runs = Runs(self)
@@ -130,6 +160,8 @@ class Commonhold(Entries["Commonhold"]):
 
     @property
     def _http(self) -> httpx2.Client:
+        if self._closed:
+            raise ClientClosed(_CLOSED)
         # A forked process must not read the answers that its parent waits for.
         process = os.getpid()
         found = self._of_process.get(process)
@@ -167,7 +199,7 @@ class Commonhold(Entries["Commonhold"]):
     def request(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
         """Any call of the API that has no method here; `path` below /api/v1. The answer's JSON."""
         sent = {} if body is None else {"body": body}
-        return self.send(Call(method, path, lambda document: document, query, **sent))
+        return self.send(Call(method, _path(path), lambda document: document, query, **sent))
 
     def read(self, key: type[T] | Profile[T], scope: str) -> T:
         """See ProfileAccess.read."""
@@ -239,7 +271,7 @@ class Commonhold(Entries["Commonhold"]):
         changes: …`. Filters: namespace, key, prefix, thread_id, run_id, kind."""
         feed = Feed(cursor, query_of(filters), self._settings.retries)
         url = self._settings.base + "/changes/stream"
-        return Watch(self._http, url, feed, heartbeat_timeout)
+        return Watch(lambda: self._http, url, feed, heartbeat_timeout)
 
     def every(self, pages: Page[R] | Call[Page[R]]) -> Iterator[R]:
         """All items of a list, page by page. `pages` is the first page, as in
@@ -254,7 +286,14 @@ class Commonhold(Entries["Commonhold"]):
             page = self.send(following)
 
     def close(self) -> None:
-        self._http.close()
+        """Close the connections of this process, and make no more. Again does nothing."""
+        self._closed = True
+        found = self._of_process.get(os.getpid())
+        if found is not None:
+            found.close()
+
+    def __repr__(self) -> str:
+        return f"Commonhold({self._settings.address!r})"
 
     def __enter__(self) -> Self:
         return self
@@ -282,11 +321,11 @@ class AsyncCommonhold(Entries["AsyncCommonhold"]):
 
     @property
     def _http(self) -> httpx2.AsyncClient:
+        if self._closed:
+            raise ClientClosed(_CLOSED)
         loop = asyncio.get_running_loop()
         found = self._of_loop.get(loop)
         if found is None:
-            if self._closed:
-                raise RuntimeError("the client has been closed")
             # Those of a closed loop can neither be used again nor closed in order.
             self._of_loop = {at: it for at, it in self._of_loop.items() if not at.is_closed()}
             found = httpx2.AsyncClient(headers=self._settings.headers, limits=self._settings.limits)
@@ -322,7 +361,7 @@ class AsyncCommonhold(Entries["AsyncCommonhold"]):
     async def request(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
         """Any call of the API that has no method here; `path` below /api/v1. The answer's JSON."""
         sent = {} if body is None else {"body": body}
-        return await self.send(Call(method, path, lambda document: document, query, **sent))
+        return await self.send(Call(method, _path(path), lambda document: document, query, **sent))
 
     async def read(self, key: type[T] | Profile[T], scope: str) -> T:
         """See ProfileAccess.read."""
@@ -439,6 +478,9 @@ class AsyncCommonhold(Entries["AsyncCommonhold"]):
         if found is not None:
             await found.aclose()
 
+    def __repr__(self) -> str:
+        return f"AsyncCommonhold({self._settings.address!r})"
+
     async def __aenter__(self) -> Self:
         return self
 
@@ -448,7 +490,7 @@ class AsyncCommonhold(Entries["AsyncCommonhold"]):
 
 def _page(pages: Any) -> Page[Any]:
     if not isinstance(pages, Page):
-        raise TypeError(
+        raise InvalidArgument(
             'every() takes a page, such as state.threads.messages("t1"), or the call that fetches '
             f"it, not {type(pages).__name__}"
         )

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Unpack
 
 from commonhold.answers import ClaimedDispatch, Dispatch
-from commonhold.calls import Call, Listing, given, segment
+from commonhold.calls import Call, Listing, given, polling, segment
 from commonhold.reading import Page, page_of
 from commonhold.threads import thread_path
 from commonhold.verbs import Group, S, Verb
@@ -47,6 +47,7 @@ def claim(
 ) -> Call[list[ClaimedDispatch]]:
     """Claim work; wait up to `wait` seconds (at most 30) for some. If the response is lost, the work
     can be claimed again when its lease ends."""
+    seconds = polling(wait)
     body = given(
         consumer=consumer,
         agent_id=agent_id,
@@ -58,16 +59,18 @@ def claim(
         "POST",
         "/dispatches/claim",
         lambda document: [ClaimedDispatch.read(each) for each in document["items"]],
-        given(wait=int(wait) or None),
+        given(wait=seconds),
         body=body,
-        keyed=not int(wait),
+        keyed=seconds is None,
         wait=wait,
     )
 
 
 def _dispatch(held: ClaimedDispatch, verb: str, **body: Any) -> Call[Dispatch]:
     sent = given(claim_token=held.claim_token, **body)
-    return Call("POST", f"/dispatches/{segment(held.id)}/{verb}", Dispatch.read, body=sent)
+    return Call(
+        "POST", f"/dispatches/{segment('dispatch_id', held.id)}/{verb}", Dispatch.read, body=sent
+    )
 
 
 def ack(held: ClaimedDispatch) -> Call[Dispatch]:
@@ -86,15 +89,19 @@ def extend(held: ClaimedDispatch, lease_seconds: int | None = None) -> Call[Disp
 
 
 def cancel_dispatch(dispatch_id: str) -> Call[Dispatch]:
-    return Call("POST", f"/dispatches/{segment(dispatch_id)}/cancel", Dispatch.read, body={})
+    return Call(
+        "POST", f"/dispatches/{segment('dispatch_id', dispatch_id)}/cancel", Dispatch.read, body={}
+    )
 
 
 def replay_dispatch(dispatch_id: str) -> Call[Dispatch]:
-    return Call("POST", f"/dispatches/{segment(dispatch_id)}/replay", Dispatch.read, body={})
+    return Call(
+        "POST", f"/dispatches/{segment('dispatch_id', dispatch_id)}/replay", Dispatch.read, body={}
+    )
 
 
 def read_dispatch(dispatch_id: str) -> Call[Dispatch]:
-    return Call("GET", f"/dispatches/{segment(dispatch_id)}", Dispatch.read)
+    return Call("GET", f"/dispatches/{segment('dispatch_id', dispatch_id)}", Dispatch.read)
 
 
 def list_dispatches(

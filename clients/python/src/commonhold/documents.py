@@ -3,24 +3,53 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Mapping
+import math
+import re
+from collections.abc import Hashable, Iterable, Mapping
 from decimal import Decimal
+from enum import Enum
 from typing import Any, Final, TypeAlias
+
+from commonhold.problems import InvalidArgument
 
 JSON: TypeAlias = Any
 """A JSON value: None, bool, int, float (or Decimal), str, list, dict with str keys."""
 
 MISSING: Final = object()  # instead of a value where there is none
 
+# Of values that programs have in place of JSON, what converts them.
+_CONVERSIONS: Final = {
+    "__dataclass_fields__": "dataclasses.asdict(…), or use a ProfileKey",
+    "model_dump": "….model_dump(mode='json'), or use profile_key()",
+    "tolist": "….tolist()",
+    "isoformat": "….isoformat()",
+    "__fspath__": "str(…)",
+    "hex": "str(…)",
+}
+_DEEP: Final = 200  # levels; more than the server accepts
+
 _SCALARS: Final = frozenset({str, int, float, bool, type(None)})
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def dump(value: JSON, *, indent: int = 0) -> str:
-    """JSON, compact or for people; a Decimal keeps its digits. TypeError, ValueError: it is none."""
-    if not indent and _is_plain(value):
-        return _ENCODER.encode(value)
-    return _dump(value, "\n" if indent else "", " " * indent)
+    """JSON, compact or for people; a Decimal keeps its digits. InvalidArgument: it is none, and where."""
+    try:
+        if not indent and _is_plain(value):
+            return _ENCODER.encode(value)
+        return _dump(value, "\n" if indent else "", " " * indent)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidArgument(_fault(value, "") or str(error)) from None
+
+
+def encode(value: JSON) -> bytes:
+    """The same in UTF-8, as it is sent."""
+    text = dump(value)
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidArgument(_fault(value, "") or str(error)) from None
 
 
 def _is_plain(value: JSON) -> bool:
@@ -32,6 +61,47 @@ def _is_plain(value: JSON) -> bool:
     if kind is list or kind is tuple:
         return all(map(_is_plain, value))
     return kind in _SCALARS
+
+
+def _fault(value: Any, at: str, depth: int = 0) -> str | None:
+    """What of a value is not JSON, and where. It is sought only after the encoder refused the value."""
+    if depth > _DEEP:
+        return f"{at[:100]}…: the value is nested too deeply, or contains itself"
+    if isinstance(value, Mapping):
+        for name, member in value.items():
+            if not isinstance(name, str):
+                kind = type(name).__name__
+                return f"{at or '/'}: names of members must be strings, not {kind}: {name!r}"
+            if _SURROGATE.search(name):
+                return f"{at or '/'}: the name of a member contains a lone surrogate"
+            if found := _fault(member, at + pointer_of(name), depth + 1):
+                return found
+    elif isinstance(value, list | tuple):
+        for position, item in enumerate(value):
+            if found := _fault(item, f"{at}/{position}", depth + 1):
+                return found
+    elif isinstance(value, float | Decimal):
+        if not math.isfinite(value):
+            return f"{at or '/'}: {value} is not JSON; send None or a string"
+    elif isinstance(value, str):
+        if _SURROGATE.search(value):
+            return f"{at or '/'}: the string contains a lone surrogate, which UTF-8 cannot encode"
+    elif value is not None and not isinstance(value, int):
+        return f"{at or '/'}: {type(value).__name__} is not JSON{_remedy(value)}"
+    return None
+
+
+def _remedy(value: Any) -> str:
+    if isinstance(value, bytes | bytearray | memoryview):
+        return "; send a string, for example in Base64"
+    if isinstance(value, Enum):
+        return "; send ….value"
+    for method, advice in _CONVERSIONS.items():
+        if hasattr(value, method) and not isinstance(value, type):
+            return f"; send {advice}"
+    if isinstance(value, Iterable) and not isinstance(value, type):
+        return "; send list(…)"
+    return ""
 
 
 def _dump(value: JSON, line: str, step: str) -> str:

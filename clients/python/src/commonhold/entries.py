@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, TypeAlias, TypedDict, Unpack
 
+from commonhold import arguments
 from commonhold.answers import (
     BatchResult,
     Change,
@@ -18,8 +19,9 @@ from commonhold.answers import (
     Me,
     Namespace,
 )
-from commonhold.calls import NOTHING, Call, Listing, given, segment
+from commonhold.calls import NOTHING, Call, Listing, given, polling, segment
 from commonhold.keys import AnyKey, StateScope, name_of
+from commonhold.problems import InvalidArgument
 from commonhold.reading import Page, page_of
 from commonhold.verbs import Group, S, Verb
 
@@ -34,14 +36,23 @@ _MEDIA: dict[PatchKind, str] = {
 }
 
 
+def _name(namespace: Where) -> str:
+    return segment("namespace", name_of(namespace))
+
+
+def _key(key: Key) -> str:
+    return segment("key", key)
+
+
 def _path(verb: str, namespace: Where, key: Key) -> str:
-    return f"/{verb}/{segment(name_of(namespace))}/{segment(str(key))}"
+    return f"/{verb}/{_name(namespace)}/{_key(key)}"
 
 
 def _guard(if_version: int | None, reason: str, **others: str | None) -> dict[str, str | None]:
     """`if_version` 0: only if it does not exist."""
-    match = f'"{if_version}"' if if_version else None
-    create = "*" if if_version == 0 else None
+    expected = arguments.version("if_version", if_version)
+    match = f'"{expected}"' if expected else None
+    create = "*" if expected == 0 else None
     return {"If-Match": match, "If-None-Match": create, "Change-Reason": reason, **others}
 
 
@@ -60,7 +71,7 @@ def get_entry(
 ) -> Call[Entry]:
     """Read. Missing: the default, version 0. `at_version`, `at`: the past. `wait` seconds (at most
     30) for a version above `since`."""
-    query = given(at_version=at_version, at=at, since=since, wait=int(wait) or None)
+    query = given(at_version=at_version, at=at, since=since, wait=polling(wait))
     return Call("GET", _path("state", namespace, key), Entry.read, query, wait=wait)
 
 
@@ -80,7 +91,7 @@ def put_entry(
     """Write the whole value. `if_version`: only over that version (0: only if missing), else
     VersionConflict; with `merge` the server joins changes that do not clash. `if_changed`: a value
     that is there already makes no version."""
-    tagged = None if tags is None else list(tags)
+    tagged = None if tags is None else arguments.texts("tags", tags)
     body = {"value": value, **given(ttl_seconds=ttl_seconds, tags=tagged, pinned=pinned)}
     headers = _guard(
         if_version,
@@ -104,6 +115,8 @@ def patch_entry(
 ) -> Call[Entry]:
     """Change a part on the server, under its lock: a merge patch (RFC 7396), with kind "json" a JSON
     Patch (RFC 6902), with "update" operations such as {"op": "add", "path": "/n", "value": 1}."""
+    if kind not in _MEDIA:
+        raise InvalidArgument(f"kind must be one of {', '.join(_MEDIA)}, not {kind!r}")
     return Call(
         "PATCH",
         _path("state", namespace, key),
@@ -119,9 +132,10 @@ def update_entry(
 ) -> Call[Entry]:
     """Server-side updates, no race and no retry: op is add, max, min, append, union, remove, merge
     or set; path a JSON Pointer."""
-    return patch_entry(
-        namespace, key, [dict(each) for each in operations], kind="update", reason=reason
-    )
+    if not operations:
+        raise InvalidArgument("operations must not be empty: update(namespace, key, {…}, {…})")
+    sent = arguments.objects("operations", operations)
+    return patch_entry(namespace, key, sent, kind="update", reason=reason)
 
 
 def delete_entry(
@@ -156,20 +170,20 @@ def list_entries(
         before=before,
         **page,
     )
-    return Call("GET", f"/state/{segment(name_of(namespace))}", page_of(EntryRow.read), query)
+    return Call("GET", f"/state/{_name(namespace)}", page_of(EntryRow.read), query)
 
 
 def list_key(key: Key, *, values: bool = False, **page: Unpack[Listing]) -> Call[Page[EntryRow]]:
     """Everything under one key over all namespaces, unregistered ones too."""
     query = given(include="value" if values else None, **page)
-    return Call("GET", f"/keys/{segment(str(key))}", page_of(EntryRow.read), query)
+    return Call("GET", f"/keys/{_key(key)}", page_of(EntryRow.read), query)
 
 
 def clear_key(key: Key, *, dry_run: bool = False, reason: str = "") -> Call[dict[str, Any]]:
     """Delete everything under one key: `{matched, deleted}`. With `dry_run` only count."""
     return Call(
         "DELETE",
-        f"/keys/{segment(str(key))}",
+        f"/keys/{_key(key)}",
         dict,
         {"dry_run": dry_run},
         headers={"Change-Reason": reason},
@@ -183,7 +197,7 @@ def clear_entries(
     `{matched, deleted}`. With `dry_run` only count."""
     return Call(
         "DELETE",
-        f"/state/{segment(name_of(namespace))}",
+        f"/state/{_name(namespace)}",
         dict,
         {"dry_run": dry_run, **given(prefix=prefix)},
         headers={"Change-Reason": reason},
@@ -225,14 +239,15 @@ def run_batch(
 ) -> Call[list[BatchResult]]:
     """1 to 1,000 operations: {"op": "get"|"put"|"patch"|"delete", "namespace", "key", "value"?,
     "patch"?, "patch_type"?, "if_version"?, …}. Atomic: all land or a Problem says which did not."""
+    sent = arguments.objects("operations", operations)
     return Call(
         "POST",
         "/state/batch",
         lambda document: [BatchResult.read(each) for each in document["results"]],
-        body={"atomic": atomic, "operations": [dict(each) for each in operations]},
+        body={"atomic": atomic, "operations": sent},
         headers={"Change-Reason": reason},
         # Reads are safe to repeat.
-        keyed=any(each["op"] != "get" for each in operations),
+        keyed=any(each.get("op") != "get" for each in sent),
     )
 
 
@@ -273,11 +288,11 @@ def list_namespaces(*, prefix: str | None = None, **page: Unpack[Listing]) -> Ca
 
 
 def get_namespace(namespace: Where) -> Call[Namespace]:
-    return Call("GET", f"/namespaces/{segment(name_of(namespace))}", Namespace.read)
+    return Call("GET", f"/namespaces/{_name(namespace)}", Namespace.read)
 
 
 def register_namespace(
-    name: str,
+    name: Where,
     *,
     schema: Any = None,
     default: Any = NOTHING,
@@ -306,7 +321,7 @@ def register_namespace(
     )
     if default is not NOTHING:
         body["default"] = default
-    path = f"/namespaces/{segment(name)}"
+    path = f"/namespaces/{_name(name)}"
     query = {} if replace else {"if_exists": "accept"}
     headers = _guard(if_version, reason)
     return Call("PUT", path, Namespace.read, query, body=body, headers=headers)
@@ -318,7 +333,7 @@ def unregister_namespace(
     """Unregister. With live entries it needs `entries`: retain leaves them, unreadable."""
     return Call(
         "DELETE",
-        f"/namespaces/{segment(name_of(namespace))}",
+        f"/namespaces/{_name(namespace)}",
         _nothing,
         given(entries=entries),
         headers={"Change-Reason": reason},
@@ -343,9 +358,10 @@ class Filters(TypedDict, total=False):
 
 def query_of(filters: Filters) -> dict[str, str]:
     """What the filters are in a query string."""
-    if "namespace" in filters:
+    if filters.get("namespace") is not None:
         filters = {**filters, "namespace": name_of(filters["namespace"])}
-    return {name: str(value) for name, value in filters.items()}
+    sought: Mapping[str, Any] = filters
+    return {name: arguments.parameter(name, value) for name, value in given(**sought).items()}
 
 
 def list_changes(
@@ -356,7 +372,7 @@ def list_changes(
     **filters: Unpack[Filters],
 ) -> Call[Page[Change]]:
     """A page of the feed after `cursor`. `next_cursor` is always present: continue with it."""
-    query = query_of(filters) | given(cursor=cursor, wait=int(wait) or None, limit=limit)
+    query = query_of(filters) | given(cursor=cursor, wait=polling(wait), limit=limit)
     return Call("GET", "/changes", page_of(Change.read), query, wait=wait)
 
 

@@ -18,8 +18,9 @@ from typing import (
     dataclass_transform,
 )
 
-from commonhold import shapes
+from commonhold import arguments, shapes
 from commonhold.errors import KeyDecode, KeyEncode
+from commonhold.problems import InvalidArgument
 
 T = TypeVar("T")
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -38,17 +39,17 @@ class StateScope(str):
     @classmethod
     def parent_thread(cls, thread_id: str) -> StateScope:
         """For one delegation tree."""
-        return cls(f"parent_thread::{thread_id}")
+        return cls(f"parent_thread::{arguments.name('thread_id', thread_id)}")
 
     @classmethod
     def agent_type(cls, name: str) -> StateScope:
         """For all agents of one kind."""
-        return cls(f"agent_type::{name}")
+        return cls(f"agent_type::{arguments.name('name', name)}")
 
     @classmethod
     def thread(cls, thread_id: str) -> StateScope:
         """For one thread."""
-        return cls(f"thread::{thread_id}")
+        return cls(f"thread::{arguments.name('thread_id', thread_id)}")
 
     @classmethod
     def new(cls, key: str) -> StateScope:
@@ -99,6 +100,13 @@ class ProfileKey:
             if isinstance(default, list | dict | set):
                 setattr(cls, name, dataclasses.field(default_factory=_copier(default)))
         dataclass(cls)
+        record: Any = cls  # for the type checker, not a dataclass yet
+        for field in dataclasses.fields(record):
+            if field.init and field.default is field.default_factory is dataclasses.MISSING:
+                raise TypeError(
+                    f"{cls.__name__}.{field.name} needs a default: an entry that was never written "
+                    "is read as the default value"
+                )
 
     if not TYPE_CHECKING:  # with a __setattr__, type checkers would accept any attribute
 
@@ -133,13 +141,13 @@ AnyKey: TypeAlias = type[Any] | Profile[Any]
 
 
 def profile_of(key: type[T] | Profile[T]) -> Profile[T]:
-    """What there is to know of a key. TypeError: it is none."""
+    """What there is to know of a key. InvalidArgument: it is none."""
     if isinstance(key, Profile):
         return key
     kind: object = key  # a program without type checks may pass anything
     if isinstance(kind, type) and issubclass(kind, ProfileKey):
         return Profile(kind.KEY, key, key)
-    raise TypeError(
+    raise InvalidArgument(
         f"not a ProfileKey or profile_key(): {key!r}; get, put and patch also take the name of a namespace"
     )
 

@@ -1,7 +1,8 @@
 """What can go wrong, as exceptions.
 
 The server answers every error as a problem document (RFC 9457); `type` chooses the class. All of
-them are `CommonholdError`; `Problem` is an answer, `Unreachable` is that none came.
+them are `CommonholdError`; `Problem` is an answer, `Unreachable` is that none came. `InvalidArgument`
+and `ClientClosed` are mistakes of the program: nothing was sent.
 """
 
 from __future__ import annotations
@@ -22,6 +23,14 @@ def _again(kind: type[CommonholdError], *args: Any) -> CommonholdError:
     problem = kind.__new__(kind)
     Exception.__init__(problem, *args)
     return problem
+
+
+class InvalidArgument(CommonholdError, TypeError, ValueError):
+    """An argument of a call has a wrong type or value, or a value is not JSON. Nothing was sent."""
+
+
+class ClientClosed(CommonholdError, RuntimeError):
+    """The client was used after `close()`, or after the end of its `with` block."""
 
 
 class Unreachable(CommonholdError):

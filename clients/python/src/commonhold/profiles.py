@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Coroutine, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from time import sleep
 from typing import Any, Protocol, TypeAlias, TypeVar, overload
@@ -13,7 +13,7 @@ from commonhold.calls import Retries, Sleep
 from commonhold.documents import same
 from commonhold.errors import KeyDecode
 from commonhold.keys import Profile, decode, encode, profile_of
-from commonhold.problems import VersionConflict
+from commonhold.problems import InvalidArgument, VersionConflict
 from commonhold.shapes import keep_others
 from commonhold.three_way import merge
 
@@ -143,6 +143,9 @@ def edit_steps(
         value = opened(profile, entry)
         before = encode(profile, value)
         returned = change(value)
+        if isinstance(returned, Coroutine):
+            returned.close()
+            raise InvalidArgument("change must be a function, not an async one")
         changed = value if returned is None else keep_others(value, returned)
         document = encode(profile, changed)
         if same(before, document):
@@ -155,7 +158,7 @@ def edit_steps(
         else:
             return changed
         yield Sleep(_PAUSES.pause(attempt))
-    raise ValueError("attempts must be at least 1")
+    raise InvalidArgument("attempts must be at least 1")
 
 
 def settle_steps(

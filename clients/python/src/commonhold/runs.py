@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Unpack
 
+from commonhold import arguments
 from commonhold.answers import Committed, ItemResult, Run, Ticket
-from commonhold.calls import Call, Listing, given, segment
+from commonhold.calls import Call, Listing, given, polling, segment
 from commonhold.reading import Page, page_of
 from commonhold.threads import item_results, thread_path
 from commonhold.verbs import Group, S, Verb
@@ -15,7 +16,7 @@ JsonObject = Mapping[str, Any]
 
 
 def _run(run_id: str, verb: str = "") -> str:
-    return f"/runs/{segment(run_id)}{verb}"
+    return f"/runs/{segment('run_id', run_id)}{verb}"
 
 
 def start_run(
@@ -50,7 +51,7 @@ def start_run(
 
 def read_run(run_id: str, *, wait: float = 0, since: int | None = None) -> Call[Run]:
     """The run. `wait`: wait up to so many seconds (at most 30) for a revision greater than `since`."""
-    query = given(wait=int(wait) or None, since=since)
+    query = given(wait=polling(wait), since=since)
     return Call("GET", _run(run_id), Run.read, query, wait=wait)
 
 
@@ -118,17 +119,15 @@ def commit_step(
     lists of parallel branches. `rebase`: accept an old `base_revision` if none of the keys has changed
     since. `reads`: the entries that the step used, `{namespace, key, version}` each.
     """
-    if isinstance(updates, Mapping | str):
-        raise TypeError(f'updates must be a list of {{"key", "update"}} objects, not {updates!r}')
     body = given(
-        updates=None if updates is None else [dict(each) for each in updates],
+        updates=None if updates is None else arguments.objects("updates", updates),
         batches=None if batches is None else list(batches),
-        messages=None if messages is None else [dict(each) for each in messages],
+        messages=None if messages is None else arguments.objects("messages", messages),
         expected_message_count=expected_message_count,
         base_revision=base_revision,
         on_conflict="rebase" if rebase else None,
         run=run,
-        reads=None if reads is None else [dict(each) for each in reads],
+        reads=None if reads is None else arguments.objects("reads", reads),
         label=label,
         fencing_token=fencing_token,
     )
@@ -147,7 +146,13 @@ def cancel_run(run_id: str) -> Call[Run]:
 def cancel_runs(run_ids: Iterable[str], *, dry_run: bool = False) -> Call[list[ItemResult]]:
     """Cancel up to 200 runs, independently of each other. Returns the result for each."""
     query = given(dry_run=dry_run or None)
-    return Call("POST", "/runs/cancel", item_results, query, body={"ids": list(run_ids)})
+    return Call(
+        "POST",
+        "/runs/cancel",
+        item_results,
+        query,
+        body={"ids": arguments.texts("run_ids", run_ids)},
+    )
 
 
 def fail_run(run_id: str, message: str | None = None) -> Call[Run]:
@@ -203,8 +208,8 @@ class Runs(Group[S]):
 
 def read_ticket(ticket_id: str, *, wait: float = 0) -> Call[Ticket]:
     """The ticket. `wait`: wait up to so many seconds (at most 30) for a decision."""
-    query = given(wait=int(wait) or None)
-    return Call("GET", f"/tickets/{segment(ticket_id)}", Ticket.read, query, wait=wait)
+    query = given(wait=polling(wait))
+    return Call("GET", f"/tickets/{segment('ticket_id', ticket_id)}", Ticket.read, query, wait=wait)
 
 
 def list_tickets(*, status: str | None = None, **page: Unpack[Listing]) -> Call[Page[Ticket]]:
@@ -217,7 +222,9 @@ def decide_ticket(
 ) -> Call[Ticket]:
     """Decide the ticket. The first decision is final; a second one raises Conflict."""
     body = {"action": action} | given(payload=payload)
-    return Call("POST", f"/tickets/{segment(ticket_id)}/decision", Ticket.read, body=body)
+    return Call(
+        "POST", f"/tickets/{segment('ticket_id', ticket_id)}/decision", Ticket.read, body=body
+    )
 
 
 class Tickets(Group[S]):

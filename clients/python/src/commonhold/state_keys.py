@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Unpack
 
+from commonhold import arguments
 from commonhold.answers import StateKey
 from commonhold.calls import Call, Listing, given, segment
 from commonhold.reading import Page, page_of
@@ -37,7 +38,7 @@ def register_state_key(
         plugin=plugin,
         description=description,
     )
-    return Call("PUT", f"/state-keys/{segment(name)}", StateKey.read, body=body)
+    return Call("PUT", f"/state-keys/{segment('name', name)}", StateKey.read, body=body)
 
 
 def list_state_keys(**page: Unpack[Listing]) -> Call[Page[StateKey]]:
@@ -46,7 +47,7 @@ def list_state_keys(**page: Unpack[Listing]) -> Call[Page[StateKey]]:
 
 
 def get_state_key(name: str) -> Call[StateKey]:
-    return Call("GET", f"/state-keys/{segment(name)}", StateKey.read)
+    return Call("GET", f"/state-keys/{segment('name', name)}", StateKey.read)
 
 
 class StateKeys(Group[S]):
@@ -64,11 +65,11 @@ def install_plugin(
 ) -> Call[dict[str, Any]]:
     """Install a plugin: all of its state keys and namespaces are registered, or none."""
     body = given(
-        state_keys=[dict(each) for each in state_keys],
-        namespaces=[dict(each) for each in namespaces],
+        state_keys=arguments.objects("state_keys", state_keys),
+        namespaces=arguments.objects("namespaces", namespaces),
         description=description,
     )
-    return Call("PUT", f"/plugins/{segment(name)}", dict, body=body)
+    return Call("PUT", f"/plugins/{segment('name', name)}", dict, body=body)
 
 
 def uninstall_plugin(
@@ -78,7 +79,7 @@ def uninstall_plugin(
     dry_run: bool = False,
 ) -> Call[dict[str, Any] | None]:
     query = given(entries=entries, dry_run=dry_run or None)
-    return Call("DELETE", f"/plugins/{segment(name)}", lambda document: document, query)
+    return Call("DELETE", f"/plugins/{segment('name', name)}", lambda document: document, query)
 
 
 class Plugins(Group[S]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Unpack
 
+from commonhold import arguments
 from commonhold.answers import (
     Appended,
     Context,
@@ -22,7 +23,7 @@ JsonObject = Mapping[str, Any]
 
 
 def thread_path(thread_id: str, verb: str = "") -> str:
-    return f"/threads/{segment(thread_id)}{verb}"
+    return f"/threads/{segment('thread_id', thread_id)}{verb}"
 
 
 def create_thread(
@@ -85,7 +86,7 @@ def change_thread(
         thread_path(thread_id),
         Thread.read,
         body=body,
-        headers=_if_match(if_version),
+        headers=_if_match("if_version", if_version),
         media_type="application/merge-patch+json" if merge else "application/json",
     )
 
@@ -107,7 +108,7 @@ def delete_thread(
         thread_path(thread_id),
         lambda document: document,
         query,
-        headers=_if_match(if_version),
+        headers=_if_match("if_version", if_version),
     )
 
 
@@ -122,7 +123,7 @@ def delete_threads(
     dry_run: bool = False,
 ) -> Call[list[ItemResult]]:
     """Delete up to 200 threads, each on its own; returns what became of each."""
-    body = given(ids=list(thread_ids), children=children)
+    body = given(ids=arguments.texts("thread_ids", thread_ids), children=children)
     query = given(dry_run=dry_run or None)
     return Call("POST", "/threads/delete", item_results, query, body=body)
 
@@ -152,9 +153,9 @@ def append_messages(
     """Append, kept as they are. `expected_message_count`: only behind that many. `operations` on
     entries, as those of `batch`, land together with the messages or not at all."""
     body = given(
-        messages=[dict(each) for each in messages],
+        messages=arguments.objects("messages", messages),
         expected_message_count=expected_message_count,
-        operations=None if operations is None else [dict(each) for each in operations],
+        operations=None if operations is None else arguments.objects("operations", operations),
     )
     return Call("POST", thread_path(thread_id, "/messages"), Appended.read, body=body)
 
@@ -215,7 +216,7 @@ def restore_revision(
         thread_path(thread_id, "/restore"),
         Snapshot.read,
         body={"revision": revision},
-        headers=_if_match(if_revision),
+        headers=_if_match("if_revision", if_revision),
     )
 
 
@@ -234,11 +235,12 @@ def import_state(
         thread_path(thread_id, "/import"),
         Snapshot.read,
         body=body,
-        headers=_if_match(if_revision),
+        headers=_if_match("if_revision", if_revision),
     )
 
 
-def _if_match(number: int | None) -> dict[str, str | None]:
+def _if_match(argument: str, value: int | None) -> dict[str, str | None]:
+    number = arguments.version(argument, value)
     return {"If-Match": None if number is None else f'"{number}"'}
 
 

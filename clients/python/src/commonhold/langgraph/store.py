@@ -42,7 +42,7 @@ from commonhold.entries import (
 )
 from commonhold.langgraph.packing import escape
 from commonhold.langgraph.wire import ClientPair, Connected, Plan
-from commonhold.problems import VersionConflict
+from commonhold.problems import InvalidArgument, VersionConflict
 
 MAX_KEY_BYTES: Final = 512
 _BATCH: Final = 1000
@@ -277,7 +277,7 @@ class CommonholdStore(BaseStore, Connected):
                 yield Sleep(random.uniform(0, min(1.0, 0.01 * 2.0**attempt)))
             else:
                 return _item(written, Item)
-        raise ValueError("attempts must be at least 1")
+        raise InvalidArgument("attempts must be at least 1")
 
 
 def _key(namespace: Namespace, key: str) -> str:

@@ -24,7 +24,7 @@ _FORM: Final = "entries/_cell_form.html"
 @register.simple_tag(takes_context=True)
 def entry_cells(context: template.Context) -> SafeString:
     """The <td> elements of `row`, one for each of `columns.shown`. With `form`, the cell of its column
-    is a form. If `grouped`, headings name the scopes of the rows, so the column *State* does not."""
+    is a form."""
     row: EntryListRow = context["row"]
     form = context.get("form")
     editable = context["can_edit"] and row.editable
@@ -37,7 +37,7 @@ def entry_cells(context: template.Context) -> SafeString:
             shown = member_cell(row.members, column.member)
             cells.append(_member(column, shown, editable=editable))
         elif column.id == "state":
-            cells.append(_state(row, context["filters"].show, bool(context.get("grouped"))))
+            cells.append(_state(row, context["filters"].show))
         else:
             cells.append(_CELLS[column.id](row))
     return SafeString("".join(cells))
@@ -54,7 +54,7 @@ def _value(row: EntryListRow) -> SafeString:
     return format_html('<td class="peek">{}</td>', shown)
 
 
-def _state(row: EntryListRow, show: str, grouped: bool) -> SafeString:
+def _state(row: EntryListRow, show: str) -> SafeString:
     shown: list[SafeString] = []
     if not row.line.registered:
         shown.append(pill("stuck", "unregistered"))
@@ -62,8 +62,6 @@ def _state(row: EntryListRow, show: str, grouped: bool) -> SafeString:
         shown.append(pill("note", "deleted"))
     elif not row.valid:
         shown.append(pill("failed", "invalid"))
-    elif row.scope_kind != "custom" and not grouped:
-        shown.append(format_html('<span class="muted">{}</span>', row.scope_kind))
     if row.line.pinned:
         shown.append(pill("note", "pinned"))
     return format_html('<td class="state">{}</td>', SafeString(" ".join(shown)))

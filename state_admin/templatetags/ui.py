@@ -150,12 +150,13 @@ def number(count: int | None) -> str:
 
 @register.filter
 def tokens(count: int | None) -> str:
-    """Estimated tokens, and other large numbers: "812", "12.5 k", "1.2 M"."""
+    """Estimated tokens, and other large numbers: "812", "12.5 k", "40 k", "1.2 M"."""
     if count is None:
         return "—"
     if count < 10_000:
         return f"{count:,}"
-    return f"{count / 1000:,.1f} k" if count < 1_000_000 else f"{count / 1_000_000:,.1f} M"
+    number, unit = (count / 1000, "k") if count < 1_000_000 else (count / 1_000_000, "M")
+    return f"{f'{number:,.1f}'.removesuffix('.0')} {unit}"
 
 
 @register.filter

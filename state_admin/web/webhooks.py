@@ -73,6 +73,7 @@ class WebhookForm(forms.Form):
         widget=forms.TextInput(attrs={**_TEXT, "inputmode": "url"}),
     )
     kinds = forms.CharField(
+        label="Events",
         required=False,
         max_length=2000,
         help_text="Globs, separated by spaces: entry.* run.done. Empty means all.",

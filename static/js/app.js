@@ -476,3 +476,14 @@ function showStep() {
 }
 document.addEventListener("htmx:after:swap", showStep);
 showStep();
+
+// Narrow windows do not show all tabs.
+function showTab() {
+  for (const tab of $$(".tabs [aria-current]")) {
+    const tabs = tab.closest(".tabs");
+    const hidden = tab.getBoundingClientRect().right - tabs.getBoundingClientRect().right;
+    if (hidden > 0) tabs.scrollLeft += hidden + tab.offsetWidth / 2;
+  }
+}
+document.addEventListener("htmx:after:swap", ({ detail }) => isLive(detail.ctx) || showTab());
+showTab();

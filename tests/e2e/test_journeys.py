@@ -344,7 +344,7 @@ def test_list__delete_selected__is_confirmed_and_undone(page: Page, alice: Perso
     dialog = page.get_by_role("dialog", name="Delete 2 entries?")
     expect(dialog).to_contain_text("team/thread::t2")
     dialog.get_by_role("button", name="Delete 2 entries").click()
-    expect(page.locator("#entry-browser")).to_contain_text("No entries yet")
+    expect(page.locator("#entry-browser")).to_contain_text("No entries")
     assert value(alice) is None
     page.locator("[data-undo] button").click()
     expect(page.locator("[data-row]")).to_have_count(2)

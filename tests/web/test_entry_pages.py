@@ -340,9 +340,11 @@ def test_list__more_than_a_page__contains_each_entry_once(admin: Client, alice: 
     assert 'rel="next"' in html
 
 
-def test_list__empty__shows_how_to_begin(admin: Client) -> None:
+def test_list__empty__shows_how_to_begin(admin: Client, alice: Person) -> None:
     page = admin.get("/state").content.decode()
-    assert "No entries yet" in page
+    assert "<h2>No entries</h2>" in page
+    make_namespace(alice.actor, "empty")
+    assert "Show deleted entries" in admin.get("/state?namespace=empty").content.decode()
     assert "curl -X PUT" in page
     assert "urllib.request" in page
 

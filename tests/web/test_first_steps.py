@@ -106,7 +106,7 @@ def test_first_steps__state_of_another_workspace__does_not_count(
     ("path", "action", "url"),
     [
         ("/namespaces", "Create the first namespace", "/namespaces/+new"),
-        ("/state", "Write the first entry", "/entries/new"),
+        ("/state", "Write an entry", "/entries/new"),
     ],
 )
 def test_empty_list__of_what_can_be_created_here__offers_it_to_those_permitted(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from commonhold import AsyncCommonhold, Invalid
 from commonhold.langgraph import CommonholdSaver, joining
-from commonhold.langgraph.joining import AsyncJoiner, Joiner, Puts
+from commonhold.langgraph.joining import AsyncJoiner, Joiner, StoreEntries
 from commonhold.langgraph.operations import store_entries
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.base.id import uuid6
@@ -97,9 +97,9 @@ def test_writes_and_the_next_checkpoint__async__are_one_request(
     asyncio.run(run())
 
 
-def puts(name: str, *, waits: bool = True) -> Puts:
+def puts(name: str, *, waits: bool = True) -> StoreEntries:
     operation = {"op": "put", "namespace": "n", "key": name, "value": {}}
-    return Puts([operation], store_entries, waits)
+    return StoreEntries([operation], store_entries, waits)
 
 
 def test_cancelled_call__that_waits__does_not_block_the_others(

@@ -8,11 +8,11 @@ import random
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 import pytest
-from commonhold import Commonhold, NotFound
-from commonhold.langgraph import CommonholdSaver
+from commonhold import Commonhold, InvalidArgument, NotFound
+from commonhold.langgraph import CommonholdSaver, CommonholdStore
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.base.id import uuid6
 from langgraph.checkpoint.memory import InMemorySaver
@@ -435,3 +435,46 @@ def test_setup__again_and_async__changes_nothing(
     made = state.namespaces.get(f"{namespace}.checkpoints")
     assert made.schema_version == 1
     assert made.document["max_value_bytes"] == 8 * 1024 * 1024
+
+
+# Mistakes ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("thread_id", [None, ""])
+def test_thread_id__missing__is_refused_and_stores_nothing(
+    saver: CommonholdSaver, thread_id: Any
+) -> None:
+    """LangGraph lets None pass: all runs without an id would share one thread."""
+    with pytest.raises(InvalidArgument, match=r"^thread_id must "):
+        put(saver, config(thread_id), {"n": 1})
+    assert list(saver.list(None)) == []
+
+
+def test_thread_id__uuid_or_number__is_taken_as_text(saver: CommonholdSaver) -> None:
+    for thread_id in (uuid.uuid4(), random.getrandbits(60)):
+        put(saver, config(cast(str, thread_id)), {"n": 1})
+        assert saver.get_tuple(config(str(thread_id))) is not None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"url": "127.0.0.1:8000"}, "it must begin with http"),
+        ({"token": None}, "token must be a str"),
+        ({"timeout": "5"}, "timeout must be a number of seconds"),
+        ({"timout": 5}, "unexpected keyword argument 'timout'"),
+    ],
+)
+def test_saver__mistaken_argument__is_refused_when_it_is_created(
+    arguments: dict[str, Any], message: str
+) -> None:
+    for kind in (CommonholdSaver, CommonholdStore):
+        with pytest.raises(TypeError, match=message):
+            kind.from_url(**{"url": "http://127.0.0.1:8000", "token": "t", **arguments})
+
+
+def test_from_env__not_set__names_the_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COMMONHOLD_TOKEN")
+    for kind in (CommonholdSaver, CommonholdStore):
+        with pytest.raises(KeyError, match="set COMMONHOLD_TOKEN"):
+            kind.from_env()

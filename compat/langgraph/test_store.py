@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from commonhold import Commonhold, Invalid, VersionConflict
+from commonhold import Commonhold, Invalid, InvalidArgument, VersionConflict
 from commonhold.langgraph import CommonholdStore
 from langgraph.graph import START, StateGraph
 from langgraph.runtime import Runtime
@@ -430,3 +430,25 @@ def test_item__in_commonhold__is_an_entry_with_history(
     found = store.get(("users", "1"), "prefs")
     assert found is not None
     assert found.value == {"theme": "dark"}
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        # "users" would otherwise be the labels u, s, e, r, s.
+        (lambda store: store.put("users", "k", {}), r"namespace must be a tuple of str"),
+        (lambda store: store.search("users"), r"namespace_prefix must be a tuple of str"),
+        (lambda store: store.put(("users",), "k", "text"), "value must be a dict, not str"),
+        (lambda store: store.put(("users",), "k", [1]), "value must be a dict, not list"),
+        (lambda store: store.put(("users",), "k", {"a": {1}}), "/operations/0/value/a: set is not"),
+        (lambda store: store.put(("users",), "k", {}, ttl=-1), "ttl must be a number"),
+        (lambda store: store.search(("users",), offset=-1), "limit and offset must be at least 0"),
+        (lambda store: store.put(("users",), "k" * 600, {}), "namespace and key take more than"),
+    ],
+)
+def test_call__mistaken_argument__is_named_and_stores_nothing(
+    store: CommonholdStore, call: Callable[[Any], Any], message: str
+) -> None:
+    with pytest.raises(InvalidArgument, match=f"^{message}"):
+        call(store)
+    assert store.search(("users",)) == []

@@ -128,7 +128,8 @@ def _path(path: str) -> str:
     return path
 
 
-def _from_env() -> tuple[str, str]:
+def from_environment() -> tuple[str, str]:
+    """The address and the token of `from_env`. KeyError: one is not set, and which."""
     names = ("COMMONHOLD_URL", "COMMONHOLD_TOKEN")
     url, token = (os.environ.get(name, "") for name in names)
     if not url or not token:
@@ -173,7 +174,7 @@ class Commonhold(Entries["Commonhold"]):
     @classmethod
     def from_env(cls, **options: Unpack[Options]) -> Self:
         """From COMMONHOLD_URL and COMMONHOLD_TOKEN. KeyError: one is not set."""
-        return cls(*_from_env(), **options)
+        return cls(*from_environment(), **options)
 
     def send(self, call: Call[R]) -> R:
         """Make a call, retries included. Raises Problem or Unreachable."""
@@ -335,7 +336,7 @@ class AsyncCommonhold(Entries["AsyncCommonhold"]):
     @classmethod
     def from_env(cls, **options: Unpack[Options]) -> Self:
         """From COMMONHOLD_URL and COMMONHOLD_TOKEN. KeyError: one is not set."""
-        return cls(*_from_env(), **options)
+        return cls(*from_environment(), **options)
 
     async def send(self, call: Call[R]) -> R:
         """Make a call, retries included. Raises Problem or Unreachable."""

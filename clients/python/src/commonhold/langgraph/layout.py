@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from langgraph.checkpoint.base import writes_sort_key
 
+from commonhold import arguments
 from commonhold.answers import Entry, EntryRow
 from commonhold.calls import Call
 from commonhold.langgraph.packing import part
@@ -67,8 +68,13 @@ def rows_of(entries: Iterable[Entry | EntryRow]) -> dict[str, Document]:
     return {entry.key: entry.value for entry in in_order}
 
 
-def thread_key(thread_id: str) -> str:
-    return part(str(thread_id), 140) + "/"
+def thread_text(thread_id: Any) -> str:
+    """LangGraph also takes UUIDs and numbers. None would put all runs without an id into one thread."""
+    return arguments.name("thread_id", None if thread_id is None else str(thread_id))
+
+
+def thread_key(thread_id: Any) -> str:
+    return part(thread_text(thread_id), 140) + "/"
 
 
 def ns_key(checkpoint_ns: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
@@ -25,7 +24,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from commonhold.calls import random_id
-from commonhold.client import Options
+from commonhold.client import Options, from_environment
 from commonhold.entries import register_namespace
 from commonhold.langgraph.copying import ThreadCopy
 from commonhold.langgraph.layout import (
@@ -41,6 +40,7 @@ from commonhold.langgraph.layout import (
     ns_key,
     ns_of,
     thread_key,
+    thread_text,
     value_key,
 )
 from commonhold.langgraph.operations import (
@@ -130,8 +130,8 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
 
     @classmethod
     def from_env(cls, **arguments: Any) -> Self:
-        """From COMMONHOLD_URL and COMMONHOLD_TOKEN; the rest as from_url."""
-        return cls(os.environ["COMMONHOLD_URL"], os.environ["COMMONHOLD_TOKEN"], **arguments)
+        """From COMMONHOLD_URL and COMMONHOLD_TOKEN; the rest as from_url. KeyError: one is not set."""
+        return cls(*from_environment(), **arguments)
 
     def get_next_version(self, current: str | int | float | None, channel: None) -> str:
         """Grows, and differs between the branches of a fork, so that no two values share a version."""
@@ -310,7 +310,8 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
         new_versions: ChannelVersions,
     ) -> Plan[RunnableConfig]:
         configurable = config["configurable"]
-        thread_id, ns = configurable["thread_id"], configurable.get("checkpoint_ns") or ""
+        thread_id = thread_text(configurable["thread_id"])
+        ns = configurable.get("checkpoint_ns") or ""
         yield from self._ensure_thread(thread_id)
         base, packer = self._base(config), self._packer
         small: Document = {}
@@ -459,6 +460,7 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
                 seeds.setdefault(channel, found)
 
     def _delete_thread(self, thread_id: str) -> Plan[None]:
+        thread_id = thread_text(thread_id)
         yield from self._clear(thread_key(thread_id))
         self._known_threads.discard(thread_id)
         with suppress(NotFound, Forbidden):  # an editor may not delete threads

@@ -7,7 +7,6 @@ it is. Everything of a Commonhold entry works on it: history, restore, patches, 
 from __future__ import annotations
 
 import math
-import os
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -29,9 +28,10 @@ from langgraph.store.base import (
     validate_op_namespace,
 )
 
+from commonhold import arguments
 from commonhold.answers import Entry, EntryFacts, EntryRow
 from commonhold.calls import Sleep
-from commonhold.client import Options
+from commonhold.client import Options, from_environment
 from commonhold.entries import (
     get_entry,
     list_entries,
@@ -100,8 +100,8 @@ class CommonholdStore(BaseStore, Connected):
 
     @classmethod
     def from_env(cls, **arguments: Any) -> Self:
-        """From COMMONHOLD_URL and COMMONHOLD_TOKEN; the rest as from_url."""
-        return cls(os.environ["COMMONHOLD_URL"], os.environ["COMMONHOLD_TOKEN"], **arguments)
+        """From COMMONHOLD_URL and COMMONHOLD_TOKEN; the rest as from_url. KeyError: one is not set."""
+        return cls(*from_environment(), **arguments)
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Reads see what was there before; then all puts land in one transaction, per 1,000. Of two
@@ -150,7 +150,7 @@ class CommonholdStore(BaseStore, Connected):
 
     def _batch(self, ops: Sequence[Op]) -> Plan[list[Result]]:
         for op in ops:
-            validate_op_namespace(op)
+            _check(op)
         results: list[Result] = [None] * len(ops)
         puts: dict[str, dict[str, Any]] = {}
         gets: dict[int, GetOp] = {}
@@ -188,7 +188,10 @@ class CommonholdStore(BaseStore, Connected):
         address = {"namespace": self._name, "key": key}
         if op.value is None:
             return {"op": "delete", **address}
-        put = {"op": "put", **address, "value": dict(op.value)}
+        value: Any = op.value
+        if not isinstance(value, Mapping):
+            raise InvalidArgument(f"value must be a dict, not {type(value).__name__}")
+        put = {"op": "put", **address, "value": dict(value)}
         return put if op.ttl is None else {**put, "ttl_seconds": _seconds(op.ttl)}
 
     def _read(self, keys: Iterable[str]) -> Plan[dict[str, Entry]]:
@@ -280,15 +283,27 @@ class CommonholdStore(BaseStore, Connected):
         raise InvalidArgument("attempts must be at least 1")
 
 
+def _check(op: Any) -> None:
+    """Raises InvalidArgument, or LangGraph's InvalidNamespaceError."""
+    for member in ("namespace", "namespace_prefix"):
+        if isinstance(text := getattr(op, member, None), str):
+            raise InvalidArgument(f"{member} must be a tuple of str, such as ({text!r},)")
+    if isinstance(op, SearchOp | ListNamespacesOp) and min(op.limit, op.offset) < 0:
+        raise InvalidArgument("limit and offset must be at least 0")
+    validate_op_namespace(op)
+
+
 def _key(namespace: Namespace, key: str) -> str:
-    path = "/".join(escape(each) for each in (*namespace, key))
+    path = "/".join(escape(arguments.text("key", each)) for each in (*namespace, key))
     if len(path.encode()) > MAX_KEY_BYTES:
-        raise ValueError(f"namespace and key take more than {MAX_KEY_BYTES} bytes: {path[:80]}…")
+        raise InvalidArgument(
+            f"namespace and key take more than {MAX_KEY_BYTES} bytes: {path[:80]}…"
+        )
     return path
 
 
 def _checked(namespace: Namespace, key: str) -> str:
-    validate_op_namespace(GetOp(namespace, key))
+    _check(GetOp(namespace, key))
     return _key(namespace, key)
 
 
@@ -313,7 +328,7 @@ def _item(entry: Entry | EntryRow, kind: type[Item]) -> Any:
 
 
 def _seconds(minutes: float) -> int:
-    return max(1, math.ceil(minutes * 60))
+    return max(1, math.ceil(arguments.seconds("ttl", minutes) * 60))
 
 
 def _lifetime(entry: EntryFacts) -> int | None:

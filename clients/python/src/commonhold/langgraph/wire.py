@@ -29,6 +29,9 @@ class ClientPair:
     def __init__(
         self, url: str, token: str, options: Options, registrations: Sequence[Call[Any]]
     ) -> None:
+        Commonhold(
+            url, token, **options
+        )  # which refuses mistakes now, not in the middle of a graph
         self._address = (url, token)
         self._options = options
         self._registrations = registrations

@@ -22,6 +22,12 @@ from project.failures import describe_error, format_traceback
 
 _ROLE = read_environment().commonhold_role
 _OURS = ("project", "state_admin")
+# Celery's messages that the broker is unreachable, in worker and beat.
+_BROKER_FAILS = (
+    "consumer: Cannot connect",
+    "consumer: Connection to broker lost",
+    "beat: Connection error",
+)
 
 
 def _add_role(_: Any, __: str, event: EventDict) -> EventDict:
@@ -48,6 +54,8 @@ def _omit_values(_: Any, __: str, event: EventDict) -> EventDict:
         event["errors"] = [describe_error(error) for error in errors]
     if record.name == "django.request":
         event.update(_describe_request(record))
+    elif str(event["event"]).startswith(_BROKER_FAILS):
+        event["event"] = "broker.unreachable"
     elif record.name == "celery.app.trace":
         event.update(event="task.failed", task=context.get("name"), id=context.get("id"))
     return event

@@ -441,3 +441,13 @@ def test_process__migrations_due__waits_for_setup(
     assert running.output().count("database.migrations_due") == 1
     running.signal(signal.SIGTERM)
     assert running.wait() == 0
+
+
+def test_worker__broker_unreachable__log_has_the_event_that_the_runbook_names(worker):
+    running = worker(BROKER_URL="redis://:hunter2@127.0.0.1:1/0")
+
+    running.wait_for_output("broker.unreachable")
+
+    assert "errors=['ConnectionError']" in running.output()
+    assert "hunter2" not in running.output()
+    assert "%s" not in running.output()

@@ -7,7 +7,9 @@ import re
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -167,6 +169,15 @@ def test_search__too_many_items_for_a_filter__requires_a_longer_prefix(alice, mo
         put(alice, "m", f"k{n}", {"n": n})
     answer = alice.api("POST", f"{ITEMS}/search", {"filter": {"n": 0}})
     assert (answer.status_code, "longer namespace_prefix" in answer.json()["detail"]) == (422, True)
+
+
+def test_search__filter_over_several_reads__sorts_the_items_once(alice, monkeypatch) -> None:
+    monkeypatch.setattr(store, "_SLICE", 2)
+    for n in range(6):
+        put(alice, "m", f"k{n}", {"n": n % 2})
+    with CaptureQueriesContext(connection) as queries:
+        assert search(alice, ["m"], filter={"n": 0}, offset=1, limit=2) == ["k2", "k0"]
+    assert sum("ORDER BY" in query["sql"] for query in queries) == 1
 
 
 def test_namespaces__prefix_suffix_and_depth__are_applied(alice) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Iterator, Sequence
-from itertools import takewhile
+from itertools import islice, takewhile
 
 from django.db.models import QuerySet
 from django.http import HttpResponse
@@ -23,6 +23,7 @@ from state_admin.rest import etags
 from state_admin.rest.bodies import no_content
 from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.services import entries, entry_views, namespaces, search
+from state_admin.services.batching import split_by_size
 from state_admin.services.entry_views import EntryView
 from state_admin.services.errors import BadRequest, Invalid, NotRegistered
 
@@ -100,13 +101,12 @@ def search_items(call: Endpoint) -> HttpResponse:
         check_labels(prefix, "/namespace_prefix")
     item_filter = read(body, "filter", {})
     _check_filter(item_filter)
-    items: list[Entry] = []
-    for row in _items(call.actor, prefix, read(body, "query", "")):
-        if not item_filter or fits(values.load(row.value or "null"), item_filter):
-            items.append(row)
-            if len(items) == offset + limit:
-                break
-    return answer({"items": [show_row(row) for row in items[offset:]]})
+    items = (
+        row
+        for row in _items(call.actor, prefix, read(body, "query", ""))
+        if not item_filter or fits(values.load(row.value or "null"), item_filter)
+    )
+    return answer({"items": [show_row(row) for row in islice(items, offset, offset + limit)]})
 
 
 @handles(contract.LIST_NAMESPACES)
@@ -193,13 +193,14 @@ def _items(actor: Actor, prefix: Sequence[str], text: str) -> Iterator[Entry]:
     if text:
         yield from _found(actor, prefix, text)
         return
-    rows = _rows(actor, prefix).order_by("-updated_at", "-id")
-    for start in range(0, MOST_SEEN, _SLICE):
-        part = list(rows[start : start + _SLICE])
-        yield from part
-        if len(part) < _SLICE:
-            return
-    raise _too_many()
+    rows = _rows(actor, prefix)
+    newest = rows.order_by("-updated_at", "-id").values_list("id", "size_bytes")[: MOST_SEEN + 1]
+    sized = list(newest)
+    for ids in split_by_size(sized[:MOST_SEEN], _SLICE):
+        part = {row.pk: row for row in rows.filter(pk__in=ids)}
+        yield from (part[each] for each in ids if each in part)
+    if len(sized) > MOST_SEEN:
+        raise _too_many()
 
 
 def _found(actor: Actor, prefix: Sequence[str], text: str) -> Iterator[Entry]:

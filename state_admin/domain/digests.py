@@ -23,8 +23,11 @@ class DigestLine(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> DigestLine:
         """Parse the text form of a line. Raises ValueError."""
-        kind, owner, number, digest = text.split()
-        return cls(kind, int(owner), int(number), digest)
+        try:
+            kind, owner, number, digest = text.split()
+            return cls(kind, int(owner), int(number), digest)
+        except ValueError:
+            raise ValueError("a line has not the form KIND OWNER NUMBER DIGEST") from None
 
 
 def differences(

@@ -260,6 +260,24 @@ def test_verify__wrong_file__is_one_sentence(world: Person, tmp_path: Path) -> N
         call_command("verify_state", "--check", str(tmp_path / "none"), stdout=io.StringIO())
 
 
+def test_verify__write_that_fails__says_where_and_keeps_the_file_before(
+    world: Person, tmp_path: Path
+) -> None:
+    digests = tmp_path / "digests"
+    call_command("verify_state", "--write", str(digests), stdout=io.StringIO())
+    before = digests.read_text()
+    (tmp_path / "digests.part").symlink_to("/dev/full")
+    with pytest.raises(CommandError, match=f"cannot use {digests}: No space left on device"):
+        call_command("verify_state", "--write", str(digests), stdout=io.StringIO())
+    assert digests.read_text() == before
+
+    output = io.StringIO()
+    nowhere = tmp_path / "none" / "digests"
+    with pytest.raises(CommandError, match=f"cannot use {nowhere}.part: No such file"):
+        call_command("verify_state", "--write", str(nowhere), stdout=output)
+    assert output.getvalue() == ""  # before it read the tables
+
+
 @pytest.mark.django_db(transaction=True)
 def test_verify__without_a_transaction__reads_one_snapshot(world: Person) -> None:
     lines = verification.read_digests()

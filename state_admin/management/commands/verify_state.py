@@ -26,13 +26,25 @@ class Command(BaseCommand):
         try:
             self._verify(options["write"], options["check"])
         except OSError as error:
-            raise CommandError(f"cannot use {error.filename}: {error.strerror}") from error
+            name = error.filename or options["write"] or options["check"]  # a full disk names none
+            raise CommandError(f"cannot use {name}: {error.strerror}") from error
         except ValueError as error:
             raise CommandError(
                 f"{options['check']} is not a file that --write wrote: {error}"
             ) from error
 
     def _verify(self, write: Path | None, check: Path | None) -> None:
+        if write is None:
+            self._compare(check)
+            return
+        # Lines that a file lacks count as written later, so an incomplete file would pass every check.
+        draft = write.with_name(f"{write.name}.part")
+        with draft.open("w") as lines:
+            self._compare(None)
+            lines.writelines(f"{line}\n" for line in read_digests())
+        draft.replace(write)
+
+    def _compare(self, check: Path | None) -> None:
         if check is not None:
             with check.open() as lines:
                 verification = verify_state(map(DigestLine.parse, lines))
@@ -46,6 +58,3 @@ class Command(BaseCommand):
             self.stderr.write(fault)
         if verification.wrong:
             raise CommandError(f"{verification.wrong:,} faults, the first of them above")
-        if write is not None:
-            with write.open("w") as lines:
-                lines.writelines(f"{line}\n" for line in read_digests())

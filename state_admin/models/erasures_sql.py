@@ -99,14 +99,17 @@ UPDATE runs SET parent_thread_id = '',
     created_from = jsonb_set(created_from::jsonb, '{parent_thread_id}', '""', false)::json
 WHERE workspace_id = %(workspace)s AND parent_thread_id = ANY(%(thread_names)s::text[]) RETURNING 1
 """,
-    # The audit log has an index by workspace and lists the writes of a run; the history has neither.
+    # The audit log lists the writes of a run; the history has no index for them.
     f"""
-UPDATE entry_revisions r SET run = '' FROM audit x
-JOIN namespaces n ON n.workspace_id = x.workspace_id AND n.name = x.namespace
-JOIN entries e ON e.namespace_id = n.id AND e.key = x.key
-WHERE {_WRITTEN} AND r.entry_id = e.id AND r.version = x.version RETURNING 1
+WITH written AS (
+    UPDATE audit x SET run = '' WHERE {_WRITTEN}
+    RETURNING x.workspace_id, x.namespace, x.key, x.version
+)
+UPDATE entry_revisions r SET run = '' FROM written w
+JOIN namespaces n ON n.workspace_id = w.workspace_id AND n.name = w.namespace
+JOIN entries e ON e.namespace_id = n.id AND e.key = w.key
+WHERE r.entry_id = e.id AND r.version = w.version RETURNING 1
 """,
-    f"UPDATE audit x SET run = '' WHERE {_WRITTEN} RETURNING 1",
     f"UPDATE changes x SET run = '' WHERE {_WRITTEN} RETURNING 1",
     f"""
 UPDATE webhook_deliveries x SET body = jsonb_set(body::jsonb, '{{data,run_id}}', 'null')::text
@@ -129,7 +132,7 @@ def count(scope: Scope) -> dict[str, int]:
 
 def erase(scope: Scope, mark: str) -> dict[str, int]:
     """Remove the rows; returns what `count` would have. `mark` replaces names in the audit log."""
-    for statement in _LET_GO:
+    for statement in _LET_GO if scope.threads else ():
         hot.fetch_all(statement, scope._asdict())
     gone = {table: _delete(table, scope._asdict()) for table in DELETED}
     return gone | {"audit": _number(_SCRUB, {**scope._asdict(), "mark": mark})}

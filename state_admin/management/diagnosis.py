@@ -423,6 +423,7 @@ def _utc(moment: datetime | None) -> str:
 
 _OF_THE_SERVER: Final[dict[str, Check]] = {
     "database": _check_server,
+    "pooler": server_checks.check_pooler,
     "settings": server_checks.check_settings,
     "database disk": server_checks.check_database_disk,
     "permissions": server_checks.check_permissions,

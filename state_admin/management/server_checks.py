@@ -28,6 +28,9 @@ _KEY_LENGTH: Final = 32
 _OTHERS: Final = 0o007  # the bits of a mode for who is neither the owner nor in the group
 
 
+_SESSION: Final = "SELECT pg_backend_pid(), pg_postmaster_start_time()"
+
+
 def check_environment() -> Iterator[Finding]:
     """Variables that are probably misspelled settings: the server ignores them."""
     settings_by_name = {setting.name: setting for setting in list_settings()}
@@ -185,6 +188,29 @@ def check_settings() -> Iterator[Finding]:
             "only, not those with the most time in total",
             "To install it: add pg_stat_statements to shared_preload_libraries, restart the server, "
             "and run CREATE EXTENSION pg_stat_statements in this database.",
+        )
+
+
+def check_pooler() -> Iterator[Finding]:
+    """A pooler in transaction mode gives the idle server process of one connection to the next one."""
+    connection.ensure_connection()
+    other = connection.copy()
+    try:
+        with connection.cursor() as first, other.cursor() as second:
+            first.execute(_SESSION)
+            second.execute("BEGIN")
+            second.execute(_SESSION)
+            shared = first.fetchone() == second.fetchone()
+            second.execute("ROLLBACK")
+    finally:
+        other.close()
+    if shared:
+        yield Finding(
+            "pooler",
+            "error",
+            "DATABASE_URL leads through a pooler in transaction mode, so sessions lose their settings, "
+            "such as timeouts, and notifications",
+            "Set pool_mode = session in the pooler, or name the server in DATABASE_URL.",
         )
 
 

@@ -1,4 +1,4 @@
-"""PgBouncer in session mode between the server and PostgreSQL."""
+"""PgBouncer between the server and PostgreSQL. Only its session mode is supported."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ listen_addr = 127.0.0.1
 listen_port = {port}
 unix_socket_dir =
 auth_type = any
-pool_mode = session
+pool_mode = {mode}
 server_check_delay = 0
 """
 
@@ -40,7 +40,8 @@ server_check_delay = 0
 class Pooler(Process):
     """PgBouncer in a folder, in front of the PostgreSQL whose socket is in `sockets`."""
 
-    def __init__(self, folder: Path, sockets: Path) -> None:
+    def __init__(self, folder: Path, sockets: Path, mode: str = "session") -> None:
+        self.mode = mode
         self.config = folder / "pgbouncer.ini"
         self.port = free_port()
         self._write(sockets)
@@ -64,7 +65,9 @@ class Pooler(Process):
         return True
 
     def _write(self, sockets: Path) -> None:
-        self.config.write_text(CONFIG.format(sockets=sockets, server=PORT, port=self.port))
+        self.config.write_text(
+            CONFIG.format(sockets=sockets, server=PORT, port=self.port, mode=self.mode)
+        )
 
 
 @pytest.fixture
@@ -129,3 +132,20 @@ def test_server__behind_a_pooler__has_its_timeouts_bounds_commits_and_survives_f
     for key, value in (("a", 3), ("restarted", 1)):
         status, entry = call("GET", f"/state/notes/{key}")
         assert (status, entry["value"]) == (200, value)
+
+
+@pytest.mark.parametrize("mode", ["session", "transaction"])
+def test_doctor__behind_a_pooler__names_its_transaction_mode(
+    mode: str, cluster: Cluster, folder: Path, start: Callable[..., Running]
+) -> None:
+    if binaries.identity().uid is not None:
+        pytest.skip("PgBouncer does not run as root, and user namespaces are not permitted")
+    pooler = Pooler(folder, cluster.socket_folder, mode)
+    try:
+        wait_for(pooler.answers, "PgBouncer answers")
+        doctor = start("manage.py", "doctor", "--no-color", DATABASE_URL=pooler.url)
+        doctor.wait()
+        told = "error    pooler: DATABASE_URL leads through a pooler in transaction mode"
+        assert (told in doctor.output()) == (mode == "transaction"), doctor.output()
+    finally:
+        pooler.kill_all()

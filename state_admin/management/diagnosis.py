@@ -61,7 +61,7 @@ def diagnose() -> Iterator[Finding]:
     except BadSetting as error:
         remedy = (
             "Run doctor with the environment of the server: its DATABASE_URL, or its COMMONHOLD_DATA_DIR. "
-            "Before the first start of a new server, there is nothing to check."
+            "A new server has no database before its first start."
         )
         yield Finding("database", "error", str(error), remedy)
         return

@@ -3,6 +3,7 @@ models. Each decision is one statement."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from decimal import Decimal
 from typing import Final, NamedTuple
 
@@ -125,6 +126,17 @@ def reserve(*, workspace_id: int, cost: Decimal, cap: Decimal) -> int | None:
     nothing changed, if the budget `cap` would be exceeded."""
     row = hot.fetch_one(_RESERVE, {"workspace": workspace_id, "cost": cost, "cap": cap})
     return row[0] if row else None
+
+
+_TOMORROW = (
+    "SELECT (date_trunc('day', now() AT TIME ZONE 'UTC') + interval '1 day') AT TIME ZONE 'UTC'"
+)
+
+
+def next_day() -> datetime:
+    """When the budgets of the next day begin, by the clock of the database, which reserves them."""
+    at: datetime = hot.fetch_all(_TOMORROW, {})[0][0]
+    return at
 
 
 def settle(spending_id: int, *, reserved: Decimal, cost: Decimal) -> None:

@@ -177,7 +177,8 @@ _LOCK = """
 SELECT e.id, e.tags, e.pinned, e.deleted, e.namespace_id, n.name, e.key, e.version,
     CASE WHEN NOT e.deleted AND (e.expires_at IS NULL OR e.expires_at > now())
         THEN e.value::text END,
-    e.expires_at, r.version, r.value::text, r.expires_at, r.redacted_at IS NOT NULL
+    e.expires_at, r.version, r.value::text, r.expires_at, coalesce(r.expires_at <= now(), false),
+    r.redacted_at IS NOT NULL
 FROM unnest(%(namespaces)s::text[], %(keys)s::text[], %(firsts)s::bigint[], %(lasts)s::bigint[])
     AS want(namespace, key, first, last)
 JOIN namespaces n ON n.workspace_id = %(workspace)s AND n.name = want.namespace
@@ -216,6 +217,7 @@ class RevertibleEntry(NamedTuple):
     then_version: int | None
     then_value: str | None
     then_expires_at: datetime | None
+    then_expired: bool
     redacted: bool
 
 

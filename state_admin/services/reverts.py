@@ -4,7 +4,6 @@ as a new version, unless it was written since then. Not here: requests of any si
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from django.db import transaction
@@ -89,7 +88,7 @@ def _plan(
         raise Conflict("its previous version was removed by history compaction")
     if row.redacted and row.then_value is not None and is_tombstone(row.then_value):
         raise Conflict("its previous value was redacted")
-    if row.then_expires_at is not None and row.then_expires_at <= datetime.now(UTC):
+    if row.then_expired:
         raise Conflict("its previous value has expired")
     if row.then_value is None and row.value is None:
         raise Conflict("it does not exist any more")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta
+from datetime import datetime
 from decimal import Decimal
 from urllib.parse import urlsplit
 
@@ -239,10 +239,9 @@ def _reserve(workspace_id: int, most: Decimal) -> int:
             ),
             None,
         )
-    tomorrow = datetime.combine(timezone.now().date() + timedelta(days=1), time(), UTC)
     raise Closed(
         f"cost cap: daily model budget (${cap:.2f}) exhausted; resets at 00:00 UTC",
-        tomorrow,
+        model_usage.next_day(),
     )
 
 

@@ -29,6 +29,7 @@ from commonhold import (
     calls,
     dispatches,
     entries,
+    problems,
     runs,
     state_keys,
     threads,
@@ -282,3 +283,22 @@ def test_types__of_results__are_exact_in_both_clients(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout
+
+
+def test_public_names__all_verbs_and_errors__have_a_description_for_editors() -> None:
+    documented = [each.values[0] for each in verbs()]
+    errors = [each for each in vars(commonhold).values() if _is_error(each)]
+    assert len(errors) > 30
+    # `vars`, because `__doc__` of a class may be inherited.
+    missing = [each for each in documented if not each.__doc__]
+    assert missing + [each for each in errors if not vars(each).get("__doc__")] == []
+
+
+def test_errors__all_that_the_client_raises__are_exported() -> None:
+    kinds = {kind for kind in vars(problems).values() if _is_error(kind)}
+    hidden = {kind.__name__ for kind in kinds} - set(commonhold.__all__)
+    assert {name for name in hidden if not name.startswith("_")} == set()
+
+
+def _is_error(value: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, commonhold.CommonholdError)

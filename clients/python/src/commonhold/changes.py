@@ -170,6 +170,7 @@ class Watch:
             yield from self._feed.lines(part)
 
     def close(self) -> None:
+        """Close the connection. `cursor` stays: a later iteration continues from it."""
         if self._answer is not None:
             self._answer.close()
         self._answer = None
@@ -250,6 +251,7 @@ class AsyncWatch:
                 yield line
 
     async def close(self) -> None:
+        """See Watch.close."""
         if self._answer is not None:
             await self._answer.aclose()
         self._answer = None

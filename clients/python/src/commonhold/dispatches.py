@@ -81,26 +81,32 @@ def ack(held: ClaimedDispatch) -> Call[Dispatch]:
 def nack(
     held: ClaimedDispatch, error: str | None = None, *, retry_after: int | None = None
 ) -> Call[Dispatch]:
+    """Return the dispatch: a failed attempt. It is queued again after `retry_after` seconds, or
+    becomes a dead letter."""
     return _dispatch(held, "nack", error=error, retry_after=retry_after)
 
 
 def extend(held: ClaimedDispatch, lease_seconds: int | None = None) -> Call[Dispatch]:
+    """Extend the lease of the claim. Raises Conflict if the claim is no longer valid."""
     return _dispatch(held, "extend", lease_seconds=lease_seconds)
 
 
 def cancel_dispatch(dispatch_id: str) -> Call[Dispatch]:
+    """Cancel a queued dispatch. To stop a claimed one, interrupt its thread."""
     return Call(
         "POST", f"/dispatches/{segment('dispatch_id', dispatch_id)}/cancel", Dispatch.read, body={}
     )
 
 
 def replay_dispatch(dispatch_id: str) -> Call[Dispatch]:
+    """Enqueue a dead letter again, with all its attempts."""
     return Call(
         "POST", f"/dispatches/{segment('dispatch_id', dispatch_id)}/replay", Dispatch.read, body={}
     )
 
 
 def read_dispatch(dispatch_id: str) -> Call[Dispatch]:
+    """One dispatch, with its payload and status."""
     return Call("GET", f"/dispatches/{segment('dispatch_id', dispatch_id)}", Dispatch.read)
 
 
@@ -111,6 +117,7 @@ def list_dispatches(
     agent_id: str | None = None,
     **page: Unpack[Listing],
 ) -> Call[Page[Dispatch]]:
+    """Dispatches of all threads, the newest first."""
     query = given(status=status, thread_id=thread_id, agent_id=agent_id, **page)
     return Call("GET", "/dispatches", page_of(Dispatch.read), query)
 

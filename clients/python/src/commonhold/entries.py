@@ -279,6 +279,7 @@ def search_entries(
 
 
 def list_namespaces(*, prefix: str | None = None, **page: Unpack[Listing]) -> Call[Page[Namespace]]:
+    """Registered namespaces, by name."""
     return Call(
         "GET",
         "/namespaces",
@@ -288,6 +289,7 @@ def list_namespaces(*, prefix: str | None = None, **page: Unpack[Listing]) -> Ca
 
 
 def get_namespace(namespace: Where) -> Call[Namespace]:
+    """One namespace, with its schema, default and settings. NotRegistered: it is none."""
     return Call("GET", f"/namespaces/{_name(namespace)}", Namespace.read)
 
 

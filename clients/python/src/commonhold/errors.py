@@ -18,6 +18,8 @@ class KeyDecode(StateError):
 
 
 class KeyEncode(StateError):
+    """A value of a key has no JSON; the message has the JSON pointer."""
+
     def __init__(self, key: str, message: str) -> None:
         super().__init__(f"failed to encode key {key}: {message}")
         self.key = key
@@ -41,34 +43,46 @@ class RevisionMismatch(StateError, RevisionConflict):
 
 
 class MutationBaseRevisionMismatch(StateError):
+    """Two batches that are merged are based on different revisions."""
+
     def __init__(self, left: int, right: int) -> None:
         super().__init__(f"patch base revision mismatch: {left} vs {right}")
         self.left, self.right = left, right
 
 
 class PluginAlreadyInstalled(StateError):
+    """The store has a plugin of that name."""
+
     def __init__(self, name: str) -> None:
         super().__init__(f"plugin already installed: {name}")
 
 
 class PluginNotInstalled(StateError):
+    """The store has no plugin of that name."""
+
     def __init__(self, name: str) -> None:
         super().__init__(f"plugin not installed: {name}")
 
 
 class KeyAlreadyRegistered(StateError):
+    """Another plugin registered the key."""
+
     def __init__(self, key: str) -> None:
         super().__init__(f"key already registered: {key}")
         self.key = key
 
 
 class UnknownKey(StateError):
+    """No plugin registered the key."""
+
     def __init__(self, key: str) -> None:
         super().__init__(f"unknown key: {key}")
         self.key = key
 
 
 class ParallelMergeConflict(StateError):
+    """Two parallel batches update the same exclusive key."""
+
     def __init__(self, key: str) -> None:
         super().__init__(f"parallel merge conflict on exclusive key: {key}")
         self.key = key

@@ -71,6 +71,8 @@ class Problem(CommonholdError):
 
 
 class BadRequest(Problem):
+    """The request itself is wrong: a parameter, a header, a name."""
+
     slug = "bad-request"
 
 
@@ -81,14 +83,20 @@ class Invalid(Problem):
 
 
 class Unauthenticated(Problem):
+    """The token is missing, unknown, expired or revoked."""
+
     slug = "unauthenticated"
 
 
 class Forbidden(Problem):
+    """The role of the token, or its limits, do not permit it."""
+
     slug = "forbidden"
 
 
 class QuotaExceeded(Forbidden):
+    """A quota of the workspace is used up."""
+
     slug = "quota-exceeded"
 
 
@@ -117,10 +125,14 @@ class NotRegistered(NotFound):
 
 
 class MethodNotAllowed(Problem):
+    """The path has no such method."""
+
     slug = "method-not-allowed"
 
 
 class NotAcceptable(Problem):
+    """The server cannot answer in the media type that was asked for."""
+
     slug = "not-acceptable"
 
 
@@ -212,6 +224,8 @@ class Superseded(Conflict):
 
 
 class Unreadable(Conflict):
+    """A secret is stored, but no configured key of the server decrypts it."""
+
     slug = "unreadable"
 
 
@@ -228,10 +242,14 @@ class Gone(Problem):
 
 
 class TooLarge(Problem):
+    """The value or the body is larger than the limit that the message names."""
+
     slug = "too-large"
 
 
 class UnsupportedMediaType(Problem):
+    """The server does not read the media type of the body."""
+
     slug = "unsupported-media-type"
 
 
@@ -254,6 +272,8 @@ class InternalError(Problem):
 
 
 class Unavailable(Problem):
+    """The server cannot answer now, after all retries."""
+
     slug = "unavailable"
 
 

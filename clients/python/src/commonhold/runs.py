@@ -63,6 +63,7 @@ def list_runs(
     stuck: bool | None = None,
     **page: Unpack[Listing],
 ) -> Call[Page[Run]]:
+    """Runs of all threads, the newest first. `stuck`: whether nobody works on them any longer."""
     query = given(
         thread_id=thread_id,
         agent_id=agent_id,
@@ -135,11 +136,14 @@ def commit_step(
 
 
 def heartbeat(run_id: str, *, fencing_token: int | None = None) -> Call[Run]:
+    """Renew the lease: it lasts `lease_seconds` of the run from now. Superseded: another worker has
+    the run."""
     body = given(fencing_token=fencing_token)
     return Call("POST", _run(run_id, "/heartbeat"), Run.read, body=body)
 
 
 def cancel_run(run_id: str) -> Call[Run]:
+    """End the run as cancelled. Its pending tickets become void."""
     return Call("POST", _run(run_id, "/cancel"), Run.read, body={})
 
 
@@ -156,6 +160,7 @@ def cancel_runs(run_ids: Iterable[str], *, dry_run: bool = False) -> Call[list[I
 
 
 def fail_run(run_id: str, message: str | None = None) -> Call[Run]:
+    """End the run with an error. Its pending tickets become void."""
     return Call("POST", _run(run_id, "/fail"), Run.read, body=given(message=message))
 
 
@@ -168,6 +173,7 @@ def take_lease(
 
 
 def release_lease(run_id: str, *, fencing_token: int | None = None) -> Call[Run]:
+    """Give up the lease: the run counts as stuck until another worker takes it."""
     return Call("DELETE", _run(run_id, "/lease"), Run.read, given(fencing_token=fencing_token))
 
 
@@ -178,6 +184,8 @@ def resume_run(
     expected_revision: int | None = None,
     fencing_token: int | None = None,
 ) -> Call[Run]:
+    """Set the run to running again, with a new fencing token and lease, from the state of
+    `revision`."""
     body = given(
         revision=revision, expected_revision=expected_revision, fencing_token=fencing_token
     )
@@ -213,6 +221,7 @@ def read_ticket(ticket_id: str, *, wait: float = 0) -> Call[Ticket]:
 
 
 def list_tickets(*, status: str | None = None, **page: Unpack[Listing]) -> Call[Page[Ticket]]:
+    """Tickets of all runs, the newest first, such as those with the status "pending"."""
     query = given(status=status, **page)
     return Call("GET", "/tickets", page_of(Ticket.read), query)
 

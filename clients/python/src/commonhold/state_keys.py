@@ -27,6 +27,8 @@ def register_state_key(
     plugin: str | None = None,
     description: str | None = None,
 ) -> Call[StateKey]:
+    """Register a key of the state of threads: what an update does (`reducer`), whether parallel
+    branches may both update it (`merge`), and how long it lives (`scope`). Needs the role admin."""
     body = given(
         reducer=reducer,
         merge=merge,
@@ -42,11 +44,13 @@ def register_state_key(
 
 
 def list_state_keys(**page: Unpack[Listing]) -> Call[Page[StateKey]]:
+    """Registered state keys, by name."""
     query = given(**page)
     return Call("GET", "/state-keys", page_of(StateKey.read), query)
 
 
 def get_state_key(name: str) -> Call[StateKey]:
+    """One state key. NotFound: it is not registered."""
     return Call("GET", f"/state-keys/{segment('name', name)}", StateKey.read)
 
 
@@ -78,6 +82,8 @@ def uninstall_plugin(
     entries: Literal["retain", "delete"] | None = None,
     dry_run: bool = False,
 ) -> Call[dict[str, Any] | None]:
+    """Uninstall a plugin with its state keys and namespaces. With `dry_run` only say how much is
+    affected."""
     query = given(entries=entries, dry_run=dry_run or None)
     return Call("DELETE", f"/plugins/{segment('name', name)}", lambda document: document, query)
 

@@ -46,6 +46,8 @@ def create_thread(
 
 
 def read_thread(thread_id: str) -> Call[Thread]:
+    """One thread, without its messages and state. NotFound: there is none that this token may
+    see."""
     return Call("GET", thread_path(thread_id), Thread.read)
 
 
@@ -56,6 +58,7 @@ def list_threads(
     parent_thread_id: str | None = None,
     **page: Unpack[Listing],
 ) -> Call[Page[Thread]]:
+    """Threads, the newest first. `prefix` is of the id."""
     query = given(
         prefix=prefix,
         resource_id=resource_id,
@@ -169,6 +172,8 @@ def list_messages(
     run_id: str | None = None,
     **page: Unpack[Listing],
 ) -> Call[Page[Message]]:
+    """All messages, compacted ones and summaries included; for what a model should see, read the
+    context. `after` and `before`: only those with a greater or smaller `seq`."""
     query = given(
         after=after,
         before=before,
@@ -199,11 +204,13 @@ def read_state(
 
 
 def list_snapshots(thread_id: str, **page: Unpack[Listing]) -> Call[Page[dict[str, Any]]]:
+    """The revisions of the state, the newest first: what each changed, by whom and why."""
     query = given(**page)
     return Call("GET", thread_path(thread_id, "/snapshots"), page_of(dict), query)
 
 
 def diff_revisions(thread_id: str, old: int, new: int) -> Call[Diff]:
+    """What changed in the state from revision `old` to revision `new`."""
     return Call("GET", thread_path(thread_id, "/diff"), Diff.read, {"from": old, "to": new})
 
 

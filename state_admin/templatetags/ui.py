@@ -190,7 +190,7 @@ _WORDS = {
     "DeadLetter": "dead letter",
     "dead": "dead letter",
     # Who requested a compaction.
-    "hand": "by hand",
+    "hand": "on request",
     "schedule": "on schedule",
     "threshold": "automatic",
 }

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from commonhold import AsyncCommonhold
+from commonhold import AsyncCommonhold, InvalidArgument
 from commonhold.google_adk import CommonholdSessionService
 from commonhold.threads import Threads
 from google.adk.agents import BaseAgent, InvocationContext, LlmAgent
@@ -476,3 +476,14 @@ async def test_sessions__of_a_user__are_erasable_by_resource_id(
     session = await service.create_session(app_name=app_name, user_id=f"user-of-{app_name}")
     listed = await state.threads.list(resource_id=session.user_id)
     assert [thread.metadata["adk"]["session_id"] for thread in listed] == [session.id]
+
+
+@pytest.mark.parametrize("name", ["app_name", "user_id"])
+@pytest.mark.parametrize("value", [None, ""])
+def test_create_session__name_missing__is_refused(name: str, value: Any) -> None:
+    async def create() -> None:
+        async with CommonholdSessionService() as service:
+            await service.create_session(**{"app_name": "app", "user_id": "u", name: value})
+
+    with pytest.raises(InvalidArgument, match=f"^{name} must "):
+        asyncio.run(create())

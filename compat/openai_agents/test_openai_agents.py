@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+import uuid
+from typing import Any, cast
 
 import httpx2
 import pytest
 from agents import Agent, RunConfig, Runner, SessionSettings, SQLiteSession, function_tool
 from agents.memory import Session
 from agents.testing import ScriptedModel, assistant_message, function_call
-from commonhold import AsyncCommonhold
+from commonhold import AsyncCommonhold, Commonhold, InvalidArgument
 from commonhold.openai_agents import CommonholdSession
 from commonhold.threads import Threads
 
@@ -228,3 +229,30 @@ async def test_fork__thread__branches_the_session(state: AsyncCommonhold, sessio
     await other.add_items(ITEMS[:1])
     assert await other.get_items() == [*ITEMS[:2], ITEMS[0]]
     assert await session.get_items() == ITEMS
+
+
+@pytest.mark.parametrize(
+    ("items", "message"),
+    [
+        ({"role": "user", "content": "x"}, "items must be a list of dicts, not dict"),
+        ("hi", "items must be a list of dicts, not str"),
+        ([{1}], r"items\[0\] must be a dict, not set"),
+    ],
+)
+def test_add_items__not_a_list_of_dicts__is_refused_with_its_place(
+    items: Any, message: str
+) -> None:
+    async def add() -> None:
+        async with CommonholdSession(f"s-{uuid.uuid4()}") as session:
+            await session.add_items(items)
+
+    with pytest.raises(InvalidArgument, match=f"^{message}"):
+        asyncio.run(add())
+
+
+def test_session__mistaken_id_or_client__is_refused_when_it_is_created() -> None:
+    for session_id in (None, ""):
+        with pytest.raises(InvalidArgument, match=r"^session_id must "):
+            CommonholdSession(cast(str, session_id))
+    with pytest.raises(InvalidArgument, match=r"^state must be an AsyncCommonhold, not Commonhold"):
+        CommonholdSession("s", cast(Any, Commonhold("http://127.0.0.1:1", "t")))

@@ -29,7 +29,7 @@ from a2a.utils.errors import InvalidParamsError
 from a2a.utils.task import ListTasksCursor, decode_list_tasks_cursor, encode_list_tasks_cursor
 from google.protobuf.json_format import MessageToDict, ParseDict
 
-from commonhold.client import AsyncCommonhold
+from commonhold.client import AsyncCommonhold, async_client
 from commonhold.problems import Conflict, Invalid, NotFound, RevisionConflict
 from commonhold.runs import Runs
 
@@ -62,7 +62,7 @@ class _TaskStore:
         agent_id: str = "a2a",
         owner_resolver: OwnerResolver = resolve_user_scope,
     ) -> None:
-        self._state = state or AsyncCommonhold.from_env()
+        self._state = async_client(state)
         self._owned = state is None
         self._agent_id = agent_id
         self._owner_of = owner_resolver

@@ -489,6 +489,14 @@ class AsyncCommonhold(Entries["AsyncCommonhold"]):
         await self.close()
 
 
+def async_client(state: AsyncCommonhold | None) -> AsyncCommonhold:
+    """The client of an adapter: the given one, or else one from the environment."""
+    client: object = AsyncCommonhold.from_env() if state is None else state
+    if not isinstance(client, AsyncCommonhold):
+        raise InvalidArgument(f"state must be an AsyncCommonhold, not {type(client).__name__}")
+    return client
+
+
 def _page(pages: Any) -> Page[Any]:
     if not isinstance(pages, Page):
         raise InvalidArgument(

@@ -24,9 +24,10 @@ from google.adk.sessions import BaseSessionService, Session
 from google.adk.sessions.base_session_service import GetSessionConfig, ListSessionsResponse
 from pydantic_core import to_jsonable_python
 
+from commonhold import arguments
 from commonhold.answers import Entry, Message, Thread
 from commonhold.calls import random_id
-from commonhold.client import AsyncCommonhold
+from commonhold.client import AsyncCommonhold, async_client
 from commonhold.documents import pointer_of
 from commonhold.entries import register_namespace
 from commonhold.keys import StateScope
@@ -52,6 +53,10 @@ class _SessionAddress:
     app: str
     user: str
     session: str
+
+    def __post_init__(self) -> None:
+        arguments.name("app_name", self.app)
+        arguments.name("user_id", self.user)
 
     @property
     def thread(self) -> str:
@@ -98,7 +103,7 @@ class CommonholdSessionService(BaseSessionService):
     """
 
     def __init__(self, state: AsyncCommonhold | None = None, *, refuse_stale: bool = True) -> None:
-        self._state = state or AsyncCommonhold.from_env()
+        self._state = async_client(state)
         self._owned = state is None
         self._refuse_stale = refuse_stale
         # Appends of one event loop to one session object take turns: each updates its marker.
@@ -113,7 +118,8 @@ class CommonholdSessionService(BaseSessionService):
         session_id: str | None = None,
     ) -> Session:
         """Raises AlreadyExistsError."""
-        session_id = (session_id or "").strip() or random_id()
+        given = "" if session_id is None else arguments.text("session_id", session_id)
+        session_id = given.strip() or random_id()
         place = _SessionAddress(app_name, user_id, session_id)
         # The nonce tells a session that is there already from our own attempt a moment ago.
         facts = {"app_name": app_name, "user_id": user_id, "session_id": session_id}
@@ -136,7 +142,7 @@ class CommonholdSessionService(BaseSessionService):
         session_id: str,
         config: GetSessionConfig | None = None,
     ) -> Session | None:
-        place = _SessionAddress(app_name, user_id, session_id.strip())
+        place = _SessionAddress(app_name, user_id, arguments.text("session_id", session_id).strip())
         try:
             thread = await self._state.threads.get(place.thread)
         except NotFound:
@@ -151,7 +157,12 @@ class CommonholdSessionService(BaseSessionService):
         self, *, app_name: str, user_id: str | None = None
     ) -> ListSessionsResponse:
         """With state and without events, the least recently used first."""
-        prefix = _joined("adk", app_name, *([user_id] if user_id is not None else []), "")
+        prefix = _joined(
+            "adk",
+            arguments.name("app_name", app_name),
+            *([user_id] if user_id is not None else []),
+            "",
+        )
         call = Threads.list(prefix=prefix, limit=_PAGE)
         threads = [each async for each in self._state.every(call) if _MEMBER in each.metadata]
         places = [_place_of(thread.metadata[_MEMBER]) for thread in threads]

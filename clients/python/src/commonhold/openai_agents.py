@@ -13,9 +13,9 @@ from typing import Any, Self, TypeAlias
 from agents.memory import SessionSettings
 from agents.memory.session_settings import coerce_session_settings, resolve_session_limit
 
-from commonhold import documents
+from commonhold import arguments, documents
 from commonhold.answers import Appended, Message
-from commonhold.client import AsyncCommonhold
+from commonhold.client import AsyncCommonhold, async_client
 from commonhold.problems import NotFound
 from commonhold.threads import Threads
 
@@ -42,11 +42,11 @@ class CommonholdSession:
         resource_id: str | None = None,
         session_settings: SessionSettings | dict[str, Any] | None = None,
     ) -> None:
-        self.session_id = session_id
+        self.session_id = arguments.name("session_id", session_id)
         self.session_settings: SessionSettings | None = coerce_session_settings(
             session_settings or SessionSettings()
         )
-        self._state = state or AsyncCommonhold.from_env()
+        self._state = async_client(state)
         self._owned = state is None
         self._resource_id = resource_id
 
@@ -65,7 +65,8 @@ class CommonholdSession:
     async def add_items(self, items: list[Item]) -> None:
         """Append all or none; at most 1,000 at once."""
         if items:
-            await self._append(*(_message_of(item) for item in items))
+            checked = arguments.objects("items", items)
+            await self._append(*(_message_of(item) for item in checked))
 
     async def pop_item(self) -> Item | None:
         """Take the newest item back. Of several callers at once each gets another."""

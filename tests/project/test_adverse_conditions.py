@@ -14,15 +14,17 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from project.postgres.cluster import Cluster
 from tests.availability.traffic import WRITERS, Record, Traffic, check_history
 from tests.project.conftest import end_postgresql
-from tests.project.running import children, wait_for
-from tests.project.sites import Site, connect, url_of
+from tests.project.running import Running, call_api, children, free_port, wait_for
+from tests.project.sites import SETTINGS, Notes, Site, connect, url_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
@@ -102,11 +104,8 @@ def test_clock__jumps_under_load__changes_no_order(folder: Path, record_property
     clock.write_text("+0s")
     cluster = Cluster(folder / "database")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LD_PRELOAD", str(_FAKETIME))
-        patch.setenv("FAKETIME_TIMESTAMP_FILE", str(clock))
-        patch.setenv("FAKETIME_NO_CACHE", "1")
-        patch.setenv("FAKETIME_DISABLE_SHM", "1")
-        patch.setenv("FAKETIME_DONT_FAKE_MONOTONIC", "1")
+        for name, value in with_clock(clock).items():
+            patch.setenv(name, value)
         cluster.acquire()
     with connect(cluster, "postgres") as database:
         database.execute("CREATE DATABASE commonhold")
@@ -122,6 +121,128 @@ def test_clock__jumps_under_load__changes_no_order(folder: Path, record_property
             check_history(traffic, record_property)
     finally:
         cluster.release()
+
+
+def with_clock(file: Path) -> dict[str, str]:
+    """The environment of processes whose clock differs from the right one as `file` says."""
+    return {
+        "LD_PRELOAD": str(_FAKETIME),
+        "FAKETIME_TIMESTAMP_FILE": str(file),
+        "FAKETIME_NO_CACHE": "1",
+        "FAKETIME_DISABLE_SHM": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+    }
+
+
+def test_clock__of_a_web_process_jumps_under_load__decides_nothing(
+    folder: Path, record_property: Record
+) -> None:
+    """Two days ahead, two days back, and right again, while PostgreSQL's clock is right: it alone decides
+    about leases, expiry, TTL, rate limits and idempotency records."""
+    if not _FAKETIME.exists():
+        pytest.skip("faketime is not installed")
+    clock = folder / "clock"
+    clock.write_text("+0s")
+    site = Site(folder / "site")
+    env = {"DATABASE_URL": site.url, "PORT": str(free_port()), **SETTINGS, **with_clock(clock)}
+    web = Running(folder / "site", "manage.py", "web", **env)
+    traffic = None
+    try:
+        web.wait_until_it_answers("/readyz")
+        traffic = Traffic(web.port, site.token)
+        jumping = Jumping(web, site.token)
+        valid, expired, limited = prepare_deadlines(jumping)
+        for seconds in (2 * 86_400, -2 * 86_400, 0):
+            clock.write_text(f"{seconds:+}s")
+            wait_for(lambda s=seconds: jumping.jumped(s), "the clock of the web process jumps")
+            traffic.wait_for_more(200)
+            check_deadlines(jumping, valid, expired, limited)
+        record_property("refused, by status", dict(traffic.refused))
+        check_history(traffic, record_property)
+    finally:
+        if traffic:
+            traffic.stop(follow=False)
+        web.kill_all()
+        site.running.kill_all()
+        end_postgresql(folder / "site")
+
+
+class Jumping(Notes):
+    """The web process whose clock jumps."""
+
+    def __init__(self, web: Running, token: str) -> None:
+        super().__init__(web.port, token)
+        self.web = web
+
+    def jumped(self, seconds: int) -> bool:
+        """Whether its log shows it. (The header Date is not Python's.)"""
+        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        try:
+            client.request("GET", "/login", headers={"Host": "clock.example"})
+            assert client.getresponse().status == 421
+        finally:
+            client.close()
+        line = [each for each in self.web.output().splitlines() if "host_refused" in each][-1]
+        shown = datetime.fromisoformat(line.partition(" ")[0]).timestamp()
+        return abs(shown - time.time() - seconds) < 60
+
+
+def prepare_deadlines(site: Notes) -> tuple[str, str, str]:
+    """One of each thing with a deadline that has not passed, and of some with one that has. Returns tokens:
+    valid for an hour, expired, and one whose requests of the next minutes are spent."""
+
+    def create_token(name: str, **options: int) -> str:
+        status, token = site.call("POST", "/tokens", {"name": name, "role": "viewer", **options})
+        assert status == 201, token
+        return str(token["secret"])
+
+    def limit_is_reached() -> bool:
+        return call_api(site.port, limited, "GET", "/version")[0] == 429
+
+    valid = create_token("valid", expires_in_seconds=3600)
+    expired = create_token("expired", expires_in_seconds=1)
+    limited = create_token("limited", rate_per_minute=1)
+    assert site.call("PUT", "/namespaces/deadlines", {"schema": True})[0] == 201
+    for key, seconds in (("kept", 3600), ("gone", 1)):
+        body = {"value": key, "ttl_seconds": seconds}
+        assert site.call("PUT", f"/state/deadlines/{key}", body)[0] == 201
+    assert site.call("POST", "/threads", {"id": "clocks"})[0] == 201
+    run = {"id": "clocks", "agent_id": "clock", "lease_seconds": 3600}
+    assert site.call("POST", "/threads/clocks/runs", run)[0] == 201
+    assert append(site)[0] == 201
+    wait_for(lambda: call_api(site.port, expired, "GET", "/version")[0] == 401, "a token expires")
+    wait_for(lambda: not exists(site, "gone"), "an entry expires")
+    wait_for(limit_is_reached, "the limit of requests is reached")
+    return valid, expired, limited
+
+
+def check_deadlines(site: Notes, valid: str, expired: str, limited: str) -> None:
+    assert call_api(site.port, valid, "GET", "/version")[0] == 200
+    assert call_api(site.port, expired, "GET", "/version")[0] == 401
+    assert exists(site, "kept")
+    assert not exists(site, "gone")
+    # The lease is alive: nobody takes it over, and the run is not stuck.
+    assert site.call("POST", "/runs/clocks/lease", {"only_if_free": True})[0] == 409
+    assert site.call("GET", "/runs/clocks")[1]["stuck_reason"] is None
+    assert append(site)[0] == 201
+    assert len(site.call("GET", "/threads/clocks/messages")[1]["items"]) == 1
+    # A jump of the clock refills nothing: of these calls, some come before the next full minute.
+    spent = [call_api(site.port, limited, "GET", "/version")[0] for _ in range(3)]
+    assert spent.count(200) <= 1
+    assert set(spent) <= {200, 429}
+
+
+def exists(site: Notes, key: str) -> bool:
+    status, entry = site.call("GET", f"/state/deadlines/{key}")
+    assert status == 200, entry
+    return bool(entry["exists"])
+
+
+def append(site: Notes) -> tuple[int, Any]:
+    """Append a message with an Idempotency-Key: only the first call has an effect."""
+    body = {"messages": [{"role": "user", "content": "Which time is it?"}]}
+    key = {"Idempotency-Key": "clocks"}
+    return site.call("POST", "/threads/clocks/messages", body, **key)
 
 
 def jumped(site: Site, seconds: int) -> bool:

@@ -12,13 +12,13 @@ from typing import Final, Literal
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Q, Sum, Value
+from django.db.models import F, Q, Value
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from state_admin.domain.access import Actor
 from state_admin.domain.storage import Counts, growth_per_day
-from state_admin.models import Namespace, StorageSample, Sweep, Workspace, storage_sql
+from state_admin.models import Namespace, StorageSample, Sweep, Thread, Workspace, storage_sql
 from state_admin.models.storage import StorageSampleQuerySet
 
 from .batching import Report, Rest, rest_after
@@ -153,14 +153,17 @@ def read_workspace(actor: Actor, *, days: int) -> Level | None:
 def read_groups(actor: Actor, *, group: ThreadGroup, days: int) -> dict[str, dict[date, int]]:
     """Return the bytes of messages and state of the largest threads (THREADS per day) by agent (of
     their newest run) or by resource id, and by day; "" is that of threads without one."""
-    name = "thread__latest_run__agent_id" if group == "agent" else "thread__resource_id"
-    rows = _series(actor, days).filter(namespace=None, thread__public_id__isnull=False)
-    grouped = rows.values_list(Coalesce(name, Value("")), "day").annotate(
-        sum=Sum(F("message_bytes") + F("state_bytes"))
-    )
-    found: dict[str, dict[date, int]] = defaultdict(dict)
-    for each, day, total in grouped.order_by():
-        found[each][day] = total
+    samples = _series(actor, days).filter(namespace=None).exclude(thread=None)
+    sizes = samples.values_list("thread_id", "day", F("message_bytes") + F("state_bytes"))
+    rows = list(sizes.order_by())
+    # Separate, because PostgreSQL would join all threads with their runs.
+    threads = Thread.objects.filter(pk__in={thread_id for thread_id, _, _ in rows})
+    name = "latest_run__agent_id" if group == "agent" else "resource_id"
+    names = dict(threads.values_list("pk", Coalesce(name, Value(""))))
+    found: dict[str, dict[date, int]] = defaultdict(lambda: defaultdict(int))
+    for thread_id, day, size in rows:
+        if thread_id in names:  # else it was deleted
+            found[names[thread_id]][day] += size
     return found
 
 

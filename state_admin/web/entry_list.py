@@ -58,7 +58,7 @@ _TREE = 200
 _HELD = 100
 _MOST_FOUND = 1_000
 # Entries that are read to count those that a search finds, or that are invalid.
-_MOST_COUNTED = 200
+_MOST_COUNTED = 100
 # Keys below the selected scope in the tree.
 _LEAVES = 20
 # How many entries a page examines for a filter without an index (recent changes, for example), and

@@ -40,6 +40,7 @@ def once(
     response must not be returned to a revoked token. `whose` returns the workspace, after
     `work`.
     """
+    stored = None
     try:
         key = identify(request.META, request.get_full_path_info(), request.body)
         with transaction.atomic():
@@ -55,8 +56,12 @@ def once(
             # Secrets are returned once and never stored, not even in an idempotency record.
             body = getattr(response, "kept_content", None) or response.content
             idempotency.keep(key, whose(), StoredResponse(response.status_code, headers, body))
+            stored = key
             return response
     except (Problem, RequestDataTooBig, Error) as error:
+        # Work that runs after the commit may undo the operation (unregister_namespace).
+        if stored is not None and isinstance(error, Problem):
+            idempotency.forget(stored)
         return problems.answer_error(error, request)
 
 

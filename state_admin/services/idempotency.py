@@ -69,6 +69,11 @@ def keep(key: Key, workspace_id: int | None, response: StoredResponse) -> None:
     hot.fetch_all(*keeping([(key, workspace_id, response)]))
 
 
+def forget(key: Key) -> None:
+    """Delete the stored response of an operation that was undone, so that a repeat performs it again."""
+    IdempotencyRecord.objects.filter(scope=key.scope).delete()
+
+
 def keeping(responses: Sequence[tuple[Key, int | None, StoredResponse]]) -> hot.Call:
     """Return the statement that stores several responses, as `keep` does one."""
     return idempotency_sql.inserting(

@@ -10,7 +10,15 @@ import pytest
 from django.db import OperationalError
 from django.db.models.functions import Now
 
-from state_admin.models import ApiToken, EntryRevision, IdempotencyRecord, Message, Run
+from state_admin.models import (
+    ApiToken,
+    Entry,
+    EntryRevision,
+    IdempotencyRecord,
+    Message,
+    Run,
+    database,
+)
 from state_admin.services import entries, idempotency
 from tests import builders
 from tests.builders import Person, call, make_namespace, make_thread
@@ -227,3 +235,24 @@ def everything() -> list[Any]:
     from tests.services.faults import fingerprint
 
     return [fingerprint(), Message.objects.count(), Run.objects.values().get()]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_repeat__of_an_operation_that_was_undone_after_its_commit__is_refused_too(
+    notes: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(notes)
+    notes.api("DELETE", "/state/notes/k")
+
+    def write_late(seconds: float) -> None:
+        """As a transaction that began before the request and commits after it."""
+        Entry.objects.update(deleted=False, value="1")
+
+    monkeypatch.setattr(database, "wait_for_others", write_late)
+    first = notes.api("DELETE", "/namespaces/notes", Idempotency_Key="late")
+    monkeypatch.undo()
+    second = notes.api("DELETE", "/namespaces/notes", Idempotency_Key="late")
+    for answer in (first, second):
+        assert (answer.status_code, answer.json()["count"]) == (409, 1)
+    assert "Idempotent-Replayed" not in second
+    assert notes.api("GET", "/namespaces/notes").status_code == 200

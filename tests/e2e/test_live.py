@@ -279,7 +279,7 @@ def test_own_write__in_this_tab__is_shown_immediately(page: Page, erin: Person) 
     expect(waiting).to_have_text("1")
     page.get_by_role("link", name="Cancel …").click()
     page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
-    expect(page.locator("#mailbox tbody")).to_contain_text("Cancelled")
+    expect(page.locator("#mailbox tbody")).to_contain_text("cancelled")
     expect(waiting).to_be_empty()  # the change has arrived
     expect(page.locator("#updates")).to_be_hidden()
 
@@ -365,7 +365,7 @@ def test_own_write__slow__is_not_announced_to_its_author(page: Page, erin: Perso
     page.get_by_role("link", name="Cancel …").click()
     with page.expect_response(lambda answer: answer.request.method == "POST"):
         page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
-    expect(page.locator("#mailbox tbody")).to_contain_text("Cancelled")
+    expect(page.locator("#mailbox tbody")).to_contain_text("cancelled")
     expect(page.locator("#updates")).to_be_hidden()
     assert news == [False]
 

@@ -457,7 +457,8 @@ def read_environment() -> Environment:
     except msgspec.ValidationError as error:
         setting = _SETTINGS[str(error).rpartition("$.")[2].partition("[")[0].rstrip("`")]
         raise BadSetting(f"{setting.name} must be {setting.kind}") from None
-    _check_origins("SITE_URL", (environment.site_url or "http://-").rstrip("/"))
+    if environment.site_url:
+        _check_origins("SITE_URL", environment.site_url.rstrip("/"))
     _check_origins("CORS_ORIGINS", *environment.cors_origins)
     _check_origins("CSRF_TRUSTED_ORIGINS", *environment.csrf_trusted_origins)
     return environment

@@ -96,6 +96,7 @@ def _guarded(name: str, check: Check) -> Iterator[Finding]:
 
 def _check_files() -> Iterator[Finding]:
     yield from server_checks.check_environment()
+    yield from server_checks.check_secret_key()
     yield from server_checks.check_data_folder()
     yield from server_checks.check_log_files()
     # Only the storage of production reads a manifest.

@@ -26,8 +26,6 @@ _FREE_BYTES: Final = 1 << 30
 _SIMILAR: Final = 0.85
 _KEY_LENGTH: Final = 32
 _OTHERS: Final = 0o007  # the bits of a mode for who is neither the owner nor in the group
-
-
 _SESSION: Final = "SELECT pg_backend_pid(), pg_postmaster_start_time()"
 
 
@@ -47,6 +45,9 @@ def check_environment() -> Iterator[Finding]:
         else:
             continue
         yield Finding("settings", "warning", text, remedy)
+
+
+def check_secret_key() -> Iterator[Finding]:
     key = read_environment().secret_key
     if key and len(key) < _KEY_LENGTH:
         yield Finding(

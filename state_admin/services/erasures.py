@@ -36,8 +36,9 @@ def erase(
     A resource: its threads with messages, runs, tickets, state and compactions, and the entries
     under `thread::{id}` and `parent_thread::{id}` of each. A key: its entries in every namespace.
     Rows of the feed and of webhooks about them are deleted too. Audit rows keep time and actor,
-    with a hash in place of names. Writes of its runs to other entries only lose the id of the run. One row in audit and feed records the erasure. Version counters
-    are deleted too: new entries begin with version 1.
+    with a hash in place of names. Writes of its runs to other entries only lose the id of the run.
+    One row in audit and feed records the erasure. Version counters are deleted too: new entries
+    begin with version 1.
     """
     require(actor, Role.ADMIN)
     if actor.namespaces or actor.thread_prefixes:

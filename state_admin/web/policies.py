@@ -122,8 +122,8 @@ class PolicyForm(forms.Form):
         "Compact on a schedule, every", "no schedule. Only threads with new messages are compacted"
     )
     mode = _choice("Boundary mode", *MODES)
-    raw_suffix_messages = _count("Newest messages to keep", 0, f"For {MODES[0]}.")
-    min_recent_messages = _count("Messages to keep, at least", 0, f"For {MODES[1]}.")
+    raw_suffix_messages = _count("Newest messages to keep", 0, f"Used in the mode {MODES[0]}.")
+    min_recent_messages = _count("Messages to keep, at least", 0, f"Used in the mode {MODES[1]}.")
     min_gain_tokens = _count("Minimum to summarize", 0)
     min_savings_ratio = forms.FloatField(
         label="Minimum savings, from 0 to 1", required=False, min_value=0, max_value=1

@@ -194,6 +194,11 @@ class Table:
         sorts = (sort for column in self.columns for sort in column.sorts.items())
         return {name: order for name, order in sorts if isinstance(order, paging.Order)}
 
+    def is_bounded(self, sort: str) -> bool:
+        """Whether the order has the newest rows only (paging.Order)."""
+        order = self.orders.get(sort)
+        return order is not None and order.bounded
+
     def page(
         self,
         request: HttpRequest,
@@ -247,8 +252,7 @@ class Table:
         their chips, its columns with their headings, its pager, and the URLs of the list, of its first
         page, of this page and of the file. `filters`: what `read` returned."""
         sort, after = filters["sort"], paging.cursor(request)
-        order = self.orders.get(sort)
-        bounded = order is not None and order.bounded
+        bounded = self.is_bounded(sort)
         menu = [field for each in self.menu for field in each.filled(filters)]
 
         def url(**changes: str) -> str:

@@ -103,11 +103,6 @@ def _is_by_id(filters: dict[str, str]) -> bool:
     return bool(filters["prefix"]) or filters["sort"] == "id"
 
 
-def _is_bounded(filters: dict[str, str]) -> bool:
-    order = _TABLE.orders.get(filters["sort"])
-    return order is not None and order.bounded
-
-
 @page(replica=True)
 def thread_list(request: Request) -> HttpResponse:
     views, default = views_of(request, ViewPage.THREADS)
@@ -164,7 +159,7 @@ def _find(
     if filters["text"]:
         words = read_words(filters["text"])
         threads, after, reach = thread_search.search(_sized(rows, filters), rows, words, last, PAGE)
-    elif _is_bounded(filters):
+    elif _TABLE.is_bounded(filters["sort"]):
         # No index supports the filter by size.
         rows = _sized(paging.newest(rows), filters) if filters["size"] else rows
         return *_TABLE.page(request, rows.whole(), PAGE, name, filters), None

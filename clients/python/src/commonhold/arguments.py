@@ -10,14 +10,14 @@ from typing import Any, Final
 
 from commonhold.problems import InvalidArgument
 
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 def text(argument: str, value: Any) -> str:
     """A str that can be sent. Not `str(value)`: None would become the text "None"."""
     if not isinstance(value, str):
         raise InvalidArgument(f"{argument} must be a str, not {_shown(value)}")
-    if _SURROGATE.search(value):
+    if SURROGATE.search(value):
         raise InvalidArgument(f"{argument} contains a lone surrogate, which UTF-8 cannot encode")
     return str.__str__(value)  # of an enum of strings its value
 

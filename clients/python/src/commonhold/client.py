@@ -287,7 +287,7 @@ class Commonhold(Entries["Commonhold"]):
             page = self.send(following)
 
     def close(self) -> None:
-        """Close the connections of this process, and make no more. Again does nothing."""
+        """Close the connections of this process. The client opens no others. Further calls do nothing."""
         self._closed = True
         found = self._of_process.get(os.getpid())
         if found is not None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Hashable, Iterable, Mapping
 from decimal import Decimal
 from enum import Enum
 from typing import Any, Final, TypeAlias
 
+from commonhold.arguments import SURROGATE
 from commonhold.problems import InvalidArgument
 
 JSON: TypeAlias = Any
@@ -29,12 +29,12 @@ _CONVERSIONS: Final = {
 _DEEP: Final = 200  # levels; more than the server accepts
 
 _SCALARS: Final = frozenset({str, int, float, bool, type(None)})
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def dump(value: JSON, *, indent: int = 0) -> str:
-    """JSON, compact or for people; a Decimal keeps its digits. InvalidArgument: it is none, and where."""
+    """JSON, compact or for people; a Decimal keeps its digits. Raises InvalidArgument
+    for what is not JSON, with its place."""
     try:
         if not indent and _is_plain(value):
             return _ENCODER.encode(value)
@@ -72,7 +72,7 @@ def _fault(value: Any, at: str, depth: int = 0) -> str | None:
             if not isinstance(name, str):
                 kind = type(name).__name__
                 return f"{at or '/'}: names of members must be strings, not {kind}: {name!r}"
-            if _SURROGATE.search(name):
+            if SURROGATE.search(name):
                 return f"{at or '/'}: the name of a member contains a lone surrogate"
             if found := _fault(member, at + pointer_of(name), depth + 1):
                 return found
@@ -84,7 +84,7 @@ def _fault(value: Any, at: str, depth: int = 0) -> str | None:
         if not math.isfinite(value):
             return f"{at or '/'}: {value} is not JSON; send None or a string"
     elif isinstance(value, str):
-        if _SURROGATE.search(value):
+        if SURROGATE.search(value):
             return f"{at or '/'}: the string contains a lone surrogate, which UTF-8 cannot encode"
     elif value is not None and not isinstance(value, int):
         return f"{at or '/'}: {type(value).__name__} is not JSON{_remedy(value)}"

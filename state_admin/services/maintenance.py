@@ -80,9 +80,7 @@ def _expire_batch() -> int:
 def flag_stuck_runs() -> Report:
     """Flag stuck runs, with the reason in plain text. No run is ended."""
     flagged = 0
-    found = Run.objects.all().stuck().filter(flagged_at=None, workspace__frozen_at=None)
-    found = found.select_related("thread")
-    for run in found[:BATCH]:
+    for run in _unflagged_runs().select_related("thread")[:BATCH]:
         with transaction.atomic():
             stuck = Run.objects.filter(pk=run.pk, flagged_at=None).stuck()
             if stuck.update(flagged_at=Now()):
@@ -98,6 +96,15 @@ def flag_stuck_runs() -> Report:
                 journal.record(actor, [trace])
                 flagged += 1
     return {"flagged": flagged}
+
+
+def any_run_unflagged() -> bool:
+    """Whether `flag_stuck_runs` would find work."""
+    return _unflagged_runs().exists()
+
+
+def _unflagged_runs() -> QuerySet[Run]:
+    return Run.objects.all().stuck().filter(flagged_at=None, workspace__frozen_at=None)
 
 
 def expire_tickets() -> Report:
@@ -196,6 +203,11 @@ def find_lost_compactions() -> Report:
     for compaction_id in removals:
         notifications.notify_worker(retention.RUN, compaction_id)
     return {"compactions": lost + len(removals)}
+
+
+def any_compaction_lost() -> bool:
+    """Whether `find_lost_compactions` would find work."""
+    return bool(count_lost() or retention.lost_jobs())
 
 
 def find_lost_reverts() -> Report:

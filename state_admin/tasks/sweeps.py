@@ -42,8 +42,16 @@ class Sweep:
 
 
 SWEEPS: Final = (
+    # Without a condition: it shows that jobs run (WORKER_SILENCE, and the alerts of
+    # deploy/observability).
     Sweep("expire entries", "maintenance.expire_entries", maintenance.expire_entries, 15),
-    Sweep("flag stuck runs", "maintenance.flag_stuck_runs", maintenance.flag_stuck_runs, 15),
+    Sweep(
+        "flag stuck runs",
+        "maintenance.flag_stuck_runs",
+        maintenance.flag_stuck_runs,
+        15,
+        maintenance.any_run_unflagged,
+    ),
     Sweep(
         "expire tickets",
         "maintenance.expire_tickets",
@@ -63,6 +71,7 @@ SWEEPS: Final = (
         "maintenance.find_lost_compactions",
         maintenance.find_lost_compactions,
         15,
+        maintenance.any_compaction_lost,
     ),
     Sweep(
         "find lost reverts",

@@ -298,8 +298,10 @@ def test_dead_worker__its_job__is_claimed_after_its_lease(thread: Person, fake: 
         status="running", claim=1, lease_expires_at=Now() + compaction_jobs.LEASE
     )
     assert run(asked) is None
+    assert not maintenance.any_compaction_lost()
     assert maintenance.find_lost_compactions() == {"compactions": 0}
     Compaction.objects.update(lease_expires_at=Now() - timedelta(seconds=1))
+    assert maintenance.any_compaction_lost()
     assert maintenance.find_lost_compactions() == {"compactions": 1}
     assert run(asked) == "done"
 

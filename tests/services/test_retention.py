@@ -24,6 +24,7 @@ from state_admin.services import (
     compaction_jobs,
     compactions,
     forks,
+    maintenance,
     policies,
     retention,
     snapshots,
@@ -351,6 +352,7 @@ def test_job__worker_killed_after_any_batch__another_continues(
     assert retention.run_retention(job.public_id) is None, "its lease lasts"
     Compaction.objects.update(lease_expires_at=Now() - timedelta(seconds=1))
     assert job.public_id in retention.lost_jobs()
+    assert maintenance.any_compaction_lost()
     assert retention.run_retention(job.public_id) == "done"
     job.refresh_from_db()
     assert (job.attempts, job.detail) == (2, "9 snapshots deleted")

@@ -116,6 +116,7 @@ ADDRESSES = {
 }  # fmt: skip
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.EDITOR, Role.ADMIN], ids=str)
 def test_pages__all__open_for_their_role_only(
     role: Role, request: pytest.FixtureRequest, alice: Person

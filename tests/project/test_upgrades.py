@@ -12,7 +12,6 @@ from django.core.management import call_command
 from django.db import connection, migrations
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.state import ProjectState
-from pytest_django import DjangoDbBlocker
 
 from project import startup
 from project.postgres.cluster import Cluster
@@ -35,9 +34,9 @@ SMALL = Size(rows=10, table=2**13, total=2**14, widths={})
 
 
 @pytest.fixture
-def tables(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[frozenset[str]]:
+def tables(transactional_db: None) -> Iterator[frozenset[str]]:
     """All tables, with two more that the migrations of a test change."""
-    with django_db_blocker.unblock(), connection.cursor() as cursor:
+    with connection.cursor() as cursor:
         cursor.execute("CREATE TABLE big (id bigint PRIMARY KEY, a int, b text, c varchar(10))")
         cursor.execute("CREATE TABLE parent (id bigint PRIMARY KEY, name varchar(10) UNIQUE)")
         try:

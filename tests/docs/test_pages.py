@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import codeop
 import random
+import re
 import shutil
 import tempfile
 import time
@@ -13,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from compat.__main__ import ENVIRONMENTS, find_suites, install
+from project.env import BASE_DIR
 from tests.docs.pages import Block, documentation_pages, read_blocks
 from tests.docs.serving import serve
 from tests.docs.sessions import BlockFailed, Environment, Server, Session
@@ -39,10 +43,8 @@ INSTALL = "docs/guides/install.md"
 
 # Blocks that are not run, by page and first line, each with the reason.
 NOT_RUN = {
-    (
-        "README.md",
-        "make run     # installs, starts an embedded PostgreSQL, web, worker and beat; prints URL, login link, token",
-    ): "is the server of these tests, and the suite that they are part of",
+    ("README.md", "make run"): "is the server of these tests, started by tests/docs/serving.py",
+    ("README.md", "make test"): "is the suite that these tests are part of",
     (
         "docs/tutorial/index.md",
         "python3 -m venv ../travel-desk/.venv",
@@ -139,6 +141,56 @@ def test_pages__of_frameworks_too__every_block_succeeds(server: Server, tmp_path
     assert not failures, "\n\n".join(failures)
 
 
+def test_python_blocks__pasted_into_an_interpreter__are_accepted_line_by_line() -> None:
+    """Before Python 3.13, an interpreter ends a statement at an empty line, and only there."""
+    refused = []
+    for page in documentation_pages():
+        for block in read_blocks(page):
+            if block.language == "python" and block.file is None:
+                refused += [block.place] if is_refused_when_pasted(block.text) else []
+    assert refused == []
+
+
+def is_refused_when_pasted(text: str) -> bool:
+    compile_pasted = codeop.CommandCompiler()
+    compile_pasted.compiler.flags |= ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    pending: list[str] = []
+    for line in [*text.splitlines(), ""]:
+        pending.append(line)
+        try:
+            if compile_pasted("\n".join(pending), "<stdin>", "single"):
+                pending = []
+        except SyntaxError:
+            return True
+    return bool("".join(pending))
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ("for n in range(2):\n    print(n)\n\nprint()\n", False),
+        ("async with a as b:\n    await b\n", False),
+        ("for n in range(2):\n    print(n)\nprint()\n", True),
+        ("class A:\n    a = 1\n\n    b = 2\n", True),
+    ],
+)
+def test_is_refused_when_pasted__where_a_statement_ends__decides(text: str, refused: bool) -> None:
+    assert is_refused_when_pasted(text) is refused
+
+
+def test_shell_blocks__none__has_a_comment_behind_a_command() -> None:
+    """An interactive zsh passes it to the command as arguments, unless it is told not to."""
+    found = [
+        f"{block.place}: {line}"
+        for path in [BASE_DIR / "README.md", *sorted((BASE_DIR / "docs").rglob("*.md"))]
+        for block in read_blocks(str(path.relative_to(BASE_DIR)))
+        if block.language == "sh" and block.file is None
+        for line in block.text.splitlines()
+        if re.search(r"\S\s+#(\s|$)", line)
+    ]
+    assert found == []
+
+
 def test_blocks_not_run__each__is_a_block_of_its_page() -> None:
     found = {
         (page, block.first_line) for page in documentation_pages() for block in read_blocks(page)
@@ -148,7 +200,7 @@ def test_blocks_not_run__each__is_a_block_of_its_page() -> None:
 
 def test_blocks_not_run__all__are_these() -> None:
     """Adding a block requires changing this number, so that a review notices it."""
-    assert len(NOT_RUN) == 7
+    assert len(NOT_RUN) == 8
     assert all(len(reason.split()) > 3 for reason in NOT_RUN.values())
 
 

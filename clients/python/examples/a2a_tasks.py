@@ -14,7 +14,15 @@ from a2a.server.events import EventQueue
 from a2a.server.request_handlers import DefaultRequestHandler
 from a2a.server.routes import create_jsonrpc_routes
 from a2a.server.tasks import TaskUpdater
-from a2a.types.a2a_pb2 import AgentCard, AgentInterface, Role, SendMessageRequest, Task
+from a2a.types.a2a_pb2 import (
+    AgentCapabilities,
+    AgentCard,
+    AgentInterface,
+    AgentSkill,
+    Role,
+    SendMessageRequest,
+    Task,
+)
 from commonhold.a2a import CommonholdTaskStore
 from starlette.applications import Starlette
 
@@ -25,6 +33,10 @@ CARD = AgentCard(
     supported_interfaces=[
         AgentInterface(url="http://booker", protocol_binding="JSONRPC", protocol_version="1.0")
     ],
+    capabilities=AgentCapabilities(streaming=False),
+    default_input_modes=["text/plain"],
+    default_output_modes=["text/plain"],
+    skills=[AgentSkill(id="book", name="Book", description="Books a trip.", tags=["travel"])],
 )
 
 
@@ -32,6 +44,7 @@ class BookingAgent(AgentExecutor):
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
         task = context.current_task
         if task is None:
+            assert context.message is not None
             task = new_task_from_user_message(context.message)
             await event_queue.enqueue_event(task)
             updater = TaskUpdater(event_queue, task.id, task.context_id)
@@ -41,6 +54,8 @@ class BookingAgent(AgentExecutor):
             await updater.complete(updater.new_agent_message([new_text_part("Booked.")]))
 
     async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
+        assert context.task_id is not None
+        assert context.context_id is not None
         await TaskUpdater(event_queue, context.task_id, context.context_id).cancel()
 
 

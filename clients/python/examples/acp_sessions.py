@@ -8,12 +8,10 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from typing import Any
+from typing import Any, cast
 
 from acp import (
     PROTOCOL_VERSION,
-    Agent,
-    Client,
     InitializeResponse,
     NewSessionResponse,
     PromptResponse,
@@ -24,7 +22,9 @@ from acp import (
 )
 
 
-class StatelessAgent(Agent):
+class StatelessAgent:
+    """The methods of acp.Agent that this program needs; the library calls no others."""
+
     conn: Any
 
     def on_connect(self, conn: Any) -> None:
@@ -42,7 +42,9 @@ class StatelessAgent(Agent):
         return PromptResponse(stop_reason="end_turn")
 
 
-class Editor(Client):
+class Editor:
+    """The methods of acp.Client that this program needs."""
+
     def __init__(self) -> None:
         self.heard: list[str] = []
 
@@ -50,24 +52,21 @@ class Editor(Client):
         self.heard.append(update.content.text)
 
 
-async def main() -> None:
+def start_agent(editor: Editor) -> Any:
     bridge = ["-m", "commonhold", "acp", "--", sys.executable, __file__, "agent"]
-    editor = Editor()
-    async with spawn_agent_process(editor, sys.executable, *bridge, env=dict(os.environ)) as (
-        agent,
-        _,
-    ):
+    return spawn_agent_process(cast(Any, editor), sys.executable, *bridge, env=dict(os.environ))
+
+
+async def main() -> None:
+    async with start_agent(Editor()) as (agent, _):
         await agent.initialize(protocol_version=PROTOCOL_VERSION)
         session = await agent.new_session(cwd=os.getcwd(), mcp_servers=[])
         await agent.prompt(session_id=session.session_id, prompt=[text_block("Lisbon")])
     editor = Editor()
-    async with spawn_agent_process(editor, sys.executable, *bridge, env=dict(os.environ)) as (
-        agent,
-        _,
-    ):
+    async with start_agent(editor) as (agent, _):
         await agent.initialize(protocol_version=PROTOCOL_VERSION)
         await agent.load_session(cwd=os.getcwd(), session_id=session.session_id, mcp_servers=[])
     sys.stdout.write(f"heard again: {' / '.join(editor.heard)}\n")
 
 
-asyncio.run(run_agent(StatelessAgent()) if "agent" in sys.argv else main())
+asyncio.run(run_agent(cast(Any, StatelessAgent())) if "agent" in sys.argv else main())

@@ -19,14 +19,14 @@ class Trip(TypedDict, total=False):
     booked: bool
 
 
-async def recall(trip: Trip, runtime: Runtime[Any]) -> Trip:
+async def recall(state: Trip, runtime: Runtime[Any]) -> Trip:
     assert runtime.store is not None
     item = await runtime.store.aget(("people", "ana"), "seat")
     return {"seat": item.value["is"] if item else "any"}
 
 
-def book(trip: Trip) -> Trip:
-    return {"booked": interrupt(f"Book {trip['city']}, {trip['seat']} seat?")}
+def book(state: Trip) -> Trip:
+    return {"booked": interrupt(f"Book {state.get('city')}, {state.get('seat')} seat?")}
 
 
 async def main() -> None:

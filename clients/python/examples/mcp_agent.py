@@ -1,4 +1,4 @@
-"""An agent that works with state by MCP, as a model would: look, change, be told. Needs `pip install mcp`,
+"""An agent that works with state by MCP, as a model would: read, change, follow changes. Needs `pip install mcp`,
 COMMONHOLD_URL and COMMONHOLD_TOKEN."""
 
 from __future__ import annotations
@@ -6,35 +6,37 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from typing import Any
 
 import httpx2
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.client.subscriptions import ResourceUpdated
+from mcp.types import TextContent
 
 URL, TOKEN = os.environ["COMMONHOLD_URL"], os.environ["COMMONHOLD_TOKEN"]
 NAMESPACE = "mcp_example"
 
 
+async def call(mcp: Client, tool: str, arguments: dict[str, Any]) -> Any:
+    """The result of a tool, as JSON. RuntimeError: it was refused; the text is for the model."""
+    result = await mcp.call_tool(tool, arguments)
+    if result.is_error:
+        raise RuntimeError([each.text for each in result.content if isinstance(each, TextContent)])
+    return result.structured_content
+
+
 async def work(mcp: Client) -> None:
-    place = {"namespace": NAMESPACE, "key": "mcp-example"}
+    entry = {"namespace": NAMESPACE, "key": "mcp-example"}
     uri = f"commonhold://entry/{NAMESPACE}/mcp-example"
     async with mcp.listen(resource_subscriptions=[uri]) as changes:
-        before = await mcp.call_tool("get_state", place)
-        entry = before.structured_content
-        written = await mcp.call_tool(
-            "put_state",
-            {
-                **place,
-                "value": entry["value"],
-                "expected_version": entry["version"],
-                "reason": "example",
-            },
-        )
-        if written.is_error:
-            sys.exit(written.content[0].text)
+        before = await call(mcp, "get_state", entry)
+        expected = {"value": before["value"], "expected_version": before["version"]}
+        written = await call(mcp, "put_state", {**entry, **expected, "reason": "example"})
         change = await anext(changes)
-        sys.stdout.write(f"{change.uri} is at version {written.structured_content['version']}\n")
-    await mcp.call_tool("delete_state", {**place, "reason": "example"})
+        assert isinstance(change, ResourceUpdated)  # the subscription is of nothing else
+        sys.stdout.write(f"{change.uri} is at version {written['version']}\n")
+    await call(mcp, "delete_state", {**entry, "reason": "example"})
 
 
 async def main() -> None:

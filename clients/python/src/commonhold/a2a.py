@@ -216,7 +216,9 @@ class VersionedCommonholdTaskStore(_TaskStore, VersionedTaskStore):
                 raise ConcurrentTaskModificationError(task.id)
             if not canceled and held.document is not None and prev_version.is_missing:
                 raise ConcurrentTaskModificationError(task.id)
-            expected = held.revision if canceled or prev_version.is_missing else prev_version._value
+            expected = (
+                held.revision if canceled or prev_version.is_missing else int(prev_version._value)
+            )
             try:
                 revision = await self._write(task, context, held, expected)
             except RevisionConflict:
@@ -240,7 +242,7 @@ def _thread_of(owner: str, task_id: str) -> str:
     return _joined(_MEMBER, owner, "task", task_id)
 
 
-def _task_of(document: Mapping[str, Any]) -> Task:
+def _task_of(document: dict[str, Any]) -> Task:
     return ParseDict(document, Task(), ignore_unknown_fields=True)
 
 

@@ -360,8 +360,9 @@ class Filters(TypedDict, total=False):
 
 def query_of(filters: Filters) -> dict[str, str]:
     """What the filters are in a query string."""
-    if filters.get("namespace") is not None:
-        filters = {**filters, "namespace": name_of(filters["namespace"])}
+    namespace = filters.get("namespace")
+    if namespace is not None:
+        filters = {**filters, "namespace": name_of(namespace)}
     sought: Mapping[str, Any] = filters
     return {name: arguments.parameter(name, value) for name, value in given(**sought).items()}
 

@@ -240,7 +240,10 @@ class CommonholdSessionService(BaseSessionService):
         for entry in states:
             session.state.update(_prefixed(entry))
         if marker is not None:
-            versions = {**marker.versions, **{_scope(entry): entry.version for entry in states}}
+            versions: dict[Scope, int] = {
+                **marker.versions,
+                **{_scope(entry): entry.version for entry in states},
+            }
             _remember(session, _SessionPosition(versions, appended.message_count))
         session.last_update_time = event.timestamp
         return event
@@ -374,7 +377,7 @@ def _by_scope(state: Mapping[str, Any]) -> dict[Scope, dict[str, Any]]:
     """Names without their prefixes; what is no JSON as its text, as ADK's own services have it."""
     found: dict[Scope, dict[str, Any]] = {scope: {} for scope in _PREFIX}
     for name, value in to_jsonable_python(state, fallback=str).items():
-        scope = next(scope for scope, prefix in _PREFIX.items() if name.startswith(prefix))
+        scope: Scope = next(scope for scope, prefix in _PREFIX.items() if name.startswith(prefix))
         if not name.startswith("temp:"):
             found[scope][name.removeprefix(_PREFIX[scope])] = value
     return found
@@ -429,7 +432,7 @@ def _session(
 
 
 def _position_of(thread: Thread, entries: Sequence[Entry]) -> _SessionPosition:
-    versions = {_scope(entry): entry.version for entry in entries[: len(_PREFIX)]}
+    versions: dict[Scope, int] = {_scope(entry): entry.version for entry in entries[: len(_PREFIX)]}
     return _SessionPosition(versions, thread.message_count)
 
 

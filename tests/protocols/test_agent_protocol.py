@@ -109,6 +109,13 @@ def test_store__invalid_item__is_refused_with_a_detail(alice, body, status) -> N
     assert answer.headers["Content-Type"] == "application/json"
 
 
+def test_store__wrong_type__detail_names_the_member(alice) -> None:
+    """LangGraph's SDK shows `detail` only, not `errors`."""
+    answer = alice.api("PUT", ITEMS, {"namespace": ["a"], "key": 1, "value": []}).json()
+    assert [error["pointer"] for error in answer["errors"]] == ["/key"]
+    assert answer["detail"] == f"/key {answer['errors'][0]['message']}"
+
+
 def test_store__stale_if_match__is_refused(alice) -> None:
     assert put(alice, "a", "k", {"n": 1}, If_None_Match="*").status_code == 204
     assert put(alice, "a", "k", {"n": 2}, If_None_Match="*").status_code == 412

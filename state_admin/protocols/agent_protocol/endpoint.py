@@ -12,8 +12,16 @@ from state_admin.services.errors import Invalid
 
 
 def take(call: Endpoint, kind: type[Body]) -> dict[str, Raw]:
-    """The members of the body by name, as declared by `kind`; null counts as absent."""
-    call.body(kind)
+    """The members of the body by name, as declared by `kind`; null counts as absent.
+
+    LangGraph's SDK shows `detail` only, so `detail` says what is wrong where.
+    """
+    try:
+        call.body(kind)
+    except Invalid as refused:
+        faults = [Fault(**each) for each in refused.data["errors"]]
+        detail = "; ".join(f"{each.pointer or '/'} {each.message}" for each in faults)
+        raise Invalid(detail, faults) from None
     raw: Any = call.request.data
     body = values.members(raw)
     return {name: part for name, part in body.items() if part.value is not None}

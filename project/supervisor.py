@@ -168,7 +168,7 @@ def _welcome(login_url: str | None, token: str | None, folder: str) -> str:
         rows.append(
             (
                 "Log in",
-                "for a one-time link run .venv/bin/python manage.py create_login_link --user admin",
+                "to get a one-time link, run .venv/bin/python manage.py create_login_link --user admin",
             )
         )
     if token:
@@ -177,7 +177,7 @@ def _welcome(login_url: str | None, token: str | None, folder: str) -> str:
         rows.append(
             (
                 "API token",
-                "for one run .venv/bin/python manage.py create_token --role admin --name NAME",
+                "to create one, run .venv/bin/python manage.py create_token --role admin --name NAME",
             )
         )
     rows.append(("Data", folder if _is_embedded() else "the server of DATABASE_URL"))

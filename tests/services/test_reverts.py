@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
+import time_machine
+from django.utils import timezone
 
-from state_admin.models import AuditRow, Entry
+from state_admin.models import AuditRow, Entry, EntryRevision
 from state_admin.models.reverts_sql import WrittenEntry
 from state_admin.services import bulk, entries, reverts
 from state_admin.services.errors import Forbidden, Invalid
@@ -39,6 +42,27 @@ def test_revert__only_deleted_ones__skips_others(changed: Person) -> None:
     result = reverts.revert_entries(actor=changed.actor, written=written, deleted=True)
     assert [each.key for each in result.done] == ["c"]
     assert [(each.key, each.why) for each in result.skipped] == [("a", "it is not deleted")]
+
+
+@pytest.mark.parametrize("days", [-1, 1])
+def test_revert__clock_of_the_worker_is_wrong__expiry_is_that_of_the_database(
+    alice: Person, days: int
+) -> None:
+    make_namespace(alice.actor)
+    for key in ("expired", "live"):
+        put(alice.actor, "notes", key, "old", ttl_seconds=3600)
+        put(alice.actor, "notes", key, "new")
+    past = timezone.now() - timedelta(seconds=1)
+    EntryRevision.objects.filter(entry__key="expired", version=1).update(expires_at=past)
+
+    with time_machine.travel(timezone.now() + timedelta(days=days)):
+        written = [WrittenEntry("notes", key, 2, 2) for key in ("expired", "live")]
+        result = reverts.revert_entries(actor=alice.actor, written=written)
+
+    assert [each.key for each in result.done] == ["live"]
+    assert [(each.key, each.why) for each in result.skipped] == [
+        ("expired", "its previous value has expired")
+    ]
 
 
 def test_revert__without_the_role_or_too_many__is_refused(

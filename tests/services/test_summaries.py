@@ -6,12 +6,13 @@ The provider is a real socket; the tests supply the records of the config regist
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 from functools import partial
 from typing import Any
 
 import pytest
+import time_machine
 from django.db.models.functions import Now
 from django.utils import timezone
 from hypothesis import given
@@ -335,6 +336,19 @@ def test_cap__spent_for_today__waits_for_tomorrow(
     assert spent() == Decimal("0.0199")
     ModelSpending.objects.update(day=timezone.now().date() - timedelta(days=1))
     assert run(thread).status == "done", "a new day"
+
+
+@pytest.mark.parametrize("days", [-2, 2])
+def test_cap__clock_of_the_worker_is_wrong__day_of_the_database_decides(
+    thread: Person, model: Receiver, settings: Any, days: int
+) -> None:
+    settings.SUMMARY_DAILY_USD = Decimal("0.02")
+    today = timezone.now().date()
+    ModelSpending.objects.create(workspace=thread.workspace, day=today, cost_usd=Decimal("0.0199"))
+    with time_machine.travel(timezone.now() + timedelta(days=days)):
+        job = run(thread)
+    assert job.detail.startswith("cost cap: ")
+    assert job.available_at == datetime.combine(today + timedelta(days=1), time(), UTC)
 
 
 def test_cap__one_call_exceeds_it__is_skipped(

@@ -1,6 +1,7 @@
 """The processes of a Commonhold server. `python -m project.processes web|worker|beat` runs one.
 
-Each ends with the process that started it, even if that is killed with -9.
+Started by the supervisor, each ends together with it, even if that is killed with -9. Started by anything
+else, such as a shell that exits, it continues.
 """
 
 from __future__ import annotations
@@ -18,11 +19,10 @@ def main(role: str) -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
     os.environ["COMMONHOLD_ROLE"] = role
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    die_with_parent()
-    if os.environ.get("COMMONHOLD_SUPERVISOR", str(os.getppid())) != str(os.getppid()):
-        sys.exit(
-            "The supervisor has exited."
-        )  # it ended before the kernel could notify this process
+    if supervisor := os.environ.get("COMMONHOLD_SUPERVISOR"):
+        die_with_parent()
+        if supervisor != str(os.getppid()):  # it ended before the kernel could notify this process
+            sys.exit("The supervisor has exited.")
     # Imported late: imports take long, and before die_with_parent this process could outlive its
     # parent.
     from project.env import BadSetting

@@ -147,7 +147,13 @@ class Running(Process):
             folder / f"{name}.{os.urandom(3).hex()}.log",
             *(sys.executable, *arguments),
             cwd=cwd,
-            env={**inherited, "COMMONHOLD_DATA_DIR": str(folder / "data"), **env},
+            env={
+                **inherited,
+                "COMMONHOLD_DATA_DIR": str(folder / "data"),
+                # The server ends together with the tests, even if they are killed.
+                "COMMONHOLD_SUPERVISOR": str(os.getpid()),
+                **env,
+            },
         )
 
     def get(self, path: str, **headers: str) -> tuple[int, bytes]:

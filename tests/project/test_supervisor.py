@@ -3,16 +3,21 @@ everything."""
 
 from __future__ import annotations
 
+import http.client
 import os
 import re
 import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from project.env import BASE_DIR
 from project.postgres.cluster import Cluster
+from tests.patience import PATIENCE
 from tests.project.conftest import temporary_folder
 from tests.project.running import Running, children, free_port, is_alive, wait_for
 
@@ -71,6 +76,18 @@ def refusal(running: Running) -> str:
     lines = running.output().splitlines()
     assert len(lines) == 1, running.output()
     return lines[0]
+
+
+def status(port: int) -> int:
+    """The status of /healthz, or 0 without a response."""
+    client = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    try:
+        client.request("GET", "/healthz")
+        return client.getresponse().status
+    except OSError:
+        return 0
+    finally:
+        client.close()
 
 
 def postmaster(folder: Path) -> int | None:
@@ -232,6 +249,40 @@ def test_web__address_of_another_machine__is_one_sentence(start):
     line = refusal(start("manage.py", "web", HOST="192.0.2.1", PORT=str(free_port())))
 
     assert line.startswith("Cannot listen on 192.0.2.1")
+
+
+def test_web__shell_that_started_it_exits__continues(folder):
+    """As after `nohup manage.py web &` and a logout."""
+    port = free_port()
+    env = {
+        **os.environ,
+        "COMMONHOLD_DATA_DIR": str(folder / "data"),
+        "DATABASE_URL": "postgresql://127.0.0.1:1/none",
+        "PORT": str(port),
+    }
+    with subprocess.Popen(
+        [
+            "/bin/sh",
+            "-c",
+            f"{sys.executable} manage.py web >{folder}/web.log 2>&1 & echo $!; read line",
+        ],
+        cwd=BASE_DIR,
+        env=env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    ) as shell:
+        assert shell.stdout
+        pid = int(shell.stdout.readline())
+        try:
+            wait_for(lambda: status(port) == 200, "the web process responds")
+            assert shell.stdin
+            shell.stdin.close()  # `read` returns
+            shell.wait(PATIENCE)
+            assert {status(port) for _ in range(300)} == {200}
+        finally:
+            os.kill(pid, signal.SIGINT)  # like Ctrl-C
+            wait_for(lambda: not is_alive(pid), "SIGINT ends it")
 
 
 @pytest.mark.parametrize("role", ROLES)

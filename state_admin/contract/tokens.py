@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
 
 from state_admin.domain.access import Role
 
@@ -22,7 +22,10 @@ Prefixes = Annotated[
     list[str],
     doc("Prefixes of the thread ids that the token is limited to; empty: all.", ["support-"]),
 ]
-Rate = Annotated[int, doc("Requests per minute; null: no limit.", 600, ge=1, le=2**31 - 1)]
+NAME_LENGTH: Final = 128
+MOST_PER_MINUTE: Final = 2**31 - 1
+LONGEST_LIFE: Final = 10 * 365 * 86400  # seconds
+Rate = Annotated[int, doc("Requests per minute; null: no limit.", 600, ge=1, le=MOST_PER_MINUTE)]
 
 
 class Token(Answer):
@@ -65,13 +68,16 @@ class CreatedToken(Answer):
 
 class NewToken(Body):
     name: Annotated[
-        str, doc("The program that will use the token.", "planner", min_length=1, max_length=128)
+        str,
+        doc(
+            "The program that will use the token.", "planner", min_length=1, max_length=NAME_LENGTH
+        ),
     ]
     role: Annotated[RoleName, doc("What the token may do; at most your own role.", "editor")]
     namespaces: Annotated[Globs, doc("At most your own reach.")] = []
     thread_prefixes: Annotated[Prefixes, doc("At most your own reach.")] = []
     expires_in_seconds: (
-        Annotated[int, doc("Lifetime; absent or null: no end.", 86400, ge=1, le=10 * 365 * 86400)]
+        Annotated[int, doc("Lifetime; absent or null: no end.", 86400, ge=1, le=LONGEST_LIFE)]
         | None
     ) = None
     rate_per_minute: Rate | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Final, Self
 
 from msgspec import UNSET, UnsetType
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from state_admin import models
 
 _OPERATOR = " Needs an operator's token."
-Quota = Annotated[int, doc("Maximum; null: no limit.", 100_000, ge=0, le=2**63 - 1)]
+MOST: Final = 2**63 - 1
+Quota = Annotated[int, doc("Maximum; null: no limit.", 100_000, ge=0, le=MOST)]
 
 
 class Workspace(Answer):

@@ -17,6 +17,7 @@ from typing import Literal
 
 from django.db import transaction
 
+from state_admin.contract import workspaces as contract
 from state_admin.domain.access import Actor, Role
 from state_admin.models import Workspace
 from state_admin.models.limits import WorkspaceUsage, measure_usage
@@ -151,8 +152,8 @@ def set_quota(
     """Set the limits of a workspace; None removes a limit. For operators with a shell."""
     require(actor, Role.ADMIN)
     limits = {"max_entries": entries, "max_bytes": bytes, "max_threads": threads}
-    if any(limit is not None and limit < 0 for limit in limits.values()):
-        raise Invalid("a quota must be a non-negative integer")
+    if any(limit is not None and not 0 <= limit <= contract.MOST for limit in limits.values()):
+        raise Invalid(f"a quota must be an integer from 0 to {contract.MOST:,}")
     with transaction.atomic():
         Workspace.objects.filter(pk=actor.workspace_id).update(**limits)
         trace = journal.Trace("workspace.quota", detail=limits)

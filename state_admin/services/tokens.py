@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Least, Now
 
+from state_admin.contract import tokens as contract
 from state_admin.domain import access
 from state_admin.domain.access import Actor, Role
 from state_admin.models import ApiToken
@@ -52,10 +53,14 @@ def create_token(
         require_operator(actor)
     if not name.strip():
         raise Invalid("a token must have a name", hint="Name the program that will use it.")
-    if rate_per_minute is not None and rate_per_minute < 1:
-        raise Invalid("a rate limit must be at least 1 request per minute")
-    if expires_in_seconds is not None and expires_in_seconds < 1:
-        raise Invalid("a token must be valid for at least 1 second")
+    if len(name.strip()) > contract.NAME_LENGTH:
+        raise Invalid(f"the name of a token must have at most {contract.NAME_LENGTH} characters")
+    if rate_per_minute is not None and not 1 <= rate_per_minute <= contract.MOST_PER_MINUTE:
+        raise Invalid(
+            f"a rate limit must be from 1 to {contract.MOST_PER_MINUTE:,} requests per minute"
+        )
+    if expires_in_seconds is not None and not 1 <= expires_in_seconds <= contract.LONGEST_LIFE:
+        raise Invalid("a token must be valid for at least 1 second and at most 10 years")
     _check_reach(actor, role, namespaces, thread_prefixes)
     with transaction.atomic():
         token, secret = _insert(

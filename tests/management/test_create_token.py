@@ -54,10 +54,23 @@ def test_create_token__invalid_workspace_name__is_one_sentence_and_nothing_is_cr
     assert not Workspace.objects.exists()
 
 
-def test_create_token__lifetime_of_no_days__is_refused_and_not_unlimited() -> None:
-    for days in ("0", "-1"):
-        with pytest.raises(CommandError, match="valid for at least 1 second"):
-            create("--role", "viewer", "--name", "bot", "--expires-in-days", days)
+@pytest.mark.parametrize(
+    ("option", "value", "says"),
+    [
+        ("--expires-in-days", "0", "valid for at least 1 second and at most 10 years"),
+        ("--expires-in-days", "-1", "valid for at least 1 second and at most 10 years"),
+        ("--expires-in-days", "99999999", "valid for at least 1 second and at most 10 years"),
+        ("--rate-per-minute", "0", "from 1 to 2,147,483,647 requests per minute"),
+        ("--rate-per-minute", "99999999999", "from 1 to 2,147,483,647 requests per minute"),
+        ("--name", "n" * 129, "at most 128 characters"),
+        ("--name", " ", "must have a name"),
+    ],
+)
+def test_create_token__value_outside_the_limits__is_refused(
+    option: str, value: str, says: str
+) -> None:
+    with pytest.raises(CommandError, match=says):
+        create("--role", "viewer", "--name", "bot", option, value)
     assert not ApiToken.objects.exists()
 
 

@@ -26,3 +26,9 @@ def test_set_quota__zero__is_no_entry_and_not_unlimited(alice: Person) -> None:
 def test_set_quota__unknown_workspace__is_refused() -> None:
     with pytest.raises(CommandError, match="workspace not found: nope"):
         set_quota("--workspace", "nope")
+
+
+@pytest.mark.parametrize("limit", ["-1", "99999999999999999999"])
+def test_set_quota__number_outside_the_limits__is_refused(alice: Person, limit: str) -> None:
+    with pytest.raises(CommandError, match="from 0 to 9,223,372,036,854,775,807"):
+        set_quota("--workspace", "acme", "--entries", limit)

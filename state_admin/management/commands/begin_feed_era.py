@@ -17,5 +17,8 @@ class Command(BaseCommand):
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        era = begin_era()
-        self.stdout.write(f"The clock of the change feed continues at {era.start:,}.")
+        begin_era()
+        self.stdout.write(
+            "Readers of the change feed that have read changes which this database does not "
+            "contain get 410. All others continue."
+        )

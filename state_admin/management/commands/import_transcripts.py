@@ -50,7 +50,8 @@ class Command(BaseCommand):
                     appended += import_transcript(actor=actor, episode=episode, log=log)
                 except Problem as problem:
                     broken += 1
-                    bar.write(f"line {number}: {_words(problem)}", file=self.stderr)
+                    with bar.external_write_mode():
+                        self.stderr.write(f"line {number}: {_words(problem)}")
                     continue
                 threads += 1
                 messages += len(log)

@@ -17,7 +17,10 @@ def serve(cpu_seconds: float, memory_bytes: int) -> None:
     """The main loop: one request per line, one reply per line."""
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends with its parent, not by Ctrl-C
+    # Ctrl-C and systemd signal all processes. This one has to finish the requests of its parent, which
+    # then ends it.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     # The timer of CPU time ends the process, even while native code is running.
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGPROF})

@@ -168,6 +168,22 @@ def test_isolated__child_that_died__is_replaced(child: isolation.Child) -> None:
     assert process_id_of(child) not in (None, first)
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_isolated__signal_to_all_processes__child_finishes(
+    child: isolation.Child, number: signal.Signals
+) -> None:
+    """systemd stops a service so: the web process finishes its requests."""
+    validator = compiled({"pattern": SLOW})
+    assert validator.accepts(LONG)
+    first = process_id_of(child)
+    assert first is not None
+
+    os.kill(first, number)
+
+    assert validator.accepts(LONG)
+    assert process_id_of(child) == first
+
+
 def test_isolated__child_is_busy__is_not_waited_for(
     child: isolation.Child, monkeypatch: pytest.MonkeyPatch
 ) -> None:

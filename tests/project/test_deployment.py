@@ -20,6 +20,8 @@ from django.core.management import get_commands
 from project.env import BASE_DIR, list_settings
 from project.postgres.cluster import Cluster
 from project.postgres.server import PORT
+from project.server import DRAIN_SECONDS
+from state_admin.domain import isolation
 from tests.patience import PATIENCE
 from tests.project.running import Running, call_api, free_port, wait_for
 from tests.project.sites import url_of
@@ -160,6 +162,20 @@ def test_containers__of_every_file__may_write_and_escalate_nothing() -> None:
         assert context["readOnlyRootFilesystem"] is True
         assert context["allowPrivilegeEscalation"] is False
     assert "\nUSER 10001\n" in DOCKERFILE
+
+
+def test_pods__limits__fit_what_their_processes_may_need() -> None:
+    (grace,) = {
+        one["spec"]["template"]["spec"]["terminationGracePeriodSeconds"]
+        for one in resources()
+        if "template" in one["spec"]
+    }
+    web = pods()["web"]
+    assert int(web["lifecycle"]["preStop"]["exec"]["command"][1]) + DRAIN_SECONDS < grace
+    # Each process may have a validation process.
+    for role, processes in (("web", 2), ("worker", 1)):
+        memory = pods()[role]["resources"]["limits"]["memory"]
+        assert int(memory.removesuffix("Gi")) << 30 > processes * isolation.MEMORY_BYTES
 
 
 def test_ha__files__name_the_same_nodes() -> None:

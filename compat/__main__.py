@@ -214,7 +214,11 @@ def server() -> Iterator[dict[str, str]]:
                 text=True,
                 check=True,
             ).stdout.strip()
-            yield os.environ | {"COMMONHOLD_URL": url, "COMMONHOLD_TOKEN": token}
+            yield os.environ | {
+                "COMMONHOLD_URL": url,
+                "COMMONHOLD_TOKEN": token,
+                "SERVER_PYTHON": sys.executable,  # has the packages of the server
+            }
         finally:
             child.send_signal(signal.SIGINT)
             child.wait(60)

@@ -1,5 +1,5 @@
 """The server that the conformance suite describes, on the mount of Commonhold: its tools, prompts
-and resources have nothing to do with state. Run: python fixture.py <port>."""
+and resources have nothing to do with state. Run, with the packages of the server: python fixture.py <port>."""
 
 from __future__ import annotations
 

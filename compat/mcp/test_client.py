@@ -38,7 +38,9 @@ def api(method: str, path: str, body: object) -> None:
 
 @asynccontextmanager
 async def client(era: str) -> AsyncIterator[Client]:
-    async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}) as http:
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    # The first call of a server process imports the SDK.
+    async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
         transport = streamable_http_client(f"{URL}/mcp", http_client=http)
         async with Client(transport, mode=era) as connected:
             yield connected

@@ -8,7 +8,6 @@ import json
 import os
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -68,16 +67,23 @@ def fixture() -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    process = subprocess.Popen([sys.executable, str(HERE / "fixture.py"), str(port)])
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and process.poll() is None:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                break
-        time.sleep(0.05)
-    yield f"http://127.0.0.1:{port}/mcp"
-    process.kill()
-    process.wait()
+    python = os.environ["SERVER_PYTHON"]
+    process = subprocess.Popen([python, str(HERE / "fixture.py"), str(port)])
+    try:
+        deadline = time.monotonic() + 60
+        while not accepts_connections(port):
+            assert process.poll() is None, "the fixture server ended; its stderr says why"
+            assert time.monotonic() < deadline, "the fixture server does not accept connections"
+            time.sleep(0.05)
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        process.kill()
+        process.wait()
+
+
+def accepts_connections(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -13,6 +13,7 @@ from typing import Any
 import django
 import structlog
 from celery import Celery, signals
+from celery.exceptions import SecurityWarning
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 
@@ -148,8 +149,10 @@ def run(role: str, *, needs_tables: bool = True) -> None:
     s."""
     django.setup()
     tracing.start()
-    # Celery warns about root because of pickle; only JSON is accepted here.
+    # Celery warns about root, and about a group without a name, as OpenShift has them, because of
+    # pickle; only JSON is accepted here.
     warnings.filterwarnings("ignore", message="You're running the worker with superuser")
+    warnings.filterwarnings("ignore", category=SecurityWarning)
     if needs_tables:
         signals.worker_init.connect(_begin)
         signals.beat_init.connect(_begin)

@@ -19,7 +19,7 @@ from project.env import BASE_DIR
 from project.postgres.cluster import Cluster
 from tests.patience import PATIENCE
 from tests.project.conftest import temporary_folder
-from tests.project.running import Running, children, free_port, is_alive, wait_for
+from tests.project.running import Process, Running, children, free_port, is_alive, wait_for
 
 ROLES = ("web", "worker", "beat")
 Serve = Callable[..., Running]
@@ -283,6 +283,19 @@ def test_web__shell_that_started_it_exits__continues(folder):
         finally:
             os.kill(pid, signal.SIGINT)  # like Ctrl-C
             wait_for(lambda: not is_alive(pid), "SIGINT ends it")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can take another group")
+def test_worker__group_without_a_name__warns_of_nothing(folder):
+    log = folder / "group.log"
+    env = {**os.environ, "DATABASE_URL": "postgresql://127.0.0.1:1/none"}
+    env["COMMONHOLD_DATA_DIR"] = str(folder / "data")
+    worker = Process(log, sys.executable, "manage.py", "worker", env=env, cwd=BASE_DIR, group=54321)
+    try:
+        worker.wait_for_output("database.unreachable")
+        assert "Warning" not in worker.output()
+    finally:
+        worker.kill_all()
 
 
 @pytest.mark.parametrize("role", ROLES)

@@ -17,7 +17,7 @@ from project.postgres.cluster import Cluster
 from project.postgres.server import PORT
 from tests.project.conftest import end_postgresql, temporary_folder
 from tests.project.running import wait_for
-from tests.project.sites import SETTINGS, Site, connect, url_of
+from tests.project.sites import SETTINGS, Site, connect, run, url_of
 from tests.project.test_feed_eras import (
     KEPT,
     LOST,
@@ -154,6 +154,12 @@ class Drill:
             site.running.kill_all()
 
 
+def now(cluster: Cluster) -> str:
+    with connect(cluster) as database:
+        (moment,) = database.execute("SELECT clock_timestamp()::text").fetchone() or ("",)
+    return str(moment)
+
+
 @pytest.fixture(scope="module", params=SIZES)
 def origin(request: pytest.FixtureRequest) -> Iterator[Origin]:
     if binaries.identity().uid is not None:
@@ -202,10 +208,10 @@ def test_moment__between_two_backups_and_the_end__is_restored(drill: Drill) -> N
     drill.run("base", drill.first)
     middle = drill.write()
     drill.run("increment", drill.first)
+    early = now(drill.first)
     drill.site.write("after-the-backups")
     end = drill.site.follow_all([*KEPT, "after-the-backups"])
-    with connect(drill.first) as database:
-        (moment,) = database.execute("SELECT clock_timestamp()::text").fetchone() or ("",)
+    moment = now(drill.first)
     drill.site.write(*LOST)
     lost = drill.site.follow_all([*KEPT, "after-the-backups", *LOST])
     with connect(drill.first) as database:
@@ -215,9 +221,14 @@ def test_moment__between_two_backups_and_the_end__is_restored(drill: Drill) -> N
     drill.site.running.kill_all()
     drill.first.release()
 
-    data = drill.folder / "second" / "pg"
-    data.parent.mkdir()
-    drill.run("restore moment", drill.first, DATA=str(data), MOMENT=moment)
+    # First to a moment that turns out to be too early: that server has a timeline of its own, which must
+    # not enter the archive.
+    for name, until in (("rehearsal", early), ("second", moment)):
+        data = drill.folder / name / "pg"
+        data.parent.mkdir()
+        drill.run("restore moment", drill.first, DATA=str(data), MOMENT=until)
+        if until == early:
+            run("pg_ctl", "--pgdata", data, "stop")
 
     url = f"postgresql://postgres@/commonhold?host={data}&port={PORT}"
     drill.check(url, middle, end, lost, "after-the-backups")

@@ -250,6 +250,16 @@ class Cell:
     def wait_for_leader(self) -> Node:
         return wait_for(self.leader, lambda: f"a leader; {self.outputs()}")
 
+    def wait_for_another_leader(self, old: Node) -> Node:
+        """Wait until the other nodes have replaced it."""
+        others = [node for node in self.nodes if node is not old]
+
+        def found() -> Node | None:
+            leader = self.leader(*others)
+            return None if leader is old else leader
+
+        return wait_for(found, lambda: f"a leader besides {old.name}; {self.outputs()}")
+
     def wait_until_whole(self) -> None:
         wait_for(self.is_whole, lambda: f"all nodes replicate: {self.nodes[0].status()}")
 

@@ -33,14 +33,14 @@ def kill_postgres(cell: Cell) -> Callable[[], None]:
 def kill_patroni(cell: Cell) -> Callable[[], None]:
     node = leader(cell)
     node.kill_patroni()
-    time.sleep(EXPIRY)
+    cell.wait_for_another_leader(node)
     return node.start
 
 
 def kill_node(cell: Cell) -> Callable[[], None]:
     node = leader(cell)
     node.signal(signal.SIGKILL)
-    time.sleep(EXPIRY)
+    cell.wait_for_another_leader(node)
     return node.start
 
 
@@ -49,7 +49,7 @@ def stop_leader(cell: Cell) -> Callable[[], None]:
     node = leader(cell)
     pids = node.pids()
     node.signal(signal.SIGSTOP, *pids)
-    time.sleep(EXPIRY)
+    cell.wait_for_another_leader(node)
     return lambda: node.signal(signal.SIGCONT, *pids)
 
 

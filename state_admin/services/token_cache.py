@@ -7,6 +7,7 @@ for at most five seconds.
 
 from __future__ import annotations
 
+import select
 import threading
 import time
 from dataclasses import dataclass
@@ -98,13 +99,16 @@ class TokenCache:
             try:
                 connection.ensure_connection()
                 raw = connection.connection
+                raw.add_notify_handler(lambda _: self.clear())
                 raw.execute(f"LISTEN {CHANNEL}")
                 self.clear()
                 self._listening.set()
+                # To wait for a notification, psycopg itself would wake up ten times per second.
+                waiting = select.poll()
+                waiting.register(raw.fileno(), select.POLLIN)
                 while not self._stopping.is_set():
-                    for _ in raw.notifies(timeout=_TICK):
-                        self.clear()
-                    raw.execute("SELECT 1")
+                    waiting.poll(1000 * _TICK)
+                    raw.execute("SELECT 1")  # calls the handler of what has arrived
             except Exception as error:
                 self._listening.clear()
                 self.clear()

@@ -124,5 +124,5 @@ def test_set_quota__command__sets_and_removes(alice: Person) -> None:
 def test_set_quota__unknown_workspace_or_negative__is_one_sentence(alice: Person) -> None:
     with pytest.raises(CommandError, match="workspace not found: nowhere"):
         call_command("set_quota", "--workspace", "nowhere")
-    with pytest.raises(CommandError, match="non-negative"):
+    with pytest.raises(CommandError, match="an integer from 0"):
         call_command("set_quota", "--workspace", "acme", "--entries", "-1")

@@ -87,10 +87,18 @@ def connections(name: str) -> int:
 
 
 def parked() -> bool:
-    """Whether the hub follows the feed, which means that there is a subscriber."""
+    """Whether the hub follows the feed, which means that there is a subscriber, or was one within the
+    last seconds: see `nobody_polls`."""
     return connections("commonhold feed") > 0
 
 
+@pytest.fixture
+def nobody_polls(web: Running) -> None:
+    """The hub no longer follows the feed for the polls of earlier tests."""
+    wait_for(lambda: not parked(), "the hub has closed its connection")
+
+
+@pytest.mark.usefixtures("nobody_polls")
 def test_entry_poll__written_while_it_waits__returns_the_new_version(poll, alice) -> None:
     put(alice.actor, "notes", "k", 1)
     one = poll(alice, f"/state/notes/k?wait={LONG}")
@@ -130,6 +138,7 @@ def waiting(alice: Person) -> None:
 
 
 @pytest.mark.usefixtures("waiting")
+@pytest.mark.usefixtures("nobody_polls")
 def test_ticket_poll__decided_while_it_waits__returns(poll, alice) -> None:
     one = poll(alice, f"/tickets/k1?wait={LONG}")
     wait_for(parked, "the poll is parked")
@@ -139,6 +148,7 @@ def test_ticket_poll__decided_while_it_waits__returns(poll, alice) -> None:
 
 
 @pytest.mark.usefixtures("waiting")
+@pytest.mark.usefixtures("nobody_polls")
 def test_run_poll__ticket_decided_while_it_waits__returns(poll, alice) -> None:
     one = poll(alice, f"/runs/r1?wait={LONG}")
     wait_for(parked, "the poll is parked")
@@ -149,6 +159,7 @@ def test_run_poll__ticket_decided_while_it_waits__returns(poll, alice) -> None:
 
 
 @pytest.mark.usefixtures("waiting")
+@pytest.mark.usefixtures("nobody_polls")
 def test_ticket_poll__run_ends_while_it_waits__returns_a_void_ticket(poll, alice) -> None:
     one = poll(alice, f"/tickets/k1?wait={LONG}")
     wait_for(parked, "the poll is parked")
@@ -158,6 +169,7 @@ def test_ticket_poll__run_ends_while_it_waits__returns_a_void_ticket(poll, alice
 
 
 @pytest.mark.usefixtures("waiting")
+@pytest.mark.usefixtures("nobody_polls")
 def test_ticket_poll__server_restarts__returns_a_decision_made_meanwhile(start, alice) -> None:
     server = web_on_this_database(start, WEB_WORKERS="1", WEB_THREADS="1")
     one = Poll(server.port, alice.token, f"/tickets/k1?wait={LONG}")
@@ -175,6 +187,7 @@ def test_ticket_poll__server_restarts__returns_a_decision_made_meanwhile(start, 
     one.close()
 
 
+@pytest.mark.usefixtures("nobody_polls")
 def test_change_poll__only_other_changes__continues_to_wait(poll, alice) -> None:
     start = alice.api("GET", "/changes?limit=200").json()["next_cursor"]
     one = poll(alice, f"/changes?wait={LONG}&cursor={start}&key=mine")
@@ -237,6 +250,7 @@ def _write_through(alice: Person, poll: Any, version: int) -> None:
     assert client.getresponse().status in (200, 201)
 
 
+@pytest.mark.usefixtures("nobody_polls")
 def test_poll__token_revoked_while_it_waits__is_401(poll, alice) -> None:
     token, actor = make_token(alice, Role.VIEWER)
     one = poll(token, "/state/notes/k?wait=2")
@@ -255,6 +269,7 @@ def test_poll__checking_several_times__counts_as_one_call(poll, alice) -> None:
     assert poll(token, "/state/notes/k").answer()[0] == 429
 
 
+@pytest.mark.usefixtures("nobody_polls")
 def test_sigterm__waiting_polls__return_at_once(start, alice) -> None:
     server = web_on_this_database(start, WEB_WORKERS="1", WEB_THREADS="1")
     polls = [Poll(server.port, alice.token, f"/state/notes/k?wait={LONG}") for _ in range(10)]

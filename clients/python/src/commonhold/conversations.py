@@ -22,7 +22,7 @@ KV = profile_key("agentkit.kv", dict[str, Any], default={})
 class Kv:
     """`set`, `get`, `delete`, `has` and `all` over one entry of any backend."""
 
-    def __init__(self, backend: Backend, scope: str) -> None:
+    def __init__(self, backend: Backend | Commonhold, scope: str) -> None:
         self._access = ProfileAccess(backend)
         self._scope = scope
 

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Coroutine, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from time import sleep
-from typing import Any, Protocol, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, overload
 
 from commonhold.answers import Entry
 from commonhold.calls import Retries, Sleep
@@ -16,6 +16,9 @@ from commonhold.keys import Profile, decode, encode, profile_of
 from commonhold.problems import InvalidArgument, VersionConflict
 from commonhold.shapes import keep_others
 from commonhold.three_way import merge
+
+if TYPE_CHECKING:
+    from commonhold.client import Commonhold
 
 T = TypeVar("T")
 
@@ -42,7 +45,8 @@ class Backend(Protocol):
 class ProfileAccess:
     """`read`, `write`, `delete` and `edit` values of ProfileKeys."""
 
-    def __init__(self, backend: Backend) -> None:
+    # Pyright does not see that the methods of a Commonhold, which are descriptors, are those of a Backend.
+    def __init__(self, backend: Backend | Commonhold) -> None:
         self._backend = backend
 
     def read(self, key: type[T] | Profile[T], scope: str) -> T:

@@ -308,7 +308,9 @@ def sweeps() -> dict[str, Callable[[], object]]:
     return {
         "expire entries": maintenance.expire_entries,
         "flag stuck runs": maintenance.flag_stuck_runs,
+        "whether to flag stuck runs": maintenance.any_run_to_flag,
         "expire tickets": maintenance.expire_tickets,
+        "whether to expire tickets": maintenance.any_ticket_due,
         "purge leftovers": maintenance.purge_leftovers,
         "purge deliveries": deliveries.purge_deliveries,
         "purge dispatches": dead_letters.purge_dispatches,
@@ -317,6 +319,8 @@ def sweeps() -> dict[str, Callable[[], object]]:
         "compact histories": retention.queue_histories,
         "compact snapshots": retention.queue_snapshots,
         "find lost compactions": maintenance.find_lost_compactions,
+        "whether to find lost compactions": maintenance.any_compaction_lost,
+        "whether to find lost reverts": maintenance.any_revert_lost,
         "schedule compactions": maintenance.schedule_compactions,
         # With a destination, which the settings of the benchmark do not have.
         "stream audit": partial(audit_stream.has_work, "file:///audit"),

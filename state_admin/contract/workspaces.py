@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from state_admin import models
 
 _OPERATOR = " Needs an operator's token."
-MOST: Final = 2**63 - 1
-Quota = Annotated[int, doc("Maximum; null: no limit.", 100_000, ge=0, le=MOST)]
+LARGEST_QUOTA: Final = 2**63 - 1
+Quota = Annotated[int, doc("Maximum; null: no limit.", 100_000, ge=0, le=LARGEST_QUOTA)]
 
 
 class Workspace(Answer):

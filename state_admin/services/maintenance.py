@@ -80,7 +80,7 @@ def _expire_batch() -> int:
 def flag_stuck_runs() -> Report:
     """Flag stuck runs, with the reason in plain text. No run is ended."""
     flagged = 0
-    for run in _unflagged_runs().select_related("thread")[:BATCH]:
+    for run in _runs_to_flag().select_related("thread")[:BATCH]:
         with transaction.atomic():
             stuck = Run.objects.filter(pk=run.pk, flagged_at=None).stuck()
             if stuck.update(flagged_at=Now()):
@@ -98,12 +98,12 @@ def flag_stuck_runs() -> Report:
     return {"flagged": flagged}
 
 
-def any_run_unflagged() -> bool:
+def any_run_to_flag() -> bool:
     """Whether `flag_stuck_runs` would find work."""
-    return _unflagged_runs().exists()
+    return _runs_to_flag().exists()
 
 
-def _unflagged_runs() -> QuerySet[Run]:
+def _runs_to_flag() -> QuerySet[Run]:
     return Run.objects.all().stuck().filter(flagged_at=None, workspace__frozen_at=None)
 
 

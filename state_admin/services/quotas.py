@@ -152,8 +152,10 @@ def set_quota(
     """Set the limits of a workspace; None removes a limit. For operators with a shell."""
     require(actor, Role.ADMIN)
     limits = {"max_entries": entries, "max_bytes": bytes, "max_threads": threads}
-    if any(limit is not None and not 0 <= limit <= contract.MOST for limit in limits.values()):
-        raise Invalid(f"a quota must be an integer from 0 to {contract.MOST:,}")
+    if any(
+        limit is not None and not 0 <= limit <= contract.LARGEST_QUOTA for limit in limits.values()
+    ):
+        raise Invalid(f"a quota must be an integer from 0 to {contract.LARGEST_QUOTA:,}")
     with transaction.atomic():
         Workspace.objects.filter(pk=actor.workspace_id).update(**limits)
         trace = journal.Trace("workspace.quota", detail=limits)

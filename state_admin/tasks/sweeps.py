@@ -50,7 +50,7 @@ SWEEPS: Final = (
         "maintenance.flag_stuck_runs",
         maintenance.flag_stuck_runs,
         15,
-        maintenance.any_run_unflagged,
+        maintenance.any_run_to_flag,
     ),
     Sweep(
         "expire tickets",

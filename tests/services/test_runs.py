@@ -529,9 +529,9 @@ def test_stuck__each_condition__is_flagged_once_and_nothing_is_ended(
 ) -> None:
     run_in(thread, status)
     age(**columns)
-    assert maintenance.any_run_unflagged() == stuck
+    assert maintenance.any_run_to_flag() == stuck
     assert maintenance.flag_stuck_runs() == {"flagged": int(stuck)}
-    assert not maintenance.any_run_unflagged()
+    assert not maintenance.any_run_to_flag()
     assert maintenance.flag_stuck_runs() == {"flagged": 0}
     run = Run.objects.get()
     assert (run.flagged_at is not None, run.status) == (stuck, status)

@@ -280,7 +280,7 @@ def test_jobs__frozen_workspace__is_skipped(ann: Person) -> None:
     assert not deliveries.has_work()
     assert not dispatches.has_due_work()
     assert not maintenance.any_ticket_due()
-    assert not maintenance.any_run_unflagged()
+    assert not maintenance.any_run_to_flag()
     assert not maintenance.any_compaction_lost()
     assert retention.lost_jobs() == []
     assert all(

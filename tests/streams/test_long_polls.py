@@ -137,8 +137,7 @@ def waiting(alice: Person) -> None:
     commit(alice.actor, "r1", run=RunChange(status="waiting", waiting=wait))
 
 
-@pytest.mark.usefixtures("waiting")
-@pytest.mark.usefixtures("nobody_polls")
+@pytest.mark.usefixtures("waiting", "nobody_polls")
 def test_ticket_poll__decided_while_it_waits__returns(poll, alice) -> None:
     one = poll(alice, f"/tickets/k1?wait={LONG}")
     wait_for(parked, "the poll is parked")
@@ -147,8 +146,7 @@ def test_ticket_poll__decided_while_it_waits__returns(poll, alice) -> None:
     assert one.answer()[1]["status"] == "resumed"
 
 
-@pytest.mark.usefixtures("waiting")
-@pytest.mark.usefixtures("nobody_polls")
+@pytest.mark.usefixtures("waiting", "nobody_polls")
 def test_run_poll__ticket_decided_while_it_waits__returns(poll, alice) -> None:
     one = poll(alice, f"/runs/r1?wait={LONG}")
     wait_for(parked, "the poll is parked")
@@ -158,8 +156,7 @@ def test_run_poll__ticket_decided_while_it_waits__returns(poll, alice) -> None:
     assert (status, body["status"], body["last_revision"]) == (200, "running", 3)
 
 
-@pytest.mark.usefixtures("waiting")
-@pytest.mark.usefixtures("nobody_polls")
+@pytest.mark.usefixtures("waiting", "nobody_polls")
 def test_ticket_poll__run_ends_while_it_waits__returns_a_void_ticket(poll, alice) -> None:
     one = poll(alice, f"/tickets/k1?wait={LONG}")
     wait_for(parked, "the poll is parked")
@@ -168,8 +165,7 @@ def test_ticket_poll__run_ends_while_it_waits__returns_a_void_ticket(poll, alice
     assert one.answer()[1]["status"] == "void"
 
 
-@pytest.mark.usefixtures("waiting")
-@pytest.mark.usefixtures("nobody_polls")
+@pytest.mark.usefixtures("waiting", "nobody_polls")
 def test_ticket_poll__server_restarts__returns_a_decision_made_meanwhile(start, alice) -> None:
     server = web_on_this_database(start, WEB_WORKERS="1", WEB_THREADS="1")
     one = Poll(server.port, alice.token, f"/tickets/k1?wait={LONG}")

@@ -19,9 +19,9 @@ def take(call: Endpoint, kind: type[Body]) -> dict[str, Raw]:
     try:
         call.body(kind)
     except Invalid as refused:
-        faults = [Fault(**each) for each in refused.data["errors"]]
-        detail = "; ".join(f"{each.pointer or '/'} {each.message}" for each in faults)
-        raise Invalid(detail, faults) from None
+        errors = refused.data["errors"]
+        refused.detail = "; ".join(f"{each['pointer'] or '/'} {each['message']}" for each in errors)
+        raise
     raw: Any = call.request.data
     body = values.members(raw)
     return {name: part for name, part in body.items() if part.value is not None}

@@ -3,6 +3,8 @@ still loading says so. A snapshot lists what matters: anything may come in betwe
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from playwright.sync_api import Page, Route, expect
 from pytest_django.live_server_helper import LiveServer
@@ -185,7 +187,12 @@ def test_part_loaded_later__shows_a_skeleton_and_is_busy_until_it_is_there(page:
     def hold(route: Route) -> None:
         held.append(route)
 
+    def delay(route: Route) -> None:  # what marks the part must be ready before htmx requests it
+        time.sleep(0.5)
+        route.continue_()
+
     page.route("**/state/team/thread::t1", hold)
+    page.route("**/js/app*.js", delay)
     page.goto("/state?namespace=team&open=team/thread::t1")
     pane = page.locator("#entry-pane")
     expect(pane).to_have_attribute("aria-busy", "true")

@@ -229,6 +229,16 @@ def test_check__forbidden_content__is_refused_with_its_pointer(text: str, where:
     assert where in pointers(error)
 
 
+@pytest.mark.parametrize("before", range(0, 260, 13))
+def test_check__long_number_anywhere__is_refused(before: int) -> None:
+    text, number = "x" * before, "7" * 1001
+    with pytest.raises(RefusedJSON) as error:
+        check(read(f'["{text}",{number}]'))
+    assert pointers(error) == ["/1"]
+    check(read(f'["{text}",{number[1:]}]'))
+    check(read(f'["{text}","{number}"]'))
+
+
 @pytest.mark.parametrize(
     ("text", "where"),
     [

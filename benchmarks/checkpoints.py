@@ -50,7 +50,7 @@ def main() -> None:
         "PostgresSaver, in process": [],
     }
     for _ in range(arguments.rounds):
-        with run_commonhold(WEB_WORKERS="2") as running:
+        with run_commonhold() as running:
             folder = Server(running.data / "postgres").socket_folder
             token = running.api.headers["Authorization"].removeprefix("Bearer ")
             places = {

@@ -39,6 +39,7 @@ from benchmarks.tables import (
     format_table,
     summarize,
 )
+from project.env import DEFAULT_WEB_WORKERS
 from project.postgres import binaries
 from project.postgres.server import Server
 
@@ -49,7 +50,7 @@ ROWS = (
 )  # fmt: skip
 OURS = "Commonhold"
 FRAMEWORKS = Path(__file__).parent / "peers" / "frameworks.py"
-WORKERS, THREADS = 2, 4
+WORKERS, THREADS = DEFAULT_WEB_WORKERS, 4
 # Peers that cannot be measured, and why.
 NOT_INSTALLED = {
     "Letta server 0.16.8, its last one": "does not start with the versions of mcp, fastmcp and "
@@ -88,7 +89,7 @@ def main() -> None:
     peer = str(Path(arguments.peer).absolute()) if arguments.peer else ""
     with ExitStack() as stack:
         missing = dict(NOT_INSTALLED)
-        ours = stack.enter_context(own_server.run_commonhold(WEB_WORKERS=str(WORKERS)))
+        ours = stack.enter_context(own_server.run_commonhold())
         api, database = ours.api, Database(str(Server(ours.data / "postgres").socket_folder))
         systems = [over_http(OURS, api, own_server.find_works(api))]
         for start in (start_floors, start_langgraph, start_frameworks):

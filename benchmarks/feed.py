@@ -84,7 +84,7 @@ def main() -> None:
         Case(f"{many} subscribers, 30 writes/s", many, 30),
         Case(f"{many} subscribers, 10 writes/s, 8 connections write other entries", many, 10, 8),
     ]
-    with run_commonhold(WEB_WORKERS="2") as running:
+    with run_commonhold() as running:
         tokens = create_tokens(running.api, 1 + many // _STREAMS_PER_TOKEN)
         find_works(running.api)
         rounds: dict[Case, list[Delays]] = {case: [] for case in cases}

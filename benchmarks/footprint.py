@@ -2,7 +2,7 @@
 
     python -m benchmarks.footprint [--starts 5] [--idle 20] [--load 60]
 
-Two web workers. Memory is measured a second time after a minute of reads, writes and commits.
+Memory is measured a second time after a minute of reads, writes and commits.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def main() -> None:
         f"Ready after {statistics.median(seconds):.1f} s ({min(seconds):.1f} to {max(seconds):.1f}),"
         f" with {statistics.median(used_seconds):.1f} s of processor time; median of {arguments.starts}\n"
     )
-    with run_commonhold(WEB_WORKERS="2") as running:
+    with run_commonhold() as running:
         works = find_works(running.api)
         time.sleep(SETTLE_SECONDS)
         processes = find_processes(running)
@@ -98,7 +98,7 @@ def measure_starts(count: int) -> list[tuple[float, float]]:
         for _ in range(count + 1):
             api = Api(free_port())
             start = time.monotonic()
-            child = start_commonhold(Path(name), api.port, WEB_WORKERS="2")
+            child = start_commonhold(Path(name), api.port)
             try:
                 api.wait("/readyz", child, pause=0.02)
                 took = time.monotonic() - start

@@ -13,12 +13,16 @@ import stat
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple
 
 import msgspec
 from msgspec import inspect
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+
+# Calls that arrive at one process together share statements, so more processes than are needed make
+# writes slower (docs/performance.md, "Growth").
+DEFAULT_WEB_WORKERS: Final = min(max(1, (os.cpu_count() or 1) // 2), 4)
 
 
 class BadSetting(Exception):
@@ -57,10 +61,12 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
         int,
         _doc(
             "Processes of the web server. Each has `WEB_THREADS` database connections, up to eight"
-            " more, and one for each download that it streams.",
+            " more, and one for each download that it streams. The other half of the processors is for"
+            " PostgreSQL, worker and beat.",
+            default="half of the processors, 1 to 4",
             ge=1,
         ),
-    ] = 2
+    ] = DEFAULT_WEB_WORKERS
     web_threads: Annotated[
         int, _doc("Threads of each web process, each with a database connection.", ge=1)
     ] = 4

@@ -150,6 +150,8 @@ class Running(Process):
             env={
                 **inherited,
                 "COMMONHOLD_DATA_DIR": str(folder / "data"),
+                # On every machine, so that the calls of a test meet in several processes.
+                "WEB_WORKERS": "2",
                 # The server ends together with the tests, even if they are killed.
                 "COMMONHOLD_SUPERVISOR": str(os.getpid()),
                 **env,

@@ -356,7 +356,7 @@ def test_server__under_load_for_minutes__needs_no_more_memory_files_or_connectio
     folder: Path, record_property: Record
 ) -> None:
     """SOAK_MINUTES: how long; an hour before a release."""
-    with running(folder / "site") as (site, traffic):
+    with running(folder / "site", WEB_WORKERS="2") as (site, traffic):
         stopped = threading.Event()
         found: list[dict[str, int]] = []
 

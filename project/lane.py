@@ -53,6 +53,7 @@ from state_admin.rest.authentication import read_run_id
 from state_admin.rest.endpoint import read_reason
 from state_admin.rest.etags import version_in
 from state_admin.rest.idempotency import identify
+from state_admin.rest.preferences import prefers_minimal
 from state_admin.rest.problems import answer_error, rate_limit_headers
 from state_admin.services import replicas
 from state_admin.services.actors import cached_credential
@@ -92,7 +93,7 @@ _WITHOUT_MEANING: Final = {
     "HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_HOST", "HTTP_X_FORWARDED_PROTO", "HTTP_X_REAL_IP",
 }  # fmt: skip
 _OF_EACH: Final = _WITHOUT_MEANING | {
-    "HTTP_AUTHORIZATION", "HTTP_HOST", "HTTP_RUN_ID", "HTTP_X_REQUEST_ID",
+    "HTTP_AUTHORIZATION", "HTTP_HOST", "HTTP_PREFER", "HTTP_RUN_ID", "HTTP_X_REQUEST_ID",
 }  # fmt: skip
 _OF_READS: Final = _OF_EACH | {"HTTP_IF_NONE_MATCH"}
 _OF_BATCHES: Final = _OF_EACH | {"HTTP_CHANGE_REASON", "HTTP_IDEMPOTENCY_KEY"}
@@ -219,7 +220,16 @@ class Lane:
         if expected == 0:
             return None
         once = _read_key(environ, body)
-        call = WriteCall(actor, *address, body, patch, expected, read_reason(environ), once)
+        call = WriteCall(
+            actor,
+            *address,
+            body,
+            patch,
+            expected,
+            read_reason(environ),
+            once,
+            prefers_minimal(environ),
+        )
         return await _ask(self._writes, call, environ, _ALLOW_ENTRY)
 
     async def _batch(
@@ -242,7 +252,9 @@ class Lane:
         items = items_of(operations)
         if items is None or credential.rate_per_minute is not None:
             return None
-        call = BatchWrite(credential.actor, items, reason, once, max(weight, 1))
+        call = BatchWrite(
+            credential.actor, items, reason, once, max(weight, 1), prefers_minimal(environ)
+        )
         return await _ask(self._writes, call, environ, _ALLOW_BATCH)
 
     async def _commit(
@@ -352,7 +364,7 @@ def _show(
 ) -> Answer:
     """The response as rest/bodies.py writes it."""
     headers = [(name.lower().encode(), text.encode()) for name, text in response.headers.items()]
-    at = -1 if "ETag" in response.headers else len(headers)
+    at = 1 if "Content-Type" in response.headers else 0
     headers.insert(at, (b"cache-control", b"no-store"))
     headers.append(allow)
     if left is not None:

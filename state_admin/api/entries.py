@@ -15,7 +15,7 @@ from state_admin.domain import scopes, values
 from state_admin.domain.values import JSON, Raw
 from state_admin.models import Entry, EntryRevision
 from state_admin.models.feed_sql import FeedFilter
-from state_admin.rest import etags, long_polling
+from state_admin.rest import etags, long_polling, preferences
 from state_admin.rest.bodies import Response, answer, no_content
 from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.rest.pagination import Page, answer_rows, read_page
@@ -78,7 +78,7 @@ def write_entry(call: Endpoint, namespace: str, key: str) -> HttpResponse:
         precondition=etags.precondition(call.request),
         **call.body(contract.Write).given(),
     )
-    return _show_written(written)
+    return _show_written(call, written)
 
 
 @handles(contract.PATCH_ENTRY)
@@ -93,10 +93,13 @@ def patch_entry(call: Endpoint, namespace: str, key: str) -> HttpResponse:
         operations=operations,
         precondition=etags.precondition(call.request),
     )
-    return _show_written(written)
+    return _show_written(call, written)
 
 
-def _show_written(written: WriteResult) -> HttpResponse:
+def _show_written(call: Endpoint, written: WriteResult) -> HttpResponse:
+    # The response to a dry run is what its client wants to see.
+    if preferences.prefers_minimal(call.request.META) and not call.dry_run:
+        return preferences.stored(written.entry.version)
     status = 201 if written.created else 200
     return answer(contract.Entry.of(written.entry), status, etag=written.entry.version)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import NamedTuple
@@ -23,6 +24,7 @@ from state_admin.domain import scopes, values
 from state_admin.domain.access import Actor
 from state_admin.models.hot_async import Session
 from state_admin.rest.bodies import decode
+from state_admin.rest.preferences import APPLIED
 from state_admin.services import entry_views, throttles
 from state_admin.services.entries import PatchKind, WriteResult
 from state_admin.services.entry_views import EntryView
@@ -73,7 +75,8 @@ class BatchRead(NamedTuple):
 
 class WriteCall(NamedTuple):
     """A PUT or PATCH of an entry. `actor` has the ids of the request and of the run. `patch`: how
-    to apply the body; None for a PUT. `once`: the parsed Idempotency-Key."""
+    to apply the body; None for a PUT. `once`: the parsed Idempotency-Key. `minimal`: whether the
+    client prefers a response without the value."""
 
     actor: Actor
     namespace: str
@@ -83,16 +86,18 @@ class WriteCall(NamedTuple):
     expected: int | None
     reason: str
     once: Key | None
+    minimal: bool
 
 
 class BatchWrite(NamedTuple):
-    """A batch of puts. `actor`, `once`: as in WriteCall."""
+    """A batch of puts. `actor`, `once`, `minimal`: as in WriteCall."""
 
     actor: Actor
     items: Sequence[Item]
     reason: str
     once: Key | None
     weight: int
+    minimal: bool
 
 
 class Answered(NamedTuple):
@@ -182,8 +187,10 @@ async def answer_writes(
 def _read_write(call: WriteCall | BatchWrite) -> PutWrite | PatchWrite | None:
     """Return the write of a call, or None if the body is invalid or sets tags or a pin."""
     if isinstance(call, BatchWrite):
-        return PutWrite(call.actor, call.reason, call.once, _respond_to_puts, call.items)
-    common = (call.actor, call.reason, call.once, _respond_to_write)
+        respond = _acknowledge_puts if call.minimal else _respond_to_puts
+        return PutWrite(call.actor, call.reason, call.once, respond, call.items)
+    respond = _acknowledge_write if call.minimal else _respond_to_write
+    common = (call.actor, call.reason, call.once, respond)
     try:
         raw = values.read(call.body)
         if call.patch is not None:
@@ -206,6 +213,12 @@ def _respond_to_write(results: Sequence[WriteResult]) -> StoredResponse:
     return _respond(201 if result.created else 200, result.entry)
 
 
+def _acknowledge_write(results: Sequence[WriteResult]) -> StoredResponse:
+    (result,) = results
+    headers = {"ETag": f'"{result.entry.version}"'} | APPLIED
+    return StoredResponse(204, headers, b"")
+
+
 def _respond_to_puts(results: Sequence[WriteResult]) -> StoredResponse:
     return _respond_to_batch(
         [
@@ -213,6 +226,16 @@ def _respond_to_puts(results: Sequence[WriteResult]) -> StoredResponse:
             for each in results
         ]
     )
+
+
+def _acknowledge_puts(results: Sequence[WriteResult]) -> StoredResponse:
+    response = _respond_to_batch(
+        [
+            BatchResult(status=201 if each.created else 200, version=each.entry.version)
+            for each in results
+        ]
+    )
+    return replace(response, headers=response.headers | APPLIED)
 
 
 def _respond_to_batch(results: list[BatchResult]) -> StoredResponse:

@@ -69,22 +69,33 @@ class BatchResult(Answer):
     """The result of one operation of a batch."""
 
     status: ItemStatus
-    entry: Annotated[Entry | UnsetType, doc("The entry. Absent after a `delete` or a failure.")] = (
-        UNSET
-    )
+    entry: Annotated[
+        Entry | UnsetType,
+        doc(
+            "The entry. Absent after a `delete` or a failure, and after any write with "
+            "`Prefer: return=minimal`."
+        ),
+    ] = UNSET
     version: Annotated[
         int | UnsetType,
-        doc("Version that a `delete` created; 0: there was no entry. Absent otherwise.", 3),
+        doc(
+            "Version that a `delete` created; 0: there was no entry. With `Prefer: return=minimal` "
+            "also the version that a `put` or `patch` wrote. Absent otherwise.",
+            3,
+        ),
     ] = UNSET
     problem: Failure | UnsetType = UNSET
 
     @classmethod
-    def of(cls, outcome: OperationResult) -> Self:
+    def of(cls, outcome: OperationResult, *, minimal: bool = False) -> Self:
         if outcome.problem is not None:
             return cls(status=outcome.problem.status, problem=failure_of(outcome.problem))
         if outcome.entry is None:
             return cls(status=204, version=outcome.version)
-        return cls(status=201 if outcome.created else 200, entry=Entry.of(outcome.entry))
+        status = 201 if outcome.created else 200
+        if minimal and outcome.op != "get":
+            return cls(status=status, version=outcome.entry.version)
+        return cls(status=status, entry=Entry.of(outcome.entry))
 
 
 class BatchResults(Answer):
@@ -108,5 +119,6 @@ RUN_BATCH = Operation(
     body=Batch,
     answers={200: BatchResults},
     dry_run=BatchResults,
+    headers=("Prefer",),
     problems=("not-registered", "not-found", "version-conflict", "quota-exceeded"),
 )

@@ -364,9 +364,9 @@ WRITE_ENTRY = _operation(
     "exist; without either, the last write wins. `On-Conflict: merge` together with If-Match "
     "merges with concurrent changes of other paths.",
     body=Write,
-    answers={200: Entry, 201: Entry},
+    answers={200: Entry, 201: Entry, 204: None},
     dry_run=Entry,
-    headers=WRITE_HEADERS,
+    headers=(*WRITE_HEADERS, "Prefer"),
     problems=("not-registered", "quota-exceeded", "version-conflict"),
     etag=True,
 )
@@ -380,9 +380,9 @@ PATCH_ENTRY = _operation(
     "failed `test` operation is a conflict (409).",
     body=Any,
     media_types=tuple(PATCH_TYPES),
-    answers={200: Entry, 201: Entry},
+    answers={200: Entry, 201: Entry, 204: None},
     dry_run=Entry,
-    headers=WRITE_HEADERS,
+    headers=(*WRITE_HEADERS, "Prefer"),
     problems=("not-registered", "quota-exceeded", "version-conflict"),
     etag=True,
 )

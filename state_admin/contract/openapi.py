@@ -55,6 +55,11 @@ REQUEST_HEADERS: Final[dict[str, Schema]] = {
         "description": "`merge`, together with If-Match: merge with concurrent changes that do not"
         " overlap instead of refusing the write. Objects are merged by member, arrays by item.",
     },
+    "Prefer": {
+        "schema": {"type": "string", "examples": ["return=minimal"]},
+        "description": "`return=minimal` (RFC 7240): the response has the version of what was written,"
+        " but not the value. Other preferences are ignored, and so is this one in a dry run.",
+    },
     "Last-Event-ID": {
         "schema": {"type": "string"},
         "description": "Id of the last event received; the stream continues after it.",
@@ -84,6 +89,10 @@ _RESPONSE_HEADERS: Final[dict[str, Schema]] = {
     "ETag": {
         "description": "Version or revision of the resource, in quotes. Send it as If-Match.",
         "schema": {"type": "string", "examples": ['"41"']},
+    },
+    "Preference-Applied": {
+        "description": "The preference that the response follows. Absent without one.",
+        "schema": {"type": "string", "examples": ["return=minimal"]},
     },
     "Retry-After": {
         "description": "Seconds to wait before the request is repeated.",
@@ -339,7 +348,9 @@ def _responses(
         answers[200] = [*answers.get(200, []), *marked]
     responses: Schema = {}
     for status, schemas in sorted(answers.items()):
-        response: Schema = {"description": _STATUSES[status]}
+        # Of a write, 204 is the minimal response that the client prefers.
+        minimal = status == 204 and op.etag
+        response: Schema = {"description": "Stored" if minimal else _STATUSES[status]}
         if schemas:
             schema = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
             content: Schema = {"schema": schema}
@@ -348,7 +359,10 @@ def _responses(
                 if example is not None:
                     content["example"] = example
             response["content"] = {op.answer_type: content}
-        response["headers"] = _headers(*(("ETag",) if op.etag and status != 204 else ()), *_LIMITS)
+        names: tuple[str, ...] = ("ETag",) if op.etag else ()
+        if "Prefer" in op.headers and (minimal or not op.etag):
+            names += ("Preference-Applied",)
+        response["headers"] = _headers(*names, *_LIMITS)
         responses[str(status)] = response
     return responses | _problem_responses(op, problems)
 

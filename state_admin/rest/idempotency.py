@@ -23,7 +23,7 @@ from state_admin.services.idempotency import Key, StoredResponse
 
 from . import problems
 
-_KEPT_HEADERS = ("Content-Type", "ETag", "Location")
+_KEPT_HEADERS = ("Content-Type", "ETag", "Location", "Preference-Applied")
 # These responses mean "try again" and are not the outcome of the request.
 _NOT_STORED = (401, 408, 425, 429, 500, 502, 503, 504)
 

@@ -73,10 +73,35 @@ def test_lane__plain_reads_and_writes__answers_like_django(sides: tuple[Side, Si
         patch("team/agent::a/b", [{"op": "test", "path": "/count", "value": 3}], kind="json-patch"),
         patch("team/agent::a/b", {"count": 9}, ("If-Match", '"5"'), ("Run-Id", "r-1")),
         patch("short/k", {"a": 1}),
+        put("notes/k", {"value": 4}, ("Prefer", "return=minimal")),
+        patch("team/agent::a/b", {"count": 4}, ("Prefer", "return=minimal")),
+        put("notes/new", {"value": 1}, ("Prefer", "return=minimal"), ("Idempotency-Key", "new")),
+        put("notes/k", {"value": 5}, ("Prefer", "respond-async, return=representation")),
+        get("notes/k", ("Prefer", "return=minimal")),
     ]
     answers = check_same(sides, requests)
     assert [answer.start["status"] for answer in answers] == (
-        [200, 201, 200, 201, 200, 201, 200, 200, 200, 200, 200, 304, 304, *[200] * 10]
+        [
+            200,
+            201,
+            200,
+            201,
+            200,
+            201,
+            200,
+            200,
+            200,
+            200,
+            200,
+            304,
+            304,
+            *[200] * 10,
+            204,
+            204,
+            204,
+            200,
+            200,
+        ]
     )
     assert sides[0].joined == len(requests) - 1  # the first call of a token with a rate limit
 
@@ -232,7 +257,8 @@ HEADERS = st.lists(
         [("If-Match", '"1"'), ("If-Match", '"2"'), ("If-Match", "junk"), ("If-None-Match", "*"),
          ("If-None-Match", '"1"'), ("If-Changed", "true"), ("On-Conflict", "merge"),
          ("Run-Id", "r1"), ("Run-Id", "x" * 600), ("Change-Reason", "why"), ("Accept", "text/html"),
-         ("Idempotency-Key", "same"), ("X-Unlisted", "1"), ("Cookie", "a=b")]
+         ("Prefer", "return=minimal"), ("Idempotency-Key", "same"), ("X-Unlisted", "1"),
+         ("Cookie", "a=b")]
     ),
     max_size=2,
 )  # fmt: skip

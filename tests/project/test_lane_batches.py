@@ -79,6 +79,9 @@ def test_lane__batches_of_gets_or_of_puts__answers_like_django(sides: tuple[Side
         batch(*(put(f"many{n}", "x" * 100) for n in range(22))),
         batch(*(put(f"many{n}", "y" * 100) for n in range(22))),
         batch(*(get(f"many{n}") for n in range(64))),
+        send({"operations": [put("c"), put("d")]}, ("Prefer", "return=minimal")),
+        send({"operations": [put("e"), put("f")]}, ("Prefer", "return=minimal")),
+        send({"operations": [get("c"), get("d")]}, ("Prefer", "return=minimal")),
     ]
     answers = check_same(sides, requests)
     assert {answer.start["status"] for answer in answers} == {200}
@@ -290,7 +293,8 @@ BODIES = st.one_of(
 HEADERS = st.lists(
     st.sampled_from(
         [("If-Match", '"1"'), ("Run-Id", "r1"), ("Run-Id", "x" * 600), ("Change-Reason", "why"),
-         ("Idempotency-Key", "same"), ("X-Unlisted", "1"), ("Accept", "text/html")]
+         ("Idempotency-Key", "same"), ("X-Unlisted", "1"), ("Accept", "text/html"),
+         ("Prefer", "return=minimal")]
     ),
     max_size=1,
 )  # fmt: skip

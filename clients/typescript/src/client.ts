@@ -230,13 +230,14 @@ export class Commonhold {
     return this.send({ method: "POST", path: place("restore", namespace, key), body: { version }, ...options });
   }
 
-  /** 1 to 1,000 operations. Atomic (the default): all land, or a Problem says which did not. */
+  /** 1 to 1,000 operations. Atomic (the default): all land, or a Problem says which did not. `minimal`: the results of writes have only the new version, not the entry. */
   async batch(
     operations: readonly BatchOperation[],
-    { atomic = true, ...options }: { atomic?: boolean } & Writing = {},
+    { atomic = true, minimal = false, ...options }: { atomic?: boolean; minimal?: boolean } & Writing = {},
   ): Promise<Outcome[]> {
     const body = { atomic, operations };
-    const { results } = await this.send<{ results: Outcome[] }>({ method: "POST", path: "/state/batch", body, ...options });
+    const headers = { Prefer: minimal ? "return=minimal" : undefined };
+    const { results } = await this.send<{ results: Outcome[] }>({ method: "POST", path: "/state/batch", body, headers, ...options });
     return results;
   }
 

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 199a6b8a8b9d00fb11cd6876dc184f65975cb45dc3839f7fef5935bb4d0834b7
+// sha256 of docs/openapi.json: ad116e0fcea6d43c8f724b5f5237759acef16aaa083a184b3721b9de0900204a
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -3120,7 +3120,7 @@ export interface components {
         };
         /** @description The result of one operation of a batch. */
         BatchResult: {
-            /** @description The entry. Absent after a `delete` or a failure. */
+            /** @description The entry. Absent after a `delete` or a failure, and after any write with `Prefer: return=minimal`. */
             entry?: components["schemas"]["Entry"];
             /**
              * @description Why the operation failed. Absent if it succeeded.
@@ -3138,7 +3138,7 @@ export interface components {
              */
             status: number;
             /**
-             * @description Version that a `delete` created; 0: there was no entry. Absent otherwise.
+             * @description Version that a `delete` created; 0: there was no entry. With `Prefer: return=minimal` also the version that a `put` or `patch` wrote. Absent otherwise.
              * @example 3
              */
             version?: number;
@@ -8690,6 +8690,8 @@ export interface components {
     headers: {
         /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
         ETag: string;
+        /** @description The preference that the response follows. Absent without one. */
+        "Preference-Applied": string;
         /** @description `r`: remaining requests. `t`: seconds until all requests are available again if none is sent; with status 429, seconds until the next request is accepted. */
         RateLimit: string;
         /** @description The rate limit of the token: `q` requests per `w` seconds. Absent if it has no limit. */
@@ -12697,6 +12699,8 @@ export interface operations {
                 dry_run?: boolean;
             };
             header?: {
+                /** @description `return=minimal` (RFC 7240): the response has the version of what was written, but not the value. Other preferences are ignored, and so is this one in a dry run. */
+                Prefer?: string;
                 /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
@@ -12716,6 +12720,7 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    "Preference-Applied": components["headers"]["Preference-Applied"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     [name: string]: unknown;
@@ -12882,6 +12887,8 @@ export interface operations {
                 "If-Changed"?: "true" | "false";
                 /** @description `merge`, together with If-Match: merge with concurrent changes that do not overlap instead of refusing the write. Objects are merged by member, arrays by item. */
                 "On-Conflict"?: "merge";
+                /** @description `return=minimal` (RFC 7240): the response has the version of what was written, but not the value. Other preferences are ignored, and so is this one in a dry run. */
+                Prefer?: string;
                 /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
@@ -12926,6 +12933,17 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Entry"];
                 };
+            };
+            /** @description Stored */
+            204: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    "Preference-Applied": components["headers"]["Preference-Applied"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };
@@ -12996,6 +13014,8 @@ export interface operations {
                 "If-Changed"?: "true" | "false";
                 /** @description `merge`, together with If-Match: merge with concurrent changes that do not overlap instead of refusing the write. Objects are merged by member, arrays by item. */
                 "On-Conflict"?: "merge";
+                /** @description `return=minimal` (RFC 7240): the response has the version of what was written, but not the value. Other preferences are ignored, and so is this one in a dry run. */
+                Prefer?: string;
                 /** @description A unique key of this request. A repetition with the same key within 24 hours returns the first response and does nothing. */
                 "Idempotency-Key"?: string;
                 /** @description Why the change is made; kept in history and audit. UTF-8. */
@@ -13042,6 +13062,17 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Entry"];
                 };
+            };
+            /** @description Stored */
+            204: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    "Preference-Applied": components["headers"]["Preference-Applied"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };

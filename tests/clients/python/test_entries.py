@@ -105,6 +105,17 @@ def test_lists_search_and_batches__calls__return_typed_items(notes: Commonhold) 
     assert notes.me().workspace == "acme"
 
 
+def test_batch__minimal__returns_versions_of_writes_and_entries_of_reads(
+    notes: Commonhold,
+) -> None:
+    k = {"namespace": "notes", "key": "k"}
+    put = {"op": "put", **k, "value": {"n": 1}}
+    written, read = notes.batch([put, {"op": "get", **k}], minimal=True)
+    assert (written.status, written.version, written.entry) == (201, 1, None)
+    assert read.entry is not None
+    assert read.entry.value == {"n": 1}
+
+
 def test_list__descending_from_a_key__returns_all_pages_below_it(notes: Commonhold) -> None:
     for key in ("a/1", "a/2", "a/3", "b/1"):
         notes.put("notes", key, key)

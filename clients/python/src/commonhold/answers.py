@@ -575,9 +575,11 @@ class BatchResult(Answer):
     status: int
     """HTTP status that the operation would return as a separate request."""
     entry: Entry | None = None
-    """The entry. Absent after a `delete` or a failure."""
+    """The entry. Absent after a `delete` or a failure, and after any write with `Prefer:
+    return=minimal`."""
     version: int | None = None
-    """Version that a `delete` created; 0: there was no entry. Absent otherwise."""
+    """Version that a `delete` created; 0: there was no entry. With `Prefer: return=minimal` also
+    the version that a `put` or `patch` wrote. Absent otherwise."""
     problem: dict[str, Any] | None = None
     """Why the operation failed. Absent if it succeeded."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal, TypeAlias, TypedDict, Unpack
+from typing import Any, Final, Literal, TypeAlias, TypedDict, Unpack
 
 from commonhold import arguments
 from commonhold.answers import (
@@ -29,6 +29,8 @@ Where: TypeAlias = str | AnyKey
 Key: TypeAlias = str | StateScope
 PatchKind: TypeAlias = Literal["merge", "json", "update"]
 
+# Of writes: a response without the value that was sent (RFC 7240).
+MINIMAL: Final = {"Prefer": "return=minimal"}
 _MEDIA: dict[PatchKind, str] = {
     "merge": "application/merge-patch+json",
     "json": "application/json-patch+json",
@@ -235,17 +237,22 @@ def restore_entry(
 
 
 def run_batch(
-    operations: Sequence[Mapping[str, Any]], *, atomic: bool = True, reason: str = ""
+    operations: Sequence[Mapping[str, Any]],
+    *,
+    atomic: bool = True,
+    minimal: bool = False,
+    reason: str = "",
 ) -> Call[list[BatchResult]]:
     """1 to 1,000 operations: {"op": "get"|"put"|"patch"|"delete", "namespace", "key", "value"?,
-    "patch"?, "patch_type"?, "if_version"?, …}. Atomic: all land or a Problem says which did not."""
+    "patch"?, "patch_type"?, "if_version"?, …}. Atomic: all land or a Problem says which did not.
+    `minimal`: the results of writes have only the new version, not the entry."""
     sent = arguments.objects("operations", operations)
     return Call(
         "POST",
         "/state/batch",
         lambda document: [BatchResult.read(each) for each in document["results"]],
         body={"atomic": atomic, "operations": sent},
-        headers={"Change-Reason": reason},
+        headers={"Change-Reason": reason, **(MINIMAL if minimal else {})},
         # Reads are safe to repeat.
         keyed=any(each.get("op") != "get" for each in sent),
     )

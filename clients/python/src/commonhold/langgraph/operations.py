@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from commonhold.answers import Entry, EntryRow
 from commonhold.calls import Call
-from commonhold.entries import clear_entries, list_entries, put_entry, run_batch
+from commonhold.entries import MINIMAL, clear_entries, list_entries, put_entry, run_batch
 from commonhold.langgraph.joining import StoreEntries
 from commonhold.langgraph.layout import PAGE, Document, next_page
 from commonhold.langgraph.packing import Packed
@@ -129,16 +129,17 @@ def write(operations: Sequence[Operation], *, waits: bool = False) -> Plan[None]
         if is_plain and len(chunks) == 1:
             yield StoreEntries(chunk, store_entries, waits)
         else:
-            yield repeatable(run_batch(chunk))
+            yield repeatable(run_batch(chunk, minimal=True))
 
 
 def store_entries(operations: Sequence[Operation]) -> Call[Any]:
     """The call that stores entries unconditionally."""
     if len(operations) > 1:
-        return repeatable(run_batch(operations))
+        return repeatable(run_batch(operations, minimal=True))
     (only,) = operations
     # The server does this with less work than a batch of one.
-    return repeatable(put_entry(only["namespace"], only["key"], only["value"]))
+    put: Call[Any] = put_entry(only["namespace"], only["key"], only["value"])
+    return replace(put, read=lambda _: None, headers=MINIMAL, keyed=False)
 
 
 def delete_keys(namespace: str, keys: Sequence[str]) -> Plan[None]:

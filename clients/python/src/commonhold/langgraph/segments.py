@@ -85,7 +85,7 @@ def _fold(namespace: str, base: str) -> Plan[None]:
             for e in rows
         ),
     ]
-    yield repeatable(run_batch(operations))
+    yield repeatable(run_batch(operations, minimal=True))
 
 
 def _choose(rows: Sequence[EntryRow], *, is_last: bool) -> dict[str, list[EntryRow]]:

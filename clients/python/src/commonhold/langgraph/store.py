@@ -181,7 +181,7 @@ class CommonholdStore(BaseStore, Connected):
             entry for key, entry in used.items() if entry.expires_at and key not in puts
         )
         for chunk in _chunks(list(puts.values())):
-            yield run_batch(chunk)
+            yield run_batch(chunk, minimal=True)
         return results
 
     def _put(self, key: str, op: PutOp) -> dict[str, Any]:

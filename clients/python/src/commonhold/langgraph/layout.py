@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 from langgraph.checkpoint.base import writes_sort_key
@@ -42,6 +43,10 @@ class StoredCheckpoint:
     base: str
     head: Document
     rows: dict[str, Document]
+
+    @cached_property
+    def ns(self) -> str:
+        return ns_of(self.base)
 
     @property
     def writes(self) -> list[tuple[str, Document]]:
@@ -92,12 +97,14 @@ def id_key(checkpoint_id: str) -> str:
     return id_part(checkpoint_id) + "/"
 
 
+# Most values of a thread stay the same for many checkpoints. 1 and 1.0 are different versions.
+@lru_cache(maxsize=4096, typed=True)
 def channel_key(channel: str, version: str | int | float) -> str:
     return f"{part(channel, 100)}/{part(str(version), 80)}"
 
 
 def value_key(found: StoredCheckpoint, channel: str) -> str:
-    return ns_of(found.base) + channel_key(channel, found.head["channels"][channel])
+    return found.ns + channel_key(channel, found.head["channels"][channel])
 
 
 def segment_key(first: str, last: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from commonhold.answers import EntryRow
 from commonhold.entries import list_entries
@@ -19,7 +20,7 @@ from commonhold.langgraph.layout import (
     segment_range,
 )
 from commonhold.langgraph.operations import list_keys, read_entries
-from commonhold.langgraph.segments import list_segments, open_segment
+from commonhold.langgraph.segments import STEPS, list_segments, open_segment
 from commonhold.langgraph.wire import Plan
 from commonhold.reading import Page
 
@@ -29,16 +30,24 @@ _SEGMENTS_TOGETHER = 4
 
 
 class CheckpointPages:
-    """The checkpoints of one thread and checkpoint namespace, newest first, a page at a time."""
+    """The checkpoints of one thread and checkpoint namespace, newest first, a page at a time. `size`:
+    of the first page, in entries. `needed`: how many checkpoints are probably read."""
 
     def __init__(
-        self, namespace: str, base: str, before: str | None = None, size: int = PAGE
+        self,
+        namespace: str,
+        base: str,
+        before: str | None = None,
+        *,
+        size: int = PAGE,
+        needed: int = PAGE,
     ) -> None:
         self._before = before
+        self._needed = needed
         single = list_entries(
             namespace, prefix=base, order="desc", before=before, values=True, limit=size
         )
-        self._calls = [single, list_segments(namespace, base, before, _SEGMENTS_TOGETHER)]
+        self._calls = [single, list_segments(namespace, base, before, 1)]
         self._rows: dict[str, list[EntryRow]] = {}
 
     @property
@@ -57,7 +66,14 @@ class CheckpointPages:
                 call, page.next_cursor, PAGE if is_single else 2 * _SEGMENTS_TOGETHER
             )
         if is_single:
-            return self._read_single(page)
+            found = self._read_single(page)
+            self._needed -= len(found)
+            # Opening a segment takes longer than all else about it.
+            segments = min(_SEGMENTS_TOGETHER, 1 + max(0, self._needed) // STEPS)
+            self._calls[-1] = replace(
+                self._calls[-1], query={**self._calls[-1].query, "limit": segments}
+            )
+            return found
         found = [each for entry in page for each in open_segment(entry, self._rows)]
         # Some may have been read as single entries already.
         return [each for each in found if self._before is None or each.base < self._before]

@@ -294,7 +294,7 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
             found = yield from find_checkpoint(self._checkpoints, base + id_key(checkpoint_id))
         else:
             found = None
-            newest = CheckpointPages(self._checkpoints, base, size=_FIRST_PAGE)
+            newest = CheckpointPages(self._checkpoints, base, size=_FIRST_PAGE, needed=1)
             while newest.more and found is None:
                 found = next(iter((yield from newest.read())), None)
         if found is None:
@@ -387,7 +387,11 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
             base = self._base(config)
             size = PAGE if limit is None else min(PAGE, _FIRST_PAGE + 3 * limit)
             source = CheckpointPages(
-                self._checkpoints, base, base + id_key(end) if end else None, size
+                self._checkpoints,
+                base,
+                base + id_key(end) if end else None,
+                size=size,
+                needed=PAGE if limit is None else limit,
             )
         else:
             prefix = thread_key(configurable["thread_id"]) if config else ""

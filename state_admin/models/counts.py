@@ -20,14 +20,16 @@ class Counts(NamedTuple):
     """The counts of a workspace, and its name. MOST + 1 means "more than MOST".
 
     `entries` and `threads` are exact up to FEW. Beyond that they are the last measurement, or FEW +
-    1 if that was lower.
+    1 if that was lower. The runs of each status are counted among the first MOST + 1 active runs.
     """
 
     workspace: str
     entries: int
     namespaces: int
     threads: int
-    active_runs: int
+    running_runs: int
+    waiting_runs: int
+    created_runs: int
     stuck_runs: int
     unfinished_compactions: int
     failed_compactions: int
@@ -42,6 +44,10 @@ class Counts(NamedTuple):
     newest_id: int | None
     gaps: list[list[int]]
     shifts: list[list[int]]
+
+    @property
+    def active_runs(self) -> int:
+        return self.running_runs + self.waiting_runs + self.created_runs
 
     @property
     def end(self) -> FeedEnd:
@@ -67,12 +73,12 @@ SELECT
     (SELECT CASE WHEN count(*) > %(few)s THEN greatest(count(*), s.threads) ELSE count(*) END
         FROM (SELECT 1 FROM threads
         WHERE workspace_id = %(workspace)s ORDER BY id DESC LIMIT %(few)s + 1) counted),
-    (SELECT count(*) FROM (SELECT 1 FROM runs
-        WHERE workspace_id = %(workspace)s AND status <> 'done' LIMIT %(most)s) counted),
+    r.running, r.waiting, r.created,
     (SELECT count(*) FROM (SELECT 1 FROM runs
         WHERE workspace_id = %(workspace)s AND status <> 'done' AND (
-            (status = 'running' AND lease_expires_at <= now())
-            OR (status = 'waiting' AND deadline_at <= now())
+            (status = 'running' AND (lease_expires_at <= now()
+                OR lease_expires_at IS NULL AND lease_released_at IS NOT NULL))
+            OR (status = 'waiting' AND (deadline_at <= now() OR ticket_due_at <= now()))
             OR (max_rounds > 0 AND step_count >= max_rounds)
             OR times_out_at <= now()) LIMIT %(most)s) counted),
     (SELECT count(*) FROM (SELECT 1 FROM compactions
@@ -95,6 +101,11 @@ SELECT
     h.xid::text::bigint, now(), n.xid::text::bigint, n.id,
     {GAPS.format_map(_OF_WORKSPACE)}, {SHIFTS.format_map(_OF_WORKSPACE)}
 FROM (SELECT feed_horizon() AS xid) h
+CROSS JOIN (SELECT count(*) FILTER (WHERE status = 'running') AS running,
+        count(*) FILTER (WHERE status = 'waiting') AS waiting,
+        count(*) FILTER (WHERE status = 'created') AS created
+    FROM (SELECT status FROM runs
+        WHERE workspace_id = %(workspace)s AND status <> 'done' LIMIT %(most)s) counted) r
 LEFT JOIN LATERAL (SELECT c.xid, c.id FROM changes c
     WHERE c.workspace_id = %(workspace)s AND c.xid < h.xid
     ORDER BY c.xid DESC, c.id DESC LIMIT 1) n ON true

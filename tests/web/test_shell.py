@@ -7,6 +7,7 @@ import hashlib
 import re
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.db import OperationalError
@@ -38,17 +39,23 @@ def test_counts__workspace__include_only_its_own(alice: Person, mallory: Person)
 
 
 def test_counts__stuck_runs__equal_the_queryset(alice: Person) -> None:
-    for number in range(4):
+    past = timezone.now() - timedelta(minutes=5)
+    ways: list[dict[str, Any]] = [
+        {"lease_expires_at": past},
+        {"lease_expires_at": None, "lease_released_at": past},
+        {"status": "waiting", "deadline_at": past},
+        {"status": "waiting", "ticket_due_at": past},
+        {"step_count": 3},
+        {"times_out_at": past},
+    ]
+    for number, way in enumerate([*ways, {}, {"status": "created"}]):
         make_thread(alice.actor, f"t{number}")
         make_run(alice.actor, f"t{number}", f"r{number}", max_rounds=3)
-    past = timezone.now() - timedelta(minutes=5)
-    Run.objects.filter(public_id="r0").update(lease_expires_at=past)
-    Run.objects.filter(public_id="r1").update(status="waiting", deadline_at=past)
-    Run.objects.filter(public_id="r2").update(step_count=3)
-    stuck = Run.objects.visible_to(alice.actor).stuck().count()
-    assert stuck == 3
-    assert bounded_counts(alice.actor).stuck_runs == stuck
-    assert bounded_counts(alice.actor).active_runs == 4
+        Run.objects.filter(public_id=f"r{number}").update(**way)
+    counts = bounded_counts(alice.actor)
+    assert counts.stuck_runs == Run.objects.visible_to(alice.actor).stuck().count() == len(ways)
+    assert (counts.running_runs, counts.waiting_runs, counts.created_runs) == (5, 2, 1)
+    assert counts.active_runs == 8
 
 
 def test_counts__beyond_the_limit__have_a_plus() -> None:

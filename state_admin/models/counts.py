@@ -38,6 +38,7 @@ class Counts(NamedTuple):
     dead_dispatches: int
     tokens: int
     worker_seen: datetime | None
+    failed_sweeps: int
     horizon: int
     now: datetime
     newest_xid: int | None
@@ -97,7 +98,7 @@ SELECT
     (SELECT count(*) FROM (SELECT 1 FROM api_tokens
         WHERE workspace_id = %(workspace)s AND revoked_at IS NULL
         AND (expires_at IS NULL OR expires_at > now()) LIMIT %(most)s) counted),
-    (SELECT max(started_at) FROM sweeps),
+    w.seen, w.failed,
     h.xid::text::bigint, now(), n.xid::text::bigint, n.id,
     {GAPS.format_map(_OF_WORKSPACE)}, {SHIFTS.format_map(_OF_WORKSPACE)}
 FROM (SELECT feed_horizon() AS xid) h
@@ -106,6 +107,8 @@ CROSS JOIN (SELECT count(*) FILTER (WHERE status = 'running') AS running,
         count(*) FILTER (WHERE status = 'created') AS created
     FROM (SELECT status FROM runs
         WHERE workspace_id = %(workspace)s AND status <> 'done' LIMIT %(most)s) counted) r
+CROSS JOIN (SELECT max(started_at) AS seen, count(*) FILTER (WHERE error <> '') AS failed
+    FROM sweeps) w
 LEFT JOIN LATERAL (SELECT c.xid, c.id FROM changes c
     WHERE c.workspace_id = %(workspace)s AND c.xid < h.xid
     ORDER BY c.xid DESC, c.id DESC LIMIT 1) n ON true

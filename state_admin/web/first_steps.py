@@ -8,7 +8,8 @@ from typing import NamedTuple
 from django.urls import reverse
 
 from state_admin.domain.access import Actor, Role
-from state_admin.models import ApiToken, Namespace, Thread
+from state_admin.models import Namespace
+from state_admin.models.counts import Counts
 
 from . import snippets
 from .addresses import with_query
@@ -29,14 +30,16 @@ class Step(NamedTuple):
     curl: str = ""
 
 
-def list_first_steps(actor: Actor, namespaces: Sequence[str], entries: int) -> list[Step]:
+def list_first_steps(
+    actor: Actor, counts: Counts, namespaces: Sequence[str], entries: int
+) -> list[Step]:
     """The steps, until the workspace has a second entry or a thread; then none. `namespaces` and
     `entries` are those that the actor sees."""
-    if entries > 1 or Thread.objects.visible_to(actor).exists():
+    if entries > 1 or counts.threads:
         return []
     steps = [_create_namespace(actor, namespaces)]
     if actor.may(Role.ADMIN):
-        steps.append(_create_token(actor, namespaces))
+        steps.append(_create_token(counts, namespaces))
     return [*steps, _write_entry(actor, namespaces, entries)]
 
 
@@ -52,8 +55,8 @@ def _create_namespace(actor: Actor, namespaces: Sequence[str]) -> Step:
     return Step("Create a namespace", text, bool(namespaces), url, action)
 
 
-def _create_token(actor: Actor, namespaces: Sequence[str]) -> Step:
-    exists = ApiToken.objects.visible_to(actor).live().exists()
+def _create_token(counts: Counts, namespaces: Sequence[str]) -> Step:
+    exists = bool(counts.tokens)
     url = reverse("web:token-list")
     if not exists and len(namespaces) == 1:
         url = with_query(url, namespaces=namespaces[0])

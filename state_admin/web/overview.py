@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, F, Min
-from django.db.models import Sum as SumOf
 from django.http import HttpResponse
 from django.urls import path, reverse
 
@@ -28,16 +27,17 @@ from state_admin.models import (
     WebhookStatus,
 )
 from state_admin.models.browsing import estimated_entries, namespace_sizes
-from state_admin.models.counts import namespace_writes
+from state_admin.models.counts import MOST, Counts, bounded_counts, namespace_writes
 
 from .actors import page
 from .addresses import namespace_url, run_url, ticket_url, with_query
 from .changes import describe_changes
 from .first_steps import list_first_steps
 from .health import broker_health, database_health, worker_state
-from .htmx import Request, render, target_id
+from .htmx import Request, render, target_id, wants_part
 from .invalid_entries import find_invalid
 from .overview_charts import PERIODS, daily_charts, recent_charts
+from .shell import format_count
 from .usage import TREND_DAYS
 
 _EACH = 6
@@ -46,8 +46,6 @@ _COUNTED = 50
 # Entries of an older schema version that are validated.
 _EXAMINED = 50
 _NAMESPACES = 100
-_COMPACTIONS = 500
-_MOST = 1000
 
 
 @dataclass(frozen=True)
@@ -77,9 +75,7 @@ class AttentionTotal:
 
     @property
     def text(self) -> str:
-        if self.count > _MOST:
-            return f"{_MOST:,}+"
-        return f"{self.count:,}{'+' if self.bounded and self.count else ''}"
+        return f"{format_count(self.count)}{'+' if self.bounded and self.count else ''}"
 
 
 @dataclass(frozen=True)
@@ -90,6 +86,11 @@ class StatusItem:
     label: str
     count: int
     url: str
+    bounded: bool  # there may be more
+
+    @property
+    def text(self) -> str:
+        return f"{self.count:,}{'+' if self.bounded else ''}"
 
 
 @dataclass(frozen=True)
@@ -123,81 +124,86 @@ class BusyNamespace:
 
 @page(replica=True)
 def overview(request: Request) -> HttpResponse:
-    actor = request.actor
-    part = target_id(request)
-    if part == "overview-now":
-        return render(request, "overview.html", _status(actor), part=part)
+    """The page loads its charts afterwards, unless its URL has their period."""
+    part = target_id(request) if wants_part(request) else ""
     if part == "overview-charts":
         return render(request, "overview.html", _charts(request), part=part)
-    context = {**_status(actor), **_charts(request), **_details(actor)}
+    counts = request.counts = getattr(request, "counts", None) or bounded_counts(request.actor)
+    if part == "overview-now":
+        return render(request, "overview.html", _status(counts), part=part)
+    context = {**_status(counts), **_details(request.actor, counts), "hours": PERIODS[0].hours}
+    if wants_part(request) or "hours" in request.GET:
+        context |= _charts(request)
     return render(request, "overview.html", context, part="overview")
 
 
-def _status(actor: Actor) -> dict[str, Any]:
+def _status(counts: Counts) -> dict[str, Any]:
     """The status strip."""
-    sweeps = list(Sweep.objects.order_by("name"))
     return {
-        "runs": _runs(actor),
-        "saved": _saved(actor),
-        "compactions": f"{_COMPACTIONS:,}",
-        "sweeps": sweeps,
-        "worker": _worker(sweeps),
+        "runs": _runs(counts),
+        "worker": {"last_sweep": counts.worker_seen, "state": worker_state(counts.worker_seen)},
         "components": [database_health(), broker_health()],
     }
 
 
 def _charts(request: Request) -> dict[str, Any]:
+    """The charts, and the busiest namespaces."""
     hours = request.GET.get("hours")
     period = next((each for each in PERIODS if hours == str(each.hours)), PERIODS[0])
+    busy = _busy(request.actor)
     return {
         "period": period,
         "periods": PERIODS,
         "recent_charts": recent_charts(request.actor, period),
         "daily_charts": daily_charts(request.actor),
         "trend_days": TREND_DAYS,
-    }
-
-
-def _details(actor: Actor) -> dict[str, Any]:
-    """What needs attention, recent changes, and the largest and busiest namespaces."""
-    names, holdings, invalid_by_namespace, invalid = _list_largest_namespaces(actor)
-    failed = _failed(actor)
-    hooks = _failing_webhooks(actor)
-    busy = _busy(actor)
-    return {
-        "first_steps": list_first_steps(actor, names, sum(each.entries for each in holdings)),
-        "sums": [*_sums(actor), _sum_of_failed(failed), _sum_of_webhooks(hooks), invalid],
-        "needs": [
-            *_stuck(actor),
-            *_tickets(actor),
-            *(_describe_failed_job(job) for job in failed[:_EACH]),
-            *_dead(actor),
-            *(_describe_webhook(hook) for hook in hooks[:_EACH]),
-            *invalid_by_namespace,
-        ],
-        "changes": describe_changes(actor, _newest(actor)),
-        "holdings": holdings,
-        "largest": max((each.entries for each in holdings), default=1) or 1,
         "busy": busy,
         "busiest": max((each.writes for each in busy), default=1) or 1,
     }
 
 
-def _sums(actor: Actor) -> list[AttentionTotal]:
-    """Tickets, stuck runs and dead letters: their number, up to a limit, and the oldest."""
+def _details(actor: Actor, counts: Counts) -> dict[str, Any]:
+    """What needs attention, recent changes, and the largest namespaces."""
+    names, holdings, invalid_by_namespace, invalid = _list_largest_namespaces(actor)
+    stuck = _list_stuck(actor) if counts.stuck_runs else []
+    tickets = _list_tickets(actor) if counts.pending_tickets else []
+    failed = _list_failed(actor) if counts.failed_compactions else []
+    dead = _list_dead(actor) if counts.dead_dispatches else []
+    hooks = _failing_webhooks(actor)
     mailbox = with_query(reverse("web:mailbox"), status=DispatchStatus.DEAD.value)
-    stuck = with_query(reverse("web:run-list"), status="stuck")
-    sources = (
-        ("tickets", "waiting", Ticket.objects.visible_to(actor).pending(), reverse("web:inbox")),
-        ("stuck runs", "stuck", Run.objects.visible_to(actor).stuck(), stuck),
-        ("dead letters", "failed", Dispatch.objects.visible_to(actor).dead(), mailbox),
-    )
-    sums = []
-    for label, state, rows, url in sources:
-        bounded = rows.order_by("pk")[: _MOST + 1]
-        counted = bounded.aggregate(count=Count("pk"), oldest=Min("created_at"))
-        sums.append(AttentionTotal(label, state, counted["count"], url, counted["oldest"]))
-    return sums
+    stuck_url = with_query(reverse("web:run-list"), status="stuck")
+    return {
+        "first_steps": list_first_steps(
+            actor, counts, names, sum(each.entries for each in holdings)
+        ),
+        "sums": [
+            _sum("tickets", "waiting", counts.pending_tickets, tickets, reverse("web:inbox")),
+            _sum("stuck runs", "stuck", counts.stuck_runs, stuck, stuck_url),
+            _sum("dead letters", "failed", counts.dead_dispatches, dead, mailbox),
+            _sum_of_failed(failed),
+            _sum_of_webhooks(hooks),
+            invalid,
+        ],
+        "needs": [
+            *(_describe_run(run) for run in stuck),
+            *(_describe_ticket(ticket) for ticket in tickets),
+            *(_describe_failed_job(job) for job in failed[:_EACH]),
+            *(_describe_dispatch(row) for row in dead),
+            *(_describe_webhook(hook) for hook in hooks[:_EACH]),
+            *invalid_by_namespace,
+            *(_list_failed_sweeps() if counts.failed_sweeps else ()),
+        ],
+        "changes": describe_changes(actor, _newest(actor)),
+        "holdings": holdings,
+        "largest": max((each.entries for each in holdings), default=1) or 1,
+    }
+
+
+def _sum(
+    label: str, state: str, count: int, rows: Sequence[Run | Ticket | Dispatch], url: str
+) -> AttentionTotal:
+    """The total of what the navigation counts. `rows`: the oldest of them."""
+    return AttentionTotal(label, state, count, url, rows[0].created_at if rows else None)
 
 
 def _sum_of_failed(failed: list[Compaction]) -> AttentionTotal:
@@ -206,25 +212,26 @@ def _sum_of_failed(failed: list[Compaction]) -> AttentionTotal:
     return AttentionTotal("failed jobs", "failed", len(failed), url, min(ended, default=None))
 
 
-def _dead(actor: Actor) -> list[AttentionItem]:
-    rows = Dispatch.objects.visible_to(actor).dead().select_related("thread").order_by("-id")
-    return [
-        AttentionItem(
-            "failed",
-            "dead letter",
-            row.thread.public_id,
-            row.last_error or "no attempts left",
-            with_query(reverse("web:mailbox"), status=DispatchStatus.DEAD.value),
-            row.created_at,
-        )
-        for row in rows[:_EACH]
-    ]
+def _list_dead(actor: Actor) -> list[Dispatch]:
+    rows = Dispatch.objects.visible_to(actor).dead().select_related("thread")
+    return list(rows.order_by("id")[:_EACH])
+
+
+def _describe_dispatch(row: Dispatch) -> AttentionItem:
+    return AttentionItem(
+        "failed",
+        "dead letter",
+        row.thread.public_id,
+        row.last_error or "no attempts left",
+        with_query(reverse("web:mailbox"), status=DispatchStatus.DEAD.value),
+        row.created_at,
+    )
 
 
 def _failing_webhooks(actor: Actor) -> list[Webhook]:
     """Webhooks whose deliveries fail, and those that the server disabled, longest first."""
     rows = Webhook.objects.visible_to(actor).failing()
-    return list(rows.order_by("failing_since", "pk")[: _MOST + 1])
+    return list(rows.order_by("failing_since", "pk")[: MOST + 1])
 
 
 def _sum_of_webhooks(hooks: list[Webhook]) -> AttentionTotal:
@@ -245,36 +252,32 @@ def _describe_webhook(hook: Webhook) -> AttentionItem:
     )
 
 
-def _stuck(actor: Actor) -> list[AttentionItem]:
-    runs = Run.objects.visible_to(actor).stuck().timed().select_related("thread").order_by("id")
-    return [
-        AttentionItem(
-            "stuck",
-            "stuck run",
-            run.public_id,
-            run.stuck_reason(run.read_at),
-            run_url(run.public_id),
-        )
-        for run in runs[:_EACH]
-    ]
+def _list_stuck(actor: Actor) -> list[Run]:
+    return list(Run.objects.visible_to(actor).stuck().timed().order_by("id")[:_EACH])
 
 
-def _tickets(actor: Actor) -> list[AttentionItem]:
-    tickets = Ticket.objects.visible_to(actor).pending().select_related("run").order_by("id")
-    return [
-        AttentionItem(
-            "waiting",
-            "waits for a decision",
-            ticket.tool_name or ticket.public_id,
-            ticket.reason or f"run {ticket.run.public_id} waits for it",
-            ticket_url(ticket.public_id),
-            ticket.created_at,
-        )
-        for ticket in tickets[:_EACH]
-    ]
+def _describe_run(run: Run) -> AttentionItem:
+    reason = run.stuck_reason(run.read_at)
+    return AttentionItem("stuck", "stuck run", run.public_id, reason, run_url(run.public_id))
 
 
-def _failed(actor: Actor) -> list[Compaction]:
+def _list_tickets(actor: Actor) -> list[Ticket]:
+    tickets = Ticket.objects.visible_to(actor).pending().select_related("run")
+    return list(tickets.order_by("id")[:_EACH])
+
+
+def _describe_ticket(ticket: Ticket) -> AttentionItem:
+    return AttentionItem(
+        "waiting",
+        "waits for a decision",
+        ticket.tool_name or ticket.public_id,
+        ticket.reason or f"run {ticket.run.public_id} waits for it",
+        ticket_url(ticket.public_id),
+        ticket.created_at,
+    )
+
+
+def _list_failed(actor: Actor) -> list[Compaction]:
     """Failed compactions, among the newest, without a later successful one of the same thread."""
     newest = Compaction.objects.visible_to(actor).order_by("-id")[:200]
     last = (
@@ -365,20 +368,18 @@ def _busy(actor: Actor) -> list[BusyNamespace]:
     ]
 
 
-def _runs(actor: Actor) -> list[StatusItem]:
+def _runs(counts: Counts) -> list[StatusItem]:
     """The number of runs in each status except done."""
-    counts: dict[str, int] = {}
-    for (status,) in Run.objects.visible_to(actor).active().values_list("status")[:10_000]:
-        counts[status] = counts.get(status, 0) + 1
     statuses = (
-        ("running", RunStatus.RUNNING),
-        ("waiting", RunStatus.WAITING),
-        ("", RunStatus.CREATED),
+        ("running", RunStatus.RUNNING, counts.running_runs),
+        ("waiting", RunStatus.WAITING, counts.waiting_runs),
+        ("", RunStatus.CREATED, counts.created_runs),
     )
     url = reverse("web:run-list")
+    bounded = counts.active_runs > MOST
     return [
-        StatusItem(state, status.value, counts.get(status, 0), with_query(url, status=status.value))
-        for state, status in statuses
+        StatusItem(state, status.value, count, with_query(url, status=status.value), bounded)
+        for state, status, count in statuses
     ]
 
 
@@ -386,20 +387,19 @@ def _newest(actor: Actor) -> list[Change]:
     return list(Change.objects.visible_to(actor).order_by("-xid", "-id")[:_CHANGES])
 
 
-def _saved(actor: Actor) -> int:
-    """Tokens that the newest compactions removed from contexts, without those that were undone."""
-    newest = Compaction.objects.visible_to(actor).order_by("-id").values("pk")[:_COMPACTIONS]
-    done = Compaction.objects.of_its_own().filter(
-        pk__in=newest, kind=CompactionKind.CONTEXT, status=CompactionStatus.DONE
-    )
-    total = done.aggregate(saved=SumOf(F("tokens_before") - F("tokens_after")))["saved"]
-    return int(total or 0)
-
-
-def _worker(sweeps: list[Sweep]) -> dict[str, Any]:
-    """When a worker last began a sweep, and the worker's state."""
-    last_start = max((sweep.started_at for sweep in sweeps if sweep.started_at), default=None)
-    return {"last_sweep": last_start, "state": worker_state(last_start)}
+def _list_failed_sweeps() -> list[AttentionItem]:
+    """Periodic jobs whose last run ended with an error."""
+    return [
+        AttentionItem(
+            "failed",
+            "failed sweep",
+            sweep.name,
+            sweep.error,
+            reverse("web:system"),
+            sweep.finished_at,
+        )
+        for sweep in Sweep.objects.exclude(error="").order_by("name")[:_EACH]
+    ]
 
 
 urlpatterns = [path("", overview, name="overview")]

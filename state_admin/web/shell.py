@@ -88,7 +88,9 @@ def _compactions(counts: Counts) -> str:
 
 
 def _system(counts: Counts) -> str:
-    return "no worker" if worker_state(counts.worker_seen) == "silent" else ""
+    if worker_state(counts.worker_seen) == "silent":
+        return "no worker"
+    return f"{counts.failed_sweeps} failed" if counts.failed_sweeps else ""
 
 
 def _failing(number: Callable[[Counts], object]) -> Callable[[Counts], str]:

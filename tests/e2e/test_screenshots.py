@@ -366,6 +366,7 @@ def test_screenshots__demo__of_every_page_and_state(
         choose_demo(page.context.cookies()[0]["value"])
         if (theme, width) == ("light", 1280):
             page.goto("/")
+            page.locator("#chart-reads").wait_for()
             page.screenshot(path=ROOT / "docs" / "images" / "overview.png")
         for name, path in pages().items():
             page.goto(path)

@@ -124,7 +124,7 @@ ROUTES = {
     "namespace-old-versions": "namespace, old versions",
     "namespace-offers": "namespaces to choose from",
     "namespace-unregister": "namespace, unregister",
-    "overview": "overview",
+    "overview": "overview, with charts",
     "palette": "search",
     "password": "password",
     "plugin-install": "plugin, install",

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from state_admin.domain import values
 from state_admin.domain.values import JSON
-from state_admin.models.browsing import EntryLine, EntryText
+from state_admin.models.browsing import EntryText
 
 from .tables import Column, member_column
 
@@ -29,10 +29,11 @@ _SCALARS: Final = {"string", "number", "integer", "boolean", "null"}
 _NUMBERS: Final = {"number", "integer"}
 
 
-def default_columns(members: Sequence[Column], lines: Sequence[EntryLine]) -> list[str]:
-    """The columns of a list whose user has chosen none, with tags if an entry on the page has any."""
-    tags = ["tags"] if any(line.tags for line in lines) else []
-    return [*(column.id for column in members[:_FIRST]), "value", "state", *tags, "changed"]
+def default_columns(members: Sequence[Column], *, state: bool, tags: bool) -> list[str]:
+    """The columns of a list whose user has chosen none, with the states and the tags if an entry on the
+    page has any."""
+    first = [column.id for column in members[:_FIRST]]
+    return [*first, "value", *(["state"] * state), *(["tags"] * tags), "changed"]
 
 
 def columns_of_schema(schema: JSON) -> list[Column]:

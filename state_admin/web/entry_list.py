@@ -167,6 +167,10 @@ class EntryListRow:
         )
 
     @property
+    def has_state(self) -> bool:
+        return self.line.pinned or not (self.line.registered and self.valid)
+
+    @property
     def scope_kind(self) -> str:
         return scope_kind(self.line.key).value
 
@@ -325,8 +329,13 @@ def list_columns(
         members = columns_of_schema(values.load(find_definition(actor, node.name).schema))
     if node and not members:
         members = columns_of_values([row.members for row in rows if row.members])
-    default = default_columns(members, [row.line for row in rows])
-    if filters.show == "deleted":  # deleted entries have no value
+    deleted = filters.show == "deleted"
+    default = default_columns(
+        members,
+        state=deleted or any(row.has_state for row in rows),
+        tags=any(row.line.tags for row in rows),
+    )
+    if deleted:  # deleted entries have no value
         default = [each for each in default if each in _OF_NO_VALUE]
     return choose_columns(filters.columns, [*members, *FACTS], default, members=True)
 

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 from pytest_django.live_server_helper import LiveServer
 
+from state_admin.models import Entry
 from state_admin.services.entry_views import read_entry
 from state_admin.services.runs import cancel_run
 from tests.builders import Person, make_namespace, make_run, make_thread, put
@@ -92,6 +93,21 @@ def test_pane__arrow_keys_and_escape__show_and_close_the_entry(page: Page) -> No
     expect(pane).to_contain_text("goal 1")
     press(page, "Enter")
     expect(page).to_have_url(re.compile("/state/plans/k1$"))
+
+
+def test_state_browser__laptop__fits_without_scrolling_sideways(page: Page, alice: Person) -> None:
+    schema = {"properties": {"price_eur": {"type": "number"}, "airline": {"type": "string"}}}
+    make_namespace(alice.actor, "fare_quotes", schema=schema, default={})
+    for key in ("HAM-LIS", "agent_type::planner"):
+        value = {"price_eur": 180.5, "airline": "Otter Sky"}
+        put(alice.actor, "fare_quotes", key, value, tags=["june", "direct"])
+    Entry.objects.filter(key="HAM-LIS").update(pinned=True)
+    page.set_viewport_size({"width": 1280, "height": 800})
+    for url in ("/state", "/state?namespace=fare_quotes"):
+        page.goto(url)
+        frame = page.get_by_role("region", name="Entries")
+        expect(frame.get_by_role("columnheader", name="Changed")).to_be_visible()
+        assert frame.evaluate("each => each.scrollWidth <= each.clientWidth"), url
 
 
 def test_pane__narrow_window__opens_the_page(page: Page) -> None:

@@ -10,10 +10,11 @@ import pytest
 from django.test import Client
 
 from benchmarks.pages import LIMIT_KB
-from state_admin.models import browsing
+from state_admin.models import Entry, browsing
 from state_admin.models.browsing import EntryFilter, entry_count, entry_page, entry_texts
 from state_admin.services.entries import delete_entry
 from state_admin.services.entry_views import read_entry
+from state_admin.services.namespaces import unregister_namespace
 from state_admin.templatetags.json_html import json_preview, member_cell
 from state_admin.web import entry_list, tables
 from state_admin.web.tables import choose_columns, member_column, read_columns
@@ -106,11 +107,10 @@ def test_cell__member__is_its_text(members: dict[str, object], cell: str) -> Non
 @pytest.mark.usefixtures("plans")
 def test_list__all_namespaces__shows_previews(admin: Client) -> None:
     page = shown(admin, "/state")
-    assert headings(page) == ["Key", "Value", "State", "Tags", "Changed"]
-    assert rows(page)[0][:4] == [
+    assert headings(page) == ["Key", "Value", "Tags", "Changed"]
+    assert rows(page)[0][:3] == [
         "plans/a",
         '{goal: "Ship <it>", steps: ["a"], price, net: 1.5, stage: "open", x: 1}',
-        "",
         "vip",
     ]
     assert "2 entries" in page
@@ -120,12 +120,30 @@ def test_list__all_namespaces__shows_previews(admin: Client) -> None:
 def test_list__namespace_with_schema__has_columns_of_its_scalars(admin: Client) -> None:
     page = shown(admin, "/state?namespace=plans")
     members = ["goal", "price, net", "stage"]
-    assert headings(page) == ["Key", *members, "Value", "State", "Tags", "Changed"]
+    assert headings(page) == ["Key", *members, "Value", "Tags", "Changed"]
     assert [row[:4] for row in rows(page)] == [
         ["a", "Ship <it>", "1.5", "open"],
         ["b", "Rest", "", ""],
     ]
     assert '<td class="member num cell">1.5</td>' in page
+
+
+@pytest.mark.usefixtures("plans")
+@pytest.mark.parametrize("way", ["pinned", "invalid", "unregistered"])
+def test_list__entry_with_a_state__has_a_column_for_it(
+    way: str, admin: Client, alice: Person
+) -> None:
+    if way == "pinned":
+        Entry.objects.filter(key="a").update(pinned=True)
+    elif way == "invalid":
+        make_namespace(alice.actor, "plans", schema={"required": ["x"]}, default={"x": 1})
+    else:
+        unregister_namespace(actor=alice.actor, name="plans", entries="retain")
+    page = shown(
+        admin, "/state?namespace=plans&show=orphans" if way == "unregistered" else "/state"
+    )
+    assert "State" in headings(page)
+    assert any(way in row for row in rows(page))
 
 
 def test_list__namespace_without_schema__has_columns_of_its_values(
@@ -136,7 +154,7 @@ def test_list__namespace_without_schema__has_columns_of_its_values(
     put(alice.actor, "free", "b", {"n": 2})
     put(alice.actor, "free", "c", [1, 2])
     page = shown(admin, "/state?namespace=free")
-    assert headings(page) == ["Key", "n", "rare", "Value", "State", "Changed"]
+    assert headings(page) == ["Key", "n", "rare", "Value", "Changed"]
     assert [row[1:4] for row in rows(page)] == [
         ["1", "true", "{rare: true, n: 1, list: []}"],
         ["2", "", "{n: 2}"],

@@ -82,10 +82,22 @@ def cut(rows: Sequence[T], most: int, url: Callable[[T], str]) -> tuple[Sequence
     return rows[:most], url(rows[most - 1])
 
 
-def newest(rows: Rows) -> Rows:
-    """The newest WINDOW ones."""
-    first = rows.order_by("-pk").values_list("pk", flat=True)[WINDOW - 1 : WINDOW].first()
-    return rows if first is None else rows.filter(pk__gte=first)
+def newest(rows: Rows, *, whole: bool) -> Rows:
+    """The newest WINDOW ones. `whole`: BadRequest if there are more."""
+    keys = rows.order_by("-pk").values_list("pk", flat=True)[WINDOW - 1 : WINDOW + 1]
+    first, *more = list(keys) or [None]
+    if more and whole:
+        raise BadRequest(
+            f"this order supports at most {WINDOW:,} rows, and more match",
+            hint="Leave out sort to get all rows, or filter them.",
+        )
+    return rows.filter(pk__gte=first) if more else rows
+
+
+def is_file(request: HttpRequest) -> bool:
+    """Whether the list is requested as a file (web/lists.py), which must not leave out rows."""
+    name = request.resolver_match and request.resolver_match.url_name
+    return bool(name) and str(name).endswith(("-json", "-csv"))
 
 
 def fetch_in_order(rows: QuerySet[Row], keys: Sequence[int]) -> list[Row]:
@@ -101,7 +113,7 @@ class Order:
     is no column. `read` converts the value in a cursor.
 
     Without an index, the database sorts all rows for each page. If there may be many, the order is
-    `bounded`: it has the newest WINDOW rows."""
+    `bounded`: it has the newest WINDOW rows, and a file with more is refused."""
 
     field: str = "pk"
     descending: bool = False
@@ -115,11 +127,18 @@ class Order:
         return "descending" if self.descending else "ascending"
 
     def page(
-        self, rows: QuerySet[Row], after: str, most: int, url: Callable[[str], str]
+        self,
+        rows: QuerySet[Row],
+        after: str,
+        most: int,
+        url: Callable[[str], str],
+        *,
+        whole: bool = False,
     ) -> tuple[Sequence[Row], str]:
         """The page after the row of the cursor `after`, and the URL of the next page. BadRequest for
-        an invalid cursor."""
-        ordered = self._following(newest(rows) if self.bounded else rows, after)
+        an invalid cursor and, if the pages must contain the `whole` list, for more rows than the
+        order has."""
+        ordered = self._following(newest(rows, whole=whole) if self.bounded else rows, after)
         if self.bounded:
             ordered = ordered.select_related(None).only("pk" if self.value else self.field)
         found, next_url = cut(list(ordered[: most + 1]), most, lambda row: url(self._cursor(row)))

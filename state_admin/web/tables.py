@@ -226,6 +226,7 @@ class Table:
             paging.cursor(request),
             most,
             lambda after: with_query(root, **filters, after=after),
+            whole=paging.is_file(request),
         )
 
     def describe(

@@ -161,7 +161,8 @@ def _find(
         threads, after, reach = thread_search.search(_sized(rows, filters), rows, words, last, PAGE)
     elif _TABLE.is_bounded(filters["sort"]):
         # No index supports the filter by size.
-        rows = _sized(paging.newest(rows), filters) if filters["size"] else rows
+        if filters["size"]:
+            rows = _sized(paging.newest(rows, whole=paging.is_file(request)), filters)
         return *_TABLE.page(request, rows.whole(), PAGE, name, filters), None
     elif filters["sort"] == "activity":
         threads, after = _by_activity(request.actor, rows, filters, last)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from datetime import timedelta
 from types import ModuleType
 
@@ -117,7 +118,11 @@ def test_list__more_rows_than_are_sorted__has_the_newest_and_says_so(
 ) -> None:
     newest = walk(admin, "/runs.json")[0]
     monkeypatch.setattr(paging, "WINDOW", 2)
-    assert sorted(walk(admin, "/runs.json?sort=-steps")[0]) == sorted(newest[:2])
+    shown = re.findall(r'<a data-row[^>]* href="/runs/([^"]+)"', page(admin, "/runs?sort=-steps"))
+    assert sorted(shown) == sorted(newest[:2])
+    for file in ("json", "csv"):
+        refused = admin.get(f"/runs.{file}?sort=-steps")
+        assert (refused.status_code, b"at most 2 rows" in refused.content) == (400, True)
     monkeypatch.setattr(runs, "PAGE", 1)
     monkeypatch.setattr(tables, "COUNTED", 2)
     assert "2+ runs; the newest 2 are sorted" in page(admin, "/runs?sort=-steps")

@@ -125,7 +125,16 @@ def test_threads__by_tokens__largest_of_the_newest_are_first(
         Thread.objects.filter(public_id=name).update(context_tokens=tokens)
     assert walk(admin, "/threads.json?sort=tokens") == [["b", "c"], ["a", "d"]]
     monkeypatch.setattr(paging, "WINDOW", 2)
-    assert walk(admin, "/threads.json?sort=tokens") == [["c", "d"]]
+    shown = page(admin, "/threads?sort=tokens")
+    assert re.findall(r'<a data-row href="/threads/(\w)"', shown) == ["c", "d"]
+    for url in (
+        "/threads.json?sort=tokens",
+        "/threads.csv?sort=tokens",
+        "/threads.json?sort=tokens&size=10",
+    ):
+        refused = admin.get(url)
+        assert (refused.status_code, b"at most 2 rows" in refused.content) == (400, True), url
+    assert walk(admin, "/threads.json?sort=tokens&prefix=c") == [["c"]]
 
 
 @pytest.mark.parametrize("sort", ["", "oldest", "id"])

@@ -13,18 +13,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-import msgspec
-
 from state_admin.contract import OPERATIONS
 from state_admin.contract.base import Operation
 from state_admin.contract.entries import PATCH_TYPES
+from state_admin.contract.json_schemas import Schema, schema_of
 from state_admin.contract.openapi import REQUEST_HEADERS, path_parameter
-from state_admin.contract.problems import Problem
 from state_admin.domain.access import Role
 from state_admin.domain.patches import UPDATE_OPS
 from state_admin.domain.schemas import Validator, compile_schema
-
-Schema = dict[str, Any]
 
 # The tool with which a model finds the value of a path parameter.
 _FINDERS: Final = {
@@ -104,7 +100,7 @@ class Tool:
         operation = self.operation
         arguments = {name: _path_argument(name) for name in self.in_path}
         required = [*self.in_path, *operation.required]
-        body = {} if operation.body in (None, Any) else _schema_of(operation.body)
+        body = {} if operation.body in (None, Any) else schema_of(operation.body)
         members = operation.parameters | body.get("properties", {})
         arguments |= {name: members[name] for name in self.offers}
         required += body.get("required", [])
@@ -126,7 +122,7 @@ class Tool:
     def answers(self) -> Schema:
         """The JSON Schema of the result."""
         answer = self.operation.answers.get(200) or self.operation.answers.get(201)
-        return _DONE if answer is None else _schema_of(answer)
+        return _DONE if answer is None else schema_of(answer)
 
     @property
     def hint_if_missing(self) -> str:
@@ -146,30 +142,6 @@ def _path_argument(name: str) -> Schema:
     tool = _FINDERS.get(name)
     advice = f" Use {tool} to find it." if tool else ""
     return {**parameter["schema"], "description": parameter["description"] + advice}
-
-
-def _schema_of(kind: Any) -> Schema:
-    """The JSON Schema of a struct without references, which not every MCP client resolves."""
-    (schema, _), components = msgspec.json.schema_components([kind, Problem])
-
-    def inline(part: Any) -> Any:
-        if isinstance(part, list):
-            return [inline(each) for each in part]
-        if not isinstance(part, dict):
-            return part
-        if "$ref" in part:
-            named = components[part["$ref"].rpartition("/")[2]]
-            part = named | {name: each for name, each in part.items() if name != "$ref"}
-        match part:
-            # One type with null: errors name the limit that a number exceeds, and not anyOf.
-            case {"anyOf": [{"type": str(kind)} as first, {"type": "null"}], **others} if (
-                "enum" not in first
-            ):
-                part = first | others | {"type": [kind, "null"]}
-        return {name: inline(each) for name, each in part.items()}
-
-    inlined: Schema = inline(schema)
-    return inlined
 
 
 _PAGED: Final = ("limit", "cursor")

@@ -14,7 +14,9 @@ from django.conf import settings
 from django.http import HttpResponse
 from rest_framework.parsers import BaseParser
 
+from state_admin.contract.json_schemas import schema_of
 from state_admin.domain import values
+from state_admin.domain.json_terms import in_json_terms
 from state_admin.domain.schemas import Validator, compile_schema
 from state_admin.domain.values import JSON, Fault, Raw
 from state_admin.services.errors import BadRequest, Invalid, Problem, TooLarge
@@ -136,7 +138,7 @@ def _options(info: msgspec.inspect.Type) -> Iterator[msgspec.inspect.Type]:
 
 @functools.cache
 def _validator_of(kind: type[msgspec.Struct]) -> Validator:
-    return compile_schema(msgspec.json.encode(msgspec.json.schema(kind)).decode())
+    return compile_schema(msgspec.json.encode(schema_of(kind)).decode())
 
 
 def _not_an_object(pointer: str) -> BadRequest:
@@ -144,7 +146,8 @@ def _not_an_object(pointer: str) -> BadRequest:
 
 
 def _refusal(value: JSON, kind: type[msgspec.Struct], message: str) -> Problem:
-    """Return the problem with a body, by the JSON Schema in the OpenAPI document."""
+    """Return the problem with a body, by its JSON Schema: msgspec reports the first error only, and
+    in the terms of Python."""
     differences = _Differences([], [], [], [])
     _compare(value, msgspec.inspect.type_info(kind), "", differences)
     if differences.misplaced:
@@ -161,7 +164,7 @@ def _refusal(value: JSON, kind: type[msgspec.Struct], message: str) -> Problem:
     wrong = [
         each
         for each in _validator_of(kind).faults(value)
-        if not each.message.endswith(("is a required property", "'anyOf' keyword"))
+        if not each.message.endswith("is a required property")
     ]
     faults = [*differences.missing, *wrong] or [_located(message)]
     return Invalid("the request is not valid", faults)
@@ -179,10 +182,11 @@ class _Differences(NamedTuple):
 
 def _located(error: str) -> Fault:
     """Convert a message of msgspec, "… - at `$.a[0]`", to a Fault. Used where the JSON Schema
-    reports nothing: for 1.0 as an integer, and for alternatives, whose errors in JSON Schema do not
-    identify the intended one."""
+    reports nothing: there 1.0 and 1e2 are integers."""
     message, _, place = error.rstrip("`").partition(" - at `$")
-    return Fault(re.sub(r"\.(\w+)|\[(\d+)\]", r"/\1\2", place), message)
+    if message.startswith("Expected `int") and message.endswith("got `float`"):
+        message = "an integer must not have a decimal point or an exponent"
+    return Fault(re.sub(r"\.(\w+)|\[(\d+)\]", r"/\1\2", place), in_json_terms(message))
 
 
 def _compare(
@@ -197,12 +201,14 @@ def _compare(
         if isinstance(part, msgspec.inspect.ListType) and isinstance(value, list):
             for index, item in enumerate(value):
                 _compare(item, part.item_type, f"{pointer}/{index}", differences)
-    part = options[0]
-    # Which of several alternatives was intended is unknown.
-    if len(options) > 1 or not isinstance(part, msgspec.inspect.StructType):
+    structs = [each for each in options if isinstance(each, msgspec.inspect.StructType)]
+    # Which of several structs was intended is unknown.
+    if len(structs) != 1:
         return
+    (part,) = structs
     if not isinstance(value, dict):
-        differences.misplaced.append(pointer)
+        if len(options) == 1:
+            differences.misplaced.append(pointer)
         return
     fields = {each.encode_name: each for each in part.fields}
     if undeclared := sorted(value.keys() - fields.keys()):

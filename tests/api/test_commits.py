@@ -28,15 +28,12 @@ UPDATE = {"key": "plan", "update": 1}
         ({"updates": {"updates": [UPDATE]}}, 'is not of type "array"', "/updates"),
         ({"updates": "plan"}, 'is not of type "array"', "/updates"),
         ({"batches": UPDATE}, 'is not of type "array"', "/batches"),
-        ({"batches": [UPDATE]}, "Object contains unknown field `key`", "/batches/0"),
-        (
-            {"batches": [{"updates": UPDATE}]},
-            "Expected `array`, got `object`",
-            "/batches/0/updates",
-        ),
+        ({"batches": [1]}, '1 is not of types "array", "object"', "/batches/0"),
+        ({"batches": [{}]}, "is required", "/batches/0/updates"),
+        ({"batches": [{"updates": UPDATE}]}, 'is not of type "array"', "/batches/0/updates"),
         (
             {"batches": [{"updates": [UPDATE], "base_revision": -1}]},
-            "Expected `int` >= 0",
+            "-1 is less than the minimum of 0",
             "/batches/0/base_revision",
         ),
         (
@@ -54,6 +51,22 @@ def test_commit__updates_in_another_format__are_refused_with_the_expected_format
     assert message in str([answer.json()["detail"], answer.json()["errors"]])
     assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
     assert running.api("GET", "/threads/t1/state").json()["extensions"].get("plan") is None
+
+
+def test_commit__update_instead_of_a_batch__is_refused_with_the_fields_of_a_batch(
+    running: Person,
+) -> None:
+    answer = running.api("POST", "/runs/r1/commits", {"batches": [UPDATE]})
+    assert answer.status_code == 400
+    assert answer.json()["detail"] == "unknown field: key, update"
+    assert (
+        "Known fields: updates, base_revision. /batches/0/updates: is required."
+        in answer.json()["hint"]
+    )
+    assert [each["pointer"] for each in answer.json()["errors"]] == [
+        "/batches/0/key",
+        "/batches/0/update",
+    ]
 
 
 def test_commit__batches_as_lists_or_objects__are_stored(running: Person) -> None:

@@ -168,7 +168,7 @@ def test_install__after_a_preview__is_done_with_its_reason(admin: Client, alice:
         ({"name": "p", "state_keys": [{"key": 7}]}, "7 is not of type"),
         ({"name": "p", "state_keys": [{"key": "k", "persistent": 1}]}, "1 is not of type"),
         ({"name": "p", "state_keys": [{"key": "k", "reducer": "x"}]}, "is not one of"),
-        ({"name": "p", "namespaces": [{"name": "n", "ttl_seconds": True}]}, "got `bool`"),
+        ({"name": "p", "namespaces": [{"name": "n", "ttl_seconds": True}]}, "true is not of types"),
         ({"name": "p", "namespaces": [{"name": "n", "history": {"x": 1}}]}, "history/x</code>"),
         ({"name": "p", "namespaces": [{"name": "n", "schema": {"type": "x"}}]}, "/namespaces/0"),
         (

@@ -14,6 +14,8 @@ from typing import BinaryIO, Final, NamedTuple, TypeVar
 
 import msgspec
 
+from state_admin.domain.json_terms import in_json_terms
+
 FORMAT: Final = "commonhold-workspace"
 # Increased when an older server would misread a file.
 FORMAT_VERSION: Final = 1
@@ -185,4 +187,5 @@ def _decode(line: int, text: bytes, decoder: msgspec.json.Decoder[T]) -> T:
     try:
         return decoder.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise BadFile(line, f"not a line of an exported workspace: {error}") from None
+        message = in_json_terms(str(error))
+        raise BadFile(line, f"not a line of an exported workspace: {message}") from None

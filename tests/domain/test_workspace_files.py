@@ -119,7 +119,7 @@ def shift(first: int, second: int) -> Callable[[list[str]], None]:
         (lambda lines: lines.insert(5, ""), "line 6: the file continues after its last line"),
         (replace('"entries","row"', '"users","row"'), "line 2: the first line has no table 'users'"),
         (replace('"key":"a"', '"Key":"a"'), "line 2: entries has other columns than in the first line: Key, key"),
-        (replace('"key":"a"', '"key":1'), "line 2: not a line of an exported workspace: Expected `str | null`"),
+        (replace('"key":"a"', '"key":1'), "line 2: not a line of an exported workspace: Expected string or null, got integer"),
         (replace('{"id":"7"', '{"id":"7'), "line 4: not a line of an exported workspace"),
         (replace('{"table":"threads"', '{"x":1,"table":"threads"'), "line 4: not a line of an exported"),
         (lambda lines: lines.insert(1, "hello"), "line 2: not a line of an exported workspace"),

@@ -70,7 +70,8 @@ check: $(VENV)/dev.stamp check-deploy ## lint, formats, types, layers, links of 
 check-deploy: | $(VENV)/dev.stamp
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec compose.yaml deploy/ha/compose.yaml
 	mkdir -p .compat && $(BIN)/kubectl kustomize deploy/kubernetes --output .compat/kubernetes.yaml
-	! $(BIN)/kubernetes-validate --strict --quiet .compat/kubernetes.yaml 2>&1 | grep .
+	$(BIN)/kubectl kustomize deploy/kubernetes/network-policy --output .compat/network-policy.yaml
+	! $(BIN)/kubernetes-validate --strict --quiet .compat/kubernetes.yaml .compat/network-policy.yaml 2>&1 | grep .
 	! command -v promtool >/dev/null || promtool check config --syntax-only deploy/observability/prometheus.yml
 	! command -v promtool >/dev/null || promtool check rules deploy/observability/alerts.yml
 

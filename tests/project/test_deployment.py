@@ -3,12 +3,14 @@ has, without Docker."""
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import re
 import shutil
 import signal
 import subprocess
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,9 @@ from project.env import BASE_DIR, list_settings
 from project.postgres.cluster import Cluster
 from project.postgres.server import PORT
 from project.server import DRAIN_SECONDS
+from state_admin import egress
 from state_admin.domain import isolation
+from state_admin.domain.networks import is_public
 from tests.patience import PATIENCE
 from tests.project.running import Running, call_api, free_port, wait_for
 from tests.project.sites import url_of
@@ -98,6 +102,7 @@ MISTAKES = {
     "deploy/ha/compose.yaml": ("healthcheck:", "healthchek:"),
     "deploy/kubernetes/kustomization.yaml": ("newTag:", "tag:"),
     "deploy/kubernetes/beat.yaml": ("kind: Deployment", "kind: Deploiment"),
+    "deploy/kubernetes/network-policy/network-policy.yaml": ("podSelector:", "podSelect:"),
     "deploy/kubernetes/web.yaml": ("failureThreshold:", "failureTreshold:"),
     "deploy/observability/alerts.yml": ("annotations:", "anotations:"),
     "deploy/observability/prometheus.yml": ("scrape_interval:", "interval:"),
@@ -125,6 +130,90 @@ def test_files__checked_by_make__must_match_their_schemas(name: str | None, tmp_
     assert (done.returncode == 0) == (name is None), output
     if name:
         assert wrong.rstrip(":").split()[-1] in output
+
+
+def kustomize(folder: Path) -> list[dict[str, Any]]:
+    """The resources of a kustomization."""
+    kubectl = [BASE_DIR / ".venv/bin/kubectl", "kustomize", folder]
+    done = subprocess.run(kubectl, capture_output=True, text=True, check=True, timeout=PATIENCE)
+    return list(yaml.safe_load_all(done.stdout))
+
+
+def overlay(folder: Path, name: str, *lines: str) -> Path:
+    """A kustomization of an operator, beside a copy of `deploy`."""
+    (folder / name).mkdir()
+    (folder / name / "kustomization.yaml").write_text("\n".join(lines))
+    return folder / name
+
+
+def test_upgrade_check__with_an_overlay__is_one_job_of_the_new_version(tmp_path: Path) -> None:
+    shutil.copytree(BASE_DIR / "deploy", tmp_path / "deploy")
+    overlay(
+        tmp_path,
+        "OVERLAY",
+        "resources: [../deploy/kubernetes]",
+        'images: [{name: commonhold, newName: registry.example.com/commonhold, newTag: "2"}]',
+    )
+    check = overlay(
+        tmp_path,
+        "CHECK",
+        "resources: [../OVERLAY]",
+        "components: [../deploy/kubernetes/upgrade-check]",
+    )
+
+    config, job = sorted(kustomize(check), key=lambda each: str(each["kind"]))
+
+    assert (config["kind"], job["kind"]) == ("ConfigMap", "Job")
+    assert job["metadata"]["name"] == "commonhold-upgrade-check"
+    spec = job["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    (setup,) = [each for each in kustomize(tmp_path / "OVERLAY") if each["kind"] == "Job"]
+    (original,) = setup["spec"]["template"]["spec"]["containers"]
+    assert container == {**original, "args": ["upgrade", "--check"]}
+    assert container["image"] == "registry.example.com/commonhold:2"
+    # A refused upgrade is a failed Job, and not repeated.
+    assert (job["spec"]["backoffLimit"], spec["restartPolicy"]) == (0, "Never")
+
+
+def test_network_policies__traffic__is_denied_unless_listed() -> None:
+    policies = {
+        each["metadata"]["name"]: each["spec"] for each in kustomize(KUBERNETES / "network-policy")
+    }
+    everything = policies.pop("commonhold")
+    assert everything["podSelector"]["matchLabels"] == {"app.kubernetes.io/name": "commonhold"}
+    assert everything["policyTypes"] == ["Ingress", "Egress"]
+    assert "ingress" not in everything
+    for name, spec in policies.items():
+        labels = spec["podSelector"]["matchLabels"]
+        assert f"commonhold-{labels['app.kubernetes.io/component']}" == name
+        assert labels["app.kubernetes.io/component"] in pods()
+
+
+def test_network_policies__addresses_of_the_worker__are_those_that_the_server_permits() -> None:
+    (spec,) = [
+        each["spec"]
+        for each in kustomize(KUBERNETES / "network-policy")
+        if each["metadata"]["name"] == "commonhold-worker"
+    ]
+    (rule,) = spec["egress"]
+    permitted = [ipaddress.ip_network(each["ipBlock"]["cidr"]) for each in rule["to"]]
+    denied = [
+        ipaddress.ip_network(each) for block in rule["to"] for each in block["ipBlock"]["except"]
+    ]
+    for network in denied:
+        for address in (network[0], network[-1]):
+            assert not is_public(str(address)), address
+    for text in ("10.1.2.3", "100.100.100.200", "169.254.169.254", "192.168.0.1", "fd00::1"):
+        address = ipaddress.ip_address(text)
+        assert not any(address in each for each in permitted) or any(
+            address in each for each in denied
+        ), text
+    for port in (22, 25, 80, 443, 1023, 1024, 8443, 65535):
+        listed = any(
+            each["port"] <= port <= each.get("endPort", each["port"]) for each in rule["ports"]
+        )
+        with nullcontext() if listed else pytest.raises(egress.Refused):
+            egress.check_url(f"https://93.184.215.14:{port}/", allow_private=False)
 
 
 def test_files__commands__exist() -> None:

@@ -78,8 +78,11 @@ check-deploy: | $(VENV)/dev.stamp
 e2e: $(VENV)/dev.stamp ## the pages in a real browser
 	$(PYTEST) -m "e2e and not exhaustive"
 
+# Two per core, because its tests wait for leases, restarts and the disk half of the time.
+chaos: WORKERS = 4
 chaos: $(VENV)/dev.stamp $(HA)/ha.stamp ## every promise of docs/reliability.md, with kill -9, failovers and races; report in artifacts/
-	$(PYTEST) -m "(slow or promise) and not exhaustive" -n 2 --dist loadfile --report=artifacts/chaos.md $(ARGS)
+	$(PYTEST) -m "(slow or promise) and not exhaustive" -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
+		--report=artifacts/chaos.md $(ARGS)
 
 soak: $(VENV)/dev.stamp ## an hour of constant load: memory, files and connections; MINUTES=5 is shorter
 	SOAK_MINUTES=$(MINUTES) $(PYTEST) -m slow -n 0 tests/project/test_adverse_conditions.py -k needs_no_more_memory --report=artifacts/soak.md $(ARGS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -83,11 +84,13 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, object, object]:
-    """The tests of promises are marked before some are selected by their marks. The longest tests, which have timeouts of their own, run first: otherwise one worker would
-    wait at the end for the other."""
+    """The tests of promises are marked before some are selected by their marks. The longest tests run
+    first: otherwise one worker would wait at the end for the others. These are the files with the most
+    slow tests, then tests that have timeouts of their own."""
     promises.mark_promises(items)
     result = yield
-    items.sort(key=lambda item: item.get_closest_marker("timeout") is None)
+    slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
+    items.sort(key=lambda item: (-slow[item.path], item.get_closest_marker("timeout") is None))
     return result
 
 

@@ -1,11 +1,15 @@
 """The promises of docs/reliability.md, and the report of a run about them (`make chaos`).
 
-A test adds numbers to the report with pytest's fixture `record_property`.
+A test adds numbers to the report with pytest's fixture `record_property`. Numbers with a name of TOTALS are
+summed over all tests.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +24,17 @@ TEST_ID = re.compile(r"`(?P<path>tests/[\w/]+\.py)::(?P<name>(?:\w+::)?test_\w+)
 _NOT_RUN = "not run"
 # The worst first.
 _RESULTS = ("failed", _NOT_RUN, "skipped", "passed")
+
+# What tests with traffic report (check_history of tests/availability/traffic.py).
+TOTALS = (
+    "acknowledged writes",
+    "acknowledged writes lost",
+    "versions with holes",
+    "changes that cursors skipped",
+    "changes that cursors repeated",
+)
+PAUSE = "seconds without writes"
+_LONGEST = 10
 
 
 def read_promises(markdown: str) -> list[list[str]]:
@@ -40,6 +55,7 @@ class Results:
     outcomes: dict[str, list[str]] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
     numbers: dict[str, list[tuple[str, object]]] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
 
     def add(self, report: pytest.TestReport) -> None:
         """Of a test, setup and teardown count if they do not pass."""
@@ -49,6 +65,7 @@ class Results:
             self.reasons[report.nodeid] = _explain(report)
         if report.when == "teardown" and report.user_properties:
             self.numbers[report.nodeid] = list(report.user_properties)
+        self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
 
     def of(self, tests: Iterable[str]) -> str:
         """The worst result of some tests. A test of which one case is skipped counts as passed if
@@ -72,13 +89,16 @@ def _explain(report: pytest.TestReport) -> str:
     return str(getattr(crash, "message", "") or report.longreprtext).strip().partition("\n")[0]
 
 
-def write_report(promises: list[list[str]], results: Results) -> str:
-    """Markdown: the result of each promise, then the numbers, then what failed or was skipped."""
-    rows = [(promise, tests, results.of(list_ids(tests))) for promise, _, tests, *_ in promises]
-    counts = {result: sum(row[2] == result for row in rows) for result in _RESULTS}
+def write_report(promises: list[list[str]], results: Results, run: str = "") -> str:
+    """Markdown: the result of each promise, then the numbers, then what failed or was skipped, then the
+    longest tests. `run` describes the run."""
+    rows = [(results.of(list_ids(cells[2])), *cells[:3]) for cells in promises]
+    counts = {result: sum(row[0] == result for row in rows) for result in _RESULTS}
     lines = ["# Promises", ""]
     lines.append(", ".join(f"{count} {result}" for result, count in counts.items() if count))
-    lines += _table("result | promise | tests", [(row[2], row[0], row[1]) for row in rows])
+    lines += ["", run] if run else []
+    lines += _table("result | promise | how | tests", rows)
+    lines += ["", "# Totals", *_table("what | value", _sum(results))]
     numbers = [
         (f"`{test}`", name, str(value))
         for test, values in sorted(results.numbers.items())
@@ -87,7 +107,24 @@ def write_report(promises: list[list[str]], results: Results) -> str:
     lines += ["", "# Numbers", *_table("test | what | value", numbers)]
     reasons = [(f"`{test}`", _escape(why)) for test, why in sorted(results.reasons.items())]
     lines += ["", "# Failed and skipped", *_table("test | why", reasons)]
+    longest = sorted(results.seconds.items(), key=lambda each: -each[1])[:_LONGEST]
+    durations = [(f"`{test}`", f"{seconds:.0f}") for test, seconds in longest]
+    lines += ["", "# Longest tests", *_table("test | seconds", durations)]
     return "\n".join(lines) + "\n"
+
+
+def _sum(results: Results) -> list[tuple[str, str]]:
+    """The sums of all tests, and the longest pause of writes with its test."""
+    found = [(name, value, test) for test, each in results.numbers.items() for name, value in each]
+    totals = [
+        (name, str(sum(int(str(value)) for each, value, _ in found if each == name)))
+        for name in TOTALS
+    ]
+    pauses = [(float(str(value)), test) for name, value, test in found if name == PAUSE]
+    if pauses:
+        seconds, test = max(pauses)
+        totals.append((f"longest time without writes, in seconds: `{test}`", str(seconds)))
+    return totals
 
 
 def _table(head: str, rows: Iterable[Iterable[str]]) -> list[str]:
@@ -124,13 +161,19 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 def mark_promises(items: list[pytest.Item]) -> None:
-    """Mark the tests that the page names."""
+    """Mark the tests that the page names. Those with slow cases need no mark: their other cases are a
+    sample of the slow ones."""
     named = {
         test for row in read_promises(PAGE.read_text(encoding="utf-8")) for test in list_ids(row[2])
     }
+    slow = {_name(item) for item in items if item.get_closest_marker("slow")}
     for item in items:
-        if item.nodeid.partition("[")[0] in named:
+        if _name(item) in named - slow:
             item.add_marker(pytest.mark.promise)
+
+
+def _name(item: pytest.Item) -> str:
+    return item.nodeid.partition("[")[0]
 
 
 class Reporter:
@@ -138,18 +181,33 @@ class Reporter:
 
     def __init__(self, file: Path) -> None:
         self.file, self.results = file, Results()
+        self.began = time.monotonic()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.results.add(report)
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+    def pytest_terminal_summary(
+        self, terminalreporter: pytest.TerminalReporter, config: pytest.Config
+    ) -> None:
         page = PAGE.read_text(encoding="utf-8")
-        report = write_report(read_promises(page), self.results)
+        processes = config.getoption("numprocesses", None) or 1
+        minutes = (time.monotonic() - self.began) / 60
+        run = (
+            f"{processes} processes on {os.cpu_count()} cores, {minutes:.0f} minutes, {_version()}"
+        )
+        report = write_report(read_promises(page), self.results, run)
         self.file.parent.mkdir(parents=True, exist_ok=True)
         self.file.write_text(report, encoding="utf-8")
         PAGE.write_text(update_results(page, self.results), encoding="utf-8")
         terminalreporter.section("report")
         terminalreporter.write(report)
+
+
+def _version() -> str:
+    """The commit, with `-dirty` if files were changed since."""
+    command = ("git", "describe", "--always", "--dirty")
+    found = subprocess.run(command, cwd=BASE_DIR, check=False, capture_output=True, text=True)
+    return f"commit {found.stdout.strip() or 'unknown'}"
 
 
 def register_reporter(config: pytest.Config) -> None:

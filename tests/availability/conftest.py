@@ -1,4 +1,4 @@
-"""One cell for all tests of this folder."""
+"""A cell for the tests of a module."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tests.availability.traffic import Traffic
 from tests.project.conftest import temporary_folder
 
 
-@pytest.fixture(scope="session")
-def cell(request: pytest.FixtureRequest) -> Iterator[Cell]:
+@pytest.fixture(scope="module")
+def cell() -> Iterator[Cell]:
     skip_without_programs()
     with temporary_folder() as folder:
         cell = Cell(folder)

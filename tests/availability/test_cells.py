@@ -20,7 +20,7 @@ import pytest
 from project.env import BASE_DIR
 from state_admin.services.errors import Unauthenticated, Unavailable
 from tests.availability.cell import find
-from tests.availability.traffic import Traffic
+from tests.availability.traffic import Record, Traffic, check_history
 from tests.project.conftest import temporary_folder
 from tests.project.running import Process, Running, call_api, children, free_port, wait_for
 from tests.project.sites import SETTINGS, Site, url_of
@@ -279,7 +279,7 @@ def traffic(sites: Sites) -> Iterator[dict[str, Traffic]]:
 def test_fault__of_one_cell__affects_no_call_to_the_other(
     sites: Sites,
     traffic: dict[str, Traffic],
-    record_property: Callable[[str, object], None],
+    record_property: Record,
     fault: Callable[[Sites, str], None],
 ) -> None:
     broken, other = CELLS
@@ -314,7 +314,7 @@ def test_fault__of_one_cell__affects_no_call_to_the_other(
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_move__to_the_other_cell_under_load__clients_continue_at_the_same_address(
-    sites: Sites, record_property: Callable[[str, object], None]
+    sites: Sites, record_property: Record
 ) -> None:
     source, target = CELLS
     assert sites.front
@@ -336,14 +336,13 @@ def test_move__to_the_other_cell_under_load__clients_continue_at_the_same_addres
     finally:
         moving.stop()
     assert set(moving.refused) <= {503}
-    moving.check_complete()
+    check_history(moving, record_property)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_history__of_both_cells_after_the_faults__is_complete(
-    traffic: dict[str, Traffic],
+    traffic: dict[str, Traffic], record_property: Record
 ) -> None:
     for each in traffic.values():
-        each.stop()
-        each.check_complete()
+        check_history(each, record_property)

@@ -150,4 +150,3 @@ def test_history__after_all_faults__is_complete(
     cell: Cell, traffic: Traffic, record_property: Record
 ) -> None:
     check_history(traffic, record_property)
-    assert traffic.gone == 0

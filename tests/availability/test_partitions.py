@@ -182,4 +182,4 @@ def test_history__after_all_faults__is_complete(
     record_property("confirmed commits of single nodes lost", len(probes.find_lost()))
     # Cursors may have been refused: a leader that loses its standbys shows writes that it could not
     # confirm.
-    check_history(traffic, record_property)
+    check_history(traffic, record_property, gone=True)

@@ -61,6 +61,13 @@ def test_missing__unknown_test__is_reported() -> None:
         assert find_missing(f"{here}, {wrong}") == [wrong]
 
 
+NUMBERS: dict[str, list[tuple[str, object]]] = {
+    "tests/a.py::test_one[x]": [("acknowledged writes lost", 0), ("seconds without writes", 9.5)],
+    "tests/a.py::test_one[y]": [("acknowledged writes lost", 2), ("acknowledged writes", 30)],
+    "tests/a.py::test_two": [("seconds without writes", 10), ("acknowledged writes", 400)],
+}
+
+
 def results() -> Results:
     """Of a promise whose test passes in one case and fails in the other, and of one that passes."""
     found = Results()
@@ -79,7 +86,8 @@ def results() -> Results:
                     outcome if phase == when else "passed",  # type: ignore[arg-type]
                     longrepr if phase == when else None,  # type: ignore[arg-type]
                     phase,  # type: ignore[arg-type]
-                    user_properties=[("writes lost", 0)] if nodeid.endswith("two") else [],
+                    user_properties=NUMBERS.get(nodeid, []),
+                    duration=2.0,
                 )
             )
     return found
@@ -96,13 +104,19 @@ ROWS = """
 
 
 def test_report__run_with_a_failure__has_each_result_number_and_reason() -> None:
-    report = write_report(read_promises(ROWS), results())
+    report = write_report(read_promises(ROWS), results(), "4 processes")
 
     assert "1 failed, 1 not run, 1 skipped, 1 passed" in report
     for row in (
-        "| failed | P | `tests/a.py::test_one`, `tests/a.py::test_two` |",
-        "| passed | Q | `tests/a.py::test_two` |",
-        "| `tests/a.py::test_two` | writes lost | 0 |",
+        "4 processes",
+        "| failed | P | h | `tests/a.py::test_one`, `tests/a.py::test_two` |",
+        "| passed | Q | h | `tests/a.py::test_two` |",
+        "| acknowledged writes | 430 |",
+        "| acknowledged writes lost | 2 |",
+        "| versions with holes | 0 |",
+        "| longest time without writes, in seconds: `tests/a.py::test_two` | 10.0 |",
+        "| `tests/a.py::test_one[x]` | seconds without writes | 9.5 |",
+        "| `tests/a.py::test_two` | 4 |",
         "| `tests/a.py::test_one[y]` | AssertionError: 1 \\| 2 |",
         "| `tests/a.py::test_three` | no network |",
     ):

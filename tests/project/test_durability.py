@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from project.postgres.cluster import Cluster
+from tests.availability.traffic import Record
 from tests.project.running import Running, call_api, children, free_port, wait_for
 from tests.project.test_server_requirements import Server
 
@@ -84,7 +85,7 @@ def begin(start: Callable[..., Running], port: str, **env: str) -> tuple[Running
 
 
 def test_write__acknowledged_before_every_process_is_killed__is_kept_with_its_version(
-    start: Callable[..., Running], folder: Path
+    start: Callable[..., Running], folder: Path, record_property: Record
 ) -> None:
     port = str(free_port())
     cluster = Cluster(folder / "data" / "postgres")
@@ -103,7 +104,10 @@ def test_write__acknowledged_before_every_process_is_killed__is_kept_with_its_ve
             writer.join()
 
     start("manage.py", "serve", PORT=port).wait_for_output("Ctrl-C stops it.")
-    assert traffic.find_lost() == []
+    lost = traffic.find_lost()
+    record_property("acknowledged writes", len(traffic.acknowledged))
+    record_property("acknowledged writes lost", len(lost))
+    assert lost == []
 
 
 @pytest.mark.slow

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from django.db import connection
 from project.env import BASE_DIR
 from project.postgres.cluster import Cluster
 from tests import released
-from tests.availability.traffic import Traffic
+from tests.availability.traffic import Record, Traffic, check_history
 from tests.project.running import Running, wait_for
 from tests.project.sites import SETTINGS, Site, url_of
 
@@ -93,7 +92,7 @@ def previous(folder: Path) -> Path:
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_upgrade__under_load__refuses_no_request(
-    cluster: Cluster, folder: Path, previous: Path, record_property: Callable[[str, object], None]
+    cluster: Cluster, folder: Path, previous: Path, record_property: Record
 ) -> None:
     """Writers repeat refused calls, so the test counts them: no call is refused because of the migrations."""
     env = {**SETTINGS, "DATABASE_URL": url_of(cluster)}
@@ -118,9 +117,7 @@ def test_upgrade__under_load__refuses_no_request(
         traffic.wait_for_more(200)
         old.stop()
         traffic.wait_for_more(200)
-        traffic.stop()
-        traffic.check_complete()
-        record_property("acknowledged writes", sum(traffic.acknowledged.values()))
+        check_history(traffic, record_property)
         record_property("calls refused", sum(traffic.refused.values()))
     finally:
         traffic.stop(follow=False)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.availability.traffic import WRITERS, Traffic
+from tests.availability.traffic import WRITERS, Record, Traffic, check_history
 from tests.project.conftest import end_postgresql
 from tests.project.running import Running, wait_for
 from tests.project.sites import SETTINGS, Site, url_of
@@ -83,7 +83,7 @@ def receiver() -> Iterator[Receiver]:
 
 
 def test_move__under_load__loses_no_acknowledged_write_and_skips_no_change(
-    cells: Cells, receiver: Receiver, record_property: Any
+    cells: Cells, receiver: Receiver, record_property: Record
 ) -> None:
     source = Traffic.call
     traffic = Routed(cells.first.running.port, cells.token)
@@ -115,15 +115,15 @@ def test_move__under_load__loses_no_acknowledged_write_and_skips_no_change(
     assert set(traffic.refused) <= {503}
     assert traffic.problems == {"/problems/workspace-frozen", "/problems/workspace-moved"}
     assert len(traffic.acknowledged) == WRITERS
-    traffic.check_complete()
+    check_history(traffic, record_property)
     keys = {f"{when}-{n}" for when in ("before", "after") for n in range(SENT)}
     wait_for(lambda: keys <= set(receiver.keys), lambda: f"all events, not only {receiver.keys}")
     # A receiver that discards known ids discards nothing else.
     events = {(each.event["id"], each.key) for each in receiver.received}
     assert len({event_id for event_id, _ in events}) == len(events)
     assert sorted(key for _, key in events if key in keys) == sorted(keys)
-    record_property("seconds_without_writes", round(pause, 1))
-    print(f"\nmove: {ended - began:.1f} s, without writes: {pause:.1f} s")  # noqa: T201
+    record_property("seconds without writes", round(pause, 1))
+    record_property("seconds of the move", round(ended - began, 1))
     check_end(cells)
 
 
@@ -145,7 +145,7 @@ def send(traffic: Traffic, when: str) -> None:
 
 
 def test_move__killed_again_and_again__ends_with_one_server_that_accepts_writes(
-    cells: Cells, receiver: Receiver
+    cells: Cells, receiver: Receiver, record_property: Record
 ) -> None:
     traffic = Routed(cells.first.running.port, cells.token)
     try:
@@ -168,11 +168,13 @@ def test_move__killed_again_and_again__ends_with_one_server_that_accepts_writes(
         traffic.wait_for_more()
     finally:
         traffic.stop()
-    traffic.check_complete()
+    check_history(traffic, record_property)
     cells.manage(cells.second, "verify_state")
 
 
-def test_undo__under_load__the_first_server_continues(cells: Cells, receiver: Receiver) -> None:
+def test_undo__under_load__the_first_server_continues(
+    cells: Cells, receiver: Receiver, record_property: Record
+) -> None:
     traffic = Routed(cells.first.running.port, cells.token)
     try:
         traffic.wait_for_more()
@@ -182,6 +184,6 @@ def test_undo__under_load__the_first_server_continues(cells: Cells, receiver: Re
         traffic.wait_for_more()
     finally:
         traffic.stop()
-    traffic.check_complete()
+    check_history(traffic, record_property)
     with cells.second.connect() as database:
         assert database.execute("SELECT slug FROM workspaces").fetchall() == [("default",)]

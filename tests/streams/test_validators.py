@@ -25,6 +25,7 @@ import pytest
 from project.postgres.cluster import Cluster
 from state_admin.models.feed_sql import Position
 from state_admin.streams import cursors
+from tests.availability.traffic import Record
 from tests.patience import PATIENCE
 from tests.project.running import Running, free_port, wait_for
 from tests.streams import validators
@@ -263,11 +264,14 @@ def write_last(world: World) -> bool:
     return status < 300
 
 
-def check(world: World, subscribers: list[Subscriber], seed: int) -> None:
+def check(world: World, subscribers: list[Subscriber], seed: int, record: Record) -> None:
     reference = world.feed()
     dice = random.Random(seed)
     there = {(item["key"], item["version"]) for item in reference}
-    assert [change for change in world.acked if change not in there] == []
+    lost = [change for change in world.acked if change not in there]
+    record("acknowledged writes", len(world.acked))
+    record("acknowledged writes lost", len(lost))
+    assert lost == []
     assert validators.broke_unique(reference) == []
     assert validators.broke_versions(reference) == []
     assert validators.broke_atomic(reference, world.transactions) == []
@@ -284,16 +288,18 @@ def check(world: World, subscribers: list[Subscriber], seed: int) -> None:
 
 
 def test_feed__changing_writers_and_subscribers_while_postgresql_is_killed__has_no_violation(
-    world: World,
+    world: World, record_property: Record
 ) -> None:
-    check(world, play(world, seed=1, seconds=6, kills=1), seed=1)
+    check(world, play(world, seed=1, seconds=6, kills=1), 1, record_property)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("seed", [11, 12, 13])
-def test_feed__for_minutes__has_no_violation(world: World, seed: int) -> None:
-    check(world, play(world, seed=seed * 100, seconds=60, kills=5), seed=seed)
+def test_feed__for_minutes__has_no_violation(
+    world: World, seed: int, record_property: Record
+) -> None:
+    check(world, play(world, seed=seed * 100, seconds=60, kills=5), seed, record_property)
 
 
 # The validators themselves -------------------------------------------------------------------

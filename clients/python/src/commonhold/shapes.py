@@ -33,14 +33,14 @@ def build(kind: type[T], document: Any) -> T:
 def plain(value: Any, at: str = "") -> Any:
     """The JSON of a value, sharing nothing with it. TypeError, ValueError: it has none, and
     where."""
+    if _is_model(type(value)):
+        return plain(value.model_dump(mode="json", by_alias=_reads_aliases(type(value))), at)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in dataclasses.fields(value)]
         members = {name: plain(getattr(value, name), f"{at}/{name}") for name in names}
         return members | plain(getattr(value, _OTHERS, {}), at)
     if isinstance(value, enum.Enum):
         return plain(value.value, at)
-    if _is_model(type(value)):
-        return plain(value.model_dump(mode="json", by_alias=_reads_aliases(type(value))), at)
     if isinstance(value, Mapping):
         if not all(isinstance(name, str) for name in value):
             raise TypeError(f"{at or '/'}: names of members must be strings")

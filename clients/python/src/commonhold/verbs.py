@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
-S = TypeVar("S", "Commonhold", "AsyncCommonhold")
+# Covariant: the verbs of a subclass of a client are those of the client.
+S = TypeVar("S", "Commonhold", "AsyncCommonhold", covariant=True)
 
 
 class Group(Generic[S]):

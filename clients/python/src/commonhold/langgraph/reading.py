@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import CheckpointMetadata, CheckpointTuple, PendingWrite
+from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata, CheckpointTuple, PendingWrite
 
 from commonhold.langgraph.layout import Document, StoredCheckpoint, value_key
 from commonhold.langgraph.operations import read_documents
@@ -68,23 +68,34 @@ class CheckpointReader:
         head = found.head
         thread_id, ns = head["thread_id"], head["checkpoint_ns"]
         parent = head["parent_checkpoint_id"]
-        checkpoint = {**head["checkpoint"], **self._odd(head.get("packed"))}
+        checkpoint = {
+            **head["checkpoint"],
+            **self._odd(head.get("packed")),
+            "channel_values": self.channel_values(found, documents),
+        }
         return CheckpointTuple(
             config=config_of(thread_id, ns, head["checkpoint_id"]),
-            checkpoint={**checkpoint, "channel_values": self.channel_values(found, documents)},
+            checkpoint=cast(Checkpoint, checkpoint),
             metadata=self._metadata(head),
             parent_config=config_of(thread_id, ns, parent) if parent else None,
             pending_writes=[self.pending_write(found, key, row) for key, row in found.writes],
         )
 
     def _metadata(self, head: Document) -> CheckpointMetadata:
-        return {**head["metadata"], **self._odd(head.get("packed_metadata"))}
+        metadata = {**head["metadata"], **self._odd(head.get("packed_metadata"))}
+        return cast(CheckpointMetadata, metadata)
 
     def _odd(self, packed: Packed | None) -> Document:
         return self._unpack(packed, "", {}) if packed else {}
 
     def _unpack(self, packed: Packed, key: str, documents: Mapping[str, Document]) -> Any:
         return self.packer.unpack(packed, lambda n: documents[f"{key}/{n}"]["part"])
+
+
+def configurable_of(config: RunnableConfig) -> dict[str, Any]:
+    """The ids of a thread and a checkpoint in a config, as `config_of` writes them."""
+    found: dict[str, Any] = config.get("configurable", {})
+    return found
 
 
 def config_of(thread_id: str, checkpoint_ns: str, checkpoint_id: str) -> RunnableConfig:

@@ -63,7 +63,7 @@ from commonhold.langgraph.pages import (
     list_all_keys,
     read_heads,
 )
-from commonhold.langgraph.reading import CheckpointReader, config_of
+from commonhold.langgraph.reading import CheckpointReader, config_of, configurable_of
 from commonhold.langgraph.segments import delete_folded, fold, is_due, read_segments
 from commonhold.langgraph.wire import ClientPair, Connected, Plan
 from commonhold.problems import Conflict, Forbidden, NotFound
@@ -281,7 +281,7 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
         return CheckpointReader(self._channels, self._packer)
 
     def _base(self, config: RunnableConfig) -> str:
-        configurable = config["configurable"]
+        configurable = configurable_of(config)
         return thread_key(configurable["thread_id"]) + ns_key(
             configurable.get("checkpoint_ns") or ""
         )
@@ -309,7 +309,7 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> Plan[RunnableConfig]:
-        configurable = config["configurable"]
+        configurable = configurable_of(config)
         thread_id = thread_text(configurable["thread_id"])
         ns = configurable.get("checkpoint_ns") or ""
         yield from self._ensure_thread(thread_id)
@@ -361,7 +361,7 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
         task_id: str,
         task_path: str,
     ) -> Plan[None]:
-        base = self._base(config) + id_key(config["configurable"]["checkpoint_id"])
+        base = self._base(config) + id_key(configurable_of(config)["checkpoint_id"])
         packed = [
             (WRITES_IDX_MAP.get(channel, position), channel, *self._packer.pack(value))
             for position, (channel, value) in enumerate(writes)
@@ -379,7 +379,7 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
         before: RunnableConfig | None,
         limit: int | None,
     ) -> Plan[None]:
-        configurable = config["configurable"] if config else {}
+        configurable = configurable_of(config) if config else {}
         one = get_checkpoint_id(config) if config else None
         end = get_checkpoint_id(before) if before else None
         source: CheckpointPages | CheckpointReads

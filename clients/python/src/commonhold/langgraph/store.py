@@ -10,7 +10,8 @@ import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, Self, Unpack
+from datetime import datetime
+from typing import Any, Final, Self, Unpack, cast
 from urllib.parse import unquote
 
 from langgraph.store.base import (
@@ -322,8 +323,9 @@ def _item(entry: Entry | EntryRow, kind: type[Item]) -> Any:
         namespace=namespace,
         key=key,
         value=entry.value,
-        created_at=entry.created_at,
-        updated_at=entry.updated_at,
+        # Null only if the entry does not exist, or in the past.
+        created_at=cast(datetime, entry.created_at),
+        updated_at=cast(datetime, entry.updated_at),
     )
 
 

@@ -3,7 +3,10 @@ preferences of the browser."""
 
 from __future__ import annotations
 
-from typing import cast
+import sys
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib import auth
@@ -15,6 +18,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
+from project.env import BASE_DIR
 from state_admin.models import Membership, User
 from state_admin.services.errors import Invalid, NotFound, RateLimited, Unavailable
 from state_admin.services.logins import check_password, set_password
@@ -34,6 +38,8 @@ from .htmx import AnyRequest, Request, render, toast
 from .shell import PREFERENCES
 
 _YEAR = 365 * 24 * 3600
+# The reader of a page with such an address runs the server.
+_LOCAL = ("127.0.0.1", "::1", "localhost")
 
 
 @never_cache
@@ -44,7 +50,7 @@ def login(request: HttpRequest) -> HttpResponse:
     if request.method == "GET":
         if request.user.is_authenticated:
             return redirect(after)
-        return render(request, "account/login.html", {"next": after, "sso": settings.OIDC})
+        return render(request, "account/login.html", _login_context(after))
     username = request.POST.get("username", "").replace("\0", "")
     error, status, retry_after = "", 422, None
     try:
@@ -60,11 +66,23 @@ def login(request: HttpRequest) -> HttpResponse:
         if user is not None:
             return _enter(request, user, method=PASSWORD, after=after)
         error = "Incorrect name or password."
-    context = {"next": after, "username": username, "error": error, "sso": settings.OIDC}
+    context = {**_login_context(after), "username": username, "error": error}
     response = render(request, "account/login.html", context, status=status)
     if retry_after is not None:
         response["Retry-After"] = str(retry_after)
     return response
+
+
+def _login_context(after: str) -> dict[str, Any]:
+    """What the login page shows to anybody. It must not depend on which users exist."""
+    local = settings.DEBUG or urlsplit(settings.SITE_URL).hostname in _LOCAL
+    return {"next": after, "sso": settings.OIDC, "command": _link_command() if local else ""}
+
+
+def _link_command() -> str:
+    """The command that creates a login link for the first user."""
+    own = Path(sys.prefix) == BASE_DIR / ".venv"
+    return f"{'.venv/bin/python ' if own else ''}manage.py create_login_link --user admin"
 
 
 @never_cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -11,13 +12,15 @@ from django.test import Client
 from django.utils import timezone
 
 from project import hashing
+from project.env import BASE_DIR
 from state_admin.domain.access import Role
 from state_admin.models import AuditRow, Entry, LoginAttempt, LoginLink, UserSession
 from state_admin.services import journal, logins
 from state_admin.services.logins import MOST_FAILURES, set_password
 from state_admin.services.users import make_login_link
 from state_admin.services.workspaces import add_member, ensure_workspace
-from tests.builders import Person, make_namespace
+from state_admin.web import account
+from tests.builders import Person, make_namespace, make_person
 
 GOOD = "correct horse battery staple"
 
@@ -52,6 +55,37 @@ def test_login__next_on_another_site__redirects_to_the_start_page(
     target: str, client: Client, with_password: Person
 ) -> None:
     assert log_in(client, next=target)["Location"] == "/"
+
+
+COMMAND = "<code>.venv/bin/python manage.py create_login_link --user admin</code>"
+
+
+@pytest.mark.parametrize("url", ["http://localhost:8000", "http://127.0.0.1", "http://[::1]:8000"])
+def test_login__address_of_the_readers_machine__names_the_command_for_a_link(
+    url: str, db: None, client: Client, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.SITE_URL = url
+    monkeypatch.setattr(account.sys, "prefix", str(BASE_DIR / ".venv"))
+    assert COMMAND in client.get("/login").content.decode()
+    assert COMMAND in log_in(client).content.decode()
+    monkeypatch.setattr(account.sys, "prefix", "/usr")  # as in a container
+    assert "<code>manage.py create_login_link" in client.get("/login").content.decode()
+
+
+def test_login__public_address__does_not_depend_on_the_users(
+    db: None, client: Client, settings: Any
+) -> None:
+    settings.SITE_URL = "https://state.example.com"
+
+    def page() -> str:
+        # Tokens against request forgery differ each time.
+        return re.sub(r"\b\w{64}\b", "", client.get("/login").content.decode())
+
+    without_users = page()
+    set_password(user=make_person("bob", "acme", Role.VIEWER).user, password=GOOD)
+    assert page() == without_users
+    assert "Ask the server operator" in without_users
+    assert "manage.py" not in without_users
 
 
 @pytest.mark.parametrize(("name", "password"), [("alice", "wrong"), ("nobody", GOOD), ("a\0", "x")])

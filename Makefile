@@ -42,7 +42,9 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
+# If serve fails, make waits for the documentation, which takes minutes the first time. So the usual causes are checked before.
 run: $(VENV)/run.stamp ## install what is missing and start everything; Ctrl-C stops it
+	@$(MAKE) --silent --no-print-directory --question site/index.html || $(BYTECODE) $(BIN)/python manage.py serve --check
 	@$(MAKE) --silent --no-print-directory --jobs=2 serve site/index.html
 
 # The server starts while the documentation is built.

@@ -44,6 +44,15 @@ def run(*, say: Callable[[str], Any], fresh_login: bool = False) -> None:
     Supervisor(say, fresh_login).run()
 
 
+def check() -> None:
+    """Raise BadSetting if something else uses the data folder or the port."""
+    claim = startup.Claim()
+    try:
+        check_port(patience=startup.killed_run_patience(claim))
+    finally:
+        claim.release()
+
+
 class Supervisor:
     def __init__(self, say: Callable[[str], Any], fresh_login: bool) -> None:
         self.say = say

@@ -234,6 +234,20 @@ def test_serve__port_in_use__error_names_it_and_the_setting(serve):
     assert line == f"Port {port} is in use; stop the other program or set PORT={port + 1}"
 
 
+def test_serve_check__port_or_folder_in_use__is_one_sentence(ready, serve, folder):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        line = refusal(serve("--check", PORT=str(port)))
+    assert line == f"Port {port} is in use; stop the other program or set PORT={port + 1}"
+
+    checked = serve("--check")
+    assert checked.wait() == 0
+    assert postmaster(folder) is None
+
+    first = ready()
+    assert f"process {first.pid}" in refusal(serve("--check"))
+
+
 def test_web__port_in_use__is_one_sentence_and_shares_no_port(ready, start):
     """Without the check, granian would share the port with the other server (SO_REUSEPORT)."""
     first = ready()

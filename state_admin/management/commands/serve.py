@@ -20,6 +20,11 @@ class Command(BaseCommand):
         parser.add_argument(
             "--login", action="store_true", help="print a one-time login link for the administrator"
         )
+        parser.add_argument(
+            "--check",
+            action="store_true",
+            help="start nothing; fail if something else uses the data folder or the port",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         def say(text: str) -> None:
@@ -27,6 +32,9 @@ class Command(BaseCommand):
             self.stdout.flush()
 
         try:
-            supervisor.run(say=say, fresh_login=options["login"])
+            if options["check"]:
+                supervisor.check()
+            else:
+                supervisor.run(say=say, fresh_login=options["login"])
         except (BadSetting, ClusterError) as error:
             sys.exit(str(error))

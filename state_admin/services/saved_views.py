@@ -89,8 +89,8 @@ def save_view(
             defaults={"query": query, "shared": shared},
         )
         if shared or (old and old.shared):
-            detail = {"page": str(page), "name": name, "query": query, "shared": shared}
-            journal.record(actor, [journal.Trace("saved_view.put", detail=detail)])
+            detail = {"page": str(page), "query": query, "shared": shared}
+            journal.record(actor, [journal.Trace("saved_view.put", key=name, detail=detail)])
     return view
 
 
@@ -105,8 +105,8 @@ def delete_view(*, actor: Actor, view_id: int) -> str:
                 hint=f"Ask {row.owner.get_username()} or an admin.",
             )
         if row.shared:
-            detail = {"page": row.page, "name": row.name, "query": row.query}
-            journal.record(actor, [journal.Trace("saved_view.delete", detail=detail)])
+            detail = {"page": row.page, "query": row.query}
+            journal.record(actor, [journal.Trace("saved_view.delete", key=row.name, detail=detail)])
         row.delete()
     return row.name
 

@@ -86,8 +86,8 @@ class TokenForm(forms.Form):
     role = forms.ChoiceField(
         choices=[
             (Role.VIEWER.value, "viewer: reads"),
-            (Role.EDITOR.value, "editor: also writes state, threads and runs"),
-            (Role.ADMIN.value, "admin: also registers, deletes and manages"),
+            (Role.EDITOR.value, "editor: also writes state and runs"),
+            (Role.ADMIN.value, "admin: also deletes and manages"),
         ],
         initial=Role.EDITOR.value,
     )

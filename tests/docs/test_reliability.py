@@ -9,7 +9,16 @@ from pathlib import Path
 import pytest
 
 from project.env import BASE_DIR
-from tests.promises import PAGE, TEST_ID, Results, read_promises, update_results, write_report
+from tests.promises import (
+    PAGE,
+    TEST_ID,
+    Results,
+    list_ids,
+    mark_promises,
+    read_promises,
+    update_results,
+    write_report,
+)
 
 
 def list_tests(path: Path) -> Iterator[str]:
@@ -59,6 +68,29 @@ def test_missing__unknown_test__is_reported() -> None:
         "",
     ):
         assert find_missing(f"{here}, {wrong}") == [wrong]
+
+
+class Case(pytest.Item):
+    """A case of a test; `nodeid` is its whole id."""
+
+    def runtest(self) -> None:
+        raise NotImplementedError
+
+
+def test_marks__test_with_slow_cases__has_none_on_its_sample(
+    request: pytest.FixtureRequest,
+) -> None:
+    promised = list_ids(read_promises(PAGE.read_text(encoding="utf-8"))[0][2])[:2]
+    cases = {
+        nodeid: Case.from_parent(request.session, name=nodeid, nodeid=nodeid)
+        for nodeid in (f"{promised[0]}[sample]", f"{promised[0]}[all]", promised[1], "test_other")
+    }
+    cases[f"{promised[0]}[all]"].add_marker("slow")
+
+    mark_promises(list(cases.values()))
+
+    found = [nodeid for nodeid, case in cases.items() if case.get_closest_marker("promise")]
+    assert found == [promised[1]]
 
 
 NUMBERS: dict[str, list[tuple[str, object]]] = {

@@ -311,6 +311,7 @@ def find_wrong(cell: str, statuses: dict[str, str]) -> list[str]:
     return wrong if hidden == cell.endswith("h") else [*wrong, "foreign"]
 
 
+@pytest.mark.timeout(1800)
 def test_page__every_url_and_role__has_the_status_of_the_table(
     viewer: Client,
     editor: Client,

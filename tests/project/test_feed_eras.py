@@ -22,6 +22,8 @@ from tests.project.running import Running, is_alive, wait_for
 from tests.project.sites import SETTINGS, Site, address, connect, run
 from tests.receiving import Receiver, receiving
 
+pytestmark = pytest.mark.timeout(1800)
+
 KEPT = [f"kept-{n}" for n in range(6)]
 LOST = [f"lost-{n}" for n in range(6)]
 

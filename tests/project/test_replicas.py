@@ -22,6 +22,8 @@ from tests.project.conftest import temporary_folder
 from tests.project.running import Running, children, wait_for
 from tests.project.sites import Site, address, run
 
+pytestmark = pytest.mark.timeout(1800)
+
 LIST = "/api/v1/state/notes"
 ORIGIN = "https://app.example"
 LAG_SECONDS = "3600"  # of tests that pause the replay

@@ -54,7 +54,11 @@ from tests.services.workspace_copying import digests, export, portable_rows
 
 __all__ = ["acme", "ann", "cells", "target"]
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("cells")]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("cells"),
+    pytest.mark.timeout(1800),
+]
 
 SLUG = "demo"
 _DAY = timedelta(days=1)

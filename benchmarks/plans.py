@@ -246,7 +246,7 @@ def writes(person: Any, joined: Any) -> dict[str, Callable[[], object]]:
         "messages": [{"role": "user", "content": "x"}],
         "updates": [{"key": "planned", "update": 1}],
     }
-    put = WriteCall(actor, "facts", "hot", body, None, None, "", None)
+    put = WriteCall(actor, "facts", "hot", body, None, None, "", None, minimal=False)
     many = {
         "operations": [
             {"op": "put", "namespace": "facts", "key": f"b{n}", "value": value} for n in range(100)

@@ -42,7 +42,7 @@ DECISION = """
     - group "Approved":
       - radio "yes"
       - radio "no"
-    - textbox "Reason"
+    - textbox "Reason (optional)"
     - button "Approve"
     - button "Refuse"
 """

@@ -440,7 +440,8 @@ def test_process__migrations_due__waits_for_setup(
     assert "Traceback" not in running.output()
     assert running.output().count("database.migrations_due") == 1
     running.signal(signal.SIGTERM)
-    assert running.wait() == 0
+    # Celery may not handle the signal yet.
+    assert running.wait() in (0, -signal.SIGTERM)
 
 
 def test_worker__broker_unreachable__log_has_the_event_that_the_runbook_names(worker):

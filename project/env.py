@@ -20,6 +20,9 @@ from msgspec import inspect
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
+# Host names of a URL that only this machine can open.
+LOOPBACK_HOSTS: Final = ("127.0.0.1", "::1", "localhost")
+
 # Calls that arrive at one process together share statements, so more processes than are needed make
 # writes slower (docs/performance.md, "Growth").
 DEFAULT_WEB_WORKERS: Final = min(max(1, (os.cpu_count() or 1) // 2), 4)
@@ -61,8 +64,8 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
         int,
         _doc(
             "Processes of the web server. Each has `WEB_THREADS` database connections, up to eight"
-            " more, and one for each download that it streams. The other half of the processors is for"
-            " PostgreSQL, worker and beat.",
+            " more, and one for each download that it streams. The default leaves the other"
+            " processors to PostgreSQL, worker and beat.",
             default="half of the processors, 1 to 4",
             ge=1,
         ),

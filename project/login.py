@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from urllib.parse import urlsplit
 
-from project.env import BadSetting, read_environment
+from project.env import LOOPBACK_HOSTS, BadSetting, read_environment
 
 _LONGEST_ISSUER = 200  # the length of allauth's column
 
@@ -39,7 +39,7 @@ def single_sign_on() -> SingleSignOn | None:
     if not all(are_set):
         raise BadSetting("OIDC_ISSUER, OIDC_CLIENT_ID and OIDC_CLIENT_SECRET must be set together")
     address = urlsplit(issuer)
-    loopback = address.hostname in ("127.0.0.1", "::1", "localhost")
+    loopback = address.hostname in LOOPBACK_HOSTS
     plain = address.scheme == "http" and loopback
     if not address.hostname or not (address.scheme == "https" or plain):
         raise BadSetting(

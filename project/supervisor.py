@@ -25,7 +25,7 @@ from project.env import BadSetting
 from project.logging import log_crashes
 from project.postgres.base import embedded
 from project.server import DRAIN_SECONDS, check_port
-from state_admin.services.bootstrap import ensure_first_run
+from state_admin.services.bootstrap import LOGIN_LINK_COMMAND, ensure_first_run
 
 log = structlog.get_logger(__name__)
 
@@ -177,7 +177,7 @@ def _welcome(login_url: str | None, token: str | None, folder: str) -> str:
         rows.append(
             (
                 "Log in",
-                "to get a one-time link, run .venv/bin/python manage.py create_login_link --user admin",
+                f"to get a one-time link, run .venv/bin/python {LOGIN_LINK_COMMAND}",
             )
         )
     if token:

@@ -25,11 +25,11 @@ _NOT_RUN = "not run"
 # The worst first.
 _RESULTS = ("failed", _NOT_RUN, "skipped", "passed")
 
-# What tests with traffic report (check_history of tests/availability/traffic.py).
+# What tests with traffic report, in the order of check_history (tests/availability/traffic.py).
 TOTALS = (
     "acknowledged writes",
     "acknowledged writes lost",
-    "versions with holes",
+    "versions missing or wrong",
     "changes that cursors skipped",
     "changes that cursors repeated",
 )
@@ -161,8 +161,8 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 def mark_promises(items: list[pytest.Item]) -> None:
-    """Mark the tests that the page names. Those with slow cases need no mark: their other cases are a
-    sample of the slow ones."""
+    """Mark the tests that the page names, except those with slow cases: `make chaos` runs these cases, which
+    include what the others check."""
     named = {
         test for row in read_promises(PAGE.read_text(encoding="utf-8")) for test in list_ids(row[2])
     }

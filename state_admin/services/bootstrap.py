@@ -17,6 +17,7 @@ from .workspaces import add_member, ensure_workspace
 
 FIRST_WORKSPACE = "default"
 FIRST_ADMIN = "admin"
+LOGIN_LINK_COMMAND = f"manage.py create_login_link --user {FIRST_ADMIN}"
 
 
 @dataclass(frozen=True)

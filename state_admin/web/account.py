@@ -18,8 +18,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
-from project.env import BASE_DIR
+from project.env import BASE_DIR, LOOPBACK_HOSTS
 from state_admin.models import Membership, User
+from state_admin.services.bootstrap import LOGIN_LINK_COMMAND
 from state_admin.services.errors import Invalid, NotFound, RateLimited, Unavailable
 from state_admin.services.logins import check_password, set_password
 from state_admin.services.users import use_login_link
@@ -38,8 +39,6 @@ from .htmx import AnyRequest, Request, render, toast
 from .shell import PREFERENCES
 
 _YEAR = 365 * 24 * 3600
-# The reader of a page with such an address runs the server.
-_LOCAL = ("127.0.0.1", "::1", "localhost")
 
 
 @never_cache
@@ -75,14 +74,15 @@ def login(request: HttpRequest) -> HttpResponse:
 
 def _login_context(after: str) -> dict[str, Any]:
     """What the login page shows to anybody. It must not depend on which users exist."""
-    local = settings.DEBUG or urlsplit(settings.SITE_URL).hostname in _LOCAL
+    # Whoever opens the page at a loopback address can run commands on the server.
+    local = settings.DEBUG or urlsplit(settings.SITE_URL).hostname in LOOPBACK_HOSTS
     return {"next": after, "sso": settings.OIDC, "command": _link_command() if local else ""}
 
 
 def _link_command() -> str:
-    """The command that creates a login link for the first user."""
+    """The command that creates a login link for the first admin."""
     own = Path(sys.prefix) == BASE_DIR / ".venv"
-    return f"{'.venv/bin/python ' if own else ''}manage.py create_login_link --user admin"
+    return f"{'.venv/bin/python ' if own else ''}{LOGIN_LINK_COMMAND}"
 
 
 @never_cache

@@ -27,7 +27,7 @@ from state_admin.models import (
     WebhookStatus,
 )
 from state_admin.models.browsing import estimated_entries, namespace_sizes
-from state_admin.models.counts import MOST, Counts, bounded_counts, namespace_writes
+from state_admin.models.counts import MOST, Counts, namespace_writes
 
 from .actors import page
 from .addresses import namespace_url, run_url, ticket_url, with_query
@@ -37,7 +37,7 @@ from .health import broker_health, database_health, worker_state
 from .htmx import Request, render, target_id, wants_part
 from .invalid_entries import find_invalid
 from .overview_charts import PERIODS, daily_charts, recent_charts
-from .shell import format_count
+from .shell import counts_of, format_count
 from .usage import TREND_DAYS
 
 _EACH = 6
@@ -128,7 +128,7 @@ def overview(request: Request) -> HttpResponse:
     part = target_id(request) if wants_part(request) else ""
     if part == "overview-charts":
         return render(request, "overview.html", _charts(request), part=part)
-    counts = request.counts = getattr(request, "counts", None) or bounded_counts(request.actor)
+    counts = counts_of(request)
     if part == "overview-now":
         return render(request, "overview.html", _status(counts), part=part)
     context = {**_status(counts), **_details(request.actor, counts), "hours": PERIODS[0].hours}

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from django.http import HttpRequest
 from django.urls import reverse
@@ -223,7 +223,7 @@ def shell(request: HttpRequest) -> dict[str, Any]:
     context["toasts"] = pending_toasts(request)
     actor = getattr(request, "actor", None)
     if actor is not None:
-        counts = getattr(request, "counts", None) or bounded_counts(actor)
+        counts = counts_of(cast(Request, request))
         context |= {
             "actor": actor,
             "workspace": counts.workspace,
@@ -240,7 +240,14 @@ def read_counts_first(request: Request) -> None:
     the stream delivers every change that the page does not show. Only for documents that a browser
     loads: other clients open no stream."""
     if request.headers.get("Sec-Fetch-Dest") == "document":
+        counts_of(request)
+
+
+def counts_of(request: Request) -> Counts:
+    """The counts of a request, which are read once."""
+    if not hasattr(request, "counts"):
         request.counts = bounded_counts(request.actor)
+    return request.counts
 
 
 def cursor_of(counts: Counts) -> str:

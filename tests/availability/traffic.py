@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.project.running import call_api, wait_for
+from tests.promises import TOTALS
 
 WRITERS = 4
 Record = Callable[[str, object], None]
@@ -142,15 +143,10 @@ def check_history(traffic: Traffic, record: Record, *, gone: bool = False) -> No
         skipped += len(set(range(1, last + 1)) - set(followed))
         repeated += len(followed) - len(set(followed))
         assert followed == sorted(followed)
-    for name, number in (
-        ("acknowledged writes", sum(traffic.acknowledged.values())),
-        ("acknowledged writes lost", lost),
-        ("versions with holes", holes),
-        ("changes that cursors skipped", skipped),
-        ("changes that cursors repeated", repeated),
-        ("cursors refused", traffic.gone),
-    ):
+    writes = sum(traffic.acknowledged.values())
+    for name, number in zip(TOTALS, (writes, lost, holes, skipped, repeated), strict=True):
         record(name, number)
+    record("cursors refused", traffic.gone)
 
     assert (lost, holes, skipped, repeated) == (0, 0, 0, 0)
     assert gone or traffic.gone == 0

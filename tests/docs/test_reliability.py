@@ -77,7 +77,7 @@ class Case(pytest.Item):
         raise NotImplementedError
 
 
-def test_marks__test_with_slow_cases__has_none_on_its_sample(
+def test_mark_promises__test_with_slow_cases__is_not_marked(
     request: pytest.FixtureRequest,
 ) -> None:
     promised = list_ids(read_promises(PAGE.read_text(encoding="utf-8"))[0][2])[:2]
@@ -145,7 +145,7 @@ def test_report__run_with_a_failure__has_each_result_number_and_reason() -> None
         "| passed | Q | h | `tests/a.py::test_two` |",
         "| acknowledged writes | 430 |",
         "| acknowledged writes lost | 2 |",
-        "| versions with holes | 0 |",
+        "| versions missing or wrong | 0 |",
         "| longest time without writes, in seconds: `tests/a.py::test_two` | 10.0 |",
         "| `tests/a.py::test_one[x]` | seconds without writes | 9.5 |",
         "| `tests/a.py::test_two` | 4 |",

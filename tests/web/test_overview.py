@@ -40,6 +40,13 @@ def sums(client: Client) -> dict[str, tuple[str, str]]:
     return {label: (count, url.replace("&amp;", "&")) for url, label, count in found}
 
 
+def make_runs(person: Person, count: int) -> None:
+    """Runs `r0`, `r1`, …, each in a thread of its own."""
+    for number in range(count):
+        make_thread(person.actor, f"t{number}")
+        make_run(person.actor, f"t{number}", f"r{number}")
+
+
 def test_overview__nothing_pending__says_so(admin: Client) -> None:
     assert sums(admin) == {}
     assert "no stuck runs, pending tickets" in page(admin, "/")
@@ -229,9 +236,7 @@ def test_overview__ended_runs__are_counted_by_outcome(admin: Client, alice: Pers
 def test_overview__more_runs_than_it_reads__says_so(
     admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for number in range(2):
-        make_thread(alice.actor, f"t{number}")
-        make_run(alice.actor, f"t{number}", f"r{number}")
+    make_runs(alice, 2)
     Run.objects.update(status="done", finished_at=Now())
     assert "of the newest" not in page(admin, CHARTS)
     monkeypatch.setattr(counts, "RUNS", 1)
@@ -309,9 +314,7 @@ def test_overview__failed_sweep__needs_attention(admin: Client, alice: Person) -
 def test_overview__more_runs_than_are_counted__numbers_have_a_plus(
     admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for number in range(3):
-        make_thread(alice.actor, f"t{number}")
-        make_run(alice.actor, f"t{number}", f"r{number}")
+    make_runs(alice, 3)
     assert "<strong>3</strong>" in page(admin, "/")
     monkeypatch.setattr(counts, "MOST", 1)
     monkeypatch.setattr(overview, "MOST", 1)

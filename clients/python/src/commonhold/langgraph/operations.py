@@ -139,7 +139,7 @@ def store_entries(operations: Sequence[Operation]) -> Call[Any]:
     (only,) = operations
     # The server does this with less work than a batch of one.
     put: Call[Any] = put_entry(only["namespace"], only["key"], only["value"])
-    return replace(put, read=lambda _: None, headers=MINIMAL, keyed=False)
+    return repeatable(replace(put, read=lambda _: None, headers=MINIMAL))
 
 
 def delete_keys(namespace: str, keys: Sequence[str]) -> Plan[None]:

@@ -85,7 +85,7 @@ def pytest_collection() -> Generator[None, object, object]:
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, object, object]:
     """The tests of promises are marked before some are selected by their marks. The longest tests run
-    first: otherwise one worker would wait at the end for the others. These are the files with the most
+    first: otherwise the other workers would wait at the end for the last one. These are the files with the most
     slow tests, then tests that have timeouts of their own."""
     promises.mark_promises(items)
     result = yield

@@ -11,7 +11,7 @@ from state_admin.contract import batches as contract
 from state_admin.domain import values
 from state_admin.rest.bodies import answer
 from state_admin.rest.endpoint import Endpoint, handles
-from state_admin.rest.preferences import applied, prefers_minimal
+from state_admin.rest.preferences import mark_applied, prefers_minimal
 from state_admin.services import batches, entries
 from state_admin.services.batches import BatchOperation
 from state_admin.services.errors import BadRequest, Invalid
@@ -29,7 +29,7 @@ def run_batch(call: Endpoint) -> HttpResponse:
     minimal = writes and prefers_minimal(call.request.META) and not call.dry_run
     results = [contract.BatchResult.of(each, minimal=minimal) for each in outcomes]
     response = answer(contract.BatchResults(results=results))
-    return applied(response) if minimal else response
+    return mark_applied(response) if minimal else response
 
 
 def read_operations(

@@ -99,7 +99,7 @@ def patch_entry(call: Endpoint, namespace: str, key: str) -> HttpResponse:
 def _show_written(call: Endpoint, written: WriteResult) -> HttpResponse:
     # The response to a dry run is what its client wants to see.
     if preferences.prefers_minimal(call.request.META) and not call.dry_run:
-        return preferences.stored(written.entry.version)
+        return preferences.answer_minimal(written.entry.version)
     status = 201 if written.created else 200
     return answer(contract.Entry.of(written.entry), status, etag=written.entry.version)
 

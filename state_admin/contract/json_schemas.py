@@ -18,7 +18,7 @@ _NOTES: Final = ("type", "title", "description", "examples", "default")
 
 def schema_of(kind: Any) -> Schema:
     """The JSON Schema of a struct, without `$ref`, which not every MCP client resolves, and without
-    `anyOf` where that is possible: its errors tell the limit of no alternative."""
+    `anyOf` where that is possible: its errors do not name the limit that was violated."""
     (schema, _), components = msgspec.json.schema_components([kind, Problem])
 
     def inline(part: Any) -> Any:

@@ -348,7 +348,7 @@ def _responses(
         answers[200] = [*answers.get(200, []), *marked]
     responses: Schema = {}
     for status, schemas in sorted(answers.items()):
-        # Of a write, 204 is the minimal response that the client prefers.
+        # 204 to a write is the response to `Prefer: return=minimal`.
         minimal = status == 204 and op.etag
         response: Schema = {"description": "Stored" if minimal else _STATUSES[status]}
         if schemas:

@@ -77,7 +77,7 @@ _BIGGEST: Final = 10**MAX_DIGITS
 # Replaces every digit by 0, so that a run of digits is found by one search in C.
 _ZEROS: Final = bytes.maketrans(b"123456789", b"000000000")
 _LONG_NUMBER: Final = b"0" * (MAX_DIGITS + 1)
-# Any so many digits in a row contain _SAMPLES characters at multiples of this distance.
+# In a run of more than MAX_DIGITS digits, at least _SAMPLES have a multiple of this distance as index.
 _SAMPLES: Final = 32
 _DISTANCE: Final = MAX_DIGITS // _SAMPLES
 _DOUBTFUL_ESCAPE: Final = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
@@ -141,7 +141,8 @@ def _surely_fine(text: str) -> bool:
 
 
 def _has_long_number(text: str) -> bool:
-    """Whether more than MAX_DIGITS digits are in a row. Few texts have as many at a distance."""
+    """Whether more than MAX_DIGITS digits are in a row. Every _DISTANCE-th character is checked first,
+    because the whole search takes long and is rarely needed."""
     samples = text[::_DISTANCE].encode().translate(_ZEROS)
     return b"0" * _SAMPLES in samples and _LONG_NUMBER in text.encode().translate(_ZEROS)
 

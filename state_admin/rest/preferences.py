@@ -21,16 +21,16 @@ def prefers_minimal(environ: Mapping[str, Any]) -> bool:
     return False
 
 
-def stored(version: int) -> Response:
+def answer_minimal(version: int) -> Response:
     """Return the response to a write whose client prefers a minimal one: only the ETag."""
     response = Response(status=204)
     del response["Content-Type"]
     response["Cache-Control"] = "no-store"
     response["ETag"] = f'"{version}"'
-    return applied(response)
+    return mark_applied(response)
 
 
-def applied(response: Response) -> Response:
+def mark_applied(response: Response) -> Response:
     """Add the header that says that the response follows the preference."""
     for name, value in APPLIED.items():
         response[name] = value

@@ -129,7 +129,7 @@ VERBS = {
     "totp.codes": "created new recovery codes for",
     "totp.rotate": "re-encrypted the authenticator secret of",
     "token.revoke": "revoked token",
-    "saved_view.put": "saved shared view",
+    "saved_view.put": "saved view",
     "saved_view.delete": "deleted shared view",
     "webhook.create": "created webhook",
     "webhook.change": "changed webhook",

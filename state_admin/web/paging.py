@@ -83,7 +83,7 @@ def cut(rows: Sequence[T], most: int, url: Callable[[T], str]) -> tuple[Sequence
 
 
 def newest(rows: Rows, *, whole: bool) -> Rows:
-    """The newest WINDOW ones. `whole`: BadRequest if there are more."""
+    """The newest WINDOW ones. With `whole`, BadRequest instead if there are more."""
     keys = rows.order_by("-pk").values_list("pk", flat=True)[WINDOW - 1 : WINDOW + 1]
     first, *more = list(keys) or [None]
     if more and whole:
@@ -136,8 +136,7 @@ class Order:
         whole: bool = False,
     ) -> tuple[Sequence[Row], str]:
         """The page after the row of the cursor `after`, and the URL of the next page. BadRequest for
-        an invalid cursor and, if the pages must contain the `whole` list, for more rows than the
-        order has."""
+        an invalid cursor and, with `whole`, if more rows match than the order supports."""
         ordered = self._following(newest(rows, whole=whole) if self.bounded else rows, after)
         if self.bounded:
             ordered = ordered.select_related(None).only("pk" if self.value else self.field)

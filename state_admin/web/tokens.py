@@ -87,7 +87,7 @@ class TokenForm(forms.Form):
         choices=[
             (Role.VIEWER.value, "viewer: reads"),
             (Role.EDITOR.value, "editor: also writes state and runs"),
-            (Role.ADMIN.value, "admin: also deletes and manages"),
+            (Role.ADMIN.value, "admin: also manages the workspace"),
         ],
         initial=Role.EDITOR.value,
     )

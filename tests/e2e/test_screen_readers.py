@@ -187,7 +187,9 @@ def test_part_loaded_later__shows_a_skeleton_and_is_busy_until_it_is_there(page:
     def hold(route: Route) -> None:
         held.append(route)
 
-    def delay(route: Route) -> None:  # what marks the part must be ready before htmx requests it
+    def delay(
+        route: Route,
+    ) -> None:  # the script that sets aria-busy must run before htmx sends requests
         time.sleep(0.5)
         route.continue_()
 

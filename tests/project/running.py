@@ -150,7 +150,7 @@ class Running(Process):
             env={
                 **inherited,
                 "COMMONHOLD_DATA_DIR": str(folder / "data"),
-                # On every machine, so that the calls of a test meet in several processes.
+                # On every machine, so that tests cover several web processes.
                 "WEB_WORKERS": "2",
                 # The server ends together with the tests, even if they are killed.
                 "COMMONHOLD_SUPERVISOR": str(os.getpid()),

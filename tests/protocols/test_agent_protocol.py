@@ -113,7 +113,7 @@ def test_store__wrong_types__detail_names_the_members(alice) -> None:
     """LangGraph's SDK shows `detail` only, not `errors`."""
     answer = alice.api("PUT", ITEMS, {"namespace": ["a"], "key": 1, "value": []}).json()
     assert answer["detail"] == (
-        '/key 1 is not of types "null", "string"; /value [] is not of types "null", "object"'
+        '/key: 1 is not of types "null", "string"; /value: [] is not of types "null", "object"'
     )
 
 

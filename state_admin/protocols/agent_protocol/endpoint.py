@@ -20,7 +20,9 @@ def take(call: Endpoint, kind: type[Body]) -> dict[str, Raw]:
         call.body(kind)
     except Invalid as refused:
         errors = refused.data["errors"]
-        refused.detail = "; ".join(f"{each['pointer'] or '/'} {each['message']}" for each in errors)
+        refused.detail = "; ".join(
+            f"{each['pointer'] or '/'}: {each['message']}" for each in errors
+        )
         raise
     raw: Any = call.request.data
     body = values.members(raw)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
-# Covariant: the verbs of a subclass of a client are those of the client.
+# Covariant, so that the verbs of a client also have the types of its subclass.
 S = TypeVar("S", "Commonhold", "AsyncCommonhold", covariant=True)
 
 

@@ -31,7 +31,7 @@ _SEGMENTS_TOGETHER = 4
 
 class CheckpointPages:
     """The checkpoints of one thread and checkpoint namespace, newest first, a page at a time. `size`:
-    of the first page, in entries. `needed`: how many checkpoints are probably read."""
+    the number of entries on the first page. `needed`: how many checkpoints are probably read."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class CheckpointPages:
         if is_single:
             found = self._read_single(page)
             self._needed -= len(found)
-            # Opening a segment takes longer than all else about it.
+            # Decoding a segment is the slowest part, so only those that are needed are read.
             segments = min(_SEGMENTS_TOGETHER, 1 + max(0, self._needed) // STEPS)
             self._calls[-1] = replace(
                 self._calls[-1], query={**self._calls[-1].query, "limit": segments}

@@ -323,7 +323,7 @@ def _item(entry: Entry | EntryRow, kind: type[Item]) -> Any:
         namespace=namespace,
         key=key,
         value=entry.value,
-        # Null only if the entry does not exist, or in the past.
+        # Null only for an entry that does not exist, and for a past version.
         created_at=cast(datetime, entry.created_at),
         updated_at=cast(datetime, entry.updated_at),
     )

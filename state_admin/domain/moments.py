@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+FIRST = datetime.min.replace(tzinfo=UTC)
+LAST = datetime.max.replace(tzinfo=UTC)
+
 
 def read(text: object, *, assume_utc: bool = False) -> datetime | None:
     """The timestamp in `text`, in UTC, because PostgreSQL accepts no offset beyond 16 hours. None
-    if it is not a timestamp, or has no offset without `assume_utc`."""
+    if it is not a timestamp, or has no offset without `assume_utc`. An offset that leads out of
+    the years 1 to 9999 gives their beginning or end."""
     if not isinstance(text, str) or len(text) < len("2026-01-31T12:00"):
         return None
     try:
         moment = datetime.fromisoformat(text)
-        if moment.tzinfo is None:
-            return moment.replace(tzinfo=UTC) if assume_utc else None
-        return moment.astimezone(UTC)
-    except (ValueError, OverflowError):
+    except ValueError:
         return None
+    if moment.tzinfo is None:
+        return moment.replace(tzinfo=UTC) if assume_utc else None
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        return FIRST if moment.year == 1 else LAST
 
 
 def timestamp(moment: datetime) -> str:

@@ -57,6 +57,7 @@ def test_time_range__every_list__is_half_open(world: World) -> None:
         everything = items(world, row, "limit=200")
         for query, expected in {
             "created_after=0001-01-01T00:00:00Z": everything,
+            "created_after=0001-01-01T00:00:00%2B14:00": everything,
             "created_before=0001-01-01T00:00:00Z": [],
             "created_after=2000-01-01T00:00:00Z": everything,
             "created_before=2000-01-01T00:00:00Z": [],
@@ -64,6 +65,7 @@ def test_time_range__every_list__is_half_open(world: World) -> None:
             "created_before=2999-01-01T00:00:00Z": everything,
             "created_after=9999-12-31T23:59:59Z": [],
             "created_before=9999-12-31T23:59:59Z": everything,
+            "created_before=9999-12-31T23:59:59-14:00": everything,
         }.items():
             if (found := items(world, row, f"limit=200&{query}")) != expected:
                 wrong[name, query] = (len(found), len(expected))

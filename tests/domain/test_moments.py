@@ -24,8 +24,19 @@ def test_read__without_an_offset__is_utc_only_if_assumed() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [None, 7, "", "noon", "2026-01-31", "2026-02-30T12:00:00Z", "0001-01-01T00:00:00+10:00"]
+    ("text", "nearest"),
+    [
+        ("0001-01-01T00:00:02+03:00", moments.FIRST),
+        ("9999-12-31T23:59:59-03:00", moments.LAST),
+    ],
 )
+def test_read__years_that_do_not_exist_in_utc__is_the_nearest_time(
+    text: str, nearest: datetime
+) -> None:
+    assert moments.read(text) == nearest
+
+
+@pytest.mark.parametrize("text", [None, 7, "", "noon", "2026-01-31", "2026-02-30T12:00:00Z"])
 def test_read__not_a_timestamp__is_none(text: object) -> None:
     assert moments.read(text, assume_utc=True) is None
 

@@ -107,7 +107,9 @@ def test_serve__first_start__prints_token_once_and_keeps_the_data(ready):
         assert first.wait() == 0
 
         second = ready(**data)
-        assert "create_token --role admin" in second.output()
+        location = f"COMMONHOLD_DATA_DIR={path} PORT={second.port}"
+        command = ".venv/bin/python manage.py create_token --role admin"
+        assert f"run {location} {command}" in second.output()
         assert "/login/once/" in second.output()  # nobody has signed in yet
         assert token[1] not in second.output()
         status, _ = second.get("/api/v1/namespaces", Authorization=f"Bearer {token[1]}")

@@ -194,12 +194,13 @@ def system_actor(workspace_id: int, name: str, *, request_id: str = "") -> Actor
 def require(actor: Actor, role: Role) -> None:
     """Raise Forbidden unless `actor` holds `role` or more."""
     if not actor.may(role):
-        raise Forbidden(
-            f"the role {role.value} is required",
-            hint=(
+        if actor.kind == "token":
+            hint = f"The role of this token is {actor.role.value}. Use a token with a higher role."
+        else:
+            hint = (
                 f"Your role is {actor.role.value}. Ask an admin of the workspace for a higher role."
-            ),
-        )
+            )
+        raise Forbidden(f"the role {role.value} is required", hint=hint)
 
 
 def require_unrestricted(actor: Actor) -> None:

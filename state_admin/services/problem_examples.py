@@ -16,7 +16,7 @@ _EXAMPLES: tuple[Problem, ...] = (
     actors.invalid_token(),
     errors.Forbidden(
         "the role editor is required",
-        hint="Your role is viewer. Ask an admin of the workspace for a higher role.",
+        hint="The role of this token is viewer. Use a token with a higher role.",
     ),
     errors.QuotaExceeded("quota exceeded: entries", limit=1000, used=1000),
     errors.NotFound("thread not found: t1"),

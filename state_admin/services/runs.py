@@ -405,7 +405,10 @@ def _open_tickets(actor: Actor, run: Run, tickets: JSON) -> list[Ticket]:
         with transaction.atomic():
             Ticket.objects.bulk_create(created)
     except IntegrityError as error:
-        raise Conflict("a ticket id is already in use", hint="Ticket ids are unique.") from error
+        raise Conflict(
+            "a ticket id is already in use",
+            hint="A workspace has each ticket id once, also after the decision. Send a new ticket_id.",
+        ) from error
     journal.record(
         actor,
         [

@@ -6,7 +6,7 @@ import pytest
 
 from state_admin.domain.access import Role
 from state_admin.models import ApiToken
-from state_admin.services import access, tokens
+from state_admin.services import access, actors, tokens
 from state_admin.services.errors import Forbidden
 from tests.builders import Person, call, make_token
 
@@ -85,3 +85,17 @@ def test_who_reaches__more_than_the_limit__reports_it(
     monkeypatch.setattr(access, "MOST", 1)
     reach = access.read_namespace_access(actor=alice.actor, namespace="n")
     assert (reach.members, len(reach.tokens), reach.partly) == ({Role.ADMIN: 1}, 1, True)
+
+
+def test_require__role_of_a_token_or_a_member_is_too_low__says_whose(
+    alice: Person, bob: Person
+) -> None:
+    token, _ = make_token(alice, Role.EDITOR)
+    refused = call(token, "PUT", "/namespaces/n", {"default": 1}).json()
+    assert refused["detail"] == "the role admin is required"
+    assert refused["hint"] == "The role of this token is editor. Use a token with a higher role."
+    with pytest.raises(Forbidden, match="the role admin is required") as caught:
+        actors.require(bob.actor, Role.ADMIN)
+    assert caught.value.hint == (
+        "Your role is viewer. Ask an admin of the workspace for a higher role."
+    )

@@ -111,7 +111,7 @@ export class Commonhold {
     const { env = {} } = (globalThis as { process?: { env?: Record<string, string | undefined> } }).process ?? {};
     const { url = env["COMMONHOLD_URL"], token = env["COMMONHOLD_TOKEN"] } = options;
     const missing = [!url && "COMMONHOLD_URL", !token && "COMMONHOLD_TOKEN"].filter(Boolean);
-    if (missing.length) throw new Error(`set ${missing.join(" and ")}`);
+    if (missing.length) throw new Error(`set ${missing.join(" and ")} in the environment`);
     return new Commonhold({ ...options, url: url!, token: token! });
   }
 

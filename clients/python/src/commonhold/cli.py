@@ -1,5 +1,5 @@
-"""The command `commonhold`: entries from a shell, and the bridge of ACP. COMMONHOLD_URL and
-COMMONHOLD_TOKEN say where."""
+"""The command `commonhold`: entries from a shell, and the bridge of ACP. The environment variables
+COMMONHOLD_URL and COMMONHOLD_TOKEN are the address of the server and an API token."""
 
 from __future__ import annotations
 

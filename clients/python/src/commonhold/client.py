@@ -133,7 +133,8 @@ def from_environment() -> tuple[str, str]:
     names = ("COMMONHOLD_URL", "COMMONHOLD_TOKEN")
     url, token = (os.environ.get(name, "") for name in names)
     if not url or not token:
-        raise KeyError(f"set {' and '.join(name for name in names if not os.environ.get(name))}")
+        missing = " and ".join(name for name in names if not os.environ.get(name))
+        raise KeyError(f"set {missing} in the environment")
     return url, token
 
 

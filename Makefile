@@ -104,8 +104,8 @@ mutation: $(VENV)/dev.stamp ## change the rules and the hot services in every te
 	PYTEST_ADDOPTS="--deselect=tests/domain" $(MUTMUT) 'state_admin.services.$(MUTANTS)'
 	$(BIN)/mutmut results
 
-compat: $(VENV)/dev.stamp ## the frameworks' own suites against a running server (asks the network)
-	$(BIN)/python -m compat
+compat: $(VENV)/dev.stamp ## the frameworks' own suites against a running server; ARGS=langgraph runs one (asks the network)
+	$(BIN)/python -m compat $(ARGS)
 
 guides: $(VENV)/dev.stamp ## every code block of README and guides against a running server (network, Node 20, npm)
 	$(PYTEST) tests/docs -m guides -n 0 $(ARGS)

@@ -1,6 +1,6 @@
 """Runs every suite against one fresh server and writes the table of docs/compatibility.md.
 
-python -m compat [NAME …]     some suites only: the table is not written
+python -m compat [NAME …]     some suites only: the rows of the others stay as they are
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import tempfile
 import time
 import tomllib
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -91,16 +91,24 @@ def main() -> None:
     for suite in chosen:
         print(f"== {suite.name}: install", flush=True)
         install(suite)
-    rows = []
+    outcomes = {}
     with server() as env:
         for suite in chosen:
             print(f"== {suite.name}: run", flush=True)
-            rows.append((suite, run(suite, env)))
-    table = "".join(row(suite, outcome) for suite, outcome in rows)
-    print(f"\n{table}")
-    if not requested:
-        PAGE.write_text(_HEAD + table)
-    sys.exit(any(outcome.failed or not outcome.passed for _, outcome in rows))
+            outcomes[suite] = run(suite, env)
+            # After each suite, so that an interrupted run loses nothing.
+            PAGE.write_text(page(suites, outcomes, previous=PAGE.read_text()))
+    print(f"\n{''.join(row(suite, outcome) for suite, outcome in outcomes.items())}")
+    sys.exit(any(outcome.failed or not outcome.passed for outcome in outcomes.values()))
+
+
+def page(suites: Sequence[Suite], outcomes: Mapping[Suite, Outcome], *, previous: str) -> str:
+    """The page with the rows of `outcomes`. Suites that did not run keep their row of `previous`."""
+    rows = {
+        line.split("|")[1].strip(): f"{line}\n" for line in previous.splitlines() if "|" in line
+    }
+    rows |= {suite.title: row(suite, outcome) for suite, outcome in outcomes.items()}
+    return _HEAD + "".join(rows.get(suite.title, "") for suite in suites)
 
 
 def find_suites() -> list[Suite]:

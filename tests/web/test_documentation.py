@@ -25,7 +25,7 @@ def site(tmp_path: Path, settings: Settings) -> Path:
 def test_documentation__built__is_served_with_the_headers_of_the_pages() -> None:
     assert Client().get("/docs").headers["Location"] == "/docs/"
     answer = Client().get("/docs/")
-    assert b"".join(answer.streaming_content) == b"<h1>Commonhold</h1>"  # type: ignore[attr-defined]
+    assert answer.content == b"<h1>Commonhold</h1>"
     assert answer["Content-Type"].startswith("text/html")
     assert "script-src 'self'" in answer["Content-Security-Policy"]
     assert answer["X-Frame-Options"] == "DENY"
@@ -34,6 +34,19 @@ def test_documentation__built__is_served_with_the_headers_of_the_pages() -> None
     assert Client().get("/docs/theme.js")["Content-Type"].startswith("text/javascript")
     modified = answer["Last-Modified"]
     assert Client().get("/docs/", headers={"If-Modified-Since": modified}).status_code == 304
+
+
+def test_documentation__address_in_a_command__is_that_of_this_server(
+    site: Path, settings: Settings
+) -> None:
+    settings.SITE_URL = "https://state.example.com"
+    (site / "guides" / "index.html").write_text("URL=http://127.0.0.1:8000 api=$URL/api/v1")
+    (site / "theme.js").write_text("'http://127.0.0.1:8000'")
+    answer = Client().get("/docs/guides/")
+    assert answer.content == b"URL=https://state.example.com api=$URL/api/v1"
+    assert answer["Content-Length"] == str(len(answer.content))
+    script = Client().get("/docs/theme.js")
+    assert b"".join(script) == b"'http://127.0.0.1:8000'"
 
 
 @pytest.mark.usefixtures("site")

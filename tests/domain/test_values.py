@@ -88,6 +88,9 @@ def test_read__syntax_error__reports_the_position() -> None:
         ('{"v": 0e-99999}', ["/v"]),
         ("[1." + "1" * 2000 + "]", ["/0"]),
         ("[" + "9" * 5000 + "]", ["/0"]),
+        ('{"a": "\\\\", "b": 1e400}', ["/b"]),
+        ('["\\"", -1E-0400, "\\\\\\"", 2]', ["/1"]),
+        ('["e123", {"d": 1e+400}, "1"]', ["/1/d"]),
     ],
 )
 def test_read__json_that_cannot_be_stored__is_refused_with_its_pointer(
@@ -114,6 +117,13 @@ def test_read__document_at_the_depth_limit__is_read() -> None:
 def test_read__duplicates_before_a_syntax_error__is_malformed() -> None:
     with pytest.raises(MalformedJSON):
         read('{"a":1,"a":2} x')
+
+
+@pytest.mark.parametrize("number", ["1e400", "-1E-0400", "9" * 200 + "." + "9" * 200])
+@pytest.mark.parametrize("before", ["", '\\"', "\\\\", '\\\\\\"', "\\n"])
+def test_read__number_out_of_range_in_a_string__is_text(number: str, before: str) -> None:
+    text = f'{{"a": "{before} {number}", "b": ["{number}"]}}'
+    assert read(text) == Raw(text, json.loads(text))
 
 
 def test_read__surrounding_whitespace__is_removed() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import msgspec
+
 FIRST = datetime.min.replace(tzinfo=UTC)
 LAST = datetime.max.replace(tzinfo=UTC)
 
@@ -28,7 +30,9 @@ def read(text: object, *, assume_utc: bool = False) -> datetime | None:
 
 def timestamp(moment: datetime) -> str:
     """RFC 3339 in UTC, always with microseconds."""
-    return moment.astimezone(UTC).isoformat("T", "microseconds")[:-6] + "Z"
+    # msgspec takes a third of the time of isoformat, but leaves out microseconds of zero.
+    text: str = msgspec.to_builtins(moment.astimezone(UTC))
+    return text if moment.microsecond else f"{text[:-1]}.000000Z"
 
 
 def milliseconds(moment: datetime) -> int:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from django.db import transaction
 
@@ -24,8 +23,7 @@ MAX_OPERATIONS = 1000
 MAX_PATCHED_BYTES = 32 << 20
 
 
-@dataclass(frozen=True)
-class BatchOperation:
+class BatchOperation(NamedTuple):
     """One operation. `value` for put; `patch_kind` and `operations` for patch."""
 
     op: Literal["get", "put", "patch", "delete"]
@@ -41,8 +39,7 @@ class BatchOperation:
     reason: str = ""
 
 
-@dataclass(frozen=True)
-class OperationResult:
+class OperationResult(NamedTuple):
     """The result of one operation: an entry (get, put, patch), a version (delete), or a problem."""
 
     op: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from django.db import transaction
 
@@ -37,8 +37,7 @@ _ATTEMPTS = 4
 PatchKind = Literal["merge", "json", "update"]
 
 
-@dataclass(frozen=True)
-class WriteResult:
+class WriteResult(NamedTuple):
     """The result of a write. `created`: the entry did not exist. `changed`: a version was created."""
 
     entry: EntryView
@@ -424,7 +423,7 @@ def _join(
     if base is None:  # the change cannot be computed
         raise VersionConflict(version, before.version, mergeable=False, **sides)
     try:
-        yours = change(replace(before, exists=True, value=base, version=version))
+        yours = change(before._replace(exists=True, value=base, version=version))
     except Problem:  # it does not apply to its own base
         raise VersionConflict(version, before.version, **sides) from None
     collision = compare(base, before, yours.text)

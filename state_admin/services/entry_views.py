@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from state_admin.domain import scopes, tokens, values
 from state_admin.domain.access import Actor
@@ -19,8 +18,7 @@ from .errors import Gone, NotFound, NotRegistered
 from .namespaces import Definition, cached_definition, find_definition
 
 
-@dataclass(frozen=True)
-class EntryView:
+class EntryView(NamedTuple):
     """An entry as a reader sees it. `value` is JSON text. An absent entry has the default of its
     namespace and version 0."""
 

@@ -6,7 +6,7 @@ The history and the differences of a record are on the page of its entry.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpResponse
@@ -416,7 +416,7 @@ def _conflict(request: Request, kind: Kind, collision: ConflictSides, draft: Dra
     now = collision.current
     sides = compare(
         None if collision.base is None else bare(collision.base),
-        replace(now, value=bare(now.value)),
+        now._replace(value=bare(now.value)),
         read_value(draft.text).text,
     )
     frame = _frame(kind, now.key)

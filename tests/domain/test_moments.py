@@ -3,6 +3,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from state_admin.domain import moments
 
@@ -49,3 +51,11 @@ def test_timestamp__any_offset__is_utc_with_microseconds() -> None:
     assert moments.timestamp(NOON) == "2026-01-31T12:00:00.000000Z"
     east = NOON.replace(microsecond=5).astimezone(timezone(timedelta(hours=2)))
     assert moments.timestamp(east) == "2026-01-31T12:00:00.000005Z"
+
+
+@given(st.datetimes(timezones=st.just(UTC)))
+def test_timestamp__any_moment__is_spelled_as_by_isoformat(moment: datetime) -> None:
+    spelled = moment.isoformat("T", "microseconds").replace("+00:00", "Z")
+    assert moments.timestamp(moment) == spelled
+    whole = moment.replace(microsecond=0)
+    assert moments.timestamp(whole) == spelled[:-8] + ".000000Z"

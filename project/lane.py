@@ -79,7 +79,7 @@ _RUNS: Final = f"{_API}/runs/"
 _COMMITS: Final = "/commits"
 # A larger body would delay the other calls of its group.
 _LARGEST_BODY: Final = 64 * 1024
-_MOST_GETS: Final = 64
+_MOST_GETS: Final = 100
 # Of batches of puts that weigh more, a group holds too few to gain anything: threads store several of
 # them at the same time.
 _HEAVIEST: Final = 24
@@ -235,10 +235,10 @@ class Lane:
     async def _batch(
         self, environ: Environ, credential: Credential, path: str, body: bytes
     ) -> Answer | None:
-        # Estimated before the body is parsed, which Django would do again.
-        weight = body.count(b'"put"') + len(body) // _BYTES_PER_CALL
         if _media_type(environ) != JSON_TYPE or not _is_small(environ, body, _OF_BATCHES):
             return None
+        # Estimated before the body is parsed, which Django would do again.
+        weight = body.count(b'"put"') + len(body) // _BYTES_PER_CALL
         if weight > _HEAVIEST or body.count(b'"get"') > _MOST_GETS:
             return None
         reason = read_reason(environ)

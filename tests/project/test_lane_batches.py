@@ -78,7 +78,7 @@ def test_lane__batches_of_gets_or_of_puts__answers_like_django(sides: tuple[Side
         batch(get("c"), by="slow"),
         batch(*(put(f"many{n}", "x" * 100) for n in range(22))),
         batch(*(put(f"many{n}", "y" * 100) for n in range(22))),
-        batch(*(get(f"many{n}") for n in range(64))),
+        batch(*(get(f"many{n}") for n in range(100))),
         send({"operations": [put("c"), put("d")]}, ("Prefer", "return=minimal")),
         send({"operations": [put("e"), put("f")]}, ("Prefer", "return=minimal")),
         send({"operations": [get("c"), get("d")]}, ("Prefer", "return=minimal")),
@@ -94,7 +94,7 @@ def test_lane__batches_of_gets_or_of_puts__answers_like_django(sides: tuple[Side
 def test_lane__batch_of_many_or_large_values__is_left_to_django(sides: tuple[Side, Side]) -> None:
     check_same(sides, [batch(put("big1", "x" * 600_000)), batch(put("big2", "x" * 600_000))])
     joined = sides[0].joined
-    check_same(sides, [batch(*(get(f"k{n}") for n in range(65))), batch(get("big1"), get("big2"))])
+    check_same(sides, [batch(*(get(f"k{n}") for n in range(101))), batch(get("big1"), get("big2"))])
     assert sides[0].joined == joined
     check_same(sides, [batch(get("big1"))])
     assert sides[0].joined == joined + 1
@@ -104,7 +104,7 @@ def test_lane__batch_of_many_gets__is_parsed_by_django_only(
     sides: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lane, "read_batch", None)
-    answers = check_same(sides, [batch(*(get(f"k{n}") for n in range(65)))])
+    answers = check_same(sides, [batch(*(get(f"k{n}") for n in range(101)))])
     assert answers[0].start["status"] == 200
 
 

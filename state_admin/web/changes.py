@@ -253,6 +253,8 @@ def describe_change(row: ChangeRow | AuditRow, kind: str, who: str) -> ChangeSen
         subject, url = row.run, run_url(row.run)
     elif row.thread:
         subject, url = row.thread, thread_url(row.thread)
+    elif noun == "revert":
+        subject, url = row.key, with_query(reverse("web:revert-list"), request=row.key)
     else:
         subject, url = row.key, ""
     if row.thread and subject != row.thread:

@@ -499,6 +499,8 @@ def test_journey__change__request_is_reverted_from_its_line_by_keyboard(
     actor = replace(alice.actor, request_id="import-7")
     put_entries(actor=actor, puts=[("notes", key, Raw("1", 1)) for key in "abc"])
     page.goto("/changes?kind=entry")
+    ends = "rows => rows.map(row => row.getBoundingClientRect().right - row.lastElementChild.getBoundingClientRect().right)"
+    assert page.locator(".event").evaluate_all(ends) == [16] * page.locator(".event").count()
     button = page.get_by_role("button", name="Revert the request that wrote notes/c…")
     button.focus()
     press(page, "Enter")
@@ -510,7 +512,7 @@ def test_journey__change__request_is_reverted_from_its_line_by_keyboard(
     expect(page.locator("[data-toast]")).to_contain_text("Reverted 3 entries")
     expect(page).to_have_url(re.compile(r"/changes\?kind=entry$"))
     assert not Entry.objects.live().filter(namespace__name="notes")
-    page.get_by_role("link", name="Reverts").click()
+    page.get_by_role("link", name="All reverts").click()
     expect(page.locator("#revert-table tbody tr")).to_contain_text(["import-7"])
     expect(page.locator("#revert-table tbody")).to_contain_text("the wrong file")
     assert violations(page) == []

@@ -190,6 +190,21 @@ def test_changes__change_of_an_entry__has_a_button_that_reverts_its_request(
     assert values() == ['"old"', '"old"']
 
 
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("path", ["/changes", "/audit"])
+def test_record_of_a_revert__request__links_to_its_reverts(
+    path: str, admin: Client, written: dict[str, Any]
+) -> None:
+    admin.post(URL, {"request": "r", "confirmed": "yes"})
+    shown = admin.get(path).content.decode()
+    link = re.search(
+        r'reverted entries of request</span> <a data-row class="mono" href="([^"]+)">r</a>', shown
+    )
+    assert link
+    reverts = admin.get(link[1]).content.decode()
+    assert re.search(r'href="/reverts/[^"]+">r</a>', reverts)
+
+
 def test_changes__request_far_below_the_newest__is_found(
     admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch, written: dict[str, Any]
 ) -> None:

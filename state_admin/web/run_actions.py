@@ -100,9 +100,10 @@ ACTS = {
 
 @dataclass(frozen=True)
 class Suggestion:
-    """What to do about a stuck run, and why. `verb` is the label of the link."""
+    """What to do about a stuck run, why, and what else to know. `verb` is the label of the link."""
 
     why: str
+    more: str
     verb: str
     url: str
     dialog: bool = True
@@ -132,20 +133,22 @@ def suggest(run: Run, *, can_decide: bool) -> Suggestion | None:
     if not run.stuck_reason(now):
         return None
 
-    def action(name: str, why: str) -> Suggestion:
+    def action(name: str, why: str, more: str) -> Suggestion:
         url = run_action_url(name, run.public_id)
-        return Suggestion(why, ACTS[name].verb, url, kind=_HANDED_ON.get(name, ""))
+        return Suggestion(why, more, ACTS[name].verb, url, kind=_HANDED_ON.get(name, ""))
 
     out_of_time = run.times_out_at is not None and run.times_out_at <= now
     if out_of_time or 0 < run.max_rounds <= run.step_count:
         return action(
             "fail",
-            "It has reached its limit, so no worker should continue it. The next commit of its worker "
-            "is refused, its state and messages stay, and the thread is free for a new run.",
+            "It has reached its limit, so no worker should continue it.",
+            "The next commit of its worker is refused, its state and messages stay, and the thread is "
+            "free for a new run.",
         )
     if can_decide:
         return Suggestion(
             "The run continues as soon as its tickets are decided, and its worker gets the answers.",
+            "",
             "Decide the ticket",
             "#tickets",
             dialog=False,
@@ -153,20 +156,20 @@ def suggest(run: Run, *, can_decide: bool) -> Suggestion | None:
     if run.status == RunStatus.WAITING:
         return action(
             "resume",
-            "What it waits for did not come in time. The run continues without it: its worker sees it "
-            "running and takes the lease to continue.",
+            "What it waits for did not come in time.",
+            "The run continues without it: its worker sees it running and takes the lease to continue.",
         )
     if run.lease_expires_at is not None:
         return action(
             "release",
-            "Another worker can then take it over and continue after the last step. If the silent "
-            "worker comes back, its next commit is refused. If you know that it still works, renew its "
-            "lease instead.",
+            "Another worker can then take it over and continue after the last step.",
+            "If the silent worker comes back, its next commit is refused. If you know that it still "
+            "works, renew its lease instead.",
         )
     return action(
         "fail",
-        "No worker holds it, so none is interrupted. Its state and messages stay, and the thread is "
-        "free for a new run.",
+        "No worker holds it, so none is interrupted.",
+        "Its state and messages stay, and the thread is free for a new run.",
     )
 
 

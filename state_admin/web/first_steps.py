@@ -57,7 +57,7 @@ def _create_namespace(actor: Actor, namespaces: Sequence[str]) -> Step:
 
 def _create_token(counts: Counts, namespaces: Sequence[str]) -> Step:
     exists = bool(counts.tokens)
-    url = reverse("web:token-list")
+    url = reverse("web:token-list" if exists else "web:token-new")
     if not exists and len(namespaces) == 1:
         url = with_query(url, namespaces=namespaces[0])
     return Step(

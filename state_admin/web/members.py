@@ -26,8 +26,9 @@ from state_admin.services.members import (
 )
 from state_admin.templatetags.ui import plural
 
-from .actors import FORM, POST, READ_AND_POST, page
+from .actors import FORM, POST, page
 from .confirm import Confirm, ask, reason_of
+from .creation import Creation, show_form
 from .entry_undo import REFUSED
 from .errors import sentences_of
 from .htmx import Request, Undo, render_list, see_other, toast
@@ -37,6 +38,7 @@ from .tables import Field, Orders, Table, choices_of, count_rows
 
 PAGE = 100
 _ROLES = [role.value for role in Role]
+_CREATION = Creation("Members", "web:member-list", "members", "New member", "Add member")
 _ROLE_CHOICES = [
     (Role.VIEWER.value, "viewer: reads"),
     (Role.EDITOR.value, "editor: also writes state, threads, runs and decides"),
@@ -60,21 +62,27 @@ class MemberForm(forms.Form):
         label="Name",
         max_length=150,
         help_text="If the user does not exist, it is created, and you get a one-time login link to pass on.",
-        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+        widget=forms.TextInput(
+            attrs={"autocomplete": "off", "spellcheck": "false", "autofocus": True}
+        ),
     )
     role = forms.ChoiceField(choices=_ROLE_CHOICES, initial=Role.VIEWER.value)
 
 
-@page(methods=READ_AND_POST, role=Role.ADMIN)
-@sensitive_variables("added")
+@page(role=Role.ADMIN)
 def member_list(request: Request) -> HttpResponse:
-    """The list with its form. The response to its POST is the only page that shows the login
-    link."""
+    return _show(request)
+
+
+@page(methods=FORM, role=Role.ADMIN)
+@sensitive_variables("added")
+def member_new(request: Request) -> HttpResponse:
+    """The form. The response to its POST is the only page that shows the login link."""
     if request.method != "POST":
-        return _show(request, MemberForm())
+        return show_form(request, _CREATION, MemberForm())
     form = MemberForm(request.POST)
     if not form.is_valid():
-        return _show(request, form, status=422)
+        return show_form(request, _CREATION, form, status=422)
     cleaned = form.cleaned_data
     try:
         added = add_member(
@@ -83,12 +91,12 @@ def member_list(request: Request) -> HttpResponse:
     except (Invalid, Conflict) as problem:
         messages = [error["message"] for error in problem.data.get("errors", [])]
         form.add_error("username", " ".join([sentences_of(problem), *messages]))
-        return _show(request, form, status=422)
+        return show_form(request, _CREATION, form, status=422)
     name = added.membership.user.get_username()
     if not added.link:
         toast(request, f"{name} is now a member")
         return see_other(request, reverse("web:member-list"), part="members")
-    return _show(request, MemberForm(), _link(name, added.link), status=201)
+    return _show(request, _link(name, added.link), status=201)
 
 
 def _link(name: str, secret: str) -> dict[str, Any]:
@@ -113,7 +121,7 @@ def _find(
 
 
 def _show(
-    request: Request, form: MemberForm, created: dict[str, Any] | None = None, status: int = 200
+    request: Request, created: dict[str, Any] | None = None, status: int = 200
 ) -> HttpResponse:
     filters = _TABLE.read(request)
     members, next_url = _find(request, filters)
@@ -127,7 +135,6 @@ def _show(
     table = _TABLE.describe(request, filters, next_url)
     context = {
         **table,
-        "form": form,
         "rows": members,
         "enrolled": enrolled,
         "roles": _ROLES,
@@ -172,7 +179,7 @@ def role(request: Request, member_id: int) -> HttpResponse:
 def link(request: Request, member_id: int) -> HttpResponse:
     secret = renew_link(actor=request.actor, member_id=member_id)
     name = find_member(request.actor, member_id).user.get_username()
-    return _show(request, MemberForm(), _link(name, secret), status=201)
+    return _show(request, _link(name, secret), status=201)
 
 
 @page(methods=FORM, role=Role.ADMIN)
@@ -224,6 +231,7 @@ def end_sessions(request: Request, member_id: int) -> HttpResponse:
 
 urlpatterns = [
     path("members", member_list, name="member-list"),
+    path("members/+new", member_new, name="member-new"),
     *table_paths("members", _TABLE, _find, contract.Member.of, role=Role.ADMIN),
     path("members/<int:member_id>/role", role, name="member-role"),
     path("members/<int:member_id>/link", link, name="member-link"),

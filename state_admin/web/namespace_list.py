@@ -163,7 +163,7 @@ def namespace_detail(request: Request, name: str) -> HttpResponse:
         "unregister_url": namespace_url(name, "unregister"),
         "can_edit": request.actor.may(Role.ADMIN) and open_to_all,
         # The form of tokens, limited to this namespace.
-        "token_url": with_query(reverse("web:token-list"), namespaces=name) + "#new-token"
+        "token_url": with_query(reverse("web:token-new"), namespaces=name)
         if request.actor.may(Role.ADMIN)
         else "",
         "can_write": request.actor.may(Role.EDITOR) and open_to_all,

@@ -231,9 +231,7 @@ def _actions(request: Request) -> Iterator[PaletteItem]:
         yield PaletteItem("plus", "New entry", "action", reverse("web:entry-new"))
     if may(Role.ADMIN):
         yield PaletteItem("plus", "New namespace", "action", reverse("web:namespace-new"))
-        yield PaletteItem(
-            "key-round", "New token", "action", f"{reverse('web:token-list')}#new-token"
-        )
+        yield PaletteItem("key-round", "New token", "action", reverse("web:token-new"))
     yield PaletteItem("pause", "Pause or resume live updates", "action", does="live-toggle")
     yield PaletteItem("rotate-ccw", "Show new changes", "action", does="live-show")
     yield PaletteItem("keyboard", "Keyboard shortcuts", "action", does="keys-show")

@@ -191,11 +191,16 @@ def policy_list(request: Request) -> HttpResponse:
         "more": len(views) > MOST,
         "most": MOST,
         "count": plural(len(views), "policy,policies"),
-        "policy_url": reverse("web:policy"),
         "may_change": request.actor.may(Role.ADMIN),
         "curl": snippets.curl("PUT", "compaction-policies/workspace", _BODY),
     }
     return render_list(request, "policies/list.html", context, part="policies", rows="policy-table")
+
+
+@page(role=Role.ADMIN)
+def policy_new(request: Request) -> HttpResponse:
+    """Asks for the agent. Its form leads to policy_detail."""
+    return render(request, "policies/new.html")
 
 
 def _find(request: Request, filters: dict[str, str]) -> list[PolicyView]:
@@ -510,6 +515,7 @@ def _show(
 urlpatterns = [
     path("policies", policy_list, name="policy-list"),
     *list_paths("policies", "policy-list", _items),
+    path("policies/+new", policy_new, name="policy-new"),
     path("policy", policy_detail, name="policy"),
     path("policy/presence", policy_presence, name="policy-presence"),
     path("policy/undo", policy_undo, name="policy-undo"),

@@ -24,11 +24,12 @@ from state_admin.services.tokens import create_token, find_token, revoke_token, 
 from state_admin.templatetags.ui import plural
 
 from . import paging, snippets
-from .actors import FORM, READ_AND_POST, page
+from .actors import FORM, page
 from .addresses import with_query
 from .bulk_actions import BulkAction, BulkList, Outlook, bulk_path
 from .choosers import NamespaceGlobs, ThreadPrefixes, warn_unmatched
 from .confirm import Choice, Confirm, ask, reason_of
+from .creation import Creation, show_form
 from .errors import sentences_of
 from .htmx import Request, render_list, see_other, toast
 from .lists import table_paths
@@ -39,6 +40,7 @@ PAGE = 100
 _DAY = 24 * 3600
 _LIVES = {"": None, "1": _DAY, "7": 7 * _DAY, "30": 30 * _DAY, "90": 90 * _DAY, "365": 365 * _DAY}
 _STATES = ("live", "rotated", "expired", "revoked")
+_CREATION = Creation("Tokens", "web:token-list", "tokens", "New token", "Create token")
 _NEVER = datetime.fromtimestamp(0, UTC)
 
 
@@ -81,7 +83,7 @@ class TokenForm(forms.Form):
     name = forms.CharField(
         max_length=128,
         help_text="The application that uses the token.",
-        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+        widget=forms.TextInput(attrs={"autocomplete": "off", "autofocus": True}),
     )
     role = forms.ChoiceField(
         choices=[
@@ -108,17 +110,23 @@ class TokenForm(forms.Form):
     )
 
 
-@page(methods=READ_AND_POST, role=Role.ADMIN)
-@sensitive_variables("secret")
+@page(role=Role.ADMIN)
 def token_list(request: Request) -> HttpResponse:
-    """The list with its form, in which `namespaces` of the query string are filled in, also as the
-    name. The response to its POST is the only page that shows the secret."""
+    return _show(request)
+
+
+@page(methods=FORM, role=Role.ADMIN)
+@sensitive_variables("secret")
+def token_new(request: Request) -> HttpResponse:
+    """The form, in which `namespaces` of the query string are filled in, also as the name. The
+    response to its POST is the only page that shows the secret."""
     if request.method != "POST":
         namespaces = paging.text(request, "namespaces")
-        return _show(request, TokenForm(initial={"namespaces": namespaces, "name": namespaces}))
+        form = TokenForm(initial={"namespaces": namespaces, "name": namespaces})
+        return show_form(request, _CREATION, form)
     form = TokenForm(request.POST)
     if not form.is_valid():
-        return _show(request, form, status=422)
+        return show_form(request, _CREATION, form, status=422)
     cleaned = form.cleaned_data
     try:
         token, secret = create_token(
@@ -131,19 +139,18 @@ def token_list(request: Request) -> HttpResponse:
         )
     except (Invalid, Forbidden) as problem:
         form.add_error(None, sentences_of(problem))
-        return _show(request, form, status=422)
+        return show_form(request, _CREATION, form, status=422)
     return _show_secret(request, token, secret)
 
 
 def _show(
-    request: Request, form: TokenForm, created: dict[str, Any] | None = None, status: int = 200
+    request: Request, created: dict[str, Any] | None = None, status: int = 200
 ) -> HttpResponse:
     filters = _TABLE.read(request)
     tokens, next_url = _find(request, filters)
     table = _TABLE.describe(request, filters, next_url)
     context = {
         **table,
-        "form": form,
         "rows": tokens,
         "bulk": TOKENS.bar(request, table["list_url"]),
         "count": count_rows(table, tokens, lambda: _filtered(request, filters), "token,tokens"),
@@ -244,7 +251,7 @@ def _show_secret(request: Request, token: ApiToken, secret: str) -> HttpResponse
         "created_curl": f'curl -H "Authorization: Bearer {secret}" \\\n  {snippets.api("namespaces")}',
         "warnings": warn_unmatched(request.actor, token.namespaces),
     }
-    return _show(request, TokenForm(), created, status=201)
+    return _show(request, created, status=201)
 
 
 def _look(actor: Actor, ids: Sequence[str]) -> Outlook:
@@ -288,6 +295,7 @@ TOKENS = BulkList(
 urlpatterns = [
     bulk_path("tokens/bulk", TOKENS),
     path("tokens", token_list, name="token-list"),
+    path("tokens/+new", token_new, name="token-new"),
     *table_paths("tokens", _TABLE, _find, contract.Token.of, role=Role.ADMIN),
     path("tokens/<int:token_id>/rotate", rotate, name="token-rotate"),
     path("tokens/<int:token_id>/revoke", revoke, name="token-revoke"),

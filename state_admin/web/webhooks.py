@@ -26,6 +26,7 @@ from . import snippets, webhook_deliveries
 from .actors import FORM, POST, page
 from .choosers import NamespaceGlobs, ThreadId, warn_unmatched
 from .confirm import Choice, Confirm, ask, reason_of
+from .creation import Creation, show_form
 from .errors import sentences_of
 from .htmx import Request, render_list, see_other, target_id, toast
 from .lists import list_paths
@@ -58,6 +59,7 @@ _SORTS: dict[str, Sequence[str | OrderBy]] = {
     "dead": ["-dead", "-pk"],
     "delivered": [F("last_delivered_at").desc(nulls_last=True), "-pk"],
 }
+_CREATION = Creation("Webhooks", "web:webhook-list", "webhooks", "New webhook", "Create webhook")
 _TEXT = {"autocomplete": "off", "spellcheck": "false"}
 _BODY = '{"name": "billing", "url": "https://example.com/hook", "filter": {"kinds": ["run.*"]}}'
 
@@ -65,7 +67,9 @@ _BODY = '{"name": "billing", "url": "https://example.com/hook", "filter": {"kind
 class WebhookForm(forms.Form):
     """The events that a webhook receives. All conditions must match; of several globs, any."""
 
-    name = forms.CharField(max_length=128, widget=forms.TextInput(attrs={"autocomplete": "off"}))
+    name = forms.CharField(
+        max_length=128, widget=forms.TextInput(attrs={"autocomplete": "off", "autofocus": True})
+    )
     url = forms.CharField(
         label="URL",
         max_length=egress.LONGEST_URL,
@@ -102,9 +106,11 @@ class WebhookForm(forms.Form):
 
 @dataclass(frozen=True)
 class WebhookLine:
-    """A webhook in the list. Only users who may change it see the whole URL."""
+    """A webhook in the list. Only users who may change it see the whole URL. `status`: its label, in
+    the colour of `state`."""
 
     hook: Webhook
+    status: str
     state: str
     url: str
     wants: list[str]
@@ -127,21 +133,26 @@ def line_of(request: Request, hook: Webhook) -> WebhookLine:
     sees += [f"threads {prefix}…" for prefix in hook.grant_thread_prefixes]
     whole = request.actor.may(Role.ADMIN)
     url = hook.url if whole else egress.origin_of(hook.url)
-    return WebhookLine(hook, _STATES[WebhookStatus(hook.status)], url, wants, sees)
+    status, state = hook.status, _STATES[WebhookStatus(hook.status)]
+    if status == WebhookStatus.ACTIVE and hook.failing_since:
+        status, state = "failing", "failed"
+    return WebhookLine(hook, status, state, url, wants, sees)
 
 
 @page(replica=True)
 def webhook_list(request: Request) -> HttpResponse:
-    return _list(request, WebhookForm())
+    return _list(request)
 
 
-@page(methods=POST, role=Role.ADMIN)
+@page(methods=FORM, role=Role.ADMIN)
 @sensitive_variables("secret")
 def webhook_new(request: Request) -> HttpResponse:
-    """Create a webhook. The response is the only page that shows its secret."""
+    """The form. The response to its POST is the only page that shows the secret."""
+    if request.method != "POST":
+        return show_form(request, _CREATION, WebhookForm())
     form = WebhookForm(request.POST)
     if not form.is_valid():
-        return _list(request, form, status=422)
+        return show_form(request, _CREATION, form, status=422)
     try:
         hook, secret = webhooks.create_webhook(
             actor=request.actor,
@@ -155,10 +166,10 @@ def webhook_new(request: Request) -> HttpResponse:
             words = [word for word in error["pointer"].split("/") if not word.isdigit()]
             field = {"prefix": "begins"}.get(words[-1], words[-1])
             form.add_error(field, error["message"])
-        return _list(request, form, status=422)
+        return show_form(request, _CREATION, form, status=422)
     except QuotaExceeded as problem:
         form.add_error(None, sentences_of(problem))
-        return _list(request, form, status=422)
+        return show_form(request, _CREATION, form, status=422)
     warnings = warn_unmatched(request.actor, form.filters().namespaces)
     if not settings.WEBHOOK_ALLOW_PRIVATE and egress.is_private(hook.url):
         warnings.append(
@@ -166,7 +177,7 @@ def webhook_new(request: Request) -> HttpResponse:
             " private addresses with WEBHOOK_ALLOW_PRIVATE=true."
         )
     created = {"created": hook, "secret": secret, "warnings": warnings}
-    return _list(request, WebhookForm(), created, status=201)
+    return _list(request, created, status=201)
 
 
 def _find(request: Request, filters: dict[str, str]) -> list[WebhookLine]:
@@ -187,7 +198,7 @@ def _items(request: Request, _: str) -> tuple[list[contract.Webhook], str]:
 
 
 def _list(
-    request: Request, form: WebhookForm, created: dict[str, Any] | None = None, status: int = 200
+    request: Request, created: dict[str, Any] | None = None, status: int = 200
 ) -> HttpResponse:
     filters = _TABLE.read(request)
     lines = _find(request, filters)
@@ -196,9 +207,7 @@ def _list(
         **table,
         "lines": lines,
         "count": plural(len(lines), "webhook,webhooks"),
-        "form": form,
         "may_change": request.actor.may(Role.ADMIN),
-        "post_url": reverse("web:webhook-new"),
         **snippets.both("POST", "webhooks", _BODY),
         **(created or {}),
     }

@@ -145,6 +145,7 @@ compaction-retry          -   Eh
 policy-list               V   -
 policy-list-json          V   -
 policy-list-csv           V   -
+policy-new                A   -
 policy                    V   A
 policy-presence           -   A
 policy-undo               -   V
@@ -164,14 +165,16 @@ config-edit               A   A
 config-check              -   A
 config-delete             Ah  Ah
 config-detail             Vh  -
-member-list               A   A
+member-list               A   -
+member-new                A   A
 member-list-json          A   -
 member-list-csv           A   -
 member-role               -   A
 member-link               -   Ah
 member-remove             Ah  Ah
 member-sessions           Ah  Ah
-token-list                A   A
+token-list                A   -
+token-new                 A   A
 token-list-json           A   -
 token-list-csv            A   -
 token-rotate              Ah  A
@@ -196,7 +199,7 @@ webhook-list-csv          V   -
 webhook-detail            Vh  -
 webhook-deliveries-json   Vh  -
 webhook-deliveries-csv    Vh  -
-webhook-new               -   A
+webhook-new               A   A
 webhook-pause             -   Ah
 webhook-test              -   Ah
 webhook-resume            Ah  Ah

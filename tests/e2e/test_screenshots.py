@@ -140,7 +140,9 @@ def pages() -> dict[str, str]:
         "config-delete": "/config/providers/models-example/delete",
         "config-new": "/config/models/+new",
         "members": "/members",
+        "member-new": "/members/+new",
         "tokens": "/tokens",
+        "token-new": "/tokens/+new",
         "access": "/access?username=ines&namespace=team_context&key=parent_thread::trip-lisbon",
         "sessions": "/sessions",
         "sign-in": "/sign-in",
@@ -150,6 +152,7 @@ def pages() -> dict[str, str]:
         "password": "/password",
         "workspaces": "/workspaces",
         "webhooks": "/webhooks",
+        "webhook-new": "/webhooks/+new",
         "webhook": f"/webhooks/{hook}",
         "webhook-resume": f"/webhooks/{hook}/resume",
         "search": "/go?q=trip",
@@ -260,7 +263,7 @@ def show_late_answer(page: Page) -> None:
 
 
 def show_created_token(page: Page) -> None:
-    page.goto("/tokens")
+    page.goto("/tokens/+new")
     page.get_by_label("Name", exact=True).fill("ci")
     page.get_by_role("button", name="Create token").click()
     expect(page.get_by_role("heading", name="created")).to_be_visible()

@@ -48,10 +48,12 @@ def test_first_steps__namespace_without_token__limits_the_new_token_to_it(
     ApiToken.objects.all().delete()
     assert steps(admin) == {
         NAMESPACE: ("done", "/namespaces"),
-        TOKEN: ("to do", "/tokens?namespaces=notes"),
+        TOKEN: ("to do", "/tokens/+new?namespaces=notes"),
         ENTRY: ("to do", "/entries/new?namespace=notes&at=global"),
     }
-    assert page(admin, "/tokens?namespaces=notes").count('name="namespaces" value="notes"') == 1
+    assert (
+        page(admin, "/tokens/+new?namespaces=notes").count('name="namespaces" value="notes"') == 1
+    )
     editor = admin.get("/entries/new?namespace=notes&at=global")
     assert (editor.status_code, editor.headers["Location"]) == (302, "/entry/edit/notes/global")
 

@@ -33,7 +33,7 @@ def test_members__listed__with_roles_and_sign_in_methods(
 
 
 def test_member__added__link_is_shown_once_and_works(admin: Client, client: Client) -> None:
-    response = admin.post("/members", {"username": "carol", "role": "editor"})
+    response = admin.post("/members/+new", {"username": "carol", "role": "editor"})
     assert response.status_code == 201
     found = re.search(r"/login/once/[\w-]+", response.content.decode())
     assert found
@@ -44,7 +44,7 @@ def test_member__added__link_is_shown_once_and_works(admin: Client, client: Clie
 
 
 def test_member__known_user__is_added_without_a_link(admin: Client, mallory: Person) -> None:
-    response = admin.post("/members", {"username": "mallory", "role": "viewer"})
+    response = admin.post("/members/+new", {"username": "mallory", "role": "viewer"})
     assert response["Location"] == "/members"
 
 
@@ -60,7 +60,7 @@ def test_member__known_user__is_added_without_a_link(admin: Client, mallory: Per
 def test_member__invalid_form__is_reported_at_the_field(
     form: dict[str, str], said: str, admin: Client, bob: Person
 ) -> None:
-    response = admin.post("/members", form)
+    response = admin.post("/members/+new", form)
     assert response.status_code == 422
     assert said in response.content.decode()
 

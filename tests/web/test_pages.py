@@ -110,9 +110,9 @@ ADDRESSES = {
     },
     Role.ADMIN: {
         "access", "audit-list", "config-delete", "config-edit", "config-new", "mailbox-clear",
-        "member-list", "namespace-compact", "namespace-edit", "namespace-new",
-        "namespace-unregister", "plugin-install", "plugin-uninstall", "thread-compact-snapshots",
-        "thread-delete", "token-list", "webhook-resume",
+        "member-list", "member-new", "namespace-compact", "namespace-edit", "namespace-new",
+        "namespace-unregister", "plugin-install", "plugin-uninstall", "policy-new", "thread-compact-snapshots",
+        "thread-delete", "token-list", "token-new", "webhook-new", "webhook-resume",
     },
 }  # fmt: skip
 

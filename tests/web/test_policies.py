@@ -37,7 +37,11 @@ def say(person: Person, scope: Any, name: str = "", **body: Any) -> None:
 def test_policies__none__shows_the_workspace_and_how_to_begin(admin: Client) -> None:
     shown = page(admin, "/policies")
     assert "none: defaults apply" in shown
-    assert "Show agent policy" in shown
+    assert 'href="/policies/+new"' in shown
+    assert re.search(
+        r'method="get" action="/policy">\s*<input type="hidden" name="scope" value="agent">',
+        page(admin, "/policies/+new"),
+    )
 
 
 def test_policies__set__are_listed_with_their_fields(viewer: Client, alice: Person) -> None:
@@ -47,7 +51,7 @@ def test_policies__set__are_listed_with_their_fields(viewer: Client, alice: Pers
     assert "Compact automatically at: 900 tokens" in shown
     assert "Summarizer if the model is unavailable: none" in shown
     assert HOSTILE[0] not in shown
-    assert "Show agent policy" not in shown, "a viewer changes nothing"
+    assert "New agent policy" not in shown, "a viewer changes nothing"
 
 
 def test_policy__of_an_agent__shows_effective_values_and_their_sources(

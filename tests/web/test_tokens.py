@@ -24,7 +24,7 @@ FORM = {"name": "ci", "role": "editor", "namespaces": "", "thread_prefixes": "",
 
 def make(client: Client, **changes: str) -> tuple[str, str]:
     """Create a token on the page; returns the page and the secret on it."""
-    response = client.post("/tokens", FORM | changes)
+    response = client.post("/tokens/+new", FORM | changes)
     assert response.status_code == 201
     shown = response.content.decode()
     found = re.search(r"ch_[0-9a-f]{12}_[0-9a-f]{64}", shown)
@@ -45,7 +45,7 @@ def test_token__created__works_and_is_shown_exactly_once(admin: Client) -> None:
 
 
 def test_token__response_with_the_secret__is_not_stored_anywhere(admin: Client) -> None:
-    response = admin.post("/tokens", FORM, headers=htmx("tokens"))
+    response = admin.post("/tokens/+new", FORM, headers=htmx("tokens"))
     assert response.status_code == 201
     assert "no-store" in response["Cache-Control"]
     assert response.content.decode().lstrip().startswith('<div class="stack" id="tokens"')
@@ -65,8 +65,8 @@ def test_token_form__opened_from_a_namespace__is_limited_to_it(
     admin: Client, alice: Person
 ) -> None:
     make_namespace(alice.actor, "orders")
-    assert "/tokens?namespaces=orders#new-token" in page(admin, "/namespaces/orders")
-    form = page(admin, "/tokens?namespaces=orders")
+    assert "/tokens/+new?namespaces=orders" in page(admin, "/namespaces/orders")
+    form = page(admin, "/tokens/+new?namespaces=orders")
     assert 'name="namespaces" value="orders"' in form
     assert 'name="name" value="orders"' in form
 
@@ -106,7 +106,7 @@ def test_token__invalid_form__creates_none_and_keeps_the_typed_fields(
     changes: dict[str, str], admin: Client
 ) -> None:
     before = ApiToken.objects.count()
-    response = admin.post("/tokens", FORM | {"namespaces": "kept_*"} | changes)
+    response = admin.post("/tokens/+new", FORM | {"namespaces": "kept_*"} | changes)
     assert response.status_code == 422
     assert "kept_*" in response.content.decode()
     assert ApiToken.objects.count() == before

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.db.models.functions import Now
 from django.test import Client
 from pytest_django import Settings
 
@@ -50,8 +51,9 @@ def test_webhooks__none__show_how_to_create_one(admin: Client, viewer: Client) -
         shown = page(client, "/webhooks")
         assert "No webhooks yet" in shown
         assert "curl -X POST" in shown
-    assert "New webhook" in page(admin, "/webhooks")
-    assert "New webhook" not in page(viewer, "/webhooks")
+    for words in ("Create webhook", "Create the first webhook"):
+        assert words in page(admin, "/webhooks")
+        assert words not in page(viewer, "/webhooks")
 
 
 def test_webhook__created__its_secret_is_shown_exactly_once(admin: Client, alice: Person) -> None:
@@ -161,6 +163,19 @@ def test_webhook__dead_letters_replayed__after_a_confirmation_with_their_number(
     admin.post(url_of(hook, "replay"), {"reason": "fixed"})
     assert WebhookDelivery.objects.get(public_id="d1").status == "queued"
     assert AuditRow.objects.get(action="webhook.replay").reason == "fixed"
+
+
+def test_webhook__failing__is_marked_in_the_list_and_on_its_page(
+    admin: Client, hook: Webhook
+) -> None:
+    pill = '<span class="pill" data-state="failed">failing</span>'
+    paths = ("/webhooks", url_of(hook))
+    assert [pill in page(admin, path) for path in paths] == [False, False]
+    Webhook.objects.update(failing_since=Now(), last_error="the receiver returned 500")
+    assert [pill in page(admin, path) for path in paths] == [True, True]
+    assert "the receiver returned 500" in page(admin, "/webhooks")
+    admin.post(url_of(hook, "pause"))
+    assert [pill in page(admin, path) for path in paths] == [False, False]
 
 
 def test_webhook__paused_and_resumed__says_so(admin: Client, hook: Webhook) -> None:

@@ -12,7 +12,8 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import lru_cache
-from typing import Any
+from struct import Struct
+from typing import Any, Final
 
 import psycopg
 from django.db import connection
@@ -36,19 +37,52 @@ class _Array(list[Any]):
     from its members, so larger numbers or an empty list would mean another prepared statement."""
 
 
-def _array_of(name: str) -> type[_Array]:
+# Parts of a binary array: its dimension, the type of its members, and the members with their lengths.
+_DIMENSION: Final = Struct("!iiIii").pack
+_NO_DIMENSION: Final = Struct("!iiI").pack
+_NULL: Final = b"\xff\xff\xff\xff"
+_LENGTH: Final = Struct("!i").pack
+_INTEGER: Final = Struct("!iq").pack
+
+
+class _FlatDumper(ListBinaryDumper):
+    """psycopg's own dumper takes twice as long, because it allows for several dimensions. A write sends
+    23 arrays."""
+
+    def _head(self, members: Sequence[Any]) -> bytes:
+        if not members:
+            return _NO_DIMENSION(0, 0, self.element_oid)
+        return _DIMENSION(1, None in members, self.element_oid, len(members), 1)
+
+
+class _TextsDumper(_FlatDumper):
+    def dump(self, obj: list[str | None]) -> bytes:
+        members = [
+            _NULL if text is None else _LENGTH(len(encoded := text.encode())) + encoded
+            for text in obj
+        ]
+        return self._head(obj) + b"".join(members)
+
+
+class _IntegersDumper(_FlatDumper):
+    def dump(self, obj: list[int | None]) -> bytes:
+        members = [_NULL if number is None else _INTEGER(8, number) for number in obj]
+        return self._head(obj) + b"".join(members)
+
+
+def _array_of(name: str, dumper: type[ListBinaryDumper] = ListBinaryDumper) -> type[_Array]:
     element = psycopg.adapters.types[name]
     array = type("Array", (_Array,), {})
     members = {"oid": element.array_oid, "element_oid": element.oid}
-    psycopg.adapters.register_dumper(array, type("ArrayDumper", (ListBinaryDumper,), members))
+    psycopg.adapters.register_dumper(array, type("ArrayDumper", (dumper,), members))
     return array
 
 
-_INTEGERS = _array_of("int8")
+_INTEGERS = _array_of("int8", _IntegersDumper)
 _ARRAYS = {
     "bigint": _INTEGERS,
     "int": _INTEGERS,
-    "text": _array_of("text"),
+    "text": _array_of("text", _TextsDumper),
     "bool": _array_of("bool"),
     "bytea": _array_of("bytea"),
     "timestamptz": _array_of("timestamptz"),

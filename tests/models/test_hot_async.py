@@ -42,6 +42,17 @@ def text(value: str) -> hot.Call:
     return "SELECT x FROM unnest(%(values)b::text[]) AS x", {"values": [value]}
 
 
+@pytest.mark.parametrize("texts", [[], ["x"], ["", None, "ü\u2028", "NULL", "x" * 70_000], [None]])
+@pytest.mark.parametrize("numbers", [[], [7], [None, -(1 << 63), (1 << 63) - 1, 0], [None]])
+def test_fetch_all__arrays__have_the_members_that_were_passed(
+    texts: list[str | None], numbers: list[int | None]
+) -> None:
+    select = "SELECT %(texts)b::text[], %(numbers)b::bigint[], %(numbers)b::bigint[] = %(literal)s::bigint[]"
+    literal = "{" + ",".join("NULL" if each is None else str(each) for each in numbers) + "}"
+    row = hot.fetch_one(select, {"texts": texts, "numbers": numbers, "literal": literal})
+    assert row == (texts, numbers, True)
+
+
 def test_fetch_each__rows__are_those_of_a_synchronous_connection() -> None:
     moment = datetime(2026, 1, 2, tzinfo=UTC)
     calls: list[hot.Call] = [

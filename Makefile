@@ -7,8 +7,10 @@ BIN := $(VENV)/bin
 BYTECODE := PYTHONDONTWRITEBYTECODE=
 PYTEST := $(BYTECODE) $(BIN)/pytest
 
-# The processes of `make test`, one per core. Each has a PostgreSQL and a browser of its own.
+# The processes of `make test`, one per core. Each has a PostgreSQL of its own.
 WORKERS ?= 2
+# What other targets run.
+SPECIAL := slow or exhaustive or dist or guides
 
 # A tenth of the mutants: those whose number ends in 7. MUTANTS='*' takes all, which lasts hours.
 MUTANTS ?= *__mutmut_*7
@@ -37,7 +39,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --re
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help run serve test check check-deploy e2e chaos soak exhaustive bench mutation compat guides dist test-dist docs client-types screenshots vendor lock audit sbom clean
+.PHONY: help run serve test test-system check check-deploy e2e chaos soak exhaustive bench mutation compat guides dist test-dist docs client-types screenshots vendor lock audit sbom clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -51,8 +53,13 @@ run: $(VENV)/run.stamp ## install what is missing and start everything; Ctrl-C s
 serve:
 	@exec env $(BYTECODE) $(BIN)/python manage.py serve
 
-test: $(VENV)/dev.stamp ## the whole suite on its own PostgreSQL: 40 minutes on two cores; WORKERS=8 uses eight, ARGS goes to pytest
-	$(PYTEST) -n $(WORKERS) --dist worksteal -m "not slow and not exhaustive and not dist and not guides" $(ARGS)
+test: $(VENV)/dev.stamp ## the tests of the code, on a PostgreSQL of their own: 10 minutes on two cores; WORKERS=8 uses eight, ARGS goes to pytest
+	$(PYTEST) -n $(WORKERS) --dist worksteal -m "not (system or $(SPECIAL))" $(ARGS)
+
+# For two cores: the tests wait for other processes, leases and restarts.
+test-system: WORKERS = 4
+test-system: $(VENV)/dev.stamp ## tests with servers, brokers and browsers of their own: 15 minutes on two cores
+	$(PYTEST) -n $(WORKERS) --dist worksteal -m "system and not ($(SPECIAL))" $(ARGS)
 
 check: $(VENV)/dev.stamp check-deploy ## lint, formats, types, layers, links of the documentation, migrations, deployment files and settings
 	$(BIN)/ruff check .

@@ -82,16 +82,31 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.freeze()
 
 
+# All tests of these folders, and all that use one of these fixtures, start processes.
+_SYSTEM_FOLDERS = {"availability", "docs", "e2e"}
+_SYSTEM_FIXTURES = {"cluster", "folder", "start"}
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, object, object]:
-    """The tests of promises are marked before some are selected by their marks. The longest tests run
+    """The tests are marked before some are selected by their marks. The longest tests run
     first: otherwise the other workers would wait at the end for the last one. These are the files with the most
     slow tests, then tests that have timeouts of their own."""
     promises.mark_promises(items)
+    for item in items:
+        if item.path.parent.name in _SYSTEM_FOLDERS or _SYSTEM_FIXTURES & _fixtures_of(item):
+            item.add_marker(pytest.mark.system)
     result = yield
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
     items.sort(key=lambda item: (-slow[item.path], item.get_closest_marker("timeout") is None))
     return result
+
+
+def _fixtures_of(item: pytest.Item) -> set[str]:
+    """The names of the fixtures of a test, without its parameters."""
+    assert isinstance(item, pytest.Function)
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    return {*item.fixturenames} - parameters.keys()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -109,6 +109,16 @@ def test_history__rows__compare_with_the_version_before_and_restore(
     assert "/entry/restore/" not in viewer.get("/state/n/k?tab=history").content.decode()
 
 
+def test_history__first_version__has_nothing_to_compare(admin: Client, alice: Person) -> None:
+    make_namespace(alice.actor, "n")
+    for number in (1, 2):
+        put(alice.actor, "n", "k", number)
+        page = admin.get("/state/n/k?tab=history").content.decode()
+        assert [part in page for part in ('name="old"', 'name="new"', "Compare</button>")] == (
+            [number > 1] * 3
+        )
+
+
 def test_history__deleted_version__cannot_be_restored(admin: Client, alice: Person) -> None:
     make_namespace(alice.actor, "n")
     put(alice.actor, "n", "k", 1)

@@ -53,12 +53,12 @@ run: $(VENV)/run.stamp ## install what is missing and start everything; Ctrl-C s
 serve:
 	@exec env $(BYTECODE) $(BIN)/python manage.py serve
 
-test: $(VENV)/dev.stamp ## the tests of the code, on a PostgreSQL of their own: 10 minutes on two cores; WORKERS=8 uses eight, ARGS goes to pytest
+test: $(VENV)/dev.stamp ## the tests of the code, on a PostgreSQL of their own: 13 minutes on two cores; WORKERS=8 uses eight, ARGS goes to pytest
 	$(PYTEST) -n $(WORKERS) --dist worksteal -m "not (system or $(SPECIAL))" $(ARGS)
 
 # For two cores: the tests wait for other processes, leases and restarts.
 test-system: WORKERS = 4
-test-system: $(VENV)/dev.stamp ## tests with servers, brokers and browsers of their own: 15 minutes on two cores
+test-system: $(VENV)/dev.stamp ## tests with servers, brokers and browsers of their own: 20 minutes on two cores
 	$(PYTEST) -n $(WORKERS) --dist worksteal -m "system and not ($(SPECIAL))" $(ARGS)
 
 check: $(VENV)/dev.stamp check-deploy ## lint, formats, types, layers, links of the documentation, migrations, deployment files and settings

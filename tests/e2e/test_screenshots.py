@@ -124,6 +124,7 @@ def pages() -> dict[str, str]:
         "compaction": f"/compactions/{job}",
         "compaction-undo": f"/compactions/{job}/undo",
         "policies": "/policies",
+        "policy-new": "/policies/+new",
         "policy": "/policy",
         "policy-agent": "/policy?scope=agent&name=planner",
         "changes": "/changes",

@@ -9,8 +9,8 @@ PYTEST := $(BYTECODE) $(BIN)/pytest
 
 # The processes of `make test`, one per core. Each has a PostgreSQL of its own.
 WORKERS ?= 2
-# What other targets run.
-SPECIAL := slow or exhaustive or dist or guides
+# The markers of tests that other targets run.
+OF_OTHER_TARGETS := slow or exhaustive or dist or guides
 
 # A tenth of the mutants: those whose number ends in 7. MUTANTS='*' takes all, which lasts hours.
 MUTANTS ?= *__mutmut_*7
@@ -53,13 +53,13 @@ run: $(VENV)/run.stamp ## install what is missing and start everything; Ctrl-C s
 serve:
 	@exec env $(BYTECODE) $(BIN)/python manage.py serve
 
-test: $(VENV)/dev.stamp ## the tests of the code, on a PostgreSQL of their own: 13 minutes on two cores; WORKERS=8 uses eight, ARGS goes to pytest
-	$(PYTEST) -n $(WORKERS) --dist worksteal -m "not (system or $(SPECIAL))" $(ARGS)
+test: $(VENV)/dev.stamp ## all tests but those of test-system, on a PostgreSQL of their own: 13 minutes on two cores; WORKERS=8 uses eight, ARGS goes to pytest
+	$(PYTEST) -n $(WORKERS) --dist worksteal -m "not (system or $(OF_OTHER_TARGETS))" $(ARGS)
 
 # For two cores: the tests wait for other processes, leases and restarts.
 test-system: WORKERS = 4
-test-system: $(VENV)/dev.stamp ## tests with servers, brokers and browsers of their own: 20 minutes on two cores
-	$(PYTEST) -n $(WORKERS) --dist worksteal -m "system and not ($(SPECIAL))" $(ARGS)
+test-system: $(VENV)/dev.stamp ## the tests that start brokers, browsers or a server of their own: 20 minutes on two cores
+	$(PYTEST) -n $(WORKERS) --dist worksteal -m "system and not ($(OF_OTHER_TARGETS))" $(ARGS)
 
 check: $(VENV)/dev.stamp check-deploy ## lint, formats, types, layers, links of the documentation, migrations, deployment files and settings
 	$(BIN)/ruff check .

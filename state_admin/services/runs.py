@@ -407,7 +407,7 @@ def _open_tickets(actor: Actor, run: Run, tickets: JSON) -> list[Ticket]:
     except IntegrityError as error:
         raise Conflict(
             "a ticket id is already in use",
-            hint="A workspace has each ticket id once, also after the decision. Send a new ticket_id.",
+            hint="Within a workspace, a ticket id cannot be used again, even after the decision. Send a new ticket_id.",
         ) from error
     journal.record(
         actor,

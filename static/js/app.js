@@ -123,6 +123,22 @@ for (const ended of ["htmx:before:swap", "htmx:finally:request"]) {
   });
 }
 
+// A response to a search may replace its field. What was typed since the request is kept, and searched for.
+const searched = new WeakMap();
+
+document.addEventListener("htmx:before:request", ({ detail: { ctx } }) => {
+  const { sourceElement: field } = ctx;
+  if (field.matches("[data-filter]")) searched.set(ctx, { field, text: field.value });
+});
+document.addEventListener("htmx:after:swap", ({ detail: { ctx } }) => {
+  const { field, text } = searched.get(ctx) ?? {};
+  const next = field && document.getElementById(field.id);
+  if (!next || next === field || field.value === text) return;
+  next.value = field.value;
+  next.setSelectionRange(field.selectionStart, field.selectionEnd);
+  next.dispatchEvent(new Event("input", { bubbles: true }));
+});
+
 // A refresh leaves open what a person has opened: the new HTML knows nothing of it.
 globalThis.htmx?.registerExtension("open-details", {
   htmx_before_morph_attr: (element, { attrName }) => !(attrName === "open" && element.matches("details")),

@@ -366,6 +366,40 @@ def test_list__typing_a_filter__keeps_focus_and_updates_the_url(page: Page) -> N
 
 
 @pytest.mark.usefixtures("team")
+def test_list__typed_on_before_the_response__keeps_the_text_and_searches_for_it(page: Page) -> None:
+    page.clock.install()
+    page.goto("/state")
+    expect(page.locator("[data-row]")).to_have_count(2)
+    field = page.locator("#text")
+    typed: list[str] = []
+
+    def type_on(route: Route) -> None:
+        answer = route.fetch()
+        if not typed:
+            # No search for the next characters yet.
+            page.clock.pause_at(page.evaluate("Date.now() / 1000 + 0.001"))
+            page.keyboard.type("xst")
+            page.keyboard.press("ArrowLeft")
+            page.keyboard.press("ArrowLeft")
+            page.keyboard.press("Backspace")
+            typed.append(field.input_value())
+        route.fulfill(response=answer)
+
+    page.route("**/state?*text=*", type_on)
+    press(page, "/")
+    page.keyboard.type("re")
+    expect(page).to_have_url(re.compile(r"/state\?text=re$"))
+    expect(field).to_have_value("rest")
+    expect(field).to_be_focused()
+    assert typed == ["rest"]
+    page.clock.resume()
+    expect(page).to_have_url(re.compile(r"/state\?text=rest$"))
+    expect(page.locator("[data-row]")).to_have_count(1)
+    expect(field).to_be_focused()
+    assert field.evaluate("field => field.selectionStart") == 2
+
+
+@pytest.mark.usefixtures("team")
 def test_history__two_versions__compare_and_restore(page: Page, alice: Person) -> None:
     put(alice.actor, "team", "thread::t1", {"goal": "worse"})
     page.goto("/state/team/thread::t1")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Request, Response, Route, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Request, Route, expect
 
 from state_admin.domain.access import Role
 from state_admin.models import Compaction, UserSession
@@ -313,14 +313,11 @@ def test_compaction__finished_before_its_page_arrives__is_shown_as_finished(
     append(erin.actor, "t1", *conversation(8))
     visit(page, "/threads/t1?tab=compactions")
     unfinished = page.locator('[data-go="c"] .count')
-    answered: list[Response] = []
-    page.on("response", lambda response: answered.append(response))
     late: list[Request] = []
 
     def finish_first(route: Route) -> None:
-        # The change may arrive before the response to the write. The request that it causes is aborted
-        # by the one that follows the response.
-        if late or not any(each.request.method == "POST" for each in answered):
+        # Not a refresh of the jobs: the request that follows the write would abort it.
+        if late or route.request.headers["hx-source"] != "body":
             route.continue_()
             return
         late.append(route.request)

@@ -11,7 +11,7 @@ from typing import Any
 from playwright.sync_api import Playwright
 
 from tests.docs.sessions import Server
-from tests.e2e.conftest import CHROMIUM
+from tests.e2e.conftest import BROWSER_PATIENCE, CHROMIUM
 from tests.project.conftest import temporary_folder
 from tests.project.running import Running, free_port
 
@@ -57,6 +57,7 @@ class AdminBrowser:
             )
             self._exits.callback(browser.close)
             self._context = browser.new_context()
+            self._context.set_default_timeout(BROWSER_PATIENCE)
             page = self._context.new_page()
             page.goto(self._login)
             page.get_by_role("button", name="Sign in").click()

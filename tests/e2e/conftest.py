@@ -133,12 +133,13 @@ class Errors:
 
 @pytest.fixture(autouse=True)
 def errors(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> Iterator[Errors]:
-    """Fails the test if an error occurred in any page of any context."""
+    """Fails the test if an error occurred in any page of any context. Each of them is patient."""
     errors = Errors()
     new_context = browser.new_context
 
     def new_watched_context(**options: Any) -> BrowserContext:
         context = new_context(**options)
+        context.set_default_timeout(BROWSER_PATIENCE)
         errors.watch(context)
         return context
 
@@ -160,7 +161,6 @@ def open_context(browser: Browser, server: Site, person: Person, **options: Any)
     context = browser.new_context(base_url=server.url, **options)
     session = client.cookies["commonhold_session"]
     context.add_cookies([{"name": "commonhold_session", "value": session.value, "url": server.url}])
-    context.set_default_timeout(BROWSER_PATIENCE)
     return context
 
 

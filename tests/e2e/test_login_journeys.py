@@ -19,7 +19,7 @@ from tests.builders import Person
 from tests.providing import Provider, providing
 from tests.web.test_second_factor import code_of
 
-from .conftest import BROWSER_PATIENCE, Errors
+from .conftest import Errors
 from .test_sweep import NARROW, OVERFLOW, WIDE
 
 GOOD = "correct horse battery staple"
@@ -46,7 +46,6 @@ def context(
     )
     theme = "dark" if dark else "light"
     found.add_cookies([{"name": "commonhold_theme", "value": theme, "url": server.url}])
-    found.set_default_timeout(BROWSER_PATIENCE)
     yield found
     found.close()
 

@@ -67,11 +67,13 @@ class Word(NamedTuple):
 
 
 class Term(NamedTuple):
-    """Words that must follow one another in one name or leaf; with `prefix` the last one is a
-    prefix."""
+    """Words that must follow one another in one name or leaf. With `prefix`, the last one may be only
+    the beginning of a word, and with `inside`, the first one only its end, or any part of it if it is
+    the last one, too."""
 
     words: tuple[str, ...]
     prefix: bool
+    inside: bool = False
 
 
 class Condition(NamedTuple):
@@ -108,7 +110,8 @@ class BadQuery(ValueError):
 
 def parse(text: str, where: Sequence[Condition] = ()) -> Query:
     """A query from typed text (words, "a phrase", `/price > 100`) and conditions. A word also finds
-    words that begin with it; a single character only with `*`. Raises BadQuery."""
+    words that begin with it; a single character only with `*` behind it. A word with `*` before it
+    finds words that contain it. Raises BadQuery."""
     if len(text) > MAX_TEXT:
         raise BadQuery(f"the text has at most {MAX_TEXT:,} characters")
     parts = list(_PART.finditer(text))
@@ -121,8 +124,9 @@ def parse(text: str, where: Sequence[Condition] = ()) -> Query:
         plain = part["plain"] or ""
         spelled = part["phrase"] or plain
         if found := tuple(word.text for word in words(spelled)):
-            prefix = plain.endswith("*") or (bool(plain) and (len(found) > 1 or len(found[0]) > 1))
-            terms.append(Term(found, prefix))
+            inside = plain.startswith("*")
+            prefix = bool(plain) and (inside or plain.endswith("*") or len("".join(found)) > 1)
+            terms.append(Term(found, prefix, inside))
     if len(terms) > MAX_TERMS:
         raise BadQuery(f"at most {MAX_TERMS} words and phrases")
     if text.strip() and not terms and not spelled_conditions:
@@ -130,6 +134,13 @@ def parse(text: str, where: Sequence[Condition] = ()) -> Query:
     if not terms and not conditions:
         raise BadQuery("a text, a condition or both are required")
     return Query(tuple(terms), tuple(map(_normalize, conditions)))
+
+
+def search_inside(text: str) -> str:
+    """The text with `*` before each word, so that it finds words that contain them."""
+    return _PART.sub(
+        lambda part: f"*{part['plain'].lstrip('*')}" if part["plain"] else part[0], text
+    )
 
 
 def _read_condition(found: re.Match[str]) -> Condition:
@@ -198,9 +209,9 @@ def find(value: JSON, query: Query, key: str = "") -> list[Match] | None:
         if not _meets(found, condition):
             return None
         matches.append(Match(condition.pointer, _truncate(_spell(found))))
-    # Each with its words that are not prefixes.
+    # Each with its words that are whole.
     missing = [
-        (term, frozenset(term.words[: len(term.words) - term.prefix]))
+        (term, frozenset(_whole_words(term)))
         for term in dict.fromkeys(query.terms)
         if not _is_in_key(key, term)
     ]
@@ -266,14 +277,24 @@ def _is_in_key(key: str, term: Term) -> bool:
     return _place(list(words(key)), term, max(0, first)) is not None
 
 
+def _whole_words(term: Term) -> tuple[str, ...]:
+    """The words of a term that must not be parts of longer words."""
+    return term.words[term.inside : len(term.words) - term.prefix]
+
+
 def _place(spelled: list[Word], term: Term, first: int = 0) -> int | None:
-    lexemes, count = term.words, len(term.words)
-    for at in range(first, len(spelled) - count + 1):
-        if all(spelled[at + i].text == lexemes[i] for i in range(count - 1)):
-            last = spelled[at + count - 1].text
-            if last == lexemes[-1] or (term.prefix and last.startswith(lexemes[-1])):
+    (*before, last), prefix, inside = term
+    end = len(before)
+    for at in range(first, len(spelled) - end):
+        if all(_ends(spelled[at + i].text, before[i], inside and not i) for i in range(end)):
+            text, part = spelled[at + end].text, inside and not end
+            if text == last or (prefix and (last in text if part else text.startswith(last))):
                 return at
     return None
+
+
+def _ends(text: str, word: str, inside: bool) -> bool:
+    return text.endswith(word) if inside else text == word
 
 
 def _snippet(text: str, start: int, end: int) -> str:
@@ -304,9 +325,9 @@ def tsquery(query: Query, home: str) -> str:
     """The lexemes that a match must have, as PostgreSQL's tsquery."""
     lexemes = []
     for term in query.terms:
-        *before, last = term.words
-        lexemes += [_quoted(word[:_LONGEST]) for word in before]
-        lexemes.append(_quoted(last[:_LONGEST]) + (":*" if term.prefix else ""))
+        lexemes += [_quoted(word[:_LONGEST]) for word in _whole_words(term)]
+        if term.prefix and len(term.words) > term.inside:
+            lexemes.append(_quoted(term.words[-1][:_LONGEST]) + ":*")
     for pointer, operator, value in query.where:
         if operator == "=":
             leaves = [place for place in _places(value) if place.is_leaf()]
@@ -327,9 +348,12 @@ def build_patterns(query: Query) -> list[str]:
     of a word."""
     lexemes = []
     for term in query.terms:
-        *before, last = term.words
-        lexemes += [_BEFORE_WORD + word + _BEHIND_WORD for word in before]
-        lexemes.append(_BEFORE_WORD + last + ("" if term.prefix else _BEHIND_WORD))
+        patterns = [_BEFORE_WORD + word + _BEHIND_WORD for word in term.words]
+        if term.inside:
+            patterns[0] = patterns[0].removeprefix(_BEFORE_WORD)
+        if term.prefix:
+            patterns[-1] = patterns[-1].removesuffix(_BEHIND_WORD)
+        lexemes += patterns
     return list(dict.fromkeys(lexemes))
 
 

@@ -12,7 +12,7 @@ from state_admin.contract.entries import EntryRow
 from state_admin.domain import config, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.scopes import ScopeKind, scope_kind
-from state_admin.domain.search import Match
+from state_admin.domain.search import Match, search_inside
 from state_admin.domain.values import JSON
 from state_admin.models import Entry, Namespace, ViewPage
 from state_admin.models.browsing import (
@@ -240,6 +240,7 @@ def entry_list(request: Request) -> HttpResponseBase:
         searched=bool(filters.text),
     )
     menu = filters.menu()
+    inside = search_inside(filters.text)
     root = filters.root  # the tree has 200 links: the URL is reversed once
     kept = {"show": filters.show, "since": filters.since, "sort": filters.sort}
     return render_list(
@@ -264,6 +265,7 @@ def entry_list(request: Request) -> HttpResponseBase:
             "pager": {"first": filters.url(after="") if filters.after else "", "next": next_url},
             "window": _WINDOW,
             "refusal": refusal,
+            "inside_url": filters.url(text=inside, after="") if inside != filters.text else "",
             "leaves": _leaves(request.actor, filters),
             "tree": [
                 (each, with_query(root, namespace=each.name, **kept)) for each in tree[:_TREE]

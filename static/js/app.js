@@ -123,20 +123,21 @@ for (const ended of ["htmx:before:swap", "htmx:finally:request"]) {
   });
 }
 
-// A response to a search may replace its field. What was typed since the request is kept, and searched for.
-const searched = new WeakMap();
+// A response may replace the search field in which a person types. The text stays as it is; if some of it
+// was typed since the request, it is searched for.
+const typing = new WeakMap();
 
 document.addEventListener("htmx:before:request", ({ detail: { ctx } }) => {
-  const { sourceElement: field } = ctx;
-  if (field.matches("[data-filter]")) searched.set(ctx, { field, text: field.value });
+  const field = document.activeElement;
+  if (field?.matches("[data-filter]")) typing.set(ctx, { field, text: field.value });
 });
 document.addEventListener("htmx:after:swap", ({ detail: { ctx } }) => {
-  const { field, text } = searched.get(ctx) ?? {};
+  const { field, text } = typing.get(ctx) ?? {};
   const next = field && document.getElementById(field.id);
-  if (!next || next === field || field.value === text) return;
+  if (!next || next === field || next.value === field.value) return;
   next.value = field.value;
   next.setSelectionRange(field.selectionStart, field.selectionEnd);
-  next.dispatchEvent(new Event("input", { bubbles: true }));
+  if (field.value !== text) next.dispatchEvent(new Event("input", { bubbles: true }));
 });
 
 // A refresh leaves open what a person has opened: the new HTML knows nothing of it.

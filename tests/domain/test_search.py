@@ -72,6 +72,15 @@ _VALUE = {
         ("pay", ["/goal"]),
         ("p", None),  # one character
         ("p*", ["/goal"]),
+        ("*ment", ["/goal"]),
+        ("*AYM*", ["/goal"]),
+        ("*y", ["/goal"]),
+        ("*est-1 *epl", ["/steps/1/title"]),
+        ("*ths-1", None),
+        ("*loy-t", ["/steps/1/title"]),  # the end of a word and the beginning of the next one
+        ("*lo-t", None),
+        ("*00000", ["/big"]),
+        ("*zz", None),
         ('"pay"', None),
         ('"the payment"', ["/goal"]),
         ('"payment the"', None),
@@ -334,14 +343,24 @@ def test_index__any_text_that_matches__is_never_missed(text: str, data: st.DataO
     first = data.draw(st.integers(0, len(spelled) - 1))
     last = data.draw(st.integers(first, len(spelled) - 1))
     part = text[spelled[first].start : spelled[last].end].replace('"', " ")
-    query = search.Query(
-        (search.Term(tuple(w.text for w in words(part)), data.draw(st.booleans())),)
-    )
+    asked = [word.text for word in words(part)]
+    prefix, inside = data.draw(st.sampled_from([(False, False), (True, False), (True, True)]))
+    if inside:
+        asked[0] = asked[0][data.draw(st.integers(0, len(asked[0]) - 1)) :]
+    if prefix:
+        asked[-1] = asked[-1][: data.draw(st.integers(1, len(asked[-1])))]
+    query = search.Query((search.Term(tuple(asked), prefix, inside),))
     assert find({"a": [text]}, query) is not None
     assert is_candidate(lexemes({"a": [text]}, []), query)
     spelling = json.dumps({"a": [text]}, ensure_ascii=False)
     if spelling.isascii() and r"\u" not in spelling:
         assert all(re.search(each, spelling.lower()) for each in build_patterns(query))
+
+
+def test_spellings__inside_of_a_word__match() -> None:
+    pattern, *others = build_patterns(parse("*ab"))
+    assert not others
+    assert re.search(pattern, '{"x": "cabs"}')
 
 
 @pytest.mark.parametrize("text", ["a", "a*", '"b a"'])
@@ -357,6 +376,25 @@ def test_tsquery__terms_and_conditions__are_all_required() -> None:
     assert made[:6] == ["a", "b", "c", "d", "e", "f"]
     assert sorted(made[6:]) == facts
     assert [lexeme for lexeme, prefix in parse_tsquery(query) if prefix] == ["d"]
+
+
+def test_tsquery__word_inside_others__does_not_narrow_the_candidates() -> None:
+    assert search.tsquery(parse("*ship"), "@w1") == "'@w1'"
+    assert search.tsquery(parse("*ship-the-rest"), "@w1") == "'@w1' & ('~' | ('the' & 'rest':*))"
+
+
+@pytest.mark.parametrize(
+    ("text", "inside"),
+    [
+        ("ship", "*ship"),
+        ("*ship *it", "*ship *it"),
+        ('ship it* "a phrase" /price > 100', '*ship *it* "a phrase" /price > 100'),
+        ('"a phrase"', '"a phrase"'),
+    ],
+)
+def test_search_inside__words__begin_with_a_star(text: str, inside: str) -> None:
+    assert search.search_inside(text) == inside
+    assert search.search_inside(inside) == inside
 
 
 def test_tsquery__quotes_and_backslashes__are_escaped() -> None:

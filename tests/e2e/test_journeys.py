@@ -9,8 +9,10 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 from pytest_django.live_server_helper import LiveServer
 
+from state_admin.services import search
 from state_admin.services.entry_views import read_entry
 from state_admin.services.logins import set_password
+from state_admin.web import entry_list
 from tests.builders import Person, append, make_namespace, make_thread, put
 from tests.web.stories import create_story
 
@@ -377,7 +379,7 @@ def test_list__typed_on_before_the_response__keeps_the_text_and_searches_for_it(
         answer = route.fetch()
         if not typed:
             # No search for the next characters yet.
-            page.clock.pause_at(page.evaluate("Date.now() / 1000 + 0.001"))
+            page.clock.pause_at(page.evaluate("Date.now() / 1000 + 20"))
             page.keyboard.type("xst")
             page.keyboard.press("ArrowLeft")
             page.keyboard.press("ArrowLeft")
@@ -397,6 +399,30 @@ def test_list__typed_on_before_the_response__keeps_the_text_and_searches_for_it(
     expect(page.locator("[data-row]")).to_have_count(1)
     expect(field).to_be_focused()
     assert field.evaluate("field => field.selectionStart") == 2
+
+
+@pytest.mark.usefixtures("team")
+def test_list__part_of_a_word__is_found_inside_words_of_older_entries(
+    page: Page, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(5):
+        put(alice.actor, "team", f"thread::later{number}", {"goal": "wait"})
+    monkeypatch.setattr(entry_list, "PAGE", 1)
+    monkeypatch.setattr(search, "MOST_OPENED", 1)
+    page.goto("/state")
+    press(page, "/")
+    page.keyboard.type("hip ")
+    page.get_by_role("link", name="Search inside words").click()
+    expect(page).to_have_url(re.compile(r"/state\?text=%2Ahip"))
+    expect(page.locator("[data-row]")).to_have_count(1)
+    expect(page.locator("[data-row]")).to_contain_text("thread::t1")
+    press(page, "/")
+    page.keyboard.press("End")
+    page.keyboard.type(" goa ")
+    expect(page).to_have_url(re.compile(r"/state\?text=%2Ahip\+goa"))
+    expect(page.locator("[data-row]")).to_have_count(1)
+    expect(page.locator("#text")).to_have_value("*hip goa ")
+    expect(page.locator("#text")).to_be_focused()
 
 
 @pytest.mark.usefixtures("team")

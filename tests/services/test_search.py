@@ -61,6 +61,11 @@ def test_search__text_and_conditions__finds_exactly_what_matches(indexed: Person
     assert keys(indexed, "k3") == ["k3"]
     assert keys(indexed, "k4 report") == ["k4"]
     assert keys(indexed, "k4 urgent") == []
+    assert keys(indexed, "*EPOR") == ["k4", "k3", "k2", "k1"]
+    assert keys(indexed, "*gent *raf") == ["k2"]
+    assert keys(indexed, "*ort-4") == ["k4"]
+    assert keys(indexed, "*4 report") == ["k4"]
+    assert keys(indexed, "*efor") == keys(indexed, "*epor nothing") == []
     assert keys(indexed, "before") == keys(indexed, "", ("/n", -1)) == []
 
 
@@ -98,15 +103,16 @@ def test_search__filters__are_applied(indexed: Person) -> None:
         keys(indexed)
 
 
+@pytest.mark.parametrize("text", ["report", "*epor"])
 @pytest.mark.parametrize("most", [2000, 4, 1])
 def test_search__pages__contain_every_hit_once(
-    indexed: Person, most: int, monkeypatch: pytest.MonkeyPatch
+    indexed: Person, most: int, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(search, "MOST_OPENED", most)
     put(indexed.actor, "notes", "later", "report")
     seen, after, pages = [], None, 0
     while pages == 0 or after is not None:
-        found = search.search_entries(actor=indexed.actor, text="report", limit=2, after=after)
+        found = search.search_entries(actor=indexed.actor, text=text, limit=2, after=after)
         seen += [hit.entry.key for hit in found.hits]
         after, pages = found.after, pages + 1
         assert len(found.hits) <= 2
@@ -160,6 +166,9 @@ def test_search__large_and_unusual_values__are_found(alice: Person) -> None:
         ('"\uff52eport"', "report"),  # fullwidth r
         ('"\u212aelvin"', "kelvin"),  # the unit sign
         ('"日本語の本"', "本語"),
+        (r'"caf\u00e9s"', "*AFÉ"),
+        (r'"\tnew"', "*ew"),
+        ('"\uff52\uff45port"', "*epo"),
     ],
 )
 def test_search__word_in_any_spelling__is_found(alice: Person, spelled: str, word: str) -> None:

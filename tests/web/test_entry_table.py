@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from urllib.parse import quote
 
 import pytest
 from django.test import Client
@@ -12,6 +13,7 @@ from django.test import Client
 from benchmarks.pages import LIMIT_KB
 from state_admin.models import Entry, browsing
 from state_admin.models.browsing import EntryFilter, entry_count, entry_page, entry_texts
+from state_admin.services import search
 from state_admin.services.entries import delete_entry
 from state_admin.services.entry_views import read_entry
 from state_admin.services.namespaces import unregister_namespace
@@ -221,8 +223,37 @@ def test_filters__malformed_time__is_refused(query: str, admin: Client) -> None:
 
 
 @pytest.mark.usefixtures("plans")
-def test_search__no_value_matches__offers_keys(admin: Client) -> None:
-    assert 'href="/state?prefix=nothing%3A%3A"' in shown(admin, "/state?text=nothing::")
+def test_search__no_word_matches__offers_keys_and_the_inside_of_words(admin: Client) -> None:
+    page = shown(admin, "/state?text=nothing::")
+    assert 'href="/state?prefix=nothing%3A%3A"' in page
+    assert 'href="/state?text=%2Anothing%3A%3A"' in page
+    assert "No key or value has words that begin like this" in page
+    assert "No entry with these filters has words" in shown(admin, "/state?text=nothing&since=day")
+
+
+@pytest.mark.usefixtures("plans")
+@pytest.mark.parametrize("text", ["*nothing", '"nothing at all"'])
+def test_search__nothing_inside_words__says_so(text: str, admin: Client) -> None:
+    page = shown(admin, f"/state?text={quote(text)}")
+    assert "No entries match this search" in page
+    assert "inside words" not in page
+
+
+@pytest.mark.usefixtures("plans")
+def test_search__no_match_yet__continues_with_older_entries(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        put(alice.actor, "plans", f"later{number}", {"goal": "Wait"})
+    monkeypatch.setattr(entry_list, "PAGE", 1)
+    monkeypatch.setattr(search, "MOST_OPENED", 1)
+    page, pages = shown(admin, "/state?text=*hip"), 1
+    while not rows(page):
+        assert "No match yet" in page
+        (url,) = re.findall(r'hx-get="([^"]+)" hx-trigger="load delay', page)
+        page, pages = shown(admin, html.unescape(url)), pages + 1
+    assert pages > 1
+    assert "plans/a" in page
 
 
 def test_count__more_than_a_page__is_counted_up_to_a_limit(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, cast, overload
+from typing import Any, cast
 
 from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
@@ -43,23 +43,9 @@ WORKSPACE = "workspace"  # session key of the chosen workspace's slug
 CONFIRMED = "confirmed"
 
 
-@overload
-def page(view: View) -> View: ...
-@overload
 def page(
-    view: None = None,
-    *,
-    methods: Sequence[str] = READ,
-    role: Role = Role.VIEWER,
-    replica: bool = False,
-) -> Callable[[View], View]: ...
-def page(
-    view: View | None = None,
-    *,
-    methods: Sequence[str] = READ,
-    role: Role = Role.VIEWER,
-    replica: bool = False,
-) -> View | Callable[[View], View]:
+    *, methods: Sequence[str] = READ, role: Role = Role.VIEWER, replica: bool = False
+) -> Callable[[View], View]:
     """Decorator of a page for members with `role` or a higher one: refuses other methods, redirects
     visitors to the login, then sets `request.actor`. `replica`: a read replica may answer
     (services/replicas.py).
@@ -91,7 +77,7 @@ def page(
 
         return require_http_methods(methods)(wrapped) if methods else wrapped
 
-    return decorate(view) if view else decorate
+    return decorate
 
 
 def _unavailable(error: Exception) -> Unavailable:

@@ -95,14 +95,14 @@ class ThreadId(_Chooser):
         )
 
 
-@page
+@page()
 def namespace_matches(request: Request) -> HttpResponse:
     """A sentence about the namespaces that the globs match; empty for an empty field."""
     globs = _words(request)
     return _say(describe_matches(request.actor, globs) if globs else "")
 
 
-@page
+@page()
 def thread_matches(request: Request) -> HttpResponse:
     prefixes = _words(request)
     if not prefixes:
@@ -111,7 +111,7 @@ def thread_matches(request: Request) -> HttpResponse:
     return _say(_describe(found, "thread", "threads"))
 
 
-@page
+@page()
 def thread_named(request: Request) -> HttpResponse:
     """The title of the thread with the id in the field."""
     if not (text := _text(request).strip()):
@@ -122,7 +122,7 @@ def thread_named(request: Request) -> HttpResponse:
     return _say(f"Matches {thread.title or 'one thread'}.")
 
 
-@page
+@page()
 def namespace_offers(request: Request) -> HttpResponse:
     """Suggest namespaces whose name contains the last word of the field, and globs for common prefixes."""
     last, words = _last_word(request)
@@ -134,7 +134,7 @@ def namespace_offers(request: Request) -> HttpResponse:
     return _offer(request, words, [*globs, *map(Offer, found)])
 
 
-@page
+@page()
 def thread_offers(request: Request) -> HttpResponse:
     """Suggest threads whose id begins with the last word of the field, or whose title contains it, and
     common prefixes of their ids. After a space, suggest the newest threads."""
@@ -145,7 +145,7 @@ def thread_offers(request: Request) -> HttpResponse:
     return _offer(request, words, [*prefixes, *(Offer(*row) for row in rows)])
 
 
-@page
+@page()
 def thread_id_offers(request: Request) -> HttpResponse:
     """Threads whose id begins with the text of the field, or whose title contains it. One of them
     replaces the text."""

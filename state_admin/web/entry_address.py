@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import overload
 
 from django.http import HttpResponseBase
 from django.urls import URLPattern, path
@@ -19,23 +18,9 @@ from .htmx import Request
 EntryView = Callable[[Request, str, str], HttpResponseBase]
 
 
-@overload
-def entry_page(view: EntryView) -> View: ...
-@overload
 def entry_page(
-    view: None = None,
-    *,
-    methods: Sequence[str] = READ,
-    role: Role = Role.VIEWER,
-    replica: bool = False,
-) -> Callable[[EntryView], View]: ...
-def entry_page(
-    view: EntryView | None = None,
-    *,
-    methods: Sequence[str] = READ,
-    role: Role = Role.VIEWER,
-    replica: bool = False,
-) -> View | Callable[[EntryView], View]:
+    *, methods: Sequence[str] = READ, role: Role = Role.VIEWER, replica: bool = False
+) -> Callable[[EntryView], View]:
     """`@page` for views of one entry. The keys `.` and `..` are in the query string
     (addresses.py)."""
 
@@ -51,7 +36,7 @@ def entry_page(
 
         return with_key
 
-    return decorate(view) if view else decorate
+    return decorate
 
 
 def entry_paths(root: str, view: View, name: str) -> list[URLPattern]:

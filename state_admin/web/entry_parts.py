@@ -18,7 +18,7 @@ from .entry_past import read_requested_entry
 from .htmx import Request, render
 
 
-@entry_page
+@entry_page()
 def entry_tree(request: Request, namespace: str, key: str) -> HttpResponse:
     """A node of a large value: the children at `pointer`, beginning with number `start`."""
     now = read_entry(actor=request.actor, namespace=namespace, key=key)
@@ -42,7 +42,7 @@ def entry_tree(request: Request, namespace: str, key: str) -> HttpResponse:
     return render(request, "entries/tree.html", context, part="piece")
 
 
-@entry_page
+@entry_page()
 def entry_newer(request: Request, namespace: str, key: str) -> HttpResponse:
     """Whether the entry was written after the version that the page shows, `version`. The page then
     shows a notice and keeps its content."""

@@ -13,27 +13,25 @@ from django.urls import URLPattern, path
 from state_admin.domain.access import Role
 from state_admin.services.threads import check_id
 
-from .actors import READ, page
+from .actors import READ, View, page
 from .htmx import Request
-
-IdView = Callable[..., HttpResponseBase]
 
 
 def id_page(
     *, methods: Sequence[str] = READ, role: Role = Role.VIEWER, replica: bool = False
-) -> Callable[[IdView], IdView]:
+) -> Callable[[View], View]:
     """`@page` for views of one thread, run or ticket."""
 
-    def decorate(view: IdView) -> IdView:
+    def decorate(view: View) -> View:
+        @page(methods=methods, role=role, replica=replica)
         @functools.wraps(view)
         def with_id(request: Request, public_id: str, **kwargs: Any) -> HttpResponseBase:
             return view(request, check_id(public_id), **kwargs)
 
-        checked: IdView = page(methods=methods, role=role, replica=replica)(with_id)
-        return checked
+        return with_id
 
     return decorate
 
 
-def id_path(root: str, view: IdView, name: str) -> URLPattern:
+def id_path(root: str, view: View, name: str) -> URLPattern:
     return path(f"{root}/<path:public_id>", view, name=name)

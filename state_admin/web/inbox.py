@@ -32,7 +32,7 @@ PAGE = 20
 _NOTHING = Raw("null", None)
 
 
-@page
+@page()
 def inbox(request: Request) -> HttpResponse:
     if wants_part(request) and target_id(request) == "inbox-now":
         return render(request, "inbox/list.html", _count_updates(request), part="inbox-now")

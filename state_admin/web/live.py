@@ -16,7 +16,7 @@ from .htmx import Request
 from .shell import cursor_of, items_for
 
 
-@page
+@page()
 def live(request: Request) -> HttpResponse:
     """`cursor`: the current end of the feed. `resumes`: whether the stream can resume after
     `after`. `items`: count and health of each navigation item, by its letter."""

@@ -78,7 +78,7 @@ class DispatchRow:
     can_replay: bool
 
 
-@page
+@page()
 def mailbox(request: Request) -> HttpResponse:
     filters = _TABLE.read(request)
     rows, next_url = _find(request, filters, "web:mailbox")
@@ -135,7 +135,7 @@ def _row(request: Request, row: Dispatch) -> DispatchRow:
     )
 
 
-@page
+@page()
 def payload(request: Request, dispatch_id: str) -> HttpResponse:
     """The payload as it was sent, byte for byte."""
     row = find_dispatch(request.actor, dispatch_id)

@@ -66,7 +66,7 @@ class PaletteItem:
     text: str = ""
 
 
-@page
+@page()
 def palette(request: Request) -> HttpResponse:
     query = request.GET.get("q", "").replace("\0", "").strip()
     return render(

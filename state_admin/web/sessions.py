@@ -55,7 +55,7 @@ def _rows(request: Request) -> list[tuple[SessionRow, UserSession]]:
     return rows
 
 
-@page
+@page()
 def session_list(request: Request) -> HttpResponse:
     context = {
         "rows": [row for row, _ in _rows(request)],

@@ -13,7 +13,7 @@ from .actors import page
 from .htmx import Request, render
 
 
-@page
+@page()
 def sign_in(request: Request) -> HttpResponse:
     context: dict[str, Any] = {"has_password": request.user.has_usable_password()}
     if settings.OIDC:

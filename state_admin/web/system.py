@@ -87,7 +87,7 @@ class Queue:
         return f"{self.depth:,}{'+' if self.depth >= MOST else ''}"
 
 
-@page
+@page()
 def system(request: Request) -> HttpResponse:
     sweep = newest_sweep()
     beat = newest_beat(sweep)

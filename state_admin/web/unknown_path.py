@@ -22,7 +22,7 @@ def show_unknown_path(request: HttpRequest, exception: Exception) -> HttpRespons
     return _show_member(request) if _is_signed_in(request) else errors.not_found(request, exception)
 
 
-@page
+@page()
 def _show_form_url(request: Request) -> HttpResponse:
     return errors.method_not_allowed(request)
 

@@ -80,7 +80,7 @@ class Quota:
     text: str
 
 
-@page
+@page()
 def usage(request: Request) -> HttpResponse:
     actor = request.actor
     days = next((each for each in PERIODS if request.GET.get("days") == str(each)), PERIODS[0])

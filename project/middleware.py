@@ -54,14 +54,18 @@ def read_request_id(environ: Mapping[str, Any]) -> str:
     return given if _SAFE_ID.match(given) else uuid.uuid4().hex
 
 
-class RequestId:
+class _Middleware:
+    """The base of the middleware of this module."""
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+
+class RequestId(_Middleware):
     """Gives each request an id: the client's X-Request-ID if it is valid.
 
     The id is in the response, in every log line and in every audit row of the request.
     """
-
-    def __init__(self, get_response: Handler) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         request_id = request.META["REQUEST_ID"] = read_request_id(request.META)
@@ -85,12 +89,9 @@ def _template(route: str) -> str:
     return "/" + _PARAMETER.sub(r"{\1}", route)
 
 
-class WritePositions:
+class WritePositions(_Middleware):
     """Records the position of each write before its response is sent, so that no read replica answers
     the client from an earlier state. Installed only if there are replicas."""
-
-    def __init__(self, get_response: Handler) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
@@ -115,14 +116,11 @@ class WritePositions:
         return response
 
 
-class AllowedHosts:
+class AllowedHosts(_Middleware):
     """Refuses a Host header that ALLOWED_HOSTS does not list, on every path except PROBES.
 
     Django checks the header only where a view or middleware reads it, and logs a traceback.
     """
-
-    def __init__(self, get_response: Handler) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if request.path_info not in PROBES:
@@ -162,12 +160,9 @@ Clickjacking = _for_pages(XFrameOptionsMiddleware)
 Htmx = _for_pages(HtmxMiddleware)
 
 
-class TokenOnPage:
+class TokenOnPage(_Middleware):
     """Refuses a token outside of the API. A program that sends one there lacks /api/v1 in its URL, and
     would be redirected to the login page."""
-
-    def __init__(self, get_response: Handler) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         authorization = request.META.get("HTTP_AUTHORIZATION", "")
@@ -177,12 +172,9 @@ class TokenOnPage:
         return self.get_response(request)
 
 
-class MethodNotAllowed:
+class MethodNotAllowed(_Middleware):
     """Replaces the empty response of Django to a method that is not allowed by a page, for example
     when someone opens the address of a form."""
-
-    def __init__(self, get_response: Handler) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)

@@ -94,7 +94,7 @@ def explain(error: DatabaseError) -> str:
     if isinstance(error.__cause__, missing) and migrations.find_due():
         return (
             f"The database lacks migrations of this version: {describe_place()}. Run manage.py setup"
-            f" first{_ELSE if _is_embedded() else ''}."
+            f" first{_ELSE if is_embedded() else ''}."
         )
     return ""
 
@@ -106,21 +106,21 @@ _ELSE = (
 )
 
 
-def _is_embedded() -> bool:
+def is_embedded() -> bool:
     return bool(connection.settings_dict.get("EMBEDDED"))
 
 
 def describe_place() -> str:
     """Where the database is, without its password."""
     where = connection.settings_dict
-    if _is_embedded():
+    if is_embedded():
         return f"embedded, in {data_dir()}"
     return f"{where['NAME']} at {where['HOST'] or 'the local socket'}:{where['PORT'] or 5432}"
 
 
 def require_embedded_files() -> None:
     """Raise BadSetting if the embedded server would be created by the next connection."""
-    if _is_embedded() and not embedded().exists():
+    if is_embedded() and not embedded().exists():
         raise BadSetting(
             f"DATABASE_URL is not set, and {data_dir()} contains no embedded PostgreSQL"
         )
@@ -128,7 +128,7 @@ def require_embedded_files() -> None:
 
 def _why_no_database(message: str) -> str:
     where = connection.settings_dict
-    if _is_embedded():
+    if is_embedded():
         return f"The embedded PostgreSQL does not answer: {_last_line(message)}"
     reason = _last_line(message)
     if where["PASSWORD"]:

@@ -129,7 +129,7 @@ class Supervisor:
             for child in self.children:
                 child.restart_if_ended()
             self._pause(_TICK)
-            if _is_embedded() and embedded().postmaster() is None:
+            if startup.is_embedded() and embedded().postmaster() is None:
                 log.warning("postgresql.exited")
                 embedded().acquire()
 
@@ -150,12 +150,8 @@ class Supervisor:
                 hurried=lambda: self.asked_to_stop > before,
             )
         connections.close_all()
-        if _is_embedded():
+        if startup.is_embedded():
             embedded().release()
-
-
-def _is_embedded() -> bool:
-    return bool(connections["default"].settings_dict.get("EMBEDDED"))
 
 
 def answers() -> bool:
@@ -184,7 +180,7 @@ def _welcome(login_url: str | None, token: str | None, folder: str) -> str:
     else:
         command = _command("manage.py create_token --role admin --name NAME")
         rows.append(("API token", f"to create one, run {command}"))
-    rows.append(("Data", folder if _is_embedded() else "the server of DATABASE_URL"))
+    rows.append(("Data", folder if startup.is_embedded() else "the server of DATABASE_URL"))
     lines = "\n".join(f"    {name:<11}{value}" for name, value in rows)
     return f"\n  Commonhold is ready.\n\n{lines}\n\n  Ctrl-C stops it.\n"
 
@@ -194,6 +190,6 @@ def _command(command: str) -> str:
     settings_of_server = [
         f"{name}={shlex.quote(os.environ[name])} " for name in _LOCATION if os.environ.get(name)
     ]
-    if not _is_embedded():
+    if not startup.is_embedded():
         settings_of_server.append("DATABASE_URL=… ")
     return f"{''.join(settings_of_server)}.venv/bin/python {command}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from state_admin.domain.access import Actor
 
@@ -93,19 +93,8 @@ def read_visible(
 ) -> Sequence[VisibleVersion]:
     """The entries under `keys` that were visible to the transaction of `revision`, by (namespace,
     key)."""
-    rows = hot.fetch_all(
-        _KNOWN,
-        {
-            "workspace": actor.workspace_id,
-            "namespaces": glob_regex(actor.namespaces) if actor.namespaces else "",
-            "keys": list(keys),
-            "seen": revision.seen,
-            "at": revision.at,
-            "after_namespace": after[0],
-            "after_key": after[1],
-            "limit": limit,
-        },
-    )
+    known = {"seen": revision.seen, "at": revision.at}
+    rows = hot.fetch_all(_KNOWN, _page(actor, keys, after, limit) | known)
     return [VisibleVersion._make(row) for row in rows]
 
 
@@ -142,16 +131,16 @@ def read_shared(
     actor: Actor, keys: Sequence[str], *, after: tuple[str, str] = ("", ""), limit: int
 ) -> Sequence[SharedEntry]:
     """The current entries under `keys`, by (namespace, key)."""
-    rows = hot.fetch_all(
-        _SHARED,
-        {
-            "workspace": actor.workspace_id,
-            "namespaces": glob_regex(actor.namespaces) if actor.namespaces else "",
-            "keys": list(keys),
-            "keys_count": len(keys),
-            "after_namespace": after[0],
-            "after_key": after[1],
-            "limit": limit,
-        },
-    )
+    rows = hot.fetch_all(_SHARED, _page(actor, keys, after, limit) | {"keys_count": len(keys)})
     return [SharedEntry._make(row) for row in rows]
+
+
+def _page(actor: Actor, keys: Sequence[str], after: tuple[str, str], limit: int) -> dict[str, Any]:
+    return {
+        "workspace": actor.workspace_id,
+        "namespaces": glob_regex(actor.namespaces) if actor.namespaces else "",
+        "keys": list(keys),
+        "after_namespace": after[0],
+        "after_key": after[1],
+        "limit": limit,
+    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -257,37 +257,9 @@ def send_test(request: Request, webhook_id: str) -> HttpResponse:
     return _redirect_back(request, webhook_id, "Test event queued")
 
 
-def _confirm_or_do(
-    request: Request,
-    webhook_id: str,
-    confirm: Callable[[Webhook], Confirm],
-    do: Callable[[], HttpResponse],
-) -> HttpResponse:
-    """GET shows the confirmation, POST performs the action."""
-    if request.method == "POST":
-        return do()
-    return ask(request, confirm(find_webhook(request.actor, webhook_id)), part="webhook")
-
-
 @page(methods=FORM, role=Role.ADMIN)
 def resume(request: Request, webhook_id: str) -> HttpResponse:
-    def confirm(hook: Webhook) -> Confirm:
-        return Confirm(
-            title=f"Resume “{hook.name}”?",
-            verb="Resume",
-            url=_url(hook, "resume"),
-            back=_url(hook),
-            lines=[hook.status_reason] if hook.status_reason else [],
-            choices_name="from",
-            choices_label="Resume position",
-            choices=[
-                Choice("place", "Last position: deliver everything since then", True),
-                Choice("now", "Now: queued deliveries become dead letters"),
-            ],
-            kind="primary",
-        )
-
-    def do() -> HttpResponse:
+    if request.method == "POST":
         webhook_flow.resume_webhook(
             actor=request.actor,
             webhook_id=webhook_id,
@@ -295,28 +267,28 @@ def resume(request: Request, webhook_id: str) -> HttpResponse:
             reason=reason_of(request),
         )
         return _redirect_back(request, webhook_id, "Webhook resumed")
-
-    return _confirm_or_do(request, webhook_id, confirm, do)
+    hook = find_webhook(request.actor, webhook_id)
+    confirm = Confirm(
+        title=f"Resume “{hook.name}”?",
+        verb="Resume",
+        url=_url(hook, "resume"),
+        back=_url(hook),
+        lines=[hook.status_reason] if hook.status_reason else [],
+        choices_name="from",
+        choices_label="Resume position",
+        choices=[
+            Choice("place", "Last position: deliver everything since then", True),
+            Choice("now", "Now: queued deliveries become dead letters"),
+        ],
+        kind="primary",
+    )
+    return ask(request, confirm, part="webhook")
 
 
 @page(methods=FORM, role=Role.ADMIN)
 @sensitive_variables("secret")
 def rotate(request: Request, webhook_id: str) -> HttpResponse:
-    def confirm(hook: Webhook) -> Confirm:
-        return Confirm(
-            title="Rotate the signing secret?",
-            verb="Rotate secret",
-            url=_url(hook, "rotate"),
-            back=_url(hook),
-            choices_name="overlap",
-            choices_label="Current secret",
-            choices=[
-                Choice(str(webhooks.DEFAULT_OVERLAP), "remains valid for one more day", True),
-                Choice("0", "expires now (for example, because it leaked)"),
-            ],
-        )
-
-    def do() -> HttpResponse:
+    if request.method == "POST":
         overlap = 0 if request.POST.get("overlap") == "0" else webhooks.DEFAULT_OVERLAP
         _, secret = webhooks.rotate_secret(
             actor=request.actor,
@@ -325,59 +297,62 @@ def rotate(request: Request, webhook_id: str) -> HttpResponse:
             reason=reason_of(request),
         )
         return _detail(request, webhook_id, secret=secret)
-
-    return _confirm_or_do(request, webhook_id, confirm, do)
+    hook = find_webhook(request.actor, webhook_id)
+    confirm = Confirm(
+        title="Rotate the signing secret?",
+        verb="Rotate secret",
+        url=_url(hook, "rotate"),
+        back=_url(hook),
+        choices_name="overlap",
+        choices_label="Current secret",
+        choices=[
+            Choice(str(webhooks.DEFAULT_OVERLAP), "remains valid for one more day", True),
+            Choice("0", "expires now (for example, because it leaked)"),
+        ],
+    )
+    return ask(request, confirm, part="webhook")
 
 
 @page(methods=FORM, role=Role.ADMIN)
 def replay_dead(request: Request, webhook_id: str) -> HttpResponse:
-    def confirm(hook: Webhook) -> Confirm:
-        return Confirm(
-            title="Redeliver all dead letters?",
-            verb="Redeliver",
-            url=_url(hook, "replay"),
-            back=_url(hook),
-            lines=[
-                f"{hook.dead} events are delivered before queued ones, with their original ids."
-            ],
-            kind="primary",
-        )
-
-    def do() -> HttpResponse:
+    if request.method == "POST":
         number = webhook_flow.replay_dead_letters(
             actor=request.actor, webhook_id=webhook_id, reason=reason_of(request)
         )
-        return _redirect_back(
-            request, webhook_id, f"{plural(number, 'delivery,deliveries')} requeued"
-        )
-
-    return _confirm_or_do(request, webhook_id, confirm, do)
+        message = f"{plural(number, 'delivery,deliveries')} requeued"
+        return _redirect_back(request, webhook_id, message)
+    hook = find_webhook(request.actor, webhook_id)
+    confirm = Confirm(
+        title="Redeliver all dead letters?",
+        verb="Redeliver",
+        url=_url(hook, "replay"),
+        back=_url(hook),
+        lines=[f"{hook.dead} events are delivered before queued ones, with their original ids."],
+        kind="primary",
+    )
+    return ask(request, confirm, part="webhook")
 
 
 @page(methods=FORM, role=Role.ADMIN)
 def delete(request: Request, webhook_id: str) -> HttpResponse:
-    def confirm(hook: Webhook) -> Confirm:
-        waiting, dead = hook.waiting, hook.dead
-        return Confirm(
-            title=f"Delete the webhook “{hook.name}”?",
-            verb="Delete webhook",
-            url=_url(hook, "delete"),
-            back=_url(hook),
-            lines=[
-                f"{waiting} queued deliveries and {dead} dead letters are deleted with it, and "
-                "its secret. This cannot be undone. To stop deliveries temporarily, pause it.",
-            ],
-        )
-
-    def do() -> HttpResponse:
-        name = find_webhook(request.actor, webhook_id).name
+    hook = find_webhook(request.actor, webhook_id)
+    if request.method == "POST":
         webhooks.delete_webhook(
             actor=request.actor, webhook_id=webhook_id, reason=reason_of(request)
         )
-        toast(request, f"Webhook “{name}” deleted")
+        toast(request, f"Webhook “{hook.name}” deleted")
         return see_other(request, reverse("web:webhook-list"))
-
-    return _confirm_or_do(request, webhook_id, confirm, do)
+    confirm = Confirm(
+        title=f"Delete the webhook “{hook.name}”?",
+        verb="Delete webhook",
+        url=_url(hook, "delete"),
+        back=_url(hook),
+        lines=[
+            f"{hook.waiting} queued deliveries and {hook.dead} dead letters are deleted with it, and "
+            "its secret. This cannot be undone. To stop deliveries temporarily, pause it.",
+        ],
+    )
+    return ask(request, confirm, part="webhook")
 
 
 urlpatterns = [

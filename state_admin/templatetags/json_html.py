@@ -20,6 +20,8 @@ from state_admin.domain.text_changes import Piece, text_changes
 from state_admin.domain.values import JSON, dump, pointer_of
 from state_admin.web.addresses import with_query
 
+from .ui import plural
+
 register = template.Library()
 
 register.filter("json", json.dumps)
@@ -193,10 +195,9 @@ def member_cell(members: Mapping[str, JSON] | None, name: str) -> SafeString | s
 
 
 def _size(value: JSON) -> str:
-    count = f"{len(value):,}"
     if isinstance(value, dict):
-        return f"{{ {count} {'key' if len(value) == 1 else 'keys'} }}"
-    return f"[ {count} {'item' if len(value) == 1 else 'items'} ]"
+        return f"{{ {plural(len(value), 'key,keys')} }}"
+    return f"[ {plural(len(value), 'item,items')} ]"
 
 
 @register.filter

@@ -13,6 +13,7 @@ from state_admin.services.entries import Precondition, delete_entry, restore_ent
 from state_admin.services.entry_views import read_entry, read_past
 from state_admin.services.errors import NotFound, VersionConflict
 from state_admin.services.namespaces import find_definition
+from state_admin.templatetags.ui import plural
 
 from .actors import FORM
 from .addresses import entry_action_url, entry_url
@@ -80,7 +81,7 @@ def entry_restore(request: Request, namespace: str, key: str) -> HttpResponse:
         if not old.exists:
             raise NotFound(f"version {version} of {namespace}/{key} has no value")
         rows = diffs.rows(values.load(now.value), values.load(old.value))
-        places = f"{len(rows):,} {'difference' if len(rows) == 1 else 'differences'}"
+        places = plural(len(rows), "difference,differences")
         question = Confirm(
             title=f"Restore version {version}?",
             verb=f"Restore version {version}",

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from django.http import HttpResponse, HttpResponseBase, QueryDict, StreamingHttpResponse
 from django.urls import path, reverse
 
+from state_admin.contract.types import MAX_TTL
 from state_admin.domain import diffs, moments, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.numbers import read_whole
@@ -29,6 +30,7 @@ from state_admin.services.bulk_patches import PatchResult, patch_entries, read_p
 from state_admin.services.errors import BadRequest, Conflict, Problem, QuotaExceeded
 from state_admin.services.namespaces import find_untracked
 from state_admin.services.reverts import newest_audit_row, revert_entries
+from state_admin.templatetags.ui import plural
 
 from .actors import POST, page
 from .addresses import entry_url
@@ -42,7 +44,6 @@ from .reverts import return_url, undo_of_request
 _MOST_COUNTED: Final = 10_000
 _CHUNK: Final = bulk.MOST
 _MOST_LISTED: Final = 100
-_MOST_TTL: Final = 10 * 365 * 86400
 
 _VERBS: Final = {
     "delete": "Delete",
@@ -227,7 +228,7 @@ def _question(actor: Actor, order: BulkAction) -> Confirm:
     else:
         names = [f"{each.namespace}/{each.key}" for each in order.chosen]
         end = ""
-    what = f"{len(names):,} entries or more" if end else _count(len(names))
+    what = f"{len(names):,} entries or more" if end else plural(len(names), "entry,entries")
     lines = [_LINES[order.action]]
     final = order.action in _FINAL and find_untracked(
         actor, {name.partition("/")[0] for name in names}
@@ -314,7 +315,7 @@ def _show_step(request: Request, order: BulkAction, after: str) -> HttpResponse:
         ],
     }
     if not after:
-        text = f"{past} {_count(order.done)}"
+        text = f"{past} {plural(order.done, 'entry,entries')}"
         if number:
             text += f"; skipped {number:,}"
         # There is no audit row if all changes were in untracked namespaces.
@@ -420,14 +421,10 @@ def _read_time(text: object) -> datetime | None:
 
 
 def _ttl(post: QueryDict) -> int:
-    ttl = read_whole(post.get("ttl", "").strip(), least=1, most=_MOST_TTL)
+    ttl = read_whole(post.get("ttl", "").strip(), least=1, most=MAX_TTL)
     if ttl is None:
         raise BadRequest("the lifetime must be a whole number of seconds, at least 1")
     return ttl
-
-
-def _count(number: int) -> str:
-    return f"{number:,} {'entry' if number == 1 else 'entries'}"
 
 
 urlpatterns = [

@@ -9,6 +9,7 @@ from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import path, reverse
 
+from state_admin.contract.types import MAX_TTL
 from state_admin.domain import schema_forms, values
 from state_admin.domain.access import Role
 from state_admin.domain.numbers import read_whole
@@ -45,8 +46,6 @@ from .entry_detail import BIG
 from .entry_undo import checked_tags, seconds_left, undo_of
 from .htmx import Request, render, see_other, toast
 from .schema_fields import Draft, answer_form_check, form_beside, held_value
-
-_MOST_TTL = 10 * 365 * 86400
 
 
 @dataclass
@@ -221,7 +220,7 @@ def _ttl(draft: EntryDraft, now: EntryView) -> int | None:
         return seconds_left(now.expires_at) if now.exists else None
     if draft.lifetime != "seconds":
         return None
-    ttl = read_whole(draft.ttl.strip(), least=1, most=_MOST_TTL)
+    ttl = read_whole(draft.ttl.strip(), least=1, most=MAX_TTL)
     if ttl is None:
         raise Invalid("the lifetime must be a whole number of seconds, at least 1")
     return ttl

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django import forms
 
+from state_admin.contract.types import MAX_TTL
 from state_admin.domain.values import DEFAULT_MAX_VALUE_BYTES, MAX_VALUE_BYTES
 
 _CODE = {
@@ -13,7 +14,6 @@ _CODE = {
     "wrap": "off",
     "data-editor": "",  # static/js/editor.js
 }
-_TEN_YEARS = 10 * 365 * 86400
 _MOST = (1 << 53) - 1
 
 
@@ -32,7 +32,7 @@ class NamespaceLimitsForm(forms.Form):
         label="Entries expire after, in seconds",
         required=False,
         min_value=1,
-        max_value=_TEN_YEARS,
+        max_value=MAX_TTL,
         help_text="Empty: never",
     )
     history_keep_last = forms.IntegerField(
@@ -46,7 +46,7 @@ class NamespaceLimitsForm(forms.Form):
         label="Keep versions younger than, in seconds",
         required=False,
         min_value=1,
-        max_value=_TEN_YEARS,
+        max_value=MAX_TTL,
         help_text="Empty: all",
     )
 

@@ -370,13 +370,9 @@ def namespace_reregister(request: Request, name: str) -> HttpResponse:
         name=name,
         schema=_stored(namespace.schema or "{}"),
         default=_stored(namespace.default or "null"),
-        description=namespace.description,
         plugin=namespace.plugin,
-        max_value_bytes=namespace.max_value_bytes,
-        ttl_seconds=namespace.ttl_seconds,
-        history_keep_last=namespace.history_keep_last,
-        history_keep_seconds=namespace.history_keep_seconds,
         reason="undo of unregistering",
+        **{name: getattr(namespace, name) for name in _REST},
     )
     toast(request, f"Registered {name} again")
     return see_other(request, namespace_url(name))

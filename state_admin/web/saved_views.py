@@ -6,6 +6,7 @@ A view stores filters and no URL, so that it can only lead to its own list.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from django.http import HttpResponse, HttpResponseRedirect, QueryDict
@@ -106,15 +107,10 @@ def view_save(request: Request) -> HttpResponse:
     query = _query(view_page, QueryDict(request.POST.get("query", "")[:10_000]))
     shared = request.POST.get("shared") == "on"
     name = request.POST.get("name", "")
-    return _then(
-        request,
-        view_page,
-        query,
-        lambda: save_view(
-            actor=request.actor, page=view_page, name=name, query=query, shared=shared
-        ),
-        f"Saved view {' '.join(name.split())}",
+    save = partial(
+        save_view, actor=request.actor, page=view_page, name=name, query=query, shared=shared
     )
+    return _then(request, view_page, query, save, f"Saved view {' '.join(name.split())}")
 
 
 @page(methods=POST)
@@ -122,25 +118,17 @@ def view_change(request: Request, view_id: int) -> HttpResponse:
     """Delete a view, make it the default, or stop using it as the default."""
     view_page = _page(request)
     query = _query(view_page, QueryDict(request.POST.get("query", "")[:10_000]))
-    what = request.POST.get("do", "")
-    if what == "delete":
-        return _then(
-            request,
-            view_page,
-            query,
-            lambda: delete_view(actor=request.actor, view_id=view_id),
-            "View deleted",
-        )
-    if what not in ("default", "undefault"):
-        raise BadRequest("unknown action")
-    begins = what == "default"
-    return _then(
-        request,
-        view_page,
-        query,
-        lambda: choose_default(actor=request.actor, view_id=view_id, chosen=begins),
-        "Default view set" if begins else "Default view removed",
-    )
+    view: Any = {"actor": request.actor, "view_id": view_id}
+    match request.POST.get("do", ""):
+        case "delete":
+            return _then(request, view_page, query, partial(delete_view, **view), "View deleted")
+        case "default":
+            choose = partial(choose_default, chosen=True, **view)
+            return _then(request, view_page, query, choose, "Default view set")
+        case "undefault":
+            choose = partial(choose_default, chosen=False, **view)
+            return _then(request, view_page, query, choose, "Default view removed")
+    raise BadRequest("unknown action")
 
 
 def _then(

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from functools import partial
 from socket import socket
 
 import pytest
-from django.conf import settings
 
-from project import broker, job_notifications
+from project import job_notifications
 from state_admin.models import AuditRow, AuditStream, Sweep
 from tests.builders import Person, make_namespace, put
-from tests.project.conftest import folder, fresh_broker, start
 from tests.project.running import Running, wait_for
 from tests.syslogging import SyslogReceiver, close, receiving_syslog
-from tests.tasks.test_webhooks import database_url
-
-__all__ = ["folder", "fresh_broker", "start"]
+from tests.tasks.conftest import Worker
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("fresh_broker")]
 
@@ -30,20 +26,8 @@ def receiver() -> Iterator[SyslogReceiver]:
 
 
 @pytest.fixture
-def worker(
-    start: Callable[..., Running], folder: Path, receiver: SyslogReceiver, db: None
-) -> Callable[[], Running]:
-    broker.prepare()
-
-    def begin() -> Running:
-        return start(
-            "-m", "project.processes", "worker",
-            DATABASE_URL=database_url(),
-            SECRET_KEY=settings.SECRET_KEY,
-            AUDIT_STREAM=receiver.destination().url,
-        )  # fmt: skip
-
-    return begin
+def worker(start_worker: Callable[..., Running], receiver: SyslogReceiver) -> Worker:
+    return partial(start_worker, AUDIT_STREAM=receiver.destination().url)
 
 
 def tick() -> None:
@@ -56,7 +40,7 @@ def position() -> int:
 
 
 def test_worker__killed_between_sending_and_storing_the_position__another_sends_again(
-    receiver: SyslogReceiver, alice: Person, worker: Callable[[], Running]
+    receiver: SyslogReceiver, alice: Person, worker: Worker
 ) -> None:
     make_namespace(alice.actor, "notes")
     for number in range(5):

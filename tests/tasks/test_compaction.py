@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import settings
 from django.db.models.functions import Now
 
-from project import broker, job_notifications
+from project import job_notifications
 from state_admin.models import Compaction, Message, Thread
 from state_admin.services import compaction_jobs, compactions, effective_views
 from state_admin.tasks.compaction import run as task
@@ -20,32 +17,13 @@ from state_admin.tasks.sweeps import TASKS
 from tests import builders
 from tests.builders import Person, append, conversation, make_record, make_thread, raw
 from tests.modelling import completion, in_turn, replies
-from tests.project.conftest import folder, fresh_broker, start
-from tests.project.running import Running, wait_for
+from tests.project.running import wait_for
 from tests.receiving import Receiver, hang, receiving
-from tests.tasks.test_webhooks import database_url
-
-__all__ = ["folder", "fresh_broker", "start"]
+from tests.tasks.conftest import Worker
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("fresh_broker")]
 
-Worker = Callable[[], Running]
 KEY = "sk-registry-1234567890"
-
-
-@pytest.fixture
-def worker(start: Callable[..., Running], folder: Path, db: None) -> Worker:
-    broker.prepare()
-
-    def begin() -> Running:
-        return start(
-            "-m", "project.processes", "worker",
-            DATABASE_URL=database_url(),
-            SECRET_KEY=settings.SECRET_KEY,
-            WEBHOOK_ALLOW_PRIVATE="true",
-        )  # fmt: skip
-
-    return begin
 
 
 def status(thread_id: str = "t1") -> str | None:

@@ -8,12 +8,9 @@ from project import job_notifications
 from state_admin.models import Dispatch, Sweep
 from state_admin.tasks.sweeps import CONDITIONS, TASKS
 from tests.builders import Person, make_thread
-from tests.project.conftest import folder, fresh_broker, start
 from tests.project.running import wait_for
 from tests.services.test_dispatches import enqueue, shift, status, take
-from tests.tasks.test_compaction import Worker, worker
-
-__all__ = ["folder", "fresh_broker", "start", "worker"]
+from tests.tasks.conftest import Worker
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("fresh_broker")]
 

@@ -12,13 +12,9 @@ from state_admin.models import Entry, EntryRevision, Revert
 from state_admin.services import revert_jobs
 from state_admin.tasks.sweeps import TASKS
 from tests.builders import Person
-from tests.project.conftest import folder, fresh_broker, start
 from tests.project.running import wait_for
 from tests.services.test_revert_jobs import write_many
-
-from .test_compaction import Worker, worker
-
-__all__ = ["folder", "fresh_broker", "start", "worker"]
+from tests.tasks.conftest import Worker
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("fresh_broker")]
 

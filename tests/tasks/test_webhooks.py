@@ -5,55 +5,29 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 from typing import Any
-from urllib.parse import quote
 
 import pytest
-from django.conf import settings
-from django.db import connection
 from django.db.models.functions import Now
 
-from project import broker, job_notifications
+from project import job_notifications
 from state_admin.models import Sweep, Webhook, WebhookDelivery
 from state_admin.services import webhook_flow, webhooks
 from state_admin.services.webhooks import Filter
 from tests.builders import Person, make_namespace, put
 from tests.feeding import wait_for_feed
-from tests.project.conftest import folder, fresh_broker, start
 from tests.project.running import Running, wait_for
 from tests.receiving import Handler, Receiver, answer, is_signed, receiving
-
-__all__ = ["folder", "fresh_broker", "start"]
+from tests.tasks.conftest import Worker
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("fresh_broker")]
 
-Worker = Callable[[], Running]
-
-
-def database_url() -> str:
-    """The database of this test, for another process."""
-    connection.ensure_connection()
-    info = connection.connection.info
-    user = f"{quote(info.user, safe='')}:{quote(info.password or '', safe='')}"
-    return f"postgresql://{user}@/{info.dbname}?host={quote(info.host, safe='')}&port={info.port}"
-
 
 @pytest.fixture
-def worker(start: Callable[..., Running], folder: Path, db: None) -> Worker:
-    broker.prepare()
-
-    def begin() -> Running:
-        return start(
-            "-m", "project.processes", "worker",
-            DATABASE_URL=database_url(),
-            SECRET_KEY=settings.SECRET_KEY,
-            WEBHOOK_ALLOW_PRIVATE="true",
-            WEBHOOK_TIMEOUT_SECONDS="20",
-            WEBHOOK_RETRY_SECONDS="0",
-        )  # fmt: skip
-
-    return begin
+def worker(start_worker: Callable[..., Running]) -> Worker:
+    env = {"WEBHOOK_TIMEOUT_SECONDS": "20", "WEBHOOK_RETRY_SECONDS": "0"}
+    return partial(start_worker, WEBHOOK_ALLOW_PRIVATE="true", **env)
 
 
 @pytest.fixture(autouse=True)

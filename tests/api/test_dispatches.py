@@ -7,14 +7,10 @@ from typing import Any
 import pytest
 
 from state_admin.models import Dispatch
-from tests.builders import Person, make_run, make_thread
+from tests.builders import Person, make_run
+from tests.services.test_dispatches import box
 
-
-@pytest.fixture
-def box(alice: Person) -> Person:
-    make_thread(alice.actor, "t1")
-    make_thread(alice.actor, "t2")
-    return alice
+__all__ = ["box"]
 
 
 def enqueue(person: Person, thread: str = "t1", **body: Any) -> str:

@@ -4,32 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Protocol
 
 import pytest
 from allauth.mfa.models import Authenticator
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, expect
-from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from state_admin.services.logins import set_password
 from tests.builders import Person
-from tests.providing import Provider, providing
+from tests.providing import Provider
+from tests.web.test_account import GOOD
 from tests.web.test_second_factor import code_of
+from tests.web.test_single_sign_on import provider
 
 from .conftest import Errors
 from .test_sweep import NARROW, OVERFLOW, WIDE
 
-GOOD = "correct horse battery staple"
-
-
-@pytest.fixture
-def provider(settings: Settings) -> Iterator[Provider]:
-    with providing() as found:
-        settings.OIDC = replace(settings.OIDC, issuer=found.url)
-        yield found
+__all__ = ["provider"]
 
 
 @pytest.fixture(params=["wide light", "narrow dark", "without javascript"])

@@ -43,6 +43,20 @@ def wait_for(
     raise AssertionError(f"not within {seconds:.0f} s: {name}")
 
 
+def run_python(folder: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """The result of Python with the data folder and only these settings."""
+    inherited = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=BASE_DIR,
+        env={**inherited, "COMMONHOLD_DATA_DIR": str(folder), **env},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
 def is_alive(pid: int) -> bool:
     """Whether a process runs (a zombie does not)."""
     try:

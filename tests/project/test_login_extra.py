@@ -3,18 +3,15 @@ incompletely."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from project import login
-from project.env import BASE_DIR, BadSetting
-from tests.patience import PATIENCE
+from project.env import BadSetting
 from tests.project.conftest import temporary_folder
+from tests.project.running import run_python
 
 SSO = {
     "OIDC_ISSUER": "https://sso.example",
@@ -29,19 +26,6 @@ def folder() -> Iterator[Path]:
     """One for all tests, so that PostgreSQL is initialized once."""
     with temporary_folder() as path:
         yield path
-
-
-def manage(folder: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
-    inherited = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=BASE_DIR,
-        env={**inherited, "COMMONHOLD_DATA_DIR": str(folder), **env},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
 
 
 _LOOK = """
@@ -64,14 +48,14 @@ print(sorted({name.partition(".")[0] for name in sys.modules} & {"allauth", "fid
 def test_nothing_configured__allauth__is_not_imported_and_has_no_urls(
     folder: Path,
 ) -> None:
-    done = manage(folder, "-c", _LOOK)
+    done = run_python(folder, "-c", _LOOK)
     assert done.stdout.split("\n")[:4] == [
         "no web:oidc-login", "no web:totp", "no web:login-code", "[]",
     ], done.stderr  # fmt: skip
 
 
 def test_all_configured__urls__exist(folder: Path) -> None:
-    done = manage(folder, "-c", _LOOK, **ON)
+    done = run_python(folder, "-c", _LOOK, **ON)
     assert done.stdout.split("\n")[:3] == ["/login/oidc", "/sign-in/totp", "/login/code"]
 
 
@@ -81,13 +65,13 @@ def test_configured_but_not_installed__error__is_one_sentence(folder: Path) -> N
         "import runpy; runpy.run_path('manage.py', run_name='__main__')"
     )
     for env in (SSO, {"LOGIN_TOTP": "optional"}):
-        done = manage(folder, "-c", without, **env)
+        done = run_python(folder, "-c", without, **env)
         assert done.returncode == 1
         assert done.stderr.strip() == (
             "OIDC_ISSUER and LOGIN_TOTP need the login extra, which is not installed: "
             "pip install --require-hashes -r requirements-login.txt"
         )
-    assert manage(folder, "-c", without).returncode == 0
+    assert run_python(folder, "-c", without).returncode == 0
 
 
 _CHECKS = """
@@ -103,7 +87,7 @@ call_command("check", "--fail-level", "WARNING")
 
 @pytest.mark.parametrize("env", [{}, SSO, {"LOGIN_TOTP": "optional"}, ON], ids=str)
 def test_migrations__of_optional_apps__are_complete(env: dict[str, str], folder: Path) -> None:
-    done = manage(folder, "-c", _CHECKS, **env)
+    done = run_python(folder, "-c", _CHECKS, **env)
     assert "No changes detected" in done.stdout, done.stdout + done.stderr
     assert done.returncode == 0, done.stderr
 

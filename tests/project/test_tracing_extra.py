@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
@@ -18,11 +15,10 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from project import spans, tracing
-from project.env import BASE_DIR
 from project.joining import Joiner
-from tests.patience import PATIENCE
 from tests.project.conftest import temporary_folder
 from tests.project.observing import observed
+from tests.project.running import run_python
 
 ENDPOINT = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}
 
@@ -31,19 +27,6 @@ ENDPOINT = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}
 def folder() -> Iterator[Path]:
     with temporary_folder() as path:
         yield path
-
-
-def run(folder: Path, code: str, **env: str) -> subprocess.CompletedProcess[str]:
-    inherited = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=BASE_DIR,
-        env={**inherited, "COMMONHOLD_DATA_DIR": str(folder), **env},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
 
 
 _LOOK = """
@@ -66,7 +49,7 @@ print(tracing.is_on(), sorted({name for name in sys.modules if name.startswith("
     ids=str,
 )
 def test_traces__not_requested__nothing_is_imported(env: dict[str, str], folder: Path) -> None:
-    done = run(folder, _LOOK, **env)
+    done = run_python(folder, "-c", _LOOK, **env)
     assert done.stdout.strip() == "False []", done.stderr
 
 
@@ -88,15 +71,15 @@ print(len(wrapped), [each for each in values if each in wrapped])
 
 
 def test_services__with_traces_only__are_wrapped_for_all_who_import_them(folder: Path) -> None:
-    assert run(folder, _SERVICES).stdout == "0 []\n"
-    done = run(folder, _SERVICES, **ENDPOINT)
+    assert run_python(folder, "-c", _SERVICES).stdout == "0 []\n"
+    done = run_python(folder, "-c", _SERVICES, **ENDPOINT)
     number, _, bare = done.stdout.partition(" ")
     assert (int(number) > 100, bare) == (True, "[]\n"), done.stderr
 
 
 @pytest.mark.parametrize("env", [ENDPOINT, {"OTEL_TRACES_EXPORTER": "console"}], ids=str)
 def test_traces__requested__are_on(env: dict[str, str], folder: Path) -> None:
-    done = run(folder, _LOOK, **env)
+    done = run_python(folder, "-c", _LOOK, **env)
     assert done.stdout.startswith("True ["), done.stderr
 
 
@@ -106,7 +89,7 @@ def test_traces__packages_not_installed__error_is_one_sentence(folder: Path, nam
         f"import sys; sys.modules['opentelemetry.{name}'] = None; sys.argv = ['manage.py', 'check'];"
         "import runpy; runpy.run_path('manage.py', run_name='__main__')"
     )
-    done = run(folder, without, **ENDPOINT)
+    done = run_python(folder, "-c", without, **ENDPOINT)
     assert done.returncode == 1
     assert done.stderr.strip() == (
         "OTEL_EXPORTER_OTLP_ENDPOINT and OTEL_TRACES_EXPORTER need the packages of requirements-otel.txt, "
@@ -115,8 +98,9 @@ def test_traces__packages_not_installed__error_is_one_sentence(folder: Path, nam
 
 
 def test_traces__exporter_is_unknown__error_names_the_variable(folder: Path) -> None:
-    done = run(
+    done = run_python(
         folder,
+        "-c",
         "import sys; sys.argv = ['manage.py', 'check'];"
         "import runpy; runpy.run_path('manage.py', run_name='__main__')",
         OTEL_TRACES_EXPORTER="zipkin",

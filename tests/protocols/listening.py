@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import http.client
 import itertools
 import json
-import socket
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Any
+
+from tests.streams.listening import Connection
 
 
-class Reader:
+class Reader(Connection):
     """One connection. Iterating yields the contents of the `data:` lines; `last_id` is the position
     to resume from."""
 
@@ -66,15 +66,3 @@ class Reader:
             if self.last_id != before:
                 break
         return self.last_id
-
-    def close(self) -> None:
-        if self.socket is not None:
-            with contextlib.suppress(OSError):
-                self.socket.shutdown(socket.SHUT_RDWR)
-        self.client.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

@@ -14,20 +14,14 @@ from state_admin.domain import boundaries
 from state_admin.models import AuditRow, Compaction, Message, Thread
 from state_admin.models.compactions_sql import claim_next
 from state_admin.services import compaction_jobs, compactions, maintenance, policies
-from state_admin.summarizers import SUMMARIZERS
 from state_admin.tasks import compaction as task
 from tests.builders import Person, append, conversation, make_run, make_thread, raw
 from tests.services.racing import race
-from tests.services.test_compactions import Fake
+from tests.services.test_compactions import Fake, fake
+
+__all__ = ["fake"]
 
 LEASE = compaction_jobs.LEASE
-
-
-@pytest.fixture
-def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
-    made = Fake()
-    monkeypatch.setitem(SUMMARIZERS, "fake", lambda: made)
-    return made
 
 
 def queue(person: Person, count: int, prefix: str = "q") -> None:

@@ -17,7 +17,9 @@ from state_admin.services import dead_letters, dispatches
 from state_admin.services.errors import Conflict, Forbidden, NotFound
 from tests.builders import Person, make_thread, make_token
 from tests.services.racing import race, split
-from tests.services.test_dispatches import ack, claimed, enqueue, nack, status, take
+from tests.services.test_dispatches import ack, box, claimed, enqueue, nack, status, take
+
+__all__ = ["box"]
 
 
 def make_dead_letter(person: Person, thread: str = "t1", **fields: Any) -> str:
@@ -30,13 +32,6 @@ def make_dead_letter(person: Person, thread: str = "t1", **fields: Any) -> str:
 
 def replay_all(person: Person, **which: str) -> int:
     return dead_letters.replay_dead_letters(actor=person.actor, **which)
-
-
-@pytest.fixture
-def box(alice: Person) -> Person:
-    make_thread(alice.actor, "t1")
-    make_thread(alice.actor, "t2")
-    return alice
 
 
 def test_replay__dead_letter__is_requeued_with_all_its_attempts(box: Person) -> None:

@@ -23,7 +23,7 @@ from state_admin.services.errors import Conflict
 from state_admin.summarizers import SUMMARIZERS
 from tests.builders import Person, append, conversation, make_thread, raw
 from tests.domain.reference_boundaries import Mark, effective
-from tests.services.test_compactions import Fake
+from tests.services.test_compactions import Fake, ask
 from tests.services.test_folds import body
 
 SMALL = {"summarizer": "fake", "min_gain_tokens": 0, "min_savings_ratio": 0}
@@ -43,10 +43,6 @@ def talk(alice: Person, fake: Fake) -> Person:
     make_thread(alice.actor, "t1", policy=raw({"summarizer": "fake"}))
     append(alice.actor, "t1", *conversation(6, rounds=2))
     return alice
-
-
-def ask(person: Person, thread_id: str = "t1") -> str:
-    return compactions.request_compaction(actor=person.actor, thread_id=thread_id).public_id
 
 
 def context_messages(thread_id: str = "t1") -> list[Message]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 import pytest
 import time_machine
@@ -12,29 +10,12 @@ from django.utils import timezone
 
 from state_admin.models import AuditRow, Entry, EntryRevision
 from state_admin.models.reverts_sql import WrittenEntry
-from state_admin.services import bulk, entries, reverts
+from state_admin.services import reverts
 from state_admin.services.errors import Forbidden, Invalid
 from tests.builders import Person, make_namespace, put
+from tests.services.test_revert_jobs import changed, request
 
-
-def request(alice: Person, name: str) -> Any:
-    return replace(alice.actor, request_id=name)
-
-
-@pytest.fixture
-def changed(alice: Person) -> Person:
-    """The request "r" changed `a` twice, created `b`, deleted `c` and set the expiry of `d`."""
-    make_namespace(alice.actor)
-    for key in "acd":
-        put(alice.actor, "notes", key, {"old": key}, tags=["kept"], ttl_seconds=7200)
-    actor = request(alice, "r")
-    put(actor, "notes", "a", "new")
-    put(actor, "notes", "a", "newer")
-    put(actor, "notes", "b", "new")
-    entries.delete_entry(actor=actor, namespace="notes", key="c")
-    seen = [bulk.SelectedEntry("notes", "d", 1, None)]
-    bulk.change_entries(actor=actor, action="expire", seen=seen)
-    return alice
+__all__ = ["changed"]
 
 
 def test_revert__only_deleted_ones__skips_others(changed: Person) -> None:

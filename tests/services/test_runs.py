@@ -19,17 +19,10 @@ from state_admin.services.errors import Conflict, Invalid, NotFound
 from state_admin.services.runs import RunChange
 from tests import builders
 from tests.builders import Person, make_run, make_thread, raw
+from tests.domain.test_lifecycle import LEGAL
 from tests.services.racing import race, split
 
 STATUSES = ("created", "running", "waiting", "done")
-LEGAL = {
-    ("created", "running"),
-    ("created", "done"),
-    ("running", "waiting"),
-    ("running", "done"),
-    ("waiting", "running"),
-    ("waiting", "done"),
-}
 MOVES = [(old, new) for old in STATUSES for new in STATUSES]
 
 

@@ -29,6 +29,7 @@ from tests.builders import Person, append, conversation, make_namespace, make_th
 from tests.modelling import completion, error, hang_up, in_turn, replies
 from tests.receiving import Manners, Receiver, receiving
 from tests.services.racing import race
+from tests.services.test_compactions import ask
 
 FINE = replies(completion("Trips T0000 to T0004 were looked up."))
 PRICED = Model("small-1", input_price=Decimal(1), output_price=Decimal(2))
@@ -66,10 +67,6 @@ def talk(person: Person, thread_id: str, **policy: Any) -> None:
     wanted = {"summarizer": "model", "summary_model": "small", **policy}
     make_thread(person.actor, thread_id, policy=raw(wanted))
     append(person.actor, thread_id, *conversation(6, rounds=2))
-
-
-def ask(person: Person, thread_id: str = "t1") -> str:
-    return compactions.request_compaction(actor=person.actor, thread_id=thread_id).public_id
 
 
 def run(person: Person, thread_id: str = "t1") -> Compaction:

@@ -11,16 +11,12 @@ from state_admin.services import forks, runs, snapshots, tickets
 from state_admin.services.errors import Invalid, TooLarge
 from state_admin.services.runs import RunChange
 from state_admin.services.tool_calls import TOOL_CALLS
-from tests.builders import Person, commit, make_run, make_thread, raw
+from tests.builders import Person, commit, make_run, raw
+from tests.services.test_leases import run
+
+__all__ = ["run"]
 
 MIB = 1 << 20
-
-
-@pytest.fixture
-def run(alice: Person) -> Person:
-    make_thread(alice.actor, "t1")
-    make_run(alice.actor, "t1", "r1")
-    return alice
 
 
 def calls(person: Person, revision: int | None = None) -> Any:

@@ -30,7 +30,26 @@ class Event:
         return self.data["key"], self.data["version"]
 
 
-class Listener:
+class Connection:
+    """A connection on which a response may never end."""
+
+    client: http.client.HTTPConnection
+    socket: socket.socket | None
+
+    def close(self) -> None:
+        if self.socket is not None:
+            with contextlib.suppress(OSError):
+                self.socket.shutdown(socket.SHUT_RDWR)
+        self.client.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Listener(Connection):
     """One connection. Iterating yields the events until the server ends the stream."""
 
     def __init__(
@@ -100,18 +119,6 @@ class Listener:
         assert self.answer.headers["Content-Type"] == "application/problem+json"
         body: dict[str, Any] = json.loads(self.answer.read())
         return body
-
-    def close(self) -> None:
-        if self.socket is not None:
-            with contextlib.suppress(OSError):
-                self.socket.shutdown(socket.SHUT_RDWR)
-        self.client.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def this_database() -> dict[str, str]:

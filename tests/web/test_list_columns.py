@@ -12,8 +12,10 @@ from django.urls import reverse
 
 from state_admin.web import threads
 from tests.builders import Person
-from tests.e2e.pages import fill
+from tests.web.test_list_rows import alice, filled
 from tests.web.test_lists import LISTS, OF
+
+__all__ = ["alice", "filled"]
 
 # Lists that are no data tables, the one whose columns depend on its values (test_entry_table.py), and the
 # one in a tab (test_list_orders.py).
@@ -68,17 +70,6 @@ class Page(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         if self._inside and tag == self._inside[-1]:
             self._inside.pop()
-
-
-@pytest.fixture(scope="module")
-def filled(one_alice: Person) -> Person:
-    fill(one_alice)
-    return one_alice
-
-
-@pytest.fixture
-def alice(filled: Person, db: None) -> Person:
-    return filled
 
 
 def url_of(name: str) -> str:

@@ -17,8 +17,12 @@ from django.urls import NoReverseMatch, resolve, reverse
 
 from state_admin.web.urls import urlpatterns
 from tests.builders import Person
-from tests.e2e.pages import PAGES, fill
+from tests.e2e.pages import PAGES
 from tests.web.conftest import browser_of
+from tests.web.test_list_rows import alice, filled
+from tests.web.test_malformed import client
+
+__all__ = ["alice", "client", "filled"]
 
 NUL, SQUARED, HUGE = "a\0b", "²", str(10**30)
 _READ = re.compile(r'(?:\.get\(|(?:text|whole_number|choice)\(request, )"(\w+)"')
@@ -97,12 +101,6 @@ def status(client: Client, method: str, path: str, data: dict[str, str] | None =
 
 
 @pytest.fixture(scope="module")
-def filled(one_alice: Person) -> Person:
-    fill(one_alice)
-    return one_alice
-
-
-@pytest.fixture(scope="module")
 def forms(filled: Person) -> dict[tuple[str, frozenset[str]], dict[str, str]]:
     """The fields of each form of the pages, by its URL and their names."""
     browser = browser_of(filled)
@@ -111,17 +109,6 @@ def forms(filled: Person) -> dict[tuple[str, frozenset[str]], dict[str, str]]:
         for action, fields in Forms(browser.get(page).content.decode()).found:
             found.setdefault((action or page, frozenset(fields)), fields)
     return found
-
-
-@pytest.fixture
-def alice(filled: Person, db: None) -> Person:
-    return filled
-
-
-@pytest.fixture
-def client(admin: Client) -> Client:
-    admin.raise_request_exception = False
-    return admin
 
 
 @pytest.mark.parametrize("bad", [NUL, SQUARED, HUGE], ids=["nul", "squared", "huge"])

@@ -26,8 +26,10 @@ from state_admin.services.users import make_login_link
 from state_admin.services.workspaces import add_member, ensure_workspace
 from tests.builders import Person
 from tests.services.racing import race
+from tests.web.test_account import GOOD, with_password
+from tests.web.test_single_sign_on import logged_in
 
-GOOD = "correct horse battery staple"
+__all__ = ["with_password"]
 
 
 @pytest.fixture
@@ -40,12 +42,6 @@ def clock() -> Iterator[time_machine.Coordinates]:
 def code_of(secret: str, *, steps: int = 0) -> str:
     """The code that the app shows now, or so many half minutes later."""
     return format_hotp_value(hotp_value(secret, int(time.time()) // 30 + steps))
-
-
-@pytest.fixture
-def with_password(alice: Person) -> Person:
-    set_password(user=alice.user, password=GOOD)
-    return alice
 
 
 @pytest.fixture
@@ -65,10 +61,6 @@ def log_in(client: Client, **data: str) -> Any:
 
 def enter_code(client: Client, code: str) -> Any:
     return client.post("/login/code", {"code": code})
-
-
-def logged_in(client: Client) -> bool:
-    return client.get("/sessions").status_code == 200
 
 
 def shown_secret(client: Client) -> str:

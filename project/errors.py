@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponseBase
 
 from state_admin.rest import problems
 from state_admin.services.errors import BadRequest, Forbidden, InternalError, NotFound, Problem
@@ -13,34 +13,27 @@ from state_admin.web import errors as pages
 from state_admin.web.unknown_path import show_unknown_path
 
 
-def _is_api(request: HttpRequest) -> bool:
-    return request.path_info.startswith(settings.API_PREFIX)
-
-
-def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponseBase:
     return _answer(request, BadRequest("the request is malformed"), pages.bad_request, exception)
 
 
-def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponseBase:
     return _answer(
         request, Forbidden("this operation is not permitted"), pages.forbidden, exception
     )
 
 
-def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
     return _answer(request, NotFound("path not found"), show_unknown_path, exception)
 
 
-def server_error(request: HttpRequest) -> HttpResponse:
-    if _is_api(request):
-        return problems.answer_problem(InternalError(), request)
-    return pages.server_error(request)
+def server_error(request: HttpRequest) -> HttpResponseBase:
+    return _answer(request, InternalError(), pages.server_error)
 
 
 def _answer(
-    request: HttpRequest, problem: Problem, page: Any, exception: Exception
-) -> HttpResponse:
-    if _is_api(request):
+    request: HttpRequest, problem: Problem, page: Callable[..., HttpResponseBase], *error: Exception
+) -> HttpResponseBase:
+    if request.path_info.startswith(settings.API_PREFIX):
         return problems.answer_problem(problem, request)
-    response: HttpResponse = page(request, exception)
-    return response
+    return page(request, *error)

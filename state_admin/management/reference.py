@@ -114,7 +114,7 @@ def _tag_page(tag: str, document: Schema) -> str:
     parts = []
     for op in _operations(tag):
         declared = document["paths"][f"/api/v1{op.path}"][op.method.lower()]
-        parts.append(_operation(op, declared, components, objects))
+        parts.append(_operation(op, declared, objects))
     rows = (
         (f"`{op.method} {op.path}`", f"[{op.summary}](#{_anchor(op.summary)})")
         for op in _operations(tag)
@@ -127,9 +127,7 @@ def _tag_page(tag: str, document: Schema) -> str:
     )
 
 
-def _operation(
-    op: Operation, declared: Schema, components: Schema, objects: dict[str, None]
-) -> str:
+def _operation(op: Operation, declared: Schema, objects: dict[str, None]) -> str:
     parts = [
         f"## {op.summary}\n\n`{op.method} /api/v1{op.path}`\n\n{declared['description']}\n\n",
         f"Minimum role: `{op.least_role}`. Operation id: `{op.id}`.\n\n",

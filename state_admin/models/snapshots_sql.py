@@ -59,7 +59,7 @@ def read_state(*, thread_id: int, revision: int | None = None) -> list[StateRow]
 
 
 _SLOT = """n.name, k.reducer, k.merge = 'commutative', k.scope, k.persistent, k.default::text,
-    k.schema::text, v.value::text, v.valid_from"""
+    k.schema::text, v.value::text"""
 
 _SLOTS = f"""
 SELECT {_SLOT}
@@ -97,7 +97,6 @@ class SlotRow(NamedTuple):
     default: str
     schema: str
     held: str | None
-    held_from: int | None
 
 
 def read_slots(*, workspace_id: int, thread_id: int, names: Sequence[str]) -> list[SlotRow]:

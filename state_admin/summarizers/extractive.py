@@ -114,7 +114,7 @@ def _lines(messages: list[dict[str, Any]]) -> list[_Candidate]:
             if call is None:
                 call = _Candidate(f"Tool {message.get('name') or ''}", 1.0)
                 lines.append(call)
-            _answer(call, text, newness)
+            _answer(call, text)
             continue
         if text.strip():
             said = _message_line(str(role), text, newness)
@@ -205,7 +205,7 @@ def _call(name: str, arguments: Any, newness: float) -> _Candidate:
     )
 
 
-def _answer(call: _Candidate, text: str, newness: float) -> None:
+def _answer(call: _Candidate, text: str) -> None:
     found = parsed(text)
     if not text.strip() or found in ([], {}):
         call.worth -= 2

@@ -41,7 +41,6 @@ TALK = [
 ]  # fmt: skip
 REQUEST = SummaryRequest(TALK, "Earlier: a window seat.", 500)
 PRICED = Model("small-1", input_price=Decimal("2.5"), output_price=Decimal(10))
-QUICK = Timeout(connect=1, read=1, total=1)
 
 
 @pytest.fixture(autouse=True)

@@ -34,7 +34,6 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "project.settings"
 import django
 django.setup()
 from django.urls import NoReverseMatch, get_resolver, reverse
-from tests.patience import PATIENCE
 get_resolver().url_patterns[1].url_patterns
 for name in ("web:oidc-login", "web:totp", "web:login-code"):
     try:

@@ -23,7 +23,6 @@ from project.env import BadSetting
 from project.postgres import replication, session
 from project.postgres.base import connect_embedded, is_dead
 
-_SCHEMES = ("redis", "rediss", "amqp", "amqps", "memory")
 _DATABASE = (
     "pgmq://database"  # the host is not used: the transport below connects to Django's database
 )
@@ -46,15 +45,7 @@ _ONCE = {"max_retries": 1, "interval_start": 0, "interval_step": 0, "interval_ma
 def url() -> str:
     """BROKER_URL, or the queues in the application's database."""
     configured: str | None = settings.BROKER_URL
-    if configured in (None, "", "pgmq://"):
-        return _DATABASE
-    scheme, found, _ = str(configured).partition("://")
-    if not found or scheme not in _SCHEMES:
-        raise BadSetting(
-            "BROKER_URL must start with redis://, rediss://, amqp:// or amqps://; "
-            "without it the jobs are queued in PostgreSQL"
-        )
-    return str(configured)
+    return _DATABASE if configured in (None, "", "pgmq://") else str(configured)
 
 
 def uses_database() -> bool:
@@ -104,10 +95,6 @@ def check() -> None:
     if uses_database():
         return
     where = maybe_sanitize_url(url())
-    if url().startswith("memory:"):
-        raise BadSetting(
-            "BROKER_URL=memory:// works inside one process only; use redis:// or amqp://, or unset it"
-        )
     try:
         with quick_connection() as connection:
             connection.ensure_connection(max_retries=1, interval_start=0, timeout=5)

@@ -470,12 +470,22 @@ def read_environment() -> Environment:
         _check_origins("SITE_URL", environment.site_url.rstrip("/"))
     _check_origins("CORS_ORIGINS", *environment.cors_origins)
     _check_origins("CSRF_TRUSTED_ORIGINS", *environment.csrf_trusted_origins)
+    if environment.broker_url:
+        _check_broker(environment.broker_url)
     return environment
 
 
 def _check_origins(name: str, *origins: str) -> None:
     if not all(re.fullmatch(r"https?://[^/?#\s]+", origin) for origin in origins):
         raise BadSetting(f"{name} must have the form https://state.example.com, without a path")
+
+
+def _check_broker(url: str) -> None:
+    if url != "pgmq://" and not re.match(r"(redis|amqp)s?://", url):
+        raise BadSetting(
+            "BROKER_URL must start with redis://, rediss://, amqp:// or amqps://; "
+            "without it the jobs are queued in PostgreSQL"
+        )
 
 
 def _read_secret(name: str) -> str:

@@ -8,6 +8,10 @@ import pytest
 
 from project.env import BadSetting, data_dir, list_settings, read_environment
 
+BROKERS = (
+    "BROKER_URL must start with redis://, rediss://, amqp:// or amqps://; "
+    "without it the jobs are queued in PostgreSQL"
+)
 FORM = "must have the form https://state.example.com, without a path"
 
 
@@ -78,6 +82,11 @@ def test_data_dir__of_another_user__is_refused(
         ("SITE_URL", "https://example.com/state", f"SITE_URL {FORM}"),
         ("CORS_ORIGINS", "https://a.example, https://b.example/", f"CORS_ORIGINS {FORM}"),
         ("CSRF_TRUSTED_ORIGINS", "a.example", f"CSRF_TRUSTED_ORIGINS {FORM}"),
+        ("BROKER_URL", "http://me:hunter2@x", BROKERS),
+        ("BROKER_URL", "nonsense", BROKERS),
+        ("BROKER_URL", "redis:/x", BROKERS),
+        ("BROKER_URL", "memory://", BROKERS),
+        ("BROKER_URL", "pgmq://elsewhere/db", BROKERS),
         ("CELL", "eu-1", "CELL must be text that matches `^[a-z][a-z0-9]{0,7}$`"),
         ("CELL", "eu1234567", "CELL must be text that matches `^[a-z][a-z0-9]{0,7}$`"),
     ],

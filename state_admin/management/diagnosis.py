@@ -87,11 +87,13 @@ def _guarded(name: str, check: Check) -> Iterator[Finding]:
     try:
         yield from check()
     except (DatabaseError, OSError, BadSetting) as error:
-        remedy = (
-            "Remove the cause, and run doctor again. Appendix A of the PostgreSQL manual explains a "
-            "SQLSTATE."
-        )
-        yield Finding(name, "error", f"cannot be checked: {describe_error(error)}", remedy)
+        remedy = "Remove the cause, and run doctor again."
+        if isinstance(error, BadSetting):
+            why = str(error)  # names no value
+        else:
+            why = describe_error(error)
+            remedy += " Appendix A of the PostgreSQL manual explains a SQLSTATE."
+        yield Finding(name, "error", f"cannot be checked: {why}", remedy)
 
 
 def _check_files() -> Iterator[Finding]:
@@ -297,7 +299,7 @@ def _check_secrets() -> Iterator[Finding]:
     restore = "Restore the key in CONFIG_SECRET_KEYS or SECRET_KEY_FALLBACKS, or"
     yield from _report_unreadable(
         "secrets",
-        (f"the secret at {address} cannot be decrypted" for address in config_secrets.unreadable()),
+        config_secrets.unreadable(),
         f"{restore} write the secret again.",
         "all secrets of the config registry can be decrypted",
     )
@@ -359,9 +361,12 @@ def _check_work() -> Iterator[Finding]:
         )
     if not stalled and not hooks.exists():
         yield Finding("webhooks", "ok", "none is failing or stalled")
-    if stuck := Run.objects.stuck().count():
+    if stuck := Run.objects.stuck().count_by_workspace():
+        parts = [f"{count:,} in {slug}" for slug, count in stuck[:_NAMED]]
+        if others := sum(count for _, count in stuck[_NAMED:]):
+            parts.append(f"{others:,} in other workspaces")
         remedy = "Open the stuck runs in the admin: each page lists what you can do."
-        yield Finding("runs", "warning", f"{stuck:,} stuck", remedy)
+        yield Finding("runs", "warning", f"stuck: {', '.join(parts)}", remedy)
     else:
         yield Finding("runs", "ok", "none is stuck")
 

@@ -24,6 +24,8 @@ _FREE_BYTES: Final = 1 << 30
 # Of difflib: DATABASE_URI is a misspelled DATABASE_URL (0.92), and COMMONHOLD_PORT, which Kubernetes
 # sets, is no misspelled COMMONHOLD_ROLE (0.8).
 _SIMILAR: Final = 0.85
+# The clients read it (docs/guides), and it resembles COMMONHOLD_ROLE.
+_OF_CLIENTS: Final = "COMMONHOLD_URL"
 _KEY_LENGTH: Final = 32
 _OTHERS: Final = 0o007  # the bits of a mode for who is neither the owner nor in the group
 _SESSION: Final = "SELECT pg_backend_pid(), pg_postmaster_start_time()"
@@ -35,7 +37,8 @@ def check_environment() -> Iterator[Finding]:
     for name in sorted(os.environ):
         setting = settings_by_name.get(name.removesuffix("_FILE"))
         # OpenTelemetry's SDK reads more variables than are declared.
-        if name in settings_by_name or (setting and setting.is_secret) or name.startswith("OTEL_"):
+        of_others = name == _OF_CLIENTS or name.startswith("OTEL_")
+        if name in settings_by_name or (setting and setting.is_secret) or of_others:
             continue
         text = f"{name} is not a setting, and is ignored"
         if setting:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Self
 
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Count, F, Q
 from django.db.models.functions import Now
 
 from state_admin.domain import lifecycle
@@ -59,6 +59,11 @@ class RunQuerySet(VisibleQuerySet["Run"]):
             | Q(status__in=ACTIVE, max_rounds__gt=0, step_count__gte=F("max_rounds"))
             | Q(status__in=ACTIVE, times_out_at__lte=Now())
         )
+
+    def count_by_workspace(self) -> list[tuple[str, int]]:
+        """The names of workspaces and how many runs they have, the most first."""
+        counts = self.values_list("workspace__slug").annotate(count=Count("pk"))
+        return list(counts.order_by("-count", "workspace__slug"))
 
 
 class Run(models.Model):

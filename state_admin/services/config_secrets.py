@@ -29,7 +29,7 @@ _API_KEY = "/api_key"
 @dataclass(frozen=True)
 class Rotation:
     """How many secrets were encrypted again, how many already had the newest key, and those that no
-    configured key can decrypt (`workspace: namespace/key pointer`, or `username: what`)."""
+    configured key can decrypt (`workspace: the secret at …`, or `username: what`)."""
 
     rotated: int
     current: int
@@ -105,12 +105,12 @@ def open_secret(row: ConfigSecret) -> str:
 
 
 def unreadable() -> Iterator[str]:
-    """The addresses of the secrets that no configured key can decrypt. Decrypts every one."""
+    """The secrets that no configured key can decrypt, with their workspaces. Decrypts every one."""
     for row in _rows().iterator(chunk_size=_BATCH):
         try:
             open_secret(row)
-        except Unreadable:
-            yield f"{row.entry.namespace.name}/{row.entry.key} {row.pointer}"
+        except Unreadable as problem:
+            yield f"{row.entry.namespace.workspace.slug}: {problem.detail}"
 
 
 def rotate_secrets() -> Rotation:
@@ -129,7 +129,8 @@ def rotate_secrets() -> Rotation:
                     try:
                         plain = open_secret(row)
                     except Unreadable as problem:
-                        unreadable.append(f"workspace {workspace_id}: {problem.detail}")
+                        slug = row.entry.namespace.workspace.slug
+                        unreadable.append(f"{slug}: {problem.detail}")
                         continue
                     place = _place(row.entry, row.pointer, row.public_id)
                     row.key_id, row.ciphertext = encrypt(_PURPOSE, plain, place)
@@ -212,7 +213,7 @@ def _old_ones(workspace_id: int, newest: str) -> Iterator[list[int]]:
 
 
 def _rows() -> QuerySet[ConfigSecret]:
-    return ConfigSecret.objects.select_related("entry__namespace")
+    return ConfigSecret.objects.select_related("entry__namespace__workspace")
 
 
 def _place(entry: Entry, pointer: str, public_id: str, *, workspace_id: int | None = None) -> bytes:

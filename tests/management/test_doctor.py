@@ -38,6 +38,8 @@ from state_admin.models import (
     database_faults,
 )
 from state_admin.services import second_factors, webhook_pump, webhooks
+from state_admin.services.actors import system_actor
+from state_admin.services.workspaces import ensure_workspace
 from tests.builders import Person, make_namespace, make_run, make_thread, put
 from tests.project.running import Running, free_port
 
@@ -360,7 +362,7 @@ def test_secret__without_its_key__is_named_without_its_value(alice: Person) -> N
 
     finding = find("secrets")
 
-    assert finding.text == "the secret at notes/a /key cannot be decrypted"
+    assert finding.text == "acme: the secret at notes/a /key cannot be decrypted"
     assert "CONFIG_SECRET_KEYS" in finding.remedy
 
 
@@ -475,12 +477,22 @@ def test_move__not_begun_or_ended__is_no_fault(state: str) -> None:
     assert faults() == []
 
 
-def test_run__stuck__is_counted(alice: Person) -> None:
+def test_runs__stuck__are_counted_by_workspace(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
     make_thread(alice.actor, "t1")
     make_run(alice.actor, "t1", "r1", lease_seconds=1)
+    for slug in ("beta", "coda"):
+        actor = system_actor(ensure_workspace(slug)[0].pk, "test")
+        for number in ("1", "2"):
+            make_thread(actor, f"t{number}")
+            make_run(actor, f"t{number}", f"r{number}", lease_seconds=1)
     execute("UPDATE runs SET lease_expires_at = now() - interval '1 minute'")
 
-    assert find("runs").text == "1 stuck"
+    assert find("runs").text == "stuck: 2 in beta, 2 in coda, 1 in acme"
+
+    monkeypatch.setattr(diagnosis, "_NAMED", 1)
+    assert find("runs").text == "stuck: 2 in beta, 3 in other workspaces"
 
 
 def test_audit_stream__late_or_failing__is_reported(alice: Person, settings: Any) -> None:
@@ -523,6 +535,22 @@ def test_database__unreachable__is_one_error_without_a_traceback(tmp_path: Path)
     assert "sesame" not in doctor.output()
 
 
+def test_data_folder__unusable__is_named(tmp_path: Path) -> None:
+    """As of a server with a database and a key of its own, which starts without the folder."""
+    (tmp_path / "file").touch()
+    doctor = Running(
+        tmp_path,
+        *("manage.py", "doctor", "--no-color"),
+        COMMONHOLD_DATA_DIR=str(tmp_path / "file"),
+        DATABASE_URL="postgresql://me@127.0.0.1:1/db",
+        SECRET_KEY="k" * 50,
+    )
+
+    assert doctor.wait() == 1
+    why = f"Cannot use the data folder {tmp_path / 'file'}; set COMMONHOLD_DATA_DIR"
+    assert f"error    files: cannot be checked: {why}" in doctor.output()
+
+
 def test_database__embedded_and_not_created__is_an_error_and_is_not_created(tmp_path: Path) -> None:
     """As if doctor ran without the environment of the server."""
     key = "SECRET_KEY"
@@ -533,6 +561,7 @@ def test_database__embedded_and_not_created__is_an_error_and_is_not_created(tmp_
         DATABASE_URI="postgresql://db/x",
         SITE_URL_FILE="/run/site",
         COMMONHOLD_PORT="tcp://10.0.0.1:8000",
+        COMMONHOLD_URL="http://127.0.0.1:8000",
         **{key: "too short"},
     )
 
@@ -551,6 +580,7 @@ def test_database__embedded_and_not_created__is_an_error_and_is_not_created(tmp_
     assert "→ Set SITE_URL: only secrets can come from a file." in output
     assert "warning  secret key: SECRET_KEY has fewer than 32 characters" in output
     assert "COMMONHOLD_PORT" not in output
+    assert "COMMONHOLD_URL" not in output
 
 
 def test_command__of_an_empty_embedded_database__says_which_database_it_used(

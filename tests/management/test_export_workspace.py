@@ -33,6 +33,10 @@ def run(command: str, *arguments: str) -> tuple[str, str]:
     return out.getvalue(), err.getvalue()
 
 
+def standard_input(content: bytes) -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BufferedReader(io.BytesIO(content)))
+
+
 @pytest.mark.parametrize("name", ["acme.ndjson", "acme.ndjson.gz"])
 def test_export_and_import__file__is_equal(acme: Person, tmp_path: Path, name: str) -> None:
     file = tmp_path / name
@@ -59,10 +63,26 @@ def test_export_and_import__standard_streams_and_members__is_equal(
 ) -> None:
     run("export_workspace", "acme", "--secrets")
     content = capfdbinary.readouterr().out
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    monkeypatch.setattr(sys, "stdin", standard_input(content))
     out, _ = run("import_workspace", "-", "--as", "copy", "--members")
     assert digests("copy") == digests("acme")
     assert "members" not in out
+
+
+def test_import__compressed_or_not__is_read_from_the_content(
+    acme: Person, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed, plain = tmp_path / "acme.ndjson.gz", tmp_path / "unpacked.gz"
+    run("export_workspace", "acme", "--to", str(packed))
+    plain.write_bytes(gzip.decompress(packed.read_bytes()))
+    renamed = packed.rename(tmp_path / "acme")
+
+    run("import_workspace", str(renamed), "--as", "renamed")
+    run("import_workspace", str(plain), "--as", "plain")
+    monkeypatch.setattr(sys, "stdin", standard_input(renamed.read_bytes()))
+    run("import_workspace", "-", "--as", "piped")
+
+    assert digests("renamed") == digests("plain") == digests("piped") == digests("acme")
 
 
 def test_export__fails__leaves_no_file(acme: Person, tmp_path: Path) -> None:
@@ -71,6 +91,10 @@ def test_export__fails__leaves_no_file(acme: Person, tmp_path: Path) -> None:
     assert [*tmp_path.iterdir()] == []
     with pytest.raises(CommandError, match=r"cannot write .*/none/file: No such file"):
         run("export_workspace", "acme", "--to", str(tmp_path / "none" / "file"))
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with pytest.raises(CommandError, match=rf"cannot write {folder}: Is a directory"):
+        run("export_workspace", "acme", "--to", str(folder))
 
 
 def test_export__another_one_writes_the_file__is_refused(acme: Person, tmp_path: Path) -> None:
@@ -92,7 +116,7 @@ def test_import__refused__is_one_sentence(acme: Person, tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="cannot read"):
         run("import_workspace", str(tmp_path / "none"))
     packed = tmp_path / "file.gz"
-    packed.write_bytes(b"not compressed")
+    packed.write_bytes(b"\x1f\x8b" + b"damaged" * 9)
     with pytest.raises(CommandError, match="cannot be imported: line 1: cannot read the file"):
         run("import_workspace", str(packed))
     assert Workspace.objects.count() == 1

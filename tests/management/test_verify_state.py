@@ -275,6 +275,9 @@ def test_verify__write_that_fails__says_where_and_keeps_the_file_before(
     nowhere = tmp_path / "none" / "digests"
     with pytest.raises(CommandError, match=f"cannot use {nowhere}.part: No such file"):
         call_command("verify_state", "--write", str(nowhere), stdout=output)
+    with pytest.raises(CommandError, match=f"cannot use {tmp_path}: Is a directory"):
+        call_command("verify_state", "--write", str(tmp_path), stdout=output)
+    assert not tmp_path.with_name(f"{tmp_path.name}.part").exists()
     assert output.getvalue() == ""  # before it read the tables
 
 

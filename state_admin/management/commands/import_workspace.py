@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import gzip
 import sys
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, Final, cast
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from state_admin.services.errors import Problem
 from state_admin.services.workspace_imports import WorkspaceImport, import_workspace
+
+_GZIP: Final = b"\x1f\x8b"  # RFC 1952
 
 
 class Command(BaseCommand):
@@ -60,6 +63,8 @@ class Command(BaseCommand):
 
 
 def _open(path: Path) -> BinaryIO:
-    if str(path) == "-":
-        return sys.stdin.buffer
-    return cast(BinaryIO, gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
+    """The lines of the file. Whether it is compressed, its first bytes say: standard input has no
+    name, and a browser may unpack a file without changing its name."""
+    standard = str(path) == "-"
+    file = cast(BufferedReader, sys.stdin.buffer) if standard else path.open("rb")
+    return cast(BinaryIO, gzip.open(file)) if file.peek(2)[:2] == _GZIP else file

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,8 @@ class Command(BaseCommand):
         if write is None:
             self._compare(check)
             return
+        if write.is_dir():  # replace() would fail after the tables were read
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(write))
         # Lines that a file lacks count as written later, so an incomplete file would pass every check.
         draft = write.with_name(f"{write.name}.part")
         with draft.open("w") as lines:

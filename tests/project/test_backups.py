@@ -234,6 +234,25 @@ def test_moment__between_two_backups_and_the_end__is_restored(drill: Drill) -> N
     drill.check(url, middle, end, lost, "after-the-backups")
 
 
+def test_moment__folder_that_exists__is_not_changed(tmp_path: Path) -> None:
+    """As if the commands were pasted twice: recovery.signal would return a server that was kept to
+    the moment at its next start."""
+    data, programs = tmp_path / "data", tmp_path / "bin"
+    data.mkdir()
+    programs.mkdir()
+    for name in ("pg_combinebackup", "pg_ctl"):
+        (programs / name).write_text("#!/bin/sh\nexit 1\n")
+        (programs / name).chmod(0o755)
+    variables = {"DATA": data, "BACKUP": tmp_path, "MOMENT": "2026-05-01", "PGUSER": "postgres"}
+    environment = {name: str(value) for name, value in variables.items()}
+    environment |= {"PATH": f"{programs}:{os.environ['PATH']}", "PGDATABASE": "commonhold"}
+
+    # Without `set -e`, as in a terminal.
+    subprocess.run(["bash", "-c", BLOCKS["restore moment"]], cwd=tmp_path, env=environment)
+
+    assert [path.name for path in data.iterdir()] == ["status"]
+
+
 def test_new_server__copied_by_logical_replication__has_everything(drill: Drill) -> None:
     second = Cluster(drill.folder / "second")
     second.acquire()

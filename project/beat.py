@@ -103,8 +103,11 @@ class Scheduler(beat.Scheduler):
         ran = {name: entry.last_run_at for name, entry in self.schedule.items()}
         last = {name: moment.isoformat() for name, moment in ran.items() if moment}
         draft = self._file.with_name(f".beat.{os.getpid()}")
-        draft.write_text(json.dumps(last))
-        draft.replace(self._file)
+        try:
+            draft.write_text(json.dumps(last))
+            draft.replace(self._file)
+        except OSError as error:  # such as a full disk: the sweeps need the database only
+            log.warning("beat.times_not_stored", error=describe_error(error))
 
     @property
     def info(self) -> str:

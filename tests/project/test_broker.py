@@ -398,6 +398,25 @@ def test_beat__file_is_malformed__starts_with_an_empty_one(beat, tmp_path, conte
     assert beat().schedule["daily"].task == "tests.note"
 
 
+def test_beat__disk_is_full__warns_and_keeps_the_file_before(beat, tmp_path):
+    scheduler = beat()
+    scheduler.sync()
+    before = (tmp_path / "beat.json").read_text()
+    (tmp_path / f".beat.{os.getpid()}").symlink_to("/dev/full")
+
+    with capture_logs() as logs:
+        scheduler.sync()
+
+    assert logs == [
+        {
+            "event": "beat.times_not_stored",
+            "error": "OSError: No space left on device",
+            "log_level": "warning",
+        }
+    ]
+    assert (tmp_path / "beat.json").read_text() == before
+
+
 def test_beat__job_dropped_from_the_schedule__is_forgotten(beat, tmp_path):
     (tmp_path / "beat.json").write_text('{"gone": "2026-01-01T00:00:00+00:00"}')
     beat().sync()

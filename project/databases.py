@@ -35,6 +35,7 @@ def from_url(url: str | None, setting: str = "DATABASE_URL") -> dict[str, Any]:
     """
     common: dict[str, Any] = {
         "ENGINE": "project.postgres",
+        "SETTING": setting,
         "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": False,
         "DISABLE_SERVER_SIDE_CURSORS": False,

@@ -135,7 +135,7 @@ def _why_no_database(message: str) -> str:
         reason = reason.replace(where["PASSWORD"], "…")
     return (
         f"Cannot reach the database {describe_place()} as {where['USER'] or 'this user'}: {reason}. "
-        "Check DATABASE_URL."
+        f"Check {where['SETTING']}."
     )
 
 

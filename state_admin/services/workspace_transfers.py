@@ -15,7 +15,7 @@ from typing import Any, Final
 from django.db import DEFAULT_DB_ALIAS, Error, IntegrityError, connections, transaction
 from django.db.models.functions import Now
 
-from project import databases
+from project import databases, startup
 from state_admin.domain.digests import DigestLine, differences
 from state_admin.domain.workspace_files import Value
 from state_admin.models import (
@@ -51,10 +51,11 @@ class Cell:
     @contextmanager
     def used(self) -> Iterator[None]:
         """Let every statement of this thread run in the other cell. A transaction of this cell stays
-        open."""
+        open. Raises BadSetting if the database cannot be reached."""
         own = connections[DEFAULT_DB_ALIAS]
         connections[DEFAULT_DB_ALIAS] = self._wrapper
         try:
+            startup.reach_database()
             yield
         finally:
             connections[DEFAULT_DB_ALIAS] = own

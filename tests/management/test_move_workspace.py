@@ -9,6 +9,7 @@ from django.core.management import CommandError, call_command
 
 from state_admin.models import User
 from tests.builders import Person, make_namespace, put
+from tests.project.running import free_port
 from tests.services.moving import Cell, cells, target
 
 __all__ = ["cells", "target"]
@@ -59,3 +60,16 @@ def test_command__without_the_database_of_the_target__says_what_is_missing(
     with pytest.raises(CommandError, match="MOVE_DATABASE_URL is not a PostgreSQL URL") as refused:
         run("acme")
     assert "secret" not in str(refused.value)
+
+
+def test_command__target_unreachable__names_it_and_not_the_source(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"postgresql://me:secret@127.0.0.1:{free_port()}/target"
+    monkeypatch.setenv("MOVE_DATABASE_URL", url)
+    with pytest.raises(CommandError) as refused:
+        run("acme")
+    message = str(refused.value)
+    assert message.startswith("Cannot reach the database target at 127.0.0.1:")
+    assert message.endswith("Connection refused. Check MOVE_DATABASE_URL.")
+    assert "secret" not in message

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
 
@@ -18,6 +19,9 @@ def main() -> None:
         execute_from_command_line(sys.argv)
     except BadSetting as error:
         sys.exit(str(error))
+    except KeyboardInterrupt:
+        sys.stderr.write("Interrupted.\n")
+        sys.exit(128 + signal.SIGINT)
     except DatabaseError as error:
         from project.startup import explain  # it needs the settings
 

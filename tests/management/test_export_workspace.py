@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
+import signal
 import stat
 import sys
 from pathlib import Path
@@ -14,6 +16,7 @@ from django.core.management import CommandError, call_command
 
 from state_admin.models import Workspace
 from tests.builders import Person, make_namespace, make_token, put
+from tests.project.running import Running
 from tests.services.workspace_copying import digests
 
 pytestmark = pytest.mark.django_db
@@ -103,6 +106,16 @@ def test_export__another_one_writes_the_file__is_refused(acme: Person, tmp_path:
     with pytest.raises(CommandError, match=r"file\.part exists: .* delete it\."):
         run("export_workspace", "acme", "--to", str(tmp_path / "file"))
     assert part.read_text() == "of the other"
+
+
+def test_import__interrupted__is_one_word_without_a_traceback(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    command = Running(tmp_path, "manage.py", "import_workspace", str(pipe))
+    with pipe.open("wb"):  # waits until the command reads
+        command.signal(signal.SIGINT)
+        assert command.wait() == 128 + signal.SIGINT
+    assert command.output() == "Interrupted.\n"
 
 
 def test_import__refused__is_one_sentence(acme: Person, tmp_path: Path) -> None:

@@ -48,6 +48,7 @@ class Actor:
     run_id: str = ""  # the run on whose behalf it acts, from the client's Run-Id header
     traceparent: str = ""  # of the span in which it acts (W3C Trace Context), if traces are on
     operator: bool = False  # may manage all workspaces
+    workspace: str = ""  # its slug, of a user: the pages show it
     frozen: bool = False  # the workspace is being moved to another cell, and refuses writes
 
     def may(self, needed: Role) -> bool:

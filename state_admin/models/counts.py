@@ -17,13 +17,12 @@ FEW = 1_000
 
 
 class Counts(NamedTuple):
-    """The counts of a workspace, and its name. MOST + 1 means "more than MOST".
+    """The counts of a workspace. MOST + 1 means "more than MOST".
 
     `entries` and `threads` are exact up to FEW. Beyond that they are the last measurement, or FEW +
     1 if that was lower. The runs of each status are counted among the first MOST + 1 active runs.
     """
 
-    workspace: str
     entries: int
     namespaces: int
     threads: int
@@ -62,7 +61,6 @@ _OF_WORKSPACE = {"workspace": "%(workspace)s"}
 
 _COUNTS = f"""
 SELECT
-    (SELECT slug FROM workspaces WHERE id = %(workspace)s),
     (SELECT CASE WHEN count(*) > %(few)s THEN greatest(count(*), s.entries) ELSE count(*) END
         FROM (SELECT 1 FROM namespaces n CROSS JOIN LATERAL (
             SELECT 1 FROM entries e WHERE e.namespace_id = n.id AND NOT e.deleted

@@ -174,6 +174,7 @@ def _member(user: User, membership: Membership, request_id: str) -> Actor:
         role=Role(membership.role),
         request_id=request_id,
         traceparent=tracing.traceparent(),
+        workspace=membership.workspace.slug,
         frozen=membership.workspace.frozen_at is not None,
     )
 

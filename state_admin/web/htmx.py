@@ -11,8 +11,12 @@ from typing import Any, cast
 from django.contrib import messages
 from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template import Engine
+from django.template.context import make_context
+from django.template.loader_tags import BlockNode
 from django.template.response import TemplateResponse
 from django.utils.cache import patch_vary_headers
+from django.utils.html import format_html
 from django_htmx.middleware import HtmxDetails
 
 from state_admin.domain.access import Actor
@@ -58,6 +62,26 @@ def target_id(request: HttpRequest) -> str:
     return (cast(AnyRequest, request).htmx.target or "").partition("#")[2]
 
 
+class PartResponse(TemplateResponse):
+    """A part of a page. If it contains the heading of the page, the title of the page is added, which
+    htmx moves to the window."""
+
+    @property
+    def rendered_content(self) -> str:
+        part = super().rendered_content
+        return self._title() + part if "<h1" in part else part
+
+    def _title(self) -> str:
+        """As in base.html, which a part does not render."""
+        page = Engine.get_default().get_template(str(self.template_name).partition("#")[0])
+        blocks = cast(list[BlockNode], page.nodelist.get_nodes_by_type(BlockNode))
+        block = next(each for each in blocks if each.name == "title")
+        context = make_context(self.resolve_context(self.context_data), self._request)
+        with context.bind_template(page), context.render_context.push_state(page):
+            text = block.render(context)
+            return format_html("<title>{} · {}</title>", text, context["workspace"])
+
+
 def render(
     request: HttpRequest,
     template: str,
@@ -68,8 +92,13 @@ def render(
 ) -> HttpResponse:
     """The page or, for htmx, its partial `part` (whose name is the DOM id). Without `part`, the
     whole template, for templates that are fragments."""
-    name = f"{template}#{part}" if part and wants_part(request) else template
-    response = TemplateResponse(request, name, dict(context or {}), status=status)
+    values = dict(context or {})
+    if part and wants_part(request):
+        response: TemplateResponse = PartResponse(
+            request, f"{template}#{part}", values, status=status
+        )
+    else:
+        response = TemplateResponse(request, template, values, status=status)
     patch_vary_headers(response, ["HX-Request", "HX-Request-Type"])
     if wants_part(request):
         deliver_toasts(request, response)

@@ -218,15 +218,16 @@ def shell(request: HttpRequest) -> dict[str, Any]:
     chosen = {name: _choice(request, kind) for name, kind in PREFERENCES.items()}
     preferences = [(name, kind, chosen[name]) for name, kind in PREFERENCES.items()]
     context: dict[str, Any] = {**chosen, "preferences": preferences}
+    actor = getattr(request, "actor", None)
+    if actor is not None:
+        context["workspace"] = actor.workspace
     if not hasattr(request, "htmx") or wants_part(request):
         return context
     context["toasts"] = pending_toasts(request)
-    actor = getattr(request, "actor", None)
     if actor is not None:
         counts = counts_of(cast(Request, request))
         context |= {
             "actor": actor,
-            "workspace": counts.workspace,
             "cursor": cursor_of(counts),
             "navigation": navigation(request.path, actor, counts),
             "section": section_of(request.path),

@@ -168,6 +168,23 @@ def test_page__htmx__returns_only_the_part(admin: Client) -> None:
 
 
 @pytest.mark.usefixtures("notes")
+def test_page__htmx__part_with_the_heading_has_the_title_of_the_page(admin: Client) -> None:
+    for path, part in (
+        ("/state/notes/thread::t1", "entry"),
+        ("/state?namespace=notes", "entry-browser"),
+    ):
+        title = re.search("<title>.*</title>", admin.get(path).content.decode())
+        assert title is not None
+        assert title[0].endswith(" · acme</title>")
+        headers = {"HX-Request": "true", "HX-Request-Type": "partial", "HX-Target": f"div#{part}"}
+        assert admin.get(path, headers=headers).content.decode().startswith(title[0])
+    headers = {"HX-Request": "true", "HX-Request-Type": "partial", "HX-Target": "div#dialog"}
+    dialog = admin.get("/entry/delete/notes/thread::t1", headers=headers).content
+    assert b"<dialog" in dialog
+    assert b"<title>" not in dialog
+
+
+@pytest.mark.usefixtures("notes")
 def test_page__htmx_history_restore__returns_the_whole_page(admin: Client) -> None:
     headers = {"HX-Request": "true", "HX-Request-Type": "full"}
     assert b"<html" in admin.get("/state/notes/thread::t1", headers=headers).content

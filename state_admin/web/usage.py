@@ -117,6 +117,7 @@ def usage(request: Request) -> HttpResponse:
         newest = whole.newest
         context |= {
             "growth": growth(whole),
+            "has_growth": whole.growth is not None,
             "parts": [
                 ("Entries", newest.entries, newest.entry_bytes),
                 ("Versions kept", newest.history_rows, newest.history_bytes),

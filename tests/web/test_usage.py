@@ -60,6 +60,25 @@ def test_usage__measured__shows_storage_and_growth(admin: Client, measured: Pers
     assert "tokens less in contexts in 30 days" in page
 
 
+def test_usage__first_day__has_no_columns_of_growth(admin: Client, alice: Person) -> None:
+    make_namespace(alice.actor, "notes")
+    put(alice.actor, "notes", "a", "x")
+    storage.measure_storage()
+    first_day = text(admin, "/usage")
+    assert ">notes</a>" in first_day
+    assert "Per day" not in first_day
+    assert ">30 days</th>" not in first_day
+    assert "—" not in first_day
+    age(alice, 4, total_bytes=500)
+    make_namespace(alice.actor, "fresh")
+    put(alice.actor, "fresh", "a", "x")
+    storage.measure_storage()
+    second_day = text(admin, "/usage")
+    assert "Per day" in second_day
+    assert ">30 days</th>" in second_day
+    assert '<td class="wide-only">—</td>' in second_day
+
+
 def test_usage__chart__has_a_text_and_a_table(admin: Client, measured: Person) -> None:
     page = text(admin, "/usage?by=kind")
     svg = re.search(r'<svg class="plot".*?</svg>', page)

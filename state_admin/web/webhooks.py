@@ -32,10 +32,14 @@ from .htmx import Request, render_list, see_other, target_id, toast
 from .lists import list_paths
 from .tables import Field, Orders, Table, choices_of
 
+# The statuses of the list and their colours. An active webhook whose last attempt failed is failing;
+# for the API, it is active.
+_FAILING = "failing"
 _STATES = {
-    WebhookStatus.ACTIVE: "running",
-    WebhookStatus.PAUSED: "waiting",
-    WebhookStatus.DISABLED: "failed",
+    WebhookStatus.ACTIVE.value: "running",
+    _FAILING: "failed",
+    WebhookStatus.PAUSED.value: "waiting",
+    WebhookStatus.DISABLED.value: "failed",
 }
 _TABLE = Table(
     "web:webhook-list",
@@ -49,7 +53,7 @@ _TABLE = Table(
         Orders("Last delivered", {"delivered": "descending"}),
     ),
     search=Field("text", "Search", placeholder="Name or URL"),
-    menu=(Field("status", "Status", choices=choices_of(WebhookStatus.values)),),
+    menu=(Field("status", "Status", choices=choices_of(_STATES)),),
 )
 _SORTS: dict[str, Sequence[str | OrderBy]] = {
     "": ["-pk"],
@@ -133,10 +137,9 @@ def line_of(request: Request, hook: Webhook) -> WebhookLine:
     sees += [f"threads {prefix}…" for prefix in hook.grant_thread_prefixes]
     whole = request.actor.may(Role.ADMIN)
     url = hook.url if whole else egress.origin_of(hook.url)
-    status, state = hook.status, _STATES[WebhookStatus(hook.status)]
-    if status == WebhookStatus.ACTIVE and hook.failing_since:
-        status, state = "failing", "failed"
-    return WebhookLine(hook, status, state, url, wants, sees)
+    failing = hook.status == WebhookStatus.ACTIVE and hook.failing_since
+    status = _FAILING if failing else hook.status
+    return WebhookLine(hook, status, _STATES[status], url, wants, sees)
 
 
 @page(replica=True)
@@ -185,11 +188,13 @@ def _find(request: Request, filters: dict[str, str]) -> list[WebhookLine]:
     no pages. A text is searched in what the list shows: URLs contain secrets."""
     rows = Webhook.objects.visible_to(request.actor).with_counts()
     rows = rows.order_by(*_SORTS[filters["sort"]])
-    if filters["status"]:
-        rows = rows.filter(status=filters["status"])
     text = filters["text"].casefold()
-    lines = [line_of(request, hook) for hook in rows]
-    return [line for line in lines if text in f"{line.hook.name}\n{line.url}".casefold()]
+    return [
+        line
+        for line in (line_of(request, hook) for hook in rows)
+        if filters["status"] in ("", line.status)
+        and text in f"{line.hook.name}\n{line.url}".casefold()
+    ]
 
 
 def _items(request: Request, _: str) -> tuple[list[contract.Webhook], str]:

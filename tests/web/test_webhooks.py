@@ -178,6 +178,21 @@ def test_webhook__failing__is_marked_in_the_list_and_on_its_page(
     assert [pill in page(admin, path) for path in paths] == [False, False]
 
 
+def test_webhooks__by_status__contain_those_with_that_label(
+    admin: Client, alice: Person, hook: Webhook
+) -> None:
+    Webhook.objects.update(name="broken", failing_since=Now())
+    for name in ("healthy", "halted"):
+        webhooks.create_webhook(actor=alice.actor, name=name, url=FORM["url"], filters=Filter())
+    Webhook.objects.filter(name="halted").update(status="paused", failing_since=Now())
+    names = {"failing": "broken", "active": "healthy", "paused": "halted"}
+    for status, name in names.items():
+        found = admin.get(f"/webhooks.json?status={status}").json()["items"]
+        assert [each["name"] for each in found] == [name]
+        shown = page(admin, f"/webhooks?status={status}", headers=htmx("webhook-table"))
+        assert [each for each in names.values() if f">{each}</a>" in shown] == [name]
+
+
 def test_webhook__paused_and_resumed__says_so(admin: Client, hook: Webhook) -> None:
     admin.post(url_of(hook, "pause"))
     assert "paused by alice" in page(admin, url_of(hook))

@@ -7,9 +7,7 @@ after a kill is used by the next start.
 from __future__ import annotations
 
 import http.client
-import os
 import select
-import shlex
 import signal
 import socket
 import time
@@ -23,6 +21,7 @@ from django.db import connections
 
 from project import broker, startup
 from project.children import Child
+from project.command_lines import command_line
 from project.env import BadSetting
 from project.logging import log_crashes
 from project.postgres.base import embedded
@@ -39,8 +38,6 @@ _TICK = 1.0
 _WORKER_SECONDS = 15.0
 # A web process that ends this often before its first response is considered misconfigured.
 _HOPELESS = 4
-# The settings by which a command in another terminal finds this server. None is secret.
-_LOCATION = ("COMMONHOLD_DATA_DIR", "PORT", "SITE_URL")
 
 
 def run(*, say: Callable[[str], Any], fresh_login: bool = False) -> None:
@@ -174,22 +171,12 @@ def _welcome(login_url: str | None, token: str | None, folder: str) -> str:
     if login_url:
         rows.append(("Log in", f"{login_url}  (works once)"))
     else:
-        rows.append(("Log in", f"to get a one-time link, run {_command(LOGIN_LINK_COMMAND)}"))
+        rows.append(("Log in", f"to get a one-time link, run {command_line(LOGIN_LINK_COMMAND)}"))
     if token:
         rows.append(("API token", f"{token}  (shown once: keep it)"))
     else:
-        command = _command("manage.py create_token --role admin --name NAME")
+        command = command_line("manage.py create_token --role admin --name NAME")
         rows.append(("API token", f"to create one, run {command}"))
     rows.append(("Data", folder if startup.is_embedded() else "the server of DATABASE_URL"))
     lines = "\n".join(f"    {name:<11}{value}" for name, value in rows)
     return f"\n  Commonhold is ready.\n\n{lines}\n\n  Ctrl-C stops it.\n"
-
-
-def _command(command: str) -> str:
-    """The command for another terminal, which lacks the environment of this process."""
-    settings_of_server = [
-        f"{name}={shlex.quote(os.environ[name])} " for name in _LOCATION if os.environ.get(name)
-    ]
-    if not startup.is_embedded():
-        settings_of_server.append("DATABASE_URL=… ")
-    return f"{''.join(settings_of_server)}.venv/bin/python {command}"

@@ -3,8 +3,6 @@ preferences of the browser."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -18,7 +16,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
-from project.env import BASE_DIR, LOOPBACK_HOSTS
+from project.command_lines import command_line
+from project.env import LOOPBACK_HOSTS
 from state_admin.models import Membership, User
 from state_admin.services.bootstrap import LOGIN_LINK_COMMAND
 from state_admin.services.errors import Invalid, NotFound, RateLimited, Unavailable
@@ -76,13 +75,11 @@ def _login_context(after: str) -> dict[str, Any]:
     """What the login page shows to anybody. It must not depend on which users exist."""
     # Whoever opens the page at a loopback address can run commands on the server.
     local = settings.DEBUG or urlsplit(settings.SITE_URL).hostname in LOOPBACK_HOSTS
-    return {"next": after, "sso": settings.OIDC, "command": _link_command() if local else ""}
-
-
-def _link_command() -> str:
-    """The command that creates a login link for the first admin."""
-    own = Path(sys.prefix) == BASE_DIR / ".venv"
-    return f"{'.venv/bin/python ' if own else ''}{LOGIN_LINK_COMMAND}"
+    return {
+        "next": after,
+        "sso": settings.OIDC,
+        "command": command_line(LOGIN_LINK_COMMAND) if local else "",
+    }
 
 
 @never_cache

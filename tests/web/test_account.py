@@ -11,7 +11,7 @@ from django.db import OperationalError
 from django.test import Client
 from django.utils import timezone
 
-from project import hashing
+from project import command_lines, hashing
 from project.env import BASE_DIR
 from state_admin.domain.access import Role
 from state_admin.models import AuditRow, Entry, LoginAttempt, LoginLink, UserSession
@@ -19,7 +19,6 @@ from state_admin.services import journal, logins
 from state_admin.services.logins import MOST_FAILURES, set_password
 from state_admin.services.users import make_login_link
 from state_admin.services.workspaces import add_member, ensure_workspace
-from state_admin.web import account
 from tests.builders import Person, make_namespace, make_person
 
 GOOD = "correct horse battery staple"
@@ -57,18 +56,20 @@ def test_login__next_on_another_site__redirects_to_the_start_page(
     assert log_in(client, next=target)["Location"] == "/"
 
 
-COMMAND = "<code>.venv/bin/python manage.py create_login_link --user admin</code>"
-
-
 @pytest.mark.parametrize("url", ["http://localhost:8000", "http://127.0.0.1", "http://[::1]:8000"])
 def test_login__address_of_the_readers_machine__names_the_command_for_a_link(
     url: str, db: None, client: Client, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.SITE_URL = url
-    monkeypatch.setattr(account.sys, "prefix", str(BASE_DIR / ".venv"))
-    assert COMMAND in client.get("/login").content.decode()
-    assert COMMAND in log_in(client).content.decode()
-    monkeypatch.setattr(account.sys, "prefix", "/usr")  # as in a container
+    for name in ("COMMONHOLD_DATA_DIR", "SITE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PORT", "8100")
+    monkeypatch.setattr(command_lines.sys, "prefix", str(BASE_DIR / ".venv"))
+    monkeypatch.setitem(settings.DATABASES["default"], "EMBEDDED", True)
+    command = "<code>PORT=8100 .venv/bin/python manage.py create_login_link --user admin</code>"
+    assert command in client.get("/login").content.decode()
+    assert command in log_in(client).content.decode()
+    monkeypatch.setattr(command_lines.sys, "prefix", "/usr")  # as in a container
     assert "<code>manage.py create_login_link" in client.get("/login").content.decode()
 
 

@@ -160,7 +160,9 @@ def test_knowledge__keys_of_the_runtime__are_collapsed(admin: Client, alice: Per
 
 def test_knowledge__htmx__returns_the_part(admin: Client, run: Person) -> None:
     part = page(admin, "/run/knowledge/r1", headers=htmx("run"))
-    assert part.lstrip().startswith('<div class="stack" id="run"')
+    title, _, rest = part.partition("</title>")
+    assert title == "<title>Context of run r1 · acme"
+    assert rest.lstrip().startswith('<div class="stack" id="run"')
 
 
 def test_knowledge__invalid_step__is_404_or_400(admin: Client, run: Person) -> None:

@@ -48,7 +48,9 @@ def test_token__response_with_the_secret__is_not_stored_anywhere(admin: Client) 
     response = admin.post("/tokens/+new", FORM, headers=htmx("tokens"))
     assert response.status_code == 201
     assert "no-store" in response["Cache-Control"]
-    assert response.content.decode().lstrip().startswith('<div class="stack" id="tokens"')
+    title, _, rest = response.content.decode().partition("</title>")
+    assert title == "<title>Tokens · acme"
+    assert rest.lstrip().startswith('<div class="stack" id="tokens"')
 
 
 def test_token__restricted__has_globs_and_prefixes(admin: Client) -> None:

@@ -117,6 +117,18 @@ def test_pane__narrow_window__opens_the_page(page: Page) -> None:
     expect(page).to_have_url(re.compile("/state/plans/k2$"))
 
 
+def test_list__narrow_window__marks_invalid_entries(page: Page, alice: Person) -> None:
+    put(alice.actor, "plans", "k6", {"price": 6})
+    make_namespace(
+        alice.actor, "plans", schema={**SCHEMA, "required": ["goal"]}, default={"goal": ""}
+    )
+    page.set_viewport_size({"width": 360, "height": 740})
+    page.goto("/state?namespace=plans")
+    row = page.locator("tbody tr", has_text="k6")
+    expect(row.get_by_text("invalid", exact=True)).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+
+
 def test_cell__keyboard_only__is_edited_and_undone(
     page: Page, alice: Person, errors: Errors
 ) -> None:

@@ -195,6 +195,12 @@ document.addEventListener("htmx:after:swap", (event) => {
   (next || $("#main")).focus({ preventScroll: true });
 });
 
+// A form that is refused: its first wrong field gets the focus, not the first one. The editor does so itself.
+document.addEventListener("htmx:after:swap", ({ detail: { ctx } }) => {
+  if (ctx.response?.status !== 422 || ctx.sourceEvent?.type !== "submit") return;
+  $$("main [aria-invalid=true]").find((field) => field.checkVisibility())?.focus();
+});
+
 // Palette --------------------------------------------------------------------------------------
 
 function openPalette() {

@@ -71,8 +71,8 @@ def test_webhook__created__its_secret_is_shown_exactly_once(admin: Client, alice
     ("changes", "said"),
     [
         ({"url": "ftp://x"}, "must begin with https"),
-        ({"kinds": "entry.put UPPER"}, "must be a kind of change"),
-        ({"begins": "x" * 600}, "at most 512 bytes"),
+        ({"kinds": "entry.put UPPER"}, "Must be a kind of change"),
+        ({"begins": "x" * 600}, "At most 512 bytes"),
         ({"name": ""}, "This field is required"),
     ],
 )

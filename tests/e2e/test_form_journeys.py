@@ -1,0 +1,64 @@
+"""Where the focus is in a form, and what the rest of the page shows after it was sent."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from tests.builders import Person, make_namespace, put
+from tests.web.stories import create_story
+
+from .conftest import Errors
+
+
+@pytest.mark.usefixtures("server")
+def test_form__refused__has_the_focus_in_its_first_wrong_field(page: Page, errors: Errors) -> None:
+    errors.expected.add(422)
+    page.goto("/webhooks/+new")
+    expect(page.get_by_label("Name", exact=True)).to_be_focused()
+    page.keyboard.type("billing")
+    page.get_by_label("URL").press_sequentially("https://example.com:9/hook")
+    page.keyboard.press("Enter")
+    expect(page.locator(".error")).to_have_text("The port must be 80, 443, or 1024 and above")
+    expect(page.get_by_label("URL")).to_be_focused()
+
+
+def test_form__of_an_entry__has_the_focus_in_its_first_field(
+    server: LiveServer, page: Page, alice: Person
+) -> None:
+    schema = {"properties": {"goal": {"type": "string"}, "owner": {"type": "string"}}}
+    make_namespace(alice.actor, "team", schema=schema, default={})
+    put(alice.actor, "team", "global", {"goal": "ship"})
+    page.goto("/entry/edit/team/global?as=form")
+    expect(page.get_by_label("Goal")).to_be_focused()
+    page.locator(".cm-content").press_sequentially(" ")  # the form follows the JSON
+    expect(page.locator(".cm-content")).to_be_focused()
+
+
+@pytest.mark.usefixtures("server")
+def test_form__of_a_new_namespace__has_the_focus_in_its_name(page: Page) -> None:
+    page.goto("/namespaces/+new")
+    expect(page.get_by_label("Name", exact=True)).to_be_focused()
+
+
+@pytest.mark.usefixtures("server")
+def test_token__created__is_counted_in_the_navigation_at_once(page: Page) -> None:
+    page.goto("/tokens/+new")
+    page.locator("#live").click()  # paused: nothing else requests the counts
+    expect(page.locator("#live")).to_have_text("paused")
+    tokens = page.locator('[data-go="a"] .count')
+    before = int(tokens.inner_text())
+    page.get_by_label("Name", exact=True).press_sequentially("nightly")
+    page.keyboard.press("Enter")
+    expect(page.locator(".card.created")).to_be_visible()
+    expect(tokens).to_have_text(str(before + 1))
+
+
+def test_fork__title__is_labelled(server: LiveServer, page: Page, alice: Person) -> None:
+    create_story(alice.actor)
+    page.goto("/threads/t1?tab=state&at=3")
+    page.get_by_role("link", name="Fork…").click()
+    dialog = page.get_by_role("dialog", name="Fork at revision 3?")
+    dialog.get_by_text("Title of the new thread").click()
+    expect(dialog.get_by_role("textbox", name="Title of the new thread")).to_be_focused()

@@ -34,6 +34,7 @@ const FIRST_WAIT = 500, LONGEST_WAIT = 30_000;
 const UNNOTICED = 1500; // shorter interruptions are not reported
 const SPOKEN_EVERY = 5000;
 const REFRESHED_EVERY = 1500, COUNTED_EVERY = 3000;
+const OWN_COUNTED = 200; // after the response to a write
 const OWN_WRITE = 3000; // changes this soon after the response to a write of this tab are its own
 const LONGEST_WRITE = 60_000; // and so are those before the response, which may never arrive
 const LONG_AWAY = 300_000; // after a longer absence, missed changes are not replayed
@@ -341,7 +342,10 @@ document.addEventListener("htmx:before:request", (event) => {
 });
 for (const answered of ["htmx:after:request", "htmx:error"]) {
   document.addEventListener(answered, (event) => {
-    if (event.detail.ctx && isWrite(event.detail.ctx)) ownUntil = Date.now() + OWN_WRITE;
+    if (!event.detail.ctx || !isWrite(event.detail.ctx)) return;
+    ownUntil = Date.now() + OWN_WRITE;
+    forget("look"); // the navigation counts what was just written as soon as the page shows it
+    soon("look", OWN_COUNTED, look);
   });
 }
 document.addEventListener("htmx:before:swap", (event) => {

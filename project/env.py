@@ -470,8 +470,7 @@ def read_environment() -> Environment:
         _check_origins("SITE_URL", environment.site_url.rstrip("/"))
     _check_origins("CORS_ORIGINS", *environment.cors_origins)
     _check_origins("CSRF_TRUSTED_ORIGINS", *environment.csrf_trusted_origins)
-    if environment.broker_url:
-        _check_broker(environment.broker_url)
+    _check_broker(environment.broker_url or "pgmq://")
     return environment
 
 
@@ -481,7 +480,7 @@ def _check_origins(name: str, *origins: str) -> None:
 
 
 def _check_broker(url: str) -> None:
-    if url != "pgmq://" and not re.match(r"(redis|amqp)s?://", url):
+    if not re.match(r"(redis|amqp)s?://|pgmq://$", url):
         raise BadSetting(
             "BROKER_URL must start with redis://, rediss://, amqp:// or amqps://; "
             "without it the jobs are queued in PostgreSQL"

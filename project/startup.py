@@ -22,9 +22,12 @@ from psycopg.errors import (
 
 from project import migrations
 from project.env import BadSetting, data_dir
+from project.failures import describe_error
 from project.postgres.base import embedded
+from project.postgres.replication import UnconfirmedCommit
 from project.postgres.session import UnsafeServer
 from project.server import DRAIN_SECONDS
+from state_admin.models import freezing_sql
 
 _MIGRATION_LOCK = 0x5747_0002
 # How long a migration waits for a lock on a table, how long it waits before it tries again, and for how
@@ -85,11 +88,23 @@ def reach_database() -> None:
 
 
 def explain(error: DatabaseError) -> str:
-    """Why a command has no database that it can use, and what to do; "" if `error` is another one."""
+    """Why the database did not do what a command needs, and what to do; "" if the command is the cause."""
     if isinstance(error.__cause__, UnsafeServer):
         return str(error)
-    if isinstance(error, OperationalError) and connection.connection is None:
-        return _why_no_database(str(error))
+    if isinstance(error, OperationalError):
+        if freezing_sql.is_refusal(error):
+            return (
+                "The workspace refuses writes, because it is being moved to another cell or was moved. "
+                "Nothing was changed. Run manage.py doctor."
+            )
+        if isinstance(error.__cause__, UnconfirmedCommit):
+            return (
+                "The change is stored, but no standby server has confirmed it in time: a failover may "
+                "lose it. Run manage.py doctor."
+            )
+        if getattr(error.__cause__, "sqlstate", None) is None:  # from libpq, not from a server
+            return _why_no_database(str(error))
+        return f"The database did not complete the command: {describe_error(error)}"
     missing = UndefinedTable | UndefinedColumn | UndefinedFunction
     if isinstance(error.__cause__, missing) and migrations.find_due():
         return (

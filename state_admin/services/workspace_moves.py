@@ -211,7 +211,8 @@ class Mover:
                 return None
         raise Conflict(
             f"the move cannot continue: {_describe(sides)}",
-            hint="If an undo was interrupted, run --undo again.",
+            hint="If an undo was interrupted, run --undo again. To begin a new move, first run the command "
+            "with --expect in the target.",
         )
 
     def _freeze_source(self, sides: Sides) -> None:

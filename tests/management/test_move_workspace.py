@@ -48,6 +48,8 @@ def test_command__each_option__does_its_step_and_prints_both_sides(
         "source: the move was undone",
         "target: the move was undone",
     ]
+    with pytest.raises(CommandError, match="first run the command with --expect in the target"):
+        run("acme")
 
 
 def test_command__without_the_database_of_the_target__says_what_is_missing(

@@ -181,15 +181,17 @@ const current = () =>
 const labelOf = (control) => `${control.tagName} ${control.ariaLabel ?? control.textContent.trim()}`;
 let place = -1;
 let name = "";
+let focused = false;
 
 document.addEventListener("htmx:before:swap", () => {
   const { activeElement } = document;
+  focused = activeElement !== document.body;
   place = current();
   name = activeElement?.matches("a, button") ? labelOf(activeElement) : "";
 });
 document.addEventListener("htmx:after:swap", (event) => {
   const { ctx } = event.detail;
-  if (isLive(ctx) || document.activeElement !== document.body) return;
+  if (isLive(ctx) || !focused || document.activeElement !== document.body) return;
   const same = () => $$("main :is(a, button)").find((each) => each.offsetParent && labelOf(each) === name);
   const next = place < 0 ? name && same() : (rows()[place] ?? rows().at(-1));
   (next || $("#main")).focus({ preventScroll: true });

@@ -126,6 +126,14 @@ def test_focus__on_a_swapped_tab__is_kept(page: Page) -> None:
 
 
 @pytest.mark.usefixtures("team")
+def test_focus__part_loads_later__first_tab_reaches_skip_to_content(page: Page) -> None:
+    page.goto("/")
+    expect(page.locator("div#overview-charts")).to_be_visible()
+    press(page, "Tab")
+    expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
+
+
+@pytest.mark.usefixtures("team")
 def test_filter__left_with_escape__is_kept(page: Page) -> None:
     page.goto("/state?namespace=team")
     press(page, "/")

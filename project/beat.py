@@ -108,6 +108,8 @@ class Scheduler(beat.Scheduler):
             draft.replace(self._file)
         except OSError as error:  # such as a full disk: the sweeps need the database only
             log.warning("beat.times_not_stored", error=describe_error(error))
+            with contextlib.suppress(OSError):
+                draft.unlink()
 
     @property
     def info(self) -> str:

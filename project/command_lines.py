@@ -1,4 +1,4 @@
-"""The commands of manage.py that people are told to run: by the supervisor, and by the sign-in page."""
+"""The manage.py commands that the supervisor and the sign-in page print."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from django.conf import settings
 
 from project.env import BASE_DIR
 
-# The settings by which a command in another terminal finds this server. None is secret.
+# The settings by which a command in another terminal finds this server. They contain no secrets.
 _LOCATION = ("COMMONHOLD_DATA_DIR", "PORT", "SITE_URL")
+_DEFAULT_DATA_DIR = str(BASE_DIR / ".data")
 
 
 def command_line(command: str) -> str:
@@ -24,7 +25,9 @@ def command_line(command: str) -> str:
     if Path(sys.prefix) != BASE_DIR / ".venv":
         return command
     environment = [
-        f"{name}={shlex.quote(os.environ[name])} " for name in _LOCATION if os.environ.get(name)
+        f"{name}={shlex.quote(value)} "
+        for name in _LOCATION
+        if (value := os.environ.get(name)) and value != _DEFAULT_DATA_DIR
     ]
     if not settings.DATABASES["default"].get("EMBEDDED"):
         environment.append("DATABASE_URL=… ")

@@ -483,7 +483,7 @@ def _check_broker(url: str) -> None:
     if not re.match(r"(redis|amqp)s?://|pgmq://$", url):
         raise BadSetting(
             "BROKER_URL must start with redis://, rediss://, amqp:// or amqps://; "
-            "without it the jobs are queued in PostgreSQL"
+            "unset it to queue jobs in PostgreSQL"
         )
 
 

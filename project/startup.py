@@ -88,14 +88,14 @@ def reach_database() -> None:
 
 
 def explain(error: DatabaseError) -> str:
-    """Why the database did not do what a command needs, and what to do; "" if the command is the cause."""
+    """Why the database did not do what a command needs, and what to do; "" for an error of the command itself."""
     if isinstance(error.__cause__, UnsafeServer):
         return str(error)
     if isinstance(error, OperationalError):
         if freezing_sql.is_refusal(error):
             return (
                 "The workspace refuses writes, because it is being moved to another cell or was moved. "
-                "Nothing was changed. Run manage.py doctor."
+                "What the command did in other workspaces is stored. Run manage.py doctor."
             )
         if isinstance(error.__cause__, UnconfirmedCommit):
             return (

@@ -67,9 +67,9 @@ class Word(NamedTuple):
 
 
 class Term(NamedTuple):
-    """Words that must follow one another in one name or leaf. With `prefix`, the last one may be only
-    the beginning of a word, and with `inside`, the first one only its end, or any part of it if it is
-    the last one, too."""
+    """Words that must follow one another in one name or leaf. With `prefix`, the last one may be the
+    beginning of a word. With `inside`, the first one may be the end of a word or, if it is the only one,
+    any part of it."""
 
     words: tuple[str, ...]
     prefix: bool
@@ -137,10 +137,15 @@ def parse(text: str, where: Sequence[Condition] = ()) -> Query:
 
 
 def search_inside(text: str) -> str:
-    """The text with `*` before each word, so that it finds words that contain them."""
-    return _PART.sub(
-        lambda part: f"*{part['plain'].lstrip('*')}" if part["plain"] else part[0], text
-    )
+    """The text with `*` before each word, so that it finds words that contain it. The text as it is, if
+    it would be too long."""
+
+    def spell(part: re.Match[str]) -> str:
+        plain = part["plain"] or ""
+        return f"*{plain.lstrip('*')}" if any(words(plain)) else part[0]
+
+    spelled = _PART.sub(spell, text)
+    return spelled if len(spelled) <= MAX_TEXT else text
 
 
 def _read_condition(found: re.Match[str]) -> Condition:
@@ -209,7 +214,7 @@ def find(value: JSON, query: Query, key: str = "") -> list[Match] | None:
         if not _meets(found, condition):
             return None
         matches.append(Match(condition.pointer, _truncate(_spell(found))))
-    # Each with its words that are whole.
+    # Each term, with those of its words that must equal a whole word.
     missing = [
         (term, frozenset(_whole_words(term)))
         for term in dict.fromkeys(query.terms)

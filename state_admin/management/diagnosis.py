@@ -89,7 +89,7 @@ def _guarded(name: str, check: Check) -> Iterator[Finding]:
     except (DatabaseError, OSError, BadSetting) as error:
         remedy = "Remove the cause, and run doctor again."
         if isinstance(error, BadSetting):
-            why = str(error)  # names no value
+            why = str(error)  # contains no secret
         else:
             why = describe_error(error)
             remedy += " Appendix A of the PostgreSQL manual explains a SQLSTATE."

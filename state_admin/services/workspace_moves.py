@@ -58,6 +58,13 @@ from .workspaces import check_slug
 _ARRIVING: Final = (MoveState.EXPECTED, MoveState.COPYING, MoveState.COPIED)
 
 
+def find_departure(slug: str) -> WorkspaceMove | None:
+    """The move of a workspace that another cell serves now. Its rows remain here until the move is
+    forgotten; then they are deleted in batches (MoveState.REMOVING)."""
+    gone = (MoveState.MOVED, MoveState.REMOVING)
+    return WorkspaceMove.objects.filter(slug=slug, side=MoveSide.SOURCE, state__in=gone).first()
+
+
 def expect_workspace(slug: str) -> WorkspaceMove:
     """Prepare this cell, the target, for a workspace of another one. Stores the name of the cell and the
     ids of its keys, which the source checks. Calling it again returns the same move."""

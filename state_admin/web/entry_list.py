@@ -347,8 +347,10 @@ def _count(actor: Actor, filters: EntryListFilters, found: int, *, more: bool) -
     "1,000+ entries". "" if neither says how many there are."""
     if not more and not filters.after:
         return format_row_count(found, "entry,entries")
+    if filters.text and not found:  # counting would search the pages before again
+        return ""
     if filters.text and found < PAGE and not filters.after:  # the page read as much as it may
-        return f"{found:,}+ entries" if found else ""
+        return f"{found:,}+ entries"
     if filters.text or filters.show == "invalid":
         # Each of these is read to count it.
         whole = replace(filters, after="", sort="")

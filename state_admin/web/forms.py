@@ -88,5 +88,5 @@ class NamespaceForm(NamespaceLimitsForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if not self.is_bound:  # else the mistake is more important
+        if not self.is_bound:  # a refused form focuses its first wrong field (app.js)
             self.fields["name"].widget.attrs["autofocus"] = True

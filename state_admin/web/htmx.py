@@ -75,7 +75,9 @@ class PartResponse(TemplateResponse):
         """As in base.html, which a part does not render."""
         page = Engine.get_default().get_template(str(self.template_name).partition("#")[0])
         blocks = cast(list[BlockNode], page.nodelist.get_nodes_by_type(BlockNode))
-        block = next(each for each in blocks if each.name == "title")
+        block = next((each for each in blocks if each.name == "title"), None)
+        if block is None:
+            return ""
         context = make_context(self.resolve_context(self.context_data), self._request)
         with context.bind_template(page), context.render_context.push_state(page):
             text = block.render(context)

@@ -129,7 +129,8 @@ const typing = new WeakMap();
 
 document.addEventListener("htmx:before:request", ({ detail: { ctx } }) => {
   const field = document.activeElement;
-  if (field?.matches("[data-filter]")) typing.set(ctx, { field, text: field.value });
+  const goesBack = ctx.request.headers["HX-History-Restore-Request"]; // to the text of that page
+  if (field?.matches("input[data-filter]") && !goesBack) typing.set(ctx, { field, text: field.value });
 });
 document.addEventListener("htmx:after:swap", ({ detail: { ctx } }) => {
   const { field, text } = typing.get(ctx) ?? {};
@@ -191,7 +192,8 @@ document.addEventListener("htmx:before:swap", () => {
 });
 document.addEventListener("htmx:after:swap", (event) => {
   const { ctx } = event.detail;
-  if (isLive(ctx) || !focused || document.activeElement !== document.body) return;
+  if (isLive(ctx) || document.activeElement !== document.body) return;
+  if (ctx.sourceEvent?.type === "load" && !focused) return; // nobody has been anywhere on the page yet
   const same = () => $$("main :is(a, button)").find((each) => each.offsetParent && labelOf(each) === name);
   const next = place < 0 ? name && same() : (rows()[place] ?? rows().at(-1));
   (next || $("#main")).focus({ preventScroll: true });

@@ -221,7 +221,7 @@ async function look() {
     return false;
   }
   if (!answer?.ok) {
-    if (!source) again();
+    if (!source && !paused) again();
     return false;
   }
   /** @type {Status} */
@@ -233,7 +233,7 @@ async function look() {
     const count = link.querySelector(".count");
     if (count) count.textContent = item.count;
   }
-  if (!cursor || !status.resumes) {
+  if (!paused && (!cursor || !status.resumes)) {
     // The changes since then are unknown, so every region may be outdated.
     cursor = status.cursor;
     for (const region of regions()) outdate(region);

@@ -390,6 +390,8 @@ def test_tsquery__word_inside_others__does_not_narrow_the_candidates() -> None:
         ("*ship *it", "*ship *it"),
         ('ship it* "a phrase" /price > 100', '*ship *it* "a phrase" /price > 100'),
         ('"a phrase"', '"a phrase"'),
+        ("- ship", "- *ship"),
+        ("x" * 1000, "x" * 1000),
     ],
 )
 def test_search_inside__words__begin_with_a_star(text: str, inside: str) -> None:

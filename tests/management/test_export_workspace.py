@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from state_admin.models import Workspace
+from state_admin.models import MoveSide, MoveState, Workspace, WorkspaceMove
 from tests.builders import Person, make_namespace, make_token, put
 from tests.project.running import Running
 from tests.services.workspace_copying import digests
@@ -38,6 +38,26 @@ def run(command: str, *arguments: str) -> tuple[str, str]:
 
 def standard_input(content: bytes) -> io.TextIOWrapper:
     return io.TextIOWrapper(io.BufferedReader(io.BytesIO(content)))
+
+
+@pytest.mark.parametrize("state", [MoveState.FROZEN, MoveState.MOVED, MoveState.UNDONE])
+def test_export__of_a_moved_workspace__names_its_new_cell(
+    acme: Person, tmp_path: Path, state: MoveState
+) -> None:
+    WorkspaceMove.objects.create(
+        move_id="m", side=MoveSide.SOURCE, state=state, slug="acme", cell="c2"
+    )
+    _, err = run("export_workspace", "acme", "--to", str(tmp_path / "file"))
+    assert ("was moved to the cell c2" in err) == (state is MoveState.MOVED)
+
+
+def test_export__rows_are_being_deleted__is_refused(acme: Person, tmp_path: Path) -> None:
+    WorkspaceMove.objects.create(
+        move_id="m", side=MoveSide.SOURCE, state=MoveState.REMOVING, slug="acme", cell="c2"
+    )
+    with pytest.raises(CommandError, match="Export it in that cell"):
+        run("export_workspace", "acme", "--to", str(tmp_path / "file"))
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["acme.ndjson", "acme.ndjson.gz"])

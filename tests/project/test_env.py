@@ -10,7 +10,7 @@ from project.env import BadSetting, data_dir, list_settings, read_environment
 
 BROKERS = (
     "BROKER_URL must start with redis://, rediss://, amqp:// or amqps://; "
-    "without it the jobs are queued in PostgreSQL"
+    "unset it to queue jobs in PostgreSQL"
 )
 FORM = "must have the form https://state.example.com, without a path"
 

@@ -70,6 +70,7 @@ def test_compaction__undone__model_sees_the_originals_again(admin: Client, alice
     shown = page(admin, f"/compactions/{job.public_id}")
     assert "Undone" in shown
     assert "Undo…" not in shown
+    assert "Compact again" in shown
 
 
 def test_compaction__undo_from_the_thread__returns_there(admin: Client, alice: Person) -> None:

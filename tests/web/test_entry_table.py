@@ -227,7 +227,7 @@ def test_search__no_word_matches__offers_keys_and_the_inside_of_words(admin: Cli
     page = shown(admin, "/state?text=nothing::")
     assert 'href="/state?prefix=nothing%3A%3A"' in page
     assert 'href="/state?text=%2Anothing%3A%3A"' in page
-    assert "No key or value has words that begin like this" in page
+    assert "No entry has words that begin like this" in page
     assert "No entry with these filters has words" in shown(admin, "/state?text=nothing&since=day")
 
 

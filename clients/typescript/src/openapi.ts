@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: f488fdefd4251166530043414e05a1dd2d1ab5600c2c256f0f6b9f330ed1f50c
+// sha256 of docs/openapi.json: 99f83e4979b121d8b46cf40fa419b697f936e2cb8a047e9b635cbe2545174502
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -7125,7 +7125,7 @@ export interface components {
              */
             scope_kind?: "agent_type" | "custom" | "global" | "parent_thread" | "system" | "thread";
             /**
-             * @description Words that the key or the value contains, all of them: in strings, numbers, booleans and the names of members. A word of at least two characters also finds words that begin with it, and `*part` finds words that contain the part, but reads all values in turn. `"a phrase"` finds exactly these words in this order. Conditions may be part of the text: `/price > 100`.
+             * @description Words that the key or the value contains, all of them: in strings, numbers, booleans and the names of members. A word of at least two characters also finds words that begin with it. `*part` finds words that contain `part`; no index has them, so the values are read one by one, and a page may be empty. `"a phrase"` finds exactly these words in this order. Conditions may be part of the text: `/price > 100`.
              * @example ship /price > 100
              */
             text?: string;

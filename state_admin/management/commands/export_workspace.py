@@ -13,9 +13,11 @@ from typing import Any, BinaryIO, cast
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from state_admin.models import MoveState
 from state_admin.services import replicas
 from state_admin.services.errors import Problem
 from state_admin.services.workspace_exports import export_workspace
+from state_admin.services.workspace_moves import find_departure
 
 
 class Command(BaseCommand):
@@ -46,6 +48,12 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         path: Path | None = options["to"]
+        moved = find_departure(options["slug"])
+        if moved and moved.state == MoveState.REMOVING:
+            raise CommandError(
+                f"the workspace was moved to the cell {moved.cell}, and its rows are being deleted here. "
+                "Export it in that cell"
+            )
         try:
             source = replicas.on_replica() if options["replica"] else nullcontext()
             with source, _open(path) as stream:
@@ -65,6 +73,11 @@ class Command(BaseCommand):
             ) from error
         rows = sum(each.rows for each in header.tables.values())
         self.stderr.write(f"exported {header.workspace}: {rows:,} rows")
+        if moved:
+            self.stderr.write(
+                f"The workspace was moved to the cell {moved.cell}: the file has its state before the "
+                "move. To include later changes, export the workspace in that cell."
+            )
 
 
 @contextmanager

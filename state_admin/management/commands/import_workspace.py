@@ -63,8 +63,8 @@ class Command(BaseCommand):
 
 
 def _open(path: Path) -> BinaryIO:
-    """The lines of the file. Whether it is compressed, its first bytes say: standard input has no
-    name, and a browser may unpack a file without changing its name."""
+    """The lines of the file. The first bytes tell whether it is compressed: standard input has no name,
+    and browsers may decompress a download without renaming it."""
     standard = str(path) == "-"
     file = cast(BufferedReader, sys.stdin.buffer) if standard else path.open("rb")
     return cast(BinaryIO, gzip.open(file)) if file.peek(2)[:2] == _GZIP else file

@@ -410,6 +410,19 @@ def test_list__typed_on_before_the_response__keeps_the_text_and_searches_for_it(
 
 
 @pytest.mark.usefixtures("team")
+def test_list__back_while_typing__shows_the_search_of_that_page(page: Page) -> None:
+    page.goto("/state")
+    page.locator(".keytree").get_by_role("link", name="team").click()
+    expect(page).to_have_url(re.compile(r"/state\?namespace=team$"))
+    press(page, "/")
+    page.keyboard.type("rest")
+    expect(page.locator("[data-row]")).to_have_count(1)
+    page.go_back()
+    expect(page.locator("[data-row]")).to_have_count(2)
+    expect(page.locator("#text")).to_have_value("")
+
+
+@pytest.mark.usefixtures("team")
 def test_list__part_of_a_word__is_found_inside_words_of_older_entries(
     page: Page, alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:

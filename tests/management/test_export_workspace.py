@@ -8,6 +8,7 @@ import os
 import signal
 import stat
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,15 @@ def test_export__another_one_writes_the_file__is_refused(acme: Person, tmp_path:
     assert part.read_text() == "of the other"
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """A shell lets jobs in the background ignore SIGINT, and their commands inherit that."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_import__interrupted__is_one_word_without_a_traceback(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

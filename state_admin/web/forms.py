@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django import forms
 
 from state_admin.contract.types import MAX_TTL
@@ -85,8 +83,3 @@ class NamespaceForm(NamespaceLimitsForm):
     base = forms.IntegerField(required=False, max_value=_MOST, widget=forms.HiddenInput)
     seen = forms.CharField(required=False, max_length=40, widget=forms.HiddenInput)
     agreed = forms.CharField(required=False, max_length=100, widget=forms.HiddenInput)
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        if not self.is_bound:  # a refused form focuses its first wrong field (app.js)
-            self.fields["name"].widget.attrs["autofocus"] = True

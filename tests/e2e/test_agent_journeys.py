@@ -203,7 +203,7 @@ def test_token__created_and_copied__is_used_and_revoked(page: Page) -> None:
     page.get_by_role("button", name="Create token").click()
     expect(page.get_by_role("heading", name="Token “ci” created")).to_be_focused()
     expect(page).to_have_url(re.compile("/tokens$"))
-    expect(page).to_have_title("Tokens")
+    expect(page).to_have_title("Tokens · acme")
     page.get_by_role("button", name="Copy Token").click()
     expect(page.locator("[data-toast]").last).to_contain_text("Copied")
     secret = page.evaluate("navigator.clipboard.readText()")

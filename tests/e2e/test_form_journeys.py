@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from tests.builders import Person, make_namespace, put
+from tests.builders import Person
 from tests.web.stories import create_story
 
 from .conftest import Errors
@@ -22,24 +22,6 @@ def test_form__refused__has_the_focus_in_its_first_wrong_field(page: Page, error
     page.keyboard.press("Enter")
     expect(page.locator(".error")).to_have_text("The port must be 80, 443, or 1024 and above")
     expect(page.get_by_label("URL")).to_be_focused()
-
-
-def test_form__of_an_entry__has_the_focus_in_its_first_field(
-    server: LiveServer, page: Page, alice: Person
-) -> None:
-    schema = {"properties": {"goal": {"type": "string"}, "owner": {"type": "string"}}}
-    make_namespace(alice.actor, "team", schema=schema, default={})
-    put(alice.actor, "team", "global", {"goal": "ship"})
-    page.goto("/entry/edit/team/global?as=form")
-    expect(page.get_by_label("Goal")).to_be_focused()
-    page.locator(".cm-content").press_sequentially(" ")  # the form follows the JSON
-    expect(page.locator(".cm-content")).to_be_focused()
-
-
-@pytest.mark.usefixtures("server")
-def test_form__of_a_new_namespace__has_the_focus_in_its_name(page: Page) -> None:
-    page.goto("/namespaces/+new")
-    expect(page.get_by_label("Name", exact=True)).to_be_focused()
 
 
 @pytest.mark.usefixtures("server")

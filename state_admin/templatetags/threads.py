@@ -23,6 +23,10 @@ register.simple_tag(addresses.run_action_url, name="run_action_url")
 register.simple_tag(addresses.ticket_url, name="ticket_url")
 
 
+# Of a run that did not succeed, by how it ended (ended_as).
+_COLOURS_OF_ENDS = {"error": "failed", "blocked": "failed", "cancelled": ""}
+
+
 @register.simple_tag
 def run_pill(run: Run) -> SafeString:
     return pill(*run_state(run))
@@ -40,7 +44,7 @@ def run_state(run: Run) -> tuple[str, str]:
         return "stuck", f"stuck {format_duration(now - since)}"
     if run.status == RunStatus.DONE:
         ended = ended_as(run)
-        return "failed" if ended in ("error", "blocked") else "done", ended
+        return _COLOURS_OF_ENDS.get(ended, "done"), ended
     return {"running": "running", "waiting": "waiting"}.get(run.status, ""), str(run.status)
 
 

@@ -13,6 +13,7 @@ from state_admin.models import Dispatch, Run, Ticket
 from state_admin.services.dispatches import enqueue_dispatch
 from state_admin.services.runs import RunChange
 from state_admin.services.webhooks import Filter, create_webhook
+from state_admin.templatetags.threads import run_state
 from state_admin.web.run_actions import actions_of, suggest
 from state_admin.web.tickets import draft
 from tests.builders import Person, commit, make_run, make_thread, raw
@@ -190,6 +191,14 @@ def test_runs__filtered__contains_only_matches(
 ) -> None:
     make_stuck(alice)
     assert [item["id"] for item in admin.get(f"/runs.json?{query}").json()["items"]] == found
+
+
+@pytest.mark.parametrize(
+    ("end", "colour"),
+    [("natural_end", "done"), ("cancelled", ""), ("error", "failed")],
+)
+def test_run_state__ended__only_success_is_green(end: str, colour: str) -> None:
+    assert run_state(Run(status="done", termination_reason={"type": end}))[0] == colour
 
 
 def test_runs__none__shows_how_to_start_one(admin: Client) -> None:

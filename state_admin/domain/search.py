@@ -12,9 +12,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from base64 import urlsafe_b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from operator import contains, eq
 from typing import Any, Final, Literal, NamedTuple, get_args
 
 from state_admin.domain import json_pointers
@@ -136,7 +137,7 @@ def parse(text: str, where: Sequence[Condition] = ()) -> Query:
     return Query(tuple(terms), tuple(map(_normalize, conditions)))
 
 
-def search_inside(text: str) -> str:
+def star_words(text: str) -> str:
     """The text with `*` before each word, so that it finds words that contain it. The text as it is, if
     it would be too long."""
 
@@ -288,18 +289,19 @@ def _whole_words(term: Term) -> tuple[str, ...]:
 
 
 def _place(spelled: list[Word], term: Term, first: int = 0) -> int | None:
-    (*before, last), prefix, inside = term
-    end = len(before)
-    for at in range(first, len(spelled) - end):
-        if all(_ends(spelled[at + i].text, before[i], inside and not i) for i in range(end)):
-            text, part = spelled[at + end].text, inside and not end
-            if text == last or (prefix and (last in text if part else text.startswith(last))):
-                return at
+    # How a word of the text is compared with each word of the term: by functions in C, the last one first.
+    fits: list[Callable[[str, str], bool]] = [eq] * len(term.words)
+    if term.inside:
+        fits[0] = str.endswith
+    if term.prefix:
+        fits[-1] = contains if term.inside and len(fits) == 1 else str.startswith
+    (fits_last, last), *others = reversed(list(zip(fits, term.words, strict=True)))
+    for at in range(first + len(others), len(spelled)):
+        if fits_last(spelled[at].text, last) and all(
+            fit(spelled[at - i].text, word) for i, (fit, word) in enumerate(others, 1)
+        ):
+            return at - len(others)
     return None
-
-
-def _ends(text: str, word: str, inside: bool) -> bool:
-    return text.endswith(word) if inside else text == word
 
 
 def _snippet(text: str, start: int, end: int) -> str:

@@ -12,7 +12,7 @@ from state_admin.contract.entries import EntryRow
 from state_admin.domain import config, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.scopes import ScopeKind, scope_kind
-from state_admin.domain.search import Match, search_inside
+from state_admin.domain.search import Match, star_words
 from state_admin.domain.values import JSON
 from state_admin.models import Entry, Namespace, ViewPage
 from state_admin.models.browsing import (
@@ -240,7 +240,7 @@ def entry_list(request: Request) -> HttpResponseBase:
         searched=bool(filters.text),
     )
     menu = filters.menu()
-    inside = search_inside(filters.text)
+    inside = star_words(filters.text)
     root = filters.root  # the tree has 200 links: the URL is reversed once
     kept = {"show": filters.show, "since": filters.since, "sort": filters.sort}
     return render_list(

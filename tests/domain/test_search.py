@@ -394,9 +394,9 @@ def test_tsquery__word_inside_others__does_not_narrow_the_candidates() -> None:
         ("x" * 1000, "x" * 1000),
     ],
 )
-def test_search_inside__words__begin_with_a_star(text: str, inside: str) -> None:
-    assert search.search_inside(text) == inside
-    assert search.search_inside(inside) == inside
+def test_star_words__any_text__words_begin_with_a_star(text: str, inside: str) -> None:
+    assert search.star_words(text) == inside
+    assert search.star_words(inside) == inside
 
 
 def test_tsquery__quotes_and_backslashes__are_escaped() -> None:

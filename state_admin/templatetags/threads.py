@@ -23,10 +23,6 @@ register.simple_tag(addresses.run_action_url, name="run_action_url")
 register.simple_tag(addresses.ticket_url, name="ticket_url")
 
 
-# Of a run that did not succeed, by how it ended (ended_as).
-_COLOURS_OF_ENDS = {"error": "failed", "blocked": "failed", "cancelled": ""}
-
-
 @register.simple_tag
 def run_pill(run: Run) -> SafeString:
     return pill(*run_state(run))
@@ -44,7 +40,8 @@ def run_state(run: Run) -> tuple[str, str]:
         return "stuck", f"stuck {format_duration(now - since)}"
     if run.status == RunStatus.DONE:
         ended = ended_as(run)
-        return _COLOURS_OF_ENDS.get(ended, "done"), ended
+        done = "" if ended == "cancelled" else "done"
+        return "failed" if failed_at_end(run) else done, ended
     return {"running": "running", "waiting": "waiting"}.get(run.status, ""), str(run.status)
 
 
@@ -52,6 +49,10 @@ def run_state(run: Run) -> tuple[str, str]:
 def stuck(run: Run) -> str:
     """Why the run is stuck, as text, or ""."""
     return run.stuck_reason(timezone.now())
+
+
+def failed_at_end(run: Run) -> bool:
+    return run.status == RunStatus.DONE and ended_as(run) in ("error", "blocked")
 
 
 def ended_as(run: Run) -> str:

@@ -162,7 +162,7 @@ def _line(kind: Kind, row: Entry) -> dict[str, Any]:
 def record_detail(request: Request, kind: str, record_id: str) -> HttpResponse:
     record_kind = Kind(kind)
     record = read_record(actor=request.actor, kind=record_kind, identity=record_id)
-    context = _frame(record_kind, record_id) | {
+    context = _frame(record_kind, record) | {
         "record": record,
         "value": _without_secrets(record_kind, values.load(record.value)),
         "slots": _slots(record_kind, record),
@@ -201,7 +201,7 @@ def record_edit(request: Request, kind: str, record_id: str) -> HttpResponse:
     now = read_entry(actor=request.actor, namespace=record_kind.namespace, key=record_id)
     if request.method == "GET":
         draft = _fresh_draft(record_kind, now, as_json=request.GET.get("as") == "json")
-        return _form(request, record_kind, record_id, now, draft)
+        return _form(request, record_kind, now, draft)
     draft = _draft(request)
     view = request.POST.get("as", "")
     try:
@@ -209,7 +209,7 @@ def record_edit(request: Request, kind: str, record_id: str) -> HttpResponse:
             _read_form(request, record_kind, draft, complete=not view)
         if view:
             _switch(record_kind, draft, as_json=view == "json")
-            return _form(request, record_kind, record_id, now, draft)
+            return _form(request, record_kind, now, draft)
         choices = resolve_clashes(request.POST, draft.text)
         draft.text = choices.text
         choices.require()
@@ -230,7 +230,7 @@ def record_edit(request: Request, kind: str, record_id: str) -> HttpResponse:
         return _conflict(request, record_kind, conflict.collision, draft)
     except (Invalid, TooLarge, BadRequest) as problem:
         draft.refuse(request.POST, problem)
-        return _form(request, record_kind, record_id, now, draft, status=422)
+        return _form(request, record_kind, now, draft, status=422)
     undo = undo_of(
         request.actor, record_kind.namespace, record_id, written=saved.version, before=draft.base
     )
@@ -419,7 +419,7 @@ def _conflict(request: Request, kind: Kind, collision: ConflictSides, draft: Dra
         now._replace(value=bare(now.value)),
         read_value(draft.text).text,
     )
-    frame = _frame(kind, now.key)
+    frame = _frame(kind, now)
     context = frame | conflict_context(sides, draft.base, draft.text)
     context |= {
         "draft": draft,
@@ -427,16 +427,16 @@ def _conflict(request: Request, kind: Kind, collision: ConflictSides, draft: Dra
         "slots": _slots(kind, now),
         "rest_template": "config/_draft_rest.html",
         "save_url": frame["edit_url"],
-        "done_url": frame["detail_url"] if now.exists else frame["list_url"],
+        "done_url": frame["leave_url"],
         "crumbs": [("Config", reverse("web:config")), (str(kind), frame["list_url"])],
     }
     return render(request, "entries/conflict.html", context, part="conflict", status=409)
 
 
 def _form(
-    request: Request, kind: Kind, record_id: str, now: EntryView, draft: Draft, *, status: int = 200
+    request: Request, kind: Kind, now: EntryView, draft: Draft, *, status: int = 200
 ) -> HttpResponse:
-    context = _frame(kind, record_id) | {
+    context = _frame(kind, now) | {
         "record": now,
         "draft": draft,
         "unsaved": request.method == "POST",
@@ -447,12 +447,15 @@ def _form(
     return render(request, "config/edit.html", context, part="record", status=status)
 
 
-def _frame(kind: Kind, record_id: str) -> dict[str, Any]:
+def _frame(kind: Kind, now: EntryView) -> dict[str, Any]:
+    record_id, list_url = now.key, reverse("web:config-list", args=[kind])
+    detail_url = reverse("web:config-detail", args=[kind, record_id])
     return {
         "kind": kind,
         "id": record_id,
-        "list_url": reverse("web:config-list", args=[kind]),
-        "detail_url": reverse("web:config-detail", args=[kind, record_id]),
+        "list_url": list_url,
+        "detail_url": detail_url,
+        "leave_url": detail_url if now.exists else list_url,
         "edit_url": reverse("web:config-edit", args=[kind, record_id]),
         "check_url": reverse("web:config-check", args=[kind, record_id]),
         "presence_url": entry_action_url("presence", kind.namespace, record_id),

@@ -84,7 +84,7 @@ def mailbox(request: Request) -> HttpResponse:
     rows, next_url = _find(request, filters, "web:mailbox")
     address = {name: filters[name] for name in ("thread", "agent")}
     visible = Dispatch.objects.visible_to(request.actor)
-    counts = visible.concerning(**_concerned(filters)).bounded_counts(MOST)
+    counts = visible.concerning(**_address_arguments(filters)).bounded_counts(MOST)
     status = filters["status"]
     found = counts[status] if status else sum(counts.values())
     table = _TABLE.describe(request, filters, next_url)
@@ -115,7 +115,7 @@ def mailbox(request: Request) -> HttpResponse:
 def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequence[Dispatch], str]:
     """A page of dispatches, and the URL of the next page of the list `name`."""
     rows = Dispatch.objects.visible_to(request.actor).select_related("thread", "run")
-    rows = rows.concerning(**_concerned(filters))
+    rows = rows.concerning(**_address_arguments(filters))
     if filters["status"]:
         rows = rows.filter(status=filters["status"])
     return _TABLE.page(request, rows, PAGE, name, filters)
@@ -176,7 +176,7 @@ def replay_all(request: Request) -> HttpResponse:
             kind="primary",
         )
     number = replay_dead_letters(
-        actor=request.actor, reason=reason_of(request), **_concerned(address)
+        actor=request.actor, reason=reason_of(request), **_address_arguments(address)
     )
     toast(request, f"{plural(number, 'dispatch,dispatches')} requeued")
     return _redirect_back(request, **address)
@@ -193,7 +193,9 @@ def clear(request: Request) -> HttpResponse:
             "They are deleted permanently, with their payloads. The audit log keeps their number.",
             "web:mailbox-clear",
         )
-    done = clear_dead_letters(actor=request.actor, reason=reason_of(request), **_concerned(address))
+    done = clear_dead_letters(
+        actor=request.actor, reason=reason_of(request), **_address_arguments(address)
+    )
     toast(request, f"{done.deleted:,} cleared")
     return _redirect_back(request, **address)
 
@@ -202,7 +204,7 @@ def _address_filters(request: Request) -> dict[str, str]:
     return {name: paging.text(request, name) for name in ("thread", "agent")}
 
 
-def _concerned(filters: dict[str, str]) -> dict[str, Any]:
+def _address_arguments(filters: dict[str, str]) -> dict[str, Any]:
     return {"thread_id": filters["thread"], "agent_id": filters["agent"]}
 
 
@@ -211,7 +213,7 @@ def _confirm_dead_letters(
 ) -> HttpResponse:
     address = _address_filters(request)
     letters = Dispatch.objects.visible_to(request.actor).dead()
-    letters = letters.concerning(**_concerned(address))
+    letters = letters.concerning(**_address_arguments(address))
     number = letters.count()
     first = letters.select_related("thread").order_by("-pk")[:PREVIEW]
     confirm = Confirm(

@@ -27,7 +27,7 @@ from state_admin.models import (
     TicketStatus,
 )
 from state_admin.templatetags.json_html import pretty
-from state_admin.templatetags.threads import ended_as
+from state_admin.templatetags.threads import ended_as, failed_at_end
 from state_admin.templatetags.ui import how_long, tokens
 
 from . import paging
@@ -318,10 +318,6 @@ def _steps(run: Run, first: int, last: int) -> tuple[list[Step], datetime | None
         )
         steps.append(step)
     return steps, since, until
-
-
-def failed_at_end(run: Run) -> bool:
-    return run.status == RunStatus.DONE and ended_as(run) in ("error", "blocked")
 
 
 def _unread(thread_id: str, seq: int) -> TraceMessage:

@@ -29,7 +29,7 @@ END $$
         (
             FROZEN,
             "The workspace refuses writes, because it is being moved to another cell or was moved. "
-            "Nothing was changed. Run manage.py doctor.",
+            "What the command did in other workspaces is stored. Run manage.py doctor.",
         ),
     ],
 )

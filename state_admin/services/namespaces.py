@@ -340,7 +340,15 @@ def check_definition(
     if null_is_absent and default.value is None:
         return validator
     if faults := validator.faults(default.value):
-        raise Invalid("the default does not satisfy the schema", faults, within="/default")
+        hint = (
+            "Without a default, a missing entry reads as null. Send one that satisfies the schema."
+        )
+        raise Invalid(
+            "the default does not satisfy the schema",
+            faults,
+            hint=hint if default.value is None else "",
+            within="/default",
+        )
     return validator
 
 

@@ -77,6 +77,14 @@ def test_register__invalid_default__is_refused(alice: Person) -> None:
     assert not Namespace.objects.open().exists()
 
 
+def test_register__schema_without_a_default__hint_says_that_missing_entries_read_as_null(
+    alice: Person,
+) -> None:
+    with pytest.raises(Invalid) as refused:
+        register(alice, TEXT, None)
+    assert refused.value.hint.startswith("Without a default, a missing entry reads as null.")
+
+
 def test_register__of_another_plugin__has_the_exact_message(alice: Person) -> None:
     register(alice, plugin="kit")
     with pytest.raises(Conflict) as refused:

@@ -59,12 +59,13 @@ class Counts(NamedTuple):
 
 _OF_WORKSPACE = {"workspace": "%(workspace)s"}
 
+# The limit of each namespace is a subquery for the reason given in browsing.py (_RANGE).
 _COUNTS = f"""
 SELECT
     (SELECT CASE WHEN count(*) > %(few)s THEN greatest(count(*), s.entries) ELSE count(*) END
         FROM (SELECT 1 FROM namespaces n CROSS JOIN LATERAL (
             SELECT 1 FROM entries e WHERE e.namespace_id = n.id AND NOT e.deleted
-            ORDER BY e.key LIMIT %(few)s + 1) e
+            ORDER BY e.key LIMIT (SELECT %(few)s::bigint + 1)) e
         WHERE n.workspace_id = %(workspace)s LIMIT %(few)s + 1) counted),
     (SELECT count(*) FROM (SELECT 1 FROM namespaces
         WHERE workspace_id = %(workspace)s AND unregistered_at IS NULL

@@ -1,7 +1,8 @@
 """Pages of entries: of one namespace, or of all that the actor may see.
 
 Whether a value is valid is not stored. A page that needs it reads at most MOST_OPENED values, so it
-may have fewer items than requested; the next page continues there.
+may have fewer items than requested; the next page continues there. The same applies to filters
+without an index: a page examines a limited number of entries.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from .namespaces import Definition, define, find_definition
 
 MOST_OPENED = 2000
 _OPENED_AT_ONCE = 200
+# What a page of a namespace examines, deleted entries included, if a filter has no index.
+MOST_EXAMINED = 10_000
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,12 @@ class ListFilters:
     created_before: datetime | None = None
     tags: Sequence[str] = ()
     valid: bool | None = None
+
+    @property
+    def sparse(self) -> bool:
+        """Whether a filter has no index."""
+        times = self.updated_since or self.created_after or self.created_before
+        return bool(times or self.tags) or self.valid is not None
 
 
 @dataclass(frozen=True)
@@ -58,27 +67,33 @@ def list_namespace(
     limit: int = 50,
     after: str | None = None,
 ) -> EntryPage:
-    """Up to `limit` entries of a namespace, by key, with keys below `before`. Raises
+    """Up to `limit` entries of a namespace, by key, with keys below `before`. If a filter has no
+    index, examines MOST_EXAMINED entries, so a page may have fewer items, or none. Raises
     NotRegistered."""
     definition = find_definition(actor, namespace, fresh=True)
-    rows = Entry.objects.filter(namespace_id=definition.id).live()
-    rows = rows.order_by("-key" if last_first else "key").select_related("namespace")
+    rows = Entry.objects.filter(namespace_id=definition.id)
+    rows = rows.order_by("-key" if last_first else "key")
     if filters.prefix:
         rows = rows.filter(key__startswith=filters.prefix)
     if before:
         rows = rows.filter(key__lt=before)
     if filters.scope_kind:
         rows = rows.in_scope(filters.scope_kind)
+    end = _nth_key(rows, last_first, after, MOST_EXAMINED) if filters.sparse else None
+    if end is not None:
+        rows = rows.filter(key__gte=end) if last_first else rows.filter(key__lte=end)
+    rows = rows.live().select_related("namespace")
     if filters.updated_since:
         rows = rows.filter(updated_at__gte=filters.updated_since)
     rows = creation_times.between(rows, "created_at", filters.created_after, filters.created_before)
     if filters.tags:
         rows = rows.filter(tags__contains=list(filters.tags))
     if filters.valid is not None:
-        return _filter_by_validity(rows, definition, filters.valid, last_first, limit, after)
+        page = _filter_by_validity(rows, definition, filters.valid, last_first, limit, after)
+        return page if page.after is not None else EntryPage(page.rows, end)
     fetched = list(_rows_after(rows, last_first, after)[: limit + 1])
     judged = [(row, is_valid(row, definition)) for row in fetched[:limit]]
-    return EntryPage(judged, judged[-1][0].key if len(fetched) > limit else None)
+    return EntryPage(judged, judged[-1][0].key if len(fetched) > limit else end)
 
 
 def list_entries(
@@ -157,6 +172,12 @@ def _rows_after(rows: EntryQuerySet, last_first: bool, after: str | None) -> Ent
     if after is None:
         return rows
     return rows.filter(key__lt=after) if last_first else rows.filter(key__gt=after)
+
+
+def _nth_key(rows: EntryQuerySet, last_first: bool, after: str | None, number: int) -> str | None:
+    """The key of the row at position `number` after `after`; None if there are fewer."""
+    keys = _rows_after(rows, last_first, after).values_list("key", flat=True)
+    return next(iter(keys[number - 1 : number]), None)
 
 
 def _open(rows: EntryQuerySet, sized: Sequence[tuple[int, int]]) -> Iterator[Entry]:

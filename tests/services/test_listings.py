@@ -101,6 +101,32 @@ def test_list__of_all_namespaces__reads_a_bounded_number_of_entries(
     assert listed(three_namespaces, "/state?valid=true", 3) == listed(three_namespaces, "/state", 3)
 
 
+@pytest.mark.parametrize("order", ["asc", "desc"])
+@pytest.mark.parametrize("filters", ["tags=t", "updated_since=2000-01-01T00:00:00Z", "valid=true"])
+def test_list__of_a_namespace_with_filters_without_an_index__examines_a_bounded_number_of_entries(
+    alice: Person, monkeypatch: pytest.MonkeyPatch, filters: str, order: str
+) -> None:
+    monkeypatch.setattr(listings, "MOST_EXAMINED", 3)
+    make_namespace(alice.actor)
+    tagged = {"k0", "k8", "k9"}
+    for number in range(10):
+        tags = ["t"] if f"k{number}" in tagged else []
+        put(alice.actor, "notes", f"k{number}", 1, tags=tags)
+    for key in ("k1", "k3", "k4", "k5"):
+        entries.delete_entry(actor=alice.actor, namespace="notes", key=key)
+    expected = [f"k{n}" for n in range(10) if n not in (1, 3, 4, 5)]
+    if filters == "tags=t":
+        expected = sorted(tagged)
+    if order == "desc":
+        expected.reverse()
+    for limit in (1, 2, 50):
+        found = pages(alice, f"/state/notes?{filters}&order={order}", limit)
+        assert [key for page in found for _, key in page] == expected
+        assert all(len(page) <= 3 for page in found)
+    if filters == "tags=t":
+        assert [] in found, "a part without matches has a cursor to the next one"
+
+
 # Tags ----------------------------------------------------------------------------------------
 
 

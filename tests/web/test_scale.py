@@ -6,7 +6,8 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -15,7 +16,7 @@ from django.test import Client
 from benchmarks.pages import LIMIT_KB, addresses
 from benchmarks.seeded_rows import Seeding, Size
 from benchmarks.seeding import big_values
-from state_admin.models import Dispatch, counts
+from state_admin.models import Dispatch, counts, hot
 from state_admin.services.contexts import read_context, read_outline
 from state_admin.services.dispatches import enqueue_dispatch
 from state_admin.services.storage import measure_storage
@@ -196,6 +197,52 @@ def test_browser__filter_without_an_index__reads_a_window_of_all_namespaces(
         if not (url := answer["next"]):
             break
     assert seen == [[], ["k2"], []]
+
+
+def test_pages__one_large_namespace_among_small_ones__read_a_bounded_number_of_entries(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With few entries per namespace on average, PostgreSQL would read and sort all of the large one."""
+    for number in range(60):
+        make_namespace(alice.actor, f"n{number:02}")
+    put(alice.actor, "n00", "k", 1)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            INSERT INTO entries (namespace_id, key, value, version, born_version, schema_version,
+                deleted, tags, pinned, size_bytes, estimated_tokens, actor_kind, actor_name)
+            SELECT n.id, 'k' || g, to_json(repeat('x', 300)), 1, 1, 1, false, '{}', false, 302, 1, 'system', 'x'
+            FROM namespaces n, generate_series(1, 30000) g WHERE n.name = 'n00' OR g = 1
+            ORDER BY md5(g::text)
+            """
+        )
+        cursor.execute("ANALYZE entries, namespaces")
+        # The planner expects that an index costs as much as that of a table too large for the cache.
+        cursor.execute("SET LOCAL random_page_cost = 20")
+    read: list[int] = []
+    fetch_all = hot.fetch_all
+
+    def explain(statement: str, parameters: Mapping[str, Any]) -> list[hot.Row]:
+        if "entries e" in statement:
+            plan = fetch_all(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", parameters)[0][0]
+            read.extend(_rows_of(plan[0]["Plan"], "entries"))
+        return fetch_all(statement, parameters)
+
+    monkeypatch.setattr(hot, "fetch_all", explain)
+    for page in ("/", "/namespaces", "/state", "/state?tag=nothing", "/state?scope=custom"):
+        read.clear()
+        assert admin.get(page).status_code == 200
+        assert 0 < max(read) <= 10_001, page
+
+
+def _rows_of(node: dict[str, Any], table: str) -> Iterator[int]:
+    """The number of rows that each node of a plan reads from a table."""
+    if node.get("Relation Name") == table:
+        yield round(
+            (node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"]
+        )
+    for below in node.get("Plans", ()):
+        yield from _rows_of(below, table)
 
 
 def test_navigation__many_entries__shows_an_approximate_count(

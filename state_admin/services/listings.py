@@ -43,9 +43,13 @@ class ListFilters:
 
     @property
     def sparse(self) -> bool:
-        """Whether a filter has no index."""
+        """Whether a filter has no index. Keys of the scope kind `custom` are not a range of it."""
         times = self.updated_since or self.created_after or self.created_before
-        return bool(times or self.tags) or self.valid is not None
+        return bool(times or self.tags or self.custom) or self.valid is not None
+
+    @property
+    def custom(self) -> bool:
+        return self.scope_kind is ScopeKind.CUSTOM
 
 
 @dataclass(frozen=True)
@@ -77,12 +81,14 @@ def list_namespace(
         rows = rows.filter(key__startswith=filters.prefix)
     if before:
         rows = rows.filter(key__lt=before)
-    if filters.scope_kind:
+    if filters.scope_kind and not filters.custom:
         rows = rows.in_scope(filters.scope_kind)
     end = _nth_key(rows, last_first, after, MOST_EXAMINED) if filters.sparse else None
     if end is not None:
         rows = rows.filter(key__gte=end) if last_first else rows.filter(key__lte=end)
     rows = rows.live().select_related("namespace")
+    if filters.custom:
+        rows = rows.in_scope(ScopeKind.CUSTOM)
     if filters.updated_since:
         rows = rows.filter(updated_at__gte=filters.updated_since)
     rows = creation_times.between(rows, "created_at", filters.created_after, filters.created_before)

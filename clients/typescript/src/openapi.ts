@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 551e74a5533c6cbf947e9afb91e7260e4e668721380b6307cb516976e1aebfa9
+// sha256 of docs/openapi.json: 3deed4c9cb500f7e58fca200f94e81d594f3602736b81bbc005d24337242cddf
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -1797,7 +1797,7 @@ export interface paths {
         };
         /**
          * List the entries of a namespace
-         * @description By key. With `valid`, `tag`, `tags` or a time, a page may have fewer items than `limit`, or none: there are more as long as `next_cursor` is not null.
+         * @description By key. With `valid`, tags, a time or `scope_kind=custom`, a page may have fewer items than `limit`, or none: there are more as long as `next_cursor` is not null.
          */
         get: operations["list_entries"];
         put?: never;

@@ -36,6 +36,7 @@ _CONF = """\
 shared_buffers = 256MB
 max_connections = 100
 jit = off
+random_page_cost = 1.1
 wal_compression = on
 max_wal_size = 2GB
 timezone = 'UTC'

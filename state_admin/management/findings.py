@@ -35,6 +35,7 @@ class FindingsCommand(BaseCommand):
                 self.stdout.write(json.dumps(finding._asdict()))
             else:
                 self._write_text(finding)
+            self.stdout.flush()
             levels.add(finding.level)
         if "error" in levels:
             sys.exit(1)

@@ -12,10 +12,18 @@ from functools import partial
 from itertools import islice
 from typing import Any, Final
 
-from django.db import DEFAULT_DB_ALIAS, Error, IntegrityError, connections, transaction
+from django.db import (
+    DEFAULT_DB_ALIAS,
+    Error,
+    IntegrityError,
+    OperationalError,
+    connections,
+    transaction,
+)
 from django.db.models.functions import Now
 
 from project import databases, startup
+from project.env import BadSetting
 from state_admin.domain.digests import DigestLine, differences
 from state_admin.domain.workspace_files import Value
 from state_admin.models import (
@@ -51,12 +59,16 @@ class Cell:
     @contextmanager
     def used(self) -> Iterator[None]:
         """Let every statement of this thread run in the other cell. A transaction of this cell stays
-        open. Raises BadSetting if the database cannot be reached."""
+        open. Raises BadSetting if the database cannot be reached, or fails meanwhile."""
         own = connections[DEFAULT_DB_ALIAS]
         connections[DEFAULT_DB_ALIAS] = self._wrapper
         try:
             startup.reach_database()
             yield
+        except OperationalError as error:  # explained here, where the connection is this one
+            raise BadSetting(
+                f"The target failed. {startup.explain(error)} Run the command again, or with --undo."
+            ) from error
         finally:
             connections[DEFAULT_DB_ALIAS] = own
 
@@ -165,7 +177,7 @@ def _store(
             freezing_sql.exempt()
             advance(move, MoveState.COPYING, expected=before, progress=progress)
             work()
-    except Error as error:
+    except (Error, BadSetting) as error:
         move.progress = before
         if not isinstance(error, IntegrityError):
             raise

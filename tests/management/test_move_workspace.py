@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import io
+import os
+import re
+import socket
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 
-from state_admin.models import User
+from state_admin.models import User, workspace_moves_sql
 from tests.builders import Person, make_namespace, put
 from tests.project.running import free_port
 from tests.services.moving import Cell, cells, target
@@ -62,6 +68,63 @@ def test_command__without_the_database_of_the_target__says_what_is_missing(
     with pytest.raises(CommandError, match="MOVE_DATABASE_URL is not a PostgreSQL URL") as refused:
         run("acme")
     assert "secret" not in str(refused.value)
+
+
+def cut_connection() -> None:
+    """End the connection as a server that is killed does."""
+    connection.ensure_connection()
+    with socket.socket(fileno=os.dup(connection.connection.fileno())) as ours:
+        ours.shutdown(socket.SHUT_RDWR)
+
+
+def end_backend() -> None:
+    """End the connection as a server that is shut down does."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+
+
+@pytest.mark.parametrize(
+    ("fail", "reason"),
+    [
+        (cut_connection, r"Cannot reach the database {name} at .*\. Check MOVE_DATABASE_URL\."),
+        (
+            end_backend,
+            r"The database did not complete the command: OperationalError \(SQLSTATE 57P01\): .*",
+        ),
+    ],
+)
+def test_command__target_ends_during_the_copy__says_so_and_can_be_repeated(
+    alice: Person,
+    target: Cell,
+    monkeypatch: pytest.MonkeyPatch,
+    fail: Callable[[], None],
+    reason: str,
+) -> None:
+    make_namespace(alice.actor, "notes")
+    put(alice.actor, "notes", "a", 1)
+    monkeypatch.setenv("MOVE_DATABASE_URL", target.url)
+    with target.used():
+        User.objects.create(username="alice")
+        run("acme", "--expect")
+
+    def store(*arguments: Any) -> None:
+        fail()
+        store_rows(*arguments)
+
+    store_rows = workspace_moves_sql.store_rows
+    with monkeypatch.context() as patch:
+        patch.setattr(workspace_moves_sql, "store_rows", store)
+        with pytest.raises(CommandError) as refused:
+            run("acme")
+    expected = reason.format(name=re.escape(target.name))
+    assert re.fullmatch(
+        rf"The target failed\. {expected} Run the command again, or with --undo\.",
+        str(refused.value),
+    )
+    assert run("acme")[-2:] == [
+        "source: refers to the other cell",
+        "target: serves the workspace",
+    ]
 
 
 def test_command__target_unreachable__names_it_and_not_the_source(

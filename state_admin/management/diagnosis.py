@@ -338,7 +338,9 @@ def _report_unreadable(
 
 
 def _check_work() -> Iterator[Finding]:
-    hooks = Webhook.objects.failing().select_related("workspace").order_by("pk")
+    # What a frozen workspace has is not processed, and its pages change nothing: `moves` names it.
+    hooks = Webhook.objects.failing().filter(workspace__frozen_at=None)
+    hooks = hooks.select_related("workspace").order_by("pk")
     for hook in hooks.filter(status=WebhookStatus.DISABLED)[:_NAMED]:
         name = f"{hook.workspace.slug}/{hook.name}"
         remedy = "Fix the cause, then resume it on its page."
@@ -361,7 +363,8 @@ def _check_work() -> Iterator[Finding]:
         )
     if not stalled and not hooks.exists():
         yield Finding("webhooks", "ok", "none is failing or stalled")
-    if stuck := Run.objects.stuck().count_by_workspace():
+    runs = Run.objects.stuck().filter(workspace__frozen_at=None)
+    if stuck := runs.count_by_workspace():
         parts = [f"{count:,} in {slug}" for slug, count in stuck[:_NAMED]]
         if others := sum(count for _, count in stuck[_NAMED:]):
             parts.append(f"{others:,} in other workspaces")

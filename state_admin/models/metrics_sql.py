@@ -20,11 +20,13 @@ METRICS: Final = {
     ),
     "commonhold_compaction_rows_removed_today": ("Rows removed today (UTC)", ""),
     "commonhold_dispatches": (
-        f"Dispatches in mailboxes, at most {MOST:,} of each workspace and status",
+        f"Dispatches in mailboxes, at most {MOST:,} of each workspace and status, without those of "
+        "frozen workspaces",
         "status",
     ),
     "commonhold_compactions": (
-        "Compactions. queued: those that are due, without those postponed to a later time; running",
+        "Compactions. queued: those that are due, without those postponed to a later time or of frozen "
+        "workspaces; running",
         "status",
     ),
     "commonhold_webhooks": ("Webhooks", "status"),
@@ -103,17 +105,18 @@ CROSS JOIN LATERAL (
 _QUEUES = """
 SELECT 'commonhold_dispatches', wanted.status, coalesce(sum(held.count), 0)
 FROM unnest(ARRAY['Queued', 'Claimed', 'DeadLetter']) AS wanted(status)
-CROSS JOIN workspaces w
-CROSS JOIN LATERAL (
+LEFT JOIN workspaces w ON w.frozen_at IS NULL
+LEFT JOIN LATERAL (
     SELECT count(*) FROM (SELECT 1 FROM dispatches d
         WHERE d.workspace_id = w.id AND d.status = wanted.status LIMIT %(most)s) counted
-) held
+) held ON true
 GROUP BY wanted.status
 UNION ALL
 SELECT 'commonhold_compactions', wanted.status, (
     SELECT count(*) FROM (SELECT 1 FROM compactions c
         WHERE c.status = wanted.status AND c.status IN ('queued', 'running')
-            AND (c.status = 'running' OR c.available_at <= statement_timestamp())
+            AND (c.status = 'running' OR c.available_at <= statement_timestamp() AND NOT EXISTS (
+                SELECT FROM workspaces w WHERE w.id = c.workspace_id AND w.frozen_at IS NOT NULL))
         LIMIT %(most)s) counted
 )
 FROM unnest(ARRAY['queued', 'running']) AS wanted(status)

@@ -34,7 +34,6 @@ from state_admin.models import (
     Webhook,
     WebhookDelivery,
     WebhookStatus,
-    WorkspaceMove,
     database_faults,
 )
 from state_admin.services import second_factors, webhook_pump, webhooks
@@ -448,33 +447,6 @@ def test_webhook__neither_advances_nor_fails__is_named(alice: Person, what: str)
 
     Webhook.objects.update(last_delivered_at=timezone.now())
     assert faults() == []  # a long queue, but it advances
-
-
-@pytest.mark.parametrize(
-    ("side", "state", "remedy"),
-    [
-        ("source", "frozen", "move_workspace acme with --resume or with --undo."),
-        ("source", "moved", "move_workspace acme --forget: it deletes the rows in this cell"),
-        ("source", "removing", "move_workspace acme --forget again."),
-        ("target", "copying", "in the source."),
-        ("target", "copied", "in the source."),
-        ("target", "closing", "move_workspace acme --undo in the source again."),
-    ],
-)
-def test_move__unfinished__is_named_with_what_to_do(side: str, state: str, remedy: str) -> None:
-    WorkspaceMove.objects.create(move_id="m1", slug="acme", cell="us1", side=side, state=state)
-
-    finding = find("moves")
-
-    assert finding.text.startswith("acme ")
-    assert remedy in finding.remedy
-
-
-@pytest.mark.parametrize("state", ["expected", "open", "final", "removed", "undone"])
-def test_move__not_begun_or_ended__is_no_fault(state: str) -> None:
-    WorkspaceMove.objects.create(move_id="m1", slug="acme", side="target", state=state)
-
-    assert faults() == []
 
 
 def test_runs__stuck__are_counted_by_workspace(

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import io
 import os
 import signal
 import stat
 import sys
+import termios
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -107,6 +111,34 @@ def test_import__compressed_or_not__is_read_from_the_content(
     run("import_workspace", "-", "--as", "piped")
 
     assert digests("renamed") == digests("plain") == digests("piped") == digests("acme")
+
+
+def test_import__pipe_that_has_one_byte_at_first__is_read_from_the_content(
+    acme: Person, tmp_path: Path
+) -> None:
+    file, pipe = tmp_path / "acme.gz", tmp_path / "pipe"
+    run("export_workspace", "acme", "--to", str(file))
+    os.mkfifo(pipe)
+
+    def write() -> None:
+        content = file.read_bytes()
+        with pipe.open("wb", buffering=0) as writer:
+            writer.write(content[:1])
+            while unread(writer):
+                time.sleep(0.001)
+            writer.write(content[1:])
+
+    with ThreadPoolExecutor() as pool:
+        written = pool.submit(write)
+        run("import_workspace", str(pipe), "--as", "copy")
+        written.result()
+
+    assert digests("copy") == digests("acme")
+
+
+def unread(pipe: IO[bytes]) -> int:
+    """The bytes in the pipe that were not read yet."""
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
 def test_export__fails__leaves_no_file(acme: Person, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from django.test import Client
 from django.utils import timezone
 
 from project.audit_stream import Destination
-from state_admin.models import AuditRow, AuditStream, Compaction, Traffic, WorkspaceMove
+from state_admin.models import AuditRow, AuditStream, Compaction, Traffic, Workspace, WorkspaceMove
 from state_admin.models.traffic import Minute, add_calls
 from state_admin.services import maintenance, storage
 from state_admin.services.compactions import request_compaction
@@ -73,6 +73,16 @@ def test_metrics__postponed_compaction__is_not_queued_until_it_is_due(
     for hours, expected in ((1, 0), (-1, 1)):
         Compaction.objects.update(available_at=Now() + timedelta(hours=hours))
         assert scrape(client)[queued] == expected
+
+
+def test_metrics__workspace_that_moves__has_no_queues(client: Client, alice: Person) -> None:
+    make_thread(alice.actor, "t1")
+    request_compaction(actor=alice.actor, thread_id="t1")
+    enqueue_dispatch(actor=alice.actor, thread_id="t1", payload=raw(1))
+    Workspace.objects.update(frozen_at=Now())
+    found = scrape(client)
+    assert found['commonhold_compactions{status="queued"}'] == 0
+    assert found['commonhold_dispatches{status="Queued"}'] == 0
 
 
 def test_metrics__sweep_that_ends_with_an_error__has_failed_until_one_succeeds(

@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from state_admin.services.errors import Problem
 from state_admin.services.workspace_imports import WorkspaceImport, import_workspace
 
-_GZIP: Final = b"\x1f\x8b"  # RFC 1952
+_GZIP: Final = b"\x1f"  # the first byte (RFC 1952); JSON never begins with it
 
 
 class Command(BaseCommand):
@@ -63,8 +63,8 @@ class Command(BaseCommand):
 
 
 def _open(path: Path) -> BinaryIO:
-    """The lines of the file. The first bytes tell whether it is compressed: standard input has no name,
-    and browsers may decompress a download without renaming it."""
+    """The lines of the file. The first byte tells whether it is compressed: standard input has no name,
+    and browsers may decompress a download without renaming it. A pipe may not have a second one yet."""
     standard = str(path) == "-"
     file = cast(BufferedReader, sys.stdin.buffer) if standard else path.open("rb")
-    return cast(BinaryIO, gzip.open(file)) if file.peek(2)[:2] == _GZIP else file
+    return cast(BinaryIO, gzip.open(file)) if file.peek(1)[:1] == _GZIP else file

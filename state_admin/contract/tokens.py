@@ -77,7 +77,16 @@ class NewToken(Body):
     namespaces: Annotated[Globs, doc("At most your own reach.")] = []
     thread_prefixes: Annotated[Prefixes, doc("At most your own reach.")] = []
     expires_in_seconds: (
-        Annotated[int, doc("Lifetime; absent or null: no end.", 86400, ge=1, le=LONGEST_LIFE)]
+        Annotated[
+            int,
+            doc(
+                "Lifetime; absent or null: no end. If the caller is a token that expires, the new one "
+                "must not expire later.",
+                86400,
+                ge=1,
+                le=LONGEST_LIFE,
+            ),
+        ]
         | None
     ) = None
     rate_per_minute: Rate | None = None
@@ -103,7 +112,7 @@ CREATE_TOKEN = _operation(
     route="POST /tokens",
     summary="Create an API token",
     description="The response contains the secret, once. A token cannot reach further than the "
-    "caller that creates it.",
+    "caller that creates it, nor be valid for longer than a token that creates it.",
     body=NewToken,
     answers={201: CreatedToken},
 )

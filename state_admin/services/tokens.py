@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import UTC, timedelta
 from typing import Any
 
 from django.db import transaction
@@ -14,6 +14,7 @@ from django.db.models.functions import Least, Now
 from state_admin.contract import tokens as contract
 from state_admin.domain import access
 from state_admin.domain.access import Actor, Role
+from state_admin.domain.values import Fault
 from state_admin.models import ApiToken
 from state_admin.models.access import digest
 
@@ -43,8 +44,9 @@ def create_token(
     """Create a token in the actor's workspace. Returns the row and the secret, which is available
     only here.
 
-    Raises Forbidden if the token would have more rights than its creator. An `operator` token may
-    manage all workspaces; it is an admin without limits.
+    Raises Forbidden if the token would have more rights than its creator, and Invalid if it would
+    outlive the token that creates it. An `operator` token may manage all workspaces; it is an admin
+    without limits.
     """
     require(actor, Role.ADMIN)
     if operator and (role is not Role.ADMIN or namespaces or thread_prefixes):
@@ -62,10 +64,12 @@ def create_token(
     if expires_in_seconds is not None and not 1 <= expires_in_seconds <= contract.LONGEST_LIFE:
         raise Invalid("a token must be valid for at least 1 second and at most 10 years")
     _check_reach(actor, role, namespaces, thread_prefixes)
+    lives = None if expires_in_seconds is None else timedelta(seconds=expires_in_seconds)
+    _check_end(actor, lives)
     with transaction.atomic():
         token, secret = _insert(
             actor,
-            None if expires_in_seconds is None else timedelta(seconds=expires_in_seconds),
+            lives,
             name=name.strip(),
             role=role.value,
             namespaces=list(namespaces),
@@ -139,6 +143,23 @@ def _check_reach(
     if wider := access.narrower(role, tuple(namespaces), tuple(thread_prefixes), creator=actor):
         raise Forbidden(
             "a token cannot have more permissions than its creator", hint="; ".join(wider)
+        )
+
+
+def _check_end(actor: Actor, lives: timedelta | None) -> None:
+    """Raises Invalid if a token with this lifetime would outlive the one that creates it."""
+    if actor.kind != "token":
+        return
+    creators = ApiToken.objects.filter(pk=actor.id, expires_at__isnull=False)
+    if lives is not None:
+        creators = creators.filter(expires_at__lt=Now() + lives)
+    if ends := creators.values_list("expires_at", flat=True).first():
+        at = ends.astimezone(UTC).isoformat(timespec="seconds")
+        message = f"must end before the token that creates it: {at}"
+        raise Invalid(
+            "a token cannot outlive the token that creates it",
+            [Fault("/expires_in_seconds", message)],
+            hint="Set expires_in_seconds to a shorter lifetime, or use a token that does not expire.",
         )
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from state_admin.domain.access import Role
 from state_admin.models import ApiToken, AuditRow, IdempotencyRecord, LoginLink, Membership
@@ -87,6 +89,24 @@ def test_token__permissions_beyond_its_creator__is_refused(alice: Person) -> Non
         body = {"name": "x", "role": "admin", "namespaces": namespaces}
         assert call(narrow, "POST", "/tokens", body).status_code == status
     assert call(narrow, "GET", "/tokens").json()["items"] == []
+
+
+def test_token__that_outlives_the_expiring_token_that_creates_it__is_refused(alice: Person) -> None:
+    creator, actor = make_token(alice, Role.ADMIN)
+    ApiToken.objects.filter(pk=actor.id).update(expires_at=timezone.now() + timedelta(hours=1))
+    ends = ApiToken.objects.get(pk=actor.id).expires_at
+    assert ends is not None
+    for seconds in (None, 3601):
+        body = {"name": "x", "role": "viewer", "expires_in_seconds": seconds}
+        refused = call(creator, "POST", "/tokens", body)
+        assert refused.status_code == 422
+        (error,) = refused.json()["errors"]
+        assert error["pointer"] == "/expires_in_seconds"
+        assert f"{ends:%Y-%m-%dT%H:%M:%S}+00:00" in error["message"]
+    body["expires_in_seconds"] = 3000
+    created = call(creator, "POST", "/tokens", body)
+    assert created.status_code == 201
+    assert created.json()["token"]["expires_at"] < ends.isoformat()
 
 
 # Members -----------------------------------------------------------------------------------------

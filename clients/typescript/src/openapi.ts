@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 3deed4c9cb500f7e58fca200f94e81d594f3602736b81bbc005d24337242cddf
+// sha256 of docs/openapi.json: 8b2384dd550383da4ccaaa2a15f6e2810b32ed1778e7bfbb9fb40ab6b43a5d9b
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -2343,7 +2343,7 @@ export interface paths {
         put?: never;
         /**
          * Create an API token
-         * @description The response contains the secret, once. A token cannot reach further than the caller that creates it.
+         * @description The response contains the secret, once. A token cannot reach further than the caller that creates it, nor be valid for longer than a token that creates it.
          */
         post: operations["create_token"];
         delete?: never;

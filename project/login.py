@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from project.env import LOOPBACK_HOSTS, BadSetting, read_environment
 
 _LONGEST_ISSUER = 200  # the length of allauth's column
+_DISCOVERY = "/.well-known/openid-configuration"
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,12 @@ def single_sign_on() -> SingleSignOn | None:
             "OIDC_ISSUER must be an https:// URL: without TLS, anybody on the network can "
             "forge sign-ins"
         )
+    if issuer.endswith(_DISCOVERY):
+        raise BadSetting(f"OIDC_ISSUER must not end with {_DISCOVERY}")
     if len(issuer) > _LONGEST_ISSUER:
         raise BadSetting(f"OIDC_ISSUER must have at most {_LONGEST_ISSUER} characters")
+    if any("@" in domain for domain in env.oidc_new_domains):
+        raise BadSetting("OIDC_NEW_DOMAINS must be domains, such as acme.example, without @")
     return SingleSignOn(
         issuer=issuer,
         client_id=client_id,

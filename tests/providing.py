@@ -40,7 +40,7 @@ class Provider:
         self.sign: Sign = rs256
         self.broken: set[str] = set()
         self.error = ""
-        self.discovery: dict[str, str] = {}
+        self.discovery: dict[str, Any] = {}
         self.asked: dict[str, str] = {}
         self.codes: dict[str, dict[str, str]] = {}
 

@@ -69,14 +69,15 @@ class Provider(OpenIDConnectProvider):
 class Adapter(OpenIDConnectOAuth2Adapter):
     @property
     def openid_config(self) -> dict[str, Any]:
-        """The provider's discovery document. OAuth2Error unless it names the configured issuer."""
+        """The provider's discovery document. OAuth2Error unless it names the configured issuer
+        and the endpoints."""
         document: dict[str, Any] = super().openid_config
         issuer = str(document.get("issuer", "")).rstrip("/")
-        endpoints = ("authorization_endpoint", "token_endpoint", "jwks_uri")
-        if issuer != _sso().issuer or any(
-            not isinstance(document.get(name), str) for name in endpoints
-        ):
-            raise OAuth2Error(f"discovery answers for {issuer!r}, or lacks an endpoint")
+        if issuer != _sso().issuer:
+            raise OAuth2Error(f"OIDC_ISSUER is {_sso().issuer}, but the provider is {issuer!r}")
+        for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
+            if not isinstance(document.get(name), str):
+                raise OAuth2Error(f"the discovery document of the provider lacks {name}")
         return document
 
     def get_callback_url(self, request: HttpRequest, app: SocialApp) -> str:

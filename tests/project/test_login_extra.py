@@ -98,6 +98,11 @@ def test_migrations__of_optional_apps__are_complete(env: dict[str, str], folder:
         ({**SSO, "OIDC_ISSUER": "http://sso.example"}, "must be an https:// URL"),
         ({**SSO, "OIDC_ISSUER": "sso.example"}, "must be an https:// URL"),
         ({**SSO, "OIDC_ISSUER": "https://sso.example/" + "x" * 200}, "at most 200"),
+        (
+            {**SSO, "OIDC_ISSUER": "https://sso.example/.well-known/openid-configuration/"},
+            "must not end with /.well-known/openid-configuration",
+        ),
+        ({**SSO, "OIDC_NEW_DOMAINS": "a.example,@b.example"}, "without @"),
         ({**SSO, "OIDC_NEW_ROLE": "admin"}, "OIDC_NEW_ROLE must be editor or viewer"),
     ],
     ids=str,

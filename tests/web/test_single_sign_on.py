@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from django.test import Client
 from django.urls import get_resolver
 from pytest_django import Settings
+from structlog.testing import capture_logs
 
 from state_admin.domain.access import Role
 from state_admin.models import AuditRow, Change, Membership, User, UserSession
@@ -380,11 +381,24 @@ def test_provider__unavailable__is_a_page_and_password_logins_work(
     assert client.post("/login", form).status_code == 302
 
 
-def test_provider__names_another_issuer__is_refused(
-    client: Client, provider: Provider, ann: Person
+@pytest.mark.parametrize(
+    ("discovery", "why"),
+    [
+        (
+            {"issuer": "https://evil.example"},
+            "OIDC_ISSUER is {issuer}, but the provider is 'https://evil.example'",
+        ),
+        ({"jwks_uri": None}, "the discovery document of the provider lacks jwks_uri"),
+    ],
+)
+def test_provider__names_another_issuer_or_lacks_an_endpoint__is_refused_and_logged(
+    discovery: dict[str, Any], why: str, client: Client, provider: Provider, ann: Person
 ) -> None:
-    provider.discovery = {"issuer": "https://evil.example"}
-    assert client.get("/login/oidc").status_code == 502
+    provider.discovery = discovery
+    with capture_logs() as logs:
+        assert client.get("/login/oidc").status_code == 502
+    (line,) = (line for line in logs if line["event"] == "login.oidc_failed")
+    assert line["why"] == why.format(issuer=provider.url)
 
 
 @pytest.mark.parametrize("target", ["https://evil.example/", "//evil.example", "/login"])

@@ -258,8 +258,9 @@ def test_new_server__copied_by_logical_replication__has_everything(drill: Drill)
     second.acquire()
     try:
         with connect(second, "postgres") as database:
-            database.execute("CREATE DATABASE commonhold")
-        urls = {"OLD": url_of(drill.first), "NEW": url_of(second)}
+            database.execute("CREATE ROLE commonhold LOGIN")
+            database.execute("CREATE DATABASE commonhold OWNER commonhold")
+        urls = {"OLD": url_of(drill.first), "NEW": url_of(second), "OWNER": "commonhold"}
         drill.run("logical", drill.first, **urls)
         drill.first.release()
         drill.first.acquire()
@@ -277,6 +278,8 @@ def test_new_server__copied_by_logical_replication__has_everything(drill: Drill)
         drill.site.running.kill_all()
         drill.run("switch", drill.first, **urls)
 
-        drill.check(urls["NEW"], middle, end, None, "after-the-copy")
+        # As the role of the processes, which is no superuser.
+        url = urls["NEW"].replace("postgres@", "commonhold@")
+        drill.check(url, middle, end, None, "after-the-copy")
     finally:
         second.release()

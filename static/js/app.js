@@ -202,7 +202,8 @@ document.addEventListener("htmx:after:swap", (event) => {
 // A form that is refused: its first wrong field gets the focus, not the first one. The editor does so itself.
 document.addEventListener("htmx:after:swap", ({ detail: { ctx } }) => {
   if (ctx.response?.status !== 422 || ctx.sourceEvent?.type !== "submit") return;
-  $$("main [aria-invalid=true]").find((field) => field.checkVisibility())?.focus();
+  const field = $$("main [aria-invalid=true]").find((each) => each.checkVisibility());
+  ($("input:checked", field) ?? $("input", field) ?? field)?.focus(); // of radio buttons, the group is wrong
 });
 
 // Palette --------------------------------------------------------------------------------------

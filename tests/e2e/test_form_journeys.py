@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from tests.builders import Person
+from tests.builders import Person, make_namespace, put
 from tests.web.stories import create_story
 
 from .conftest import Errors
@@ -22,6 +22,33 @@ def test_form__refused__has_the_focus_in_its_first_wrong_field(page: Page, error
     page.keyboard.press("Enter")
     expect(page.locator(".error")).to_have_text("The port must be 80, 443, or 1024 and above")
     expect(page.get_by_label("URL")).to_be_focused()
+
+
+CONTACT = {
+    "type": "object",
+    "properties": {
+        "level": {"enum": ["low", "high"]},
+        "by": {"type": "array", "items": {"enum": ["mail", "phone"]}, "minItems": 1},
+    },
+    "required": ["level", "by"],
+    "allOf": [{"properties": {"level": {"const": "high"}}}],  # which the form does not show
+}
+
+
+@pytest.mark.usefixtures("server")
+@pytest.mark.parametrize("wrong", ["low", "mail"])
+def test_form__refused_group_of_buttons__has_the_focus(
+    wrong: str, page: Page, errors: Errors, alice: Person
+) -> None:
+    """The checked radio button, which is where Tab leads, or the first checkbox."""
+    errors.expected.add(422)
+    make_namespace(alice.actor, "team", schema=CONTACT, default={"level": "high", "by": ["mail"]})
+    put(alice.actor, "team", "global", {"level": "high", "by": ["mail"]})
+    page.goto("/entry/edit/team/global?as=form")
+    page.get_by_label(wrong).click()
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("main .error")).to_have_count(1)
+    expect(page.get_by_label(wrong)).to_be_focused()
 
 
 @pytest.mark.usefixtures("server")

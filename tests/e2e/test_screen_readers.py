@@ -39,7 +39,7 @@ SHELL = """
 DECISION = """
     - paragraph: “Refunds above 100 need a person.”
     - group: /amount/
-    - group "Approved":
+    - radiogroup "Approved":
       - radio "yes"
       - radio "no"
     - textbox "Reason (optional)"

@@ -19,6 +19,8 @@ from .htmx import Request, see_other, toast
 from .id_address import id_page, id_path
 from .thread_states import read_requested_revision
 
+_LONGEST_TITLE = 512
+
 
 @id_page(methods=FORM, role=Role.EDITOR)
 def fork(request: Request, thread_id: str) -> HttpResponse:
@@ -27,12 +29,13 @@ def fork(request: Request, thread_id: str) -> HttpResponse:
     at = read_requested_revision(request)
     if request.method == "GET":
         return _ask(request, find_thread(request.actor, thread_id), at)
+    title = request.POST.get("title")
     copy, _ = fork_thread(
         actor=request.actor,
         thread_id=thread_id,
         fork_id=request.POST.get("fork") or None,
         revision=at,
-        title=request.POST.get("title", "").strip()[:512] if "title" in request.POST else None,
+        title=title.strip()[:_LONGEST_TITLE] if title is not None else None,
         reason=reason_of(request),
     )
     toast(request, f"Forked at revision {at}")
@@ -56,7 +59,11 @@ def _ask(request: Request, thread: Thread, at: int) -> HttpResponse:
         fields=[("fork", uuid7())],
         inputs=[
             Input(
-                "title", "Title of the new thread", value=thread.title, longest=512, required=False
+                "title",
+                "Title of the new thread",
+                value=f"Fork of {thread.title}"[:_LONGEST_TITLE] if thread.title else "",
+                longest=_LONGEST_TITLE,
+                required=False,
             )
         ],
         kind="primary",

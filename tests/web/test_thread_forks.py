@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from django.test import Client
 
 from state_admin.models import AuditRow, Thread
@@ -36,11 +37,24 @@ def test_fork__confirmed__is_a_new_thread(admin: Client, alice: Person) -> None:
     assert "__runtime.run_lifecycle" not in now
     assert Thread.objects.get(public_id=found[1]).title == "What if"
     title = Thread.objects.get(public_id="t1").title
-    assert f'name="title" maxlength="512" value="{title}"' in asked
+    assert f'name="title" maxlength="512" value="Fork of {title}"' in asked
     assert AuditRow.objects.filter(action="thread.fork", reason="what if").count() == 1
     page = text(admin, f"/threads/{found[1]}")
     assert 'href="/threads/t1?tab=state&amp;at=3">t1</a>' in page
     assert f'href="/threads/{found[1]}"' in text(admin, "/threads/t1")
+
+
+@pytest.mark.parametrize(("title", "proposed"), [("", ""), ("x" * 512, "Fork of " + "x" * 504)])
+def test_fork__title_of_the_source__proposes_one_that_fits(
+    title: str, proposed: str, admin: Client, alice: Person
+) -> None:
+    make_thread(alice.actor, "source", title=title)
+    asked = text(admin, "/thread/fork/source?at=0")
+    found = re.search(r'name="title" maxlength="512"(?: value="([^"]*)")?', asked)
+    assert found is not None
+    assert (found[1] or "") == proposed
+    admin.post("/thread/fork/source?at=0", {"fork": "copy", "title": proposed})
+    assert Thread.objects.get(public_id="copy").title == proposed
 
 
 def test_fork__missing_revision__is_refused(admin: Client, alice: Person) -> None:

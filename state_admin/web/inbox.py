@@ -24,6 +24,7 @@ from .confirm import reason_of
 from .htmx import Request, render, render_list, see_other, target_id, toast, wants_part
 from .id_address import id_page, id_path
 from .lists import list_paths
+from .run_actions import describe_next_step
 from .runs import run_context
 from .tables import COUNTED, Field, chips_of, format_row_count
 from .tickets import question_of, read_answer, show_errors
@@ -142,8 +143,9 @@ def ticket_detail(request: Request, ticket_id: str) -> HttpResponse:
         return _render_again(request, ticket, refused)
     except Conflict as late:
         return _render_again(request, find_ticket(request.actor, ticket_id), lost=late)
-    called = ticket.tool_name or ticket_id
-    toast(request, f"Approved: {called}" if action == "resume" else f"Refused: {called}")
+    done = "Approved" if action == "resume" else "Refused"
+    next_step = describe_next_step(request.actor, ticket, action)
+    toast(request, f"{done}: {ticket.tool_name or ticket_id}. {next_step}")
     origin = request.POST.get("from")
     if origin == "inbox":
         return see_other(request, _url(request), part="inbox")

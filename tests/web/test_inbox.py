@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -25,11 +26,13 @@ FORM = {"from": "inbox", "action": "resume", "reason": "fine"}
 GOOD = {"answer/approved": "true", "answer/amount": "12.50", "answer/to/iban~1bic": "DE1"}
 
 
-def ask(person: Person, *tickets: dict[str, Any], run: str = "r1", agent: str = "helper") -> None:
+def ask(
+    person: Person, *tickets: dict[str, Any], run: str = "r1", agent: str = "helper", **more: str
+) -> None:
     """A run that waits for these tickets."""
     make_thread(person.actor, f"t-{run}", title="Refund of order 9921")
     make_run(person.actor, f"t-{run}", run, agent_id=agent)
-    waiting = {"reason": "tool_permission", "tickets": list(tickets)}
+    waiting = {"reason": "tool_permission", "tickets": list(tickets)} | more
     change = RunChange(status="waiting", waiting=waiting)
     runs.change_run(actor=person.actor, run_id=run, change=change)
 
@@ -112,6 +115,30 @@ def test_form__filled_in__resumes_with_the_answer_and_stays_in_the_inbox(
     assert Run.objects.get().status == "running"
     given = '{"approved":true,"amount":12.50,"to":{"iban/bic":"DE1"}}'
     assert Ticket.objects.get().payload == given
+
+
+def test_form__decided__says_what_the_run_waits_for(admin: Client, alice: Person) -> None:
+    ask(alice, refund(1), refund(2))
+    ask(alice, refund(3), run="r2", wake="dispatch")
+    ask(alice, refund(4), run="r3")
+
+    def decide(ticket: str, action: str = "resume") -> str:
+        admin.post(f"/ticket/{ticket}", FORM | GOOD | {"action": action})
+        (text,) = re.findall(r"<span data-text>([^<]+)</span>", page(admin, "/inbox"))
+        return str(text)
+
+    assert decide("k1") == "Approved: issue_refund. Its run waits for 1 more decision."
+    assert decide("k2", "cancel") == (
+        "Refused: issue_refund. Its run continues only if a worker polls it: no webhook or connected "
+        "client is notified."
+    )
+    assert decide("k3") == (
+        "Approved: issue_refund. A dispatch in the mailbox tells a worker to continue its run."
+    )
+    create_webhook(actor=alice.actor, name="worker", url="https://example.com/hook")
+    assert decide("k4") == (
+        "Approved: issue_refund. Its run now waits for a worker to continue it."
+    )
 
 
 def test_form__filtered_inbox__returns_to_the_same_filters(admin: Client, alice: Person) -> None:

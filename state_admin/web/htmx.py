@@ -11,7 +11,7 @@ from typing import Any, cast
 from django.contrib import messages
 from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template import Engine
+from django.template import Context, Engine, Template
 from django.template.context import make_context
 from django.template.loader_tags import BlockNode
 from django.template.response import TemplateResponse
@@ -68,20 +68,23 @@ class PartResponse(TemplateResponse):
 
     @property
     def rendered_content(self) -> str:
-        part = super().rendered_content
-        return self._title() + part if "<h1" in part else part
-
-    def _title(self) -> str:
-        """As in base.html, which a part does not render."""
-        page = Engine.get_default().get_template(str(self.template_name).partition("#")[0])
-        blocks = cast(list[BlockNode], page.nodelist.get_nodes_by_type(BlockNode))
-        block = next((each for each in blocks if each.name == "title"), None)
-        if block is None:
-            return ""
+        engine, name = Engine.get_default(), str(self.template_name)
+        page = engine.get_template(name.partition("#")[0])
         context = make_context(self.resolve_context(self.context_data), self._request)
-        with context.bind_template(page), context.render_context.push_state(page):
-            text = block.render(context)
-            return format_html("<title>{} · {}</title>", text, context["workspace"])
+        with context.bind_template(page):  # runs the context processors
+            part: str = engine.get_template(name).render(context)
+            return _title_of(page, context) + part if "<h1" in part else part
+
+
+def _title_of(page: Template, context: Context) -> str:
+    """As in base.html, which a part does not render."""
+    blocks = cast(list[BlockNode], page.nodelist.get_nodes_by_type(BlockNode))
+    block = next((each for each in blocks if each.name == "title"), None)
+    if block is None:
+        return ""
+    with context.render_context.push_state(page):
+        text = block.render(context)
+    return format_html("<title>{} · {}</title>", text, context["workspace"])
 
 
 def render(

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from django.http import HttpRequest
+from django.template import Engine
 from django.test import Client
 from django.urls import resolve
 
@@ -168,7 +171,18 @@ def test_page__htmx__returns_only_the_part(admin: Client) -> None:
 
 
 @pytest.mark.usefixtures("notes")
-def test_page__htmx__part_with_the_heading_has_the_title_of_the_page(admin: Client) -> None:
+def test_page__htmx__part_with_the_heading_has_the_title_of_the_page(
+    admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contexts: list[HttpRequest] = []
+    shell = Engine.get_default().template_context_processors[-1]
+
+    def count(request: HttpRequest) -> dict[str, Any]:
+        contexts.append(request)
+        return shell(request)
+
+    processors = (*Engine.get_default().template_context_processors[:-1], count)
+    monkeypatch.setattr(Engine.get_default(), "template_context_processors", processors)
     for path, part in (
         ("/state/notes/thread::t1", "entry"),
         ("/state?namespace=notes", "entry-browser"),
@@ -178,6 +192,7 @@ def test_page__htmx__part_with_the_heading_has_the_title_of_the_page(admin: Clie
         assert title[0].endswith(" · acme</title>")
         headers = {"HX-Request": "true", "HX-Request-Type": "partial", "HX-Target": f"div#{part}"}
         assert admin.get(path, headers=headers).content.decode().startswith(title[0])
+    assert len(contexts) == 4  # one for each page, and one for each part with its title
     headers = {"HX-Request": "true", "HX-Request-Type": "partial", "HX-Target": "div#dialog"}
     dialog = admin.get("/entry/delete/notes/thread::t1", headers=headers).content
     assert b"<dialog" in dialog

@@ -75,9 +75,6 @@ class NamespaceForm(NamespaceLimitsForm):
         help_text="Returned by reads where no value is stored. It must match the schema.",
         widget=forms.Textarea(attrs={"rows": 5, **_CODE, "data-original": "#stored-default"}),
     )
-    reason = forms.CharField(
-        required=False, max_length=500, help_text="Recorded in the history with your name."
-    )
     # The schema version and `updated_at` that were edited, and what the user accepted: see
     # SaveEffects.token.
     base = forms.IntegerField(required=False, max_value=_MOST, widget=forms.HiddenInput)

@@ -142,7 +142,7 @@ def _submit(request: Request, namespace: Namespace | None) -> HttpResponse:
         saved = register_namespace(
             **register,
             expected_time=namespace.updated_at if namespace else None,
-            reason=form.cleaned_data["reason"],
+            reason=reason_of(request),
         )
     except Problem as problem:
         return _form(request, namespace, form, problem=problem, status=422)

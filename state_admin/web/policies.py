@@ -36,6 +36,7 @@ from state_admin.templatetags.ui import number, plural, tokens
 from . import paging, snippets
 from .actors import FORM, POST, page
 from .addresses import thread_url, with_query
+from .confirm import reason_of
 from .entry_undo import MOST_CARRIED, REFUSED
 from .errors import sentences_of
 from .htmx import Request, Undo, render, render_list, see_other, target_id, toast, wants_part
@@ -148,7 +149,6 @@ class PolicyForm(forms.Form):
     snapshot_keep_every = _number_or_none("Of older snapshots, keep every n-th", "keep none")
     max_context_tokens = _count("Context window")
     max_output_tokens = _count("Reserved for the response")
-    reason = forms.CharField(required=False, max_length=500)
     # The version that was edited.
     version = forms.IntegerField(
         required=False, min_value=0, max_value=_MOST, widget=forms.HiddenInput
@@ -158,7 +158,7 @@ class PolicyForm(forms.Form):
         """The fields that are set."""
         policy: dict[str, Any] = {}
         for name, value in self.cleaned_data.items():
-            if name in ("reason", "version") or value in (None, ""):
+            if name == "version" or value in (None, ""):
                 continue
             policy[name] = None if value == NONE else value
         for name in ("autocompact_threshold", "every_hours", *DESTRUCTIVE):
@@ -261,7 +261,7 @@ def policy_detail(request: Request) -> HttpResponse:
             name=name,
             body=values.read(values.dump(form.body())),
             expected_version=form.cleaned_data["version"],
-            reason=form.cleaned_data["reason"],
+            reason=reason_of(request),
         )
     except Invalid as problem:
         for error in problem.data["errors"]:

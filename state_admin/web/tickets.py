@@ -18,6 +18,7 @@ from state_admin.templatetags.json_html import pretty
 
 from . import paging
 from .addresses import with_query
+from .confirm import reason_of
 from .htmx import Request
 from .lists import list_paths
 from .schema_fields import BoundField, bind_fields, read_typed
@@ -29,7 +30,7 @@ PAGE = 50
 class Question:
     """A pending ticket and its form: parsed arguments, and the fields of its response schema, or a
     draft of the answer as JSON if the schema cannot be shown as a form (`fields` is None). After an
-    error, also the typed values and the errors."""
+    error, also the typed values, the reason and the errors."""
 
     ticket: Ticket
     args: JSON
@@ -37,6 +38,7 @@ class Question:
     fields: list[BoundField] | None
     typed: str
     expired: bool
+    reason: str = ""
     mistake: str = ""
     errors: Sequence[Mapping[str, str]] = ()
 
@@ -77,7 +79,7 @@ def _read(text: str) -> Raw:
 def show_errors(question: Question, request: Request, refused: Invalid) -> None:
     """Show the form again with the typed values and each error at its field."""
     question.mistake, question.errors = refused.detail, refused.data.get("errors", [])
-    question.typed = request.POST.get("payload", "")
+    question.typed, question.reason = request.POST.get("payload", ""), reason_of(request)
     if question.fields is None or "payload" in request.POST:
         question.fields = None
         return

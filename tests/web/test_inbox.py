@@ -203,6 +203,7 @@ def test_form__mistake__is_reported_at_its_field_and_typed_text_is_kept(
     error = shown.index('class="error"')
     assert said in shown[error : error + 200]
     assert ">\nDE1</textarea>" in shown
+    assert 'name="reason" maxlength="500" value="fine"' in shown
     assert Ticket.objects.get().status == "pending"
 
 

@@ -289,7 +289,21 @@ def test_readyz__database_gone__is_503(
     assert response.json()["checks"]["database"] == "unreachable"
 
 
-@pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: str(path.relative_to(BASE_DIR)))
+each_template = pytest.mark.parametrize(
+    "template", TEMPLATES, ids=lambda path: str(path.relative_to(BASE_DIR))
+)
+
+
+@each_template
+def test_template__form__has_the_shared_reason_and_cancel_beside_its_button(template: Path) -> None:
+    text = template.read_text()
+    reasons = len(re.findall(r'<input type="text"[^>]* name="reason"', text))
+    assert reasons == (template.name == "_reason.html")
+    cancel = r'<(?:a|button) class="([^"]*)"[^>]*>(?:{%[^>]*%}[^<>]*)?Cancel(?:{% endif %})?</'
+    assert set(re.findall(cancel, text)) <= {"btn push"}
+
+
+@each_template
 def test_template__content_security_policy__is_satisfied(template: Path) -> None:
     text = template.read_text()
     for banned in (

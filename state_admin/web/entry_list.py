@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 from django.http import HttpResponseBase, HttpResponseRedirect, QueryDict
 from django.urls import path, reverse
@@ -34,9 +35,9 @@ from .actors import page
 from .addresses import entry_url, with_query
 from .entry_columns import FACTS, columns_of_schema, columns_of_values, default_columns, members_of
 from .entry_orders import find_sorted, headings_of, is_sort, refuse_sort
-from .htmx import Request, render_list, wants_part
+from .htmx import Request, render, render_list, target_id, wants_part
 from .lists import list_paths
-from .paging import read_number
+from .paging import next_continuation, read_number
 from .periods import end_of, period_fields, read_period, start_of
 from .saved_views import views_of
 from .tables import (
@@ -216,9 +217,20 @@ def entry_list(request: Request) -> HttpResponseBase:
     if unsorted := _refuse_sort(request.actor, filters):
         filters = replace(filters, sort="", after="")
     try:
-        rows, next_url, refusal = *find_rows(request.actor, filters), ""
+        rows, end, refusal = *_rows(request.actor, filters, PAGE, _WINDOW), ""
     except Invalid as bad:  # an incomplete query, perhaps still being typed
-        rows, next_url, refusal = [], "", bad.detail
+        rows, end, refusal = [], "", bad.detail
+    pager = {
+        "first": filters.url(after="") if filters.after else "",
+        "next": filters.url(after=end) if end else "",
+    }
+    continues = wants_part(request) and target_id(request) == "entry-progress"
+    progress = {}
+    if filters.text and end and not rows:
+        progress = _progress(request, end)
+        if continues:
+            context = {"filters": filters, "pager": pager, **progress}
+            return render(request, "entries/list.html", context, part="entry-progress")
     tree = list(
         Namespace.objects.visible_to(request.actor)
         .open()
@@ -243,11 +255,12 @@ def entry_list(request: Request) -> HttpResponseBase:
     inside = star_words(filters.text)
     root = filters.root  # the tree has 200 links: the URL is reversed once
     kept = {"show": filters.show, "since": filters.since, "sort": filters.sort}
-    return render_list(
+    response = render_list(
         request,
         "entries/list.html",
         {
             **views,
+            **progress,
             "filters": filters,
             "root": root,
             "rows": rows,
@@ -258,11 +271,11 @@ def entry_list(request: Request) -> HttpResponseBase:
             "unsorted": unsorted,
             # Beside the columns: the checkbox, the key, and the value of narrow windows.
             "width": len(columns.shown) + 3,
-            "count": _count(request.actor, filters, len(rows), more=bool(next_url)),
+            "count": _count(request.actor, filters, len(rows), more=bool(end)),
             "menu": menu,
             "chips": chips_of(menu, lambda name: filters.url(**{name: "", "after": ""})),
             "open_url": _open_url(request.GET.get("open", "")),
-            "pager": {"first": filters.url(after="") if filters.after else "", "next": next_url},
+            "pager": pager,
             "window": _WINDOW,
             "refusal": refusal,
             "inside_url": filters.url(text=inside, after="") if inside != filters.text else "",
@@ -286,6 +299,19 @@ def entry_list(request: Request) -> HttpResponseBase:
         part="entry-browser",
         url=requested.url(),
     )
+    if continues:  # the search found something, or has ended
+        response["HX-Retarget"], response["HX-Reswap"] = "#entry-browser", "outerHTML"
+    return response
+
+
+def _progress(request: Request, end: str) -> dict[str, Any]:
+    """How far a search without a match has come: to the entry `end`, whose id is the cursor."""
+    entries = Entry.objects.visible_to(request.actor).filter(pk=end)
+    return {
+        "place": end,
+        "reached": entries.values_list("created_at", flat=True).first(),
+        "continuation": next_continuation(request),
+    }
 
 
 def _refuse_sort(actor: Actor, filters: EntryListFilters) -> str:
@@ -369,16 +395,9 @@ def _items(request: Request, name: str) -> tuple[list[EntryRow], str]:
     filters = read_filters(request.GET)
     if unsorted := _refuse_sort(request.actor, filters):
         raise BadRequest(unsorted)
-    rows, next_url = find_rows(request.actor, filters, name)
+    rows, end = _rows(request.actor, filters, PAGE, _WINDOW)
+    next_url = filters.url(name, after=end) if end else ""
     return [EntryRow.of(row.line, valid=row.valid) for row in rows], next_url
-
-
-def find_rows(
-    actor: Actor, filters: EntryListFilters, name: str = "web:entry-list"
-) -> tuple[list[EntryListRow], str]:
-    """A page of rows, and the URL of the next page ("" on the last one)."""
-    rows, end = _rows(actor, filters, PAGE, _WINDOW)
-    return rows, filters.url(name, after=end) if end else ""
 
 
 def find_all(actor: Actor, filters: EntryListFilters, most: int) -> tuple[list[EntryListRow], str]:

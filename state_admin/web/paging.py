@@ -22,11 +22,20 @@ Row = TypeVar("Row", bound=Model)
 Rows = TypeVar("Rows", bound="QuerySet[Any]")
 # How many of its newest rows a list can order by a column without an index.
 WINDOW: Final = 10_000
+# How many pages without a match a search continues by itself, before a person has to.
+MOST_CONTINUED: Final = 10
 
 
 def whole_number(request: HttpRequest, name: str) -> int | None:
     """A number in the query string, None if it is missing. BadRequest for anything else."""
     return read_number(name, request.GET.get(name, ""))
+
+
+def next_continuation(request: HttpRequest) -> int:
+    """The number of the page with which a search without a match continues by itself, 0 if a person
+    decides. It is in a header, so that the URL is that of the page."""
+    number = (read_whole(request.headers.get("Continued", "")) or 0) + 1
+    return number if number <= MOST_CONTINUED else 0
 
 
 def read_number(name: str, text: str) -> int | None:

@@ -129,6 +129,7 @@ def thread_list(request: Request) -> HttpResponse:
             "bulk": THREADS.bar(request, table["current_url"]),
             "count": _count(request.actor, filters, rows, table),
             "reach": reach,
+            "continuation": paging.next_continuation(request),
             "refusal": refusal,
             "window": _WINDOW,
             "curl": "\n\n".join(

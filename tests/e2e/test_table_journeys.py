@@ -10,8 +10,11 @@ from playwright.sync_api import Page, Route, expect
 from pytest_django.live_server_helper import LiveServer
 
 from state_admin.models import Entry
+from state_admin.services import search
 from state_admin.services.entry_views import read_entry
 from state_admin.services.runs import cancel_run
+from state_admin.templatetags.ui import clock
+from state_admin.web import entry_list, paging
 from tests.builders import Person, make_namespace, make_run, make_thread, put
 
 from .conftest import Errors, press
@@ -39,6 +42,32 @@ def test_selection__keys_and_ranges__show_the_bulk_bar(page: Page) -> None:
     expect(page.locator("tbody :checked")).to_have_count(0)
     press(page, "g", "x")
     expect(page).to_have_url(re.compile("/access$"))
+
+
+def test_search__no_match_yet__continues_a_few_times_and_then_waits_for_a_person(
+    page: Page, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(6, 10):
+        put(alice.actor, "plans", f"k{number}", {})
+    monkeypatch.setattr(entry_list, "PAGE", 1)
+    monkeypatch.setattr(search, "MOST_OPENED", 1)
+    monkeypatch.setattr(paging, "MOST_CONTINUED", 2)
+    created = dict(Entry.objects.values_list("key", "created_at"))
+    page.goto("/state")
+    page.get_by_role("searchbox", name="Search keys and values").press_sequentially("*k1")
+    progress = page.locator("#entry-progress").get_by_role("status")
+    expect(progress).to_have_text(re.compile(r"^No match yet\. .* Searching older entries…$"))
+    for locator in (progress, page.locator(".keytree")):
+        locator.evaluate("each => each.isSame = true")
+    stopped = f"No match yet. Searched back to entries created at {clock(created['k4'])}."
+    expect(progress).to_have_text(stopped)
+    expect(page).to_have_url(re.compile(r"/state\?text=%2Ak1&after=\d+$"))
+    assert all(
+        locator.evaluate("each => each.isSame") for locator in (progress, page.locator(".keytree"))
+    )
+    page.get_by_role("link", name="Search older entries").press("Enter")
+    expect(page.locator("tbody a[data-row]")).to_have_text("plans/k1")
+    expect(page).to_have_url(re.compile(r"/state\?text=%2Ak1&after=\d+$"))
 
 
 def test_columns__menu__chooses_and_orders_them(page: Page) -> None:

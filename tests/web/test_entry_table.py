@@ -18,7 +18,8 @@ from state_admin.services.entries import delete_entry
 from state_admin.services.entry_views import read_entry
 from state_admin.services.namespaces import unregister_namespace
 from state_admin.templatetags.json_html import json_preview, member_cell
-from state_admin.web import entry_list, tables
+from state_admin.templatetags.ui import clock
+from state_admin.web import entry_list, paging, tables
 from state_admin.web.tables import choose_columns, member_column, read_columns
 from tests.builders import Person, make_namespace, make_record, put
 from tests.web.stories import HOSTILE
@@ -247,12 +248,25 @@ def test_search__no_match_yet__continues_with_older_entries(
         put(alice.actor, "plans", f"later{number}", {"goal": "Wait"})
     monkeypatch.setattr(entry_list, "PAGE", 1)
     monkeypatch.setattr(search, "MOST_OPENED", 1)
-    page, pages = shown(admin, "/state?text=*hip"), 1
-    while not rows(page):
-        assert "No match yet" in page
-        (url,) = re.findall(r'hx-get="([^"]+)" hx-trigger="load delay', page)
-        page, pages = shown(admin, html.unescape(url)), pages + 1
-    assert pages > 1
+    monkeypatch.setattr(paging, "MOST_CONTINUED", 1)
+    page = shown(admin, "/state?text=*hip")
+    assert "<html" in page
+    headers = {"HX-Request": "true", "HX-Request-Type": "partial"}
+    headers["HX-Target"] = "div#entry-progress"
+    searched = "Searched back to entries created at "
+    assert searched + clock(Entry.objects.get(key="later1").created_at) in page
+    found = re.search(r'hx-get="([^"]+)" hx-headers=\'([^\']+)\' hx-trigger="load delay', page)
+    assert found is not None
+    response = admin.get(html.unescape(found[1]), headers=headers | json.loads(found[2]))
+    page = response.content.decode()
+    assert page.lstrip().startswith('<div id="entry-progress"')
+    assert searched + clock(Entry.objects.get(key="b").created_at) in page
+    assert "load delay" not in page  # a person continues
+    (url,) = re.findall(r'href="([^"]+)" rel="next"[^>]*>Search older entries', page)
+    response = admin.get(html.unescape(url), headers=headers)
+    assert (response["HX-Retarget"], response["HX-Reswap"]) == ("#entry-browser", "outerHTML")
+    page = response.content.decode()
+    assert rows(page)
     assert "plans/a" in page
 
 

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from state_admin.models import Thread
-from state_admin.web import thread_search, threads
+from state_admin.web import paging, thread_search, threads
 from tests.builders import Person, append, make_thread
 from tests.web.test_list_filters import headings
 from tests.web.test_threads import page, walk
@@ -128,6 +128,9 @@ def test_threads__text_in_an_old_message__is_found_by_continuing(
     shown = page(admin, "/threads?text=rain")
     assert "No match yet. Searching older messages…" in shown
     assert 'hx-trigger="load delay:300ms"' in shown
+    last = page(admin, "/threads?text=rain", headers={"Continued": str(paging.MOST_CONTINUED)})
+    assert "No match yet. <i>Next page</i> searches older messages." in last
+    assert "load delay" not in last
 
 
 def test_threads__text_in_two_parts_of_a_thread__lists_it_once(

@@ -191,6 +191,36 @@ def test_pages__with_data_in_all_looks__have_no_errors(
     context.close()
 
 
+def test_pages__of_a_narrow_window__align_their_columns(
+    browser: Browser, server: LiveServer, alice: Person
+) -> None:
+    fill(alice)
+    context = open_context(browser, server, alice, viewport=NARROW)
+    page = context.new_page()
+
+    def edges(selector: str, edge: str = "left") -> set[int]:
+        edge_of = f"each => Math.round(each.getBoundingClientRect().{edge})"
+        return set(page.locator(selector).evaluate_all(f"all => all.map({edge_of})"))
+
+    page.goto("/")
+    assert len(edges(".stats strong")) == 1
+    # The text of a status is on the line of the words beside it.
+    baseline = """each => {
+        const mark = document.createElement("img"); // its bottom is on the baseline of the line
+        const text = document.createElement("span");
+        text.append(each.lastChild, mark);
+        each.append(text);
+        return Math.round(mark.getBoundingClientRect().bottom);
+    }"""
+    label, count = page.locator(".strip a").first.locator(".pill, strong").all()
+    assert label.evaluate(baseline) == count.evaluate(baseline)
+    page.goto("/mailbox")
+    assert len(edges(".table-bar dt")) == 3
+    assert len(edges("tbody details")) == 1
+    assert len(edges("tbody td > .btn, tbody td > form > .btn", "right")) == 1
+    context.close()
+
+
 def test_pages__without_data__have_no_errors(
     browser: Browser, server: LiveServer, alice: Person, errors: Errors
 ) -> None:

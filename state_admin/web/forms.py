@@ -5,6 +5,7 @@ from __future__ import annotations
 from django import forms
 
 from state_admin.contract.types import MAX_TTL
+from state_admin.domain.scopes import BadName, check_name
 from state_admin.domain.values import DEFAULT_MAX_VALUE_BYTES, MAX_VALUE_BYTES
 
 _CODE = {
@@ -80,3 +81,13 @@ class NamespaceForm(NamespaceLimitsForm):
     base = forms.IntegerField(required=False, max_value=_MOST, widget=forms.HiddenInput)
     seen = forms.CharField(required=False, max_length=40, widget=forms.HiddenInput)
     agreed = forms.CharField(required=False, max_length=100, widget=forms.HiddenInput)
+
+    def clean_name(self) -> str:
+        """Also checked by the service, which knows no field."""
+        name: str = self.cleaned_data["name"]
+        if name:
+            try:
+                check_name(name)
+            except BadName as bad:
+                raise forms.ValidationError(str(bad)) from bad
+        return name

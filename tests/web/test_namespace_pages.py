@@ -43,7 +43,7 @@ def test_register__valid__is_available_in_the_api(admin: Client, alice: Person) 
         ({"schema": '{"$ref": "http://169.254.169.254/"}'}, "nothing is fetched"),
         ({"default": "3"}, "The default does not satisfy the schema"),
         ({"default": "nope"}, "The default is not valid JSON"),
-        ({"name": "no spaces"}, "Invalid namespace name"),
+        ({"name": "no spaces"}, 'id="id_name_error">A name is 1 to 128 characters'),
         ({"name": ""}, "This field is required"),
         ({"ttl_seconds": "-1"}, "greater than or equal to 1"),
     ],

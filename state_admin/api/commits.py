@@ -119,10 +119,11 @@ def _updates(given: list[contract.Update], pointer: str) -> tuple[Update, ...]:
     commits.check_count(len(given))
     updates: list[Update] = []
     for index, each in enumerate(given):
+        place = f"{pointer}/{index}"
         if each.clear == (each.update is not UNSET):
-            fault = values.Fault(f"{pointer}/{index}", "send update, or clear: true")
+            fault = values.Fault(place, "send update, or clear: true")
             raise Invalid("an update must have exactly one of update and clear", [fault])
-        updates.append(Update(each.key, each.update or None, each.clear))
+        updates.append(Update(each.key, each.update or None, each.clear, place))
     return tuple(updates)
 
 

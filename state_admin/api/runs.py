@@ -153,12 +153,12 @@ def read_change(body: contract.RunFields, pointer: str = "") -> RunChange:
     fields.pop("fencing_token", None)
     for name in ("waiting", "termination_reason"):
         if name in fields:
-            values.check(fields[name], f"/{name}")
+            values.check(fields[name], f"{pointer}/{name}")
             fields[name] = values.load(fields[name].text)
     if "cost_usd" in fields:
         fields["cost_usd"] = _read_cost(fields["cost_usd"], pointer)
     if "metadata" in fields:
-        fields["metadata"] = read_object(fields["metadata"], "metadata")
+        fields["metadata"] = read_object(fields["metadata"], "metadata", pointer)
     return RunChange(**fields)
 
 

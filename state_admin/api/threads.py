@@ -191,12 +191,14 @@ def read_context(call: Endpoint, thread_id: str) -> HttpResponse:
     )
 
 
-def read_object(raw: Raw | UnsetType, name: str) -> Raw:
-    """Return a JSON object of the body, {} if absent. Raises Invalid for anything else, or if it
-    cannot be stored."""
+def read_object(raw: Raw | UnsetType, name: str, within: str = "") -> Raw:
+    """Return the JSON object `name` of the part of the body at `within`, {} if absent. Raises Invalid
+    for anything else, or if it cannot be stored."""
     if raw is UNSET:
         return threads.EMPTY_OBJECT
     if not isinstance(raw.value, dict):
-        raise Invalid(f"{name} must be an object", [values.Fault(f"/{name}", "not an object")])
-    values.check(raw, f"/{name}")
+        raise Invalid(
+            f"{name} must be an object", [values.Fault(f"{within}/{name}", "not an object")]
+        )
+    values.check(raw, f"{within}/{name}")
     return raw

@@ -40,6 +40,10 @@ class Fault:
     def __str__(self) -> str:
         return f"{self.pointer}: {self.message}" if self.pointer else self.message
 
+    def inside(self, pointer: str) -> Fault:
+        """The same error, with its place in a document that has the faulty one at `pointer`."""
+        return Fault(pointer + self.pointer, self.message)
+
 
 class FaultError(ValueError):
     """The base of errors that name the faults of a document."""

@@ -6,18 +6,20 @@ Not here: what an update does to a value (reducers), and the commit itself (serv
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from state_admin.domain.values import JSON, Raw
 
 
 @dataclass(frozen=True)
 class Update:
-    """An update of one state key, or its removal. `update` is JSON, or Raw with its text."""
+    """An update of one state key, or its removal. `update` is JSON, or Raw with its text; `pointer`
+    is its place in the body of the request."""
 
     key: str
     update: JSON | Raw = None
     clear: bool = False
+    pointer: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)

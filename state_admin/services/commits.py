@@ -17,6 +17,7 @@ from state_admin.models import RevisionKind, Run, RunStatus, Thread
 from . import commit_conflicts, compactions, journal, knowledge, messages, runs, snapshots
 from .actors import require
 from .errors import Conflict, Invalid, NotRegistered, RevisionConflict, check_storable
+from .pointers import inside
 from .runs import UNCHANGED, RunChange
 from .snapshots import NewValue, Read
 from .state_keys import Slot, SlotValue, check_value, find_slots, hold_registry
@@ -79,7 +80,8 @@ def commit(*, actor: Actor, run_id: str, step: Step, reason: str = "") -> Commit
             return Committed(thread.revision, (), thread.message_count, run)
         slots = find_slots(actor, thread, names)
         writes = apply_step(run, thread, step, slots)
-        writes |= runs.apply_change(actor, run, thread, step.run, writes)
+        with inside("/run"):
+            writes |= runs.apply_change(actor, run, thread, step.run, writes)
         messages.guard(thread, step.expected_message_count)
         ended = step.run.status == RunStatus.DONE
         if ended:  # values that live until the run ends are cleared with its last step
@@ -163,10 +165,10 @@ def _apply(updates: Sequence[Update], slots: dict[str, Slot]) -> dict[str, NewVa
     on the size of the state."""
     budget = Budget()
     changed: dict[str, SlotValue] = {}
-    for index, update in enumerate(updates):
+    for update in updates:
         slot = slots[update.key]
         if not update.clear:
-            check_storable(update.update, "an update", f"/updates/{index}/update")
+            check_storable(update.update, "an update", f"{update.pointer}/update")
         if update.key not in changed:
             changed[update.key] = SlotValue(slot, slot.held, budget)
         try:
@@ -174,7 +176,7 @@ def _apply(updates: Sequence[Update], slots: dict[str, Slot]) -> dict[str, NewVa
         except patches.PatchTestFailed as failed:
             raise Conflict(f"test failed at {failed.pointer or '/'}", key=update.key) from failed
         except reducers.UpdateRefused as refused:
-            faults = [Fault(f"/updates/{index}/update", str(refused))]
+            faults = [Fault(f"{update.pointer}/update", str(refused))]
             raise Invalid(f"the update of {update.key} cannot be applied", faults) from refused
     texts: dict[str, str | None] = {}
     for key, value in changed.items():

@@ -493,7 +493,7 @@ class Invalid(Problem):
     )
     remedy = "Correct the values that `errors` lists."
     members: ClassVar[dict[str, str]] = {
-        "errors": "each JSON pointer into the body and what is wrong there",
+        "errors": "each JSON pointer into the body and what is wrong there. If a value does not match its schema, the pointers start from the value",
     }
 
     def __init__(

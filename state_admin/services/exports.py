@@ -123,7 +123,7 @@ def _value_faults(slot: Slot, raw: Raw, name: str) -> list[Fault]:
     except values.RefusedJSON as refused:
         return list(refused.faults)
     faults = slot.validator.faults(raw.value)
-    return [Fault(_place(name) + fault.pointer, fault.message) for fault in faults]
+    return [fault.inside(_place(name)) for fault in faults]
 
 
 def _place(name: str) -> str:

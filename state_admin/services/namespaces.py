@@ -318,7 +318,7 @@ def _differences(namespace: Namespace, schema: Raw | None, default: Raw | None) 
     if schema is not None:
         faults = evolution.schema_differences(registered, schema.value)
     if faults or default is None:
-        return [Fault("/schema" + fault.pointer, fault.message) for fault in faults]
+        return [fault.inside("/schema") for fault in faults]
     faults = evolution.default_differences(
         values.load(namespace.default or "null"),
         default.value,
@@ -327,7 +327,7 @@ def _differences(namespace: Namespace, schema: Raw | None, default: Raw | None) 
     )
     # Without a schema of its own, the default has to satisfy the registered one.
     faults = faults or define(namespace).validator.faults(default.value)
-    return [Fault("/default" + fault.pointer, fault.message) for fault in faults]
+    return [fault.inside("/default") for fault in faults]
 
 
 def check_definition(
@@ -336,18 +336,18 @@ def check_definition(
     """The compiled schema. Raises Invalid for what cannot be registered. `null_is_absent`: the default
     null means that there is none, and need not satisfy the schema."""
     validator = _compile(schema)
-    check_storable(default, "the default", within="/default")
+    check_storable(default, "the default", "/default")
     if null_is_absent and default.value is None:
         return validator
     if faults := validator.faults(default.value):
         hint = (
             "Without a default, a missing entry reads as null. Send one that satisfies the schema."
         )
+        faults = [fault.inside("/default") for fault in faults]
         raise Invalid(
             "the default does not satisfy the schema",
             faults,
             hint=hint if default.value is None else "",
-            within="/default",
         )
     return validator
 
@@ -543,11 +543,16 @@ def check_patterns(
     except schemas.InvalidSchema as invalid:
         row = rows.first()
         if row is None or differs(row, content):
-            raise Invalid("the schema is not valid", invalid.faults, within="/schema") from invalid
+            raise _invalid_schema(invalid) from invalid
 
 
 def _compile(schema: Raw) -> schemas.Validator:
     try:
         return schemas.compile_schema(schema.text)
     except schemas.InvalidSchema as invalid:
-        raise Invalid("the schema is not valid", invalid.faults, within="/schema") from invalid
+        raise _invalid_schema(invalid) from invalid
+
+
+def _invalid_schema(invalid: schemas.InvalidSchema) -> Invalid:
+    faults = [fault.inside("/schema") for fault in invalid.faults]
+    return Invalid("the schema is not valid", faults)

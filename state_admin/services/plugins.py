@@ -23,6 +23,7 @@ from .namespaces import (
     settle_namespaces,
     withdraw_namespace,
 )
+from .pointers import inside
 from .state_keys import refuse_restricted, register_state_key
 from .state_removals import count_held, remove_keys, stop_writers
 
@@ -183,14 +184,12 @@ def _refuse_taken(
 
 @contextmanager
 def _naming(pointer: str) -> Iterator[None]:
-    """Add the pointer of an item to its problems, and make their pointers relative to the body."""
+    """Add the pointer of an item to its problems."""
     try:
-        yield
+        with inside(pointer):
+            yield
     except Problem as problem:
-        inner = pointer + problem.data.pop("within", "")
         problem.data["pointer"] = pointer
-        for error in problem.data.get("errors", ()):
-            error["pointer"] = inner + error["pointer"]
         raise
 
 

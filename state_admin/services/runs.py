@@ -350,15 +350,17 @@ def _move(actor: Actor, run: Run, change: RunChange, now: datetime) -> list[tool
     )
     given = change.termination_reason
     ended = given if given is not None else {"type": "natural_end"}
-    _refuse(lifecycle.check_termination(ended), "the termination reason is not valid")
+    faults = [fault.inside("/termination_reason") for fault in lifecycle.check_termination(ended)]
+    _refuse(faults, "the termination reason is not valid")
     calls: list[tool_calls.Call] = []
     if status == run.status and change.waiting is None:
         return calls
     if status == RunStatus.WAITING:
         waiting = change.waiting if change.waiting is not None else {"reason": "external_event"}
-        _refuse(lifecycle.check_waiting(waiting), "the waiting reason is not valid")
+        faults = [fault.inside("/waiting") for fault in lifecycle.check_waiting(waiting)]
+        _refuse(faults, "the waiting reason is not valid")
         run.waiting = {name: part for name, part in waiting.items() if name != "tickets"}
-        run.deadline_at = read_moment(waiting.get("deadline_at"), "/deadline_at")
+        run.deadline_at = read_moment(waiting.get("deadline_at"), "/waiting/deadline_at")
         opened = _open_tickets(actor, run, waiting.get("tickets") or [])
         calls = [tool_calls.call_of(ticket, "suspended", now) for ticket in opened]
         run.lease_expires_at = None
@@ -400,7 +402,9 @@ def void_tickets(run: Run) -> list[Ticket]:
 def _open_tickets(actor: Actor, run: Run, tickets: JSON) -> list[Ticket]:
     if len(tickets) > MAX_TICKETS:
         raise Invalid(f"a run can wait for at most {MAX_TICKETS} tickets at once")
-    created = [_ticket(run, ticket, f"/tickets/{index}") for index, ticket in enumerate(tickets)]
+    created = [
+        _ticket(run, ticket, f"/waiting/tickets/{index}") for index, ticket in enumerate(tickets)
+    ]
     try:
         with transaction.atomic():
             Ticket.objects.bulk_create(created)
@@ -437,7 +441,7 @@ def _ticket(run: Run, ticket: dict[str, JSON], pointer: str) -> Ticket:
             schemas.compile_schema(text)
         except schemas.InvalidSchema as invalid:
             at = f"{pointer}/response_schema"
-            faults = [Fault(at + fault.pointer, fault.message) for fault in invalid.faults]
+            faults = [fault.inside(at) for fault in invalid.faults]
             raise Invalid("a response schema is not valid", faults) from invalid
     return Ticket(
         workspace_id=run.workspace_id,

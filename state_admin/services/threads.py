@@ -278,7 +278,7 @@ def check_policy(body: Raw, pointer: str = "") -> None:
     try:
         Policy.from_json(body.value)
     except BadPolicy as bad:
-        faults = [Fault(pointer + fault.pointer, fault.message) for fault in bad.faults]
+        faults = [fault.inside(pointer) for fault in bad.faults]
         raise Invalid("the compaction policy is not valid", faults) from bad
 
 

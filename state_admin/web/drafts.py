@@ -84,13 +84,13 @@ def marks_of(text: str, problem: Problem) -> list[Mark]:
     return [{"message": problem.hint}]
 
 
-def show_refused(text: str, problem: Problem) -> dict[str, Any]:
+def show_refused(text: str, problem: Problem, within: str = "") -> dict[str, Any]:
     """The errors for a form without an editor: the problem, and the line of each error (0 if the
-    text is not valid JSON)."""
-    errors = [
-        {**error, "line": _line_of(text, error["pointer"])}
-        for error in problem.data.get("errors", [])
-    ]
+    text is not valid JSON). `within` is the place of the text in the body."""
+    errors: list[Mark] = []
+    for error in problem.data.get("errors", []):
+        pointer = error["pointer"].removeprefix(within)
+        errors.append({**error, "pointer": pointer, "line": _line_of(text, pointer)})
     return {"message": heading_of(problem), "hint": problem.hint, "errors": errors}
 
 

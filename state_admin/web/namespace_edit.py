@@ -308,7 +308,7 @@ def _form(
     if problem is not None:
         about = "default" if "default" in problem.detail else "schema"
         text = form.cleaned_data.get(about, "")
-        context |= show_refused(text, problem)
+        context |= show_refused(text, problem, f"/{about}")
     if _is_live(request):
         context |= {"live": True, "examined": _EXAMINED}
         return render(request, "namespaces/edit.html", context, part="namespace-live")

@@ -69,6 +69,28 @@ def test_commit__update_instead_of_a_batch__is_refused_with_the_fields_of_a_batc
     ]
 
 
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({"updates": [UPDATE, {"key": "count", "update": "x"}]}, "/updates/1/update"),
+        ({"batches": [[UPDATE], [{"key": "count", "update": "x"}]]}, "/batches/1/0/update"),
+        (
+            {"batches": [{"updates": [UPDATE, {"key": "count", "update": "x"}]}]},
+            "/batches/0/updates/1/update",
+        ),
+        ({"run": {"metadata": 1}}, "/run/metadata"),
+        ({"run": {"status": "done", "termination_reason": {}}}, "/run/termination_reason/type"),
+    ],
+)
+def test_commit__refused_part__has_its_place_in_the_body(
+    running: Person, body: dict[str, Any], pointer: str
+) -> None:
+    running.api("PUT", "/state-keys/count", {"reducer": "add", "default": 0})
+    answer = running.api("POST", "/runs/r1/commits", body)
+    assert answer.status_code == 422
+    assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
+
+
 def test_commit__batches_as_lists_or_objects__are_stored(running: Person) -> None:
     batches = [[UPDATE], {"updates": [], "base_revision": 1}]
     answer = running.api("POST", "/runs/r1/commits", {"batches": batches})

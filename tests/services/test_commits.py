@@ -52,7 +52,10 @@ def state(person: Person, revision: int | None = None, thread_id: str = "t1") ->
 def batches(*parts: dict[str, Any], bases: tuple[int | None, ...] = ()) -> tuple[Batch, ...]:
     return tuple(
         Batch(
-            tuple(Update(key, raw(value)) for key, value in part.items()),
+            tuple(
+                Update(key, raw(value), pointer=f"/batches/{index}/{key}")
+                for key, value in part.items()
+            ),
             bases[index] if bases else None,
         )
         for index, part in enumerate(parts)
@@ -137,7 +140,7 @@ def test_commit__updates_that_compare_too_much__are_refused_at_the_limit(
         do(run, *({"facts": items, "more": items} for _ in range(10)))
     # One limit for all keys of the commit.
     assert [error["pointer"] for error in refused.value.data["errors"]] == [
-        f"/updates/{MAX_HASHED // 2_000_000}/update"
+        f"/batches/{MAX_HASHED // 2_000_000 // 2}/facts/update"
     ]
     assert revision() == 1
 

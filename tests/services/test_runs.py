@@ -167,18 +167,18 @@ def test_move__waiting_again_without_a_body__keeps_reason_and_tickets(thread: Pe
     ("fields", "pointer"),
     [
         ({"status": "flying"}, "/status"),
-        ({"status": "done", "termination_reason": {"type": "tired"}}, "/type"),
-        ({"status": "done", "termination_reason": {"type": "stopped"}}, "/code"),
-        ({"status": "waiting", "waiting": {"reason": "no idea"}}, "/reason"),
+        ({"status": "done", "termination_reason": {"type": "tired"}}, "/termination_reason/type"),
+        ({"status": "done", "termination_reason": {"type": "stopped"}}, "/termination_reason/code"),
+        ({"status": "waiting", "waiting": {"reason": "no idea"}}, "/waiting/reason"),
         ({"status": "waiting", "waiting": {"reason": "user_input", "tickets": [{}]}},
-         "/tickets/0/tool_call_id"),
+         "/waiting/tickets/0/tool_call_id"),
         ({"status": "waiting", "waiting": {"reason": "user_input", "deadline_at": "soon"}},
-         "/deadline_at"),
+         "/waiting/deadline_at"),
         ({"status": "waiting", "waiting": {"reason": "user_input", "tickets": [
-            {"tool_call_id": "c", "tool_name": "x" * 257}]}}, "/tickets/0/tool_name"),
+            {"tool_call_id": "c", "tool_name": "x" * 257}]}}, "/waiting/tickets/0/tool_name"),
         ({"status": "waiting", "waiting": {"reason": "user_input", "tickets": [
             {"tool_call_id": "c", "tool_name": "x", "response_schema": {"type": 5}}]}},
-         "/tickets/0/response_schema/type"),
+         "/waiting/tickets/0/response_schema/type"),
     ],
 )  # fmt: skip
 def test_move__invalid_body__is_refused_with_its_place(
@@ -202,13 +202,13 @@ def test_move__invalid_body__is_refused_with_its_place(
         ("running", {"termination_reason": {"type": "cancelled"}}, "/termination_reason"),
         ("waiting", {"status": "running", "termination_reason": {"type": "cancelled"}},
          "/termination_reason"),
-        ("running", {"status": "done", "termination_reason": []}, ""),
-        ("running", {"status": "done", "termination_reason": {}}, "/type"),
-        ("running", {"status": "done", "termination_reason": ""}, ""),
-        ("running", {"status": "done", "termination_reason": 0}, ""),
-        ("running", {"status": "done", "termination_reason": False}, ""),
-        ("running", {"status": "waiting", "waiting": []}, ""),
-        ("waiting", {"waiting": {}}, "/reason"),
+        ("running", {"status": "done", "termination_reason": []}, "/termination_reason"),
+        ("running", {"status": "done", "termination_reason": {}}, "/termination_reason/type"),
+        ("running", {"status": "done", "termination_reason": ""}, "/termination_reason"),
+        ("running", {"status": "done", "termination_reason": 0}, "/termination_reason"),
+        ("running", {"status": "done", "termination_reason": False}, "/termination_reason"),
+        ("running", {"status": "waiting", "waiting": []}, "/waiting"),
+        ("waiting", {"waiting": {}}, "/waiting/reason"),
     ],
 )  # fmt: skip
 def test_change__unused_body__is_refused_with_its_place(
@@ -216,10 +216,10 @@ def test_change__unused_body__is_refused_with_its_place(
 ) -> None:
     run_in(thread, old)
     before = Revision.objects.count()
-    path, body = ("", sent) if way == "PATCH" else ("/commits", {"run": sent})
+    path, body, place = ("", sent, "") if way == "PATCH" else ("/commits", {"run": sent}, "/run")
     answer = thread.api(way, f"/runs/r1{path}", body)
     assert answer.status_code == 422
-    assert [fault["pointer"] for fault in answer.json()["errors"]] == [pointer]
+    assert [fault["pointer"] for fault in answer.json()["errors"]] == [place + pointer]
     assert (Run.objects.get().status, Revision.objects.count()) == (old, before)
 
 

@@ -1,0 +1,20 @@
+"""The places of errors in the body of a request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from .errors import Problem
+
+
+@contextmanager
+def inside(pointer: str) -> Iterator[None]:
+    """Prefix the pointers of problems that occur in the block with the place of the part that the
+    block reads, so that they start from the body of the request."""
+    try:
+        yield
+    except Problem as problem:
+        for error in problem.data.get("errors", ()):
+            error["pointer"] = pointer + error["pointer"]
+        raise

@@ -98,6 +98,17 @@ def may_commute(name: str, reducer: str) -> bool:
     return reducer in COMMUTATIVE or (name in EXTENSION_KEYS and reducer == Reducer.MERGE)
 
 
+# Updates that change nothing, of the reducers that need a value of one type.
+_NEUTRAL: Final[dict[str, JSON]] = {
+    Reducer.ADD: 0,
+    Reducer.MAX: 0,
+    Reducer.MIN: 0,
+    Reducer.APPEND: [],
+    Reducer.UNION: [],
+    Reducer.MERGE: {},
+}
+
+
 class UpdateRefused(ValueError):
     """The update is not valid for the reducer or the value. `str(e)` says why."""
 
@@ -107,6 +118,12 @@ def apply(reducer: str, value: JSON, update: JSON) -> JSON:
     reduction = Reduction(reducer, value)
     reduction.apply(update)
     return reduction.value
+
+
+def check_default(reducer: str, default: JSON) -> None:
+    """Raise UpdateRefused if the reducer accepts no update of a key that has this default."""
+    if reducer in _NEUTRAL:
+        apply(reducer, default, _NEUTRAL[reducer])
 
 
 class Reduction:

@@ -42,7 +42,10 @@ T = TypeVar("T", bound=msgspec.Struct)
 Handler = Callable[..., HttpResponse]
 
 _MAX_REASON = 1000
-_PATHS = "GET /api/schema lists every path of this API. Send a slash within an id as %2F."
+_PATHS = (
+    "GET /api/schema lists every path of this API. Paths do not end with a slash. Send a slash "
+    "within an id as %2F."
+)
 
 
 class Author(TypedDict):

@@ -54,8 +54,8 @@ def register_state_key(
 ) -> tuple[StateKey, bool]:
     """Register `name`, or change it. Returns the key, and whether it is new. Idempotent.
 
-    Raises Invalid for an invalid name, schema or default, and for `merge` commutative with a
-    reducer that is not. Raises Conflict `key already registered: …` if it belongs to another plugin
+    Raises Invalid for an invalid name, schema or default, for a default to which the reducer cannot
+    be applied, and for `merge` commutative with a reducer that is not. Raises Conflict `key already registered: …` if it belongs to another plugin
     or to the runtime, and Forbidden for a restricted token.
     """
     require(actor, Role.ADMIN)
@@ -99,6 +99,8 @@ def register_state_key(
                 hint=f"It belongs to the plugin {row.plugin}. To change it, send this name as plugin.",
             )
         changed = differs(row, content)
+        if created or changed:  # keys that earlier versions accepted can be registered again
+            _check_default(reducer, default)
         if changed:
             StateKey.objects.filter(pk=row.pk).update(**content, updated_at=Now())
         if created or changed:
@@ -106,6 +108,14 @@ def register_state_key(
             journal.record(actor, [journal.Trace(action, key=name)], reason=reason)
             row.refresh_from_db()
     return row, created
+
+
+def _check_default(reducer: str, default: Raw) -> None:
+    try:
+        reducers.check_default(reducer, default.value)
+    except reducers.UpdateRefused as refused:
+        faults = [values.Fault("/default", str(refused))]
+        raise Invalid(f"the reducer {reducer} cannot start from the default", faults) from refused
 
 
 def refuse_restricted(actor: Actor) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from state_admin.domain.reducers import (
     Reducer,
     UpdateRefused,
     apply,
+    check_default,
     may_commute,
     suspended_calls,
 )
@@ -169,6 +171,29 @@ def test_apply__invalid_update__is_refused(
     with pytest.raises(UpdateRefused) as refused:
         apply(reducer, value, update)
     assert str(refused.value) == message
+
+
+@pytest.mark.parametrize(
+    ("reducer", "default", "accepted"),
+    [
+        ("add", 1.5, True),
+        ("add", None, True),
+        ("add", "0", False),
+        ("max", [], False),
+        ("append", [1], True),
+        ("append", {}, False),
+        ("union", "x", False),
+        ("merge", {"a": 1}, True),
+        ("merge", [], False),
+        ("replace", "x", True),
+        ("json_patch", "x", True),
+    ],
+)
+def test_check_default__type_that_the_reducer_cannot_change__is_refused(
+    reducer: str, default: object, accepted: bool
+) -> None:
+    with nullcontext() if accepted else pytest.raises(UpdateRefused):
+        check_default(reducer, default)
 
 
 def test_apply__json_patch_with_failed_test__raises_it() -> None:

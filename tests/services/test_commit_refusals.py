@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from state_admin.models import StateKey
 from state_admin.services import commits
 from state_admin.services.errors import (
     Conflict,
@@ -203,3 +204,26 @@ def test_commit__several_reasons_to_refuse__reports_the_first_of_the_contract(
         "invalid run transition: running -> created",
         "version conflict: expected 9, actual 0",
     ]
+
+
+def test_state_key__default_of_a_type_that_its_reducer_cannot_change__is_refused(
+    run: Person,
+) -> None:
+    with pytest.raises(Invalid) as refused:
+        make_state_key(run.actor, "sum", reducer="add", default="0")
+    assert refused.value.detail == "the reducer add cannot start from the default"
+    assert refused.value.data["errors"] == [
+        {"pointer": "/default", "message": "add: add needs a number, found a string"}
+    ]
+    assert not StateKey.objects.filter(name="sum").exists()
+
+
+def test_state_key__registered_before_the_check_of_defaults__can_be_registered_again(
+    run: Person,
+) -> None:
+    make_state_key(run.actor, "sum", default="0")
+    StateKey.objects.filter(name="sum").update(reducer="add")
+    key = make_state_key(run.actor, "sum", reducer="add", default="0")
+    assert key.reducer == "add"
+    with pytest.raises(Invalid):
+        make_state_key(run.actor, "sum", reducer="add", default="1")

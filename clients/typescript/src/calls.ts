@@ -57,8 +57,8 @@ export const RETRIES: Retries = {
 export interface Settings {
   /** With /api/v1. */
   base: string;
-  headers: Record<string, string>;
-  more: () => Record<string, string>;
+  /** A function, so that no log of a client shows the token. */
+  headers: () => Record<string, string>;
   timeout_seconds: number;
   retries: Retries;
   fetch: typeof globalThis.fetch;
@@ -134,9 +134,10 @@ export function isTransport(error: unknown): error is Error {
 /** A name or key as one segment of a path; nothing in it can leave its place. */
 export function segment(text: string): string {
   if (typeof text !== "string") throw new TypeError(`a name, key or id must be a string, not ${shown(text)}`);
-  // fetch resolves dots away, encoded ones too: the call would reach another address.
-  if (text === "" || text === "." || text === "..") {
-    throw new CommonholdError(`"${text}" cannot be a part of an address: reach that key by batch()`);
+  if (text === "") throw new TypeError("a name, key or id must not be empty");
+  // fetch removes dots, encoded ones too: the call would reach another address.
+  if (text === "." || text === "..") {
+    throw new CommonholdError(`"${text}" cannot be a part of a URL, because fetch removes it; use batch() for this key`);
   }
   return encodeURIComponent(text);
 }
@@ -164,8 +165,7 @@ function request(call: Call, settings: Settings): RequestInit {
     throw new TypeError("signal must be an AbortSignal, such as controller.signal");
   }
   const headers: Record<string, string | undefined> = {
-    ...settings.more(),
-    ...settings.headers,
+    ...settings.headers(),
     ...call.headers,
     "If-Match": if_version ? `"${if_version}"` : undefined,
     "If-None-Match": if_version === 0 ? "*" : undefined,

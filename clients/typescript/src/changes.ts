@@ -78,7 +78,7 @@ export class Watch implements AsyncIterableIterator<Change> {
     const { settings, filters, cursor } = this;
     const connection = new AbortController();
     const timer = setTimeout(() => connection.abort(), this.silence * 1000);
-    const headers = new Headers({ ...settings.more(), ...settings.headers, ...(cursor ? { "Last-Event-ID": cursor } : {}) });
+    const headers = new Headers({ ...settings.headers(), ...(cursor ? { "Last-Event-ID": cursor } : {}) });
     const signal = AbortSignal.any([connection.signal, this.ended.signal]);
     try {
       const url = address(settings.base, { path: "/changes/stream", query: filters });

@@ -95,10 +95,11 @@ export class Commonhold {
   constructor({ url, token, timeout_seconds = 30, retries = {}, run_id, headers, fetch, ...others }: ClientOptions = {} as ClientOptions) {
     refuseOthers("Commonhold", others, ["url", "token", "timeout_seconds", "retries", "run_id", "headers", "fetch"]);
     if (headers !== undefined && typeof headers !== "function") throw new TypeError("headers must be a function that returns headers");
+    const base = origin(url);
+    const own = { Authorization: `Bearer ${credentials(token)}`, ...(run_id ? { "Run-Id": oneLine(run_id) } : {}) };
     this.settings = {
-      base: origin(url),
-      headers: { Authorization: `Bearer ${credentials(token)}`, ...(run_id ? { "Run-Id": oneLine(run_id) } : {}) },
-      more: headers ?? (() => ({})),
+      base,
+      headers: () => ({ ...headers?.(), ...own }),
       timeout_seconds: within("timeout_seconds", timeout_seconds, 0.001, 1e6),
       retries: patience(retries),
       // Looked up at each call: whoever traces calls replaces it later.

@@ -1,6 +1,7 @@
 /** Calls on threads, runs, tickets, the mailbox, state keys and plugins. */
 
 import { segment, type Call, type Guarded, type Sending, type Writing } from "./calls.js";
+import { isObject, shown } from "./json.js";
 import { decode, jsonSchemaOf, type Reducer, type StateKey, type Update } from "./keys.js";
 import type { Paged } from "./pages.js";
 import type {
@@ -317,6 +318,7 @@ export class Dispatches extends Group {
 export class StateKeys extends Group {
   /** Register; the same again changes nothing. */
   register(key: StateKey<any, any>, options: Writing = {}): Promise<StateKeyInfo> {
+    if (!isObject(key?.options)) throw new TypeError(`register() takes a key of stateKey(), not ${shown(key)}`);
     const { schema: _, json_schema: __, ...fields } = key.options;
     const body = { ...fields, schema: jsonSchemaOf(key.options), ...options };
     return this.api.send(write("PUT", `/state-keys/${segment(key.name)}`, body));

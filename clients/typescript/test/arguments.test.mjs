@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { inspect } from "node:util";
 
 import { Commonhold, CommonholdError, KeyEncode, Unreachable, profileKey } from "../dist/index.js";
 import { json, serving } from "./server.mjs";
@@ -31,6 +32,19 @@ test("a client with a wrong address, token or option is refused, and no message 
     assert.throws(make, (error) => !error.message.includes("secret"));
   }
   assert.throws(() => new Commonhold(), /^TypeError: url must be/);
+});
+
+test("a logged client or watch does not show the token", () => {
+  const state = new Commonhold({ url: "http://127.0.0.1:8000", token: "ch_secret", run_id: "r1" });
+  for (const each of [state, state.watch()]) {
+    assert.match(inspect(each, { depth: 10 }), /127\.0\.0\.1:8000/);
+    assert.doesNotMatch(inspect(each, { depth: 10, showHidden: true }), /ch_secret/);
+  }
+});
+
+test("a name instead of a state key is refused", async () => {
+  const state = new Commonhold({ url: "http://127.0.0.1:8000", token: "ch_secret" });
+  await refused(() => state.stateKeys.register("offers"), /^register\(\) takes a key of stateKey\(\), not "offers"$/);
 });
 
 test("an attempt that is not limited by mistake ends", async (t) => {

@@ -130,10 +130,11 @@ test("a reason of several lines and a token out of a file are sent as one line",
 
 test("a key that fetch would resolve away is refused before anything is sent", async (t) => {
   const { asked, state } = await serving(t, json({}));
-  for (const key of ["", ".", ".."]) {
+  for (const key of [".", ".."]) {
     assert.throws(() => state.delete("notes", key), CommonholdError);
     assert.throws(() => state.threads.get(key), CommonholdError);
   }
+  assert.throws(() => state.delete("notes", ""), { name: "TypeError", message: "a name, key or id must not be empty" });
   assert.equal(asked.length, 0);
 });
 

@@ -263,3 +263,32 @@ def test_contract__has_no_dialect() -> None:
 )
 def test_dialect__is_found(text: str) -> None:
     assert DIALECT_WORDS.search(text)
+
+
+# Only for the docstrings of the Python client and the doc comments of the TypeScript client, which
+# editors show.
+CLIENT_DIALECT = re.compile(
+    r"\b(?:lands?|landed|somebody|nobody|whoever|asked|told|stands?|ours|for ever|anew|goes on)\b",
+    re.IGNORECASE,
+)
+
+
+def _documented(path: Path) -> Iterator[str]:
+    text = path.read_text()
+    if path.suffix == ".ts":
+        yield from re.findall(r"/\*\*.*?\*/", text, re.DOTALL)
+        return
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield ast.get_docstring(node) or ""
+
+
+def test_clients__documentation_in_the_code__has_no_dialect() -> None:
+    paths = [
+        *(ROOT / "clients/python/src").rglob("*.py"),
+        *(ROOT / "clients/typescript/src").glob("*.ts"),
+    ]
+    paths.remove(ROOT / "clients/typescript/src/openapi.ts")  # generated from the contract
+    texts = [(path, text) for path in paths for text in _documented(path)]
+    assert len(texts) > 700
+    assert [(path.name, text) for path, text in texts if CLIENT_DIALECT.search(text)] == []

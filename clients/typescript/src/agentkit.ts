@@ -29,9 +29,9 @@ export interface HistoryOptions<T extends StateData> {
    * what a run's state starts with. Register the key once.
    */
   data?: ProfileKey<T>;
-  /** Of a thread that is made: title, metadata, resource_id (whose it is), … */
+  /** Fields of a thread that is created: title, metadata, resource_id (the user or customer), … */
   thread?: (context: { state: State<T>; input: string }) => Omit<ThreadFields, "id">;
-  /** Makes the ids of new threads; by default 128 random bits in hexadecimal. */
+  /** Returns the ids of new threads; by default 128 random bits in hexadecimal. */
   newThreadId?: () => string;
   /** Load at most so much of the thread, the newest. */
   max_tokens?: number;

@@ -4,19 +4,19 @@ import { refuseOthers, shown, stringify } from "./json.js";
 import { InFlight, CommonholdError, KeyEncode, Unreachable, problemIn, type Problem } from "./problems.js";
 
 export interface Sending {
-  /** Ends the call; what it was aborted with is thrown. */
+  /** Aborts the call, which then throws the reason of the signal. */
   signal?: AbortSignal | undefined;
 }
 
 export interface Writing extends Sending {
-  /** Why: history and audit show it. */
+  /** Why, for history and audit. */
   reason?: string | undefined;
-  /** Made by us, unless you have one that also survives your own process. */
+  /** By default a random one for each call. Pass your own to repeat a call after a restart of your program. */
   idempotency_key?: string | undefined;
 }
 
 export interface Guarded extends Writing {
-  /** Only over that version (0: only if nothing is there), else VersionConflict. */
+  /** Write only over that version (0: only if it does not exist), else VersionConflict. */
   if_version?: number | undefined;
 }
 
@@ -30,15 +30,15 @@ export interface Call extends Guarded {
   media_type?: string;
   /** False: carries no Idempotency-Key. */
   keyed?: boolean;
-  /** Seconds that the server may hold the answer back. */
+  /** Seconds that the server may wait before it responds (long polling). */
   wait?: number | undefined;
 }
 
 /**
- * How often and how patiently a call is made again: after lost connections, timeouts, 429, 502, 503, 504
+ * How often a call is repeated, and after which pauses: after lost connections, timeouts, 429, 502, 503, 504
  * and 409 `in-flight`. The pause before attempt n+1 is random between 0 and `first_seconds * 2 ** n`, at most
- * `longest_seconds` ("full jitter"). `Retry-After` is obeyed on top of it; a server that asks for more than
- * `patience_seconds` is not waited for.
+ * `longest_seconds` ("full jitter"). `Retry-After` is added to it, up to `patience_seconds`. If the server
+ * requests a longer pause, the call fails.
  */
 export interface Retries {
   attempts: number;
@@ -90,8 +90,8 @@ export async function sleep(seconds: number, signal?: AbortSignal): Promise<void
 }
 
 /**
- * Make the call; the answer's JSON, undefined when it has none. Throws the Problem the server answers, or
- * Unreachable. An unsafe call carries one Idempotency-Key over all attempts: it has one effect.
+ * Make the call. Returns the JSON of the response, undefined if it has none. Throws the Problem that the server
+ * returns, or Unreachable. An unsafe call carries one Idempotency-Key over all attempts: it has one effect.
  */
 export async function exchange(call: Call, settings: Settings): Promise<unknown> {
   const url = address(settings.base, call);
@@ -126,7 +126,7 @@ export function unreachable(request: string, { base }: Settings, error: Error): 
   return new Unreachable(`no response from ${new URL(base).origin} to ${request}: ${reason}`, { cause: error });
 }
 
-/** No answer, or a part of one: what fetch throws, by its own timeout too. */
+/** Whether there was no complete response: what fetch throws, also for its own timeout. */
 export function isTransport(error: unknown): error is Error {
   return error instanceof TypeError || (error instanceof DOMException && error.name === "TimeoutError");
 }
@@ -227,7 +227,7 @@ function document(text: string, url: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new Unreachable(`the answer of ${url} is not JSON: is this the address of a Commonhold?`, { cause: error });
+    throw new Unreachable(`the response of ${url} is not JSON; is this the address of a Commonhold server?`, { cause: error });
   }
 }
 

@@ -6,7 +6,7 @@ import { problemIn, Unreachable } from "./problems.js";
 import type { Change } from "./schemas.js";
 
 export interface WatchOptions {
-  /** A cursor to go on behind; else from now on. */
+  /** The cursor to continue after; by default from now on. */
   cursor?: string | undefined;
   /** Ends the watch: the loop over it ends. */
   signal?: AbortSignal | undefined;
@@ -17,11 +17,11 @@ export interface WatchOptions {
 const TRY_AGAIN = new Set([429, 500, 502, 503, 504]);
 
 /**
- * Every change behind the cursor, for ever: it survives lost connections and restarts of the server,
- * without gap or repeat. `cursor` is where to go on another day.
+ * Iterates over all changes after the cursor, without end. It continues after lost connections and restarts of
+ * the server, without gaps or repetitions. Store `cursor` to continue later.
  *
- * "Now" is when `open()` has resolved, or without it when the first change is asked for. Gone: the cursor
- * has expired; follow from now, then read the state. One loop at a time.
+ * "Now" is when `open()` has resolved or, without it, when the first change is requested. Throws Gone if the cursor
+ * has expired: watch from now on, then read the state. Use it in one loop at a time.
  */
 export class Watch implements AsyncIterableIterator<Change> {
   cursor: string;
@@ -93,7 +93,7 @@ export class Watch implements AsyncIterableIterator<Change> {
       }
       if (!response.headers.get("Content-Type")?.startsWith("text/event-stream")) {
         connection.abort();
-        throw new Unreachable(`the answer of ${url} is no stream: is this the address of a Commonhold?`);
+        throw new Unreachable(`the response of ${url} is not a stream; is this the address of a Commonhold server?`);
       }
       const blocks = read(response.body, this.silence, connection);
       // The first block says where we are: from then on nothing is missed.

@@ -42,17 +42,17 @@ export interface ClientOptions {
   url: string;
   /** `ch_…` */
   token: string;
-  /** For one attempt, on top of what a long poll waits. 30. */
+  /** For one attempt, in addition to the `wait` of a long poll. Default: 30. */
   timeout_seconds?: number;
   retries?: Partial<Retries>;
-  /** The run that the writes belong to: blame and history show it. */
+  /** The run to which the writes are attributed. Blame and history show it. */
   run_id?: string;
   /** More headers, computed for each call. For example the `traceparent` of the active span. */
   headers?: () => Record<string, string>;
   fetch?: typeof globalThis.fetch;
 }
 
-/** Filters of the change feed; they join with "and". `prefix` is of the key. */
+/** Filters of the change feed. A change must match all of them. `prefix` is of the key. */
 export interface Filters {
   namespace?: Namespace | undefined;
   key?: string | undefined;
@@ -66,7 +66,7 @@ export interface Filters {
 export interface Replacing {
   /** Replace what is registered. */
   replace?: boolean;
-  /** Only that schema version (0: not registered), else VersionConflict. */
+  /** Replace only that schema version (0: not registered), else VersionConflict. */
   if_version?: number;
 }
 
@@ -79,7 +79,7 @@ const MEDIA = {
 const EDIT_PAUSES: Retries = { ...RETRIES, first_seconds: 0.005, longest_seconds: 0.5 };
 
 /**
- * Names of data (options of calls too) are those on the wire, snake_case; times are RFC 3339 strings.
+ * The client. Members and options have the names of the API (snake_case). Times are RFC 3339 strings.
  * Every method throws Problem or Unreachable.
  */
 export class Commonhold {
@@ -116,12 +116,12 @@ export class Commonhold {
     return new Commonhold({ ...options, url: url!, token: token! });
   }
 
-  /** Make a call, retries included; the answer's JSON. */
+  /** Make a call, with retries. Returns the JSON of the response. */
   async send<R>(call: Call): Promise<R> {
     return (await exchange(call, this.settings)) as R;
   }
 
-  /** Any call of the API that has no method here; `path` below /api/v1. */
+  /** Make a call that has no method here; `path` is below /api/v1. Returns the JSON of the response. */
   async request<R>(method: Call["method"], path: string, options: Omit<Call, "method" | "path"> = {}): Promise<R> {
     if (!path.startsWith("/") || /^\/api\/v1(\/|$)/.test(path)) {
       throw new TypeError(`path must begin with / and continue below /api/v1, such as /usage, not ${shown(path)}`);
@@ -146,8 +146,8 @@ export class Commonhold {
   }
 
   /**
-   * Write the whole value. With `merge` the server joins changes that do not clash with those since
-   * `if_version`. `if_changed`: a value that is there already makes no version.
+   * Write the whole value. With `merge`, the server merges changes that do not clash with those since
+   * `if_version`. With `if_changed`, an equal value creates no version.
    */
   put<T = unknown>(
     namespace: Namespace,
@@ -231,7 +231,7 @@ export class Commonhold {
     return this.send({ method: "POST", path: place("restore", namespace, key), body: { version }, ...options });
   }
 
-  /** 1 to 1,000 operations. Atomic (the default): all land, or a Problem says which did not. `minimal`: the results of writes have only the new version, not the entry. */
+  /** 1 to 1,000 operations. With `atomic` (the default), all are stored, or none is and the Problem names the first that failed (`index`). `minimal`: the results of writes have only the new version, not the entry. */
   async batch(
     operations: readonly BatchOperation[],
     { atomic = true, minimal = false, ...options }: { atomic?: boolean; minimal?: boolean } & Writing = {},
@@ -280,9 +280,9 @@ export class Commonhold {
   /**
    * Register the namespaces of keys, with their default and JSON Schema; needs the role admin. A namespace that is
    * registered already stays as it is: it is accepted if its schema and default are the same except for optional
-   * fields, else SchemaConflict with the differences. With `{ replace: true }` behind the keys, schema and default
-   * are replaced and the other settings kept: VersionConflict if somebody else changes the namespace at the same
-   * time, or if its schema version is not `if_version`.
+   * fields, else SchemaConflict with the differences. With `{ replace: true }` after the keys, schema and default
+   * are replaced and the other settings kept. Throws VersionConflict if another client changes the namespace at the
+   * same time, or if its schema version is not `if_version`.
    */
   async register(...keys: ProfileKey<any>[] | [...keys: ProfileKey<any>[], options: Replacing]): Promise<NamespaceInfo[]> {
     const other = keys.find((each) => !isObject(each));
@@ -311,20 +311,20 @@ export class Commonhold {
     }
   }
 
-  /** The value; the default if there is none, and nothing is written. KeyDecode: what is stored does not fit. */
+  /** Read the value; the default if there is none (nothing is written). Throws KeyDecode if the stored value is not valid. */
   async read<T>(key: ProfileKey<T>, scope: string, options: Sending = {}): Promise<T> {
     return opened(key, await this.get(key, scope, options));
   }
 
-  /** Store the whole value, the last writer winning unless `if_version` names what it replaces. */
+  /** Write the whole value. The last writer wins unless `if_version` is the version to replace. */
   async write<T>(key: ProfileKey<T>, scope: string, value: T, options: Guarded = {}): Promise<Entry<T>> {
     return this.put(key, scope, (await encode(key, value)) as T, options);
   }
 
   /**
-   * Read, change, compare-and-set. `change` changes its argument or answers another value; whenever somebody
-   * else was faster it is called again on the new value, `attempts` times (100), then VersionConflict. No
-   * update is lost. A change that changes nothing writes nothing.
+   * Read, change, compare-and-set. `change` changes its argument or returns another value. If another writer was
+   * faster, it is called again with the new value, up to `attempts` times (100), then VersionConflict. No update is
+   * lost. A change that changes nothing writes nothing.
    */
   async edit<T>(
     key: ProfileKey<T>,

@@ -4,7 +4,7 @@ import { isObject, refuseOthers, shown, stringify } from "./json.js";
 import { KeyDecode, KeyEncode } from "./problems.js";
 import type { Validator } from "./standard.js";
 
-/** Keys of the usual shapes; any other string is as good. */
+/** Keys of the usual forms. Any other string is a key too. */
 export const StateScope = {
   /** For all agents everywhere. */
   global: () => "global",
@@ -20,14 +20,14 @@ export const StateScope = {
 
 export type JsonSchema = Record<string, unknown> | boolean;
 
-/** A namespace whose value has a type. `profileKey` makes one. */
+/** A namespace whose values have a type, created by `profileKey`. */
 export interface ProfileKey<T> {
   readonly name: string;
-  /** What a missing value reads as. */
+  /** The value of an entry that does not exist. */
   readonly default: T;
-  /** Looks at what is read and written; any Standard Schema (zod, valibot, arktype, …). */
+  /** Checks the values that are read and written: any Standard Schema (zod, valibot, arktype, …). */
   readonly schema?: Validator<T> | undefined;
-  /** What the server holds every writer to. */
+  /** The JSON Schema with which the server checks the writes of all clients. */
   readonly json_schema?: JsonSchema | undefined;
 }
 
@@ -42,8 +42,8 @@ export interface KeyOptions<T> {
  *
  *     const TeamContext = profileKey("team_context", { default: { goal: "", constraints: [] as string[] } });
  *
- * With `schema` every value read or written is checked by it. It may fill in defaults but not change what
- * is there: what it makes is written back. `json_schema` is taken from `schema` where it can tell (zod 4.2).
+ * `schema` checks every value that is read or written. It may fill in defaults but not change existing members,
+ * because its output is written back. `json_schema` is derived from `schema` if the library supports it (zod 4.2).
  */
 export function profileKey<T>(name: string, options: KeyOptions<T>): ProfileKey<T> {
   if (options?.default === undefined) throw new TypeError(`profileKey(${shown(name)}) needs a default: { default: … }`);
@@ -51,7 +51,7 @@ export function profileKey<T>(name: string, options: KeyOptions<T>): ProfileKey<
   return { ...options, name, json_schema: jsonSchemaOf(options) };
 }
 
-/** What a key says, else what its schema tells. Some schemas have no JSON Schema and throw: then say `true`. */
+/** The JSON Schema of a key, or that of its schema. Some schemas have none and throw: pass `json_schema: true` then. */
 export function jsonSchemaOf({ schema, json_schema }: Pick<KeyOptions<any>, "schema" | "json_schema">): JsonSchema | undefined {
   return json_schema ?? schema?.["~standard"].jsonSchema?.input({ target: "draft-2020-12" });
 }
@@ -93,7 +93,7 @@ export interface StateKeyOptions<V, R extends Reducer> {
   plugin?: string;
 }
 
-/** A typed slot of a run's or thread's state; the server does what the reducer says. */
+/** A typed key of the state of a run or thread. The server applies updates with its reducer. */
 export class StateKey<V, R extends Reducer = "replace"> {
   constructor(
     readonly name: string,
@@ -105,7 +105,7 @@ export class StateKey<V, R extends Reducer = "replace"> {
     return { key: this.name, update };
   }
 
-  /** For `commit`: the value goes. */
+  /** For `commit`: removes the value. */
   clear(): Update {
     return { key: this.name, clear: true };
   }

@@ -7,8 +7,8 @@ export interface Page<T> {
 }
 
 /**
- * `await state.list("notes")` is one page; `for await (const entry of state.list("notes"))` goes over all pages.
- * Nothing is asked before.
+ * `await state.list("notes")` is one page; `for await (const entry of state.list("notes"))` reads all pages.
+ * No request is sent before.
  */
 export class Paged<T> implements PromiseLike<Page<T>>, AsyncIterable<T> {
   constructor(private readonly fetchPage: (cursor?: string) => Promise<Page<T>>) {}

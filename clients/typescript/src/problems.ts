@@ -1,30 +1,30 @@
 /**
  * What can go wrong, as classes.
  *
- * The server answers every error as a problem document (RFC 9457); its `type` chooses the class. All of
- * them are `CommonholdError`; `Problem` is an answer, `Unreachable` is that none came.
+ * The server returns every error as a problem document (RFC 9457); its `type` selects the class. All of
+ * them are `CommonholdError`: `Problem` is a response, `Unreachable` means that there was none.
  */
 
 import { isObject } from "./json.js";
 
-/** The base of everything this package throws, but for what your own `signal` was aborted with. */
+/** The base of all errors of this package, except the reason of your own `signal`. */
 export class CommonholdError extends Error {
   override get name(): string {
     return this.constructor.name;
   }
 }
 
-/** No answer came, however often we asked. A write may have landed nevertheless. */
+/** There was no response, in spite of all retries. A write may have been stored nevertheless. */
 export class Unreachable extends CommonholdError {}
 
-/** A value has no JSON, or its schema refuses it; nothing was sent. */
+/** A value is not JSON, or does not satisfy its schema. Nothing was sent. */
 export class KeyEncode extends CommonholdError {
   constructor(readonly key: string, why: string) {
     super(`cannot encode ${key}: ${why}`);
   }
 }
 
-/** What is stored does not fit the key. It is never replaced by the default. */
+/** The stored value does not satisfy the key's schema. It is never replaced by the default. */
 export class KeyDecode extends CommonholdError {
   constructor(readonly key: string, why: string) {
     super(`cannot decode ${key}: ${why}`);
@@ -52,12 +52,12 @@ export class Problem extends CommonholdError {
   readonly hint: string;
   readonly status: number;
   readonly request_id: string;
-  /** Each refused place. */
+  /** The errors with their places. */
   readonly errors: { pointer: string; message: string }[];
 
   constructor(
     readonly document: ProblemDocument,
-    /** Seconds that the server asks to wait. */
+    /** Seconds to wait, if the server says so. */
     readonly retry_after?: number,
   ) {
     const message = document.detail || document.title || "no message";
@@ -76,14 +76,14 @@ export class Problem extends CommonholdError {
 }
 
 export class BadRequest extends Problem {}
-/** The value is not acceptable; `errors` names the places. */
+/** The content of the request is not valid. `errors` says where and why. */
 export class Invalid extends Problem {}
 export class Unauthenticated extends Problem {}
 export class Forbidden extends Problem {}
 export class QuotaExceeded extends Forbidden {}
-/** Absent, or out of this token's sight. */
+/** It does not exist, or the token has no access to it. */
 export class NotFound extends Problem {}
-/** `profile key not registered: {namespace}`: nobody registered it. */
+/** `profile key not registered: {namespace}` */
 export class NotRegistered extends NotFound {}
 export class MethodNotAllowed extends Problem {}
 export class NotAcceptable extends Problem {}
@@ -92,7 +92,7 @@ export class RequestTimeout extends Problem {}
 /** The current state does not permit it. */
 export class Conflict extends Problem {}
 
-/** A commit's base revision is old. Nothing of the commit happened. */
+/** A commit's base revision is not the current one. No part of the commit was applied. */
 export class RevisionConflict extends Conflict {
   readonly expected = this.document["expected"] as number;
   readonly actual = this.document["actual"] as number;
@@ -124,12 +124,12 @@ export class VersionConflict extends Problem {
   }[];
 }
 
-/** The run was given to another worker: stop working on it. */
+/** Another worker has the run: stop working on it. */
 export class Superseded extends Conflict {}
 export class Unreadable extends Conflict {}
-/** The same call is still being worked on. */
+/** The same call is still in progress. */
 export class InFlight extends Conflict {}
-/** It existed and is no longer kept: an old cursor, a compacted revision. */
+/** It existed and is no longer available, such as an old cursor or a compacted revision. */
 export class Gone extends Problem {}
 export class TooLarge extends Problem {}
 export class UnsupportedMediaType extends Problem {}
@@ -197,7 +197,7 @@ const BY_STATUS: Record<number, typeof Problem> = {
   504: Unavailable,
 };
 
-/** The error that an answer stands for. Whatever a proxy may have sent, there is one. @internal */
+/** The error for a response, also for one that a proxy sent. @internal */
 export async function problemIn(response: Response): Promise<Problem> {
   const text = await response.text();
   let document: unknown;

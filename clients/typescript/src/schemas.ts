@@ -6,7 +6,7 @@ type Schemas = components["schemas"];
 
 /** An entry. Missing: `exists` is false, `value` the namespace's default, `version` 0. */
 export type Entry<T = unknown> = Omit<Schemas["Entry"], "value"> & { value: T };
-/** As a list has it: `value` only when asked for by `include: "value"`. */
+/** An entry in a list. It has a `value` only with `include: "value"`. */
 export type EntryRow = Schemas["EntryRow"];
 export type EntryVersion = Schemas["EntryVersion"];
 export type Diff = Schemas["Diff"];
@@ -28,7 +28,7 @@ export type Run = Schemas["Run"];
 export type Committed = Schemas["Committed"];
 export type Ticket = Schemas["Ticket"];
 export type Dispatch = Schemas["Dispatch"];
-/** Somebody's: it carries the claim token. */
+/** A claimed dispatch, with its claim token. */
 export type Claimed = Schemas["Claims"]["items"][number];
 export type Change = Schemas["Change"];
 export type Cleared = Schemas["Cleared"] & Partial<Schemas["DryRun"]>;
@@ -75,7 +75,7 @@ export interface Outcome {
   problem?: Record<string, unknown>;
 }
 
-/** The body of a call; members that hold any JSON are named anew. */
+/** The body of a call; `Named` replaces the types of members that contain any JSON. */
 export type Body<K extends keyof Schemas, Named = object> = Omit<Schemas[K], keyof Named> & Named;
 
 type Parameters<T> = {

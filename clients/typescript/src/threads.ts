@@ -26,7 +26,7 @@ import type {
   Ticket,
 } from "./schemas.js";
 
-/** What makes calls: the client. */
+/** Sends calls: the client. */
 export interface Sender {
   send<R>(call: Call): Promise<R>;
   paged<R>(path: string, query: object): Paged<R>;
@@ -54,7 +54,7 @@ const run = (id: string, verb = "") => `/runs/${segment(id)}${verb}`;
 export type ThreadFields = Body<"NewThread", { metadata?: Json; compaction_policy?: Json }>;
 
 export class Threads extends Group {
-  /** Create; the same again answers what is stored, another content is a Conflict. */
+  /** Create a thread. A repetition returns the stored one; other content throws Conflict. */
   create(fields: ThreadFields & Writing = {}): Promise<Thread> {
     return this.api.send(write("POST", "/threads", fields));
   }
@@ -79,7 +79,7 @@ export class Threads extends Group {
     return this.api.send({ ...write("PATCH", thread(id), fields), media_type });
   }
 
-  /** Delete with messages, runs, state and `thread::{id}`; with `dry_run` only say how much. */
+  /** Delete with messages, runs, state and `thread::{id}`; with `dry_run` only count. */
   delete(
     id: string,
     { children, dry_run, expected_revision, ...options }: Query<"delete_thread"> & Guarded = {},
@@ -102,7 +102,7 @@ export class Threads extends Group {
     return this.api.send(write("POST", thread(id, "/fork"), fields));
   }
 
-  /** Append, kept as they are. `expected_message_count`: only behind that many. */
+  /** Append messages, which are stored unchanged. `expected_message_count`: only if the thread has that many. */
   append(
     id: string,
     messages: readonly NewMessage[],
@@ -145,7 +145,7 @@ export class Threads extends Group {
     return this.api.send(write("POST", thread(id, "/restore"), { revision, ...options }));
   }
 
-  /** Bring in `{revision, extensions}` as one new revision. */
+  /** Import `{revision, extensions}` as one new revision. */
   importState(
     id: string,
     snapshot: Snapshot,
@@ -155,17 +155,17 @@ export class Threads extends Group {
   }
 }
 
-/** One atomic step: state, messages and the run's transition land together or not at all. */
+/** One atomic step: state, messages and the change of the run are stored together, or nothing is. */
 export type Commit = Body<
   "Commit",
   {
-    /** `stateKey.update(…)`, `stateKey.clear()`, or as on the wire; in order. */
+    /** `stateKey.update(…)`, `stateKey.clear()`, or objects as in the API; in order. */
     updates?: readonly Update[];
-    /** Of parallel branches. */
+    /** The updates of parallel branches, which the server merges. */
     batches?: readonly (readonly Update[])[];
     messages?: readonly NewMessage[];
     run?: Json;
-    /** What the step knew. */
+    /** The entries that the step used. */
     reads?: readonly { namespace: string; key: string; version: number }[];
   }
 >;
@@ -175,12 +175,12 @@ interface Fenced {
 }
 
 export class Runs extends Group {
-  /** Start: run-scoped state is cleared. One active run per thread, else Conflict. */
+  /** Start a run, which clears run-scoped state. Throws Conflict if the thread has an active run. */
   start(threadId: string, fields: Body<"NewRun", { metadata?: Json }> & Writing = {}): Promise<Run> {
     return this.api.send(write("POST", thread(threadId, "/runs"), fields));
   }
 
-  /** The run; `wait` seconds (at most 30) for a revision of it above `since`. */
+  /** The run. `wait`: wait up to so many seconds (at most 30) for a revision greater than `since`. */
   get(id: string, query: Query<"get_run"> & Sending = {}): Promise<Run> {
     return this.api.send(read(run(id), query));
   }
@@ -189,7 +189,7 @@ export class Runs extends Group {
     return this.api.paged("/runs", query);
   }
 
-  /** A transition, or counts: `{ status: "done", termination_reason: { type: "natural_end" } }`. */
+  /** Change the status, counts or metadata: `{ status: "done", termination_reason: { type: "natural_end" } }`. */
   change(
     id: string,
     fields: Body<"RunChange", { termination_reason?: Json; waiting?: Json; metadata?: Json }> & Writing,
@@ -225,7 +225,7 @@ export class Runs extends Group {
     return this.api.send(write("POST", run(id, "/fail"), fields));
   }
 
-  /** Take the run over: its `fencing_token` grows, and whoever had it is refused. */
+  /** Take over the run. Its `fencing_token` grows, so commits of the previous worker are refused. */
   takeLease(id: string, fields: Fenced & { only_if_free?: boolean } & Writing = {}): Promise<Run> {
     return this.api.send(write("POST", run(id, "/lease"), fields));
   }
@@ -238,14 +238,14 @@ export class Runs extends Group {
     return this.api.send(write("POST", run(id, "/resume"), fields));
   }
 
-  /** Its tickets, in the order they were opened. */
+  /** The tickets of a run, in the order they were opened. */
   tickets(id: string, query: Query<"list_run_tickets"> & Sending = {}): Paged<Ticket> {
     return this.api.paged(run(id, "/tickets"), query);
   }
 }
 
 export class Tickets extends Group {
-  /** The ticket; `wait` seconds (at most 30) until it is decided. */
+  /** The ticket. `wait`: wait up to so many seconds (at most 30) for a decision. */
   get(id: string, query: Query<"get_ticket"> & Sending = {}): Promise<Ticket> {
     return this.api.send(read(`/tickets/${segment(id)}`, query));
   }
@@ -254,13 +254,13 @@ export class Tickets extends Group {
     return this.api.paged("/tickets", query);
   }
 
-  /** Decide; the first decision stands, a second is a Conflict. */
+  /** Decide the ticket. The first decision is final; a second one throws Conflict. */
   decide(id: string, decision: { action: "resume" | "cancel"; payload?: unknown } & Writing): Promise<Ticket> {
     return this.api.send(write("POST", `/tickets/${segment(id)}/decision`, decision));
   }
 }
 
-/** What a claim gave. */
+/** A claimed dispatch: its id and claim token. */
 type Held = Pick<Claimed, "id" | "claim_token">;
 
 export class Dispatches extends Group {
@@ -269,14 +269,14 @@ export class Dispatches extends Group {
     return this.api.send(write("POST", thread(threadId, "/dispatches"), fields));
   }
 
-  /** Lease work, `wait` seconds (at most 30) for some. A claim whose answer got lost comes back when its lease ends. */
+  /** Claim work; wait up to `wait` seconds (at most 30) for some. If the response is lost, the work can be claimed again when its lease ends. */
   async claim({ wait, ...fields }: Body<"ClaimRequest"> & { wait?: number } & Writing = {}): Promise<Claimed[]> {
     const call = write("POST", "/dispatches/claim", fields);
     const { items } = await this.api.send<{ items: Claimed[] }>({ ...call, query: { wait }, wait, keyed: !wait });
     return items;
   }
 
-  /** Delivered. Conflict: the lease has ended. */
+  /** Acknowledge the dispatch: it was delivered. Throws Conflict if the claim is no longer valid. */
   ack(held: Held, options: Writing = {}): Promise<Dispatch> {
     return this.hold(held, "ack", options);
   }
@@ -305,7 +305,7 @@ export class Dispatches extends Group {
     return this.api.paged("/dispatches", query);
   }
 
-  /** Supersede what is queued for the thread. */
+  /** Supersede the queued dispatches of the thread, and the claim of a claimed one. */
   interrupt(threadId: string, options: Writing = {}): Promise<Json> {
     return this.api.send(write("POST", thread(threadId, "/interrupt"), options));
   }
@@ -316,7 +316,7 @@ export class Dispatches extends Group {
 }
 
 export class StateKeys extends Group {
-  /** Register; the same again changes nothing. */
+  /** Register a state key, or change it. */
   register(key: StateKey<any, any>, options: Writing = {}): Promise<StateKeyInfo> {
     if (!isObject(key?.options)) throw new TypeError(`register() takes a key of stateKey(), not ${shown(key)}`);
     const { schema: _, json_schema: __, ...fields } = key.options;
@@ -334,7 +334,7 @@ export class StateKeys extends Group {
 }
 
 export class Plugins extends Group {
-  /** Register all its keys and namespaces, or none. */
+  /** Install a plugin: register all its keys and namespaces, or none. */
   install(
     name: string,
     fields: Body<"Installation", { state_keys?: readonly Json[]; namespaces?: readonly Json[] }> & Writing,

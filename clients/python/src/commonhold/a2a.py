@@ -91,7 +91,7 @@ class _TaskStore:
         )
 
     async def delete(self, task_id: str, context: ServerCallContext) -> None:
-        """Needs the role admin: the task's thread goes with all that was said."""
+        """Delete the task's thread with all its messages. Needs the role admin."""
         try:
             await self._state.threads.delete(_thread_of(self._owner_of(context), task_id))
         except NotFound:
@@ -152,7 +152,7 @@ class _TaskStore:
                 return committed.revision
 
     async def _run_after(self, thread_id: str) -> str:
-        """The run of a task that goes on after its end: the active one, or a new one."""
+        """The run of a task that continues after its end: the active one, or a new one."""
         thread = await self._state.threads.get(thread_id)
         if thread.active_run_id is not None:
             return thread.active_run_id
@@ -177,7 +177,7 @@ class _TaskStore:
 
 
 class CommonholdTaskStore(_TaskStore, TaskStore):
-    """`state`: a client to share; without one, the store makes its own from the environment, and
+    """`state`: a client to share; without one, the store creates its own from the environment, and
     `close` (or `async with`) closes it. `agent_id`: whose runs the tasks are. Owners (users of the
     agent) see their own tasks only."""
 
@@ -302,7 +302,7 @@ def _block(part: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _place(facts: Mapping[str, Any]) -> tuple[bool, int, str]:
-    """Where a task stands among others: as ListTasksCursor has it, ascending."""
+    """The place of a task in the order of the list, as ListTasksCursor has it, ascending."""
     stamp = facts["timestamp_ns"]
     return (stamp is not None, stamp or 0, facts["task_id"])
 

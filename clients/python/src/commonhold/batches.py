@@ -155,7 +155,7 @@ class Op:
 
 
 class MutationBatch:
-    """Updates in order, and the revision they were made against, if that matters."""
+    """Updates in order, and the revision that they are based on, if any."""
 
     def __init__(self, base_revision: int | None = None) -> None:
         self.base_revision = base_revision
@@ -188,7 +188,7 @@ class MutationBatch:
         return iter(self._ops)
 
     def extend(self, other: MutationBatch) -> Self:
-        """`other` behind this. MutationBaseRevisionMismatch: they start from different revisions."""
+        """Append the updates of `other`. MutationBaseRevisionMismatch: they start from different revisions."""
         self.base_revision = self._common_base(other)
         self._ops += other._ops
         return self

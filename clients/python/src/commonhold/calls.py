@@ -1,8 +1,8 @@
 """A call of the API and how it is made, without any I/O: both clients share all of this.
 
-`Call` says what to send and how to read the answer. `exchange` is the conversation for one call,
-retries included: it yields what to do (a `Request` to send, a `Sleep` to take) and is sent what came
-of it (a `Reply`, or the `RequestError`).
+`Call` says what to send and how to read the response. `exchange` makes one call, with retries: it
+yields what to do (a `Request` to send, a `Sleep` to take) and is sent the result (a `Reply`, or the
+`RequestError`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _AGAIN: Final = frozenset({429, 502, 503, 504})
 
 @dataclass(frozen=True)
 class Call(Generic[R]):
-    """`read` makes the result of the answer's JSON (None when it has no content)."""
+    """`read` converts the JSON of the response to the result (None if it has no content)."""
 
     method: str
     path: str
@@ -51,12 +51,12 @@ class Call(Generic[R]):
 
 @dataclass(frozen=True)
 class Retries:
-    """How often and how patiently a call is made again: after connection errors, 429, 502, 503, 504,
-    and 409 `in-flight`.
+    """How often a call is repeated, and after which pauses: after connection errors, 429, 502, 503,
+    504, and 409 `in-flight`.
 
     The pause before attempt n+1 is random between 0 and `first * 2 ** n` seconds, at most `longest`
-    ("full jitter"). `Retry-After` is obeyed on top of it, up to `patience` seconds; a server that asks
-    for more is not waited for.
+    ("full jitter"). `Retry-After` is added to it, up to `patience` seconds. If the server requests
+    a longer pause, the call fails.
     """
 
     attempts: int = 6
@@ -102,7 +102,7 @@ Exchange: TypeAlias = Generator[Request | Sleep, Reply | httpx2.RequestError | N
 
 
 def exchange(call: Call[R], retries: Retries, *, decimals: bool = False) -> Exchange[R]:
-    """Make the call. Raises the Problem the server answers, or Unreachable.
+    """Make the call. Raises the Problem that the server returns, or Unreachable.
 
     An unsafe call carries one Idempotency-Key over all attempts: it has one effect.
     """
@@ -135,7 +135,7 @@ def unreachable(request: str, error: Exception | None) -> Unreachable:
 
 
 def problem_in(answer: Reply, *, decimals: bool = False) -> Problem:
-    """The exception that any answer but success stands for."""
+    """The exception for a response that is not a success."""
     try:
         document = documents.load(answer.content, decimals=decimals)
     except ValueError:
@@ -149,11 +149,15 @@ def _result(call: Call[R], answer: Reply, decimals: bool) -> R:
     try:
         document = documents.load(answer.content, decimals=decimals) if answer.content else None
     except ValueError as error:
-        raise Unreachable("the answer is not JSON: is this the address of a Commonhold?") from error
+        raise Unreachable(
+            "the response is not JSON; is this the address of a Commonhold server?"
+        ) from error
     try:
         result = call.read(document)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise Unreachable("the answer is not ours: is this the address of a Commonhold?") from error
+        raise Unreachable(
+            "the response is not that of a Commonhold server; check the address"
+        ) from error
     if isinstance(result, Page):
         sent: Any = call  # For the type checker, R is not known to be a page.
         return replace(result, call=sent)

@@ -1,6 +1,6 @@
 """Following the change feed: server-sent events, over any number of connections.
 
-`Feed` knows the protocol and where we are, without I/O; `Watch` and `AsyncWatch` hold the connection.
+`Feed` implements the protocol and stores the position, without I/O. `Watch` and `AsyncWatch` have the connection.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Feed:
         }
 
     def begins(self, answer: httpx2.Response) -> bool:
-        """Whether the answer is a stream; from here on `lines` are of it."""
+        """Whether the response is a stream, to which further `lines` belong."""
         self._rest_of_line = b""
         self._block = {}
         kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -59,20 +59,23 @@ class Feed:
         self._ever_open = True
 
     def lines(self, part: bytes) -> list[str]:
-        """The lines that this part completes. Only a line feed ends one: values hold U+2028 and its like."""
+        """The lines that this part completes. Only a line feed ends one: values may contain U+2028."""
         *whole, self._rest_of_line = (self._rest_of_line + part).split(b"\n")
         return [line.removesuffix(b"\r").decode(errors="replace") for line in whole]
 
     def closed(self) -> float:
-        """Seconds to rest before coming back; not all clients of a restarted server at once."""
+        """Seconds to wait before reconnecting; random, so that not all clients of a restarted server
+        reconnect at once."""
         return random.uniform(self._rest / 2, self._rest)
 
     def refused(self, answer: Reply) -> float:
-        """Likewise, after an answer that is no stream. Raises where coming back would not help:
-        Gone when the cursor has expired. A server that asks for more than our patience is not waited
-        for at first, and asked again after our patience when the watch has begun."""
+        """Seconds to wait after a response that is not a stream. Raises the problem if reconnecting
+        would not help, such as Gone for an expired cursor. If the server requests a longer pause than
+        `patience`, the watch fails unless it was connected before."""
         if answer.status == 200:
-            raise Unreachable("the answer is no stream: is this the address of a Commonhold?")
+            raise Unreachable(
+                "the response is not a stream; is this the address of a Commonhold server?"
+            )
         problem = problem_in(answer)
         retry_after, patience = problem.retry_after or 0.0, self._retries.patience
         if answer.status not in _TRY_AGAIN or (retry_after > patience and not self._ever_open):
@@ -80,7 +83,7 @@ class Feed:
         return max(min(retry_after, patience), self.failed(problem))
 
     def failed(self, error: Exception) -> float:
-        """Likewise, after no answer. Before the first connection there is a bound."""
+        """Seconds to wait after no response. Before the first connection, the attempts are limited."""
         self._failed += 1
         if not self._ever_open and self._failed >= self._retries.attempts:
             raise unreachable("GET /changes/stream", error) from error
@@ -102,11 +105,13 @@ class Feed:
 
 
 class Watch:
-    """Every change behind the cursor (or from now on), for ever: it survives lost connections and
-    restarts of the server, without gap or repeat. `cursor` is where to go on another day.
+    """Iterates over all changes after the cursor (or from now on), without end. It continues after
+    lost connections and restarts of the server, without gaps or repetitions. Store `cursor` to
+    continue later.
 
-    "Now" is when the block is entered, or without a block when the first change is asked for.
-    Gone: the cursor has expired; follow from now, then read the state. One thread at a time.
+    "Now" is when the `with` block begins or, without a block, when the first change is requested.
+    Raises Gone if the cursor has expired: watch from now on, then read the state. Use it in one
+    thread at a time.
     """
 
     def __init__(

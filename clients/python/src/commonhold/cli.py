@@ -22,7 +22,7 @@ from commonhold.entries import Filters
 from commonhold.problems import CommonholdError, VersionConflict
 from commonhold.version import __version__
 
-_RECALL = "how much an agent that cannot load a session is told of it; 0: nothing"
+_RECALL = "how many tokens of a session an agent that cannot load it gets; 0: none"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

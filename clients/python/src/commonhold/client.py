@@ -1,4 +1,4 @@
-"""The two clients. Everything they can do stands elsewhere; here is only how bytes move."""
+"""The two clients: settings and transport. The operations are in entries, threads, runs and others."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ class Commonhold(Entries["Commonhold"]):
             return error
 
     def request(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
-        """Any call of the API that has no method here; `path` below /api/v1. The answer's JSON."""
+        """Make a call that has no method here; `path` is below /api/v1. Returns the JSON of the response."""
         sent = {} if body is None else {"body": body}
         return self.send(Call(method, _path(path), lambda document: document, query, **sent))
 
@@ -248,8 +248,8 @@ class Commonhold(Entries["Commonhold"]):
         A namespace that is registered already stays as it is: it is accepted if its schema and
         default are the same except for optional fields, so that old and new versions of a program
         run side by side, else SchemaConflict with the differences. With `replace` the schema and
-        default are replaced and the other settings kept: VersionConflict if somebody else changes
-        the namespace at the same time, or if its schema version is not `if_version`.
+        default are replaced and the other settings kept. Raises VersionConflict if another client
+        changes the namespace at the same time, or if its schema version is not `if_version`.
         """
         if not replace:
             return [self.send(registration(key, if_version=if_version)) for key in keys]
@@ -361,7 +361,7 @@ class AsyncCommonhold(Entries["AsyncCommonhold"]):
             return error
 
     async def request(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
-        """Any call of the API that has no method here; `path` below /api/v1. The answer's JSON."""
+        """Make a call that has no method here; `path` is below /api/v1. Returns the JSON of the response."""
         sent = {} if body is None else {"body": body}
         return await self.send(Call(method, _path(path), lambda document: document, query, **sent))
 

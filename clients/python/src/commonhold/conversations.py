@@ -68,7 +68,8 @@ class Conversation:
         return [message.document for message in listed]
 
     def append(self, *messages: Mapping[str, Any]) -> int:
-        """Append; the thread comes into being with its first message. How many there are now."""
+        """Append messages, and create the thread if it does not exist. Returns the number of its
+        messages."""
         try:
             return self._state.threads.append(self.thread_id, *messages).message_count
         except NotFound:

@@ -1,4 +1,4 @@
-"""JSON as the server means it: integers of any size, and decimals digit by digit if asked for."""
+"""JSON as the server reads it: integers of any size and, if requested, decimals digit by digit."""
 
 from __future__ import annotations
 

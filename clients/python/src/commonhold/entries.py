@@ -91,8 +91,8 @@ def put_entry(
     reason: str = "",
 ) -> Call[Entry]:
     """Write the whole value. `if_version`: only over that version (0: only if missing), else
-    VersionConflict; with `merge` the server joins changes that do not clash. `if_changed`: a value
-    that is there already makes no version."""
+    VersionConflict; with `merge` the server merges changes that do not clash. `if_changed`: an
+    equal value creates no version."""
     tagged = None if tags is None else arguments.texts("tags", tags)
     body = {"value": value, **given(ttl_seconds=ttl_seconds, tags=tagged, pinned=pinned)}
     headers = _guard(
@@ -244,7 +244,8 @@ def run_batch(
     reason: str = "",
 ) -> Call[list[BatchResult]]:
     """1 to 1,000 operations: {"op": "get"|"put"|"patch"|"delete", "namespace", "key", "value"?,
-    "patch"?, "patch_type"?, "if_version"?, …}. Atomic: all land or a Problem says which did not.
+    "patch"?, "patch_type"?, "if_version"?, …}. With `atomic`, all are stored, or none is and the
+    Problem names the first that failed (`index`).
     `minimal`: the results of writes have only the new version, not the entry."""
     sent = arguments.objects("operations", operations)
     return Call(
@@ -296,7 +297,7 @@ def list_namespaces(*, prefix: str | None = None, **page: Unpack[Listing]) -> Ca
 
 
 def get_namespace(namespace: Where) -> Call[Namespace]:
-    """One namespace, with its schema, default and settings. NotRegistered: it is none."""
+    """One namespace, with its schema, default and settings. Raises NotRegistered."""
     return Call("GET", f"/namespaces/{_name(namespace)}", Namespace.read)
 
 
@@ -355,7 +356,7 @@ def read_me() -> Call[Me]:
 
 
 class Filters(TypedDict, total=False):
-    """Filters of the change feed; they join with "and". `prefix` is of the key."""
+    """Filters of the change feed. A change must match all of them. `prefix` is of the key."""
 
     namespace: Where
     key: Key
@@ -387,7 +388,7 @@ def list_changes(
 
 
 class Entries(Group[S]):
-    """The verbs that stand on the client itself."""
+    """The methods of the client itself."""
 
     get = Verb(get_entry)
     put = Verb(put_entry)

@@ -26,7 +26,8 @@ class KeyEncode(StateError):
 
 
 class RevisionMismatch(StateError, RevisionConflict):
-    """Somebody committed since; `expected` is what the writer gave, `actual` what the store holds.
+    """Another batch was committed in between. `expected` is the revision of the writer, `actual` that
+    of the store.
     The server's refusal of the same is a RevisionConflict too."""
 
     def __init__(self, expected: int, actual: int) -> None:

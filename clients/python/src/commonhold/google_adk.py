@@ -2,8 +2,8 @@
 
 A session is a thread and each event a message of it. State lives in entries, one per scope of ADK, in
 the namespaces `adk.app` (`app:`), `adk.user` (`user:`) and `adk.session`; `temp:` is never stored. The
-entry of a session in `adk.activity` holds the timestamp of its newest event. An event, its timestamp
-and the state it changes land in one transaction. Needs `commonhold[adk]`.
+entry of a session in `adk.activity` has the timestamp of its newest event. An event, its timestamp
+and the state it changes are stored in one transaction. Needs `commonhold[adk]`.
 """
 
 from __future__ import annotations
@@ -89,12 +89,12 @@ class _SessionPosition:
 
 
 class CommonholdSessionService(BaseSessionService):
-    """`state`: a client to share; without one, the service makes its own from the environment, and
+    """`state`: a client to share; without one, the service creates its own from the environment, and
     `close` (or `async with`) closes it.
 
-    Appending to a session raises StaleSessionError if somebody else has appended an event to it, or
+    Appending to a session raises StaleSessionError if another writer has appended an event to it, or
     has changed a state key that the event changes (in any scope), since the session object was
-    read. Nothing of the event is stored then: read the session again and decide anew. ADK's own
+    read. Nothing of the event is stored then: read the session again and decide again. ADK's own
     DatabaseSessionService raises the same error. A session object that was built by hand or from
     JSON does not know what it was read from; it is stale if its last event is not the newest one.
 
@@ -274,7 +274,7 @@ class CommonholdSessionService(BaseSessionService):
         await self.close()
 
     async def _batch(self, operations: list[Operation]) -> list[Entry]:
-        """What the entries are after all operations, which land together unless they are too many."""
+        """The entries after all operations, which are stored together unless they are too many."""
         outcomes = []
         for start in range(0, len(operations), _BATCH):
             part = operations[start : start + _BATCH]
@@ -417,7 +417,7 @@ def _prefixed(entry: Entry) -> dict[str, Any]:
 def _session(
     place: _SessionAddress, thread: Thread, entries: Sequence[Entry], events: list[Event]
 ) -> Session:
-    """A session from its thread, its `_READS` entries and the events that were asked for."""
+    """A session from its thread, its `_READS` entries and the requested events."""
     *states, activity = entries
     session = Session(
         id=place.session,

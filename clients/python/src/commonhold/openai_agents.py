@@ -1,8 +1,7 @@
 """Sessions of the OpenAI Agents SDK: `Runner.run(agent, "hi", session=CommonholdSession("t1"))`.
 
 Each item is a message of a thread, so people, other agents and compaction read the conversation as
-one. The log only grows: `pop_item` and `clear_session` append a mark, and whoever reads minds the
-marks. Needs `commonhold[openai-agents]`.
+one. No message is removed: `pop_item` and `clear_session` append a mark, which readers apply. Needs `commonhold[openai-agents]`.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ _PAGE = 200
 
 
 class CommonholdSession:
-    """The session that is the thread `session_id`; the thread comes into being with the first item.
+    """The session that is the thread `session_id`. The first item creates the thread.
 
-    `state`: a client to share; without one, the session makes its own from the environment, and
+    `state`: a client to share; without one, the session creates its own from the environment, and
     `close` (or `async with`) closes it. `resource_id`: whom the thread is about, for lists and
     erasure. Any number of sessions, in any number of processes, may use one thread at once.
     """
@@ -77,7 +76,7 @@ class CommonholdSession:
         return await self._newest(before=marked.messages[0]["seq"])
 
     async def clear_session(self) -> None:
-        """Begin anew. What was said stays in the log for people until the thread is deleted."""
+        """Begin again without items. People can read the earlier ones until the thread is deleted."""
         if await self._newest() is not None:
             await self._append(_mark("clear", "The session was cleared."))
 

@@ -1,4 +1,4 @@
-"""Keys that come and go together."""
+"""Plugins: keys that are installed and uninstalled together."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from commonhold.keys import ProfileKey
 
 
 class Plugin:
-    """Keys that come and go together: subclass it and register them."""
+    """Keys that are installed and uninstalled together. Derive a class and register them."""
 
     name = ""
 

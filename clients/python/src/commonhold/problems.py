@@ -1,8 +1,8 @@
 """What can go wrong, as exceptions.
 
-The server answers every error as a problem document (RFC 9457); `type` chooses the class. All of
-them are `CommonholdError`; `Problem` is an answer, `Unreachable` is that none came. `InvalidArgument`
-and `ClientClosed` are mistakes of the program: nothing was sent.
+The server returns every error as a problem document (RFC 9457); `type` selects the class. All of
+them are `CommonholdError`: `Problem` is a response, `Unreachable` means that there was none.
+`InvalidArgument` and `ClientClosed` are mistakes of the program: nothing was sent.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ClientClosed(CommonholdError, RuntimeError):
 
 
 class Unreachable(CommonholdError):
-    """No answer came, however often we asked. A write may have landed nevertheless."""
+    """There was no response, in spite of all retries. A write may have been stored nevertheless."""
 
 
 class Problem(CommonholdError):
@@ -63,7 +63,7 @@ class Problem(CommonholdError):
 
     @property
     def errors(self) -> list[dict[str, str]]:
-        """Each refused place: `{"pointer": "/a/b", "message": …}`."""
+        """The errors with their places: `{"pointer": "/a/b", "message": …}`."""
         errors = self.document.get("errors")
         # A proxy on the way may mean something else by the name.
         found = errors if isinstance(errors, list) else []
@@ -77,7 +77,7 @@ class BadRequest(Problem):
 
 
 class Invalid(Problem):
-    """The value is not acceptable; `errors` names the places."""
+    """The content of the request is not valid. `errors` says where and why."""
 
     slug = "invalid"
 
@@ -101,7 +101,7 @@ class QuotaExceeded(Forbidden):
 
 
 class NotFound(Problem):
-    """Absent, or out of this token's sight."""
+    """It does not exist, or the token has no access to it."""
 
     slug = "not-found"
 
@@ -131,7 +131,7 @@ class MethodNotAllowed(Problem):
 
 
 class NotAcceptable(Problem):
-    """The server cannot answer in the media type that was asked for."""
+    """The server has no response in the media type of the header Accept."""
 
     slug = "not-acceptable"
 
@@ -143,7 +143,7 @@ class RequestTimeout(Problem):
 
 
 class Conflict(Problem):
-    """The present state forbids it."""
+    """The current state does not permit the operation."""
 
     slug = "conflict"
 
@@ -151,12 +151,12 @@ class Conflict(Problem):
 class _Mismatch(Problem):
     @property
     def expected(self) -> int:
-        """What you said it is."""
+        """The version or revision that the call expected."""
         return int(self.document["expected"])
 
     @property
     def actual(self) -> int:
-        """What it is."""
+        """The current version or revision."""
         return int(self.document["actual"])
 
 
@@ -272,7 +272,7 @@ class InternalError(Problem):
 
 
 class Unavailable(Problem):
-    """The server cannot answer now, after all retries."""
+    """The server cannot serve the request now. All retries failed."""
 
     slug = "unavailable"
 

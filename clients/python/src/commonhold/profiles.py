@@ -89,12 +89,13 @@ class ProfileAccess:
     ) -> AbstractContextManager[T] | T:
         """Read, change, compare-and-set.
 
-        With `change` (changes its argument, or returns another value): somebody else was faster →
-        it is called again on the new value, up to `attempts` times. No update is ever lost.
+        With `change`, a function that changes its argument or returns another value: if another
+        writer was faster, it is called again with the new value, up to `attempts` times. No update
+        is lost.
 
-        Without, for `with`: a block cannot run twice, so when somebody else was faster what the
-        block changed is joined with what they changed. If both changed the same place, nothing is
-        written and VersionConflict names it. A block that raises or changes nothing writes nothing.
+        Without `change`, for `with`: a block cannot run twice. If another writer was faster, the
+        changes of both are merged. If both changed the same part, nothing is written, and
+        VersionConflict names it. A block that raises or changes nothing writes nothing.
         """
         profile = profile_of(key)
         if change is not None:
@@ -141,7 +142,7 @@ def opened(profile: Profile[T], entry: Entry) -> T:
 def edit_steps(
     profile: Profile[T], scope: str, change: Callable[[T], T | None], attempts: int
 ) -> Steps[T]:
-    """An edit by function: again from the start until it lands."""
+    """An edit by a function: repeated from the start until it is stored."""
     for attempt in range(attempts):
         entry: Entry = yield lambda at: at.get(profile.name, scope)
         value = opened(profile, entry)
@@ -168,7 +169,7 @@ def edit_steps(
 def settle_steps(
     profile: Profile[Any], scope: str, entry: Entry, base: Any, yours: Any, attempts: int
 ) -> Steps[None]:
-    """The end of a `with` block: land what it changed over whatever stands there by then."""
+    """The end of a `with` block: merge its changes into the current value, and store it."""
     started_from = entry.version
     merged = yours
     for attempt in range(attempts):

@@ -63,7 +63,7 @@ def list_runs(
     stuck: bool | None = None,
     **page: Unpack[Listing],
 ) -> Call[Page[Run]]:
-    """Runs of all threads, the newest first. `stuck`: whether nobody works on them any longer."""
+    """Runs of all threads, the newest first. `stuck`: whether they no longer progress."""
     query = given(
         thread_id=thread_id,
         agent_id=agent_id,

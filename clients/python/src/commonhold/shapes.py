@@ -64,7 +64,7 @@ def keep_others(old: T, new: T) -> T:
 
 
 def schema_of(kind: Any) -> dict[str, Any]:
-    """JSON Schema 2020-12 of a type. A dataclass within itself stands there as any object."""
+    """JSON Schema 2020-12 of a type. A dataclass that contains itself is any object there."""
     return _schema(kind, ())
 
 

@@ -1,7 +1,7 @@
 """Run and thread state in process: a revisioned store of typed keys, changed by batches of updates.
 
-The rules and the texts of the errors are those of the reference: a batch lands whole as one revision
-or not at all; branches that ran in parallel are merged by their keys' strategies.
+The rules and the texts of the errors are those of the reference: a batch is stored completely as one
+revision, or not at all. Branches that ran in parallel are merged by the strategies of their keys.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class CommitEvent:
-    """What a commit hook is told, when it has happened."""
+    """The argument of a commit hook, after the commit."""
 
     previous_revision: int
     new_revision: int
@@ -136,8 +136,8 @@ class StateStore:
         return merged
 
     def commit(self, batch: MutationBatch) -> int:
-        """Land the batch as one revision and answer it. In this order: an empty batch changes
-        nothing (and its base is not looked at); RevisionMismatch; UnknownKey; the updates."""
+        """Store the batch as one revision, and return it. In this order: an empty batch changes
+        nothing (its base is not checked); RevisionMismatch; UnknownKey; the updates."""
         with self._lock:
             if batch.is_empty():
                 return self._revision

@@ -34,7 +34,7 @@ def create_thread(
     resource_id: str | None = None,
     parent_thread_id: str | None = None,
 ) -> Call[Thread]:
-    """Create; the same again answers what is stored, another content is a Conflict."""
+    """Create a thread. A repetition returns the stored one; other content raises Conflict."""
     body = given(
         id=thread_id,
         title=title,
@@ -153,8 +153,9 @@ def append_messages(
     expected_message_count: int | None = None,
     operations: Sequence[JsonObject] | None = None,
 ) -> Call[Appended]:
-    """Append, kept as they are. `expected_message_count`: only behind that many. `operations` on
-    entries, as those of `batch`, land together with the messages or not at all."""
+    """Append messages, which are stored unchanged. `expected_message_count`: only if the thread has that
+    many. `operations` on entries, as those of `batch`, are stored together with the messages or not
+    at all."""
     body = given(
         messages=arguments.objects("messages", messages),
         expected_message_count=expected_message_count,

@@ -43,7 +43,7 @@ def merge(base: JSON, theirs: JSON, yours: JSON) -> tuple[JSON, list[Clash]]:
 
     Objects are merged by member, arrays by item (see `align`), and everything else as a whole. The
     same change on both sides is not a conflict. At a conflict, the merged value has theirs; but an
-    item of an array that one side changed and the other removed remains, whoever removed it.
+    item of an array that one side changed and the other removed remains, whichever side removed it.
 
     An array conflicts as a whole if both sides put the same items into different orders, or inserted
     different items at the same place. Items with an identity key may be inserted at the same

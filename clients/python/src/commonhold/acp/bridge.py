@@ -1,4 +1,4 @@
-"""Stands between an editor and an agent, both on stdio, and keeps what they say.
+"""Relays between an editor and an agent, both on stdio, and stores their messages.
 
 Agents name their sessions as they like, often alike in each process. So a session has the id of its
 thread towards the editor, and the agent's own id towards the agent; `_agents` translates.
@@ -35,8 +35,8 @@ _INTERNAL = -32603
 async def run(state: AsyncCommonhold, command: Sequence[str], *, recall_tokens: int = 8000) -> int:
     """Serve the editor on stdin and stdout until it or the agent ends; the agent's exit code.
 
-    `recall_tokens`: how much of a loaded session an agent that cannot load it by itself is told with
-    the next prompt; 0: nothing.
+    `recall_tokens`: how many tokens of a loaded session an agent that cannot load sessions gets with
+    the next prompt; 0: none.
     """
     loop = asyncio.get_running_loop()
     editor = asyncio.StreamReader(limit=_LONGEST_LINE)
@@ -280,8 +280,8 @@ class Bridge:
         await self._log.join()
 
     async def write_log(self) -> None:
-        """Append what was said, in order, for ever. What the server refuses is told on stderr: an
-        editor must not stop because history cannot be kept."""
+        """Append the messages in order, without end. Refusals of the server are printed on stderr,
+        because an editor must not stop if its history cannot be stored."""
         while True:
             first = await self._log.get()
             batch = [first]
@@ -313,7 +313,7 @@ class Bridge:
                 self._to_editor({"jsonrpc": "2.0", "method": "session/update", "params": params})
 
     async def _recalled(self, session_id: str) -> list[Json]:
-        """What an agent that began anew must be told, once."""
+        """The history for an agent that started without it, once."""
         if session_id not in self._recall or not self._recall_tokens:
             return []
         try:

@@ -47,8 +47,8 @@ def message_of(update: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def updates_of(message: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The updates that tell an editor what a message holds. Text that others wrote into the thread is
-    told too; what is internal to them is not."""
+    """The updates that show a message in an editor. Text that other programs appended to the thread is
+    among them; their internal members are not."""
     ours = message.get(MEMBER)
     if ours is not None and "update" in ours:
         return [ours["update"]]

@@ -50,7 +50,7 @@ class Packer:
 
     `{"json": value}` for what is JSON already, else `{"type", "base64"}` as the serializer says, with
     `"zlib": true` where that made it smaller.
-    Any serializer but LangGraph's own (an encrypting one) is asked for every value. A document that
+    Any serializer but LangGraph's own (an encrypting one) encodes every value. A document that
     would be too big for one entry becomes `{"type", "parts": n}`; its parts are entries beside it.
     """
 

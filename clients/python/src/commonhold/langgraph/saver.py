@@ -129,9 +129,15 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
         return cls(url, token, namespace=namespace, serde=serde, **options)
 
     @classmethod
-    def from_env(cls, **arguments: Any) -> Self:
+    def from_env(
+        cls,
+        *,
+        namespace: str = "langgraph",
+        serde: SerializerProtocol | None = None,
+        **options: Unpack[Options],
+    ) -> Self:
         """From COMMONHOLD_URL and COMMONHOLD_TOKEN; the rest as from_url. KeyError: one is not set."""
-        return cls(*from_environment(), **arguments)
+        return cls(*from_environment(), namespace=namespace, serde=serde, **options)
 
     def get_next_version(self, current: str | int | float | None, channel: None) -> str:
         """Grows, and differs between the branches of a fork, so that no two values share a version."""
@@ -202,8 +208,8 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
-        """Checkpoints, newest first, read page by page as they are asked for. `filter`: equality of
-        members of the metadata, judged here. Without a `checkpoint_ns` the keys of the thread (or,
+        """Checkpoints, newest first, read page by page while you iterate. `filter`: equality of
+        members of the metadata, which the client checks. Without a `checkpoint_ns` the keys of the thread (or,
         without a config, of all threads) are read first, to know the order."""
         return self._wire.items(self._list(config, filter, before, limit))
 
@@ -262,8 +268,8 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """`keep_latest`: of each checkpoint namespace only the newest checkpoint stays, with those of
-        its ancestors that its delta channels are made of. `delete`: all go. What a graph saves
-        meanwhile stays."""
+        its ancestors that its delta channels need. `delete`: none stays. Checkpoints that a graph
+        saves meanwhile stay."""
         self._wire.run(self._prune(thread_ids, strategy))
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:

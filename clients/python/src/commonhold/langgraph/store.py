@@ -100,13 +100,19 @@ class CommonholdStore(BaseStore, Connected):
         return cls(url, token, namespace=namespace, ttl=ttl, **options)
 
     @classmethod
-    def from_env(cls, **arguments: Any) -> Self:
+    def from_env(
+        cls,
+        *,
+        namespace: str = "langgraph",
+        ttl: TTLConfig | None = None,
+        **options: Unpack[Options],
+    ) -> Self:
         """From COMMONHOLD_URL and COMMONHOLD_TOKEN; the rest as from_url. KeyError: one is not set."""
-        return cls(*from_environment(), **arguments)
+        return cls(*from_environment(), namespace=namespace, ttl=ttl, **options)
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Reads see what was there before; then all puts land in one transaction, per 1,000. Of two
-        puts to one item the last counts."""
+        """Reads return the state before the batch. Then all puts are stored in one transaction (per
+        1,000). Of two puts to one item the last counts."""
         return self._wire.run(self._batch(list(ops)))
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
@@ -132,8 +138,8 @@ class CommonholdStore(BaseStore, Connected):
         *,
         attempts: int = 1000,
     ) -> Item:
-        """Read an item (missing: `{}`), write what `change` makes of it, and do so again whenever
-        somebody else was faster. Raises VersionConflict after that many attempts."""
+        """Read an item (missing: `{}`), and write what `change` returns for it. If another writer was
+        faster, repeat that, up to `attempts` times, then raise VersionConflict."""
         return self._wire.run(self._edit(namespace, key, change, attempts))
 
     async def aedit(

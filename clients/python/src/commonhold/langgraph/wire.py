@@ -1,7 +1,7 @@
 """How the plans of the saver and the store reach the server: the same plan for both clients.
 
-A plan is a generator. It yields a `Call` and is sent what came of it (a CommonholdError is thrown into
-it), `StoreEntries`, or a `Sleep`; anything else it yields is an item for who asked.
+A plan is a generator. It yields a `Call` and is sent the result (a CommonholdError is thrown into
+it), `StoreEntries`, or a `Sleep`. Anything else that it yields is an item for the caller.
 """
 
 from __future__ import annotations

@@ -36,5 +36,6 @@ def check_host(header: str) -> None:
     if not split_domain_port(header)[0]:
         raise BadRequest("the Host header is missing or malformed")
     raise MisdirectedRequest(
-        "the host is not served here", hint="ALLOWED_HOSTS lists the hosts of this server."
+        "the host is not served here",
+        hint="Use a host that the setting ALLOWED_HOSTS of this server lists, or add this one to it.",
     )

@@ -419,13 +419,17 @@ class VersionConflict(Problem):
         **data: Any,
     ) -> None:
         # The versions of a thread may be counts of its messages, where 0 does not mean absent.
-        exists = expected == 0 and of != "thread"
+        counts = of == "thread"
         merge = ", or send On-Conflict: merge" if collision and collision.mergeable else ""
+        if expected == 0 and not counts:
+            hint = f"The {of} already exists. To change it, read it and send its version."
+        elif actual == 0 and not counts:
+            hint = f"The {of} does not exist, or no longer exists. Read it again and retry."
+        else:
+            hint = f"The {of} changed since you read it. Read it again and retry{merge}."
         super().__init__(
             f"version conflict: expected {expected}, actual {actual}",
-            hint=f"The {of} already exists. To change it, read it and send its version."
-            if exists
-            else f"The {of} changed since you read it. Read it again and retry{merge}.",
+            hint=hint,
             expected=expected,
             actual=actual,
             **(collision.members() if collision else {}),

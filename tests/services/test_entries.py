@@ -316,6 +316,16 @@ def test_patch__if_version_stale__is_refused(alice: Person) -> None:
     assert refused.value.data == {"expected": 5, "actual": 1, **sides}
 
 
+def test_patch__if_version_of_a_deleted_entry__says_that_it_does_not_exist(alice: Person) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "k", 1)
+    delete(alice)
+    with pytest.raises(VersionConflict) as refused:
+        patch(alice, 2, precondition=Precondition(1))
+    assert refused.value.detail == "version conflict: expected 1, actual 0"
+    assert refused.value.hint.startswith("The entry does not exist, or no longer exists.")
+
+
 def test_patch__if_missing_and_existing__is_compared_with_the_default(alice: Person) -> None:
     make_namespace(alice.actor, default={"d": 0})
     put(alice.actor, "notes", "k", {"a": 1})

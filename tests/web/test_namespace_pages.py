@@ -40,6 +40,11 @@ def test_register__valid__is_available_in_the_api(admin: Client, alice: Person) 
     [
         ({"schema": "{"}, "The schema is not valid JSON"),
         ({"schema": '{"type": "strange"}'}, "The schema is not valid"),
+        ({"schema": '{\n"type": "strange"}'}, "line 2 <code>/type</code>"),
+        (
+            {"schema": '{"properties": {"a": {"type": "string"}}}', "default": '{\n"a": 1}'},
+            "line 2 <code>/a</code>",
+        ),
         ({"schema": '{"$ref": "http://169.254.169.254/"}'}, "nothing is fetched"),
         ({"default": "3"}, "The default does not satisfy the schema"),
         ({"default": "nope"}, "The default is not valid JSON"),

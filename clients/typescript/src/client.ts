@@ -136,7 +136,7 @@ export class Commonhold {
 
   // Entries -----------------------------------------------------------------------------------
 
-  /** Read. Missing: the default, version 0. `at_version`, `at`: the past. `wait` seconds (at most 30) for a version above `since`. */
+  /** Read an entry. One that does not exist has the default and version 0. `at_version`, `at`: as of then. `wait`: wait up to so many seconds (at most 30) for a version greater than `since`. */
   get<T = unknown>(
     namespace: Namespace,
     key: string,
@@ -186,7 +186,7 @@ export class Commonhold {
     return this.send({ method: "PATCH", path, body: patch, media_type: MEDIA[kind], ...options });
   }
 
-  /** Server-side updates: no race, no retry. */
+  /** Change parts of the value on the server, in one step. */
   update<T = unknown>(
     namespace: Namespace,
     key: string,
@@ -196,7 +196,7 @@ export class Commonhold {
     return this.patch(namespace, key, [operations].flat(), { kind: "update", ...options });
   }
 
-  /** Delete; again changes nothing. History and the version counter stay. */
+  /** Delete an entry. A repetition changes nothing. History and the version counter are kept. */
   delete(namespace: Namespace, key: string, options: Guarded = {}): Promise<void> {
     return this.send({ method: "DELETE", path: place("state", namespace, key), ...options });
   }

@@ -71,8 +71,8 @@ def get_entry(
     wait: float = 0,
     since: int | None = None,
 ) -> Call[Entry]:
-    """Read. Missing: the default, version 0. `at_version`, `at`: the past. `wait` seconds (at most
-    30) for a version above `since`."""
+    """Read an entry. One that does not exist has the default and version 0. `at_version`, `at`: as of
+    then. `wait`: wait up to so many seconds (at most 30) for a version greater than `since`."""
     query = given(at_version=at_version, at=at, since=since, wait=polling(wait))
     return Call("GET", _path("state", namespace, key), Entry.read, query, wait=wait)
 
@@ -90,7 +90,7 @@ def put_entry(
     pinned: bool | None = None,
     reason: str = "",
 ) -> Call[Entry]:
-    """Write the whole value. `if_version`: only over that version (0: only if missing), else
+    """Write the whole value. `if_version`: only over that version (0: only if it does not exist), else
     VersionConflict; with `merge` the server merges changes that do not clash. `if_changed`: an
     equal value creates no version."""
     tagged = None if tags is None else arguments.texts("tags", tags)
@@ -132,8 +132,8 @@ def patch_entry(
 def update_entry(
     namespace: Where, key: Key, *operations: Mapping[str, Any], reason: str = ""
 ) -> Call[Entry]:
-    """Server-side updates, no race and no retry: op is add, max, min, append, union, remove, merge
-    or set; path a JSON Pointer."""
+    """Change parts of the value on the server, in one step. `op` is add, max, min, append, union,
+    remove, merge or set; `path` is a JSON Pointer."""
     if not operations:
         raise InvalidArgument("operations must not be empty: update(namespace, key, {…}, {…})")
     sent = arguments.objects("operations", operations)
@@ -143,7 +143,7 @@ def update_entry(
 def delete_entry(
     namespace: Where, key: Key, *, if_version: int | None = None, reason: str = ""
 ) -> Call[None]:
-    """Delete; again changes nothing. History and the version counter stay."""
+    """Delete an entry. A repetition changes nothing. History and the version counter are kept."""
     headers = _guard(if_version, reason)
     return Call("DELETE", _path("state", namespace, key), _nothing, headers=headers)
 

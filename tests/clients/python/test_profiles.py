@@ -187,9 +187,22 @@ def test_edit__async__by_block_and_by_function(
             def add(value: TeamContext) -> None:
                 value.counts["n"] = value.counts.get("n", 0) + 1
 
+            async def write_elsewhere(_: TeamContext) -> TeamContext:
+                await state.put(LOCALE, "ana", "en", if_version=99)
+                return TeamContext()
+
             async with state.edit(TeamContext, SCOPE) as value:
                 value.goal = "async"
-            await asyncio.gather(*(state.edit(TeamContext, SCOPE, add) for _ in range(20)))
+
+            async def add_later(value: TeamContext) -> None:
+                await asyncio.sleep(0)
+                add(value)
+
+            edits = [state.edit(TeamContext, SCOPE, each) for each in (add, add_later) * 10]
+            await asyncio.gather(*edits)
+            with pytest.raises(VersionConflict) as stale:
+                await state.edit(TeamContext, SCOPE, write_elsewhere)
+            assert stale.value.expected == 99
             await state.write(LOCALE, "bob", "de")
             assert await state.read(LOCALE, "bob") == "de"
             return await state.read(TeamContext, SCOPE)

@@ -21,6 +21,7 @@ from commonhold.keys import Profile, encode, profile_of
 from commonhold.problems import ClientClosed, InvalidArgument, NotRegistered, VersionConflict
 from commonhold.profiles import (
     ATTEMPTS,
+    AsyncChange,
     ProfileAccess,
     Steps,
     edit_steps,
@@ -387,7 +388,7 @@ class AsyncCommonhold(Entries["AsyncCommonhold"]):
         self,
         key: type[T] | Profile[T],
         scope: str,
-        change: Callable[[T], T | None],
+        change: Callable[[T], T | None] | AsyncChange[T],
         *,
         attempts: int = ATTEMPTS,
     ) -> Coroutine[Any, Any, T]: ...
@@ -395,11 +396,11 @@ class AsyncCommonhold(Entries["AsyncCommonhold"]):
         self,
         key: type[T] | Profile[T],
         scope: str,
-        change: Callable[[T], T | None] | None = None,
+        change: Callable[[T], T | None] | AsyncChange[T] | None = None,
         *,
         attempts: int = ATTEMPTS,
     ) -> AbstractAsyncContextManager[T] | Coroutine[Any, Any, T]:
-        """See ProfileAccess.edit: `async with`, or `await` with a function."""
+        """See ProfileAccess.edit: `async with`, or `await` with a function, which may be async."""
         profile = profile_of(key)
         if change is not None:
             return self._drive(edit_steps(profile, scope, change, attempts))

@@ -28,6 +28,7 @@ _PAUSES = Retries(first=0.005, longest=0.5)
 Step: TypeAlias = Callable[[Any], Any] | Sleep
 """What an edit wants: something of the backend (sync or async), or a pause."""
 Steps: TypeAlias = Generator[Step, Any, T]
+AsyncChange: TypeAlias = Callable[[T], Coroutine[Any, Any, T | None]]
 
 
 class Backend(Protocol):
@@ -140,17 +141,24 @@ def opened(profile: Profile[T], entry: Entry) -> T:
 
 
 def edit_steps(
-    profile: Profile[T], scope: str, change: Callable[[T], T | None], attempts: int
+    profile: Profile[T],
+    scope: str,
+    change: Callable[[T], T | None] | AsyncChange[T],
+    attempts: int,
 ) -> Steps[T]:
     """An edit by a function: repeated from the start until it is stored."""
     for attempt in range(attempts):
         entry: Entry = yield lambda at: at.get(profile.name, scope)
         value = opened(profile, entry)
         before = encode(profile, value)
-        returned = change(value)
+        returned: Any = change(value)
+        if isinstance(returned, Coroutine):
+            returned = yield _awaited(returned)
         if isinstance(returned, Coroutine):
             returned.close()
-            raise InvalidArgument("change must be a function, not an async one")
+            raise InvalidArgument(
+                "change must be a function, not an async one; AsyncCommonhold takes both"
+            )
         changed = value if returned is None else keep_others(value, returned)
         document = encode(profile, changed)
         if same(before, document):
@@ -211,3 +219,8 @@ def _compare_and_set(
 ) -> Callable[[Any], Any]:
     version = entry.version if entry.exists else 0
     return lambda at: at.put(profile.name, scope, document, if_version=version)
+
+
+def _awaited(running: Coroutine[Any, Any, Any]) -> Callable[[Any], Any]:
+    """The asynchronous client awaits it. Others send it back as it is."""
+    return lambda _: running

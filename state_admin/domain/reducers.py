@@ -164,7 +164,7 @@ class Reduction:
                     update = [update]
                 patches.combine(self._copy, [], reducer.value, update)
         except (Mismatch, patches.PatchRefused) as error:
-            raise UpdateRefused(f"{reducer}: {error}") from None
+            raise UpdateRefused(str(error)) from None
 
 
 def _lifecycle(value: JSON, update: JSON) -> JSON:

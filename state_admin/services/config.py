@@ -199,7 +199,7 @@ def delete_record(
             return ConfigDeletion(0, dependents, hidden)
         if (dependents or hidden) and not force:
             raise Conflict(
-                f"{kind}/{identity} is referenced by {len(dependents) + hidden} other records",
+                f"{kind}/{identity} is referenced by other records: {len(dependents) + hidden}",
                 hint=(
                     "Change them first, or delete with force=true, which leaves their references "
                     "dangling."

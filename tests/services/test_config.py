@@ -440,7 +440,7 @@ def test_delete__dependents_outside_the_permissions__are_counted_but_not_named(
     assert told == {"dry_run": True, "dependents": [], "hidden": 1}
     refused = call(secret, "DELETE", "/config/providers/openai")
     assert refused.status_code == 409
-    assert refused.json()["detail"] == "providers/openai is referenced by 1 other records"
+    assert refused.json()["detail"] == "providers/openai is referenced by other records: 1"
     assert (refused.json()["dependents"], refused.json()["hidden"]) == ([], 1)
     assert "big" not in refused.content.decode()
     assert registry.api("GET", "/config/providers/openai").status_code == 200

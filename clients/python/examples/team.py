@@ -23,7 +23,7 @@ def agent(state: Commonhold, finding: str) -> None:
 with Commonhold.from_env() as state:
     state.register(TeamContext)
     with ThreadPoolExecutor(4) as pool:
-        for n in range(12):
-            pool.submit(agent, state, f"finding {n}")
+        findings = [f"finding {n}" for n in range(12)]
+        list(pool.map(agent, [state] * 12, findings))  # raises what an agent raised
     team = state.read(TeamContext, StateScope.parent_thread("trip"))
     sys.stdout.write(f"{len(team.constraints)} findings\n")

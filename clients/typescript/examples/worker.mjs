@@ -20,7 +20,7 @@ await state.runs.change(run.id, {
 });
 
 const [question] = (await state.runs.tickets(run.id)).items;
-// Who decides is usually somebody else: a person at /inbox.
+// Usually a person decides, at /inbox.
 setTimeout(() => state.tickets.decide(question.id, { action: "resume" }), 100);
 const { status } = await state.tickets.get(question.id, { wait: 30 });
 

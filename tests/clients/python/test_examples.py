@@ -62,3 +62,13 @@ EXAMPLES = sorted(filter(is_ours, (CLIENT / "examples").glob("*.py")))
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
 def test_example__runs(path: Path, web: Running, alice: Person, tmp_path: Path) -> None:
     assert run(path.read_text(), tmp_path, web, alice).strip()
+
+
+def test_worker__work_of_another_thread__is_not_claimed(
+    web: Running, alice: Person, tmp_path: Path
+) -> None:
+    alice.api("POST", "/threads", {"id": "other"})
+    work = alice.api("POST", "/threads/other/dispatches", {"payload": "theirs"}).json()
+    program = (CLIENT / "examples" / "worker.py").read_text()
+    assert run(program, tmp_path, web, alice).split() == ["book", "broken", "pay"]
+    assert alice.api("GET", f"/dispatches/{work['id']}").json()["status"] == "Queued"

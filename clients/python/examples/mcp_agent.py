@@ -1,4 +1,4 @@
-"""An agent that works with state by MCP, as a model would: read, change, follow changes. Needs `pip install mcp`,
+"""An agent that works with state by MCP, as a model would: read, change, follow changes. Needs `pip install 'mcp>=2'`,
 COMMONHOLD_URL and COMMONHOLD_TOKEN."""
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ async def main() -> None:
         httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60) as http,
         Client(streamable_http_client(f"{URL}/mcp", http_client=http)) as mcp,
     ):
-        # Namespaces are made by people with the role admin, not by models.
+        # People with the role admin register namespaces, not models.
         response = await http.put(f"{URL}/api/v1/namespaces/{NAMESPACE}", json={"default": {}})
         response.raise_for_status()
         await work(mcp)

@@ -72,6 +72,8 @@ class NamespaceRegistration:
 
 # The columns of a Definition; the description, the plugin and the retention of histories are not.
 _VERSIONED = ("schema", "default", "max_value_bytes", "ttl_seconds")
+# The columns whose values the audit names: the history of a namespace does not have all of them.
+_LIMITS = ("max_value_bytes", "ttl_seconds", "history_keep_last", "history_keep_seconds")
 
 # Definitions by (workspace, name). A stale one is harmless: every write has the schema version that
 # it was validated against, and the statement refuses an old one (models/entries_sql.py). A value
@@ -232,6 +234,7 @@ def register_namespace(
         changed = differs(namespace, content)
         renewed = differs(namespace, {column: content[column] for column in _VERSIONED})
         revived = namespace.unregistered_at is not None
+        detail = _describe_change(namespace, content) if changed else {}
         if changed:
             for column, value in content.items():
                 setattr(namespace, column, value)
@@ -254,7 +257,9 @@ def register_namespace(
             )
         if created or changed or revived:
             action = "namespace.register" if created or revived else "namespace.change"
-            trace = journal.Trace(action, namespace=name, version=namespace.schema_version)
+            trace = journal.Trace(
+                action, namespace=name, version=namespace.schema_version, detail=detail
+            )
             journal.record(actor, [trace], reason=reason)
             namespace.refresh_from_db()
     _definitions.pop((actor.workspace_id, name), None)
@@ -385,6 +390,17 @@ def differs(row: Model, content: Mapping[str, Any]) -> bool:
         )
         for column, value in content.items()
     )
+
+
+def _describe_change(row: Namespace, content: Mapping[str, Any]) -> dict[str, Any]:
+    """The detail of an audit row: the names of the fields that change, and the limits before and after."""
+    fields = [column for column in content if differs(row, {column: content[column]})]
+    limits = [column for column in fields if column in _LIMITS]
+    return {
+        "fields": fields,
+        "before": {column: getattr(row, column) for column in limits},
+        "after": {column: content[column] for column in limits},
+    }
 
 
 def unregister_namespace(*, actor: Actor, name: str, entries: str = "", reason: str = "") -> int:

@@ -71,6 +71,16 @@ def test_register__only_description_or_retention_changed__keeps_the_schema_versi
     assert register(alice, TEXT, "", **change).namespace.schema_version == 2
 
 
+def test_register__changed_limits__are_in_the_audit(alice: Person) -> None:
+    register(alice, OBJECT, {}, history_keep_last=10)
+    register(alice, OBJECT, {}, history_keep_last=2, description="What agents know")
+    assert AuditRow.objects.get(action="namespace.change").detail == {
+        "fields": ["description", "history_keep_last"],
+        "before": {"history_keep_last": 10},
+        "after": {"history_keep_last": 2},
+    }
+
+
 def test_register__invalid_default__is_refused(alice: Person) -> None:
     with pytest.raises(Invalid, match="default does not satisfy"):
         register(alice, TEXT, 1)

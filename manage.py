@@ -25,7 +25,8 @@ def main() -> None:
 
     try:
         execute_from_command_line(sys.argv)
-        sys.stdout.flush()
+        if sys.stdout:  # None, if the descriptor is closed
+            sys.stdout.flush()
     except BadSetting as error:
         sys.exit(str(error))
     except BrokenPipeError:

@@ -402,8 +402,8 @@ LIST_ENTRIES = _operation(
     route="GET /state/{namespace}",
     replica=True,
     summary="List the entries of a namespace",
-    description="By key. With `valid`, tags, a time or `scope_kind=custom`, a page may have fewer "
-    "items than `limit`, or none: there are more as long as `next_cursor` is not null.",
+    description="By key. With `valid`, tags or `scope_kind=custom`, a page may have fewer items than "
+    "`limit`, or none: there are more as long as `next_cursor` is not null.",
     query=NamespaceFilters,
     answers={200: Page[EntryRow]},
     problems=("not-registered",),

@@ -127,7 +127,8 @@ ROTATE_TOKEN = _operation(
     route="POST /tokens/{token_id}/rotate",
     summary="Rotate an API token",
     description="Creates a successor with the same name, role and reach. The response contains its "
-    "secret, once. The old token remains valid for `overlap_seconds`.",
+    "secret, once. The old token remains valid for `overlap_seconds`. The successor has the lifetime of "
+    "the old token; a token that expires sooner can only rotate itself.",
     body=Rotation,
     body_required=False,
     answers={201: CreatedToken},

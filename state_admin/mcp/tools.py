@@ -156,7 +156,8 @@ _ALL: Final = (
     ),
     Tool(
         "list_state",
-        "The entries of a namespace, by key, without their values unless include is value.",
+        "The entries of a namespace, by key, without their values unless include is value."
+        " With tag, a page may be short: there are more pages as long as there is a next_cursor.",
         OPERATIONS["list_entries"],
         ("prefix", "tag", "include", *_PAGED),
     ),

@@ -20,8 +20,8 @@ METRICS: Final = {
     ),
     "commonhold_compaction_rows_removed_today": ("Rows removed today (UTC)", ""),
     "commonhold_dispatches": (
-        f"Dispatches in mailboxes, at most {MOST:,} of each workspace and status, without those of "
-        "frozen workspaces",
+        f"Dispatches in mailboxes, at most {MOST:,} of each workspace and status. Queued and Claimed: without "
+        "those of frozen workspaces",
         "status",
     ),
     "commonhold_compactions": (
@@ -105,7 +105,7 @@ CROSS JOIN LATERAL (
 _QUEUES = """
 SELECT 'commonhold_dispatches', wanted.status, coalesce(sum(held.count), 0)
 FROM unnest(ARRAY['Queued', 'Claimed', 'DeadLetter']) AS wanted(status)
-LEFT JOIN workspaces w ON w.frozen_at IS NULL
+LEFT JOIN workspaces w ON w.frozen_at IS NULL OR wanted.status = 'DeadLetter'
 LEFT JOIN LATERAL (
     SELECT count(*) FROM (SELECT 1 FROM dispatches d
         WHERE d.workspace_id = w.id AND d.status = wanted.status LIMIT %(most)s) counted

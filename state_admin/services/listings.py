@@ -43,9 +43,8 @@ class ListFilters:
 
     @property
     def sparse(self) -> bool:
-        """Whether a filter has no index. Keys of the scope kind `custom` are not a range of it."""
-        times = self.updated_since or self.created_after or self.created_before
-        return bool(times or self.tags or self.custom) or self.valid is not None
+        """Whether a filter has no index. Times have one; keys of the scope kind `custom` are no range."""
+        return bool(self.tags) or self.custom or self.valid is not None
 
     @property
     def custom(self) -> bool:

@@ -231,10 +231,10 @@ def register_namespace(
         _refuse_owned(None if created else namespace, plugin, expected_version)
         if expected_time not in (None, namespace.updated_at):
             raise Conflict("this namespace was changed in the meantime")
-        changed = differs(namespace, content)
-        renewed = differs(namespace, {column: content[column] for column in _VERSIONED})
+        fields = _changed_columns(namespace, content)
+        changed, renewed = bool(fields), not set(_VERSIONED).isdisjoint(fields)
         revived = namespace.unregistered_at is not None
-        detail = _describe_change(namespace, content) if changed else {}
+        detail = _describe_change(namespace, content, fields) if changed else {}
         if changed:
             for column, value in content.items():
                 setattr(namespace, column, value)
@@ -382,19 +382,25 @@ def _refuse_tracking(namespace: Namespace | None, tracked: bool | None) -> None:
 
 def differs(row: Model, content: Mapping[str, Any]) -> bool:
     """Whether a stored definition differs from `content`. White space in JSON is ignored."""
-    return any(
-        getattr(row, column) != value
+    return bool(_changed_columns(row, content))
+
+
+def _changed_columns(row: Model, content: Mapping[str, Any]) -> list[str]:
+    return [
+        column
+        for column, value in content.items()
+        if getattr(row, column) != value
         and not (
             column in ("schema", "default")
             and values.dump(values.load(getattr(row, column))) == values.dump(values.load(value))
         )
-        for column, value in content.items()
-    )
+    ]
 
 
-def _describe_change(row: Namespace, content: Mapping[str, Any]) -> dict[str, Any]:
-    """The detail of an audit row: the names of the fields that change, and the limits before and after."""
-    fields = [column for column in content if differs(row, {column: content[column]})]
+def _describe_change(
+    row: Namespace, content: Mapping[str, Any], fields: Sequence[str]
+) -> dict[str, Any]:
+    """The detail of an audit row: the fields that change, and the limits before and after."""
     limits = [column for column in fields if column in _LIMITS]
     return {
         "fields": fields,

@@ -55,8 +55,9 @@ def register_state_key(
     """Register `name`, or change it. Returns the key, and whether it is new. Idempotent.
 
     Raises Invalid for an invalid name, schema or default, for a default to which the reducer cannot
-    be applied, and for `merge` commutative with a reducer that is not. Raises Conflict `key already registered: …` if it belongs to another plugin
-    or to the runtime, and Forbidden for a restricted token.
+    be applied, and for `merge` commutative with a reducer that is not. Raises Conflict `key already
+    registered: …` if it belongs to another plugin or to the runtime, and Forbidden for a restricted
+    token.
     """
     require(actor, Role.ADMIN)
     refuse_restricted(actor)
@@ -99,7 +100,8 @@ def register_state_key(
                 hint=f"It belongs to the plugin {row.plugin}. To change it, send this name as plugin.",
             )
         changed = differs(row, content)
-        if created or changed:  # keys that earlier versions accepted can be registered again
+        # Keys that earlier versions accepted can be registered again, and changed otherwise.
+        if created or differs(row, {"reducer": reducer, "default": default.text}):
             _check_default(reducer, default)
         if changed:
             StateKey.objects.filter(pk=row.pk).update(**content, updated_at=Now())

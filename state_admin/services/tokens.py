@@ -65,7 +65,13 @@ def create_token(
         raise Invalid("a token must be valid for at least 1 second and at most 10 years")
     _check_reach(actor, role, namespaces, thread_prefixes)
     lives = None if expires_in_seconds is None else timedelta(seconds=expires_in_seconds)
-    _check_end(actor, lives)
+    if ends := _end_before(actor, lives):
+        message = f"the new token must not expire after the token that creates it: {ends}"
+        raise Invalid(
+            "a token cannot outlive the token that creates it",
+            [Fault("/expires_in_seconds", message)],
+            hint="Set expires_in_seconds to a shorter lifetime, or use a token that does not expire.",
+        )
     with transaction.atomic():
         token, secret = _insert(
             actor,
@@ -88,8 +94,9 @@ def rotate_token(
     """Create a successor with the same name, rights and lifetime. Returns it and its secret, once.
     The old token remains valid for `overlap`, or until it expires if that is sooner.
 
-    Raises NotFound; Forbidden if the token has more rights than the actor; Conflict for a token
-    that was rotated before, so that a form sent twice creates one successor, or is not active.
+    Raises NotFound; Forbidden if the token has more rights than the actor, or the successor would
+    outlive the actor's token, unless that is the one that is rotated; Conflict for a token that was
+    rotated before, so that a form sent twice creates one successor, or is not active.
     """
     require(actor, Role.ADMIN)
     if not timedelta(0) <= overlap <= MOST_OVERLAP:
@@ -99,6 +106,13 @@ def rotate_token(
         _check_reach(actor, Role(old.role), old.namespaces, old.thread_prefixes)
         if old.operator:
             require_operator(actor)
+        lives = old.expires_at - old.created_at if old.expires_at else None
+        itself = actor.kind == "token" and old.pk == int(actor.id)
+        if not itself and (due := _end_before(actor, lives)):
+            raise Forbidden(
+                "the successor would outlive the token that rotates it",
+                hint=f"The token of this request expires at {due}. Use one that does not expire.",
+            )
         live = ApiToken.objects.live().filter(pk=old.pk, rotated_at=None)
         ends = Least(F("expires_at"), Now() + overlap)  # where one is NULL, the other
         if not live.update(rotated_at=Now(), expires_at=ends):
@@ -107,7 +121,7 @@ def rotate_token(
             raise Conflict(f"token is {state}: {token_id}", hint="Create a new token instead.")
         token, secret = _insert(
             actor,
-            old.expires_at - old.created_at if old.expires_at else None,
+            lives,
             name=old.name,
             role=old.role,
             namespaces=old.namespaces,
@@ -146,21 +160,16 @@ def _check_reach(
         )
 
 
-def _check_end(actor: Actor, lives: timedelta | None) -> None:
-    """Raises Invalid if a token with this lifetime would outlive the one that creates it."""
+def _end_before(actor: Actor, lives: timedelta | None) -> str:
+    """When the actor's token expires, if that is before the end of a new token with this lifetime; or
+    ""."""
     if actor.kind != "token":
-        return
+        return ""
     creators = ApiToken.objects.filter(pk=actor.id, expires_at__isnull=False)
     if lives is not None:
         creators = creators.filter(expires_at__lt=Now() + lives)
-    if ends := creators.values_list("expires_at", flat=True).first():
-        at = ends.astimezone(UTC).isoformat(timespec="seconds")
-        message = f"must end before the token that creates it: {at}"
-        raise Invalid(
-            "a token cannot outlive the token that creates it",
-            [Fault("/expires_in_seconds", message)],
-            hint="Set expires_in_seconds to a shorter lifetime, or use a token that does not expire.",
-        )
+    ends = creators.values_list("expires_at", flat=True).first()
+    return ends.astimezone(UTC).isoformat(timespec="seconds") if ends else ""
 
 
 def find_token(actor: Actor, token_id: int) -> ApiToken:

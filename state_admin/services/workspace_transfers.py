@@ -67,7 +67,7 @@ class Cell:
             yield
         except OperationalError as error:  # explained here, where the connection is this one
             raise BadSetting(
-                f"The target failed. {startup.explain(error)} Run the command again, or with --undo."
+                f"The target failed. {startup.explain(error)} Then run the command again."
             ) from error
         finally:
             connections[DEFAULT_DB_ALIAS] = own

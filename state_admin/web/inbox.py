@@ -11,11 +11,12 @@ from state_admin.contract import tickets as contract
 from state_admin.domain import values
 from state_admin.domain.access import Role
 from state_admin.domain.values import Raw
-from state_admin.models import Ticket, TicketStatus
+from state_admin.models import Run, RunStatus, Ticket, TicketStatus
 from state_admin.services.actors import require
 from state_admin.services.errors import Conflict, Invalid
 from state_admin.services.runs import find_run
 from state_admin.services.tickets import decide_ticket, find_ticket
+from state_admin.templatetags.ui import plural
 
 from . import paging, snippets
 from .actors import READ_AND_POST, page
@@ -24,7 +25,6 @@ from .confirm import reason_of
 from .htmx import Request, render, render_list, see_other, target_id, toast, wants_part
 from .id_address import id_page, id_path
 from .lists import list_paths
-from .run_actions import describe_next_step
 from .runs import run_context
 from .tables import COUNTED, Field, chips_of, format_row_count
 from .tickets import question_of, read_answer, show_errors
@@ -144,14 +144,25 @@ def ticket_detail(request: Request, ticket_id: str) -> HttpResponse:
     except Conflict as late:
         return _render_again(request, find_ticket(request.actor, ticket_id), lost=late)
     done = "Approved" if action == "resume" else "Refused"
-    next_step = describe_next_step(request.actor, ticket, action)
-    toast(request, f"{done}: {ticket.tool_name or ticket_id}. {next_step}")
+    next_step = _describe_next_step(ticket.run)
+    toast(request, f"{done}: {ticket.tool_name or ticket_id}. {next_step}".strip())
     origin = request.POST.get("from")
     if origin == "inbox":
         return see_other(request, _url(request), part="inbox")
     if origin == "ticket":
         return see_other(request, ticket_url(ticket_id), part="ticket")
     return see_other(request, run_url(ticket.run.public_id), part="run")
+
+
+def _describe_next_step(run: Run) -> str:
+    """What happens after a decision, as a sentence. `run` is as it was before."""
+    if run.status != RunStatus.WAITING:
+        return ""
+    if left := Ticket.objects.filter(run=run).pending().count():
+        return f"Its run waits for {plural(left, 'more decision,more decisions')}."
+    if (run.waiting or {}).get("wake") == "dispatch":
+        return "A dispatch in the mailbox tells a worker to continue its run."
+    return "Its run is running again: a worker has to continue it."
 
 
 def _ticket_context(request: Request, ticket: Ticket) -> dict[str, Any]:

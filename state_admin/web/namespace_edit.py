@@ -280,7 +280,8 @@ def _read(text: str, name: str) -> Raw:
     except values.MalformedJSON as bad:
         raise Invalid(f"the {name} is not valid JSON", hint=str(bad)) from bad
     except values.RefusedJSON as refused:
-        raise Invalid(f"the {name} cannot be stored", refused.faults) from refused
+        faults = [fault.inside(f"/{name}") for fault in refused.faults]
+        raise Invalid(f"the {name} cannot be stored", faults) from refused
     return Raw(values.dump(values.load(raw.text)), raw.value)
 
 

@@ -11,9 +11,9 @@ from django.http import Http404, HttpResponse
 
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.lifecycle import format_duration
-from state_admin.models import Dispatch, DispatchStatus, Run, RunStatus, Ticket, Webhook
+from state_admin.models import Dispatch, DispatchStatus, Run, RunStatus, Webhook
 from state_admin.models.feed_sql import change_of_run, matcher
-from state_admin.services.client_counts import ClientCount, count_clients
+from state_admin.services.client_counts import count_clients
 from state_admin.services.errors import Conflict
 from state_admin.services.leases import release_lease
 from state_admin.services.recoveries import fail_run, resume_run
@@ -181,12 +181,18 @@ def describe_listeners(request: Request, run: Run, kind: str) -> str:
     """Sentences about who is notified of the change `kind` of a run, as far as the server knows: active
     webhooks, clients that wait for it, and claims of dispatches. It does not know which workers poll."""
     actor, thread = request.actor, run.thread.public_id
-    names, count = _find_listeners(actor, run, kind)
+    change = change_of_run(kind, thread, run.public_id)
+    names = [
+        f"“{hook.name}”"
+        for hook in Webhook.objects.visible_to(actor).active()
+        if hook.choice.takes(kind, "") and matcher(hook.reader, hook.feed_filter)(change)
+    ]
     found = []
     if names:
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         what = plural(len(names), "webhook,webhooks")
         found.append(f"{what} will receive the event: {', '.join(names[:3])}{more}.")
+    count = count_clients(actor.workspace_id, kind, thread_id=thread, run_id=run.public_id)
     if count.clients:
         what = plural(count.clients, "client is waiting,clients are waiting")
         found.append(f"{what} for this event in a stream or long poll.")
@@ -217,34 +223,6 @@ def describe_listeners(request: Request, run: Run, kind: str) -> str:
     return (
         "No active webhook receives this event, and no client waits for it in a stream or long poll."
         f"{silent} {last} The run continues only if a worker follows the change feed or polls the run."
-    )
-
-
-def _find_listeners(actor: Actor, run: Run, kind: str) -> tuple[list[str], ClientCount]:
-    """The quoted names of the webhooks, and the clients, that receive the change `kind` of a run."""
-    thread_id, run_id = run.thread.public_id, run.public_id
-    change = change_of_run(kind, thread_id, run_id)
-    names = [
-        f"“{hook.name}”"
-        for hook in Webhook.objects.visible_to(actor).active()
-        if hook.choice.takes(kind, "") and matcher(hook.reader, hook.feed_filter)(change)
-    ]
-    return names, count_clients(actor.workspace_id, kind, thread_id=thread_id, run_id=run_id)
-
-
-def describe_next_step(actor: Actor, ticket: Ticket, action: str) -> str:
-    """What the run of a ticket waits for after the decision, as a sentence. `ticket` and its run are as
-    they were before it, so that the run says how it wanted to be woken."""
-    run = ticket.run
-    if left := Ticket.objects.filter(run=run).pending().count():
-        return f"Its run waits for {plural(left, 'more decision,more decisions')}."
-    if (run.waiting or {}).get("wake") == "dispatch":
-        return "A dispatch in the mailbox tells a worker to continue its run."
-    names, count = _find_listeners(actor, run, f"ticket.{action}")
-    if names or count.clients or count.silent:
-        return "Its run now waits for a worker to continue it."
-    return (
-        "Its run continues only if a worker polls it: no webhook or connected client is notified."
     )
 
 

@@ -74,7 +74,9 @@ class Adapter(OpenIDConnectOAuth2Adapter):
         document: dict[str, Any] = super().openid_config
         issuer = str(document.get("issuer", "")).rstrip("/")
         if issuer != _sso().issuer:
-            raise OAuth2Error(f"OIDC_ISSUER is {_sso().issuer}, but the provider is {issuer!r}")
+            raise OAuth2Error(
+                f"OIDC_ISSUER is {_sso().issuer}, but its discovery document names {issuer!r}"
+            )
         for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
             if not isinstance(document.get(name), str):
                 raise OAuth2Error(f"the discovery document of the provider lacks {name}")

@@ -203,7 +203,7 @@ document.addEventListener("htmx:after:swap", (event) => {
 document.addEventListener("htmx:after:swap", ({ detail: { ctx } }) => {
   if (ctx.response?.status !== 422 || ctx.sourceEvent?.type !== "submit") return;
   const field = $$("main [aria-invalid=true]").find((each) => each.checkVisibility());
-  ($("input:checked", field) ?? $("input", field) ?? field)?.focus(); // of radio buttons, the group is wrong
+  if (field) ($("input:checked", field) ?? $("input", field) ?? field).focus(); // of radio buttons, the group is wrong
 });
 
 // Palette --------------------------------------------------------------------------------------

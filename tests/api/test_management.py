@@ -109,6 +109,24 @@ def test_token__that_outlives_the_expiring_token_that_creates_it__is_refused(ali
     assert created.json()["token"]["expires_at"] < ends.isoformat()
 
 
+def test_token__rotation_by_a_token_that_expires_sooner__is_refused(alice: Person) -> None:
+    creator, actor = make_token(alice, Role.ADMIN)
+    _, endless = make_token(alice, Role.VIEWER)
+    _, brief = make_token(alice, Role.VIEWER)
+    now = timezone.now()
+    for of, created, expires in (
+        (actor, now, now + timedelta(hours=1)),
+        (brief, now, now + timedelta(minutes=30)),
+    ):
+        ApiToken.objects.filter(pk=of.id).update(created_at=created, expires_at=expires)
+    refused = call(creator, "POST", f"/tokens/{endless.id}/rotate")
+    assert refused.status_code == 403
+    assert refused.json()["detail"] == "the successor would outlive the token that rotates it"
+    assert ApiToken.objects.get(pk=endless.id).rotated_at is None
+    for of in (brief, actor):
+        assert call(creator, "POST", f"/tokens/{of.id}/rotate").status_code == 201
+
+
 # Members -----------------------------------------------------------------------------------------
 
 

@@ -66,6 +66,7 @@ def test_journey__invalid_value__is_shown_at_its_place_and_fixed(
     editor(page).press("Control+s")
     expect(page.get_by_role("alert").filter(has_text="does not satisfy")).to_contain_text("line 2")
     expect(page.locator(".cm-lintRange-error")).to_have_text(["7", '"x"'])
+    expect(editor(page)).to_be_focused()
     editor(page).fill('{\n  "goal": "rest",\n  "steps": ["x"]\n}')
     expect(page.locator("[data-check-says]")).to_have_text("Valid: matches the schema.")
     editor(page).press("Control+s")

@@ -153,6 +153,16 @@ def test_export__fails__leaves_no_file(acme: Person, tmp_path: Path) -> None:
         run("export_workspace", "acme", "--to", str(folder))
 
 
+def test_export__reader_of_standard_output_has_left__is_left_to_manage_py(
+    acme: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with pytest.raises(BrokenPipeError), open(writer, "w", closefd=True) as pipe:
+        monkeypatch.setattr(sys, "stdout", pipe)
+        run("export_workspace", "acme")
+
+
 def test_export__another_one_writes_the_file__is_refused(acme: Person, tmp_path: Path) -> None:
     part = tmp_path / "file.part"
     part.write_text("of the other")

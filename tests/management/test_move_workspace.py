@@ -118,7 +118,7 @@ def test_command__target_ends_during_the_copy__says_so_and_can_be_repeated(
             run("acme")
     expected = reason.format(name=re.escape(target.name))
     assert re.fullmatch(
-        rf"The target failed\. {expected} Run the command again, or with --undo\.",
+        rf"The target failed\. {expected} Then run the command again\.",
         str(refused.value),
     )
     assert run("acme")[-2:] == [

@@ -102,9 +102,7 @@ def test_list__of_all_namespaces__reads_a_bounded_number_of_entries(
 
 
 @pytest.mark.parametrize("order", ["asc", "desc"])
-@pytest.mark.parametrize(
-    "filters", ["tags=t", "updated_since=2000-01-01T00:00:00Z", "valid=true", "scope_kind=custom"]
-)
+@pytest.mark.parametrize("filters", ["tags=t", "valid=true", "scope_kind=custom"])
 def test_list__of_a_namespace_with_filters_without_an_index__examines_a_bounded_number_of_entries(
     alice: Person, monkeypatch: pytest.MonkeyPatch, filters: str, order: str
 ) -> None:

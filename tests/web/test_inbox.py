@@ -120,7 +120,6 @@ def test_form__filled_in__resumes_with_the_answer_and_stays_in_the_inbox(
 def test_form__decided__says_what_the_run_waits_for(admin: Client, alice: Person) -> None:
     ask(alice, refund(1), refund(2))
     ask(alice, refund(3), run="r2", wake="dispatch")
-    ask(alice, refund(4), run="r3")
 
     def decide(ticket: str, action: str = "resume") -> str:
         admin.post(f"/ticket/{ticket}", FORM | GOOD | {"action": action})
@@ -129,15 +128,10 @@ def test_form__decided__says_what_the_run_waits_for(admin: Client, alice: Person
 
     assert decide("k1") == "Approved: issue_refund. Its run waits for 1 more decision."
     assert decide("k2", "cancel") == (
-        "Refused: issue_refund. Its run continues only if a worker polls it: no webhook or connected "
-        "client is notified."
+        "Refused: issue_refund. Its run is running again: a worker has to continue it."
     )
     assert decide("k3") == (
         "Approved: issue_refund. A dispatch in the mailbox tells a worker to continue its run."
-    )
-    create_webhook(actor=alice.actor, name="worker", url="https://example.com/hook")
-    assert decide("k4") == (
-        "Approved: issue_refund. Its run now waits for a worker to continue it."
     )
 
 

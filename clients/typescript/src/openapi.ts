@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 8b2384dd550383da4ccaaa2a15f6e2810b32ed1778e7bfbb9fb40ab6b43a5d9b
+// sha256 of docs/openapi.json: 2ef8377ffcba9ba521bf6448a18e9aee641bca49a6115d47ba06dc4a5c148bd2
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -1797,7 +1797,7 @@ export interface paths {
         };
         /**
          * List the entries of a namespace
-         * @description By key. With `valid`, tags, a time or `scope_kind=custom`, a page may have fewer items than `limit`, or none: there are more as long as `next_cursor` is not null.
+         * @description By key. With `valid`, tags or `scope_kind=custom`, a page may have fewer items than `limit`, or none: there are more as long as `next_cursor` is not null.
          */
         get: operations["list_entries"];
         put?: never;
@@ -2387,7 +2387,7 @@ export interface paths {
         put?: never;
         /**
          * Rotate an API token
-         * @description Creates a successor with the same name, role and reach. The response contains its secret, once. The old token remains valid for `overlap_seconds`.
+         * @description Creates a successor with the same name, role and reach. The response contains its secret, once. The old token remains valid for `overlap_seconds`. The successor has the lifetime of the old token; a token that expires sooner can only rotate itself.
          */
         post: operations["rotate_token"];
         delete?: never;

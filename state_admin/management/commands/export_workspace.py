@@ -67,6 +67,8 @@ class Command(BaseCommand):
                 f"{error.filename} exists: another export writes it, or one was killed. If none is "
                 "running, delete it."
             ) from error
+        except BrokenPipeError:  # manage.py ends quietly if nobody reads standard output any more
+            raise
         except OSError as error:
             raise CommandError(
                 f"cannot write {path or 'to standard output'}: {error.strerror}"

@@ -386,7 +386,7 @@ def test_provider__unavailable__is_a_page_and_password_logins_work(
     [
         (
             {"issuer": "https://evil.example"},
-            "OIDC_ISSUER is {issuer}, but the provider is 'https://evil.example'",
+            "OIDC_ISSUER is {issuer}, but its discovery document names 'https://evil.example'",
         ),
         ({"jwks_uri": None}, "the discovery document of the provider lacks jwks_uri"),
     ],

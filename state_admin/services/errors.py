@@ -498,7 +498,8 @@ class Invalid(Problem):
     remedy = "Correct the values that `errors` lists."
     members: ClassVar[dict[str, str]] = {
         "errors": "each JSON pointer into the body and what is wrong there. Pointers of the value of an "
-        "entry, a state key or a decision that does not match its schema start from that value",
+        "entry, a state key or a decision, or of a default, that does not match its schema start from "
+        "that value",
     }
 
     def __init__(

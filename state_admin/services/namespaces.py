@@ -348,11 +348,11 @@ def check_definition(
         hint = (
             "Without a default, a missing entry reads as null. Send one that satisfies the schema."
         )
-        faults = [fault.inside("/default") for fault in faults]
         raise Invalid(
             "the default does not satisfy the schema",
             faults,
             hint=hint if default.value is None else "",
+            within="/default",
         )
     return validator
 

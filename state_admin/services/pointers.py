@@ -15,6 +15,8 @@ def inside(pointer: str) -> Iterator[None]:
     try:
         yield
     except Problem as problem:
+        # Pointers of a default that does not match its schema start from the default.
+        place = pointer + problem.data.pop("within", "")
         for error in problem.data.get("errors", ()):
-            error["pointer"] = pointer + error["pointer"]
+            error["pointer"] = place + error["pointer"]
         raise

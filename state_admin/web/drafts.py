@@ -88,8 +88,9 @@ def show_refused(text: str, problem: Problem, within: str = "") -> dict[str, Any
     """The errors for a form without an editor: the problem, and the line of each error (0 if the
     text is not valid JSON). `within` is the place of the text in the body."""
     errors: list[Mark] = []
+    place = "" if problem.data.get("within") == within else within
     for error in problem.data.get("errors", []):
-        pointer = error["pointer"].removeprefix(within)
+        pointer = error["pointer"].removeprefix(place)
         errors.append({**error, "pointer": pointer, "line": _line_of(text, pointer)})
     return {"message": heading_of(problem), "hint": problem.hint, "errors": errors}
 

@@ -82,8 +82,12 @@ def test_register__changed_limits__are_in_the_audit(alice: Person) -> None:
 
 
 def test_register__invalid_default__is_refused(alice: Person) -> None:
-    with pytest.raises(Invalid, match="default does not satisfy"):
-        register(alice, TEXT, 1)
+    schema = {"properties": {"goal": TEXT}}
+    with pytest.raises(Invalid, match="default does not satisfy") as refused:
+        register(alice, schema, {"goal": 1})
+    # The pointer starts from the default, as that of a value starts from the value.
+    assert [error["pointer"] for error in refused.value.data["errors"]] == ["/goal"]
+    assert refused.value.data["within"] == "/default"
     assert not Namespace.objects.open().exists()
 
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from state_admin import models
 
 MERGE_PATCH: Final = "application/merge-patch+json"
-_MAX_TITLE: Final = 512
+MAX_TITLE: Final = 512
 _MAX_ID: Final = 128
 _OBJECT: Final = {"type": "object"}
 
@@ -137,7 +137,7 @@ class ThreadFilters(DescendingList):
     forked_from: Annotated[str | None, doc("Only forks of this thread.")] = None
 
 
-_TITLE: Final = doc("Title for people.", "Refund of order 9921", max_length=_MAX_TITLE)
+_TITLE: Final = doc("Title for people.", "Refund of order 9921", max_length=MAX_TITLE)
 _POLICY: Final = doc(
     "Compaction policy of the thread: only the fields in which it differs from the policy of its "
     "agent or workspace. See `PUT /compaction-policies/workspace`.",
@@ -231,7 +231,7 @@ class NewFork(Body):
         ),
     ] = UNSET
     title: (
-        Annotated[str, doc("Title for people. Default: that of the source.", max_length=_MAX_TITLE)]
+        Annotated[str, doc("Title for people. Default: that of the source.", max_length=MAX_TITLE)]
         | UnsetType
     ) = UNSET
     metadata: Annotated[

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.http import HttpResponse
 
+from state_admin.contract.threads import MAX_TITLE
 from state_admin.domain.access import Role
 from state_admin.domain.ids import uuid7
 from state_admin.models import Revision, Thread
@@ -19,8 +20,6 @@ from .htmx import Request, see_other, toast
 from .id_address import id_page, id_path
 from .thread_states import read_requested_revision
 
-_LONGEST_TITLE = 512
-
 
 @id_page(methods=FORM, role=Role.EDITOR)
 def fork(request: Request, thread_id: str) -> HttpResponse:
@@ -35,7 +34,7 @@ def fork(request: Request, thread_id: str) -> HttpResponse:
         thread_id=thread_id,
         fork_id=request.POST.get("fork") or None,
         revision=at,
-        title=title.strip()[:_LONGEST_TITLE] if title is not None else None,
+        title=title.strip()[:MAX_TITLE] if title is not None else None,
         reason=reason_of(request),
     )
     toast(request, f"Forked at revision {at}")
@@ -61,8 +60,8 @@ def _ask(request: Request, thread: Thread, at: int) -> HttpResponse:
             Input(
                 "title",
                 "Title of the new thread",
-                value=f"Fork of {thread.title}"[:_LONGEST_TITLE] if thread.title else "",
-                longest=_LONGEST_TITLE,
+                value=f"Fork of {thread.title}"[:MAX_TITLE] if thread.title else "",
+                longest=MAX_TITLE,
                 required=False,
             )
         ],

@@ -7,6 +7,11 @@ import asyncio
 import functools
 import importlib
 
+from project.wsgi import application as django
+
+# isort: split
+# All other modules need the apps that the line above has loaded.
+
 from django.conf import settings
 from django.db import Error as DatabaseError
 
@@ -17,7 +22,6 @@ from project.channel import Message, Receive, Send
 from project.lane import Lane
 from project.postgres.aio import connect
 from project.postgres.sessions import Sessions
-from project.wsgi import application as django
 from state_admin.services import actors, token_cache
 from state_admin.services.errors import Problem
 from state_admin.services.traffic import counter

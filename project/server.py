@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import gc
 import importlib
+import multiprocessing
 import resource
 import signal
 import socket
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,9 @@ from state_admin import __version__
 
 log = structlog.get_logger(__name__)
 
+# How a worker starts. A fork shares the memory of this process, and starts in a tenth of the time of a
+# new interpreter, the default on Linux since Python 3.14. On macOS, system libraries do not support forks.
+START_METHOD = "fork" if sys.platform == "linux" else "spawn"
 # Seconds between SIGTERM and the abort of requests that are still running.
 DRAIN_SECONDS = 10
 # How long a restarted web server waits for the port of the one before, whose workers were killed.
@@ -100,6 +105,7 @@ def serve(target: str = "project.asgi:application", **options: Any) -> None:
     memory. It must not connect or start threads here; `project.asgi`, imported by each worker,
     does.
     """
+    multiprocessing.set_start_method(START_METHOD, force=True)
     check_port(patience=_RESTART_SECONDS)
     gc.disable()  # imports leave no garbage, and collection takes a tenth of their time
     importlib.import_module("project.wsgi")

@@ -267,6 +267,18 @@ def test_web__address_of_another_machine__is_one_sentence(start):
     assert line.startswith("Cannot listen on 192.0.2.1")
 
 
+def test_web__workers_are_new_interpreters__serves(ready, start):
+    """As on macOS: such a worker has not imported Django before it imports the application."""
+    ready()
+    program = "from project import processes, server; server.START_METHOD = 'spawn'"
+
+    web = start("-c", f"{program}; processes.main('web')", PORT=str(free_port()))
+
+    web.wait_until_it_answers("/healthz")
+    commands = [Path(f"/proc/{pid}/cmdline").read_text() for pid in children(web.pid)]
+    assert any("spawn_main" in command for command in commands)
+
+
 def test_web__shell_that_started_it_exits__continues(folder):
     """As after `nohup manage.py web &` and a logout."""
     port = free_port()

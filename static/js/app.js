@@ -197,6 +197,8 @@ document.addEventListener("htmx:after:swap", (event) => {
   const same = () => $$("main :is(a, button)").find((each) => each.offsetParent && labelOf(each) === name);
   const next = place < 0 ? name && same() : (rows()[place] ?? rows().at(-1));
   (next || $("#main")).focus({ preventScroll: true });
+  // The list may be shorter now, and what the user reads next above the window or under its top bar.
+  if (place >= 0) (next || $("main h1"))?.scrollIntoView({ block: "nearest" });
 });
 
 // A form that is refused: its first wrong field gets the focus, not the first one. The editor does so itself.

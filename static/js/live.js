@@ -115,9 +115,17 @@ function show(next) {
   if (next !== state && !(state === "connecting" && next === "live")) say(SHOWN[next][1]);
   state = next;
   pill.hidden = false;
-  [pill.dataset.state, pill.textContent] = SHOWN[next];
+  pill.dataset.state = SHOWN[next][0];
+  const text = document.createElement("span");
+  text.textContent = SHOWN[next][1];
   const every = document.querySelector("[data-every]")?.getAttribute("data-every");
-  if (every && next === "live") pill.textContent = `live, every ${every} s`;
+  if (every && next === "live") {
+    const interval = document.createElement("span");
+    interval.className = "wide-only"; // the search field needs the room
+    interval.textContent = `, every ${every} s`;
+    text.append(interval);
+  }
+  pill.replaceChildren(text);
   pill.title = HINTS[next];
   pill.setAttribute("aria-pressed", String(next === "paused"));
 }

@@ -67,6 +67,22 @@ def test_inbox__keyboard_only__approving_requires_answers_and_refusing_does_not(
 
 
 @pytest.mark.usefixtures("open_tickets")
+def test_inbox__decided_on_a_phone__shows_what_comes_next_below_the_top_bar(page: Page) -> None:
+    page.set_viewport_size({"width": 360, "height": 640})
+    page.goto("/inbox")
+    bar = page.locator(".top").bounding_box()
+    assert bar is not None
+    for tickets_left in (1, 0):
+        page.locator("[data-ticket]").first.get_by_role("button", name="Refuse").click()
+        expect(page.locator("[data-ticket]")).to_have_count(tickets_left)
+        shown = page.locator("[data-ticket] h2" if tickets_left else "h1")
+        expect(shown).to_be_in_viewport()
+        box = shown.bounding_box()
+        assert box is not None
+        assert box["y"] >= bar["height"]
+
+
+@pytest.mark.usefixtures("open_tickets")
 def test_inbox__already_decided__shows_who_decided(page: Page, errors: Errors) -> None:
     errors.expected.add(409)
     erin = make_person("erin", "acme", Role.EDITOR)

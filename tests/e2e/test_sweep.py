@@ -11,9 +11,10 @@ from urllib.parse import urlsplit
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from django.urls import resolve
-from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect
 from pytest_django.live_server_helper import LiveServer
 
+from state_admin.web.addresses import thread_url
 from tests.builders import Person
 
 from .conftest import Errors, open_context
@@ -218,6 +219,13 @@ def test_pages__of_a_narrow_window__align_their_columns(
     assert len(edges(".table-bar dt")) == 3
     assert len(edges("tbody details")) == 1
     assert len(edges("tbody td > .btn, tbody td > form > .btn", "right")) == 1
+    for path in ("/runs/r1", thread_url("t1")):
+        page.goto(path)
+        assert len(edges(".facts > div")) == 2
+    page.goto("/system")
+    expect(page.locator("#live")).to_have_text("live, every 10 s")
+    clipped = "each => each.scrollWidth - each.clientWidth"
+    assert page.locator(".search span").first.evaluate(clipped) == 0
     context.close()
 
 

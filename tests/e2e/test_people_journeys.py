@@ -211,3 +211,10 @@ def test_member__added__signs_in_by_link_and_is_signed_out(
     expect(page.locator("[data-toast]").last).to_contain_text("carol is now viewer")
     page.get_by_role("link", name="carol", exact=True).click()
     expect(page.locator("#verdict")).to_contain_text("carol is a member as viewer")
+
+
+def test_members__choices_of_roles__hide_neither_count_nor_files(page: Page) -> None:
+    """The chosen option of a select is :checked, as a selected row is."""
+    page.goto("/members")
+    expect(page.get_by_text("1 member", exact=True)).to_be_visible()
+    expect(page.get_by_role("link", name="CSV")).to_be_visible()

@@ -9,13 +9,16 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 from pytest_django.live_server_helper import LiveServer
 
-from state_admin.models import Entry
+from state_admin.models import Dispatch, Entry
 from state_admin.services import search
+from state_admin.services.dispatches import claim_dispatches
 from state_admin.services.entry_views import read_entry
 from state_admin.services.runs import cancel_run
 from state_admin.templatetags.ui import clock
 from state_admin.web import entry_list, paging
 from tests.builders import Person, make_namespace, make_run, make_thread, put
+from tests.services.test_dead_letters import make_dead_letter
+from tests.services.test_dispatches import enqueue
 
 from .conftest import Errors, press
 
@@ -137,6 +140,37 @@ def test_state_browser__laptop__fits_without_scrolling_sideways(page: Page, alic
         frame = page.get_by_role("region", name="Entries")
         expect(frame.get_by_role("columnheader", name="Changed")).to_be_visible()
         assert frame.evaluate("each => each.scrollWidth <= each.clientWidth"), url
+
+
+def test_pane__open__leaves_room_for_all_columns_of_its_list(page: Page, alice: Person) -> None:
+    put(
+        alice.actor,
+        "plans",
+        "agent_type::planner-of-journeys",
+        {"goal": "x"},
+        tags=["june", "direct"],
+    )
+    Entry.objects.filter(key="k1").update(pinned=True)
+    page.set_viewport_size({"width": 1440, "height": 800})
+    page.goto("/state?open=plans/k2")
+    expect(page.get_by_role("region", name="Entry", exact=True)).to_contain_text("goal 2")
+    frame = page.get_by_role("region", name="Entries")
+    assert frame.evaluate("each => each.scrollWidth <= each.clientWidth")
+
+
+def test_mailbox__errors_and_leases__fit_without_scrolling_sideways(
+    page: Page, alice: Person
+) -> None:
+    make_thread(alice.actor, "t1", title="Is the plan for the journey to Lisbon any good?")
+    make_dead_letter(alice)
+    Dispatch.objects.update(last_error="the airline answered 503 Service Unavailable")
+    enqueue(alice, agent_id="critic")
+    claim_dispatches(actor=alice.actor, consumer="worker-2-of-the-travel-desk", lease_seconds=3600)
+    page.set_viewport_size({"width": 1440, "height": 800})
+    page.goto("/mailbox")
+    expect(page.get_by_text("lease ends")).to_be_visible()
+    frame = page.get_by_role("region", name="Dispatches")
+    assert frame.evaluate("each => each.scrollWidth <= each.clientWidth")
 
 
 def test_pane__narrow_window__opens_the_page(page: Page) -> None:

@@ -193,7 +193,8 @@ def find_candidates(
         pending = newest.filter(id__in=RawSQL(_PENDING, changed))
         covered = [_LAST if reach.filled_to is None else reach.filled_to]
         outdated = newest.filter(id__in=RawSQL(_COVERED_OUTDATED, covered))
-        sources += [indexed, list(pending[:limit]), list(outdated[:limit])]
+        behind = pending[:limit].union(outdated[:limit], all=True)
+        sources += [indexed, sorted(behind, reverse=True)]
     if reach.filled_to is not None:
         unfilled = rows.filter(id__gt=reach.filled_to).order_by("-id")
         sources.append(list(unfilled.values_list("id", "size_bytes")[:limit]))

@@ -23,7 +23,8 @@ from .namespaces import define, find_definition
 # page; the next page continues there.
 MOST_OPENED = 2000
 MOST_WORK = 64 * 1024 * 1024
-_OPENED_AT_ONCE = 200
+_READ_AT_FIRST = 200
+_OPENED_AT_ONCE = 500
 
 
 @dataclass(frozen=True)
@@ -104,15 +105,20 @@ def search_entries(
     reach = search_models.read_coverage(actor.workspace_id)
     hits: list[FoundEntry] = []
     weight = len(set(query.terms)) + len(query.where)
-    opened, work, size = 0, 0, limit + 1
+    opened, work = 0, 0
+    # Candidates cost the same for any limit, so that a few reads have all of them. The values are opened in
+    # growing parts, because most searches end in the first one.
+    size, most = max(limit + 1, min(_READ_AT_FIRST, MOST_OPENED)), limit + 1
     while True:
         candidates = search_models.find_candidates(
             rows, actor.workspace_id, reach, lexemes, before=after, limit=size
         )
         weighted = [((pk, weight * held), weight * held) for pk, held in candidates]
-        for part in split_by_size(weighted, _OPENED_AT_ONCE):
+        start = 0
+        while start < len(weighted):
             if work >= MOST_WORK:
                 return SearchPage(hits, after)
+            part = next(split_by_size(weighted[start : start + most]))
             for row in judged.filter(id__in=[pk for pk, _ in part]).order_by("-id"):
                 matches = search.find(values.load(row.value or "null"), query, row.key)
                 if matches is None:
@@ -122,9 +128,11 @@ def search_entries(
                 hits.append(FoundEntry(row, matches))
             after = part[-1][0]
             work += sum(cost for _, cost in part)
+            start += len(part)
+            most = min(most * 4, _OPENED_AT_ONCE)
         if len(candidates) < size:
             return SearchPage(hits, None)
         opened += len(candidates)
         if opened >= MOST_OPENED:
             return SearchPage(hits, after)
-        size = min(size * 4, MOST_OPENED - opened)
+        size = MOST_OPENED - opened

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import Any
 
@@ -138,6 +140,18 @@ def test_search__short_page__has_a_cursor_if_there_is_more(
         )
         assert found.after is None or found.after < before
     assert [hit.entry.key for hit in found.hits] == ["hit"]
+
+
+def test_search__many_candidates_without_a_hit__reads_them_with_few_statements(
+    alice: Person, django_assert_max_num_queries: Callable[[int], AbstractContextManager[object]]
+) -> None:
+    make_namespace(alice.actor)
+    for number in range(60):
+        put(alice.actor, "notes", f"miss{number}", "car red")
+    indexing.index_entries()
+    with django_assert_max_num_queries(7):  # three of candidates, four of growing parts of values
+        found = search.search_entries(actor=alice.actor, text='"red car"', limit=1)
+    assert (found.hits, found.after) == ([], None)
 
 
 def test_search__large_and_unusual_values__are_found(alice: Person) -> None:

@@ -10,7 +10,9 @@ const showCheck = (element, text) => {
   if (line) line.textContent = text;
 };
 
-function look(cm, rows) {
+let looks; // one theme for all editors
+function look(cm) {
+  if (looks) return looks;
   const { EditorView, HighlightStyle, syntaxHighlighting, tags } = cm;
   const colours = HighlightStyle.define([
     { tag: tags.propertyName, color: "var(--accent)" },
@@ -22,7 +24,7 @@ function look(cm, rows) {
     "&": { border: "1px solid var(--edge)", borderRadius: "6px", backgroundColor: "var(--surface)", color: "var(--text)", fontSize: "12.5px" },
     "&.cm-focused": { outline: "2px solid var(--accent)", outlineOffset: "2px" },
     ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.6", maxHeight: "65vh", overflow: "auto" },
-    ".cm-content, .cm-gutter": { minHeight: `${Math.min(rows, 13) * 1.6}em` },
+    ".cm-content, .cm-gutter": { minHeight: "calc(min(var(--rows), 13) * 1.6em)" },
     ".cm-content": { caretColor: "var(--text)" },
     ".cm-cursor": { borderLeftColor: "var(--text)" },
     ".cm-gutters": { backgroundColor: "var(--sunken)", color: "var(--muted)", border: "0", borderRadius: "6px 0 0 6px" },
@@ -53,7 +55,22 @@ function look(cm, rows) {
     "& .cm-collapsedLines.cm-collapsedLines": { color: "var(--muted)", background: "var(--sunken)" },
     ".cm-panels input, .cm-panels button": { font: "inherit", color: "inherit", background: "var(--sunken)", border: "1px solid var(--edge)", borderRadius: "4px" },
   });
-  return [theme, syntaxHighlighting(colours)];
+  looks = [theme, syntaxHighlighting(colours)];
+  return looks;
+}
+
+// All editors of a page share one style sheet. Firefox applies rules that are added to it later, such as
+// those of the search panel, only where it is adopted again.
+let rules = 0;
+function adoptNewRules(root) {
+  const [sheet] = root.adoptedStyleSheets;
+  if (sheet.cssRules.length === rules) return;
+  rules = sheet.cssRules.length;
+  for (const { shadowRoot } of document.querySelectorAll(".code")) {
+    if (!shadowRoot) continue;
+    shadowRoot.adoptedStyleSheets = [];
+    shadowRoot.adoptedStyleSheets = [sheet];
+  }
 }
 
 function diagnostics(marks, length) {
@@ -183,6 +200,7 @@ async function mount(area, join) {
   // In a shadow root CodeMirror uses constructed style sheets, which the CSP allows.
   const host = document.createElement("div");
   host.className = "code";
+  host.style.setProperty("--rows", area.rows);
   const root = host.attachShadow({ mode: "open" });
   // The stored text; a page that does not name it shows it in the field itself.
   const original = area.dataset.original && (document.querySelector(area.dataset.original)?.textContent ?? area.defaultValue);
@@ -260,6 +278,7 @@ async function mount(area, join) {
           "aria-describedby": area.getAttribute("aria-describedby") ?? "",
         }),
         EditorView.updateListener.of((update) => {
+          adoptNewRules(root);
           if (!update.docChanged) return;
           area.value = update.state.doc.toString();
           if (beside && shows) return;
@@ -269,7 +288,7 @@ async function mount(area, join) {
         }),
         ...above.extensions,
         ...(schema ? suggest(cm, schema) : []),
-        ...look(cm, area.rows),
+        ...look(cm),
       ],
     }),
   });

@@ -372,7 +372,7 @@ document.addEventListener("htmx:after:swap", (event) => {
   }
   const at = began.get(ctx) ?? Date.now();
   const missed = recent.filter((each) => each.at >= at).map((each) => each.change);
-  const swapped = document.getElementById(target.id) ?? target;
+  const swapped = (target.id && document.getElementById(target.id)) || target;
   for (const region of regions().filter((each) => swapped.contains(each))) {
     if (missed.some((change) => concerns(region, change))) outdate(region);
   }

@@ -194,6 +194,17 @@ def test_editor__typing_over_lines__replaces_them_without_csp_report(page: Page)
         expect(editor(page).locator(".cm-line")).to_have_text(['{xy "steps": ["x"]', "}"])
 
 
+def test_editors__of_one_page__share_their_theme_and_have_their_own_height(page: Page) -> None:
+    """Firefox would not apply a theme that is added to their style sheet for the second one."""
+    page.goto("/namespaces/+new")
+    editors = page.locator(".cm-editor")
+    expect(editors).to_have_count(2)
+    first, second = (editors.nth(each) for each in range(2))
+    assert first.get_attribute("class") == second.get_attribute("class")
+    heights = [each.locator(".cm-content").bounding_box() for each in (first, second)]
+    assert heights[0]["height"] == 2.6 * heights[1]["height"]  # type: ignore[index]
+
+
 @pytest.mark.usefixtures("team")
 def test_editor__large_value__is_fetched_after_the_page(page: Page, alice: Person) -> None:
     put(alice.actor, "team", "long", {"goal": "word " * 30_000})

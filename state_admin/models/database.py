@@ -1,8 +1,9 @@
-"""Statistics of PostgreSQL for operators, and waiting for running transactions."""
+"""Statistics of PostgreSQL for operators, its time, and waiting for running transactions."""
 
 from __future__ import annotations
 
 import time
+from datetime import datetime
 from typing import Final, NamedTuple
 
 from . import hot
@@ -162,8 +163,7 @@ def wait_for_others(seconds: float) -> bool:
     """Wait until every transaction of the server's role that has written or is executing a
     statement has ended; False after `seconds`. Call it outside a transaction: inside one, its
     snapshot would not change, and other transactions would not see its writes yet."""
-    row = hot.fetch_one("SELECT clock_timestamp()", {})
-    moment = row[0] if row else None
+    moment = read_time()
     until = time.monotonic() + seconds
     while True:
         row = hot.fetch_one(_STILL_OPEN, {"moment": moment})
@@ -172,3 +172,12 @@ def wait_for_others(seconds: float) -> bool:
         if time.monotonic() >= until:
             return False
         time.sleep(_POLL)
+
+
+def read_time() -> datetime:
+    """The time of the database, which decides what is due."""
+    row = hot.fetch_one("SELECT clock_timestamp()", {})
+    if row is None:
+        raise RuntimeError("a function answers one row")
+    moment: datetime = row[0]
+    return moment

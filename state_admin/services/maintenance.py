@@ -9,7 +9,7 @@ from datetime import timedelta
 import structlog
 from django.conf import settings
 from django.db import OperationalError, connection, transaction
-from django.db.models import Exists, F, OuterRef, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
 from project.failures import describe_error
@@ -228,10 +228,13 @@ def schedule_compactions() -> Report:
     return {"requested": request_scheduled()}
 
 
-def run_sweep(name: str, work: Callable[[], Report]) -> Report | None:
+def run_sweep(name: str, work: Callable[[], Report], seconds: float = 0) -> Report | None:
     """Run `work` as the sweep `name`, by one worker at a time, and record it.
 
-    None: another worker is running it. An exception is recorded and raised.
+    None: another worker is running it, or has ended it after a start within half of `seconds`, the time
+    between two starts. So of the messages that waited for a worker, one has an effect. They cannot
+    expire by the time in them, because the clocks of beat and of the worker may differ. An exception is
+    recorded and raised.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(hashtext(%s))", [f"sweep {name}"])
@@ -241,7 +244,15 @@ def run_sweep(name: str, work: Callable[[], Report]) -> Report | None:
     try:
         Sweep.objects.get_or_create(name=name)
         row = Sweep.objects.filter(name=name)
-        row.update(started_at=Now(), runs=F("runs") + 1)
+        # Not what started in the future: the clock of the database may have been set back.
+        # Nor what has not ended: its worker was killed.
+        recent = Q(
+            started_at__gt=Now() - timedelta(seconds=seconds / 2),
+            started_at__lte=Now(),
+            finished_at__gte=F("started_at"),
+        )
+        if not row.exclude(recent).update(started_at=Now(), runs=F("runs") + 1):
+            return None
         try:
             report = work()
         except Exception as error:

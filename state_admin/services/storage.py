@@ -19,6 +19,7 @@ from django.utils import timezone
 from state_admin.domain.access import Actor
 from state_admin.domain.storage import Counts, growth_per_day
 from state_admin.models import Namespace, StorageSample, Sweep, Thread, Workspace, storage_sql
+from state_admin.models.database import read_time
 from state_admin.models.storage import StorageSampleQuerySet
 
 from .batching import Report, Rest, rest_after
@@ -68,7 +69,7 @@ def sweep_storage() -> Report:
 def measure_storage() -> Report:
     """Count everything, in short statements, and store today's samples of every workspace, of its
     namespaces and of its largest threads. Deletes samples older than STORAGE_RETENTION."""
-    at = timezone.now()
+    at = read_time()
     totals = {
         pk: Counts() for pk in Workspace.objects.filter(frozen_at=None).values_list("pk", flat=True)
     }

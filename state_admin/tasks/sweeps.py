@@ -29,8 +29,7 @@ class Sweep:
     maintenance.run_sweep. `seconds`: between two starts.
 
     `has_work`: beat checks it before each start, so that jobs that run every second cost an idle
-    server little. `expires`: the seconds after which a job that no worker took is dropped, so that
-    a worker that was down for an hour gets one job, not 3600.
+    server little.
     """
 
     name: str
@@ -38,7 +37,6 @@ class Sweep:
     work: Callable[[], Report]
     seconds: float
     has_work: Callable[[], bool] | None = None
-    expires: int | None = None
 
 
 SWEEPS: Final = (
@@ -79,7 +77,6 @@ SWEEPS: Final = (
         maintenance.find_lost_reverts,
         5,
         maintenance.any_revert_lost,
-        5,
     ),
     Sweep(
         "schedule compactions",
@@ -88,10 +85,10 @@ SWEEPS: Final = (
         300,
     ),
     Sweep("measure usage", "maintenance.measure_usage", maintenance.sweep_usage, 60),
-    Sweep("measure storage", "maintenance.measure_storage", storage.sweep_storage, 60, expires=60),
+    Sweep("measure storage", "maintenance.measure_storage", storage.sweep_storage, 60),
     Sweep("compact histories", "maintenance.compact_histories", retention.queue_histories, 3600),
     Sweep("compact snapshots", "maintenance.compact_snapshots", retention.queue_snapshots, 300),
-    Sweep("webhooks", "webhooks.tick", webhooks.start_deliveries, 1, deliveries.has_work, 5),
+    Sweep("webhooks", "webhooks.tick", webhooks.start_deliveries, 1, deliveries.has_work),
     Sweep("purge deliveries", "webhooks.purge", deliveries.purge_deliveries, 3600),
     Sweep(
         "settle mailboxes",
@@ -99,7 +96,6 @@ SWEEPS: Final = (
         dispatches.settle_mailboxes,
         1,
         dispatches.has_due_work,
-        5,
     ),
     Sweep(
         "stream audit",
@@ -107,7 +103,6 @@ SWEEPS: Final = (
         audit_stream.stream_audit,
         2,
         audit_stream.has_work,
-        5,
     ),
     Sweep("purge dispatches", "mailbox.purge", dead_letters.purge_dispatches, 3600),
     Sweep("purge leftovers", "maintenance.purge_leftovers", maintenance.purge_leftovers, 300),
@@ -121,7 +116,7 @@ def _name_of(sweep: Sweep) -> str:
 def _create_task(sweep: Sweep) -> Callable[[], None]:
     @shared_task(name=_name_of(sweep))
     def run() -> None:
-        maintenance.run_sweep(sweep.name, sweep.work)
+        maintenance.run_sweep(sweep.name, sweep.work, sweep.seconds)
 
     return run
 
@@ -132,10 +127,5 @@ TASKS: Final = {sweep.name: _create_task(sweep) for sweep in SWEEPS}
 CONDITIONS: Final = {each.name: each.has_work for each in SWEEPS if each.has_work}
 
 BEAT_SCHEDULE: Final[dict[str, dict[str, Any]]] = {
-    each.name: {
-        "task": _name_of(each),
-        "schedule": each.seconds,
-        "options": {"expires": each.expires} if each.expires else {},
-    }
-    for each in SWEEPS
+    each.name: {"task": _name_of(each), "schedule": each.seconds} for each in SWEEPS
 }

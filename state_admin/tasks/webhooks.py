@@ -15,17 +15,14 @@ from state_admin.services.batching import Report
 # a delivery without a free slot is found again by the next periodic job.
 _slots = threading.BoundedSemaphore(max(1, settings.WORKER_THREADS - 1))
 
-# After this many seconds newer messages have replaced it.
-_EXPIRES = 30
-
 
 def start_deliveries() -> Report:
     """The work of the sweep of webhooks: queue the jobs that send what is due."""
     report, heads, tests = deliveries.tick()
     for webhook_id in heads:
-        drain.apply_async((webhook_id,), expires=_EXPIRES)
+        drain.delay(webhook_id)
     for delivery_id in tests:
-        deliver.apply_async((delivery_id,), expires=_EXPIRES)
+        deliver.delay(delivery_id)
     return report
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import http.client
 import itertools
+import json
 import os
 import re
 import subprocess
@@ -23,9 +24,10 @@ import pytest
 from project.postgres.cluster import Cluster
 from tests.availability.traffic import WRITERS, Record, Traffic, check_history
 from tests.patience import PATIENCE
-from tests.project.conftest import end_postgresql
+from tests.project.conftest import Start, end_postgresql
 from tests.project.running import Running, call_api, children, free_port, wait_for
 from tests.project.sites import SETTINGS, Notes, Site, connect, url_of
+from tests.receiving import Receiver, receiving
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
@@ -132,6 +134,7 @@ def with_clock(file: Path) -> dict[str, str]:
         "FAKETIME_NO_CACHE": "1",
         "FAKETIME_DISABLE_SHM": "1",
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        "PYTHONPATH": str(Path(__file__).parent / "faketime"),
     }
 
 
@@ -166,6 +169,115 @@ def test_clock__of_a_web_process_jumps_under_load__decides_nothing(
         web.kill_all()
         site.running.kill_all()
         end_postgresql(folder / "site")
+
+
+def test_clocks__of_worker_and_beat_jump_under_load__jobs_continue_and_end_nothing_early(
+    cluster: Cluster, start: Start, folder: Path, record_property: Record
+) -> None:
+    """Two days apart in both directions, both ahead, and right again. Beat puts no time into a message that
+    a worker compares with its own clock, and PostgreSQL's clock decides what is due."""
+    if not _FAKETIME.exists():
+        pytest.skip("faketime is not installed")
+    env = {"DATABASE_URL": url_of(cluster), **SETTINGS}
+    setup = start("manage.py", "setup", **env)
+    assert setup.wait() == 0, setup.output()
+    (token,) = re.findall(r"API token +(ch_\S+)", setup.output())
+    web = start("manage.py", "web", PORT=str(free_port()), **env)
+    web.wait_until_it_answers("/readyz")
+    clocks = {role: folder / f"clock of {role}" for role in ("worker", "beat")}
+    for clock in clocks.values():
+        clock.write_text("+0s")
+    worker, _ = (start("manage.py", role, **env, **with_clock(clocks[role])) for role in clocks)
+    traffic = Traffic(web.port, token)
+    try:
+        with receiving() as receiver:
+            jobs = Jobs(web.port, token, receiver)
+            valid, expired, limited = prepare_deadlines(jobs)
+            jobs.begin()
+            for number, days in enumerate(((2, -2), (-2, 2), (2, 2), (0, 0))):
+                for clock, ahead in zip(clocks.values(), days, strict=True):
+                    clock.write_text(f"{ahead * 86_400:+}s")
+                worker_ahead, beat_ahead = (each * 86_400 for each in days)
+                jobs.check_done(number)
+                wait_for(lambda s=worker_ahead: log_jumped(worker, s), "the worker's clock jumps")
+                wait_for(lambda s=beat_ahead: beat_jumped(folder, s), "the clock of beat jumps")
+                traffic.wait_for_more(200)
+                check_deadlines(jobs, valid, expired, limited)
+                jobs.check_not_ended()
+        record_property("refused, by status", dict(traffic.refused))
+        check_history(traffic, record_property)
+    finally:
+        traffic.stop(follow=False)
+
+
+def log_jumped(worker: Running, seconds: int) -> bool:
+    """Whether its newest line has a time that is so many seconds ahead."""
+    times = re.findall(r"^(\d{4}-\S+)", worker.output(), re.MULTILINE)
+    return abs(datetime.fromisoformat(times[-1]).timestamp() - time.time() - seconds) < 60
+
+
+def beat_jumped(folder: Path, seconds: int) -> bool:
+    """Whether it has stored that it started a job so many seconds ahead."""
+    stored = json.loads((folder / "data" / "beat.json").read_text()).values()
+    newest = max(datetime.fromisoformat(each).timestamp() for each in stored)
+    return abs(newest - time.time() - seconds) < 60
+
+
+class Jobs(Notes):
+    """Work of each kind of background job, and work that none of them may end."""
+
+    def __init__(self, port: int, token: str, receiver: Receiver) -> None:
+        super().__init__(port, token)
+        self.receiver = receiver
+
+    def request(self, method: str, path: str, body: Any = None) -> Any:
+        status, found = self.call(method, path, body)
+        assert status < 300, found
+        return found
+
+    def begin(self) -> None:
+        """A webhook, a thread to compact, and a claimed dispatch whose lease lasts an hour."""
+        self.request("PUT", "/namespaces/notes", {"schema": True})
+        filters = {"kinds": ["entry.put"], "namespaces": ["notes"]}
+        hook = {"name": "hook", "url": self.receiver.url, "filter": filters}
+        self.request("POST", "/webhooks", hook)
+        self.claimed = self.claim("held", 3600)
+
+    def claim(self, thread: str, seconds: int) -> str:
+        """The id of a dispatch that is claimed for so long."""
+        if self.call("GET", f"/threads/{thread}")[0] == 404:
+            self.request("POST", "/threads", {"id": thread})
+        self.request("POST", f"/threads/{thread}/dispatches", {})
+        body = {"thread_id": thread, "lease_seconds": seconds}
+        (claimed,) = self.request("POST", "/dispatches/claim", body)["items"]
+        return str(claimed["id"])
+
+    def check_done(self, number: int) -> None:
+        """Each kind of job is done: a delivery, a lease that ends, a TTL, a compaction."""
+        self.request("PUT", f"/state/notes/k{number}", {"value": 1})
+        self.request("PUT", f"/state/notes/gone{number}", {"value": 1, "ttl_seconds": 1})
+        dispatch = self.claim(f"lost{number}", 1)
+        compaction = self.request("POST", "/threads/clocks/compactions", {})["id"]
+        wait_for(lambda: f"k{number}" in self.receiver.keys, "the webhook is delivered")
+        wait_for(lambda: self.status(f"/dispatches/{dispatch}") == "Queued", "a lease ends")
+        wait_for(
+            lambda: self.status(f"/compactions/{compaction}") in ("done", "skipped"),
+            "a compaction is done",
+        )
+        wait_for(lambda: self.is_expired(f"gone{number}"), "an expired entry is deleted")
+
+    def check_not_ended(self) -> None:
+        """No job has ended what is not due, by the events in the feed and by the lease."""
+        assert self.status(f"/dispatches/{self.claimed}") == "Claimed"
+        page = self.request("GET", "/changes?kind=run.stuck")
+        assert page["items"] == []
+
+    def status(self, path: str) -> str:
+        return str(self.request("GET", path)["status"])
+
+    def is_expired(self, key: str) -> bool:
+        versions = self.request("GET", f"/history/notes/{key}")["items"]
+        return any(version["operation"] == "expire" for version in versions)
 
 
 class Jumping(Notes):

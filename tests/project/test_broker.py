@@ -282,6 +282,10 @@ def test_schedule__every_entry__names_a_job_that_exists():
     assert set(CONDITIONS) <= set(BEAT_SCHEDULE)
 
 
+def test_schedule__every_entry__has_no_time_that_a_worker_compares_with_its_clock():
+    assert {key for entry in BEAT_SCHEDULE.values() for key in entry} == {"task", "schedule"}
+
+
 def test_beat__condition_is_false__starts_nothing(beat, monkeypatch):
     started: list[str] = []
     monkeypatch.setattr(

@@ -145,6 +145,22 @@ def test_sweep__that_fails__is_recorded_and_raises(db: None) -> None:
     assert Sweep.objects.get().error == ""
 
 
+def test_sweep__started_within_half_of_its_interval__is_skipped(db: None) -> None:
+    """As by messages that waited for a worker, or by a second beat."""
+    assert maintenance.run_sweep("x", dict, 60) == {}
+    assert maintenance.run_sweep("x", dict, 60) is None
+    assert Sweep.objects.get().runs == 1
+    Sweep.objects.update(started_at=Now() - timedelta(seconds=31))
+    assert maintenance.run_sweep("x", dict, 60) == {}
+    # The clock of the database was set back.
+    later = Now() + timedelta(hours=1)
+    Sweep.objects.update(started_at=later, finished_at=later)
+    assert maintenance.run_sweep("x", dict, 60) == {}
+    # Its worker was killed.
+    Sweep.objects.update(finished_at=Now() - timedelta(seconds=1))
+    assert maintenance.run_sweep("x", dict, 60) == {}
+
+
 @pytest.mark.django_db(transaction=True)
 def test_race__two_of_one_sweep__one_ends_at_once(db: None) -> None:
     entered, leave = threading.Event(), threading.Event()

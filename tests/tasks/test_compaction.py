@@ -11,9 +11,8 @@ from django.db.models.functions import Now
 
 from project import job_notifications
 from state_admin.models import Compaction, Message, Thread
-from state_admin.services import compaction_jobs, compactions, effective_views
+from state_admin.services import compaction_jobs, compactions, effective_views, maintenance
 from state_admin.tasks.compaction import run as task
-from state_admin.tasks.sweeps import TASKS
 from tests import builders
 from tests.builders import Person, append, conversation, make_record, make_thread, raw
 from tests.modelling import completion, in_turn, replies
@@ -58,7 +57,7 @@ def test_worker__killed_during_a_job__another_continues_after_the_lease(
         status="running", claim=1, attempts=1, lease_expires_at=Now() - timedelta(seconds=1)
     )
     worker()
-    TASKS["find lost compactions"]()
+    maintenance.find_lost_compactions()
     wait_for(lambda: status() == "done", "another worker did it")
     assert Compaction.objects.get(pk=job.pk).attempts == 2
     assert Message.objects.filter(folds_to__isnull=False).count() == 1
@@ -107,10 +106,10 @@ def test_worker__killed_during_the_call_of_a_model__another_continues_with_one_e
         first.signal(signal.SIGKILL)
         first.wait()
         worker()
-        TASKS["find lost compactions"]()
+        maintenance.find_lost_compactions()
         assert compaction_jobs.run_compaction(job) is None, "its lease still holds"
         Compaction.objects.update(lease_expires_at=Now() - timedelta(seconds=1))
-        TASKS["find lost compactions"]()
+        maintenance.find_lost_compactions()
         wait_for(lambda: status() == "done", "another worker did it")
         assert len(receiver.received) == 2
     row.refresh_from_db()

@@ -23,9 +23,9 @@ from state_admin.services.errors import (
     BadRequest,
     Problem,
     RequestTimeout,
-    TooLarge,
     Unavailable,
 )
+from state_admin.services.problem_statuses import body_too_large
 
 Headers = Mapping[bytes, bytes]
 # The owner of the valid token in the headers of a request, or "".
@@ -241,8 +241,7 @@ class Body:
         return Client(owner or _network(self._address), bool(owner))
 
     def _too_large(self) -> Problem:
-        limit = self._bodies.limits.one
-        return TooLarge(f"the body has more than {limit} bytes", limit=limit)
+        return body_too_large(self._bodies.limits.one)
 
 
 def _network(address: str) -> str:

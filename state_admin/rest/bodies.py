@@ -19,7 +19,8 @@ from state_admin.domain import values
 from state_admin.domain.json_terms import in_json_terms
 from state_admin.domain.schemas import Validator, compile_schema
 from state_admin.domain.values import JSON, Fault, Raw
-from state_admin.services.errors import BadRequest, Invalid, Problem, TooLarge
+from state_admin.services.errors import BadRequest, Invalid, Problem
+from state_admin.services.problem_statuses import body_too_large
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -235,10 +236,7 @@ class RawParser(BaseParser):
     ) -> Raw:
         body = stream.read(settings.MAX_BODY_BYTES + 1)
         if len(body) > settings.MAX_BODY_BYTES:
-            raise TooLarge(
-                f"the body has more than {settings.MAX_BODY_BYTES} bytes",
-                limit=settings.MAX_BODY_BYTES,
-            )
+            raise body_too_large(settings.MAX_BODY_BYTES)
         return values.read(body)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import structlog
+from django.conf import settings
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.core.exceptions import SuspiciousOperation as DjangoSuspicious
 from django.db import DatabaseError, InterfaceError, OperationalError
@@ -19,7 +20,7 @@ from state_admin.domain.values import MalformedJSON, RefusedJSON
 from state_admin.models import freezing_sql
 from state_admin.services import errors, move_problems
 from state_admin.services.errors import Problem
-from state_admin.services.problem_statuses import problem_of_status
+from state_admin.services.problem_statuses import body_too_large, problem_of_status
 
 log = structlog.get_logger()
 
@@ -93,7 +94,7 @@ def _problem_of(error: Exception, request: Any) -> Problem:
         case RefusedJSON():
             return errors.Invalid("the body cannot be stored", error.faults)
         case RequestDataTooBig():
-            return errors.TooLarge("the body is too large")
+            return body_too_large(settings.MAX_BODY_BYTES)
         case drf.APIException():
             return _problem_of_drf(error, request)
         case Http404():

@@ -445,11 +445,12 @@ class TooLarge(Problem):
     meaning = "The body or the resulting value exceeds a size limit. Nothing was changed."
     causes: ClassVar[tuple[str, ...]] = (
         "The request body is larger than the server accepts.",
-        "The value is larger than `max_value_bytes` of its namespace or state key.",
+        "The value is larger than `max_value_bytes` of its namespace, or than the limit of state values.",
         "A patch or an append makes a stored value too large.",
     )
     remedy = (
-        "Send less, or split the value into several entries. An admin can raise `max_value_bytes`."
+        "Send less, or split the value into several entries. An admin can raise `max_value_bytes`, and the "
+        "operator of the server `MAX_BODY_BYTES`."
     )
     members: ClassVar[dict[str, str]] = {
         "limit": "the limit in bytes",

@@ -6,7 +6,7 @@ from typing import Any
 
 from state_admin.domain.values import Fault
 
-from . import actors, errors, feed_cursors, move_problems
+from . import actors, errors, feed_cursors, move_problems, problem_statuses
 from .errors import Problem
 
 _EXAMPLES: tuple[Problem, ...] = (
@@ -46,7 +46,7 @@ _EXAMPLES: tuple[Problem, ...] = (
         hint="Changes are retained for a limited time. " + feed_cursors.RESTART_FEED,
     ),
     errors.VersionConflict(1, 2),
-    errors.TooLarge("the body has more than 8388608 bytes", limit=8388608),
+    problem_statuses.body_too_large(8388608),
     errors.UnsupportedMediaType(
         "unsupported Content-Type: text/plain",
         hint="Send one of: application/json.",

@@ -237,6 +237,7 @@ def check_value(slot: Slot, text: str) -> None:
                 f"the value of {slot.name} would have {size} bytes; the limit is "
                 f"{MAX_VALUE_BYTES} bytes"
             ),
+            hint="Divide it among several state keys, or store parts of it as entries.",
             limit=MAX_VALUE_BYTES,
             actual=size,
         )

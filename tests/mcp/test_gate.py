@@ -108,6 +108,7 @@ def test_error__of_the_sdk_in_plain_text__becomes_a_problem_document(
     document = json.loads(content)
     assert (answered, told["content-type"]) == (status, "application/problem+json")
     assert (document["status"], document["type"]) == (status, f"/problems/{kind}")
+    assert ("hint" in document) == (status == 413)
     assert document["detail"]
     assert document["instance"] == told["x-request-id"]
 

@@ -210,6 +210,8 @@ def test_body__large__counts_against_the_owner_of_the_token_or_the_address(
 def test_body__more_than_the_limit__is_413(parts: list[bytes]) -> None:
     refused, _ = receive(*parts, limits=Limits(one=4))
     assert isinstance(refused, TooLarge)
+    assert (refused.detail, refused.data) == ("the body has more than 4 bytes", {"limit": 4})
+    assert "MAX_BODY_BYTES" in refused.hint
 
 
 def test_body__few_large_chunks__are_accepted() -> None:

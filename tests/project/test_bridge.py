@@ -170,7 +170,9 @@ def test_body__declared_too_large__413_before_it_is_sent(shared):
     )
 
     assert answer.startswith(b"HTTP/1.1 413")
-    assert json.loads(answer.partition(b"\r\n\r\n")[2])["type"] == "/problems/too-large"
+    problem = json.loads(answer.partition(b"\r\n\r\n")[2])
+    assert problem["type"] == "/problems/too-large"
+    assert problem["hint"].startswith("Send less in one request.")
 
 
 def test_body__chunks_without_end__413_at_the_limit(shared):

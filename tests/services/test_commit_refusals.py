@@ -134,7 +134,9 @@ def test_commit__value_grows_beyond_the_limits__is_refused(run: Person) -> None:
     refused(run, Invalid, {"notes": [0] * 9000})
     make_state_key(run.actor, "texts", reducer="append", default=[])
     do(run, {"texts": ["x" * (5 << 20)]})
-    refused(run, TooLarge, {"texts": ["x" * (5 << 20)]})
+    problem = refused(run, TooLarge, {"texts": ["x" * (5 << 20)]})
+    assert problem.detail.startswith("the value of texts would have ")
+    assert problem.hint
 
 
 def test_commit__invalid_transition__changes_nothing(run: Person) -> None:

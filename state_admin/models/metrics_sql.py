@@ -24,6 +24,10 @@ METRICS: Final = {
         "those of frozen workspaces",
         "status",
     ),
+    "commonhold_new_dead_letters": (
+        f"Dispatches that became dead letters within the last hour and were not requeued, at most {MOST:,}",
+        "",
+    ),
     "commonhold_compactions": (
         "Compactions. queued: those that are due, without those postponed to a later time or of frozen "
         "workspaces; running",
@@ -60,6 +64,22 @@ METRICS: Final = {
     ),
     "commonhold_audit_stream_failures_total": (
         "Failed attempts to send to AUDIT_STREAM. Absent if AUDIT_STREAM is not set",
+        "",
+    ),
+    "commonhold_database_connections": (
+        "Connections of the primary. used: of all databases; limit: max_connections",
+        "kind",
+    ),
+    "commonhold_standbys": (
+        "Standbys to which the primary streams its WAL. 0 if the role of DATABASE_URL lacks pg_monitor",
+        "",
+    ),
+    "commonhold_wal_archive_failing": (
+        "1 if the last attempt to archive WAL failed, else 0. Absent if archive_mode is off",
+        "",
+    ),
+    "commonhold_transaction_age": (
+        "Transactions since the oldest row that is not frozen. PostgreSQL stops at two billion",
         "",
     ),
     "commonhold_replica_used": (
@@ -102,7 +122,22 @@ CROSS JOIN LATERAL (
 ) s
 """
 
-_QUEUES = """
+# Statistics that PostgreSQL has in memory. All roles may read them, except those of standbys.
+_SERVER = """
+SELECT 'commonhold_database_connections', counted.kind, counted.value
+FROM (VALUES ('used', (SELECT sum(numbackends) FROM pg_stat_database)),
+    ('limit', current_setting('max_connections')::bigint)) counted(kind, value)
+UNION ALL
+SELECT 'commonhold_standbys', '', count(*) FROM pg_stat_replication WHERE state = 'streaming'
+UNION ALL
+SELECT 'commonhold_wal_archive_failing', '',
+    coalesce(last_failed_time > coalesce(last_archived_time, '-infinity'), false)::int
+FROM pg_stat_archiver WHERE current_setting('archive_mode') <> 'off'
+UNION ALL
+SELECT 'commonhold_transaction_age', '', max(age(datfrozenxid)) FROM pg_database
+"""
+
+_QUEUES = f"""
 SELECT 'commonhold_dispatches', wanted.status, coalesce(sum(held.count), 0)
 FROM unnest(ARRAY['Queued', 'Claimed', 'DeadLetter']) AS wanted(status)
 LEFT JOIN workspaces w ON w.frozen_at IS NULL OR wanted.status = 'DeadLetter'
@@ -111,6 +146,12 @@ LEFT JOIN LATERAL (
         WHERE d.workspace_id = w.id AND d.status = wanted.status LIMIT %(most)s) counted
 ) held ON true
 GROUP BY wanted.status
+UNION ALL
+SELECT 'commonhold_new_dead_letters', '', (
+    SELECT count(*) FROM (SELECT 1 FROM dispatches d
+        WHERE d.status = 'DeadLetter' AND d.finished_at > statement_timestamp() - interval '1 hour'
+        LIMIT %(most)s) counted
+)
 UNION ALL
 SELECT 'commonhold_compactions', wanted.status, (
     SELECT count(*) FROM (SELECT 1 FROM compactions c
@@ -147,6 +188,7 @@ SELECT 'commonhold_frozen_seconds', '',
     coalesce(extract(epoch FROM statement_timestamp() - min(m.updated_at)), 0)
 FROM workspace_moves m WHERE m.state IN ('frozen', 'closing')
 UNION ALL
+{_SERVER}UNION ALL
 SELECT figure.name, '', figure.value
 FROM (SELECT coalesce(max(position), 0) AS position, coalesce(max(failures), 0) AS failures
     FROM audit_streams WHERE destination = %(audit_stream)s) s
@@ -164,7 +206,8 @@ WHERE %(audit_stream)s <> ''
 
 def read_figures() -> list[MetricSample]:
     """Storage by part, queues and webhooks by status, the savings of compaction today, the total number of
-    calls, the age and outcome of each sweep, the longest freeze, and the lag of the audit stream."""
+    calls, the age and outcome of each sweep, the longest freeze, the state of the database server, and the
+    lag of the audit stream."""
     row = hot.fetch_one(_STORAGE, {})
     if row is None:
         raise RuntimeError("an aggregate answers one row")
@@ -180,7 +223,7 @@ def read_figures() -> list[MetricSample]:
 
 def read_queues() -> list[MetricSample]:
     """The length of the queues over all workspaces, the age and outcome of each sweep, the longest freeze,
-    and the lag of the audit stream."""
+    the state of the database server, and the lag of the audit stream."""
     destination = settings.AUDIT_STREAM.url if settings.AUDIT_STREAM else ""
     rows = hot.fetch_all(_QUEUES, {"most": MOST, "audit_stream": destination})
     return [MetricSample(name, label, float(value)) for name, label, value in rows]

@@ -15,6 +15,7 @@ from django.db import connections
 from state_admin.management import server_checks
 from state_admin.management.diagnosis import diagnose
 from state_admin.management.findings import Finding
+from state_admin.models import metrics_sql
 from tests.project.running import wait_for
 from tests.project.test_server_requirements import Connect, Server, connect
 
@@ -97,13 +98,20 @@ def test_archive__fails__is_an_error_until_it_works(server: Server, run: Run) ->
     def failing() -> bool:
         return any(each.check == "WAL archive" for each in run(server_checks.check_settings))
 
+    def read_metric() -> int:
+        with psycopg.connect(server.url()) as one:
+            metrics = {name: value for name, _, value in one.execute(metrics_sql._SERVER.encode())}
+        return int(metrics["commonhold_wal_archive_failing"])
+
     with server.configured(archive_command="false"):
         server.execute("CREATE TABLE written (n int)", "SELECT pg_switch_wal()")
         wait_for(failing, "the archiver has failed")
         finding = pick(run(server_checks.check_settings), "WAL archive")
         assert finding.text.startswith("the last attempt failed (0000")
+        assert read_metric() == 1
         server.execute("ALTER SYSTEM SET archive_command = 'true'", "SELECT pg_reload_conf()")
         wait_for(lambda: not failing(), "the archiver has succeeded")
+        assert read_metric() == 0
 
 
 def test_checksums__of_a_damaged_page__are_an_error(server: Server, run: Run) -> None:

@@ -15,10 +15,20 @@ from django.test import Client
 from django.utils import timezone
 
 from project.audit_stream import Destination
-from state_admin.models import AuditRow, AuditStream, Compaction, Traffic, Workspace, WorkspaceMove
+from state_admin.models import (
+    AuditRow,
+    AuditStream,
+    Compaction,
+    Dispatch,
+    DispatchStatus,
+    Traffic,
+    Workspace,
+    WorkspaceMove,
+)
 from state_admin.models.traffic import Minute, add_calls
 from state_admin.services import maintenance, storage
 from state_admin.services.compactions import request_compaction
+from state_admin.services.dead_letters import replay_dispatch
 from state_admin.services.dispatches import enqueue_dispatch
 from state_admin.services.traffic import counter
 from tests.builders import Person, make_namespace, make_thread, put, raw
@@ -83,6 +93,25 @@ def test_metrics__workspace_that_moves__has_no_queues(client: Client, alice: Per
     found = scrape(client)
     assert found['commonhold_compactions{status="queued"}'] == 0
     assert found['commonhold_dispatches{status="Queued"}'] == 0
+
+
+def test_metrics__dead_letters__are_new_for_an_hour_unless_requeued(
+    client: Client, alice: Person
+) -> None:
+    make_thread(alice.actor, "t1")
+    for _ in range(3):
+        enqueue_dispatch(actor=alice.actor, thread_id="t1", payload=raw(1))
+    old, new, requeued = Dispatch.objects.order_by("pk")
+    rows = Dispatch.objects.exclude(pk=requeued.pk)
+    rows.update(status=DispatchStatus.DEAD, finished_at=Now())
+    assert scrape(client)["commonhold_new_dead_letters"] == 2
+    # As in a workspace that is moved here.
+    rows.filter(pk=old.pk).update(finished_at=Now() - timedelta(hours=1, seconds=1))
+    found = scrape(client)
+    assert found["commonhold_new_dead_letters"] == 1
+    assert found['commonhold_dispatches{status="DeadLetter"}'] == 2
+    replay_dispatch(actor=alice.actor, dispatch_id=new.public_id)
+    assert scrape(client)["commonhold_new_dead_letters"] == 0
 
 
 def test_metrics__sweep_that_ends_with_an_error__has_failed_until_one_succeeds(
@@ -172,6 +201,18 @@ def test_metrics__workspace_frozen_by_a_move__has_the_time_since(
         )
 
     assert 3600 <= scrape(client)["commonhold_frozen_seconds"] < 4000
+
+
+def test_metrics__database_server__has_its_state(client: Client, db: None) -> None:
+    found = scrape(client)
+    assert found['commonhold_database_connections{kind="used"}'] >= 1
+    assert (
+        found['commonhold_database_connections{kind="used"}']
+        <= found['commonhold_database_connections{kind="limit"}']
+    )
+    assert found["commonhold_standbys"] == 0
+    assert 0 < found["commonhold_transaction_age"] < 2**31
+    assert "commonhold_wal_archive_failing" not in found
 
 
 def test_metrics__no_data__are_zero(client: Client, db: None) -> None:

@@ -102,6 +102,13 @@ def test_migrations__of_optional_apps__are_complete(env: dict[str, str], folder:
             {**SSO, "OIDC_ISSUER": "https://sso.example/.well-known/openid-configuration/"},
             "must not end with /.well-known/openid-configuration",
         ),
+        *(
+            (
+                {**SSO, "OIDC_ISSUER": f"https://login.microsoftonline.com/{tenant}/v2.0/"},
+                f"must name your tenant of Entra ID, not {tenant}",
+            )
+            for tenant in ("common", "organizations", "consumers")
+        ),
         ({**SSO, "OIDC_NEW_DOMAINS": "a.example,@b.example"}, "without @"),
         ({**SSO, "OIDC_NEW_ROLE": "admin"}, "OIDC_NEW_ROLE must be editor or viewer"),
     ],

@@ -75,6 +75,17 @@ def test_create_token__value_outside_the_limits__is_refused(
 
 
 def test_create_token__new_workspace__is_announced_once(capsys: pytest.CaptureFixture[str]) -> None:
-    for _ in range(2):
-        create("--workspace", "defualt", "--role", "viewer", "--name", "bot")
-    assert capsys.readouterr().err == "Created the workspace defualt.\n"
+    for slug in ("default", "defualt", "defualt"):
+        create("--workspace", slug, "--role", "viewer", "--name", "bot")
+    assert capsys.readouterr().err == (
+        "Created the workspace default.\n"
+        "Created the workspace defualt. It did not exist; others are: default.\n"
+    )
+
+
+def test_create_token__new_workspace_of_many__names_some(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Workspace.objects.bulk_create(Workspace(slug=f"w{number}") for number in range(6))
+    create("--workspace", "new", "--role", "viewer", "--name", "bot")
+    assert capsys.readouterr().err.endswith("others are: w0, w1, w2, w3, w4, ….\n")

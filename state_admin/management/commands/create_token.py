@@ -7,10 +7,13 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from state_admin.domain.access import Role
+from state_admin.models import Workspace
 from state_admin.services.actors import system_actor
 from state_admin.services.errors import Problem
 from state_admin.services.tokens import create_token
 from state_admin.services.workspaces import ensure_workspace
+
+_NAMED = 5
 
 
 class Command(BaseCommand):
@@ -37,7 +40,7 @@ class Command(BaseCommand):
         try:
             workspace, is_new = ensure_workspace(options["workspace"])
             if is_new:
-                self.stderr.write(f"Created the workspace {workspace.slug}.")
+                self.stderr.write(self._announce(workspace))
             _, secret = create_token(
                 actor=system_actor(workspace.pk, "operator"),
                 name=options["name"],
@@ -51,3 +54,13 @@ class Command(BaseCommand):
         except Problem as problem:
             raise CommandError(f"{problem.detail}. {problem.hint}".strip()) from problem
         self.stdout.write(secret)
+
+    @staticmethod
+    def _announce(workspace: Workspace) -> str:
+        """With the names of others, because the new one may be misspelled."""
+        others = Workspace.objects.exclude(pk=workspace.pk).order_by("slug")
+        names = list(others.values_list("slug", flat=True)[: _NAMED + 1])
+        if not names:
+            return f"Created the workspace {workspace.slug}."
+        listed = ", ".join([*names[:_NAMED], *["…"] * (len(names) > _NAMED)])
+        return f"Created the workspace {workspace.slug}. It did not exist; others are: {listed}."

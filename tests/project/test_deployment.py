@@ -253,6 +253,14 @@ def test_containers__of_every_file__may_write_and_escalate_nothing() -> None:
     assert "\nUSER 10001\n" in DOCKERFILE
 
 
+def test_pods__of_a_role_with_several__are_spread_over_the_nodes() -> None:
+    specs = [one["spec"] for one in resources() if one["spec"].get("replicas", 1) > 1]
+    assert len(specs) == 2
+    for spec in specs:
+        (spread,) = spec["template"]["spec"]["topologySpreadConstraints"]
+        assert spread["labelSelector"] == spec["selector"]
+
+
 def test_pods__limits__fit_what_their_processes_may_need() -> None:
     (grace,) = {
         one["spec"]["template"]["spec"]["terminationGracePeriodSeconds"]

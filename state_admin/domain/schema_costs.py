@@ -170,7 +170,7 @@ class _Totals:
         self.anchors = anchors_of(schema)
         self.recursive = False
         self._open: set[tuple[int, bool]] = set()
-        self._known: dict[tuple[int, bool], tuple[int, int, int]] = {}
+        self._costs: dict[tuple[int, bool], tuple[int, int, int]] = {}
 
     def of(self, node: JSON, *, names: bool = False) -> tuple[int, int, int]:
         """The work, units and pattern bytes of a subschema; with `names`, of an object whose
@@ -182,8 +182,8 @@ class _Totals:
         if at in self._open:
             self.recursive = True
             return 1, 1, 0
-        if at in self._known:
-            return self._known[at]
+        if at in self._costs:
+            return self._costs[at]
         self._open.add(at)
         is_schema = isinstance(node, dict) and not names
         work, units, pattern_bytes = (1, 1, 0) if is_schema else (0, 0, 0)
@@ -214,7 +214,7 @@ class _Totals:
             pattern_bytes *= _PER_UNEVALUATED
         self._open.remove(at)
         total = min(work, MAX_WORK + 1), min(units, _MOST), min(pattern_bytes, _MOST)
-        self._known[at] = total
+        self._costs[at] = total
         return total
 
     def target(self, reference: str) -> JSON:

@@ -119,14 +119,14 @@ def find_fields(schema: JSON, value: JSON) -> list[Field] | None:
     parts, needed = schema.get("properties"), schema.get("required", [])
     if not isinstance(parts, dict) or not parts:
         return None
-    shown = {
+    form_schema = {
         "type": "object",
         "properties": parts,
         "required": [name for name in needed if name in parts],
     }
     location = _Location(held=value, edits=True, root=schema, blank=True)
     try:
-        fields = list(_fields(shown, location))
+        fields = list(_fields(form_schema, location))
     except _TooManyParts:
         return None
     return fields if len(fields) <= MOST_EDITED else None

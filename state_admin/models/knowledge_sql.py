@@ -93,8 +93,8 @@ def read_visible(
 ) -> Sequence[VisibleVersion]:
     """The entries under `keys` that were visible to the transaction of `revision`, by (namespace,
     key)."""
-    known = {"seen": revision.seen, "at": revision.at}
-    rows = hot.fetch_all(_KNOWN, _page(actor, keys, after, limit) | known)
+    moment = {"seen": revision.seen, "at": revision.at}
+    rows = hot.fetch_all(_KNOWN, _page(actor, keys, after, limit) | moment)
     return [VisibleVersion._make(row) for row in rows]
 
 

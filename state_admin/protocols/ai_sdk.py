@@ -57,7 +57,7 @@ class Reply:
         self._seq = 0
         self._state: JSON = None
         self._calls: set[str] = set()  # calls that were sent
-        self._asked: set[str] = set()  # tickets that were sent
+        self._requested: set[str] = set()  # tickets that were sent
 
     def begin(self, missed: Sequence[FeedRow]) -> bytes:
         thread = threads.find_thread(self.actor, self.thread_id)
@@ -114,9 +114,9 @@ class Reply:
     def _questions(self) -> list[ui_messages.Shape]:
         events: list[ui_messages.Shape] = []
         for ticket in Ticket.objects.filter(run=self.run).pending().order_by("pk"):
-            if ticket.public_id in self._asked or not ticket.tool_call_id:
+            if ticket.public_id in self._requested or not ticket.tool_call_id:
                 continue
-            self._asked.add(ticket.public_id)
+            self._requested.add(ticket.public_id)
             # the run waits, but its message with the call is not stored yet
             if ticket.tool_call_id not in self._calls:
                 call = ToolCall(ticket.tool_call_id, ticket.tool_name, ticket.arguments or "null")

@@ -231,10 +231,10 @@ def _apply(
         if active_summary(thread) != standing:
             words = "the previous summary was undone or replaced in the meantime"
             return _finish(job, CompactionStatus.SUPERSEDED, words)
-        stands = log_now.filter(
+        unchanged = log_now.filter(
             public_id=planned.boundary_message_id, seq=planned.boundary_seq
         ).exists()
-        if not stands:
+        if not unchanged:
             return _finish(
                 job,
                 CompactionStatus.SUPERSEDED,

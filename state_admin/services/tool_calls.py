@@ -102,9 +102,9 @@ def _statuses(actor: Actor, calls: Mapping[str, JSON]) -> dict[str, str]:
     ids = {
         name: call.get("suspension_id") for name, call in calls.items() if isinstance(call, dict)
     }
-    wanted = [each for each in ids.values() if isinstance(each, str)]
-    if not wanted:
+    ticket_ids = [each for each in ids.values() if isinstance(each, str)]
+    if not ticket_ids:
         return {}
-    tickets = Ticket.objects.filter(workspace_id=actor.workspace_id, public_id__in=wanted)
+    tickets = Ticket.objects.filter(workspace_id=actor.workspace_id, public_id__in=ticket_ids)
     statuses = dict(tickets.values_list("public_id", "status"))
     return {name: statuses[ticket] for name, ticket in ids.items() if ticket in statuses}

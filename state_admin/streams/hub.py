@@ -122,7 +122,7 @@ class Hub:
         self._linger = linger
         self._feeds: dict[int, _WorkspaceFeed] = {}
         self._reader: asyncio.Task[None] | None = None
-        self._wanted = asyncio.Event()
+        self._awake = asyncio.Event()
         self._questions: list[bytes] = []
 
     @contextlib.asynccontextmanager
@@ -162,7 +162,7 @@ class Hub:
         return feed.position, feed.seen_at
 
     def _wake(self) -> None:
-        self._wanted.set()
+        self._awake.set()
         if self._reader is None or self._reader.done():
             self._reader = asyncio.get_running_loop().create_task(
                 self._read(), name="feed hub", context=contextvars.Context()
@@ -198,10 +198,10 @@ class Hub:
         """Poll until there have been no subscribers for a while."""
         while True:
             if not self._feeds and not self._questions:
-                self._wanted.clear()
+                self._awake.clear()
                 try:
                     async with asyncio.timeout(self._linger):
-                        await self._wanted.wait()
+                        await self._awake.wait()
                 except TimeoutError:
                     return
             if not await self._poll(session):
@@ -225,7 +225,7 @@ class Hub:
 
     def _hear(self, question: bytes) -> None:
         self._questions.append(question)
-        self._wanted.set()
+        self._awake.set()
 
     async def _answer(self, session: Session) -> None:
         questions = [client_counts.read_question(payload) for payload in self._questions]

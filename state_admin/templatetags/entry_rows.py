@@ -23,19 +23,19 @@ _FORM: Final = "entries/_cell_form.html"
 
 @register.simple_tag(takes_context=True)
 def entry_cells(context: template.Context) -> SafeString:
-    """The <td> elements of `row`, one for each of `columns.shown`. With `form`, the cell of its column
+    """The <td> elements of `row`, one for each of `columns.visible`. With `form`, the cell of its column
     is a form."""
     row: EntryListRow = context["row"]
     form = context.get("form")
     editable = context["can_edit"] and row.editable
     cells = []
-    for column in context["columns"].shown:
+    for column in context["columns"].visible:
         if form and form.column == column.id:
-            shown: str = template.Engine.get_default().get_template(_FORM).render(context)
-            cells.append(_member(column, shown, editable=True))
+            form_html: str = template.Engine.get_default().get_template(_FORM).render(context)
+            cells.append(_member(column, form_html, editable=True))
         elif column.member is not None:
-            shown = member_cell(row.members, column.member)
-            cells.append(_member(column, shown, editable=editable))
+            html = member_cell(row.members, column.member)
+            cells.append(_member(column, html, editable=editable))
         elif column.id == "state":
             cells.append(_state(row, context["filters"].show))
         else:
@@ -43,28 +43,28 @@ def entry_cells(context: template.Context) -> SafeString:
     return SafeString("".join(cells))
 
 
-def _member(column: Column, shown: str, *, editable: bool) -> SafeString:
+def _member(column: Column, html: str, *, editable: bool) -> SafeString:
     kinds = f"member{' num' if column.numeric else ''}{' cell' if editable else ''}"
-    return format_html('<td class="{}">{}</td>', kinds, shown)
+    return format_html('<td class="{}">{}</td>', kinds, html)
 
 
 def _value(row: EntryListRow) -> SafeString:
     text = row.text
-    shown = json_preview(text.text, text.whole) if text and text.text else ""
-    return format_html('<td class="peek">{}</td>', shown)
+    preview = json_preview(text.text, text.whole) if text and text.text else ""
+    return format_html('<td class="peek">{}</td>', preview)
 
 
 def _state(row: EntryListRow, show: str) -> SafeString:
-    shown: list[SafeString] = []
+    pills: list[SafeString] = []
     if not row.line.registered:
-        shown.append(pill("stuck", "unregistered"))
+        pills.append(pill("stuck", "unregistered"))
     elif show == "deleted":
-        shown.append(pill("note", "deleted"))
+        pills.append(pill("note", "deleted"))
     elif not row.valid:
-        shown.append(pill("failed", "invalid"))
+        pills.append(pill("failed", "invalid"))
     if row.line.pinned:
-        shown.append(pill("note", "pinned"))
-    return format_html('<td class="state">{}</td>', SafeString(" ".join(shown)))
+        pills.append(pill("note", "pinned"))
+    return format_html('<td class="state">{}</td>', SafeString(" ".join(pills)))
 
 
 def _tags(row: EntryListRow) -> SafeString:

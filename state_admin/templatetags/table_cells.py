@@ -16,13 +16,13 @@ class Cells(template.Node):
         self._cells = cells
 
     def render(self, context: template.Context) -> SafeString:
-        shown = context["columns"].shown
-        return SafeString("".join(self._cells[column.id].render(context) for column in shown))
+        columns = context["columns"].visible
+        return SafeString("".join(self._cells[column.id].render(context) for column in columns))
 
 
 @register.tag
 def cells(parser: Parser, token: Token) -> Cells:
-    """The `<td>` of each column of `columns` that is shown: `{% cells %}{% cell role %}<td>…</td>{% cell
+    """The `<td>` of each visible column: `{% cells %}{% cell role %}<td>…</td>{% cell
     last-used %}<td>…</td>{% endcells %}`, with the ids of the columns."""
     ends = ("cell", "endcells")
     parser.parse(ends)  # spaces before the first one

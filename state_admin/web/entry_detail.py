@@ -298,10 +298,10 @@ def _whole_history(
     rows = _revisions(request.actor, namespace, key).annotate(has_value=Q(value__isnull=False))
     # One more than a page, which is the version before the last one.
     stored = list(_older(rows, before)[: HISTORY_PAGE + 1])
-    shown, next_url = paging.cut(stored, HISTORY_PAGE, lambda last: url(last.version))
+    revisions, next_url = paging.cut(stored, HISTORY_PAGE, lambda last: url(last.version))
     versions = [revision.version for revision in stored[1:]]
     history = []
-    for revision, earlier in zip_longest(shown, versions[: len(shown)]):
+    for revision, earlier in zip_longest(revisions, versions[: len(revisions)]):
         version = revision.version
         restorable = current not in (None, version) and revision.has_value
         history.append(

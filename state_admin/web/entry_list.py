@@ -244,7 +244,7 @@ def entry_list(request: Request) -> HttpResponseBase:
     rows = read_values(rows)
     columns = list_columns(request.actor, filters, node, rows)
     headings = headings_of(
-        columns.shown,
+        columns.visible,
         filters.sort,
         None
         if filters.text or not filters.namespace
@@ -267,10 +267,10 @@ def entry_list(request: Request) -> HttpResponseBase:
             "grouped": _is_grouped(filters, rows),
             "columns": columns,
             "key_heading": headings[0],
-            "headings": zip(columns.shown, headings[1:], strict=True),
+            "headings": zip(columns.visible, headings[1:], strict=True),
             "unsorted": unsorted,
             # Beside the columns: the checkbox, the key, and the value of narrow windows.
-            "width": len(columns.shown) + 3,
+            "width": len(columns.visible) + 3,
             "count": _count(request.actor, filters, len(rows), more=bool(end)),
             "menu": menu,
             "chips": chips_of(menu, lambda name: filters.url(**{name: "", "after": ""})),

@@ -139,7 +139,7 @@ def namespace_detail(request: Request, name: str) -> HttpResponse:
     registered = namespace.unregistered_at is None
     invalid = find_invalid(request.actor, {name: size} if registered else {}, _EXAMINED).get(name)
     open_to_all = config.kind_of(name) is None
-    shown = paging.whole_number(request, "version") or namespace.schema_version
+    selected = paging.whole_number(request, "version") or namespace.schema_version
     samples = read_series(request.actor, days=30, namespace_id=namespace.pk)
     context = {
         "namespace": namespace,
@@ -153,7 +153,7 @@ def namespace_detail(request: Request, name: str) -> HttpResponse:
         "default_value": values.load(namespace.default or "null"),
         "max_value_bytes": namespace.max_value_bytes or DEFAULT_MAX_VALUE_BYTES,
         "versions": versions[:_VERSIONS],
-        "change": _schema_change(namespace, versions, shown),
+        "change": _schema_change(namespace, versions, selected),
         "invalid": invalid,
         "version_label": f"schema v{namespace.schema_version}",
         "newest": entry_page(request.actor, EntryFilter(name), limit=8),

@@ -62,11 +62,11 @@ class Draft:
         return [(group, list(fields)) for group, fields in groups]
 
     @property
-    def unshown(self) -> list[str]:
+    def undescribed(self) -> list[str]:
         """The members of the value that are in no field."""
         held = values.load(self.held) if self.held else {}
-        shown = {bound.field.name.split("/")[1] for bound in self.fields or []}
-        return [name for name in held if pointer_of(name)[1:] not in shown]
+        described = {bound.field.name.split("/")[1] for bound in self.fields or []}
+        return [name for name in held if pointer_of(name)[1:] not in described]
 
     def show_fields(self, fields: Sequence[Field], value: JSON) -> None:
         """Edit `value` in a form."""

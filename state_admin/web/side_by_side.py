@@ -188,8 +188,8 @@ def _fold(rows: Sequence[SideRow]) -> Iterator[SideRow]:
             for place in range(max(0, at - _CONTEXT), min(len(rows), at + _CONTEXT + 1)):
                 near[place] = True
     skipped: list[SideRow] = []
-    for row, shown in zip(rows, near, strict=True):
-        if not shown:
+    for row, is_near in zip(rows, near, strict=True):
+        if not is_near:
             skipped.append(row)
             continue
         yield from _stand_in(skipped)

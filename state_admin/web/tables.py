@@ -52,12 +52,12 @@ class Column:
 class Columns:
     """The columns that a list shows, in order, and those that it could show."""
 
-    shown: Sequence[Column]
+    visible: Sequence[Column]
     hidden: Sequence[Column]
     chosen: bool
 
     def __contains__(self, identity: str) -> bool:
-        return any(column.id == identity for column in self.shown)
+        return any(column.id == identity for column in self.visible)
 
 
 @dataclass(frozen=True)
@@ -281,7 +281,7 @@ class Table:
             "kept": kept.items(),
             "headings": [
                 each.heading(sort, lambda sort: url(sort=sort))
-                for each in (first, *(orders[column.id] for column in chosen.shown))
+                for each in (first, *(orders[column.id] for column in chosen.visible))
             ],
             "columns": chosen,
             # A form does not send the query of its URL.
@@ -305,14 +305,14 @@ def format_row_count(count: int, forms: str, most_sorted: int | None = None) -> 
 
 def count_rows(
     table: Mapping[str, Any],
-    shown: Sequence[object],
+    rows_of_page: Sequence[object],
     rows: Callable[[], QuerySet[Any]],
     forms: str,
 ) -> str:
-    """The number of matching rows, counted up to a limit. `table`: what Table.describe returned; `shown`:
-    the rows of this page; `rows` returns those of all pages."""
+    """The number of matching rows, counted up to a limit. `table`: what Table.describe returned;
+    `rows_of_page`: the rows of this page; `rows` returns those of all pages."""
     more = any(table["pager"].values())
-    found = rows()[: COUNTED + 1].count() if more else len(shown)
+    found = rows()[: COUNTED + 1].count() if more else len(rows_of_page)
     return format_row_count(found, forms, table["most_sorted"])
 
 

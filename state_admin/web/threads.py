@@ -194,13 +194,13 @@ def _filtered(actor: Actor, filters: dict[str, str]) -> ThreadQuerySet:
 
 
 def _count(
-    actor: Actor, filters: dict[str, str], shown: Sequence[Thread], table: dict[str, Any]
+    actor: Actor, filters: dict[str, str], rows: Sequence[Thread], table: dict[str, Any]
 ) -> str:
     """The number of matching threads, counted up to a limit; "" if no index supports the filters."""
     unindexed = filters["text"] or filters["size"] or filters["agent"]
     if any(table["pager"].values()) and (unindexed or filters["sort"] == "activity"):
         return ""
-    return count_rows(table, shown, lambda: _filtered(actor, filters), "thread,threads")
+    return count_rows(table, rows, lambda: _filtered(actor, filters), "thread,threads")
 
 
 def _sized(rows: ThreadQuerySet, filters: dict[str, str]) -> ThreadQuerySet:

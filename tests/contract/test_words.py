@@ -246,6 +246,27 @@ def test_public_names__have_no_dialect() -> None:
     ] == []
 
 
+# Participles that say nothing about what a variable has.
+VARIABLE_DIALECT = {"made", "wanted", "known", "shown", "told", "asked", "stands", "anew", "knew"}
+
+
+def variables_in(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name):
+                yield name
+
+
+def test_variables__have_no_dialect() -> None:
+    assert {
+        f"{path.relative_to(ROOT)}: {name}"
+        for folder in ("state_admin", "project", "clients/python/src")
+        for path in (ROOT / folder).rglob("*.py")
+        for name in variables_in(path)
+        if name.strip("_") in VARIABLE_DIALECT
+    } == set()
+
+
 def test_contract__has_no_dialect() -> None:
     document = json.loads((ROOT / "docs/openapi.json").read_text())
     assert [text for text in descriptions(document) if DIALECT_WORDS.search(text)] == []

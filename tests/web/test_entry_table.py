@@ -182,11 +182,11 @@ def test_columns__choice__is_bounded_and_keeps_unknown_members() -> None:
     from django.http import QueryDict
 
     text = read_columns(QueryDict("columns=" + ",".join(f"/m{n}" for n in range(50))))
-    assert len(choose_columns(text, [], [], members=True).shown) == 10
+    assert len(choose_columns(text, [], [], members=True).visible) == 10
     column = member_column("a/b~c,d")
     assert column.id == "/a~1b~0c~2d"
     assert column.member == "a/b~c,d"
-    assert choose_columns("/a/b,/~9,gone", [], [], members=True).shown == []
+    assert choose_columns("/a/b,/~9,gone", [], [], members=True).visible == []
 
 
 @pytest.mark.usefixtures("plans")

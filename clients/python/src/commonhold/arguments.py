@@ -16,7 +16,7 @@ SURROGATE: Final = re.compile("[\ud800-\udfff]")
 def text(argument: str, value: Any) -> str:
     """A str that can be sent. Not `str(value)`: None would become the text "None"."""
     if not isinstance(value, str):
-        raise InvalidArgument(f"{argument} must be a str, not {_shown(value)}")
+        raise InvalidArgument(f"{argument} must be a str, not {_quote(value)}")
     if SURROGATE.search(value):
         raise InvalidArgument(f"{argument} contains a lone surrogate, which UTF-8 cannot encode")
     return str.__str__(value)  # of an enum of strings its value
@@ -38,7 +38,7 @@ def version(argument: str, value: Any) -> int | None:
     except AttributeError:
         number = -1
     if number < 0:
-        raise InvalidArgument(f"{argument} must be an int of at least 0, not {_shown(value)}")
+        raise InvalidArgument(f"{argument} must be an int of at least 0, not {_quote(value)}")
     return int(number)
 
 
@@ -47,7 +47,7 @@ def seconds(argument: str, value: Any) -> float:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not 0 <= value < math.inf:
         raise InvalidArgument(
-            f"{argument} must be a number of seconds, at least 0, not {_shown(value)}"
+            f"{argument} must be a number of seconds, at least 0, not {_quote(value)}"
         )
     return float(value)
 
@@ -55,18 +55,18 @@ def seconds(argument: str, value: Any) -> float:
 def objects(argument: str, value: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """A list of JSON objects."""
     if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
-        raise InvalidArgument(f"{argument} must be a list of dicts, not {_shown(value)}")
+        raise InvalidArgument(f"{argument} must be a list of dicts, not {_quote(value)}")
     found = list(value)
     for position, each in enumerate(found):
         if not isinstance(each, Mapping):
-            raise InvalidArgument(f"{argument}[{position}] must be a dict, not {_shown(each)}")
+            raise InvalidArgument(f"{argument}[{position}] must be a dict, not {_quote(each)}")
     return [dict(each) for each in found]
 
 
 def texts(argument: str, value: Iterable[str]) -> list[str]:
     """A list of texts. A single text would be taken for a list of its characters."""
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        raise InvalidArgument(f"{argument} must be a list of str, not {_shown(value)}")
+        raise InvalidArgument(f"{argument} must be a list of str, not {_quote(value)}")
     return list(value)
 
 
@@ -80,12 +80,12 @@ def parameter(argument: str, value: Any) -> str:
         return str(value)
     if not isinstance(value, str):
         raise InvalidArgument(
-            f"{argument} must be a str, a number, a bool or a datetime, not {_shown(value)}"
+            f"{argument} must be a str, a number, a bool or a datetime, not {_quote(value)}"
         )
     return text(argument, value)
 
 
-def _shown(value: Any) -> str:
+def _quote(value: Any) -> str:
     """The value, if it says more than its type."""
     if isinstance(value, bool | int | float) or value == "":
         return repr(value)

@@ -115,9 +115,9 @@ class ProfileKey:
             if not (
                 name.startswith("_") or name in kind.__dataclass_fields__ or hasattr(kind, name)
             ):
-                known = ", ".join(field.name for field in dataclasses.fields(kind))
+                names = ", ".join(field.name for field in dataclasses.fields(kind))
                 raise AttributeError(
-                    f"{kind.__name__} has no field {name!r}; its fields are {known}"
+                    f"{kind.__name__} has no field {name!r}; its fields are {names}"
                 )
             object.__setattr__(self, name, value)
 

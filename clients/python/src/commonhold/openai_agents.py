@@ -135,7 +135,7 @@ def _mark(kind: str, text: str) -> dict[str, Any]:
 
 def _message_of(item: Item) -> dict[str, Any]:
     """The item, whole, in a message that shows it to others as what it is."""
-    return {**_shown(item), _MEMBER: {"item": item}}
+    return {**_readable_message(item), _MEMBER: {"item": item}}
 
 
 def _item_of(message: Message) -> Item | None:
@@ -148,7 +148,7 @@ def _item_of(message: Message) -> Item | None:
     return None
 
 
-def _shown(item: Item) -> dict[str, Any]:
+def _readable_message(item: Item) -> dict[str, Any]:
     call_id = item.get("call_id")
     match item.get("type", "message"):
         case "message":

@@ -43,7 +43,7 @@ def message_of_prompt(prompt: list[Any]) -> dict[str, Any]:
 
 def message_of(update: Mapping[str, Any]) -> dict[str, Any]:
     """The update, whole, in a message that shows people what it is."""
-    return {**_shown(update), MEMBER: {"update": dict(update)}}
+    return {**_readable_message(update), MEMBER: {"update": dict(update)}}
 
 
 def updates_of(message: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -66,7 +66,7 @@ def format_history(messages: Iterable[Mapping[str, Any]]) -> str:
     return "\n\n".join(line for message in messages for line in _lines(message))
 
 
-def _shown(update: Mapping[str, Any]) -> dict[str, Any]:
+def _readable_message(update: Mapping[str, Any]) -> dict[str, Any]:
     kind, content = str(update.get("sessionUpdate")), update.get("content")
     if kind == "user_message_chunk":
         return {"role": "user", "content": [_block(content)]}

@@ -173,6 +173,19 @@ def test_problems__each_type__is_raised_and_tested() -> None:
     assert untested == []
 
 
+def test_map__every_folder_of_code__is_in_contributing() -> None:
+    text = (BASE_DIR / "CONTRIBUTING.md").read_text().split("## Map")[1].split("\n## ")[0]
+    folders = [
+        path.parent.relative_to(BASE_DIR)
+        for pattern in ("*/__init__.py", "state_admin/*/__init__.py", "project/*/__init__.py")
+        for path in BASE_DIR.glob(pattern)
+    ]
+    assert len(folders) > 20
+    assert [
+        str(each) for each in folders if f"`{each}/`" not in text and str(each) != "state_admin"
+    ] == []
+
+
 # Settings ------------------------------------------------------------------------------------
 
 # Not in the table: Django's own variable, those of OpenTelemetry's SDK that our code reads too, and

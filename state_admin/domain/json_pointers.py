@@ -211,7 +211,9 @@ class WorkingCopy:
         parent, place = self._created(path)
         member = _member_of(parent, place)
         if member is not MISSING and member is not None and not isinstance(member, dict):
-            raise Mismatch(f"merge needs an object, found {kind(member)}", "path")
+            raise Mismatch(
+                f"merge requires an object, but the current value is {kind(member)}", "path"
+            )
         self._merge(parent, place, patch)
 
     def _merge(self, parent: JSON, place: JSON, patch: dict[str, JSON]) -> None:
@@ -232,7 +234,9 @@ class WorkingCopy:
         parent, place = self._created(path)
         member = _member_of(parent, place)
         if member is not MISSING and member is not None and not isinstance(member, list):
-            raise Mismatch(f"{verb} needs an array, found {kind(member)}", "path")
+            raise Mismatch(
+                f"{verb} requires an array, but the current value is {kind(member)}", "path"
+            )
         if not isinstance(member, list):
             self._set(parent, place, [])
         array = self._child(parent, place)
@@ -256,7 +260,10 @@ class WorkingCopy:
         if member is MISSING or member is None:
             return
         if not isinstance(member, list):
-            raise Mismatch(f"remove with a value needs an array, found {kind(member)}", "path")
+            raise Mismatch(
+                f"remove with a value requires an array, but the current value is {kind(member)}",
+                "path",
+            )
         array = self._child(parent, place)
         index = self._index(array)
         key = self._budget.hash(item)

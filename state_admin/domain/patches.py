@@ -168,7 +168,7 @@ def _number(verb: str, old: JSON, value: JSON) -> JSON:
     if old is MISSING:
         old = None
     if old is not None and not _is_number(old):
-        raise Mismatch(f"{verb} needs a number, found {kind(old)}", "path")
+        raise Mismatch(f"{verb} requires a number, but the current value is {kind(old)}", "path")
     if not _is_number(value):
         raise Mismatch(f"{verb} requires a number, not {kind(value)}", "value")
     if verb == "add":

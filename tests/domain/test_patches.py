@@ -305,8 +305,14 @@ def test_update__each_operation__has_its_documented_result(
             {"op": "set", "path": "", "value": 1, "x" * 90: 1},
             f"/{'x' * 90}: unknown member '{'x' * 40}'",
         ),
-        ({"op": "add", "path": "/s", "value": 1}, "/path: add needs a number, found a string"),
-        ({"op": "add", "path": "/b", "value": 1}, "/path: add needs a number, found a boolean"),
+        (
+            {"op": "add", "path": "/s", "value": 1},
+            "/path: add requires a number, but the current value is a string",
+        ),
+        (
+            {"op": "add", "path": "/b", "value": 1},
+            "/path: add requires a number, but the current value is a boolean",
+        ),
         ({"op": "add", "path": "/n", "value": "1"}, "/value: add requires a number, not a string"),
         (
             {"op": "add", "path": "/n", "value": True},
@@ -315,7 +321,7 @@ def test_update__each_operation__has_its_documented_result(
         ({"op": "add", "path": "/n", "value": None}, "/value: add requires a number, not null"),
         (
             {"op": "append", "path": "/n", "value": 1},
-            "/path: append needs an array, found a number",
+            "/path: append requires an array, but the current value is a number",
         ),
         (
             {"op": "union", "path": "/l", "value": 1},
@@ -323,7 +329,7 @@ def test_update__each_operation__has_its_documented_result(
         ),
         (
             {"op": "merge", "path": "/l", "value": {}},
-            "/path: merge needs an object, found an array",
+            "/path: merge requires an object, but the current value is an array",
         ),
         (
             {"op": "merge", "path": "/o", "value": 1},
@@ -331,7 +337,7 @@ def test_update__each_operation__has_its_documented_result(
         ),
         (
             {"op": "remove", "path": "/n", "value": 1},
-            "/path: remove with a value needs an array, found a number",
+            "/path: remove with a value requires an array, but the current value is a number",
         ),
         ({"op": "remove", "path": ""}, "/path: the whole document cannot be removed"),
         ({"op": "set", "path": "/n/x", "value": 1}, "/path: 'x' does not exist in a number"),

@@ -215,7 +215,10 @@ def test_state_key__default_of_a_type_that_its_reducer_cannot_change__is_refused
         make_state_key(run.actor, "sum", reducer="add", default="0")
     assert refused.value.detail == "the reducer add cannot start from the default"
     assert refused.value.data["errors"] == [
-        {"pointer": "/default", "message": "add needs a number, found a string"}
+        {
+            "pointer": "/default",
+            "message": "add requires a number, but the current value is a string",
+        }
     ]
     assert not StateKey.objects.filter(name="sum").exists()
 

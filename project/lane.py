@@ -28,7 +28,6 @@ from project.channel import Answer
 from project.failures import describe_error
 from project.hosts import is_served
 from project.joining import Joiner
-from project.middleware import read_request_id
 from project.paths import RAW_PATH, encoded_path
 from state_admin.api.commits import CommitCall, answer_commits
 from state_admin.api.joined_entries import (
@@ -161,7 +160,9 @@ class Lane:
         credential = None if target is None else _find_credential(environ)
         if credential is None or _is_refused(environ, credential):
             return None
-        request_id = environ["HTTP_X_REQUEST_ID"] = read_request_id(environ)
+        request_id = environ["HTTP_X_REQUEST_ID"] = log_context.choose_request_id(
+            environ.get("HTTP_X_REQUEST_ID", "")
+        )
         try:
             actor = replace(
                 credential.actor,

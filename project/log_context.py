@@ -7,6 +7,8 @@ with none (project/middleware.py), and so does a job, which gets those of the ca
 
 from __future__ import annotations
 
+import re
+import uuid
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Final
@@ -19,6 +21,12 @@ from state_admin.domain.access import Actor
 
 # Those that a job takes over from the call that queued it.
 SHARED: Final = ("request_id", "actor", "workspace", "run_id", "thread_id")
+_SAFE_ID: Final = re.compile(r"[A-Za-z0-9_.:-]{1,64}\Z")
+
+
+def choose_request_id(given: str) -> str:
+    """The client's X-Request-ID if it is valid, else a new id."""
+    return given if _SAFE_ID.match(given) else uuid.uuid4().hex
 
 
 def begin(**ids: Any) -> None:

@@ -8,8 +8,7 @@ so that Django still finds its hooks (CSRF uses `process_view`).
 from __future__ import annotations
 
 import re
-import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import structlog
@@ -45,13 +44,6 @@ PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
 _PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 # A token of the API. A reverse proxy may send tokens of its own to pages.
 _TOKEN = re.compile(r"bearer +ch_", re.IGNORECASE)
-_SAFE_ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}\Z")
-
-
-def read_request_id(environ: Mapping[str, Any]) -> str:
-    """The client's X-Request-ID if it is valid, else a new id."""
-    given: str = environ.get("HTTP_X_REQUEST_ID", "")
-    return given if _SAFE_ID.match(given) else uuid.uuid4().hex
 
 
 class _Middleware:
@@ -68,7 +60,9 @@ class RequestId(_Middleware):
     """
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        request_id = request.META["REQUEST_ID"] = read_request_id(request.META)
+        request_id = request.META["REQUEST_ID"] = log_context.choose_request_id(
+            request.META.get("HTTP_X_REQUEST_ID", "")
+        )
         encode_path(request)
         log_context.begin(request_id=request_id)
         response = self.get_response(request)

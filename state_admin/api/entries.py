@@ -12,6 +12,7 @@ from state_admin.contract import base
 from state_admin.contract import entries as contract
 from state_admin.contract.types import Cleared, Diff
 from state_admin.domain import scopes, values
+from state_admin.domain.patches import PatchKind
 from state_admin.domain.values import JSON, Raw
 from state_admin.models import Entry, EntryRevision
 from state_admin.models.feed_sql import FeedFilter
@@ -20,7 +21,7 @@ from state_admin.rest.bodies import Response, answer, no_content
 from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.rest.pagination import Page, answer_rows, read_page
 from state_admin.services import clearing, entries, entry_views, listings, namespaces, retention
-from state_admin.services.entries import PatchKind, WriteResult
+from state_admin.services.entries import WriteResult
 from state_admin.services.entry_views import EntryView
 from state_admin.services.errors import BadRequest
 from state_admin.services.listings import EntryPage, ListFilters

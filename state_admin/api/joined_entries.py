@@ -22,11 +22,12 @@ from state_admin.contract.batches import Batch, BatchOperation, BatchResult, Bat
 from state_admin.contract.entries import Entry, Write
 from state_admin.domain import scopes, values
 from state_admin.domain.access import Actor
+from state_admin.domain.patches import PatchKind
 from state_admin.models.hot_async import Session
 from state_admin.rest.bodies import decode
 from state_admin.rest.preferences import APPLIED
 from state_admin.services import entry_views, throttles
-from state_admin.services.entries import PatchKind, WriteResult
+from state_admin.services.entries import WriteResult
 from state_admin.services.entry_views import EntryView
 from state_admin.services.errors import Problem
 from state_admin.services.idempotency import Key, StoredResponse

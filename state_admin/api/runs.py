@@ -159,7 +159,7 @@ def read_change(body: contract.RunFields, pointer: str = "") -> RunChange:
         fields["cost_usd"] = _read_cost(fields["cost_usd"], pointer)
     if "metadata" in fields:
         fields["metadata"] = read_object(fields["metadata"], "metadata", pointer)
-    return RunChange(**fields)
+    return RunChange(**fields, pointer=pointer)
 
 
 def _read_cost(given: int | float | str, pointer: str) -> Decimal:

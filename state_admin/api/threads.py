@@ -195,7 +195,7 @@ def read_object(raw: Raw | UnsetType, name: str, within: str = "") -> Raw:
     """Return the JSON object `name` of the part of the body at `within`, {} if absent. Raises Invalid
     for anything else, or if it cannot be stored."""
     if raw is UNSET:
-        return threads.EMPTY_OBJECT
+        return values.EMPTY_OBJECT
     if not isinstance(raw.value, dict):
         raise Invalid(
             f"{name} must be an object", [values.Fault(f"{within}/{name}", "not an object")]

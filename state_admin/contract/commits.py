@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -10,9 +10,8 @@ from msgspec import UNSET, UnsetType
 from .base import Answer, Body, Operation, doc
 from .messages import MessagesIn
 from .runs import FencingToken, Run, RunFields
-from .types import MAX_INTEGER, BigInt, JsonIn, RevisionNumber
+from .types import MAX_ID, MAX_INTEGER, BigInt, JsonIn, RevisionNumber
 
-_MAX_ID: Final = 128
 BaseRevision = Annotated[
     Annotated[int, msgspec.Meta(ge=0)] | None,
     doc("Revision of the state that the updates were made for; null: any.", 12),
@@ -22,7 +21,7 @@ BaseRevision = Annotated[
 class Update(Body):
     """An update of one state key: exactly one of `update` and `clear`."""
 
-    key: Annotated[str, doc("Name of the state key.", "plan", min_length=1, max_length=_MAX_ID)]
+    key: Annotated[str, doc("Name of the state key.", "plan", min_length=1, max_length=MAX_ID)]
     update: Annotated[
         JsonIn | UnsetType, doc("What the reducer of the key is given.", ["search"])
     ] = UNSET

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from state_admin import models
 
 _DAY: Final = 86_400
-_MAX_ID: Final = 128
 
 DispatchStatus = Annotated[
     str,

@@ -13,18 +13,18 @@ from state_admin.domain.messages import ROLES, VISIBILITIES
 
 from .base import Answer, AscendingList, Body, Natural, Operation, Page, Positive, Query, doc
 from .batches import BatchOperations, BatchResult
-from .types import BigInt, JsonIn, JsonOut, RunId, ThreadId, Time, Tokens, time_of
+from .types import MAX_ID, OBJECT, BigInt, JsonIn, JsonOut, RunId, ThreadId, Time, Tokens, time_of
 
 if TYPE_CHECKING:
     from state_admin import models
 
-_MAX_ID: Final = 128
-_OBJECT: Final = {"type": "object"}
 
 MessageId = Annotated[
     str,
     doc(
-        "Id of the message, unique in its thread.", "m-1", schema={"minLength": 1, "maxLength": 128}
+        "Id of the message, unique in its thread.",
+        "m-1",
+        schema={"minLength": 1, "maxLength": MAX_ID},
     ),
 ]
 MessageRole = Annotated[str, doc("Who speaks.", "user", choices=ROLES)]
@@ -50,7 +50,7 @@ MessageIn = Annotated[
                 "id": {
                     "type": "string",
                     "minLength": 1,
-                    "maxLength": _MAX_ID,
+                    "maxLength": MAX_ID,
                     "description": "Id of the message, unique in its thread. Default: generated.",
                 },
                 "role": {"type": "string", "enum": list(ROLES), "description": "Who speaks."},
@@ -63,7 +63,7 @@ MessageIn = Annotated[
                 },
                 "tool_calls": {
                     "type": "array",
-                    "items": _OBJECT,
+                    "items": OBJECT,
                     "description": "Tool calls of an `assistant` message.",
                 },
                 "tool_call_id": {
@@ -105,7 +105,7 @@ class Message(Answer):
     compaction: Annotated[Summarized | UnsetType, doc("Only on a summary.")] = UNSET
     content: Annotated[JsonOut | UnsetType, doc(_CONTENT, "Where is my refund?")] = UNSET
     tool_calls: Annotated[
-        list[Annotated[JsonOut, doc("A tool call.", schema=_OBJECT)]] | UnsetType,
+        list[Annotated[JsonOut, doc("A tool call.", schema=OBJECT)]] | UnsetType,
         doc("Tool calls of an `assistant` message."),
     ] = UNSET
     tool_call_id: Annotated[
@@ -200,7 +200,7 @@ class Context(Answer):
                 doc(
                     "A message as it was sent.",
                     {"role": "user", "content": "Where is my refund?"},
-                    schema=_OBJECT,
+                    schema=OBJECT,
                 ),
             ]
         ],

@@ -14,8 +14,6 @@ from .types import Fault, JsonOut, json_of
 if TYPE_CHECKING:
     from state_admin.services import errors
 
-MEDIA_TYPE = "application/problem+json"
-
 
 class Problem(Answer):
     """A problem document (RFC 9457). Some types have further members, such as `expected` and `actual`

@@ -33,6 +33,7 @@ from .base import (
 )
 from .items import ItemResults, Selection
 from .types import (
+    MAX_ID,
     MAX_INTEGER,
     BigInt,
     JsonIn,
@@ -49,9 +50,7 @@ from .types import (
 if TYPE_CHECKING:
     from state_admin import models
 
-_MAX_ID: Final = 128
 _LONGEST_TIMEOUT: Final = 10 * 365 * 86_400
-_OBJECT: Final = {"type": "object"}
 _TEXT: Final = {"type": "string"}
 TokenCount = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 
@@ -272,18 +271,18 @@ class RunFilters(DescendingList):
 class NewRun(Body):
     id: Annotated[
         NonEmpty | UnsetType,
-        doc("Id of the run. Default: generated.", "run-1", schema={"maxLength": _MAX_ID}),
+        doc("Id of the run. Default: generated.", "run-1", schema={"maxLength": MAX_ID}),
     ] = UNSET
-    agent_id: Annotated[str, doc("Id of the agent.", "planner", max_length=_MAX_ID)] = ""
+    agent_id: Annotated[str, doc("Id of the agent.", "planner", max_length=MAX_ID)] = ""
     parent_run_id: Annotated[
-        str, doc("Id of the run that started it; empty: none.", "run-0", max_length=_MAX_ID)
+        str, doc("Id of the run that started it; empty: none.", "run-0", max_length=MAX_ID)
     ] = ""
     parent_thread_id: Annotated[
         str,
         doc(
             "Thread whose shared entries the run sees; empty: the parent of its thread.",
             "thread-0",
-            max_length=_MAX_ID,
+            max_length=MAX_ID,
         ),
     ] = ""
     origin: Annotated[

@@ -26,6 +26,8 @@ from .base import (
 )
 from .items import ItemResults, Selection
 from .types import (
+    MAX_ID,
+    OBJECT,
     BigInt,
     JsonIn,
     JsonOut,
@@ -43,8 +45,6 @@ if TYPE_CHECKING:
 
 MERGE_PATCH: Final = "application/merge-patch+json"
 MAX_TITLE: Final = 512
-_MAX_ID: Final = 128
-_OBJECT: Final = {"type": "object"}
 
 
 class ForkOrigin(Answer):
@@ -77,7 +77,7 @@ class Thread(Answer):
         doc(
             "The thread's own compaction policy: only the fields in which it differs.",
             {},
-            schema=_OBJECT,
+            schema=OBJECT,
         ),
     ]
     version: Annotated[
@@ -142,18 +142,18 @@ _POLICY: Final = doc(
     "Compaction policy of the thread: only the fields in which it differs from the policy of its "
     "agent or workspace. See `PUT /compaction-policies/workspace`.",
     {"autocompact_threshold": 8000},
-    schema=_OBJECT,
+    schema=OBJECT,
 )
 
 
 class NewThread(Body):
     id: Annotated[
         NonEmpty | UnsetType,
-        doc("Id of the thread. Default: generated.", "thread-1", schema={"maxLength": _MAX_ID}),
+        doc("Id of the thread. Default: generated.", "thread-1", schema={"maxLength": MAX_ID}),
     ] = UNSET
     resource_id: Annotated[
         str,
-        doc("What the thread is about, for example a user.", "user-7", max_length=_MAX_ID),
+        doc("What the thread is about, for example a user.", "user-7", max_length=MAX_ID),
     ] = ""
     parent_thread_id: Annotated[
         Annotated[str, msgspec.Meta(min_length=1)] | None,
@@ -217,7 +217,7 @@ class ThreadDeletion(Answer):
 class NewFork(Body):
     id: Annotated[
         NonEmpty | UnsetType,
-        doc("Id of the new thread. Default: generated.", "thread-2", schema={"maxLength": _MAX_ID}),
+        doc("Id of the new thread. Default: generated.", "thread-2", schema={"maxLength": MAX_ID}),
     ] = UNSET
     revision: Annotated[
         BigInt | UnsetType, doc("Revision whose state is copied. Default: the newest.", 12)
@@ -236,7 +236,7 @@ class NewFork(Body):
     ) = UNSET
     metadata: Annotated[
         JsonIn | UnsetType,
-        doc("Any JSON object. Default: that of the source.", {"channel": "web"}, schema=_OBJECT),
+        doc("Any JSON object. Default: that of the source.", {"channel": "web"}, schema=OBJECT),
     ] = UNSET
 
 

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from .base import Answer, AscendingList, Body, DescendingList, Operation, Page, Wait, doc
-from .types import JsonIn, JsonOut, RunId, ThreadId, Time, json_of, null
+from .types import MAX_ID, JsonIn, JsonOut, RunId, ThreadId, Time, json_of, null
 
 if TYPE_CHECKING:
     from state_admin import models
@@ -20,7 +20,7 @@ TicketStatus = Annotated[
     ),
 ]
 TicketId = Annotated[
-    str, doc("Id of a ticket.", "ticket-1", schema={"minLength": 1, "maxLength": 128})
+    str, doc("Id of a ticket.", "ticket-1", schema={"minLength": 1, "maxLength": MAX_ID})
 ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, overload
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, overload
 
 import msgspec
 from msgspec import UNSET, UnsetType, field
@@ -24,12 +24,13 @@ JsonOut = msgspec.Raw
 ItemStatus = Annotated[
     int, doc("HTTP status that the operation would return as a separate request.", 200)
 ]
-_OBJECT = {"type": "object"}
+OBJECT: Final = {"type": "object"}
+# Characters of an id.
+MAX_ID: Final = 128
 # PostgreSQL's bigint.
 MAX_INTEGER = 2**63 - 1
 BigInt = Annotated[int, msgspec.Meta(ge=0, le=MAX_INTEGER)]
 
-Id = Annotated[str, doc("Identifier.", schema={"minLength": 1, "maxLength": 128})]
 Namespace = Annotated[
     str,
     doc("Name of a namespace.", "team_context", schema={"pattern": f"^{NAME}$"}),
@@ -43,9 +44,9 @@ Key = Annotated[
     ),
 ]
 ThreadId = Annotated[
-    str, doc("Id of a thread.", "thread-1", schema={"minLength": 1, "maxLength": 128})
+    str, doc("Id of a thread.", "thread-1", schema={"minLength": 1, "maxLength": MAX_ID})
 ]
-RunId = Annotated[str, doc("Id of a run.", "run-1", schema={"minLength": 1, "maxLength": 128})]
+RunId = Annotated[str, doc("Id of a run.", "run-1", schema={"minLength": 1, "maxLength": MAX_ID})]
 AgentId = Annotated[str, doc("Id of an agent.", "planner")]
 Time = Annotated[
     str,
@@ -90,11 +91,11 @@ RevisionNumber = Annotated[
 ]
 MetadataOut = Annotated[
     JsonOut,
-    doc("Any JSON object that clients store with it.", {"channel": "web"}, schema=_OBJECT),
+    doc("Any JSON object that clients store with it.", {"channel": "web"}, schema=OBJECT),
 ]
 MetadataIn = Annotated[
     JsonIn,
-    doc("Any JSON object to store with it.", {"channel": "web"}, schema=_OBJECT),
+    doc("Any JSON object to store with it.", {"channel": "web"}, schema=OBJECT),
 ]
 
 

@@ -6,7 +6,7 @@ Not here: whether a result is valid under its schema or the limits of a value.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal
 
 from state_admin.domain.json_pointers import Mismatch, WorkingCopy, find, kind, parts_of
 from state_admin.domain.values import (
@@ -24,6 +24,7 @@ MAX_OPERATIONS: Final = 1_000
 JSON_PATCH_OPS: Final = "add, remove, replace, move, copy, test"
 _ON_NUMBERS: Final = ("add", "max", "min")
 _ON_LISTS: Final = ("append", "union")
+PatchKind = Literal["merge", "json", "update"]
 UPDATE_OPS: Final = ", ".join((*_ON_NUMBERS, *_ON_LISTS, "remove", "merge", "set"))
 
 

@@ -38,6 +38,7 @@ from state_admin.domain.documents import (
 
 __all__ = [
     "DEFAULT_MAX_VALUE_BYTES",
+    "EMPTY_OBJECT",
     "JSON",
     "MAX_DEPTH",
     "MAX_DIGITS",
@@ -64,6 +65,7 @@ __all__ = [
 ]
 
 MISSING: Final = object()  # instead of a value where there is none
+EMPTY_OBJECT: Final = Raw("{}", {})
 
 MAX_MEMBERS: Final = 10_000
 # Of entries: the limit of a namespace that sets none, and the highest limit that one can set.

@@ -17,7 +17,7 @@ from mcp_types import CallToolResult, TextContent
 
 from state_admin.contract.entries import PATCH_TYPES
 from state_admin.domain import isolation, values
-from state_admin.domain.values import Fault, MalformedJSON, Raw, RefusedJSON
+from state_admin.domain.values import EMPTY_OBJECT, Fault, MalformedJSON, Raw, RefusedJSON
 from state_admin.services.errors import BadRequest, Invalid, NotRegistered, Problem, Unavailable
 
 from .host import Answer, Caller, Message
@@ -27,7 +27,6 @@ from .tools import Tool
 MOST_BYTES = 1024 * 1024
 
 _MEDIA_TYPES: dict[str, str] = {kind: media_type for media_type, kind in PATCH_TYPES.items()}
-_EMPTY = Raw("{}", {})
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 _OPERATIONS = (
     "is not an object with the members to change: for operations, set kind to update or json; to"
@@ -43,8 +42,8 @@ _ARGUMENTS = "/params/arguments"
 def arguments_in(body: bytes) -> dict[str, Raw]:
     """The arguments of a tools/call, each with its exact text. Raises BadRequest, Invalid."""
     try:
-        params = values.members(values.read(body)).get("params", _EMPTY)
-        arguments = values.members(params).get("arguments", _EMPTY)
+        params = values.members(values.read(body)).get("params", EMPTY_OBJECT)
+        arguments = values.members(params).get("arguments", EMPTY_OBJECT)
     except MalformedJSON as error:
         raise BadRequest(f"the body is not JSON: {error}") from error
     except RefusedJSON as refused:

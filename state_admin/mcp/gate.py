@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-import uuid
 from dataclasses import dataclass, field
 
 import django.db
 import structlog
 from django.conf import settings
 
+from project import log_context
 from project.failures import describe_error
 from project.hosts import check_host
 from state_admin.domain.access import Actor
@@ -25,8 +24,6 @@ from state_admin.services.move_problems import WorkspaceMoved
 from .host import Caller, Host, Message
 
 log = structlog.get_logger(__name__)
-
-_SAFE_ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}\Z")
 
 
 @dataclass(frozen=True)
@@ -47,8 +44,7 @@ class Gate:
 
     async def __call__(self, scope: Message) -> Refusal | None:
         headers = {name: text.decode("latin-1") for name, text in scope["headers"]}
-        given = headers.get(b"x-request-id", "")
-        request_id = given if _SAFE_ID.match(given) else uuid.uuid4().hex
+        request_id = log_context.choose_request_id(headers.get(b"x-request-id", ""))
         place = ",".join(t.decode("latin-1") for name, t in scope["headers"] if name == b"host")
         try:
             check_host(place)

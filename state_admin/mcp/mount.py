@@ -16,12 +16,8 @@ from typing import Any
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-from state_admin.services.errors import (
-    MEDIA_TYPE,
-    MethodNotAllowed,
-    NotFound,
-    Problem,
-)
+from state_admin.contract.base import PROBLEM_TYPE
+from state_admin.services.errors import MethodNotAllowed, NotFound, Problem
 from state_admin.services.problem_statuses import problem_of_status
 
 from .host import Caller, Message, Receive, Send
@@ -92,7 +88,7 @@ async def refuse(
     """Send a problem document (RFC 9457) as the response."""
     body = json.dumps(problem.document(request_id)).encode()
     fields = {
-        "content-type": MEDIA_TYPE,
+        "content-type": PROBLEM_TYPE,
         "content-length": str(len(body)),
         "x-request-id": request_id,
         **(headers or {}),

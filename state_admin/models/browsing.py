@@ -16,12 +16,11 @@ from state_admin.domain.scopes import ScopeKind
 
 from . import hot
 from .entries import SCOPE_KEYS, SCOPE_PREFIXES
+from .entries_sql import LIVE
 from .visibility import glob_regex
 
 # Sorts after every key with a given prefix, in the byte order of the key's collation.
 _LAST = "\U0010ffff"
-
-_LIVE = "NOT e.deleted AND (e.expires_at IS NULL OR e.expires_at > now())"
 
 
 class EntryLine(NamedTuple):
@@ -169,9 +168,9 @@ def entry_page(
     bounds the cost; `window_end` returns the position to continue from.
     """
     sparse = filters.sparse
-    live = "" if sparse else f" AND {_LIVE}"
+    live = "" if sparse else f" AND {LIVE}"
     if sparse and not filters.deleted:
-        sparse = f"{_LIVE} AND {sparse}"
+        sparse = f"{LIVE} AND {sparse}"
     statement = _FOUND.format(
         columns=_LINE,
         stretch=_stretch(actor, filters, live),
@@ -264,7 +263,7 @@ def sorted_page(
     the filters, at most `window` (see window_end), are read and sorted for each page."""
     conditions = [filters.sparse] if filters.sparse else []
     if not filters.deleted:
-        conditions.append(_LIVE)
+        conditions.append(LIVE)
     if last:
         conditions.append(order.after)
     statement = _FOUND.format(
@@ -294,7 +293,7 @@ def entry_addresses(
 ) -> list[EntryAddress]:
     """The addresses of up to `limit` live entries that match the filters, by namespace and key,
     among the first `window` entries, deleted ones included."""
-    parts = [_LIVE, filters.sparse] if filters.sparse else [_LIVE]
+    parts = [LIVE, filters.sparse] if filters.sparse else [LIVE]
     statement = _FOUND.format(
         columns=_PLACE,
         stretch=_stretch(actor, filters, ""),
@@ -313,8 +312,8 @@ def entry_count(actor: Actor, filters: EntryFilter, most: int, window: int = 0) 
     limit = window if sparse else most
     matches = "true"
     if sparse:
-        matches = sparse if filters.deleted else f"{_LIVE} AND {sparse}"
-    stretch = _stretch(actor, filters, "" if sparse else f" AND {_LIVE}")
+        matches = sparse if filters.deleted else f"{LIVE} AND {sparse}"
+    stretch = _stretch(actor, filters, "" if sparse else f" AND {LIVE}")
     statement = (
         f"SELECT count(*) FILTER (WHERE {matches}), count(*) FROM "
         f"(SELECT n.schema_version AS present, e.* {stretch}) e"
@@ -415,7 +414,7 @@ def scope_counts(namespace_id: int, most: int) -> dict[ScopeKind, int]:
     for kind in ScopeKind:
         counts = [
             f"(SELECT count(*) FROM (SELECT 1 FROM entries e WHERE e.namespace_id = %(namespace)s"
-            f" AND {_LIVE} AND {condition} ORDER BY e.key LIMIT %(most)s) counted)"
+            f" AND {LIVE} AND {condition} ORDER BY e.key LIMIT %(most)s) counted)"
             for condition in _ranges(kind)
         ]
         parts.append(" + ".join(counts))
@@ -429,7 +428,7 @@ FROM namespaces n
 CROSS JOIN LATERAL (
     SELECT count(*) AS entries, coalesce(sum(e.size_bytes), 0)::bigint AS size_bytes,
         count(*) FILTER (WHERE e.schema_version <> n.schema_version) AS stale
-    FROM (SELECT * FROM entries e WHERE e.namespace_id = n.id AND {_LIVE}
+    FROM (SELECT * FROM entries e WHERE e.namespace_id = n.id AND {LIVE}
         ORDER BY e.key LIMIT (SELECT %(most)s::bigint)) e
 ) held
 WHERE n.id = ANY(%(ids)s::bigint[])

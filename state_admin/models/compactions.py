@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Self
 
 from django.db import models
-from django.db.models import F, OuterRef, Q, Subquery
+from django.db.models import OuterRef, Q, Subquery
 from django.db.models.functions import JSONObject, Now
 
 from state_admin.domain.access import Actor
@@ -75,11 +75,6 @@ class CompactionQuerySet(LeasedQuerySet["Compaction"]):
             visible = Q(namespace__name__regex=glob_regex(actor.namespaces))
             rows = rows.filter(Q(namespace=None) | visible)
         return rows
-
-    def of_its_own(self) -> Self:
-        """Without the jobs that were copied when a thread was forked."""
-        copied = Q(thread__forked_from__isnull=False, thread__created_at__gt=F("finished_at"))
-        return self.exclude(copied)
 
 
 class Compaction(LeasedRow):

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 
 from . import hot, idempotency_sql
 
-_LIVE = "NOT e.deleted AND (e.expires_at IS NULL OR e.expires_at > now())"
+LIVE = "NOT e.deleted AND (e.expires_at IS NULL OR e.expires_at > now())"
 
 
 class EntryRow(NamedTuple):
@@ -53,7 +53,7 @@ _VIEW = """
 _READ = f"""
 SELECT {_VIEW}
 FROM namespaces n
-LEFT JOIN entries e ON e.namespace_id = n.id AND e.key = %(key)s AND {_LIVE}
+LEFT JOIN entries e ON e.namespace_id = n.id AND e.key = %(key)s AND {LIVE}
 WHERE n.workspace_id = %(workspace)s AND n.name = %(namespace)s AND n.unregistered_at IS NULL
 """
 
@@ -70,7 +70,7 @@ FROM unnest(%(workspace_id)b::bigint[], %(namespace)b::text[], %(key)b::text[])
     AS want(workspace_id, namespace, key)
 JOIN namespaces n ON n.workspace_id = want.workspace_id AND n.name = want.namespace
     AND n.unregistered_at IS NULL
-LEFT JOIN entries e ON e.namespace_id = n.id AND e.key = want.key AND {_LIVE}
+LEFT JOIN entries e ON e.namespace_id = n.id AND e.key = want.key AND {LIVE}
 """
 
 
@@ -176,13 +176,13 @@ def _replacing(new: str) -> str:
     return f"""
         value = {new}.value,
         version = e.version + 1,
-        born_version = CASE WHEN {_LIVE} THEN e.born_version ELSE e.version + 1 END,
-        created_at = CASE WHEN {_LIVE} THEN e.created_at ELSE clock_timestamp() END,
+        born_version = CASE WHEN {LIVE} THEN e.born_version ELSE e.version + 1 END,
+        created_at = CASE WHEN {LIVE} THEN e.created_at ELSE clock_timestamp() END,
         schema_version = {new}.schema_version,
         deleted = false,
         expires_at = {new}.expires_at,
-        tags = CASE WHEN %(tags)s::text[] IS NULL AND {_LIVE} THEN e.tags ELSE {new}.tags END,
-        pinned = CASE WHEN %(pinned)s::boolean IS NULL AND {_LIVE} THEN e.pinned
+        tags = CASE WHEN %(tags)s::text[] IS NULL AND {LIVE} THEN e.tags ELSE {new}.tags END,
+        pinned = CASE WHEN %(pinned)s::boolean IS NULL AND {LIVE} THEN e.pinned
             ELSE {new}.pinned END,
         size_bytes = {new}.size_bytes,
         estimated_tokens = {new}.estimated_tokens,
@@ -204,8 +204,8 @@ _PUT = (
         %(tokens)s, %(actor_kind)s, %(actor_name)s, n.at, n.at
     FROM (SELECT id, clock_timestamp() AS at FROM n) n
 {_OVER}    WHERE CASE %(only)s::text
-        WHEN 'missing' THEN NOT ({_LIVE})
-        WHEN 'changed' THEN NOT ({_LIVE} AND e.value::jsonb = excluded.value::jsonb
+        WHEN 'missing' THEN NOT ({LIVE})
+        WHEN 'changed' THEN NOT ({LIVE} AND e.value::jsonb = excluded.value::jsonb
             AND {_SAME_REST})
         ELSE true END
     RETURNING e.*
@@ -306,7 +306,7 @@ _COMPLETE = "count(*) OVER (PARTITION BY x.place) = x.size_of_call AS complete"
 # the write.
 _PUT_EXISTING = (
     f"""{_JOINED}, held AS MATERIALIZED (
-    SELECT x.*, e.id, e.version, {_LIVE} AS live
+    SELECT x.*, e.id, e.version, {LIVE} AS live
     FROM x JOIN entries e ON e.namespace_id = x.namespace_id AND e.key = x.key
     FOR NO KEY UPDATE OF e SKIP LOCKED
 ), new AS (
@@ -360,7 +360,7 @@ _REPLACE = (
         actor_name = %(actor_name)s,
         updated_at = clock_timestamp()
     FROM n
-    WHERE e.namespace_id = n.id AND e.key = %(key)s AND e.version = %(expected)s AND {_LIVE}
+    WHERE e.namespace_id = n.id AND e.key = %(key)s AND e.version = %(expected)s AND {LIVE}
         AND NOT (%(only)s::text = 'changed' AND e.value::jsonb = %(value)s::text::jsonb
             AND {_SAME_REST})
     RETURNING e.*

@@ -26,6 +26,8 @@ class RunStatus(models.TextChoices):
 
 
 ACTIVE = (RunStatus.CREATED, RunStatus.RUNNING, RunStatus.WAITING)
+# In these, a run has a lease, and neither waits nor has ended.
+IN_PROGRESS = (RunStatus.CREATED, RunStatus.RUNNING)
 
 
 class Origin(models.TextChoices):

@@ -14,9 +14,9 @@ from state_admin.contract import agent_views as contract
 from state_admin.domain import values
 from state_admin.domain.access import Actor
 from state_admin.domain.values import JSON, Fault
-from state_admin.models import Message, Run, RunStatus, Thread, Ticket
+from state_admin.models import Message, Run, Thread, Ticket
 from state_admin.models.feed_sql import FeedRow
-from state_admin.models.runs import RunQuerySet
+from state_admin.models.runs import IN_PROGRESS, RunQuerySet
 from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.services import snapshots, threads
 from state_admin.services.errors import Invalid
@@ -29,7 +29,6 @@ from .following import answer_stream, event
 
 # The newest messages that a snapshot contains.
 MOST_MESSAGES = 500
-_GOING = (RunStatus.CREATED, RunStatus.RUNNING)
 
 
 class _EventEncoder:
@@ -129,7 +128,7 @@ class ThreadEventEncoder(_EventEncoder):
         """The events of a run's change. `started`, `ended`: whether changes of these kinds arrived.
         A run that waits for a decision ends for AG-UI, and starts again after it."""
         events = []
-        going = run.status in _GOING
+        going = run.status in IN_PROGRESS
         if self._open != run.public_id and (started or going):
             events.append(self._encode_start(run.public_id, run))
             self._open = run.public_id
@@ -169,7 +168,7 @@ class RunEventEncoder(_EventEncoder):
         if run is None:
             self.over = True
             return [ag_ui_events.run_finished(self.thread_id, self._run_id)]
-        if run.status in _GOING:
+        if run.status in IN_PROGRESS:
             return []
         self.over = True
         return [self._encode_end(run)]

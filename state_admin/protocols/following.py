@@ -27,7 +27,8 @@ from state_admin.services.errors import BadRequest, Gone, NotFound, Problem, Una
 from state_admin.services.listeners import Listener, check_live
 from state_admin.streams import cursors, events
 from state_admin.streams.channel import Channel, instead
-from state_admin.streams.hub import ENVIRON, FeedUnavailable, Hub, Subscription
+from state_admin.streams.hub import ENVIRON, FeedUnavailable, Hub
+from state_admin.streams.stream import ListeningStream
 
 _PAGE = 500
 
@@ -49,7 +50,7 @@ class ThreadEncoder(Protocol):
         """The closing event, for a reason in listeners.CLOSED."""
 
 
-class ThreadStream:
+class ThreadStream(ListeningStream):
     """`after`: the position at which the client stopped, or None."""
 
     def __init__(
@@ -57,14 +58,6 @@ class ThreadStream:
     ) -> None:
         self.hub, self.actor, self.encoder, self.after = hub, actor, encoder, after
         self.filters = FeedFilter(thread=thread_id)
-        self._listener: Subscription | None = None
-        self._closed = ""
-
-    def close(self, why: str) -> None:
-        """End it soon, with a closing event that contains the reason. The first reason is kept."""
-        self._closed = self._closed or why
-        if self._listener is not None:
-            self._listener.close(why)
 
     async def run(self, channel: Channel) -> None:
         """Stream until it is complete or closed. Raises FeedUnavailable, django.db.Error and

@@ -15,6 +15,7 @@ from rest_framework import exceptions as drf
 
 from project.failures import describe_error
 from project.postgres.replication import UnconfirmedCommit
+from state_admin.contract.base import PROBLEM_TYPE
 from state_admin.domain import isolation, values
 from state_admin.domain.values import MalformedJSON, RefusedJSON
 from state_admin.models import freezing_sql
@@ -40,7 +41,7 @@ def answer_problem(problem: Problem, request: HttpRequest | None = None) -> Http
     # from the request that has no UTF-8 form.
     document = values.dump(problem.document(headers.get("REQUEST_ID", ""), status=status))
     response = HttpResponse(
-        document.encode(errors="replace"), status=status, content_type=errors.MEDIA_TYPE
+        document.encode(errors="replace"), status=status, content_type=PROBLEM_TYPE
     )
     if status == 412:
         response["ETag"] = f'"{problem.data["actual"]}"'

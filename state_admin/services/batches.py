@@ -8,13 +8,14 @@ from typing import Any, Literal, NamedTuple
 from django.db import transaction
 
 from state_admin.domain.access import Actor, Role
+from state_admin.domain.patches import PatchKind
 from state_admin.domain.values import JSON, Raw
 from state_admin.models import entries_sql, hot
 from state_admin.models.entries_sql import Address
 
 from . import entries, entry_views, journal
 from .actors import require
-from .entries import PatchKind, Precondition
+from .entries import Precondition
 from .entry_views import EntryView
 from .errors import Invalid, NotRegistered, Problem, TooLarge
 

@@ -11,6 +11,7 @@ from django.db import transaction
 
 from state_admin.domain import config, values
 from state_admin.domain.access import Actor, Role
+from state_admin.domain.patches import PatchKind
 from state_admin.domain.values import JSON, Raw
 from state_admin.models import Entry, Operation, reverts_sql
 from state_admin.models.entries_sql import JoinedEntry
@@ -28,7 +29,7 @@ from .bulk import (
     store_together,
 )
 from .dry_runs import discard_writes
-from .entries import PatchKind, apply_patch, check_value, new_entry
+from .entries import apply_patch, check_value, new_entry
 from .errors import Conflict, Invalid, Problem
 from .namespaces import Definition, definitions_for
 

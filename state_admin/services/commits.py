@@ -17,7 +17,7 @@ from state_admin.models import RevisionKind, Run, RunStatus, Thread
 from . import commit_conflicts, compactions, journal, knowledge, messages, runs, snapshots
 from .actors import require
 from .errors import Conflict, Invalid, NotRegistered, RevisionConflict, check_storable
-from .pointers import inside
+from .pointers import prefix_pointers
 from .runs import UNCHANGED, RunChange
 from .snapshots import NewValue, Read
 from .state_keys import Slot, SlotValue, check_value, find_slots, hold_registry
@@ -80,7 +80,7 @@ def commit(*, actor: Actor, run_id: str, step: Step, reason: str = "") -> Commit
             return Committed(thread.revision, (), thread.message_count, run)
         slots = find_slots(actor, thread, names)
         writes = apply_step(run, thread, step, slots)
-        with inside("/run"):
+        with prefix_pointers(step.run.pointer):
             writes |= runs.apply_change(actor, run, thread, step.run, writes)
         messages.guard(thread, step.expected_message_count)
         ended = step.run.status == RunStatus.DONE

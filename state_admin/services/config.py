@@ -18,13 +18,14 @@ from state_admin.domain import config, scopes, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.config import Kind, Secret
 from state_admin.domain.ids import uuid7
+from state_admin.domain.patches import PatchKind
 from state_admin.domain.values import JSON, Fault, Raw
 from state_admin.models import Entry, Namespace, Operation
 
 from . import entries, entry_views
 from .actors import require
 from .config_secrets import find_live_record, keep_secrets
-from .entries import ANY, PatchKind, Precondition, WriteResult
+from .entries import ANY, Precondition, WriteResult
 from .entry_views import EntryView
 from .errors import BadRequest, Conflict, Invalid, NotFound, check_storable
 from .namespaces import find_definition

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from django.db import transaction
 
 from state_admin.domain import patches, scopes, tokens, values
 from state_admin.domain.access import Actor, Role
+from state_admin.domain.patches import PatchKind
 from state_admin.domain.values import JSON, Raw
 from state_admin.models import Entry, EntryRevision, Operation, bulk_sql, entries_sql
 from state_admin.models.entries_sql import NewEntry
@@ -33,8 +34,6 @@ from .namespaces import Definition, find_definition
 
 # Attempts of a write if the schema of the namespace, or the entry, changes between check and store.
 _ATTEMPTS = 4
-
-PatchKind = Literal["merge", "json", "update"]
 
 
 class WriteResult(NamedTuple):

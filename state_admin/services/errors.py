@@ -18,8 +18,6 @@ from state_admin.domain.values import Fault, Raw
 if TYPE_CHECKING:
     from .conflicts import ConflictSides
 
-MEDIA_TYPE = "application/problem+json"
-
 
 class Problem(Exception):
     """The base class.

@@ -6,10 +6,11 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from state_admin.contract.base import PROBLEM_TYPE
 from state_admin.domain import values
 from state_admin.models import IdempotencyRecord, hot, idempotency_sql
 
-from .errors import MEDIA_TYPE, Gone, InFlight, Invalid
+from .errors import Gone, InFlight, Invalid
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,6 @@ def expire_responses(workspace_id: int) -> int:
     )
     return kept.update(
         status=_WITHDRAWN.status,
-        headers={"Content-Type": MEDIA_TYPE},
+        headers={"Content-Type": PROBLEM_TYPE},
         body=_WITHDRAWN_BODY,
     )

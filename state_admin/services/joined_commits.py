@@ -17,13 +17,13 @@ from state_admin.domain.messages import ParsedMessage
 from state_admin.models import (
     RevisionKind,
     Run,
-    RunStatus,
     idempotency_sql,
     runs_sql,
     snapshots_sql,
 )
 from state_admin.models import policies as policies_sql
 from state_admin.models.hot_async import Session
+from state_admin.models.runs import IN_PROGRESS
 from state_admin.models.snapshots_sql import Move, SlotRow
 
 from . import idempotency, messages, runs, snapshots, state_keys
@@ -226,7 +226,7 @@ def _plan(
     )
     run.last_revision, run.flagged_at = thread.revision + 1, None
     run.updated_at = opened.at
-    if run.status in (RunStatus.CREATED, RunStatus.RUNNING):
+    if run.status in IN_PROGRESS:
         run.lease_expires_at = opened.at + timedelta(seconds=run.lease_seconds)
     committed = Committed(
         run.last_revision, tuple(sorted(writes)), thread.message_count + len(log), run

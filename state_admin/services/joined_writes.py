@@ -11,6 +11,7 @@ from django.db import DatabaseError, InterfaceError
 
 from state_admin.domain import values
 from state_admin.domain.access import Actor, Role
+from state_admin.domain.patches import PatchKind
 from state_admin.domain.values import JSON, Raw
 from state_admin.models import Operation, entries_sql, hot, idempotency_sql
 from state_admin.models.entries_sql import JoinedEntry, JoinedPut, NewEntry, WrittenEntry
@@ -18,7 +19,7 @@ from state_admin.models.hot_async import Session
 
 from . import entry_views, idempotency, journal, quotas
 from .actors import require, require_open
-from .entries import PatchKind, WriteResult, apply_patch, check_value, new_entry, written_view
+from .entries import WriteResult, apply_patch, check_value, new_entry, written_view
 from .entry_views import EntryView
 from .errors import Problem
 from .groups import is_undone, note_fault, take_turns

@@ -73,7 +73,7 @@ class NamespaceRegistration:
 # The columns of a Definition; the description, the plugin and the retention of histories are not.
 _VERSIONED = ("schema", "default", "max_value_bytes", "ttl_seconds")
 # The columns whose values the audit names: the history of a namespace does not have all of them.
-_LIMITS = ("max_value_bytes", "ttl_seconds", "history_keep_last", "history_keep_seconds")
+LIMITS = ("max_value_bytes", "ttl_seconds", "history_keep_last", "history_keep_seconds")
 
 # Definitions by (workspace, name). A stale one is harmless: every write has the schema version that
 # it was validated against, and the statement refuses an old one (models/entries_sql.py). A value
@@ -401,7 +401,7 @@ def _describe_change(
     row: Namespace, content: Mapping[str, Any], fields: Sequence[str]
 ) -> dict[str, Any]:
     """The detail of an audit row: the fields that change, and the limits before and after."""
-    limits = [column for column in fields if column in _LIMITS]
+    limits = [column for column in fields if column in LIMITS]
     return {
         "fields": fields,
         "before": {column: getattr(row, column) for column in limits},

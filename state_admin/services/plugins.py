@@ -23,7 +23,7 @@ from .namespaces import (
     settle_namespaces,
     withdraw_namespace,
 )
-from .pointers import inside
+from .pointers import prefix_pointers
 from .state_keys import refuse_restricted, register_state_key
 from .state_removals import count_held, remove_keys, stop_writers
 
@@ -186,7 +186,7 @@ def _refuse_taken(
 def _naming(pointer: str) -> Iterator[None]:
     """Add the pointer of an item to its problems."""
     try:
-        with inside(pointer):
+        with prefix_pointers(pointer):
             yield
     except Problem as problem:
         problem.data["pointer"] = pointer

@@ -9,7 +9,7 @@ from .errors import Problem
 
 
 @contextmanager
-def inside(pointer: str) -> Iterator[None]:
+def prefix_pointers(pointer: str) -> Iterator[None]:
     """Prefix the pointers of problems that occur in the block with the place of the part that the
     block reads, so that they start from the body of the request."""
     try:

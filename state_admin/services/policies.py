@@ -12,14 +12,14 @@ from django.db import transaction
 from state_admin.domain import policies, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.policies import EffectivePolicy, Policy
-from state_admin.domain.values import Raw
+from state_admin.domain.values import EMPTY_OBJECT, Raw
 from state_admin.models import CompactionPolicy, Thread
 from state_admin.models import policies as rows
 
 from . import journal, summaries
 from .actors import require
 from .errors import Forbidden, QuotaExceeded, VersionConflict
-from .threads import EMPTY_OBJECT, change_thread, check_id, check_policy, find_thread
+from .threads import change_thread, check_id, check_policy, find_thread
 
 Scope: TypeAlias = Literal["workspace", "agent", "thread"]
 SCOPES: Final = get_args(Scope)

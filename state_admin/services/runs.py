@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 from state_admin.domain import lifecycle, moments, schemas, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.ids import uuid7
-from state_admin.domain.values import JSON, MAX_VALUE_BYTES, Fault, Raw
+from state_admin.domain.values import EMPTY_OBJECT, JSON, MAX_VALUE_BYTES, Fault, Raw
 from state_admin.models import (
     OnExpiry,
     Origin,
@@ -25,13 +25,14 @@ from state_admin.models import (
     TicketStatus,
     runs_sql,
 )
+from state_admin.models.runs import IN_PROGRESS
 
 from . import journal, snapshots, tool_calls
 from .actors import require
 from .errors import Conflict, Invalid, NotFound, RevisionConflict, Superseded
 from .finding import find_row
 from .snapshots import NewValue
-from .threads import EMPTY_OBJECT, check_id, find_thread
+from .threads import check_id, find_thread
 
 MAX_TICKETS = 100
 MAX_TOOL_NAME = 256
@@ -39,7 +40,8 @@ MAX_TOOL_NAME = 256
 
 @dataclass(frozen=True)
 class RunChange:
-    """The requested changes of a run. None: unchanged. Counts are totals, not increments."""
+    """The requested changes of a run. None: unchanged. Counts are totals, not increments. `pointer` is
+    their place in the body of the request."""
 
     status: str | None = None
     waiting: JSON = None
@@ -49,6 +51,7 @@ class RunChange:
     output_tokens: int | None = None
     cost_usd: str | None = None
     metadata: Raw | None = None
+    pointer: str = field(default="", compare=False)
 
     @property
     def empty(self) -> bool:
@@ -118,7 +121,7 @@ def start_run(
     """
     require(actor, Role.EDITOR)
     public_id = check_id(run_id) if run_id is not None else uuid7()
-    if status not in (RunStatus.CREATED, RunStatus.RUNNING):
+    if status not in IN_PROGRESS:
         raise Invalid(
             "a new run must have the status created or running", [Fault("/status", str(status))]
         )
@@ -302,7 +305,7 @@ def apply_change(
     if change.metadata is not None:
         run.metadata = change.metadata.text
     run.flagged_at = None
-    if run.status in (RunStatus.CREATED, RunStatus.RUNNING):
+    if run.status in IN_PROGRESS:
         run.lease_expires_at = now + timedelta(seconds=run.lease_seconds)
     run.updated_at = now
     run.save(

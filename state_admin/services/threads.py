@@ -15,7 +15,7 @@ from state_admin.domain import scopes, search, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.ids import uuid7
 from state_admin.domain.policies import DESTRUCTIVE, BadPolicy, Policy
-from state_admin.domain.values import JSON, Fault, Raw
+from state_admin.domain.values import EMPTY_OBJECT, JSON, Fault, Raw
 from state_admin.models import (
     Entry,
     Message,
@@ -36,7 +36,6 @@ Children = Literal["detach", "reject", "cascade"]
 # Combines the stored object and the given one.
 Merge: TypeAlias = Callable[[Any, Any], JSON]
 
-EMPTY_OBJECT = Raw("{}", {})
 # The number of matches that a search of titles tries to find first.
 _FEW_TITLES = 10_000
 

@@ -20,7 +20,20 @@ from .hub import FeedUnavailable, Hub, Subscription
 _PAGE = 500
 
 
-class ChangeStream:
+class ListeningStream:
+    """A stream to one client that listens to the hub, and can be closed at any time."""
+
+    _listener: Subscription | None = None
+    _closed = ""
+
+    def close(self, why: str) -> None:
+        """End it soon, with a closing event that contains the reason. The first reason is kept."""
+        self._closed = self._closed or why
+        if self._listener is not None:
+            self._listener.close(why)
+
+
+class ChangeStream(ListeningStream):
     """`after`: the client's cursor, or None for "from now". `describe` returns the problem document
     for the reason why the stream is closed."""
 
@@ -34,14 +47,6 @@ class ChangeStream:
     ) -> None:
         self.hub, self.actor, self.filters, self.after = hub, actor, filters, after
         self.describe = describe
-        self._listener: Subscription | None = None
-        self._closed = ""
-
-    def close(self, why: str) -> None:
-        """End it soon, with a closing event that contains the reason. The first reason is kept."""
-        self._closed = self._closed or why
-        if self._listener is not None:
-            self._listener.close(why)
 
     async def run(self, channel: Channel) -> None:
         """Stream until it is closed. Raises FeedUnavailable and django.db.Error only if nothing has

@@ -24,6 +24,7 @@ from state_admin.services.errors import (
     VersionConflict,
 )
 from state_admin.services.namespaces import (
+    LIMITS,
     NamespaceRegistration,
     find_namespace,
     register_namespace,
@@ -48,8 +49,7 @@ _COUNTED = 1000
 _EXAMINED = 500
 CONCURRENT_EDIT = "The second person to save is asked to open the form again."
 _TEXTS = ("schema", "default")
-_LIMITS = ("max_value_bytes", "ttl_seconds", "history_keep_last", "history_keep_seconds")
-_REST = ("description", *_LIMITS)
+_REST = ("description", *LIMITS)
 
 
 @dataclass(frozen=True)
@@ -263,7 +263,7 @@ def _content(form: NamespaceForm, namespace: Namespace | None) -> dict[str, Any]
     content: dict[str, Any] = {
         "description": cleaned["description"],
         "plugin": namespace.plugin if namespace else "",
-        **{name: cleaned[name] for name in _LIMITS},
+        **{name: cleaned[name] for name in LIMITS},
     }
     for name in _TEXTS:
         typed = _read(cleaned[name], name)

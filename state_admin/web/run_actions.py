@@ -13,6 +13,7 @@ from state_admin.domain.access import Actor, Role
 from state_admin.domain.lifecycle import format_duration
 from state_admin.models import Dispatch, DispatchStatus, Run, RunStatus, Webhook
 from state_admin.models.feed_sql import change_of_run, matcher
+from state_admin.models.runs import IN_PROGRESS
 from state_admin.services.client_counts import count_clients
 from state_admin.services.errors import Conflict
 from state_admin.services.leases import release_lease
@@ -117,7 +118,7 @@ def actions_of(run: Run) -> list[tuple[str, RunAction, str]]:
         return []
     stuck = bool(run.stuck_reason(run.read_at))
     possible = {
-        "renew": run.status in (RunStatus.CREATED, RunStatus.RUNNING),
+        "renew": run.status in IN_PROGRESS,
         "release": run.lease_expires_at is not None,
         "resume": stuck or run.status == RunStatus.WAITING,
         "fail": True,

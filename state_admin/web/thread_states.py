@@ -34,12 +34,12 @@ from .confirm import PREVIEW, Confirm, ask, reason_of
 from .entry_undo import REFUSED
 from .htmx import Request, Undo, see_other, target_id, toast
 from .id_address import id_page, id_path
+from .state_changes import RUNTIME
 from .trees import answer_piece
 
 LIST = 12
 SHARED = 20
 _AHEAD = 4  # revisions newer than the selected one in the list
-RUNTIME = "__"
 BIG = 100_000  # longer values (characters) are fetched after the page has loaded
 _FEW = 10  # with more trees on a page, each shows fewer nodes at first
 

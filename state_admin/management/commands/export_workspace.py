@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import gzip
 import os
 import sys
@@ -13,6 +12,7 @@ from typing import Any, BinaryIO, cast
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from state_admin.management.drafts import draft_of
 from state_admin.models import MoveState
 from state_admin.services import replicas
 from state_admin.services.errors import Problem
@@ -90,9 +90,7 @@ def _open(path: Path | None) -> Iterator[BinaryIO]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    if path.is_dir():  # replace() would fail after the whole export
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    part = path.with_name(f"{path.name}.part")
+    part = draft_of(path)
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with open(descriptor, "wb") as file:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import errno
-import os
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from state_admin.domain.digests import DigestLine
+from state_admin.management.drafts import draft_of
 from state_admin.services.verification import read_digests, verify_state
 
 
@@ -39,10 +38,8 @@ class Command(BaseCommand):
         if write is None:
             self._compare(check)
             return
-        if write.is_dir():  # replace() would fail after the tables were read
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(write))
         # Lines that a file lacks count as written later, so an incomplete file would pass every check.
-        draft = write.with_name(f"{write.name}.part")
+        draft = draft_of(write)
         with draft.open("w") as lines:
             self._compare(None)
             lines.writelines(f"{line}\n" for line in read_digests())

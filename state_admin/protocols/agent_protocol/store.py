@@ -15,7 +15,7 @@ from django.http import HttpResponse
 from state_admin.contract import agent_protocol as contract
 from state_admin.domain import values
 from state_admin.domain.access import Actor, Role
-from state_admin.domain.values import JSON, Fault, Raw
+from state_admin.domain.values import EMPTY_OBJECT, JSON, Fault, Raw
 from state_admin.models import Entry
 from state_admin.models.agent_store_sql import scan_namespaces, walk_namespaces
 from state_admin.protocols.answers import answer
@@ -31,7 +31,6 @@ from .endpoint import bounds, read, refuse, strings, take
 
 STORE = "agent_store"
 _SCHEMA = Raw('{"type":"object"}', {"type": "object"})
-_DEFAULT = Raw("{}", {})
 # Items that one filtered search examines. With more items the prefix must be longer.
 MOST_SEEN = 10_000
 _SLICE = 200
@@ -76,7 +75,7 @@ def put_item(call: Endpoint) -> HttpResponse:
         if not (call.actor.may(Role.ADMIN) and call.actor.sees_namespace(STORE)):
             raise
         namespaces.register_namespace(
-            actor=call.actor, name=STORE, schema=_SCHEMA, default=_DEFAULT
+            actor=call.actor, name=STORE, schema=_SCHEMA, default=EMPTY_OBJECT
         )
         put()
     return no_content()

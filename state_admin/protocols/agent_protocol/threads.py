@@ -9,6 +9,7 @@ from state_admin.contract import agent_protocol as contract
 from state_admin.domain import values
 from state_admin.domain.values import Fault, Raw
 from state_admin.models import Revision, RunStatus, StateValue, Thread, snapshots_sql
+from state_admin.models.runs import IN_PROGRESS
 from state_admin.protocols.answers import answer
 from state_admin.rest.bodies import no_content
 from state_admin.rest.endpoint import Endpoint, handles
@@ -25,10 +26,9 @@ _SORTS = {
     "updated_at": "updated_at",
     "status": "active_run__status",
 }
-_GOING = (RunStatus.CREATED, RunStatus.RUNNING)
 _FAILED = Q(latest_run__isnull=False, latest_run__termination_reason__type="error")
 _STATUS = {
-    "busy": Q(active_run__status__in=_GOING),
+    "busy": Q(active_run__status__in=IN_PROGRESS),
     "interrupted": Q(active_run__status=RunStatus.WAITING),
     "error": Q(active_run=None) & _FAILED,
 }
@@ -61,7 +61,7 @@ def create_thread(call: Endpoint) -> HttpResponse:
     refuse(body, "ttl", "supersteps")
     keep = read(body, "if_exists", "raise") == "do_nothing"
     thread_id = read(body, "thread_id", None)
-    metadata = body.get("metadata", threads.EMPTY_OBJECT)
+    metadata = body.get("metadata", values.EMPTY_OBJECT)
     values.check(metadata, "/metadata")
     try:
         thread, created = threads.create_thread(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import msgspec
 
@@ -14,6 +14,8 @@ from .types import RunId, ThreadId, Time
 
 
 class MessageMetadata(Answer):
+    """Which run appended the message, and when."""
+
     run_id: RunId | None
     created_at: Time
 
@@ -38,6 +40,11 @@ class RunAgentInput(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 _operation = partial(Operation, tag="frontends", kept=False)
+_AG_UI_EVENTS: Final = {
+    EVENT_STREAM: 'data: {"type":"STATE_SNAPSHOT","snapshot":{"plan":"flights and hotels"}}\n\n'
+    'data: {"type":"MESSAGES_SNAPSHOT","messages":'
+    '[{"id":"message-1","role":"user","content":"Find offers."}]}\n\n'
+}
 WATCH_THREAD = _operation(
     id="watch_thread",
     route="GET /threads/{thread_id}/ag-ui/stream",
@@ -46,6 +53,7 @@ WATCH_THREAD = _operation(
     "Last-Event-ID, the runs missed since are included.",
     answers={200: str},
     answer_type=EVENT_STREAM,
+    examples=_AG_UI_EVENTS,
     headers=("Last-Event-ID",),
 )
 JOIN_RUN = _operation(
@@ -58,6 +66,7 @@ JOIN_RUN = _operation(
     body=RunAgentInput,
     answers={200: str},
     answer_type=EVENT_STREAM,
+    examples=_AG_UI_EVENTS,
 )
 LIST_UI_MESSAGES = _operation(
     id="list_ui_messages",
@@ -74,4 +83,9 @@ STREAM_UI_MESSAGE = _operation(
     "or waits. 204 without an active run.",
     answers={200: str, 204: None},
     answer_type=EVENT_STREAM,
+    examples={
+        EVENT_STREAM: 'data: {"type":"start","messageId":"message-2"}\n\n'
+        'data: {"type":"text-delta","id":"text-1","delta":"Done."}\n\n'
+        'data: {"type":"finish","finishReason":"stop"}\n\ndata: [DONE]\n\n'
+    },
 )

@@ -167,6 +167,7 @@ class Operation:
     well as a token. `kept`: repeats with one Idempotency-Key are answered from a record, and a
     Change-Reason is kept. `api_key`: `x-api-key` may hold the token. `problem_type`: the media type
     of problems, for other protocols. `replica`: a read replica may answer (services/replicas.py).
+    `examples`: of bodies and responses by media type, where their type has none.
     """
 
     id: str
@@ -190,6 +191,7 @@ class Operation:
     api_key: bool = False
     problem_type: str = PROBLEM_TYPE
     replica: bool = False
+    examples: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def method(self) -> str:

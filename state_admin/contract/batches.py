@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 from msgspec import UNSET, UnsetType
 
 from state_admin.domain.access import Role
+from state_admin.domain.patches import PatchKind
 
 from .base import Answer, Body, Operation, doc
-from .entries import Entry, PatchKind, PinnedIn, TagsIn, TtlSeconds, ValueIn
+from .entries import Entry, PinnedIn, TagsIn, TtlSeconds, ValueIn
 from .problems import Failure, failure_of
 from .types import BigInt, ItemStatus, JsonIn, Key, Namespace
 

@@ -29,6 +29,15 @@ Cursor = Annotated[
     ),
 ]
 
+KindGlob = Annotated[
+    str,
+    doc(
+        "Kind of change, or a glob of kinds, in which only `*` is special.",
+        "entry.*",
+        schema={"pattern": r"^[A-Za-z_.*]+$", "maxLength": 128},
+    ),
+]
+
 
 class Change(Answer):
     """A change that was committed."""
@@ -71,7 +80,7 @@ class FeedQuery(Query):
     thread_id: Annotated[ThreadId | None, doc("Only changes of this thread.")] = None
     run_id: Annotated[RunId | None, doc("Only changes by or of this run.")] = None
     kind: Annotated[
-        str | None, doc("Only changes of this kind, or of the kinds that match a glob.", "entry.*")
+        KindGlob | None, doc("Only changes of this kind, or of the kinds that match a glob.")
     ] = None
     cursor: Annotated[
         Cursor | None, doc("Only changes after this position: a cursor of the feed.")
@@ -110,5 +119,11 @@ STREAM_CHANGES = Operation(
     headers=("Last-Event-ID",),
     problems=("gone",),
     answer_type=EVENT_STREAM,
+    examples={
+        EVENT_STREAM: "id: WzcsMywxNzY5ODYwODAwXQ\nevent: change\n"
+        'data: {"cursor":"WzcsMywxNzY5ODYwODAwXQ","kind":"entry.put","namespace":"team_context",'
+        '"key":"parent_thread::thread-1","thread_id":null,"run_id":null,"version":3,'
+        '"actor":"planner-token","at":"2026-01-31T12:00:00.000000Z"}\n\n'
+    },
     session=True,
 )

@@ -130,6 +130,17 @@ PATCH_CONFIG = _operation(
     role=Role.ADMIN,
     body=Any,
     media_types=tuple(PATCH_TYPES),
+    examples={
+        "application/merge-patch+json": {"upstream_model": "small"},
+        "application/json-patch+json": [
+            {"op": "replace", "path": "/upstream_model", "value": "small"}
+        ],
+        "application/vnd.commonhold.update+json": {
+            "op": "set",
+            "path": "/upstream_model",
+            "value": "small",
+        },
+    },
     answers={200: Record},
     dry_run=Record,
     headers=WRITE_HEADERS,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 from msgspec import UNSET, UnsetType, field
 
+from state_admin.domain.patches import PatchKind
 from state_admin.domain.scopes import ScopeKind, scope_kind
 
 from .base import (
@@ -52,12 +53,20 @@ if TYPE_CHECKING:
     from state_admin.models.browsing import EntryLine
     from state_admin.services.entry_views import EntryView
 
-PatchKind = Literal["merge", "json", "update"]
 # How the media type of a PATCH body is applied.
 PATCH_TYPES: Final[dict[str, PatchKind]] = {
     "application/merge-patch+json": "merge",
     "application/json-patch+json": "json",
     "application/vnd.commonhold.update+json": "update",
+}
+_PATCH_EXAMPLES: Final = {
+    "application/merge-patch+json": {"goal": "Ship it"},
+    "application/json-patch+json": [{"op": "replace", "path": "/goal", "value": "Ship it"}],
+    "application/vnd.commonhold.update+json": {
+        "op": "append",
+        "path": "/constraints",
+        "value": "no overnight flights",
+    },
 }
 WRITE_HEADERS: Final = ("If-Match", "If-None-Match", "If-Changed", "On-Conflict")
 RESTORE_HEADERS: Final = WRITE_HEADERS[:3]
@@ -380,6 +389,7 @@ PATCH_ENTRY = _operation(
     "failed `test` operation is a conflict (409).",
     body=Any,
     media_types=tuple(PATCH_TYPES),
+    examples=_PATCH_EXAMPLES,
     answers={200: Entry, 201: Entry, 204: None},
     dry_run=Entry,
     headers=(*WRITE_HEADERS, "Prefer"),

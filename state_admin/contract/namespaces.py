@@ -111,6 +111,8 @@ class RegistrationPreview(Answer):
 
 
 class HeldEntries(Answer):
+    """The entries of a namespace."""
+
     entries: Annotated[int, doc("Number of live entries.", 3, ge=0)]
 
 

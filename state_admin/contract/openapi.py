@@ -13,7 +13,7 @@ from state_admin.domain.config import Kind
 from state_admin.domain.numbers import MAX_WHOLE
 from state_admin.domain.scopes import NAME, PRINTABLE
 
-from .base import EVENT_STREAM, JSON_TYPE, Answer, DryRun, Operation, Page
+from .base import JSON_TYPE, DryRun, Operation
 from .problems import Problem
 
 Schema = dict[str, Any]
@@ -251,6 +251,12 @@ def _complete(component: Schema) -> None:
     for schema in component.get("properties", {}).values():
         if schema.get("default", ...) is None:
             del schema["default"]
+        # Of a field that may also be null, msgspec describes the other type.
+        described = [each for each in schema.get("anyOf", ()) if "description" in each]
+        if "description" not in schema and len(described) == 1:
+            (alternative,) = described
+            for name in {"description", "examples"} & alternative.keys():
+                schema[name] = alternative.pop(name)
 
 
 def _operation(
@@ -274,9 +280,13 @@ def _operation(
             content["example"] = example
         document["requestBody"] = {
             "required": op.body_required,
-            "content": dict.fromkeys(op.media_types, content),
+            "content": {kind: content | _own_example(op, kind) for kind in op.media_types},
         }
     return document
+
+
+def _own_example(op: Operation, media_type: str) -> Schema:
+    return {"example": op.examples[media_type]} if media_type in op.examples else {}
 
 
 def _parameters(op: Operation) -> Iterator[Schema]:
@@ -353,11 +363,9 @@ def _responses(
         response: Schema = {"description": "Stored" if minimal else _STATUSES[status]}
         if schemas:
             schema = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
-            content: Schema = {"schema": schema}
+            content: Schema = {"schema": schema} | _own_example(op, op.answer_type)
             if op.answer_type == JSON_TYPE:
-                example = example_of(schemas[0], components)
-                if example is not None:
-                    content["example"] = example
+                content["example"] = example_of(schemas[0], components)
             response["content"] = {op.answer_type: content}
         names: tuple[str, ...] = ("ETag",) if op.etag else ()
         if "Prefer" in op.headers and (minimal or not op.etag):
@@ -416,9 +424,11 @@ def example_of(schema: Schema, components: Schema) -> Any:
         return schema["const"]
     if "enum" in schema:
         return schema["enum"][0]
-    for union in ("anyOf", "oneOf"):
-        if union in schema:
-            return example_of(schema[union][0], components)
+    if "anyOf" in schema:
+        return example_of(schema["anyOf"][0], components)
+    if "allOf" in schema:
+        parts = [example_of(part, components) for part in schema["allOf"]]
+        return {name: member for part in parts for name, member in part.items()}
     match schema.get("type"):
         case "object":
             members = schema.get("properties", {}).items()
@@ -432,6 +442,3 @@ def example_of(schema: Schema, components: Schema) -> Any:
         case "string":
             return "text"
     return None
-
-
-__all__ = ["EVENT_STREAM", "Answer", "Page", "example_of", "paths", "problems_of"]

@@ -10,8 +10,8 @@ from msgspec import UNSET, UnsetType
 from state_admin.domain.access import Role
 
 from .base import Answer, Body, DescendingList, DryRun, Operation, Page, doc
-from .changes import Cursor
-from .types import Actor, JsonOut, Time, json_of, time_of
+from .changes import Cursor, KindGlob
+from .types import MAX_ID, Actor, JsonOut, Time, json_of, time_of
 
 if TYPE_CHECKING:
     from state_admin import models
@@ -50,16 +50,20 @@ class WebhookFilter(Body):
     """Which changes are sent: those that meet all conditions. An empty condition is always met."""
 
     kinds: Annotated[
-        list[str],
-        doc("Kinds of changes, or globs of kinds; one of them must match. At most 50.", ["run.*"]),
+        list[KindGlob],
+        doc(
+            "Kinds of changes, or globs of kinds; one of them must match.",
+            ["run.*"],
+            schema={"maxItems": 50},
+        ),
     ] = []
     namespaces: Annotated[
         list[str], doc("Globs of namespaces; one of them must match. At most 50.", ["team_*"])
     ] = []
     key: Annotated[str, doc("Key of the change.", "", schema={"maxLength": 512})] = ""
     prefix: Annotated[str, doc("Prefix of the key.", "", schema={"maxLength": 512})] = ""
-    thread: Annotated[str, doc("Id of the thread.", "", schema={"maxLength": 128})] = ""
-    run: Annotated[str, doc("Id of the run.", "", schema={"maxLength": 128})] = ""
+    thread: Annotated[str, doc("Id of the thread.", "", schema={"maxLength": MAX_ID})] = ""
+    run: Annotated[str, doc("Id of the run.", "", schema={"maxLength": MAX_ID})] = ""
 
 
 class WebhookGrant(Answer):

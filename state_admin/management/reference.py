@@ -148,7 +148,13 @@ def _operation(op: Operation, declared: Schema, objects: dict[str, None]) -> str
         names = ", ".join(f"`{name}`" for name in media)
         content = next(iter(media.values()))
         parts.append(f"Body ({names}): {_type(content['schema'], objects)}.\n\n")
-        parts.append(_example(content))
+        examples = {name: _example(each) for name, each in media.items()}
+        several = len({*examples.values()}) > 1
+        parts += (
+            [f"`{name}`:\n\n{each}" for name, each in examples.items()]
+            if several
+            else [_example(content)]
+        )
     for status, response in declared["responses"].items():
         if int(status) >= 400:
             continue
@@ -163,8 +169,11 @@ def _operation(op: Operation, declared: Schema, objects: dict[str, None]) -> str
 
 
 def _example(content: Schema) -> str:
-    if "example" not in content:
-        return ""
+    match content.get("example"):
+        case None:
+            return ""
+        case str(text):
+            return f"```text\n{text.strip()}\n```\n\n"
     return f"```json\n{json.dumps(content['example'], indent=2, ensure_ascii=False)}\n```\n\n"
 
 

@@ -103,8 +103,42 @@ def test_document__every_operation__has_a_description_and_requires_a_token() -> 
     for name, (_, _, operation) in operations().items():
         assert {"bearer": []} in operation["security"], name
         assert {"default", "401"} & operation["responses"].keys(), name
-    described = sum("description" in operation for _, _, operation in operations().values())
-    assert described > len(OPERATIONS) * 0.75
+        assert operation["summary"], name
+        assert operation["description"], name
+
+
+def test_document__every_body_and_response__has_an_example() -> None:
+    without = [
+        (name, kind)
+        for name, (_, _, operation) in operations().items()
+        for part in (
+            operation.get("requestBody", {}),
+            *(each for status, each in operation["responses"].items() if status < "3"),
+        )
+        for kind, content in part.get("content", {}).items()
+        if "example" not in content
+    ]
+    assert without == []
+
+
+def test_document__every_field_and_parameter__has_a_description() -> None:
+    """A field of a named object has that of the object."""
+    schemas = document()["components"]["schemas"]
+    fields = {
+        f"{name}.{field}": schema
+        for name, component in schemas.items()
+        for field, schema in component.get("properties", {}).items()
+    }
+    for name, (_, _, operation) in operations().items():
+        fields |= {f"{name}.{each['name']}": each for each in operation.get("parameters", ())}
+    assert len(fields) > 1000
+    named = {
+        name: schemas.get(each.get("$ref", "").rpartition("/")[2], {})
+        for name, each in fields.items()
+    }
+    assert [
+        name for name, each in fields.items() if not (named[name] | each).get("description")
+    ] == []
 
 
 def test_document__examples__are_valid_under_their_schemas() -> None:

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 2ef8377ffcba9ba521bf6448a18e9aee641bca49a6115d47ba06dc4a5c148bd2
+// sha256 of docs/openapi.json: c86f4fc2ad2c9946df5cfd5fd918291bac1e702f519ef2b327cf489be4176ca0
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -2751,6 +2751,10 @@ export interface components {
         AgentState: {
             /** @description A checkpoint object: `thread_id`, `checkpoint_ns` and `checkpoint_id`. */
             checkpoint: Record<string, unknown>;
+            /**
+             * @description RFC 3339 time.
+             * @example 2026-01-31T12:00:00.000000+00:00
+             */
             created_at: string | null;
             /**
              * @description Pending tickets of the active run.
@@ -4206,8 +4210,20 @@ export interface components {
         };
         /** @description All fields of a policy. */
         EffectivePolicy: {
+            /**
+             * @description Size of the context, in estimated tokens, from which it is compacted automatically; null: never by size.
+             * @example 60000
+             */
             autocompact_threshold: number | null;
+            /**
+             * @description Compact a thread with new messages when its last compaction is so many hours old; null: never by schedule.
+             * @example 24
+             */
             every_hours: number | null;
+            /**
+             * @description What writes the summary when the model is not available; null: nothing, the compaction fails.
+             * @example extractive
+             */
             fallback: "extractive" | null;
             /**
              * @description Size of the context window of the model, in estimated tokens.
@@ -4240,20 +4256,40 @@ export interface components {
              * @enum {unknown}
              */
             mode: "compact_to_safe_frontier" | "keep_recent_raw_suffix";
+            /**
+             * @description Instructions for the model; null: the built-in instructions.
+             * @example Summarize the conversation. Keep every id.
+             */
             prompt: string | null;
             /**
              * @description Newest messages that are retained with `mode` `keep_recent_raw_suffix`.
              * @example 2
              */
             raw_suffix_messages: number;
+            /**
+             * @description Also retain every revision that is a multiple of this number; null: none.
+             * @example 10
+             */
             snapshot_keep_every: number | null;
+            /**
+             * @description Snapshots of a thread to retain, the newest; null: none are removed automatically, and 100 are retained on request.
+             * @example 100
+             */
             snapshot_keep_last: number | null;
+            /**
+             * @description What writes the summary: `extractive` needs no model, `model` calls `summary_model`; null: `extractive`.
+             * @example model
+             */
             summarizer: string | null;
             /**
              * @description Largest size of a summary, in estimated tokens; longer ones are cut.
              * @example 1024
              */
             summary_max_tokens: number;
+            /**
+             * @description Id of the model, in `config.models`, that writes the summary; null: none.
+             * @example small
+             */
             summary_model: string | null;
         };
         EndedSessions: {
@@ -4770,6 +4806,7 @@ export interface components {
              */
             fencing_token?: number | null;
         };
+        /** @description The entries of a namespace. */
         HeldEntries: {
             /**
              * @description Number of live entries.
@@ -4791,7 +4828,15 @@ export interface components {
             keep_seconds: number | null;
         };
         HistoryPolicy: {
+            /**
+             * @description Number of versions that history compaction keeps. Null, the default: all.
+             * @example 100
+             */
             keep_last?: number | null;
+            /**
+             * @description Age in seconds up to which versions are kept. Null, the default: any.
+             * @example 2592000
+             */
             keep_seconds?: number | null;
         };
         /** @description What a removal of old versions would do now. */
@@ -4822,9 +4867,19 @@ export interface components {
             before?: unknown;
             /** @description Accepted for compatibility. */
             checkpoint?: Record<string, unknown> | null;
+            /**
+             * @description Maximum number of states.
+             * @example 10
+             */
             limit?: number | null;
             /** @description Not supported; must be absent. */
             metadata?: unknown;
+            /**
+             * @description Members to return; others are left out.
+             * @example [
+             *       "values"
+             *     ]
+             */
             select?: string[] | null;
         };
         /** @description An entry that meets the query. */
@@ -4995,13 +5050,35 @@ export interface components {
             member: components["schemas"]["Member"];
         };
         ItemAddress: {
+            /**
+             * @description Key of the item.
+             * @example preferences
+             */
             key?: string | null;
+            /**
+             * @description Labels of the store namespace. No label is empty or contains `.`.
+             * @example [
+             *       "users",
+             *       "u1"
+             *     ]
+             */
             namespace?: string[] | null;
         };
         ItemPut: {
             /** @description Accepted for compatibility; every text is searchable. */
             index?: unknown;
+            /**
+             * @description Key of the item.
+             * @example preferences
+             */
             key?: string | null;
+            /**
+             * @description Labels of the store namespace. No label is empty or contains `.`.
+             * @example [
+             *       "users",
+             *       "u1"
+             *     ]
+             */
             namespace?: string[] | null;
             /**
              * @description Lifetime in minutes.
@@ -5052,8 +5129,23 @@ export interface components {
              *     }
              */
             filter?: Record<string, unknown> | null;
+            /**
+             * @description Maximum number of items.
+             * @example 10
+             */
             limit?: number | null;
+            /**
+             * @description Labels of the store namespace. No label is empty or contains `.`.
+             * @example [
+             *       "users",
+             *       "u1"
+             *     ]
+             */
             namespace_prefix?: string[] | null;
+            /**
+             * @description Number of items to skip.
+             * @example 0
+             */
             offset?: number | null;
             /**
              * @description Words that the value must contain.
@@ -5378,6 +5470,7 @@ export interface components {
              */
             visibility: "all" | "internal";
         };
+        /** @description Which run appended the message, and when. */
         MessageMetadata: {
             /**
              * Format: date-time
@@ -5385,6 +5478,10 @@ export interface components {
              * @example 2026-01-31T12:00:00.000000Z
              */
             created_at: string;
+            /**
+             * @description Id of a run.
+             * @example run-1
+             */
             run_id: string | null;
         };
         /** @description One page of a list. */
@@ -5502,6 +5599,10 @@ export interface components {
             description?: string;
             /** @description Which versions history compaction keeps. */
             history?: components["schemas"]["HistoryPolicy"];
+            /**
+             * @description Largest size of a value in bytes. Default: 1 MiB.
+             * @example 1048576
+             */
             max_value_bytes?: number | null;
             /**
              * @description The plugin that owns it. Empty, the default: none.
@@ -5520,6 +5621,10 @@ export interface components {
              * @example true
              */
             tracked?: boolean;
+            /**
+             * @description Time to live in seconds of entries that are written without one. Null, the default: none.
+             * @example 86400
+             */
             ttl_seconds?: number | null;
         };
         /** @description One page of a list. */
@@ -5546,6 +5651,10 @@ export interface components {
             description?: string;
             /** @description Which versions history compaction keeps. */
             history?: components["schemas"]["HistoryPolicy"];
+            /**
+             * @description Largest size of a value in bytes. Default: 1 MiB.
+             * @example 1048576
+             */
             max_value_bytes?: number | null;
             /**
              * @description Name.
@@ -5569,6 +5678,10 @@ export interface components {
              * @example true
              */
             tracked?: boolean;
+            /**
+             * @description Time to live in seconds of entries that are written without one. Null, the default: none.
+             * @example 86400
+             */
             ttl_seconds?: number | null;
         };
         /** @description What would lose its namespace. */
@@ -5576,12 +5689,20 @@ export interface components {
             held: components["schemas"]["HeldEntries"];
         };
         NamespaceSearch: {
+            /**
+             * @description Maximum number of items.
+             * @example 10
+             */
             limit?: number | null;
             /**
              * @description Cut namespaces to so many labels.
              * @example 2
              */
             max_depth?: number | null;
+            /**
+             * @description Number of items to skip.
+             * @example 0
+             */
             offset?: number | null;
             /**
              * @description First labels; `*` stands for any label.
@@ -5830,6 +5951,10 @@ export interface components {
             title?: string;
         };
         NewToken: {
+            /**
+             * @description Lifetime; absent or null: no end. If the caller is a token that expires, the new one must not expire later.
+             * @example 86400
+             */
             expires_in_seconds?: number | null;
             /**
              * @description The program that will use the token.
@@ -5844,6 +5969,10 @@ export interface components {
              *     ]
              */
             namespaces?: string[];
+            /**
+             * @description Requests per minute; null: no limit.
+             * @example 600
+             */
             rate_per_minute?: number | null;
             /**
              * @description What the token may do; at most your own role.
@@ -5983,8 +6112,20 @@ export interface components {
          *         null whatever the scopes below it set.
          */
         PolicyFields: {
+            /**
+             * @description Size of the context, in estimated tokens, from which it is compacted automatically; null: never by size.
+             * @example 60000
+             */
             autocompact_threshold?: number | null;
+            /**
+             * @description Compact a thread with new messages when its last compaction is so many hours old; null: never by schedule.
+             * @example 24
+             */
             every_hours?: number | null;
+            /**
+             * @description What writes the summary when the model is not available; null: nothing, the compaction fails.
+             * @example extractive
+             */
             fallback?: "extractive" | null;
             /**
              * @description Size of the context window of the model, in estimated tokens.
@@ -6017,20 +6158,40 @@ export interface components {
              * @enum {unknown}
              */
             mode?: "compact_to_safe_frontier" | "keep_recent_raw_suffix";
+            /**
+             * @description Instructions for the model; null: the built-in instructions.
+             * @example Summarize the conversation. Keep every id.
+             */
             prompt?: string | null;
             /**
              * @description Newest messages that are retained with `mode` `keep_recent_raw_suffix`.
              * @example 2
              */
             raw_suffix_messages?: number;
+            /**
+             * @description Also retain every revision that is a multiple of this number; null: none.
+             * @example 10
+             */
             snapshot_keep_every?: number | null;
+            /**
+             * @description Snapshots of a thread to retain, the newest; null: none are removed automatically, and 100 are retained on request.
+             * @example 100
+             */
             snapshot_keep_last?: number | null;
+            /**
+             * @description What writes the summary: `extractive` needs no model, `model` calls `summary_model`; null: `extractive`.
+             * @example model
+             */
             summarizer?: string | null;
             /**
              * @description Largest size of a summary, in estimated tokens; longer ones are cut.
              * @example 1024
              */
             summary_max_tokens?: number;
+            /**
+             * @description Id of the model, in `config.models`, that writes the summary; null: none.
+             * @example small
+             */
             summary_model?: string | null;
         };
         /**
@@ -7289,6 +7450,12 @@ export interface components {
         StateAt: {
             /** @description The checkpoint to read. */
             checkpoint?: Record<string, unknown> | null;
+            /**
+             * @description Members to return; others are left out.
+             * @example [
+             *       "values"
+             *     ]
+             */
             select?: string[] | null;
             /** @description Accepted for compatibility; there are no subgraphs. */
             subgraphs?: boolean | null;
@@ -7516,6 +7683,10 @@ export interface components {
             as_node?: string | null;
             /** @description Write only if this checkpoint is the newest. */
             checkpoint?: Record<string, unknown> | null;
+            /**
+             * @description Id of a checkpoint: a revision of the thread's state.
+             * @example 3
+             */
             checkpoint_id?: string | null;
             /**
              * @description State values to write: an object, or an array of objects.
@@ -7904,6 +8075,10 @@ export interface components {
             metadata?: Record<string, unknown> | null;
             /** @description Not supported; must be absent. */
             supersteps?: unknown;
+            /**
+             * @description Id of a thread.
+             * @example thread-1
+             */
             thread_id?: string | null;
             /** @description Not supported; must be absent. */
             ttl?: unknown;
@@ -7957,6 +8132,10 @@ export interface components {
              *     ]
              */
             ids?: string[] | null;
+            /**
+             * @description Maximum number of items.
+             * @example 10
+             */
             limit?: number | null;
             /**
              * @description Metadata that the thread contains.
@@ -7965,7 +8144,17 @@ export interface components {
              *     }
              */
             metadata?: Record<string, unknown> | null;
+            /**
+             * @description Number of items to skip.
+             * @example 0
+             */
             offset?: number | null;
+            /**
+             * @description Members to return; others are left out.
+             * @example [
+             *       "values"
+             *     ]
+             */
             select?: string[] | null;
             /** @description Order of the result. */
             sort_by?: ("created_at" | "status" | "thread_id" | "updated_at") | null;
@@ -8130,6 +8319,10 @@ export interface components {
              * @example ch_12124b793e09_
              */
             prefix: string;
+            /**
+             * @description Requests per minute; null: no limit.
+             * @example 600
+             */
             rate_per_minute: number | null;
             /** @description When it was revoked; null: not revoked. */
             revoked_at: string | null;
@@ -8401,7 +8594,7 @@ export interface components {
              */
             key?: string;
             /**
-             * @description Kinds of changes, or globs of kinds; one of them must match. At most 50.
+             * @description Kinds of changes, or globs of kinds; one of them must match.
              * @default []
              * @example [
              *       "run.*"
@@ -8674,6 +8867,10 @@ export interface components {
              *     ]
              */
             tags?: string[];
+            /**
+             * @description Time to live in seconds: the entry is deleted when it is over. Default: that of the namespace.
+             * @example 86400
+             */
             ttl_seconds?: number | null;
             /**
              * @description The value: any JSON that the schema of the namespace accepts.

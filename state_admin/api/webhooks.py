@@ -41,8 +41,8 @@ def _filter_of(body: contract.WebhookFilter | UnsetType) -> Filter | None:
         namespaces=tuple(body.namespaces),
         key=body.key,
         prefix=body.prefix,
-        thread=body.thread,
-        run=body.run,
+        thread_id=body.thread_id,
+        run_id=body.run_id,
     )
 
 

@@ -62,8 +62,8 @@ class WebhookFilter(Body):
     ] = []
     key: Annotated[str, doc("Key of the change.", "", schema={"maxLength": 512})] = ""
     prefix: Annotated[str, doc("Prefix of the key.", "", schema={"maxLength": 512})] = ""
-    thread: Annotated[str, doc("Id of the thread.", "", schema={"maxLength": MAX_ID})] = ""
-    run: Annotated[str, doc("Id of the run.", "", schema={"maxLength": MAX_ID})] = ""
+    thread_id: Annotated[str, doc("Id of the thread.", "", schema={"maxLength": MAX_ID})] = ""
+    run_id: Annotated[str, doc("Id of the run.", "", schema={"maxLength": MAX_ID})] = ""
 
 
 class WebhookGrant(Answer):
@@ -110,8 +110,8 @@ class Webhook(Answer):
                 namespaces=row.namespaces,
                 key=row.key,
                 prefix=row.prefix,
-                thread=row.thread,
-                run=row.run,
+                thread_id=row.thread,
+                run_id=row.run,
             ),
             sees=WebhookGrant(
                 namespaces=row.grant_namespaces, thread_prefixes=row.grant_thread_prefixes

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -51,8 +51,8 @@ class Filter:
     namespaces: tuple[str, ...] = ()
     key: str = ""
     prefix: str = ""
-    thread: str = ""
-    run: str = ""
+    thread_id: str = ""
+    run_id: str = ""
 
 
 def create_webhook(
@@ -176,8 +176,14 @@ def find_position(actor: Actor, cursor: str) -> tuple[Position, datetime]:
 
 
 def _columns(filters: Filter) -> dict[str, object]:
-    columns = asdict(filters)
-    return {**columns, "kinds": list(filters.kinds), "namespaces": list(filters.namespaces)}
+    return {
+        "kinds": list(filters.kinds),
+        "namespaces": list(filters.namespaces),
+        "key": filters.key,
+        "prefix": filters.prefix,
+        "thread": filters.thread_id,
+        "run": filters.run_id,
+    }
 
 
 def _check(name: str, url: str, filters: Filter) -> None:
@@ -200,7 +206,7 @@ def _check(name: str, url: str, filters: Filter) -> None:
         _NAMESPACE.fullmatch,
         "must be a name or a glob such as team_*",
     )
-    for field, most in (("key", 512), ("prefix", 512), ("thread", 128), ("run", 128)):
+    for field, most in (("key", 512), ("prefix", 512), ("thread_id", 128), ("run_id", 128)):
         text = getattr(filters, field)
         if len(text.encode(errors="replace")) > most or _CONTROL.search(text):
             faults.append(Fault(f"/filter/{field}", f"at most {most} bytes, no control characters"))

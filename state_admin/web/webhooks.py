@@ -103,8 +103,8 @@ class WebhookForm(forms.Form):
             namespaces=tuple(cleaned["namespaces"].split()),
             key=cleaned["key"],
             prefix=cleaned["begins"],
-            thread=cleaned["thread"],
-            run=cleaned["run"],
+            thread_id=cleaned["thread"],
+            run_id=cleaned["run"],
         )
 
 
@@ -167,7 +167,9 @@ def webhook_new(request: Request) -> HttpResponse:
         for error in problem.data["errors"]:
             # /url, /filter/kinds/0: the field is the last segment that is not a number.
             words = [word for word in error["pointer"].split("/") if not word.isdigit()]
-            field = {"prefix": "begins"}.get(words[-1], words[-1])
+            field = {"prefix": "begins", "thread_id": "thread", "run_id": "run"}.get(
+                words[-1], words[-1]
+            )
             form.add_error(field, error["message"])
         return show_form(request, _CREATION, form, status=422)
     except QuotaExceeded as problem:

@@ -27,7 +27,7 @@ def test_create__valid__returns_the_webhook_and_its_secret_once(alice: Person) -
     assert answer.status_code == 201
     assert answer["Location"] == f"/api/v1/webhooks/{made['id']}"
     assert made["secret"].startswith("whsec_")
-    assert made["filter"] == {**BODY["filter"], "key": "", "thread": "", "run": ""}  # type: ignore[dict-item]
+    assert made["filter"] == {**BODY["filter"], "key": "", "thread_id": "", "run_id": ""}  # type: ignore[dict-item]
     assert made["sees"] == {"namespaces": [], "thread_prefixes": []}
     assert (made["status"], made["waiting"], made["dead_letters"]) == ("active", 0, 0)
     shown = alice.api("GET", f"/webhooks/{made['id']}").json()
@@ -80,7 +80,7 @@ def test_change__filter__is_replaced_as_a_whole(alice: Person, hook: Any) -> Non
     assert changed["name"] == "new"
     assert changed["url"] == BODY["url"]
     assert changed["filter"] == {
-        "kinds": [], "namespaces": [], "key": "global", "prefix": "", "thread": "", "run": "",
+        "kinds": [], "namespaces": [], "key": "global", "prefix": "", "thread_id": "", "run_id": "",
     }  # fmt: skip
 
 

@@ -93,7 +93,7 @@ def cursor_of_now(person: Person) -> str:
         ({"filters": Filter(kinds=("a",) * 51)}, "/filter/kinds"),
         ({"filters": Filter(namespaces=("a/b",))}, "/filter/namespaces/0"),
         ({"filters": Filter(key="é" * 257)}, "/filter/key"),
-        ({"filters": Filter(thread="a\0")}, "/filter/thread"),
+        ({"filters": Filter(thread_id="a\0")}, "/filter/thread_id"),
     ],
 )
 def test_create__invalid_field__is_located(alice: Person, fields: Any, pointer: str) -> None:
@@ -162,8 +162,8 @@ def test_pump__webhook_with_a_cursor__begins_after_it(alice: Person) -> None:
         (Filter(kinds=("entry.delete",)), ["entry.delete state/notes/thread%3A%3A1"]),
         (Filter(key="x", namespaces=("notes",)), ["entry.put state/notes/x"]),
         (Filter(prefix="thread::", kinds=("*.put",)), ["entry.put state/notes/thread%3A%3A1"]),
-        (Filter(thread="t1"), ["thread.create threads/t1", "run.start runs/r1"]),
-        (Filter(run="r1"), ["run.start runs/r1"]),
+        (Filter(thread_id="t1"), ["thread.create threads/t1", "run.start runs/r1"]),
+        (Filter(run_id="r1"), ["run.start runs/r1"]),
     ],
 )
 @pytest.mark.usefixtures("notes")

@@ -255,14 +255,14 @@ def test_run__handed_on__names_who_is_notified(action: str, admin: Client, alice
     )
     for name, filters in {
         "other kind": Filter(kinds=("run.start",)),
-        "other thread": Filter(thread="t2"),
+        "other thread": Filter(thread_id="t2"),
         "of entries": Filter(namespaces=("*",)),
     }.items():
         create_webhook(
             actor=alice.actor, name=name, url="https://example.com/hook", filters=filters
         )
     assert "No active webhook receives this event" in shown()
-    alert = Filter(kinds=("run.*",), thread="t1")
+    alert = Filter(kinds=("run.*",), thread_id="t1")
     create_webhook(actor=alice.actor, name="alert", url="https://example.com/hook", filters=alert)
     assert "1 webhook will receive the event: “alert”." in shown()
     enqueue_dispatch(actor=alice.actor, thread_id="t1", payload=raw({}))

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: c86f4fc2ad2c9946df5cfd5fd918291bac1e702f519ef2b327cf489be4176ca0
+// sha256 of docs/openapi.json: f662dee633ecf8c7ac8637e0b9b872ae45c3640701865fc337727e8cb18f60c7
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -8620,13 +8620,13 @@ export interface components {
              * @default
              * @example
              */
-            run?: string;
+            run_id?: string;
             /**
              * @description Id of the thread.
              * @default
              * @example
              */
-            thread?: string;
+            thread_id?: string;
         };
         /** @description What the webhook can see: the limits of its creator at the time of its creation. */
         WebhookGrant: {

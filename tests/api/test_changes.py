@@ -25,6 +25,15 @@ def test_changes__kind__is_a_glob_as_in_webhooks(alice: Person) -> None:
     assert kinds(alice, "kind=ticket.*") == []
 
 
+@pytest.mark.parametrize("glob", ["entry.%01", "%C3%A9", "a" * 129])
+def test_changes__kind_that_no_kind_looks_like__is_400_by_the_document(
+    glob: str, alice: Person
+) -> None:
+    answer = alice.api("GET", f"/changes?kind={glob}")
+    assert answer.status_code == 400
+    assert answer.json()["detail"] == "kind must be a string that matches ^[A-Za-z_.*]{1,128}$"
+
+
 @pytest.mark.parametrize("path", ["/changes", "/changes/stream"])
 @pytest.mark.parametrize("glob", ["no.such.kind", "entry", "entries.*", "ENTRY.PUT", "entry.*.x"])
 def test_changes__kind_that_matches_none__is_400_that_lists_valid_kinds(

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: f662dee633ecf8c7ac8637e0b9b872ae45c3640701865fc337727e8cb18f60c7
+// sha256 of docs/openapi.json: b2992e4a61687cd4c9170cf3bddcb35eed713c5558a956fa6912323d3e07f410
 
 export interface paths {
     "/api/v1/access/explain": {

@@ -236,6 +236,16 @@ def run_sweep(name: str, work: Callable[[], Report], seconds: float = 0) -> Repo
     expire by the time in them, because the clocks of beat and of the worker may differ. An exception is
     recorded and raised.
     """
+    row = Sweep.objects.filter(name=name)
+    # Not what started in the future: the clock of the database may have been set back. Nor what has not
+    # ended: its worker was killed.
+    recent = Q(
+        started_at__gt=Now() - timedelta(seconds=seconds / 2),
+        started_at__lte=Now(),
+        finished_at__gte=F("started_at"),
+    )
+    if row.filter(recent).exists():  # one statement, because thousands of messages may have waited
+        return None
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(hashtext(%s))", [f"sweep {name}"])
         (mine,) = cursor.fetchone()
@@ -243,14 +253,6 @@ def run_sweep(name: str, work: Callable[[], Report], seconds: float = 0) -> Repo
         return None
     try:
         Sweep.objects.get_or_create(name=name)
-        row = Sweep.objects.filter(name=name)
-        # Not what started in the future: the clock of the database may have been set back.
-        # Nor what has not ended: its worker was killed.
-        recent = Q(
-            started_at__gt=Now() - timedelta(seconds=seconds / 2),
-            started_at__lte=Now(),
-            finished_at__gte=F("started_at"),
-        )
         if not row.exclude(recent).update(started_at=Now(), runs=F("runs") + 1):
             return None
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connection
 
 from project import job_notifications
 from state_admin.models import Dispatch, Sweep
@@ -47,3 +48,23 @@ def test_purge__nothing_old__keeps_all(alice: Person) -> None:
     TASKS["purge dispatches"]()
     assert Dispatch.objects.count() == 1
     assert Sweep.objects.get(name="purge dispatches").report == {"dispatches": 0}
+
+
+def test_messages__that_waited_for_a_worker__start_the_sweep_once(
+    alice: Person, worker: Worker
+) -> None:
+    def many_wait() -> bool:
+        job_notifications.notify_worker("state_admin.tasks.mailbox.purge")
+        return length_of_queue() >= 20
+
+    wait_for(many_wait, "messages wait")  # a notification may be lost on a busy machine
+    worker()
+    wait_for(lambda: length_of_queue() == 0, "the messages are processed")
+    assert Sweep.objects.get(name="purge dispatches").runs == 1
+
+
+def length_of_queue() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pgmq.q_commonhold")
+        (count,) = cursor.fetchone()
+    return int(count)

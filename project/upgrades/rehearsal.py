@@ -42,6 +42,7 @@ class Rehearsal(msgspec.Struct):
 def rehearse(applied: Collection[tuple[str, str]]) -> Rehearsal:
     """Rehearse all migrations that are not `applied`. Raises BadSetting if that is not possible."""
     with tempfile.TemporaryDirectory(prefix="ch") as folder:
+        Path(folder).chmod(0o711)  # for root, PostgreSQL may run as another user
         done = subprocess.run(
             [sys.executable, "-m", __name__],
             check=False,

@@ -40,6 +40,7 @@ from state_admin.services import second_factors, webhook_pump, webhooks
 from state_admin.services.actors import system_actor
 from state_admin.services.workspaces import ensure_workspace
 from tests.builders import Person, make_namespace, make_run, make_thread, put
+from tests.project.conftest import temporary_folder
 from tests.project.running import Running, free_port
 
 pytestmark = pytest.mark.django_db
@@ -555,16 +556,17 @@ def test_database__embedded_and_not_created__is_an_error_and_is_not_created(tmp_
     assert "COMMONHOLD_URL" not in output
 
 
-def test_command__of_an_empty_embedded_database__says_which_database_it_used(
-    tmp_path: Path,
-) -> None:
+def test_command__of_an_empty_embedded_database__says_which_database_it_used() -> None:
     """As if the command ran without the environment of the server."""
     arguments = ("manage.py", "create_token", "--role", "viewer", "--name", "x")
-    command = Running(tmp_path, *arguments, DATABASE_URL="")
+    with temporary_folder() as folder:
+        command = Running(folder, *arguments, DATABASE_URL="")
+        code = command.wait()
+        output = command.output()
 
-    assert command.wait() == 1
-    assert command.output() == (
-        f"The database lacks migrations of this version: embedded, in {tmp_path / 'data'}. Run manage.py "
+    assert code == 1
+    assert output == (
+        f"The database lacks migrations of this version: embedded, in {folder / 'data'}. Run manage.py "
         "setup first; if the server uses another database, give this command the environment of the "
         "server (DATABASE_URL, or COMMONHOLD_DATA_DIR).\n"
     )

@@ -33,6 +33,7 @@ def temporary_folder() -> Iterator[Path]:
     """A folder for servers. At the end, a PostgreSQL that still runs in it is ended, and the folder is
     deleted. The path is short because it contains PostgreSQL's socket."""
     path = Path(tempfile.mkdtemp(prefix="ch"))
+    path.chmod(0o711)  # for root, PostgreSQL may run as another user
     try:
         yield path
     finally:

@@ -23,6 +23,7 @@ from project.postgres.cluster import Cluster
 from tests.loops import run
 from tests.patience import PATIENCE
 from tests.project.attacking import resident_megabytes
+from tests.project.conftest import temporary_folder
 from tests.project.running import Running, free_port, is_alive, wait_for
 
 SAMPLE = "tests.project.sample"
@@ -46,18 +47,18 @@ def server(start: Callable[..., Running], folder: Path) -> Running:
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def shared() -> Iterator[Running]:
     """One server for the tests that only look."""
-    folder = tmp_path_factory.mktemp("shared")
     running: list[Running] = []
 
     def start(*arguments: str, **env: str) -> Running:
         running.append(Running(folder, *arguments, **env))
         return running[-1]
 
-    yield begin(start, folder)
-    for process in running:
-        process.kill_all()
+    with temporary_folder() as folder:
+        yield begin(start, folder)
+        for process in running:
+            process.kill_all()
 
 
 def echoed(server: Running, path: str, **headers: str) -> dict:

@@ -88,7 +88,7 @@ def test_refusals__of_the_server__are_printed_to_stderr_with_exit_code_1(command
     [
         ("NaN", "not JSON"),
         ('"\\ud800"', "not JSON: /: the string contains a lone surrogate"),
-        ("[" * 5000, "not JSON: too deep"),
+        ("[" * 100_000 + "]" * 100_000, "not JSON: too deep"),
     ],
 )
 def test_put__invalid_json__is_an_error_message_without_traceback(

@@ -42,25 +42,33 @@ def rows(before: JSON, after: JSON, limit: int = 500) -> list[Difference]:
     return list(islice(_rows(before, after, ""), limit))
 
 
-def _rows(before: JSON, after: JSON, pointer: str) -> Iterator[Difference]:
+# Equal items are skipped in so many nested arrays: a value is walked once more in each of them.
+_SKIPPING: Final = 2
+
+
+def _rows(
+    before: JSON, after: JSON, pointer: str, skipping: int = _SKIPPING
+) -> Iterator[Difference]:
     """The differences, in an order in which they can be applied one after the other."""
     if isinstance(before, dict) and isinstance(after, dict):
         for name, member in before.items():
             place = pointer + pointer_of(name)
             if name in after:
-                yield from _rows(member, after[name], place)
+                yield from _rows(member, after[name], place, skipping)
             else:
                 yield Difference(place, "removed", member, None)
         for name, member in after.items():
             if name not in before:
                 yield Difference(pointer + pointer_of(name), "added", None, member)
     elif isinstance(before, list) and isinstance(after, list):
-        yield from _array_rows(before, after, pointer)
+        yield from _array_rows(before, after, pointer, skipping)
     elif not same(before, after):
         yield Difference(pointer, "changed", before, after)
 
 
-def _array_rows(before: list[JSON], after: list[JSON], pointer: str) -> Iterator[Difference]:
+def _array_rows(
+    before: list[JSON], after: list[JSON], pointer: str, skipping: int
+) -> Iterator[Difference]:
     """Removed items at their index in `before`, from the last one; then new items and changes, at
     their index in `after`. An item that moved is removed and added."""
     origins = in_order(align(before, after, identity_key(before, after)))
@@ -71,5 +79,6 @@ def _array_rows(before: list[JSON], after: list[JSON], pointer: str) -> Iterator
     for index, origin in enumerate(origins):
         if origin is None:
             yield Difference(f"{pointer}/{index}", "added", None, after[index])
-        else:
-            yield from _rows(before[origin], after[index], f"{pointer}/{index}")
+        elif not (skipping and same(before[origin], after[index])):
+            deeper = max(skipping - 1, 0)
+            yield from _rows(before[origin], after[index], f"{pointer}/{index}", deeper)

@@ -8,9 +8,10 @@ import jsonpatch
 import pytest
 from hypothesis import given, settings
 
-from state_admin.domain import patches, values
+from state_admin.domain import diffs, patches, values
+from state_admin.domain.alignment import align
 from state_admin.domain.diffs import Difference, json_patch, rows
-from state_admin.domain.values import same
+from state_admin.domain.values import JSON, same
 from tests.domain import strategies
 
 
@@ -101,3 +102,24 @@ def test_rows__of_a_change__contain_before_and_after() -> None:
 def test_rows__more_than_the_limit__are_truncated() -> None:
     assert len(rows(list(range(1000)), [])) == 500
     assert len(rows({}, {str(n): n for n in range(20)}, limit=7)) == 7
+
+
+def test_rows__equal_items_of_an_array__are_not_compared_part_by_part(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    aligned = list[object]()
+
+    def count(before: list[JSON], after: list[JSON], key: str | None) -> list[int | None]:
+        aligned.append(after)
+        return align(before, after, key)
+
+    monkeypatch.setattr(diffs, "align", count)
+    before: JSON = {"items": [{"id": n, "tags": ["a", "b"]} for n in range(9)]}
+    after: JSON = {"items": [{"id": n, "tags": ["a", "b" if n else "c"]} for n in range(9)]}
+    assert rows(before, after) == [Difference("/items/0/tags/1", "changed", "b", "c")]
+    assert aligned == [after["items"], ["a", "c"]]
+
+
+def test_rows__equal_items_in_deeply_nested_arrays__are_none() -> None:
+    before, after = [[[[[1], [2]], [3]]]], [[[[[1], [4]], [3]]]]
+    assert rows(before, after) == [Difference("/0/0/0/1/0", "changed", 2, 4)]

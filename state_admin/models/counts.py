@@ -154,44 +154,52 @@ def ended_runs(actor: Actor, *, width: int, count: int) -> EndedRuns:
     return EndedRuns(now, earlier, bool(rows) and rows[0][4])
 
 
-# Counted among the newest changes of all kinds. If these cover less than a day, the number per day
-# is extrapolated.
+# Counted among the newest changes of all kinds. A rate of a short time is no number of a day: if these
+# changes cover less than a day or an hour, the numbers are lower bounds.
 _WRITES = """
 WITH newest AS MATERIALIZED (
     SELECT at, kind, namespace FROM changes WHERE workspace_id = %(workspace)s
     ORDER BY xid DESC, id DESC LIMIT %(most)s
 ), reach AS (
-    SELECT count(*) = %(most)s AND min(at) > now() - interval '1 day' AS short,
-        greatest(extract(epoch FROM now() - min(at)), 1) AS seconds
+    SELECT count(*) = %(most)s AND min(at) > now() - interval '1 day' AS cut,
+        count(*) = %(most)s AND min(at) > now() - interval '1 hour' AS hour_cut
     FROM newest
 )
-SELECT namespace,
-    CASE WHEN short THEN count(*) * 86400 / seconds ELSE count(*) END::bigint,
-    count(*) FILTER (WHERE at > now() - interval '1 hour'), short
-FROM newest, reach
-WHERE at > now() - interval '1 day' AND kind LIKE 'entry.%%'
-    AND namespace <> ALL(%(reserved)s::text[])
-GROUP BY namespace, short, seconds
+SELECT n.namespace, count(n.namespace), count(*) FILTER (WHERE n.at > now() - interval '1 hour'),
+    cut, hour_cut
+FROM reach LEFT JOIN newest n ON n.at > now() - interval '1 day' AND n.kind LIKE 'entry.%%'
+    AND n.namespace <> ALL(%(reserved)s::text[])
+GROUP BY n.namespace, cut, hour_cut
 ORDER BY 2 DESC, 1
 """
 
 
 class Writes(NamedTuple):
-    """The number of writes to entries of a namespace in the last day, and in the last hour as far
-    as the changes were read. `about`: the number per day is extrapolated."""
+    """The number of writes to entries of a namespace in the last day, and in the last hour."""
 
     namespace: str
     day: int
     hour: int
-    about: bool
 
 
-def namespace_writes(actor: Actor) -> list[Writes]:
-    """The namespaces with writes, for a member, the busiest first. Reads the newest MOST changes
-    only."""
+class NamespaceWrites(NamedTuple):
+    """The namespaces with writes, the busiest first. `cut`: older changes of the day were not read, so
+    that the numbers are lower bounds; `hour_cut`: so are those of the hour."""
+
+    rows: list[Writes]
+    cut: bool
+    hour_cut: bool
+
+
+def namespace_writes(actor: Actor) -> NamespaceWrites:
+    """The writes to each namespace, for a member. Reads the newest MOST changes only."""
     reserved = [kind.namespace for kind in config.Kind]
     parameters = {"workspace": actor.workspace_id, "most": MOST, "reserved": reserved}
-    return [Writes._make(row) for row in hot.fetch_all(_WRITES, parameters)]
+    rows = hot.fetch_all(_WRITES, parameters)
+    # Without a write, the only row has no namespace.
+    return NamespaceWrites(
+        [Writes(*row[:3]) for row in rows if row[0] is not None], rows[0][3], rows[0][4]
+    )
 
 
 def bounded_counts(actor: Actor) -> Counts:

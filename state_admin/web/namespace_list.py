@@ -71,7 +71,8 @@ def namespace_list(request: Request) -> HttpResponse:
     large = [pk for pk, size in sizes.items() if size.entries > _LISTED]
     estimates = estimated_entries(large) if large else {}
     measured = measured_bytes(request.actor.workspace_id, large) if large else {}
-    writes = {each.namespace: each for each in namespace_writes(request.actor)} if rows else {}
+    writes = namespace_writes(request.actor) if rows else None
+    in_a_day = {each.namespace: each.day for each in writes.rows} if writes else {}
     registered = {row.name: sizes[row.pk] for row in rows if row.unregistered_at is None}
     invalid = find_invalid(request.actor, registered, _EXAMINED)
     table = _TABLE.describe(request, filters, next_url)
@@ -84,7 +85,7 @@ def namespace_list(request: Request) -> HttpResponse:
                 sizes[row.pk],
                 _format_count(sizes[row.pk].entries, _LISTED, estimates.get(row.pk, 0)),
                 _bytes(sizes[row.pk], measured.get(row.pk)),
-                writes.get(row.name),
+                f"{in_a_day.get(row.name, 0):,}{'+' if writes and writes.cut else ''}",
                 invalid.get(row.name),
             )
             for row in rows

@@ -114,7 +114,7 @@ class BusyNamespace:
     name: str
     writes: int
     text: str
-    hour: int
+    hour: str
     url: str
 
     @property
@@ -356,15 +356,16 @@ def _list_largest_namespaces(
 
 
 def _busy(actor: Actor) -> list[BusyNamespace]:
+    writes = namespace_writes(actor)
     return [
         BusyNamespace(
             each.namespace,
             each.day,
-            f"{'≈ ' if each.about else ''}{each.day:,}",
-            each.hour,
+            f"{each.day:,}{'+' if writes.cut else ''}",
+            f"{each.hour:,}{'+' if writes.hour_cut else ''}" if each.hour else "",
             namespace_url(each.namespace),
         )
-        for each in namespace_writes(actor)[:_EACH]
+        for each in writes.rows[:_EACH]
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from inspect import cleandoc
 from typing import Any, Final
 
 import msgspec
@@ -248,6 +249,8 @@ def _renamed(part: Any) -> Any:
 
 def _complete(component: Schema) -> None:
     component.pop("title", None)
+    if "description" in component:  # before Python 3.13, docstrings keep their indentation
+        component["description"] = cleandoc(component["description"])
     for schema in component.get("properties", {}).values():
         if schema.get("default", ...) is None:
             del schema["default"]

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: b2992e4a61687cd4c9170cf3bddcb35eed713c5558a956fa6912323d3e07f410
+// sha256 of docs/openapi.json: facb017017d0fb5a14e03ceb0ec23286b5e79283328c39c3e381e9a8b7d1964f
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -5417,7 +5417,7 @@ export interface components {
         };
         /**
          * @description A message as it was sent, with the members that the server adds. Further members of the
-         *         message are kept.
+         *     message are kept.
          */
         Message: {
             /** @description Only on a summary. */
@@ -6108,8 +6108,8 @@ export interface components {
         };
         /**
          * @description The fields that a scope sets. The others come from the scope below it: the agent's policy
-         *         below the thread's, the workspace's below the agent's, and the defaults. Null sets a field to
-         *         null whatever the scopes below it set.
+         *     below the thread's, the workspace's below the agent's, and the defaults. Null sets a field to
+         *     null whatever the scopes below it set.
          */
         PolicyFields: {
             /**
@@ -6196,7 +6196,7 @@ export interface components {
         };
         /**
          * @description A problem document (RFC 9457). Some types have further members, such as `expected` and `actual`
-         *         of a conflict, `limit`, or `retry_after`; the page of the type lists them.
+         *     of a conflict, `limit`, or `retry_after`; the page of the type lists them.
          */
         Problem: {
             /**
@@ -7396,7 +7396,7 @@ export interface components {
         };
         /**
          * @description What a removal of old snapshots would do now. Rows and bytes are those of the state values of
-         *         the thread.
+         *     the thread.
          */
         SnapshotPreview: {
             /**

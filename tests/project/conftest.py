@@ -15,6 +15,7 @@ import pytest
 from kombu import pools
 
 from project import job_notifications
+from project.postgres import binaries
 from project.postgres.cluster import Cluster
 from project.postgres.server import Server
 from tests.project.lanes import lane_workspaces, sides
@@ -33,7 +34,9 @@ def temporary_folder() -> Iterator[Path]:
     """A folder for servers. At the end, a PostgreSQL that still runs in it is ended, and the folder is
     deleted. The path is short because it contains PostgreSQL's socket."""
     path = Path(tempfile.mkdtemp(prefix="ch"))
-    path.chmod(0o711)  # for root, PostgreSQL may run as another user
+    postgres = binaries.identity()
+    if postgres.uid is not None:
+        os.chown(path, postgres.uid, postgres.gid or -1)
     try:
         yield path
     finally:

@@ -176,7 +176,8 @@ def measure_limit(seconds: float = 2.0) -> dict[int, Measurement]:
     import multiprocessing
 
     ours, theirs = multiprocessing.Pipe()
-    child = multiprocessing.Process(target=lambda: uvloop.run(_serve_nothing(theirs)), daemon=True)
+    fork = multiprocessing.get_context("fork")
+    child = fork.Process(target=lambda: uvloop.run(_serve_nothing(theirs)), daemon=True)
     child.start()
     port = ours.recv()
     request = render_request("GET", "/", {"Authorization": "Bearer " + "x" * 40})

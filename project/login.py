@@ -51,7 +51,7 @@ def single_sign_on() -> SingleSignOn | None:
         )
     if issuer.endswith(_DISCOVERY):
         raise BadSetting(f"OIDC_ISSUER must not end with {_DISCOVERY}")
-    tenant = address.path.partition("/")[2].partition("/")[0]
+    tenant = address.path.partition("/")[2].partition("/")[0].casefold()
     if ".microsoftonline." in address.hostname and tenant in _OF_ANY_TENANT:
         raise BadSetting(
             f"OIDC_ISSUER must name your tenant of Entra ID, not {tenant}: anybody can have a tenant there"

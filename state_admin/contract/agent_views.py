@@ -40,11 +40,11 @@ class RunAgentInput(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 _operation = partial(Operation, tag="frontends", kept=False)
-_AG_UI_EVENTS: Final = {
-    EVENT_STREAM: 'data: {"type":"STATE_SNAPSHOT","snapshot":{"plan":"flights and hotels"}}\n\n'
+_SNAPSHOTS: Final = (
+    'data: {"type":"STATE_SNAPSHOT","snapshot":{"revision":12,"extensions":{"plan":"flights"}}}\n\n'
     'data: {"type":"MESSAGES_SNAPSHOT","messages":'
     '[{"id":"message-1","role":"user","content":"Find offers."}]}\n\n'
-}
+)
 WATCH_THREAD = _operation(
     id="watch_thread",
     route="GET /threads/{thread_id}/ag-ui/stream",
@@ -53,7 +53,7 @@ WATCH_THREAD = _operation(
     "Last-Event-ID, the runs missed since are included.",
     answers={200: str},
     answer_type=EVENT_STREAM,
-    examples=_AG_UI_EVENTS,
+    examples={EVENT_STREAM: f"{_SNAPSHOTS}id: WzcsMywxNzY5ODYwODAwXQ\n\n"},
     headers=("Last-Event-ID",),
 )
 JOIN_RUN = _operation(
@@ -66,7 +66,11 @@ JOIN_RUN = _operation(
     body=RunAgentInput,
     answers={200: str},
     answer_type=EVENT_STREAM,
-    examples=_AG_UI_EVENTS,
+    examples={
+        EVENT_STREAM: 'data: {"type":"RUN_STARTED","threadId":"trip-lisbon","runId":"trip-lisbon-3"}\n\n'
+        f"{_SNAPSHOTS}"
+        'data: {"type":"RUN_FINISHED","threadId":"trip-lisbon","runId":"trip-lisbon-3"}\n\n'
+    },
 )
 LIST_UI_MESSAGES = _operation(
     id="list_ui_messages",
@@ -85,7 +89,9 @@ STREAM_UI_MESSAGE = _operation(
     answer_type=EVENT_STREAM,
     examples={
         EVENT_STREAM: 'data: {"type":"start","messageId":"message-2"}\n\n'
+        'data: {"type":"start-step"}\n\ndata: {"type":"text-start","id":"text-1"}\n\n'
         'data: {"type":"text-delta","id":"text-1","delta":"Done."}\n\n'
+        'data: {"type":"text-end","id":"text-1"}\n\ndata: {"type":"finish-step"}\n\n'
         'data: {"type":"finish","finishReason":"stop"}\n\ndata: [DONE]\n\n'
     },
 )

@@ -34,7 +34,7 @@ KindGlob = Annotated[
     doc(
         "Kind of change, or a glob of kinds, in which only `*` is special.",
         "entry.*",
-        schema={"pattern": r"^[A-Za-z_.*]{1,128}$"},
+        schema={"pattern": r"^[ -~]{0,128}$"},
     ),
 ]
 

@@ -52,7 +52,7 @@ class WebhookFilter(Body):
     kinds: Annotated[
         list[KindGlob],
         doc(
-            "Kinds of changes, or globs of kinds; one of them must match.",
+            "Kinds of changes, or globs of kinds; one of them must match. At most 50.",
             ["run.*"],
             schema={"maxItems": 50},
         ),

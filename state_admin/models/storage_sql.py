@@ -149,7 +149,7 @@ def _states() -> Iterator[_Piece]:
 
 
 # Context compactions save tokens, the others remove rows. Undone ones do not count, and those from
-# before a fork belong to the original thread (CompactionQuerySet.of_its_own).
+# before a fork belong to the original thread.
 _SETTLE = """
 WITH done AS (
     SELECT workspace_id, namespace_id, thread_id, rows_removed,

@@ -126,6 +126,15 @@ TASKS: Final = {sweep.name: _create_task(sweep) for sweep in SWEEPS}
 # See project/beat.py.
 CONDITIONS: Final = {each.name: each.has_work for each in SWEEPS if each.has_work}
 
+# RabbitMQ drops messages that no worker has taken after this time, by its own clock. Celery's `expires`
+# would also let the worker compare the time of beat with its own, and the clocks may differ.
+_SHORTEST_EXPIRATION: Final = 5
+
 BEAT_SCHEDULE: Final[dict[str, dict[str, Any]]] = {
-    each.name: {"task": _name_of(each), "schedule": each.seconds} for each in SWEEPS
+    each.name: {
+        "task": _name_of(each),
+        "schedule": each.seconds,
+        "options": {"expiration": max(each.seconds, _SHORTEST_EXPIRATION)},
+    }
+    for each in SWEEPS
 }

@@ -4,6 +4,7 @@ start it."""
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 from celery import shared_task
 from django.conf import settings
@@ -15,14 +16,17 @@ from state_admin.services.batching import Report
 # a delivery without a free slot is found again by the next periodic job.
 _slots = threading.BoundedSemaphore(max(1, settings.WORKER_THREADS - 1))
 
+# After this many seconds newer messages have replaced it (see tasks/sweeps.py).
+_OPTIONS: dict[str, Any] = {"expiration": 30}
+
 
 def start_deliveries() -> Report:
     """The work of the sweep of webhooks: queue the jobs that send what is due."""
     report, heads, tests = deliveries.tick()
     for webhook_id in heads:
-        drain.delay(webhook_id)
+        drain.apply_async((webhook_id,), **_OPTIONS)
     for delivery_id in tests:
-        deliver.delay(delivery_id)
+        deliver.apply_async((delivery_id,), **_OPTIONS)
     return report
 
 

@@ -27,7 +27,7 @@ from state_admin.models import (
     WebhookStatus,
 )
 from state_admin.models.browsing import estimated_entries, namespace_sizes
-from state_admin.models.counts import MOST, Counts, namespace_writes
+from state_admin.models.counts import MOST, Counts, NamespaceWrites, namespace_writes
 
 from .actors import page
 from .addresses import namespace_url, run_url, ticket_url, with_query
@@ -150,7 +150,8 @@ def _charts(request: Request) -> dict[str, Any]:
     """The charts, and the busiest namespaces."""
     hours = request.GET.get("hours")
     period = next((each for each in PERIODS if hours == str(each.hours)), PERIODS[0])
-    busy = _busy(request.actor)
+    writes = namespace_writes(request.actor)
+    busy = _busy(writes)
     return {
         "period": period,
         "periods": PERIODS,
@@ -159,6 +160,9 @@ def _charts(request: Request) -> dict[str, Any]:
         "trend_days": TREND_DAYS,
         "busy": busy,
         "busiest": max((each.writes for each in busy), default=1) or 1,
+        "no_writes": "The newest changes include no entry writes; there are too many to read those before."
+        if writes.cut
+        else "No entries written in the last 24 hours.",
     }
 
 
@@ -355,8 +359,7 @@ def _list_largest_namespaces(
     return list(names.values()), holdings[:_EACH], needs[:_EACH], invalid
 
 
-def _busy(actor: Actor) -> list[BusyNamespace]:
-    writes = namespace_writes(actor)
+def _busy(writes: NamespaceWrites) -> list[BusyNamespace]:
     return [
         BusyNamespace(
             each.namespace,

@@ -181,6 +181,7 @@ const current = () =>
   rows().findIndex((row) => (row.closest("tr, li, [data-ticket]") ?? row).contains(document.activeElement));
 const labelOf = (control) => `${control.tagName} ${control.ariaLabel ?? control.textContent.trim()}`;
 let place = -1;
+let count = 0;
 let name = "";
 let focused = false;
 
@@ -188,6 +189,7 @@ document.addEventListener("htmx:before:swap", () => {
   const { activeElement } = document;
   focused = activeElement !== document.body;
   place = current();
+  count = rows().length;
   name = activeElement?.matches("a, button") ? labelOf(activeElement) : "";
 });
 document.addEventListener("htmx:after:swap", (event) => {
@@ -198,7 +200,7 @@ document.addEventListener("htmx:after:swap", (event) => {
   const next = place < 0 ? name && same() : (rows()[place] ?? rows().at(-1));
   (next || $("#main")).focus({ preventScroll: true });
   // The list may be shorter now, and what the user reads next above the window or under its top bar.
-  if (place >= 0) (next || $("main h1"))?.scrollIntoView({ block: "nearest" });
+  if (place >= 0 && rows().length < count) (next || $("main h1"))?.scrollIntoView({ block: "nearest" });
 });
 
 // A form that is refused: its first wrong field gets the focus, not the first one. The editor does so itself.

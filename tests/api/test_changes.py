@@ -23,6 +23,7 @@ def test_changes__kind__is_a_glob_as_in_webhooks(alice: Person) -> None:
     assert kinds(alice, "kind=thread.*") == kinds(alice, "kind=*.create&thread_id=t1")
     assert kinds(alice, "kind=*&namespace=notes") == ["namespace.register", "entry.put"]
     assert kinds(alice, "kind=ticket.*") == []
+    assert kinds(alice, "kind=") == kinds(alice, "")
 
 
 @pytest.mark.parametrize("glob", ["entry.%01", "%C3%A9", "a" * 129])
@@ -31,11 +32,11 @@ def test_changes__kind_that_no_kind_looks_like__is_400_by_the_document(
 ) -> None:
     answer = alice.api("GET", f"/changes?kind={glob}")
     assert answer.status_code == 400
-    assert answer.json()["detail"] == "kind must be a string that matches ^[A-Za-z_.*]{1,128}$"
+    assert answer.json()["detail"] == "kind must be a string that matches ^[ -~]{0,128}$"
 
 
 @pytest.mark.parametrize("path", ["/changes", "/changes/stream"])
-@pytest.mark.parametrize("glob", ["no.such.kind", "entry", "entries.*", "ENTRY.PUT", "entry.*.x"])
+@pytest.mark.parametrize("glob", ["no.such.kind", "entry", "entry-put", "entries.*", "ENTRY.PUT"])
 def test_changes__kind_that_matches_none__is_400_that_lists_valid_kinds(
     path: str, glob: str, alice: Person
 ) -> None:

@@ -121,6 +121,21 @@ def test_document__every_body_and_response__has_an_example() -> None:
     assert without == []
 
 
+def test_examples__of_ag_ui_and_ai_sdk__are_complete_sequences() -> None:
+    def kinds(name: str) -> list[str]:
+        content = operations()[name][2]["responses"]["200"]["content"]
+        lines = content["text/event-stream"]["example"].splitlines()
+        data = [line.removeprefix("data: ") for line in lines if line.startswith("data: ")]
+        return [json.loads(each)["type"] for each in data if each != "[DONE]"]
+
+    snapshots = ["STATE_SNAPSHOT", "MESSAGES_SNAPSHOT"]
+    assert kinds("watch_thread") == snapshots
+    assert kinds("join_run") == ["RUN_STARTED", *snapshots, "RUN_FINISHED"]
+    assert kinds("stream_ui_message") == [
+        "start", "start-step", "text-start", "text-delta", "text-end", "finish-step", "finish",
+    ]  # fmt: skip
+
+
 def test_document__every_field_and_parameter__has_a_description() -> None:
     """A field of a named object has that of the object."""
     schemas = document()["components"]["schemas"]

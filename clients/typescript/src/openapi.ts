@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: facb017017d0fb5a14e03ceb0ec23286b5e79283328c39c3e381e9a8b7d1964f
+// sha256 of docs/openapi.json: b9ef65c11a8e8e8d176d764dd49e4b6eaa5b719ff398a318b1f4bc16a6c5dbea
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -8594,7 +8594,7 @@ export interface components {
              */
             key?: string;
             /**
-             * @description Kinds of changes, or globs of kinds; one of them must match.
+             * @description Kinds of changes, or globs of kinds; one of them must match. At most 50.
              * @default []
              * @example [
              *       "run.*"

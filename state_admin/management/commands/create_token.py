@@ -63,4 +63,4 @@ class Command(BaseCommand):
         if not names:
             return f"Created the workspace {workspace.slug}."
         listed = ", ".join([*names[:_NAMED], *["…"] * (len(names) > _NAMED)])
-        return f"Created the workspace {workspace.slug}. It did not exist; others are: {listed}."
+        return f"Created the workspace {workspace.slug}. Others are: {listed}."

@@ -3,6 +3,7 @@ are those of the permission table, each of which would otherwise succeed."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -85,7 +86,7 @@ def test_query__every_declared_parameter__refuses_a_value_of_another_type(operat
             wrong.append(str(schema["maximum"] + 1))
         if "enum" in schema or schema.get("format") == "date-time":
             wrong += ["", "nonsense"]
-        if "minLength" in schema or "pattern" in schema:
+        if "minLength" in schema or not re.search(schema.get("pattern", ""), ""):
             wrong.append("")
         if "maxLength" in schema:
             wrong.append("x" * (schema["maxLength"] + 1))

@@ -447,7 +447,7 @@ def test_decide__run_without_wake__enqueues_nothing(box: Person) -> None:
 def test_wait__unknown_wake__is_refused(box: Person) -> None:
     with pytest.raises(Invalid) as refused:
         wait_for_two(box, wake="pigeon")
-    assert refused.value.data["errors"][0]["pointer"] == "/run/waiting/wake"
+    assert refused.value.data["errors"][0]["pointer"] == "/waiting/wake"
 
 
 def test_cancel_run__with_wake_dispatch__enqueues_nothing(box: Person) -> None:

@@ -310,7 +310,7 @@ def test_expiry__run_deleted_meanwhile__does_nothing(alice: Person) -> None:
 def test_open__unknown_on_expiry__is_refused_with_its_place(alice: Person, on_expiry: Any) -> None:
     with pytest.raises(Invalid) as refused:
         wait_for_two(alice, on_expiry=on_expiry)
-    assert refused.value.data["errors"][0]["pointer"] == "/run/waiting/tickets/1/on_expiry"
+    assert refused.value.data["errors"][0]["pointer"] == "/waiting/tickets/1/on_expiry"
 
 
 @pytest.mark.django_db(transaction=True)

@@ -177,7 +177,7 @@ def test_state_key_and_ticket__pattern_too_large__is_refused_at_its_place(alice:
     with pytest.raises(Invalid) as refused:
         commit(alice.actor, "r1", run=RunChange(status="waiting", waiting=waiting))
     (error,) = refused.value.data["errors"]
-    assert error["pointer"] == "/run/waiting/tickets/0/response_schema" + POINTER
+    assert error["pointer"] == "/waiting/tickets/0/response_schema" + POINTER
 
 
 def test_api__validations_keep_the_server_busy__is_503(

@@ -26,8 +26,9 @@ from state_admin import __version__
 
 log = structlog.get_logger(__name__)
 
-# How a worker starts. A fork shares the memory of this process, and starts in a tenth of the time of a
-# new interpreter, the default on Linux since Python 3.14. On macOS, system libraries do not support forks.
+# How workers start. A fork shares the memory of this process, and starts in a tenth of the time of a new
+# interpreter. It is set because it is not the default on Linux since Python 3.14 (granian would start new
+# interpreters). On macOS, system libraries do not support forks.
 START_METHOD = "fork" if sys.platform == "linux" else "spawn"
 # Seconds between SIGTERM and the abort of requests that are still running.
 DRAIN_SECONDS = 10

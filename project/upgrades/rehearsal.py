@@ -42,7 +42,6 @@ class Rehearsal(msgspec.Struct):
 def rehearse(applied: Collection[tuple[str, str]]) -> Rehearsal:
     """Rehearse all migrations that are not `applied`. Raises BadSetting if that is not possible."""
     with tempfile.TemporaryDirectory(prefix="ch") as folder:
-        Path(folder).chmod(0o711)  # for root, PostgreSQL may run as another user
         done = subprocess.run(
             [sys.executable, "-m", __name__],
             check=False,
@@ -62,7 +61,7 @@ def _environment(folder: Path) -> dict[str, str]:
     """That of this process, with an embedded PostgreSQL in `folder` and no other server."""
     own = {
         "DJANGO_SETTINGS_MODULE": "project.settings",
-        "COMMONHOLD_DATA_DIR": str(folder / "data"),
+        "COMMONHOLD_DATA_DIR": str(folder),
     }
     others = ("DATABASE_URL", "DATABASE_REPLICA_URLS", "AUDIT_STREAM")
     return {

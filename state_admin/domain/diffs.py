@@ -42,7 +42,7 @@ def rows(before: JSON, after: JSON, limit: int = 500) -> list[Difference]:
     return list(islice(_rows(before, after, ""), limit))
 
 
-# Equal items are skipped in so many nested arrays: a value is walked once more in each of them.
+# Levels of nested arrays in which equal items are found and skipped first. Each level reads the value once more.
 _SKIPPING: Final = 2
 
 

@@ -175,9 +175,9 @@ def wait_for_others(seconds: float) -> bool:
 
 
 def read_time() -> datetime:
-    """The time of the database, which decides what is due."""
+    """The current time of the database, with which deadlines are compared."""
     row = hot.fetch_one("SELECT clock_timestamp()", {})
     if row is None:
-        raise RuntimeError("a function answers one row")
+        raise RuntimeError("SELECT clock_timestamp() returned no row")
     moment: datetime = row[0]
     return moment

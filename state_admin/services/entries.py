@@ -164,8 +164,8 @@ def patch_entry(
     definition = find_definition(actor, namespace)
 
     def change(before: EntryView) -> Raw:
-        text = values.dump(apply_patch(kind, values.load(before.value), operations))
-        return Raw(text, values.load(text))
+        changed = apply_patch(kind, values.load(before.value), operations)
+        return Raw(values.dump(changed), changed)
 
     return rewrite_value(
         actor, definition, key, precondition, change, reason, Operation.PATCH, pure=True

@@ -242,8 +242,8 @@ def _prepare_patch(patch: PatchWrite, before: EntryView | None) -> JoinedEntry |
     require_open(patch.namespace)
     if before is None or not _is_patchable(patch, before):
         return None
-    text = values.dump(apply_patch(patch.kind, values.load(before.value), patch.operations))
-    value = Raw(text, values.load(text))
+    changed = apply_patch(patch.kind, values.load(before.value), patch.operations)
+    value = Raw(values.dump(changed), changed)
     item = Item(patch.namespace, patch.key, value, before.version)
     return _prepare_item(patch.actor, item, before.expires_at)
 

@@ -1,12 +1,16 @@
-"""The sentences with which a command ends if the database did not do what it needs."""
+"""How processes start, and the sentences with which a command ends if the database did not do what it
+needs."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 from django.db import OperationalError, connection
 
 from project.postgres.replication import UnconfirmedCommit
 from project.startup import explain
+from tests.project.running import run_python
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -48,3 +52,23 @@ def test_explain__commit_not_confirmed_by_a_standby__says_that_the_change_is_sto
     error.__cause__ = UnconfirmedCommit()
 
     assert explain(error).startswith("The change is stored, but no standby server has confirmed it")
+
+
+_START = """
+import sys
+from types import SimpleNamespace
+from project import celery
+
+def work():
+    celery.app.loader.init_worker()
+    print(*(name in sys.modules for name in ("state_admin.tasks.sweeps", "state_admin.web.urls")))
+
+celery.app.Beat = lambda **_: SimpleNamespace(run=work)
+celery.run("beat", needs_tables=False)
+"""
+
+
+def test_beat__starts__imports_jobs_and_no_pages(tmp_path: Path) -> None:
+    done = run_python(tmp_path, "-c", _START)
+
+    assert done.stdout == "True False\n", done.stderr

@@ -92,7 +92,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
     csrf_trusted_origins: Annotated[
         tuple[str, ...],
         _doc(
-            "Origins whose forms are accepted when a proxy changes the host, and whose pages may call `/mcp`."
+            "Origins besides `SITE_URL` whose forms are accepted, and whose pages may call `/mcp`."
         ),
     ] = ()
     cors_origins: Annotated[

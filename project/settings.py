@@ -28,7 +28,7 @@ ALLOWED_HOSTS = [
     *env.allowed_hosts,
     re.sub(r":\d+$", "", urlsplit(SITE_URL).netloc),
 ]
-CSRF_TRUSTED_ORIGINS = env.csrf_trusted_origins
+CSRF_TRUSTED_ORIGINS = [SITE_URL, *env.csrf_trusted_origins]
 WEB_WORKERS = env.web_workers
 WEB_THREADS = env.web_threads
 

@@ -84,4 +84,4 @@ def _is_origin_allowed(origin: str | None, place: str, scheme: str) -> bool:
     accepted."""
     if origin is None:
         return True
-    return origin in {f"{scheme}://{place}", settings.SITE_URL, *settings.CSRF_TRUSTED_ORIGINS}
+    return origin in {f"{scheme}://{place}", *settings.CSRF_TRUSTED_ORIGINS}

@@ -6,11 +6,13 @@ from typing import Any
 
 from django.core.exceptions import BadRequest as MalformedRequest
 from django.http import HttpRequest, HttpResponse
+from django.middleware.csrf import REASON_BAD_ORIGIN
 from django.template.loader import render_to_string
 
 from state_admin.services.errors import Problem
 
 _PAGES = {400, 403, 404, 500}
+_BAD_ORIGIN = REASON_BAD_ORIGIN.partition("%")[0]
 
 
 def heading_of(problem: Problem) -> str:
@@ -44,6 +46,16 @@ def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    if reason.startswith(_BAD_ORIGIN):
+        seen = f"{request.scheme}://{request.get_host()}"
+        hint = (
+            f"The server sees it as {seen}, and neither this nor SITE_URL is the address in the browser. "
+            "An operator must set SITE_URL to the latter; behind a proxy that terminates TLS, "
+            "TRUST_PROXY_HEADERS too."
+        )
+        return _answer(
+            request, 403, {"message": "This form comes from another address", "hint": hint}
+        )
     hint = "The page was open for too long, or cookies are blocked. Reload it and try again."
     return _answer(request, 403, {"message": "This form has expired", "hint": hint})
 

@@ -9,6 +9,7 @@ from html import unescape
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.test import Client
 
 from state_admin.models import AuditRow
@@ -367,6 +368,25 @@ def test_write__without_csrf_token__is_refused(alice: Person, team: EntryView) -
     client.force_login(alice.user)
     assert client.post(EDIT, {"value": "1", "base": 1}).status_code == 403
     assert stored(alice).version == team.version
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"), [(settings.SITE_URL, 302), ("https://elsewhere.example", 403)]
+)
+def test_write__origin_is_not_the_address_of_the_request__is_that_of_the_site_or_refused(
+    origin: str, status: int, alice: Person, team: EntryView
+) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(alice.user)
+    client.get(EDIT)
+    token = client.cookies[settings.CSRF_COOKIE_NAME].value
+    form = {"value": '{"goal": "ship"}', "base": team.version, "csrfmiddlewaretoken": token}
+
+    answer = client.post(EDIT, form, headers={"Origin": origin})
+
+    assert answer.status_code == status
+    says = "The server sees it as http://testserver, and neither this nor SITE_URL is the address"
+    assert (says in answer.content.decode()) == (status == 403)
 
 
 def test_history__version_of_a_run__links_to_the_run(

@@ -160,7 +160,7 @@ def _charts(request: Request) -> dict[str, Any]:
         "trend_days": TREND_DAYS,
         "busy": busy,
         "busiest": max((each.writes for each in busy), default=1) or 1,
-        "no_writes": "The newest changes include no entry writes; there are too many to read those before."
+        "no_writes": f"No entry writes among the newest {MOST:,} changes."
         if writes.cut
         else "No entries written in the last 24 hours.",
     }

@@ -49,6 +49,16 @@ _TEXT = {"autocomplete": "off", "spellcheck": "false"}
 NONE = "none"
 _MOST = (1 << 53) - 1
 _BODY = '{"autocompact_threshold": 60000}'
+# The names of values, in the form and wherever a policy is shown.
+_NAMES: Final = {
+    "mode": dict(zip(MODES, ("keep the newest messages", "keep a minimum"), strict=True)),
+    "summarizer": {
+        EXTRACTIVE: EXTRACTIVE,
+        BY_MODEL: BY_MODEL,
+        NONE: f"default ({EXTRACTIVE})",
+    },
+    "fallback": {EXTRACTIVE: EXTRACTIVE, NONE: NONE},
+}
 # The fields of the form in groups, with the unit of each.
 _GROUPS: Final = {
     "When a thread is compacted": {"autocompact_threshold": "tokens", "every_hours": "hours"},
@@ -97,10 +107,13 @@ def _count(label: str, least: int = 1, help_text: str = "") -> forms.IntegerFiel
     )
 
 
-def _choice(label: str, *choices: str) -> forms.ChoiceField:
-    return forms.ChoiceField(
-        label=label, required=False, choices=[("", "inherited"), *((c, c) for c in choices)]
-    )
+def _choice(name: str, label: str) -> forms.ChoiceField:
+    choices = [("", "inherited"), *_NAMES[name].items()]
+    return forms.ChoiceField(label=label, required=False, choices=choices)
+
+
+def _count_of(mode: str, label: str, note: str = "") -> forms.IntegerField:
+    return _count(label, 0, f"Used in the mode “{_NAMES['mode'][mode]}”{note}.")
 
 
 def _number_or_none(label: str, none: str) -> forms.CharField:
@@ -122,14 +135,14 @@ class PolicyForm(forms.Form):
     every_hours = _number_or_none(
         "Compact on a schedule, every", "no schedule. Only threads with new messages are compacted"
     )
-    mode = _choice("Boundary mode", *MODES)
-    raw_suffix_messages = _count("Newest messages to keep", 0, f"Used in the mode {MODES[0]}.")
-    min_recent_messages = _count("Messages to keep, at least", 0, f"Used in the mode {MODES[1]}.")
+    mode = _choice("mode", "Boundary mode")
+    raw_suffix_messages = _count_of(MODES[0], "Newest messages to keep")
+    min_recent_messages = _count_of(MODES[1], "Messages to keep, at least", ", and in long turns")
     min_gain_tokens = _count("Minimum to summarize", 0)
     min_savings_ratio = forms.FloatField(
         label="Minimum savings, from 0 to 1", required=False, min_value=0, max_value=1
     )
-    summarizer = _choice("Summarizer", EXTRACTIVE, BY_MODEL, NONE)
+    summarizer = _choice("summarizer", "Summarizer")
     summary_model = forms.CharField(
         label="Model id", required=False, max_length=128, widget=forms.TextInput(_TEXT)
     )
@@ -141,7 +154,7 @@ class PolicyForm(forms.Form):
         help_text="Replaces the default instructions. The protection against instructions in the conversation is always added.",
         widget=forms.Textarea(attrs={"rows": 6}),
     )
-    fallback = _choice("Summarizer if the model is unavailable", EXTRACTIVE, NONE)
+    fallback = _choice("fallback", "Summarizer if the model is unavailable")
     snapshot_keep_last = _number_or_none(
         "Newest to keep per thread",
         "keep all snapshots. Removed snapshots cannot be restored",
@@ -231,12 +244,13 @@ def _describe_fields(view: PolicyView) -> list[str]:
         elif isinstance(value, int):
             found.append(f"{label}: {value:,} {units[name]}".rstrip())
         else:
-            found.append(f"{label}: {_plain(value)}")
+            found.append(f"{label}: {_plain(name, value)}")
     return found
 
 
-def _plain(value: Any) -> str:
-    return NONE if value is None else str(value)
+def _plain(name: str, value: Any) -> str:
+    text = NONE if value is None else str(value)
+    return _NAMES.get(name, {}).get(text, text)
 
 
 @page(methods=FORM)
@@ -471,8 +485,8 @@ def _lines(actor: Actor, view: PolicyView, form: PolicyForm) -> dict[str, list[S
     def line(name: str, unit: str) -> SettingLine:
         source = view.effective.sources[name]
         own = source == view.scope
-        value = _with_unit(getattr(view.effective.policy, name), unit)
-        otherwise = _with_unit(getattr(inherited.policy, name), unit)
+        value = _with_unit(name, getattr(view.effective.policy, name), unit)
+        otherwise = _with_unit(name, getattr(inherited.policy, name), unit)
         otherwise += f" ({_SOURCES[inherited.sources[name]]})"
         words = "set here" if own else _SOURCES[source]
         return SettingLine(form[name], unit, value, words, otherwise if own else "")
@@ -483,8 +497,8 @@ def _lines(actor: Actor, view: PolicyView, form: PolicyForm) -> dict[str, list[S
     }
 
 
-def _with_unit(value: Any, unit: str) -> str:
-    text = number(value) if isinstance(value, int) else _plain(value)
+def _with_unit(name: str, value: Any, unit: str) -> str:
+    text = number(value) if isinstance(value, int) else _plain(name, value)
     return f"{text} {unit}" if unit and value is not None else text
 
 

@@ -20,6 +20,7 @@ from . import (
     entry_list,
     entry_parts,
     entry_undo,
+    favicon,
     health,
     inbox,
     lineages,
@@ -59,6 +60,7 @@ from . import (
 app_name = "web"
 
 urlpatterns = [
+    *favicon.urlpatterns,
     *health.urlpatterns,
     *metrics.urlpatterns,
     *account.urlpatterns,

@@ -210,6 +210,7 @@ delivery-replay           -   Ah
 """
 # URLs whose access does not depend on a role, each with the reason.
 OPEN = {
+    "favicon": "a public image",
     "healthz": "a probe",
     "readyz": "a probe",
     "metrics": "behind METRICS_TOKEN",

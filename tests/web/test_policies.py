@@ -67,6 +67,21 @@ def test_policy__of_an_agent__shows_effective_values_and_their_sources(
     assert "Only prices.</textarea>" in shown
 
 
+def test_policy__values_of_the_api__have_names_and_are_sent_as_before(
+    admin: Client, alice: Person
+) -> None:
+    say(alice, "workspace", mode="compact_to_safe_frontier")
+    assert "Boundary mode: keep a minimum<" in page(admin, "/policies")
+    shown = page(admin, AGENT)
+    options = re.findall(r'<option value="([^"]+)"[^>]*>([^<]+)<', shown)
+    assert ("keep_recent_raw_suffix", "keep the newest messages") in options
+    assert 'keep a minimum<div class="muted">from the workspace</div>' in shown
+    assert ("none", "default (extractive)") in options
+    outside = re.sub(r"<option.*?>", "", shown)
+    assert "keep_recent_raw_suffix" not in outside
+    assert "compact_to_safe_frontier" not in outside
+
+
 def test_policy__saved__contains_only_filled_in_fields(admin: Client) -> None:
     fields = {
         "autocompact_threshold": "60000",

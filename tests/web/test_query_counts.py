@@ -195,6 +195,7 @@ ROUTES = {
 NOT_COUNTED = {
     "problem-detail": "asks the database nothing",
     "problem-list": "asks the database nothing",
+    "favicon": "asks the database nothing",
     "healthz": "asks the database nothing",
     "documentation": "files of the built documentation",
     "documentation-root": "redirects to it",

@@ -29,6 +29,14 @@ TEMPLATES = sorted((BASE_DIR / "templates").rglob("*.html"))
 STATIC = BASE_DIR / "static"
 
 
+def test_favicon__without_login_or_database__leads_to_the_image_and_is_cached() -> None:
+    response = Client().get("/favicon.ico")
+    assert re.fullmatch(r"/static/favicon.*\.svg", response.headers["Location"])
+    assert response["Cache-Control"] == "public, max-age=86400"
+    assert not response.cookies
+    assert "Vary" not in response.headers
+
+
 def test_counts__workspace__include_only_its_own(alice: Person, mallory: Person) -> None:
     make_namespace(alice.actor, "n")
     put(alice.actor, "n", "a", 1)

@@ -144,20 +144,41 @@ def test_state_browser__laptop__fits_without_scrolling_sideways(page: Page, alic
         assert frame.evaluate("each => each.scrollWidth <= each.clientWidth"), url
 
 
-def test_pane__open__leaves_room_for_all_columns_of_its_list(page: Page, alice: Person) -> None:
+def test_pane__open__leaves_room_for_the_columns_that_it_does_not_show(
+    page: Page, alice: Person
+) -> None:
+    value = {"goal": "reach the harbour", "price": 180.5, "airline": "Otter Sky"}
     put(
         alice.actor,
         "plans",
         "agent_type::planner-of-journeys",
-        {"goal": "x"},
+        value,
         tags=["june", "direct"],
     )
     Entry.objects.filter(key="k1").update(pinned=True)
-    page.set_viewport_size({"width": 1440, "height": 800})
-    page.goto("/state?open=plans/k2")
-    expect(page.get_by_role("region", name="Entry", exact=True)).to_contain_text("goal 2")
     frame = page.get_by_role("region", name="Entries")
-    assert frame.evaluate("each => each.scrollWidth <= each.clientWidth")
+    pane = page.get_by_role("region", name="Entry", exact=True)
+    for width, url, titles in (
+        (LAPTOP + 26, "/state?open=plans/k2", ["Key", "Value", "State"]),
+        (LAPTOP + 26, "/state?namespace=plans&open=plans/k2", ["Key", "goal", "price", "State"]),
+        (1440, "/state?namespace=plans&open=plans/k2", ["Key", "goal", "price", "State"]),
+    ):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.goto(url)
+        expect(pane).to_contain_text("goal 2")
+        shown = frame.get_by_role("columnheader").filter(has_text=re.compile("."))
+        expect(shown).to_have_text(titles)
+        assert frame.evaluate("each => each.scrollWidth <= each.clientWidth"), (width, url)
+        tops = [
+            page.locator(each).evaluate("each => each.getBoundingClientRect().top")
+            for each in ("#columns-button", ".formats")
+        ]
+        assert abs(tops[0] - tops[1]) < 16, "the bar has one line"
+    page.get_by_label("Select k4").check()
+    expect(page.get_by_role("toolbar", name="Actions on selected entries")).to_be_in_viewport()
+    press(page, "Escape", "Escape")
+    expect(pane).to_be_hidden()
+    expect(frame.get_by_role("columnheader", name="Tags")).to_be_visible()
 
 
 def test_mailbox__errors_and_leases__fit_without_scrolling_sideways(

@@ -1,5 +1,6 @@
 """Fills a database to a given size by INSERT … SELECT, which is faster than the services. The rows
-are like those of the services; only the search index is omitted, which no page reads."""
+are like those of the services; only the search index is omitted, so that searches compare values, the
+slow case."""
 
 from __future__ import annotations
 

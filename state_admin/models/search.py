@@ -131,11 +131,14 @@ def is_behind() -> bool:
 # is in a single row, or sort a million for a common one. So the newest documents are read first,
 # which is enough for common words; only then the index is used.
 _WALKED = 10_000
+# They are read in order, and so a search for a common word ends with the first of them that it needs.
 _NEWEST = f"""
-SELECT entry_id FROM (
+SELECT found.* FROM (
     SELECT entry_id, terms FROM search_documents WHERE entry_id < %s
     ORDER BY entry_id DESC LIMIT {_WALKED}
-) newest WHERE terms @@ %s::tsquery
+) newest CROSS JOIN LATERAL ({{rows}}) found
+WHERE newest.terms @@ %s::tsquery
+ORDER BY newest.entry_id DESC LIMIT %s
 """
 _INDEXED = """
 WITH found AS MATERIALIZED (
@@ -186,7 +189,7 @@ def find_candidates(
     # RawSQL, because no lookup supports @@ or compares rows; external input is passed as
     # parameters.
     if reach.filled_to != 0:
-        indexed = list(newest.filter(id__in=RawSQL(_NEWEST, [end, query]))[:limit])
+        indexed = _find_newest(rows, query, end, limit)
         if len(indexed) < limit:
             indexed = list(newest.filter(id__in=RawSQL(_INDEXED, [query, end]))[:limit])
         changed = [workspace_id, str(reach.xid), reach.change_id]
@@ -203,6 +206,15 @@ def find_candidates(
         if not unique or unique[-1][0] != each[0]:
             unique.append(each)
     return unique[:limit]
+
+
+def _find_newest(rows: EntryQuerySet, query: str, end: int, limit: int) -> list[tuple[int, int]]:
+    each = rows.filter(id=RawSQL("newest.entry_id", [])).values_list("id", "size_bytes")
+    sql, parameters = each.query.sql_with_params()
+    with connection.cursor() as cursor:
+        cursor.execute(_NEWEST.format(rows=sql), [end, *parameters, query, limit])
+        found: list[tuple[int, int]] = cursor.fetchall()
+    return found
 
 
 # The expressions are valid for ASCII text without \\u; other text is always parsed. A key has no

@@ -62,6 +62,7 @@ def search_entries(
     writer: str = "",
     limit: int = 50,
     after: int | None = None,
+    most_opened: int | None = None,
 ) -> SearchPage:
     """Return up to `limit` live entries that the actor may see, whose key or value contains every
     word or phrase of `text` and whose value satisfies every condition of `text` and `where`
@@ -70,7 +71,8 @@ def search_entries(
     Results are exact right after a write: the index only provides candidates, each is checked
     against its current value, and entries that are not indexed yet are checked too. `since`
     (changed at that time or later), `until` (changed before it), `tag` and `writer` have no index
-    and are checked in the same way. Raises Invalid and NotRegistered.
+    and are checked in the same way. `most_opened`: instead of MOST_OPENED. Raises Invalid and
+    NotRegistered.
     """
     try:
         query = search.parse(text, where)
@@ -106,9 +108,10 @@ def search_entries(
     hits: list[FoundEntry] = []
     weight = len(set(query.terms)) + len(query.where)
     opened, work = 0, 0
+    most_opened = MOST_OPENED if most_opened is None else most_opened
     # Candidates cost the same for any limit, so that a few reads have all of them. The values are opened in
     # growing parts, because most searches end in the first one.
-    size, most = max(limit + 1, min(_READ_AT_FIRST, MOST_OPENED)), limit + 1
+    size, most = max(limit + 1, min(_READ_AT_FIRST, most_opened)), limit + 1
     while True:
         candidates = search_models.find_candidates(
             rows, actor.workspace_id, reach, lexemes, before=after, limit=size
@@ -133,6 +136,6 @@ def search_entries(
         if len(candidates) < size:
             return SearchPage(hits, None)
         opened += len(candidates)
-        if opened >= MOST_OPENED:
+        if opened >= most_opened:
             return SearchPage(hits, after)
-        size = MOST_OPENED - opened
+        size = most_opened - opened

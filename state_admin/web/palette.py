@@ -30,6 +30,8 @@ from .shell import PREFERENCES, items_for
 from .thread_search import place_of
 
 _EACH = 6
+# The values that are read if the index cannot decide: for parts of words, phrases and conditions.
+_VALUES = recent_sql.VALUES
 # The messages that are searched: in total, and the newest ones of each of the threads that changed last;
 # and the size of a body (bytes, as stored) up to which one is. 500 messages of 4 kB take 25 ms.
 _MESSAGES = 500
@@ -154,7 +156,9 @@ def _found(request: Request, query: str) -> Iterator[tuple[Entry, str]]:
     if len(query) < 2:
         return
     try:
-        hits = search_entries(actor=request.actor, text=query, limit=_EACH).hits
+        hits = search_entries(
+            actor=request.actor, text=query, limit=_EACH, most_opened=_VALUES
+        ).hits
     except Invalid:  # nothing to search for, or a condition that is still being typed
         return
     for hit in hits:

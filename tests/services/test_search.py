@@ -10,14 +10,16 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.db.models.functions import Now
+from django.test.utils import CaptureQueriesContext
 
 from state_admin.domain import values
 from state_admin.domain.scopes import ScopeKind
 from state_admin.domain.search import Condition
 from state_admin.models import Change, SearchDocument, SearchPosition
 from state_admin.services import batching, entries, indexing, namespaces, search
+from state_admin.services.entries import put_entries
 from state_admin.services.errors import Invalid, NotRegistered
-from tests.builders import Person, make_namespace, make_token, put
+from tests.builders import Person, make_namespace, make_token, put, raw
 from tests.services.test_entries import let_expire
 
 
@@ -152,6 +154,28 @@ def test_search__many_candidates_without_a_hit__reads_them_with_few_statements(
     with django_assert_max_num_queries(7):  # three of candidates, four of growing parts of values
         found = search.search_entries(actor=alice.actor, text='"red car"', limit=1)
     assert (found.hits, found.after) == ([], None)
+
+
+def test_search__frequent_word__reads_as_many_documents_as_it_needs(alice: Person) -> None:
+    make_namespace(alice.actor)
+    puts = [("notes", f"k{number}", raw("frequent")) for number in range(1000)]
+    put_entries(actor=alice.actor, puts=puts)
+    indexing.index_entries()
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE entries, search_documents, namespaces")
+    with CaptureQueriesContext(connection) as captured:
+        assert keys(alice, "frequent", limit=2) == ["k999", "k998"]
+    (walk,) = [each["sql"] for each in captured if ") newest" in each["sql"]]
+    with connection.cursor() as cursor:
+        cursor.execute("EXPLAIN (ANALYZE, FORMAT JSON) " + walk)
+        ((found,),) = cursor.fetchall()
+    nodes = [found[0]["Plan"]]
+    for node in nodes:
+        nodes += node.get("Plans", [])
+    reads = [
+        node["Actual Rows"] for node in nodes if node.get("Relation Name") == "search_documents"
+    ]
+    assert reads == [200]
 
 
 def test_search__large_and_unusual_values__are_found(alice: Person) -> None:

@@ -95,6 +95,19 @@ def test_palette__viewer_and_other_workspace__find_what_they_may_read(
         assert found(stranger, query) == []
 
 
+def test_palette__condition__is_compared_with_a_limited_number_of_values(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_namespace(alice.actor, "notes")
+    put(alice.actor, "notes", "old", {"price": 2})
+    for number in range(palette._EACH + 1):
+        put(alice.actor, "notes", f"new{number}", {"price": 0})
+    assert found(admin, "/price > 1") == ["/state/notes/old"]
+    monkeypatch.setattr(palette, "_VALUES", 1)
+    assert found(admin, "/price > 1") == []
+    assert len(found(admin, "/price < 1")) == palette._EACH
+
+
 def test_palette__deleted_entry__is_not_found(admin: Client, travel: Person) -> None:
     delete_entry(actor=travel.actor, namespace="trips", key="Lisbon/AM-LI-7")
     assert found(admin, "isbon") == []

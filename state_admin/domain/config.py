@@ -35,6 +35,10 @@ class Kind(StrEnum):
     PROVIDERS = "providers"
 
     @property
+    def noun(self) -> str:
+        return self.value.removesuffix("s")
+
+    @property
     def namespace(self) -> str:
         return RESERVED + self.value
 

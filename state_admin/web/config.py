@@ -99,10 +99,14 @@ def record_list(request: Request, kind: str = Kind.PROVIDERS) -> HttpResponse:
         "kinds": [(each, reverse("web:config-list", args=[each])) for each in Kind],
         "kind": record_kind,
         "records": [_line(record_kind, row) for row in rows],
-        "count": "" if any(table["pager"].values()) else plural(len(rows), "record,records"),
+        "count": ""
+        if any(table["pager"].values())
+        else plural(len(rows), f"{record_kind.noun},{record_kind}"),
         "new_url": reverse("web:config-new", args=[record_kind])
         if request.actor.may(Role.ADMIN)
         else "",
+        "new_label": record_kind.noun,
+        "none_yet": f"No {record_kind} yet",
         **snippets.both("PUT", f"config/{record_kind}/main", body),
     }
     return render_list(request, "config/list.html", context, part="config")

@@ -123,7 +123,6 @@ def show(request: Request, thread: Thread) -> dict[str, Any]:
         now = read_snapshot(actor=request.actor, thread_id=public_id, revision=at)
         context |= {
             "keys": held_values(now, revision),
-            "changes": [],
             "nodes": nodes_of(len(now.rows)),
         }
         compared = context["compared"]
@@ -134,7 +133,9 @@ def show(request: Request, thread: Thread) -> dict[str, Any]:
         elif at and previous == at - 1 and not compared:
             before = read_snapshot(actor=request.actor, thread_id=public_id, revision=at - 1)
             rows = diffs.rows(before.parsed(), now.parsed())
-            context["changes"] = sorted(rows, key=lambda row: row.pointer.startswith("/" + RUNTIME))
+            for row in rows:
+                kind = "internal" if row.pointer.startswith("/" + RUNTIME) else "changes"
+                context.setdefault(kind, []).append(row)
     return context
 
 

@@ -328,7 +328,7 @@ def test_namespace__with_a_schema__gets_a_limited_token(begin: Begin) -> None:
     user = begin()
     page = user.page
     user.go("n")
-    user.choose(page.get_by_role("link", name="Register"))
+    user.choose(page.get_by_role("link", name="New namespace"))
     user.write('{"type": "object"}', page.locator(".cm-content").first)
     user.write("orders", page.get_by_label("Name", exact=True))
     user.choose(page.get_by_role("button", name="Register"))

@@ -189,11 +189,16 @@ def test_mailbox__errors_and_leases__fit_without_scrolling_sideways(
     Dispatch.objects.update(last_error="the airline answered 503 Service Unavailable")
     enqueue(alice, agent_id="critic")
     claim_dispatches(actor=alice.actor, consumer="worker-2-of-the-travel-desk", lease_seconds=3600)
+    enqueue(alice, agent_id="critic")
     frame = page.get_by_role("region", name="Dispatches")
     for width in (LAPTOP, 1440):
         page.set_viewport_size({"width": width, "height": 800})
         page.goto("/mailbox")
         expect(page.get_by_text("lease ends")).to_be_visible()
+        due = page.locator("td > div", has_text="due ")
+        expect(due).to_be_visible()
+        height = due.evaluate("each => each.clientHeight")
+        assert height < 30, "one line"
         assert frame.evaluate("each => each.scrollWidth <= each.clientWidth"), width
 
 

@@ -70,6 +70,8 @@ def test_list__empty__shows_examples_that_are_valid_unchanged(admin: Client, ali
         shown = html.unescape(admin.get(f"/config/{kind}").content.decode())
         assert f"/api/v1/config/{kind}/main" in shown
         assert values.dump({"value": value}) in shown
+        assert f"<h2>No {kind} yet</h2>" in shown
+        assert re.search(rf'href="/config/{kind}/\+new">.*New {kind.removesuffix("s")}</a>', shown)
         make_record(alice.actor, kind, "main", value)
 
 

@@ -386,6 +386,21 @@ def test_state__at_a_revision__shows_it_and_its_changes(admin: Client, alice: Pe
     assert 'value="3"' in shown
 
 
+def test_state__changes_of_the_runtime__are_folded_after_the_others(
+    admin: Client, alice: Person
+) -> None:
+    make_state_key(alice.actor, "plan", scope="thread")
+    make_thread(alice.actor, "t1")
+    make_run(alice.actor, "t1", "r1")
+    commit(alice.actor, "r1", {"plan": 1})
+    cancel_run(actor=alice.actor, run_id="r1")
+    card = page(admin, "/threads/t1?tab=state&at=3").partition('aria-label="What changed"')[2]
+    line, _, internal = card.partition('<details class="note">')
+    assert "/__runtime.run_lifecycle/status" not in line
+    assert re.match(r"<summary[^>]*>3 internal changes</summary>", internal)
+    assert "/__runtime.run_lifecycle/status" in internal
+
+
 def test_state__slider_moved__returns_only_the_part_that_changes(
     admin: Client, alice: Person
 ) -> None:

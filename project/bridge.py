@@ -11,9 +11,11 @@ import asyncio
 import contextlib
 import functools
 import io
+import math
 import signal
 import sys
 import uuid
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, TypeVar
 from urllib.parse import unquote_to_bytes
@@ -26,7 +28,7 @@ from project.bodies import Bodies, Body, Identify, Limits
 from project.channel import Answer, Channel, Message, OnLoop, Receive, Send
 from project.exchange import Application, Exchange
 from project.paths import RAW_PATH
-from project.threads import Threads
+from project.threads import Kind, Threads, kind_of
 from state_admin.rest import problems
 from state_admin.services.errors import BadRequest, Problem, Unavailable
 
@@ -37,13 +39,17 @@ T = TypeVar("T")
 
 # Seconds after which the last chore of a process is abandoned.
 _LAST_SECONDS = 2.0
-# Requests of one process that wait or run. Beyond this limit, an immediate 503 is better than a
-# late response.
+# Requests of one process that wait or run, of each kind: many writes refuse no read. Beyond this
+# limit, an immediate 503 is better than a late response.
 _MOST_REQUESTS = 512
 # Responses of one process that continue on the event loop, plus requests of native applications.
 # The remaining connections (server.py) are for other requests.
 _MOST_CHANNELS = 3072
 _CHORE_SECONDS = 10.0
+# Seconds between two lines of the log about an overload. While the event loop writes a line, it waits
+# for the request threads, which may run for milliseconds: a line for each of hundreds of refusals would
+# delay all other requests by a second.
+_LINE_SECONDS = 1.0
 
 
 class Bridge:
@@ -80,8 +86,10 @@ class Bridge:
         self._channels: set[Channel] = set()
         # If a thousand long polls resume at once, threads must remain for other requests.
         self._turns = asyncio.Semaphore(max(1, threads // 2))
-        self._requests = 0
+        self._requests: Counter[Kind] = Counter()
         self._native = 0
+        # By reason of a 503: when a refusal was last logged, and how many were not logged since.
+        self._unlogged: dict[str, tuple[float, int]] = {}
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -143,7 +151,7 @@ class Bridge:
                 content = await body.read()
                 environ["CONTENT_LENGTH"] = str(len(content))
             environ["wsgi.input"] = io.BytesIO(content)
-            with self._request():
+            with self._request(scope["method"]):
                 answer = await self.lane(environ, content) if self.lane is not None else None
                 if answer is None:
                     answer = await Exchange(self.wsgi, environ, receive, send).ask(self.threads)
@@ -185,16 +193,16 @@ class Bridge:
                 body.release()
 
     @contextlib.contextmanager
-    def _request(self) -> Iterator[None]:
-        """Count a request that waits for a thread or has one. Raises Unavailable beyond the
-        limit."""
-        if self._requests >= _MOST_REQUESTS:
+    def _request(self, method: str) -> Iterator[None]:
+        """Count a request that waits or runs. Raises Unavailable beyond the limit of its kind."""
+        kind = kind_of(method)
+        if self._requests[kind] >= _MOST_REQUESTS:
             raise _busy()
-        self._requests += 1
+        self._requests[kind] += 1
         try:
             yield
         finally:
-            self._requests -= 1
+            self._requests[kind] -= 1
 
     async def ask(self, scope: Message, body: bytes = b"") -> Answer:
         """Return Django's response to a request of a native application. Raises TypeError if Django
@@ -203,7 +211,7 @@ class Bridge:
             environ = self._environ(scope)
             environ["wsgi.input"] = io.BytesIO(body)
             attributes = {"http.request.method": scope["method"]}
-            with self._request(), tracing.span(scope["method"], attributes):
+            with self._request(scope["method"]), tracing.span(scope["method"], attributes):
                 answer = await Exchange(self.wsgi, environ, _receive_nothing, _receive_nothing).ask(
                     self.threads
                 )
@@ -224,10 +232,27 @@ class Bridge:
             await body.discard()
         answer = _refusal(problem)
         request_id = dict(answer.start["headers"])[b"x-request-id"].decode()
-        log.info(
-            "request.refused", problem=problem.slug, reason=str(problem), request_id=request_id
-        )
+        self._log_refusal(problem, request_id)
         await _send(answer, send)
+
+    def _log_refusal(self, problem: Problem, request_id: str) -> None:
+        """Log a refusal. Of those because of an overload, a line stands for all since the line before."""
+        count = 1
+        if isinstance(problem, Unavailable):
+            now = asyncio.get_running_loop().time()
+            logged_at, unlogged = self._unlogged.get(str(problem), (-math.inf, 0))
+            count += unlogged
+            if now - logged_at < _LINE_SECONDS:
+                self._unlogged[str(problem)] = logged_at, count
+                return
+            self._unlogged[str(problem)] = now, 0
+        log.info(
+            "request.refused",
+            problem=problem.slug,
+            reason=str(problem),
+            request_id=request_id,
+            count=count,
+        )
 
     async def _continue(
         self,

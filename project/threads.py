@@ -1,14 +1,18 @@
-"""The threads in which synchronous code handles requests. Each keeps its database connection."""
+"""The threads in which synchronous code handles requests. Each keeps its database connection.
+
+Reads and writes wait in queues of their own, so that a read does not wait for hundreds of writes.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import enum
 import threading
+from collections import deque
 from collections.abc import Callable
 from contextvars import copy_context
 from functools import partial
-from queue import SimpleQueue
 from typing import TypeVar
 
 from django.db import close_old_connections, connections
@@ -20,6 +24,18 @@ _MOST_LENT = 32
 
 _current = threading.local()
 
+Job = Callable[[], None]
+
+
+class Kind(enum.Enum):
+    READ = "read"
+    WRITE = "write"
+
+
+def kind_of(method: str) -> Kind:
+    """The kind of a request with this HTTP method."""
+    return Kind.READ if method in ("GET", "HEAD", "OPTIONS") else Kind.WRITE
+
 
 def lend_current_thread() -> None:
     """Replace the current thread by a new one, because the request starts to wait for long. Does
@@ -30,19 +46,25 @@ def lend_current_thread() -> None:
 
 
 class Threads:
-    """`count` threads that take jobs from one queue. A job that waits for long can lend its
-    thread."""
+    """`count` threads that take jobs from two queues, in turn. A queue that does not move, because its
+    jobs wait for locks, occupies all threads but one. A job that waits for long can lend its thread."""
 
     def __init__(self, count: int) -> None:
-        self._jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        self._mutex = threading.Lock()
+        self._most = max(1, count - 1)
+        # Notified of each job. Protects everything below.
+        self._changed = threading.Condition()
+        self._waiting: dict[Kind, deque[Job]] = {kind: deque() for kind in Kind}
+        self._running = dict.fromkeys(Kind, 0)
+        # The kind whose turn it is.
+        self._next, self._other = Kind
         self._lent = 0
         self._local = threading.local()
         for _ in range(count):
             self._add()
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Run `work`, which may use the database, in a thread and await its result."""
+        """Run `work`, which is short and may use the database, in a thread and await its
+        result. It waits with the reads."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[T] = loop.create_future()
 
@@ -59,20 +81,23 @@ class Threads:
             with contextlib.suppress(RuntimeError):  # loop closed: nothing awaits the result
                 loop.call_soon_threadsafe(settle, conclude)
 
-        self.submit(job)
+        self.submit(job, Kind.READ)
         return await done
 
-    def submit(self, job: Callable[[], None]) -> None:
+    def submit(self, job: Job, kind: Kind) -> None:
         """Run `job` in a thread, in a copy of the caller's context, so that it cannot change that
         context."""
-        self._jobs.put(partial(copy_context().run, job))
+        with self._changed:
+            self._waiting[kind].append(partial(copy_context().run, job))
+            self._changed.notify()
 
     def lend(self) -> None:
         """Called inside a job that will wait for long: a new thread replaces this one."""
-        with self._mutex:
-            if self._lent >= _MOST_LENT or getattr(self._local, "leaving", False):
+        with self._changed:
+            if self._lent >= _MOST_LENT or self._local.leaving:
                 return
             self._lent += 1
+            self._running[self._local.kind] -= 1
         self._local.leaving = True
         self._add()
 
@@ -81,10 +106,26 @@ class Threads:
 
     def _work(self) -> None:
         _current.threads = self
-        while not getattr(self._local, "leaving", False):
-            job = self._jobs.get()
+        self._local.leaving = False
+        while not self._local.leaving:
+            job, self._local.kind = self._take()
             job()
             del job  # release the last request's body while waiting
+            with self._changed:
+                if self._local.leaving:
+                    self._lent -= 1
+                else:
+                    self._running[self._local.kind] -= 1
         connections.close_all()
-        with self._mutex:
-            self._lent -= 1
+
+    def _take(self) -> tuple[Job, Kind]:
+        """Wait for a job that may run."""
+        with self._changed:
+            while True:
+                for kind in (self._next, self._other):
+                    if self._waiting[kind] and self._running[kind] < self._most:
+                        if kind is self._next:
+                            self._next, self._other = self._other, self._next
+                        self._running[kind] += 1
+                        return self._waiting[kind].popleft(), kind
+                self._changed.wait()

@@ -3,19 +3,21 @@ acknowledged write is lost, no version is missing, and the change feed has each 
 
 from __future__ import annotations
 
-import asyncio
 import http.client
 import itertools
 import json
 import os
 import re
+import statistics
 import subprocess
+import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,6 @@ import pytest
 
 from project.postgres.cluster import Cluster
 from tests.availability.traffic import WRITERS, Record, Traffic, check_history
-from tests.patience import PATIENCE
 from tests.project.conftest import Start, end_postgresql
 from tests.project.running import Running, call_api, children, free_port, wait_for
 from tests.project.sites import SETTINGS, Notes, Site, connect, url_of
@@ -375,69 +376,51 @@ def count_sweeps(site: Site) -> int:
 
 # Clients -------------------------------------------------------------------------------------
 
-# More than twice as many as a web process holds at once (project/bridge.py). Every second one has a token
-# that may send few requests.
-CLIENTS, SECONDS = 1_100, 10
+# Of every second client of the crowd.
 RATE_PER_MINUTE = 300
+# The first is read on the event loop, the second in a thread.
+READS = ("/state/counters/writer-0", "/history/counters/writer-0?limit=1")
 
 
 def test_clients__more_than_can_be_served__are_refused_and_reads_continue(
     folder: Path, record_property: Record
 ) -> None:
+    """No read is refused. How long the slowest one takes also depends on the machine, which the clients
+    share with the server: it is recorded. Before reads had a queue of their own, it took seconds."""
     with running(folder / "site", WEB_WORKERS="1") as (site, traffic):
-        start = time.monotonic()
+        limited = {"name": "limited", "role": "editor", "rate_per_minute": RATE_PER_MINUTE}
+        status, created = site.call("POST", "/tokens", limited)
+        assert status == 201, created
+        program = [sys.executable, "-m", "tests.project.crowd"]
+        crowd = subprocess.Popen(
+            [*program, str(site.port), site.token, created["secret"]], stdout=subprocess.PIPE
+        )
         reads, times = Counter[int](), list[float]()
-        writes = Counter[int]()
 
-        def is_over() -> bool:
-            """Whether the time is over and each status was seen, which takes longer on a slow machine."""
-            seconds = time.monotonic() - start
-            seen = writes.keys() >= {200, 429, 503} and 200 in reads
-            return seconds > (SECONDS if seen else PATIENCE)
-
-        def read() -> None:
-            while not is_over():
+        def read(path: str) -> None:
+            while crowd.poll() is None:
                 began = time.monotonic()
-                reads[traffic.call("GET", "/state/counters/writer-0")[0]] += 1
+                reads[traffic.call("GET", path)[0]] += 1
                 times.append(time.monotonic() - began)
 
-        in_parallel([lambda: asyncio.run(write_as_many(site, writes, is_over)), read])
+        try:
+            in_parallel([partial(read, path) for path in READS])
+        finally:
+            crowd.kill()
+            output, _ = crowd.communicate()
+        writes = {int(status): count for status, count in json.loads(output).items()}
 
-        record_property("writes, by status", dict(writes))
+        record_property("writes, by status", writes)
         record_property("reads, by status", dict(reads))
+        share = sum(seconds < 1 for seconds in times) / len(times)
+        record_property("reads within a second", f"{share:.1%}")
+        record_property("median of reads, in seconds", round(statistics.median(times), 3))
         record_property("slowest read, in seconds", round(max(times), 2))
         assert {200, 429, 503} <= writes.keys() <= {200, 201, 429, 503}
-        assert 200 in reads
-        assert reads.keys() <= {200, 429, 503}
+        assert reads.keys() == {200}
+        assert statistics.median(times) < 1
         traffic.wait_for_more()
         check_history(traffic, record_property)
-
-
-async def write_as_many(site: Site, statuses: Counter[int], is_over: Callable[[], bool]) -> None:
-    """Count the statuses of the responses to CLIENTS clients, each of which writes to a key of its own."""
-    limited = {"name": "limited", "role": "editor", "rate_per_minute": RATE_PER_MINUTE}
-    status, created = site.call("POST", "/tokens", limited)
-    assert status == 201, created
-    tokens = site.token, created["secret"]
-
-    async def client(number: int) -> None:
-        request = (
-            f"PUT /api/v1/state/counters/crowd-{number} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-            f"Authorization: Bearer {tokens[number % 2]}\r\nContent-Type: application/json\r\n"
-            'Content-Length: 11\r\n\r\n{"value":1}'
-        )
-        while not is_over():
-            reader, writer = await asyncio.open_connection("127.0.0.1", site.running.port)
-            with suppress(ConnectionError, asyncio.IncompleteReadError):
-                while not is_over():
-                    writer.write(request.encode())
-                    head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
-                    (length,) = re.findall(r"content-length: (\d+)", head)
-                    await reader.readexactly(int(length))
-                    statuses[int(head.split()[1])] += 1
-            writer.close()
-
-    await asyncio.gather(*(client(number) for number in range(CLIENTS)))
 
 
 def in_parallel(works: list[Callable[[], None]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 from django.http import HttpResponse
+from structlog.testing import capture_logs
 
 from project import bridge as bridges
 from project.bodies import Limits
@@ -375,6 +377,17 @@ def test_chore__at_the_end__is_done_and_does_not_stop_it(fails, monkeypatch):
     assert done == ["request"]
 
 
+REQUEST = {
+    "type": "http",
+    "scheme": "http",
+    "http_version": "1.1",
+    "path": "/a/b",
+    "raw_path": b"/a%2Fb",
+    "query_string": b"",
+    "headers": [],
+}
+
+
 def test_ask__by_a_native_application__django_answers_in_a_thread():
     def wsgi(environ: dict[str, Any], start_response: Any) -> HttpResponse:
         assert threading.current_thread().name == "request"
@@ -382,20 +395,67 @@ def test_ask__by_a_native_application__django_answers_in_a_thread():
         return HttpResponse(environ["wsgi.input"].read())
 
     bridge = bridge_of(wsgi)
-    scope = {
-        "type": "http",
-        "method": "POST",
-        "scheme": "http",
-        "http_version": "1.1",
-        "raw_path": b"/a%2Fb",
-        "query_string": b"",
-        "headers": [],
-    }
 
-    answer = run(bridge.ask(scope, b"body"))
+    answer = run(bridge.ask({**REQUEST, "method": "POST"}, b"body"))
 
     assert (answer.start["status"], answer.body) == (201, b"body")
     assert (b"x-path", b"/a/b /a%2Fb") in answer.start["headers"]
+
+
+@pytest.mark.parametrize(("method", "other"), [("PUT", "GET"), ("GET", "PATCH")])
+def test_requests__more_of_a_kind_than_may_wait__503_and_the_other_kind_is_served(
+    method, other, monkeypatch
+):
+    monkeypatch.setattr(bridges, "_MOST_REQUESTS", 1)
+    held, released = threading.Event(), threading.Event()
+
+    def wsgi(environ: dict[str, Any], start_response: Any) -> HttpResponse:
+        start_response("200 OK", [])
+        if not held.is_set():
+            held.set()
+            assert released.wait(PATIENCE)
+        return HttpResponse()
+
+    bridge = bridge_of(wsgi, threads=2)
+
+    async def request(method: str) -> int:
+        answer = await bridge.ask({**REQUEST, "method": method})
+        return answer.start["status"]
+
+    async def requests() -> list[int]:
+        first = asyncio.create_task(request(method))
+        await asyncio.to_thread(held.wait, PATIENCE)
+        statuses = [await request(method), await request(other)]
+        released.set()
+        return [*statuses, await first, await request(method)]
+
+    assert run(requests()) == [503, 200, 200, 200]
+
+
+def test_refusals__many_within_a_second__one_line_with_their_number(monkeypatch):
+    monkeypatch.setattr(bridges, "_MOST_REQUESTS", 0)
+    bridge = silent_bridge()
+
+    async def send(message: dict) -> None:
+        pass
+
+    async def refuse(count: int) -> None:
+        for _ in range(count):
+            await bridge({**REQUEST, "method": "GET"}, send, send)
+        monkeypatch.setattr(bridges, "_LINE_SECONDS", 0)
+        await bridge({**REQUEST, "method": "GET"}, send, send)
+        for _ in range(2):  # each request can be at fault in its own way
+            await bridge({**REQUEST, "method": "GET", "raw_path": b"/%FF"}, send, send)
+
+    with capture_logs() as lines:
+        run(refuse(3))
+
+    assert [(line["event"], line["problem"], line["count"]) for line in lines] == [
+        ("request.refused", "unavailable", 1),
+        ("request.refused", "unavailable", 3),
+        ("request.refused", "bad-request", 1),
+        ("request.refused", "bad-request", 1),
+    ]
 
 
 def test_websocket__nobody_speaks_it__is_closed():

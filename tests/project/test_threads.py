@@ -1,0 +1,104 @@
+"""The order in which the threads of a web process take reads and writes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from project.threads import Kind, Threads, kind_of
+from tests.patience import PATIENCE
+
+EACH_AND_OTHER = [(Kind.READ, Kind.WRITE), (Kind.WRITE, Kind.READ)]
+
+
+class Held:
+    """A job that runs until it is released."""
+
+    def __init__(self) -> None:
+        self.running, self.released = threading.Event(), threading.Event()
+
+    def __call__(self) -> None:
+        self.running.set()
+        assert self.released.wait(PATIENCE)
+
+
+def finish(threads: Threads, kind: Kind) -> bool:
+    """Whether a job of this kind runs."""
+    done = threading.Event()
+    threads.submit(done.set, kind)
+    return done.wait(PATIENCE)
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "PUT", "PATCH", "POST", "DELETE"])
+def test_kind_of__method__is_a_read_if_it_is_safe(method: str) -> None:
+    assert kind_of(method) is (Kind.READ if method in ("GET", "HEAD", "OPTIONS") else Kind.WRITE)
+
+
+@pytest.mark.parametrize(("many", "few"), EACH_AND_OTHER)
+def test_threads__many_jobs_of_one_kind_wait__the_other_kind_has_every_second_turn(
+    many: Kind, few: Kind
+) -> None:
+    threads, first, order = Threads(1), Held(), list[str]()
+    threads.submit(first, many)
+    assert first.running.wait(PATIENCE)
+
+    def submit(name: str, kind: Kind) -> None:
+        threads.submit(lambda: order.append(name), kind)
+
+    for number in range(10):
+        submit(f"many {number}", many)
+    for number in range(2):
+        submit(f"few {number}", few)
+    first.released.set()
+    assert finish(threads, many)
+
+    assert {*order[:5]} == {"few 0", "few 1", "many 0", "many 1", "many 2"}
+    for name in ("few", "many"):
+        kept = [each for each in order if each.startswith(name)]
+        assert kept == sorted(kept)
+    assert len(order) == 12
+
+
+@pytest.mark.parametrize(("stuck", "other"), EACH_AND_OTHER)
+def test_threads__jobs_of_one_kind_do_not_end__one_thread_serves_the_other(
+    stuck: Kind, other: Kind
+) -> None:
+    threads, jobs = Threads(3), [Held() for _ in range(5)]
+    for job in jobs:
+        threads.submit(job, stuck)
+    try:
+        assert jobs[0].running.wait(PATIENCE)
+        assert jobs[1].running.wait(PATIENCE)
+        assert finish(threads, other)
+        assert not jobs[2].running.is_set()
+    finally:
+        for job in jobs:
+            job.released.set()
+    for job in jobs:  # no place is lost
+        assert job.running.wait(PATIENCE)
+    assert finish(threads, stuck)
+
+
+def test_threads__thread_is_lent__its_job_takes_no_place() -> None:
+    threads = Threads(2)
+
+    def lending(job: Held) -> Callable[[], None]:
+        def run() -> None:
+            threads.lend()
+            job()
+
+        return run
+
+    jobs = [Held() for _ in range(3)]
+    try:
+        for job in jobs:
+            threads.submit(lending(job), Kind.WRITE)
+            assert job.running.wait(PATIENCE)
+        assert finish(threads, Kind.WRITE)
+        assert finish(threads, Kind.READ)
+    finally:
+        for job in jobs:
+            job.released.set()
+    assert finish(threads, Kind.WRITE)

@@ -88,7 +88,7 @@ e2e: $(VENV)/dev.stamp ## the pages in a real browser
 	$(PYTEST) -m "e2e and not exhaustive"
 
 # For two cores: half of the time, the tests wait for leases, restarts or the disk.
-chaos: WORKERS = 4
+chaos: WORKERS = 5
 chaos: $(VENV)/dev.stamp $(HA)/ha.stamp ## every promise of docs/reliability.md, with kill -9, failovers and races; report in artifacts/
 	$(PYTEST) -m "(slow or promise) and not exhaustive" -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
 		--report=artifacts/chaos.md $(ARGS)

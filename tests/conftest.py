@@ -91,14 +91,21 @@ _SYSTEM_FIXTURES = {"cluster", "folder", "start"}
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, object, object]:
     """The tests are marked before some are selected by their marks. The longest tests run
     first: otherwise the other workers would wait at the end for the last one. These are the files with the most
-    slow tests, then tests that have timeouts of their own."""
+    slow tests, then tests that start processes, then tests that have timeouts of their own."""
     promises.mark_promises(items)
     for item in items:
         if item.path.parent.name in _SYSTEM_FOLDERS or _SYSTEM_FIXTURES & _fixtures_of(item):
             item.add_marker(pytest.mark.system)
     result = yield
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
-    items.sort(key=lambda item: (-slow[item.path], item.get_closest_marker("timeout") is None))
+
+    def rank(item: pytest.Item) -> tuple[int, bool, bool]:
+        lacks_system, lacks_timeout = (
+            item.get_closest_marker(name) is None for name in ("system", "timeout")
+        )
+        return -slow[item.path], lacks_system, lacks_timeout
+
+    items.sort(key=rank)
     return result
 
 

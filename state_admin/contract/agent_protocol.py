@@ -49,10 +49,14 @@ class StoreItem(Answer):
 
 
 class StoreItems(Answer):
+    """The items of the store that were found."""
+
     items: Annotated[list[StoreItem], doc("Items, newest change first.")]
 
 
 class StoreNamespaces(Answer):
+    """The namespaces of the store that were found."""
+
     namespaces: Annotated[
         list[list[str]], doc("Store namespaces that contain items.", [["users", "u1"]])
     ]
@@ -78,6 +82,8 @@ class AgentThread(Answer):
 
 
 class AgentThreadWithMessages(AgentThread):
+    """A thread and all its messages."""
+
     messages: Annotated[list[dict[str, Any]], doc("The messages of the thread, oldest first.", [])]
 
 
@@ -98,6 +104,8 @@ class AgentState(Answer):
 
 
 class StateUpdated(Answer):
+    """The checkpoint that the update created."""
+
     checkpoint: Checkpoint
     configurable: Checkpoint
     checkpoint_id: CheckpointId
@@ -124,6 +132,8 @@ class HistoryQuery(Query):
 
 
 class ItemPut(Body):
+    """An item of the store and its new value."""
+
     namespace: Labels | None = None
     key: ItemKey | None = None
     value: Annotated[dict[str, Any] | None, doc("The value.", {"language": "en"})] = None
@@ -132,11 +142,15 @@ class ItemPut(Body):
 
 
 class ItemAddress(Body):
+    """Which item of the store is meant."""
+
     namespace: Labels | None = None
     key: ItemKey | None = None
 
 
 class ItemSearch(Body):
+    """Conditions that the returned items of the store meet."""
+
     namespace_prefix: Labels | None = None
     filter: Annotated[
         dict[str, Any] | None,
@@ -152,6 +166,8 @@ class ItemSearch(Body):
 
 
 class NamespaceSearch(Body):
+    """Conditions that the returned namespaces of the store meet."""
+
     prefix: Annotated[
         list[str] | None, doc("First labels; `*` stands for any label.", ["users"])
     ] = None
@@ -162,6 +178,8 @@ class NamespaceSearch(Body):
 
 
 class ThreadCreate(Body):
+    """A thread to create."""
+
     thread_id: ThreadId | None = None
     metadata: Annotated[dict[str, Any] | None, doc("Metadata: an object.", {"user": "u1"})] = None
     if_exists: Annotated[
@@ -173,6 +191,8 @@ class ThreadCreate(Body):
 
 
 class ThreadConditions(Body):
+    """Conditions that the counted threads meet."""
+
     metadata: Annotated[
         dict[str, Any] | None, doc("Metadata that the thread contains.", {"user": "u1"})
     ] = None
@@ -186,6 +206,8 @@ class ThreadConditions(Body):
 
 
 class ThreadSearch(ThreadConditions):
+    """Which threads to return, and in which order."""
+
     ids: Annotated[list[str] | None, doc("Only these threads.", ["thread-1"])] = None
     limit: Limit | None = None
     offset: Offset | None = None
@@ -199,6 +221,8 @@ class ThreadSearch(ThreadConditions):
 
 
 class ThreadPatch(Body):
+    """Changes of a thread: its metadata and its state."""
+
     metadata: Annotated[dict[str, Any] | None, doc("Merged into the metadata.", {"user": "u1"})] = (
         None
     )
@@ -216,6 +240,8 @@ class ThreadPatch(Body):
 
 
 class StateUpdate(Body):
+    """Values that are written to the state of a thread."""
+
     values: Annotated[
         Any,
         doc("State values to write: an object, or an array of objects.", {"plan": ["search"]}),
@@ -228,6 +254,8 @@ class StateUpdate(Body):
 
 
 class StateAt(Body):
+    """The checkpoint whose state is read."""
+
     checkpoint: Annotated[dict[str, Any] | None, doc("The checkpoint to read.")] = None
     subgraphs: Annotated[
         bool | None, doc("Accepted for compatibility; there are no subgraphs.")
@@ -236,6 +264,8 @@ class StateAt(Body):
 
 
 class HistorySearch(Body):
+    """Which states of the thread to return."""
+
     limit: Annotated[int, doc("Maximum number of states.", 10, ge=1, le=MAX_STATES)] | None = None
     before: Annotated[Any, doc("Only states before this checkpoint.")] = None
     metadata: Annotated[Any, doc("Not supported; must be absent.")] = None

@@ -56,6 +56,8 @@ BatchOperations = Annotated[
 
 
 class Batch(Body, kw_only=True):
+    """Operations on entries, which are performed in this order."""
+
     atomic: Annotated[
         bool,
         doc(

@@ -258,6 +258,8 @@ class SnapshotPreview(HistoryPreview):
 
 
 class CompactionRequest(Body):
+    """What to compact in the thread."""
+
     kind: ThreadCompactionKind = "context"
 
 

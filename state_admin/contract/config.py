@@ -73,6 +73,8 @@ class RecordFilters(KeyFilters):
 
 
 class RecordWrite(Body):
+    """The new value of a record."""
+
     value: Annotated[
         JsonIn,
         doc(

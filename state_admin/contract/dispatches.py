@@ -94,6 +94,8 @@ class ClaimedDispatch(Dispatch):
 
 
 class Claims(Answer):
+    """The dispatches that the caller has claimed."""
+
     items: Annotated[
         list[ClaimedDispatch], doc("What was claimed, each of another thread; may be empty.")
     ]
@@ -126,6 +128,8 @@ class DispatchCounts(Answer):
 
 
 class NewDispatch(Body):
+    """Work to enqueue in the mailbox of a thread."""
+
     payload: Annotated[JsonIn, doc("What to do: any JSON.", {"task": "check"})] = null()
     run_id: Annotated[
         NonEmpty | UnsetType,
@@ -168,6 +172,8 @@ ClaimToken = Annotated[
 
 
 class ClaimRequest(Body):
+    """Which dispatches to claim, and for how long."""
+
     thread_id: Annotated[NonEmpty | UnsetType, doc("Claim only of this thread.", "thread-1")] = (
         UNSET
     )
@@ -184,15 +190,21 @@ class ClaimRequest(Body):
 
 
 class Acknowledgement(Body):
+    """Ends a claim: the work of the dispatch is done."""
+
     claim_token: ClaimToken
 
 
 class Extension(Body):
+    """A longer lease for a claimed dispatch."""
+
     claim_token: ClaimToken
     lease_seconds: LeaseSeconds = DEFAULT_LEASE_SECONDS
 
 
 class NegativeAcknowledgement(Body):
+    """Returns a claimed dispatch: the attempt failed."""
+
     claim_token: ClaimToken
     error: Annotated[
         str, doc("Why the attempt failed.", "The order service is down.", max_length=2000)
@@ -213,6 +225,8 @@ class NegativeAcknowledgement(Body):
 
 
 class DeadLetterScope(Body):
+    """Which dead letters are meant; without a field, all of the workspace."""
+
     thread_id: Annotated[
         NonEmpty | UnsetType, doc("Only dead letters of this thread.", "thread-1")
     ] = UNSET
@@ -233,6 +247,8 @@ class Interruption(Answer):
 
 
 class Replayed(Answer):
+    """How many dead letters were enqueued again."""
+
     replayed: Annotated[int, doc("Number of dead letters that were enqueued again.", 3, ge=0)]
 
 

@@ -330,6 +330,8 @@ class Versions(Query):
 
 
 class Write(Body):
+    """The new value of an entry, and its labels."""
+
     value: ValueIn
     ttl_seconds: TtlSeconds | UnsetType | None = UNSET
     tags: TagsIn | UnsetType = UNSET
@@ -337,12 +339,16 @@ class Write(Body):
 
 
 class VersionToRestore(Body):
+    """The version whose value is written again as a new version."""
+
     version: Annotated[
         int, doc("The version whose value is written again.", 1, ge=1, le=MAX_INTEGER)
     ]
 
 
 class VersionPin(Body):
+    """A version, and whether history compaction keeps it."""
+
     version: Annotated[int, doc("The version.", 1, ge=1, le=MAX_INTEGER)]
     pinned: Annotated[bool, doc("Whether history compaction keeps the version.", True)]
 

@@ -54,10 +54,14 @@ class Invitation(Answer):
 
 
 class EndedSessions(Answer):
+    """How many sessions of the member were ended."""
+
     ended: Annotated[int, doc("Number of sessions that were ended.", 2)]
 
 
 class NewMember(Body):
+    """A person to add to the workspace."""
+
     username: Annotated[
         str, doc("Name of the person; an account is created for a new name.", "alice", min_length=1)
     ]
@@ -65,6 +69,8 @@ class NewMember(Body):
 
 
 class MemberChange(Body):
+    """The new role of a member."""
+
     role: Annotated[RoleName, doc("The new role.", "admin")]
 
 

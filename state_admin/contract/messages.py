@@ -150,6 +150,8 @@ class MessageFilters(AscendingList):
 
 
 class NewMessages(Body):
+    """Messages to append, and operations on entries that are performed with them."""
+
     messages: MessagesIn
     expected_message_count: Annotated[
         BigInt | UnsetType, doc("Append only if the thread has this number of messages.", 8)
@@ -164,6 +166,8 @@ class NewMessages(Body):
 
 
 class AppendedMessage(Answer):
+    """The id and the position of a message that was appended."""
+
     id: MessageId
     seq: Seq
 

@@ -123,6 +123,8 @@ class NamespaceRemoval(Answer):
 
 
 class HistoryPolicy(Body):
+    """How many old versions the entries of a namespace keep, and for how long."""
+
     keep_last: Annotated[int, doc(_KEEP_LAST, 100, ge=1, le=1000000)] | UnsetType | None = UNSET
     keep_seconds: (
         Annotated[int, doc(_KEEP_SECONDS, 2592000, ge=1, le=MAX_TTL)] | UnsetType | None

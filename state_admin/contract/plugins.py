@@ -76,6 +76,8 @@ class PluginRemoval(Answer):
 
 
 class Installation(Body):
+    """The state keys and namespaces of a plugin."""
+
     description: Description = ""
     state_keys: Annotated[
         list[StateKeyPart], doc("State keys to register. Their `plugin` can only be this one.")

@@ -29,6 +29,8 @@ class Redaction(Answer):
 
 
 class RedactionRequest(Body):
+    """Which parts of the value to remove from all versions, and why."""
+
     reason: Annotated[
         str,
         doc("Why; kept in history and audit.", "API key leaked", min_length=1, max_length=1000),

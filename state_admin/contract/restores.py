@@ -47,6 +47,8 @@ class Restoration(Answer):
 
 
 class Moment(Body):
+    """A moment, and which entries get the values that they had then."""
+
     at: Annotated[
         str,
         doc(

@@ -81,6 +81,8 @@ class SkippedEntry(Answer):
 
 
 class RevertRequest(Body):
+    """The request whose writes are reverted."""
+
     request_id: TargetId
 
 

@@ -269,6 +269,8 @@ class RunFilters(DescendingList):
 
 
 class NewRun(Body):
+    """A run to start."""
+
     id: Annotated[
         NonEmpty | UnsetType,
         doc("Id of the run. Default: generated.", "run-1", schema={"maxLength": MAX_ID}),
@@ -356,10 +358,14 @@ class RunChange(RunFields):
 
 
 class Heartbeat(Body):
+    """Renews the lease that the worker of a run holds."""
+
     fencing_token: FencingToken = None
 
 
 class LeaseRequest(Body):
+    """The lease that a worker requests."""
+
     fencing_token: FencingToken = None
     only_if_free: Annotated[bool, doc("`true`: refuse if another worker has a live lease.")] = False
 
@@ -371,6 +377,8 @@ class LeaseRelease(Query):
 
 
 class RunFailure(Body):
+    """Why the run failed."""
+
     message: Annotated[
         str,
         doc(
@@ -382,6 +390,8 @@ class RunFailure(Body):
 
 
 class RunRecovery(Body):
+    """How a stuck or suspended run continues."""
+
     fencing_token: FencingToken = None
     revision: Annotated[
         BigInt | None,

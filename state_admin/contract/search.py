@@ -64,6 +64,8 @@ class Condition(Body):
 
 
 class Search(Body):
+    """What to search for, and in which entries."""
+
     text: Annotated[
         str | UnsetType,
         doc(

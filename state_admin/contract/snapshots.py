@@ -123,6 +123,8 @@ class Revision(Answer):
 
 
 class SnapshotMark(Body):
+    """The label of a revision, and whether it is kept."""
+
     label: Annotated[
         ShortText | UnsetType, doc("Label for people; empty: none.", "before the refund")
     ] = UNSET
@@ -137,6 +139,8 @@ class Revisions(Query):
 
 
 class SnapshotRestoration(Body):
+    """The revision whose state the thread gets again."""
+
     revision: _OLD_REVISION
 
 
@@ -153,6 +157,8 @@ class ExportedSnapshot(Body):
 
 
 class SnapshotImport(Body):
+    """A snapshot, and how it is combined with the state of the thread."""
+
     snapshot: ExportedSnapshot
     unknown_keys: Annotated[
         Literal["error", "skip"],

@@ -147,6 +147,8 @@ _POLICY: Final = doc(
 
 
 class NewThread(Body):
+    """A thread to create."""
+
     id: Annotated[
         NonEmpty | UnsetType,
         doc("Id of the thread. Default: generated.", "thread-1", schema={"maxLength": MAX_ID}),
@@ -194,6 +196,8 @@ class ThreadDeletionQuery(Query):
 
 
 class ThreadSelection(Selection):
+    """The threads to delete."""
+
     children: Annotated[
         Literal["detach", "reject", "cascade"],
         doc("What happens to child threads, as in `DELETE /threads/{thread_id}`."),
@@ -211,10 +215,14 @@ class ThreadContents(Answer):
 
 
 class ThreadDeletion(Answer):
+    """What a dry run of the deletion reports."""
+
     would_delete: Annotated[ThreadContents, doc("What the deletion would remove.")]
 
 
 class NewFork(Body):
+    """A new thread with the messages and the state of this one, up to a revision."""
+
     id: Annotated[
         NonEmpty | UnsetType,
         doc("Id of the new thread. Default: generated.", "thread-2", schema={"maxLength": MAX_ID}),

@@ -73,6 +73,8 @@ class TicketFilters(DescendingList):
 
 
 class Decision(Body):
+    """How the ticket is decided."""
+
     action: Annotated[
         Literal["resume", "cancel"],
         doc("`resume` continues the tool call with `payload`, `cancel` refuses it.", "resume"),

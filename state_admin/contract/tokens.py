@@ -67,6 +67,8 @@ class CreatedToken(Answer):
 
 
 class NewToken(Body):
+    """An API token to create."""
+
     name: Annotated[
         str,
         doc(
@@ -93,6 +95,8 @@ class NewToken(Body):
 
 
 class Rotation(Body):
+    """How long the old token remains valid beside the new one."""
+
     overlap_seconds: Annotated[
         int, doc("How long the old token remains valid.", 3600, ge=0, le=30 * 86400)
     ] = 0

@@ -189,6 +189,8 @@ class Delivery(Answer):
 
 
 class NewWebhook(Body):
+    """A webhook to create."""
+
     name: WebhookName
     url: WebhookUrl
     filter: Annotated[WebhookFilter | UnsetType, doc("Which changes are sent. Default: all.")] = (
@@ -200,6 +202,8 @@ class NewWebhook(Body):
 
 
 class WebhookChanges(Body):
+    """The fields of a webhook to change; all others stay."""
+
     name: WebhookName | UnsetType = UNSET
     url: WebhookUrl | UnsetType = UNSET
     filter: Annotated[
@@ -208,12 +212,16 @@ class WebhookChanges(Body):
 
 
 class Resumption(Body):
+    """How a paused webhook continues."""
+
     skip: Annotated[
         bool, doc("`true`: discard what is waiting and continue with the next change.", False)
     ] = False
 
 
 class SecretRotation(Body):
+    """How long the previous secret signs beside the new one."""
+
     overlap_seconds: Annotated[
         int | UnsetType,
         doc(

@@ -37,6 +37,8 @@ class Workspace(Answer):
 
 
 class NewWorkspace(Body):
+    """A workspace to create."""
+
     slug: Annotated[
         str, doc("Letters, digits, `_`, `-` and `.`; cannot be changed.", "acme", max_length=64)
     ]

@@ -156,6 +156,11 @@ def test_document__every_field_and_parameter__has_a_description() -> None:
     ] == []
 
 
+def test_document__every_component__has_a_description() -> None:
+    components = document()["components"]["schemas"]
+    assert [name for name, each in components.items() if not each.get("description")] == []
+
+
 def test_document__examples__are_valid_under_their_schemas() -> None:
     wrong = {}
     components = document()["components"]

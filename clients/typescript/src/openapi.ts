@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: b9ef65c11a8e8e8d176d764dd49e4b6eaa5b719ff398a318b1f4bc16a6c5dbea
+// sha256 of docs/openapi.json: 4d7ec827f8a3dfcc09eb7616fcd9753220a87b9a5ad438fe6c4b465132f360a7
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -2740,6 +2740,7 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description Ends a claim: the work of the dispatch is done. */
         Acknowledgement: {
             /**
              * @description `claim_token` of the claim.
@@ -2845,6 +2846,7 @@ export interface components {
              */
             values: Record<string, unknown>;
         };
+        /** @description A thread and all its messages. */
         AgentThreadWithMessages: {
             /**
              * Format: date-time
@@ -2911,6 +2913,7 @@ export interface components {
              */
             results?: components["schemas"]["BatchResult"][];
         };
+        /** @description The id and the position of a message that was appended. */
         AppendedMessage: {
             /**
              * @description Id of the message, unique in its thread.
@@ -3052,6 +3055,7 @@ export interface components {
              */
             next_cursor: string | null;
         };
+        /** @description Operations on entries, which are performed in this order. */
         Batch: {
             /**
              * @description True: all operations are performed or none, and the first failure is the response. False: each on its own, with a problem in the results of those that failed.
@@ -3213,6 +3217,7 @@ export interface components {
              */
             next_cursor: string | null;
         };
+        /** @description Which dispatches to claim, and for how long. */
         ClaimRequest: {
             /**
              * @description Claim only where the next dispatch is for this agent.
@@ -3353,6 +3358,7 @@ export interface components {
              */
             updated_at: string;
         };
+        /** @description The dispatches that the caller has claimed. */
         Claims: {
             /** @description What was claimed, each of another thread; may be empty. */
             items: components["schemas"]["ClaimedDispatch"][];
@@ -3789,6 +3795,7 @@ export interface components {
             /** @description What would be summarized; null: see `skip`. */
             would_fold: components["schemas"]["CompactionPlan"] | null;
         };
+        /** @description What to compact in the thread. */
         CompactionRequest: {
             /**
              * @description `context`: summarize messages. `snapshot`: remove old snapshots.
@@ -3861,6 +3868,7 @@ export interface components {
             secret: string | null;
             token: components["schemas"]["Token"];
         };
+        /** @description Which dead letters are meant; without a field, all of the workspace. */
         DeadLetterScope: {
             /**
              * @description Only dead letters for this agent.
@@ -3873,6 +3881,7 @@ export interface components {
              */
             thread_id?: string;
         };
+        /** @description How the ticket is decided. */
         Decision: {
             /**
              * @description `resume` continues the tool call with `payload`, `cancel` refuses it.
@@ -4292,6 +4301,7 @@ export interface components {
              */
             summary_model: string | null;
         };
+        /** @description How many sessions of the member were ended. */
         EndedSessions: {
             /**
              * @description Number of sessions that were ended.
@@ -4690,6 +4700,7 @@ export interface components {
              */
             erased: string;
         };
+        /** @description What to erase, and why: a resource or a key. */
         ErasureRequest: {
             /** @description Erase the entries with this key. */
             key?: string;
@@ -4755,6 +4766,7 @@ export interface components {
              */
             revision: number;
         };
+        /** @description A longer lease for a claimed dispatch. */
         Extension: {
             /**
              * @description `claim_token` of the claim.
@@ -4799,6 +4811,7 @@ export interface components {
              */
             thread_id: string;
         };
+        /** @description Renews the lease that the worker of a run holds. */
         Heartbeat: {
             /**
              * @description The worker's fencing token. A token that is not the newest is refused. Null: no check.
@@ -4827,6 +4840,7 @@ export interface components {
              */
             keep_seconds: number | null;
         };
+        /** @description How many old versions the entries of a namespace keep, and for how long. */
         HistoryPolicy: {
             /**
              * @description Number of versions that history compaction keeps. Null, the default: all.
@@ -4862,6 +4876,7 @@ export interface components {
              */
             rows_removed: number;
         };
+        /** @description Which states of the thread to return. */
         HistorySearch: {
             /** @description Only states before this checkpoint. */
             before?: unknown;
@@ -5002,6 +5017,7 @@ export interface components {
              */
             skipped_keys: string[];
         };
+        /** @description The state keys and namespaces of a plugin. */
         Installation: {
             /**
              * @description Description, for people.
@@ -5049,6 +5065,7 @@ export interface components {
             login_url: string | null;
             member: components["schemas"]["Member"];
         };
+        /** @description Which item of the store is meant. */
         ItemAddress: {
             /**
              * @description Key of the item.
@@ -5064,6 +5081,7 @@ export interface components {
              */
             namespace?: string[] | null;
         };
+        /** @description An item of the store and its new value. */
         ItemPut: {
             /** @description Accepted for compatibility; every text is searchable. */
             index?: unknown;
@@ -5121,6 +5139,7 @@ export interface components {
             /** @description The results in the order of the ids. */
             results: components["schemas"]["ItemResult"][];
         };
+        /** @description Conditions that the returned items of the store meet. */
         ItemSearch: {
             /**
              * @description Conditions on members of the value: equality, or `$eq $ne $gt $gte $lt $lte`.
@@ -5281,6 +5300,7 @@ export interface components {
              */
             version: number;
         };
+        /** @description The lease that a worker requests. */
         LeaseRequest: {
             /**
              * @description The worker's fencing token. A token that is not the newest is refused. Null: no check.
@@ -5397,6 +5417,7 @@ export interface components {
              */
             username: string;
         };
+        /** @description The new role of a member. */
         MemberChange: {
             /**
              * @description The new role.
@@ -5494,6 +5515,7 @@ export interface components {
              */
             next_cursor: string | null;
         };
+        /** @description A moment, and which entries get the values that they had then. */
         Moment: {
             /**
              * @description The moment: an RFC 3339 time in the past.
@@ -5688,6 +5710,7 @@ export interface components {
         NamespaceRemoval: {
             held: components["schemas"]["HeldEntries"];
         };
+        /** @description Conditions that the returned namespaces of the store meet. */
         NamespaceSearch: {
             /**
              * @description Maximum number of items.
@@ -5719,6 +5742,7 @@ export interface components {
              */
             suffix?: string[] | null;
         };
+        /** @description Returns a claimed dispatch: the attempt failed. */
         NegativeAcknowledgement: {
             /**
              * @description `claim_token` of the claim.
@@ -5737,6 +5761,7 @@ export interface components {
              */
             retry_after?: number;
         };
+        /** @description Work to enqueue in the mailbox of a thread. */
         NewDispatch: {
             /**
              * @description Agent that it is for. Default: the agent of the run, otherwise any.
@@ -5779,6 +5804,7 @@ export interface components {
              */
             run_id?: string;
         };
+        /** @description A new thread with the messages and the state of this one, up to a revision. */
         NewFork: {
             /**
              * @description Id of the new thread. Default: generated.
@@ -5805,6 +5831,7 @@ export interface components {
             /** @description Title for people. Default: that of the source. */
             title?: string;
         };
+        /** @description A person to add to the workspace. */
         NewMember: {
             /**
              * @description What the person may do.
@@ -5818,6 +5845,7 @@ export interface components {
              */
             username: string;
         };
+        /** @description Messages to append, and operations on entries that are performed with them. */
         NewMessages: {
             /**
              * @description Append only if the thread has this number of messages.
@@ -5849,6 +5877,7 @@ export interface components {
             /** @description Operations on entries, performed together with the messages or not at all. */
             operations?: components["schemas"]["BatchOperation"][];
         };
+        /** @description A run to start. */
         NewRun: {
             /**
              * @description Id of the agent.
@@ -5912,6 +5941,7 @@ export interface components {
              */
             timeout_seconds?: number | null;
         };
+        /** @description A thread to create. */
         NewThread: {
             /**
              * @description Compaction policy of the thread: only the fields in which it differs from the policy of its agent or workspace. See `PUT /compaction-policies/workspace`.
@@ -5950,6 +5980,7 @@ export interface components {
              */
             title?: string;
         };
+        /** @description An API token to create. */
         NewToken: {
             /**
              * @description Lifetime; absent or null: no end. If the caller is a token that expires, the new one must not expire later.
@@ -5989,6 +6020,7 @@ export interface components {
              */
             thread_prefixes?: string[];
         };
+        /** @description A webhook to create. */
         NewWebhook: {
             /**
              * @description Position in the change feed. It expires with the retention time.
@@ -6008,6 +6040,7 @@ export interface components {
              */
             url: string;
         };
+        /** @description A workspace to create. */
         NewWorkspace: {
             /** @description Name for people; default: the slug. */
             name?: string;
@@ -6442,6 +6475,7 @@ export interface components {
              */
             next_cursor: string | null;
         };
+        /** @description The new value of a record. */
         RecordWrite: {
             /**
              * @description The record. In the place of a secret: a string sets it, the marker that was read keeps it, null or no member removes it.
@@ -6480,6 +6514,7 @@ export interface components {
              */
             withdrawn_answers: number;
         };
+        /** @description Which parts of the value to remove from all versions, and why. */
         RedactionRequest: {
             /**
              * @description The parts to remove. Default: the whole value.
@@ -6561,6 +6596,7 @@ export interface components {
              */
             dead_letters?: boolean;
         };
+        /** @description How many dead letters were enqueued again. */
         Replayed: {
             /**
              * @description Number of dead letters that were enqueued again.
@@ -6638,6 +6674,7 @@ export interface components {
              */
             version: number;
         };
+        /** @description How a paused webhook continues. */
         Resumption: {
             /**
              * @description `true`: discard what is waiting and continue with the next change.
@@ -6715,6 +6752,7 @@ export interface components {
              */
             next_cursor: string | null;
         };
+        /** @description The request whose writes are reverted. */
         RevertRequest: {
             /**
              * @description Id of the request whose writes are reverted: its `X-Request-ID`, or the id of a revert.
@@ -6796,6 +6834,7 @@ export interface components {
              */
             next_cursor: string | null;
         };
+        /** @description How long the old token remains valid beside the new one. */
         Rotation: {
             /**
              * @description How long the old token remains valid.
@@ -7055,6 +7094,7 @@ export interface components {
                 wake?: "dispatch" | null;
             } | null;
         };
+        /** @description Why the run failed. */
         RunFailure: {
             /**
              * @description What went wrong. Empty: the Change-Reason header, or who failed it.
@@ -7238,6 +7278,7 @@ export interface components {
              */
             next_cursor: string | null;
         };
+        /** @description How a stuck or suspended run continues. */
         RunRecovery: {
             /**
              * @description Resume only if the state of the thread is at this revision; null: any.
@@ -7255,6 +7296,7 @@ export interface components {
              */
             revision?: number | null;
         };
+        /** @description What to search for, and in which entries. */
         Search: {
             /** @description Position to continue from: `next_cursor` of the previous page. */
             cursor?: string | null;
@@ -7302,6 +7344,7 @@ export interface components {
              */
             where?: components["schemas"]["Condition"][];
         };
+        /** @description How long the previous secret signs beside the new one. */
         SecretRotation: {
             /**
              * @description How long, in seconds, the previous secret signs too; 0: it ends at once. Default: a day.
@@ -7367,6 +7410,7 @@ export interface components {
              */
             revision: number;
         };
+        /** @description A snapshot, and how it is combined with the state of the thread. */
         SnapshotImport: {
             /**
              * @description `replace` clears keys that the snapshot does not contain, `merge` keeps them.
@@ -7382,6 +7426,7 @@ export interface components {
              */
             unknown_keys?: "error" | "skip";
         };
+        /** @description The label of a revision, and whether it is kept. */
         SnapshotMark: {
             /**
              * @description Label for people; empty: none.
@@ -7440,6 +7485,7 @@ export interface components {
              */
             snapshots_removed: number;
         };
+        /** @description The revision whose state the thread gets again. */
         SnapshotRestoration: {
             /**
              * @description Number of the revision to restore; 0 is the empty state.
@@ -7447,6 +7493,7 @@ export interface components {
              */
             revision: number;
         };
+        /** @description The checkpoint whose state is read. */
         StateAt: {
             /** @description The checkpoint to read. */
             checkpoint?: Record<string, unknown> | null;
@@ -7675,6 +7722,7 @@ export interface components {
              */
             values: number;
         };
+        /** @description Values that are written to the state of a thread. */
         StateUpdate: {
             /**
              * @description Recorded as the reason of the change.
@@ -7698,6 +7746,7 @@ export interface components {
              */
             values?: unknown;
         };
+        /** @description The checkpoint that the update created. */
         StateUpdated: {
             /** @description A checkpoint object: `thread_id`, `checkpoint_ns` and `checkpoint_id`. */
             checkpoint: Record<string, unknown>;
@@ -7880,10 +7929,12 @@ export interface components {
              */
             version: number;
         };
+        /** @description The items of the store that were found. */
         StoreItems: {
             /** @description Items, newest change first. */
             items: components["schemas"]["StoreItem"][];
         };
+        /** @description The namespaces of the store that were found. */
         StoreNamespaces: {
             /**
              * @description Store namespaces that contain items.
@@ -8019,6 +8070,7 @@ export interface components {
              */
             title?: string;
         };
+        /** @description Conditions that the counted threads meet. */
         ThreadConditions: {
             /**
              * @description Metadata that the thread contains.
@@ -8060,6 +8112,7 @@ export interface components {
              */
             threads: number;
         };
+        /** @description A thread to create. */
         ThreadCreate: {
             /**
              * @description Whether an existing thread is an error or the response.
@@ -8083,6 +8136,7 @@ export interface components {
             /** @description Not supported; must be absent. */
             ttl?: unknown;
         };
+        /** @description What a dry run of the deletion reports. */
         ThreadDeletion: {
             /** @description What the deletion would remove. */
             would_delete: components["schemas"]["ThreadContents"];
@@ -8097,6 +8151,7 @@ export interface components {
              */
             next_cursor: string | null;
         };
+        /** @description Changes of a thread: its metadata and its state. */
         ThreadPatch: {
             /** @description Write only if this checkpoint is the newest. */
             checkpoint?: Record<string, unknown> | null;
@@ -8122,6 +8177,7 @@ export interface components {
             /** @description State values to write as a new checkpoint. */
             values?: Record<string, unknown> | null;
         };
+        /** @description Which threads to return, and in which order. */
         ThreadSearch: {
             /** @description Not supported; must be absent. */
             extract?: unknown;
@@ -8165,6 +8221,7 @@ export interface components {
             /** @description Values that the state contains, by state key. */
             values?: Record<string, unknown> | null;
         };
+        /** @description The threads to delete. */
         ThreadSelection: {
             /**
              * @description What happens to child threads, as in `DELETE /threads/{thread_id}`.
@@ -8456,6 +8513,7 @@ export interface components {
              */
             version: string;
         };
+        /** @description A version, and whether history compaction keeps it. */
         VersionPin: {
             /**
              * @description Whether history compaction keeps the version.
@@ -8468,6 +8526,7 @@ export interface components {
              */
             version: number;
         };
+        /** @description The version whose value is written again as a new version. */
         VersionToRestore: {
             /**
              * @description The version whose value is written again.
@@ -8571,6 +8630,7 @@ export interface components {
              */
             waiting: number;
         };
+        /** @description The fields of a webhook to change; all others stay. */
         WebhookChanges: {
             /** @description Which changes are sent; replaces the whole filter. */
             filter?: components["schemas"]["WebhookFilter"];
@@ -8854,6 +8914,7 @@ export interface components {
              */
             next_cursor: string | null;
         };
+        /** @description The new value of an entry, and its labels. */
         Write: {
             /**
              * @description Whether the entry is marked as important. Default: as it is.

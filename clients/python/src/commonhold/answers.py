@@ -10,6 +10,8 @@ from commonhold.reading import Answer
 
 
 class AppendedMessage(TypedDict):
+    """The id and the position of a message that was appended."""
+
     id: str
     """Id of the message, unique in its thread."""
     seq: int

@@ -24,6 +24,17 @@ THREADS = 5_000
 # The matching keys of which the entries are read: some may be deleted.
 CANDIDATES = 100
 
+
+def excerpt(text: str, before: int, length: int) -> str:
+    """SQL of an excerpt of `text`, from `before` characters before the parameter `word` on, with an
+    ellipsis where it is cut."""
+    start = f"greatest(strpos(lower({text}), %(word)s) - {before}, 1)"
+    return (
+        f"repeat('…', ({start} > 1)::int) || substr({text}, {start}, {length})"
+        f" || repeat('…', (length({text}) >= {start} + {length})::int)"
+    )
+
+
 _CHANGED = f"""
 SELECT %(columns)s, row_number() OVER (ORDER BY xid DESC, id DESC) AS place
 FROM changes WHERE workspace_id = %%(workspace)s
@@ -68,7 +79,7 @@ ORDER BY n.place LIMIT %(limit)s
 """
 
 _VALUES = f"""
-SELECT n.name, e.key, substr(x.text, greatest(strpos(lower(x.text), %(word)s) - 40, 1), 120)
+SELECT n.name, e.key, {excerpt("x.text", 40, 120)}
 FROM (
     SELECT namespace, key, min(place) AS place FROM ({_CHANGED % {"columns": "namespace, key, kind"}}) c
     WHERE place <= {VALUES} AND kind LIKE 'entry.%%' GROUP BY namespace, key

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from . import hot
-from .recent_sql import patterns_of
+from .recent_sql import excerpt, patterns_of
 
 _RANGES = """
 unnest(%(threads)b::bigint[], %(firsts)b::bigint[], %(lasts)b::bigint[]) WITH ORDINALITY
@@ -35,7 +35,7 @@ _FOUND = f"""
 SELECT t.id, found.seq, found.snippet
 FROM {_RANGES}
 CROSS JOIN LATERAL (
-    SELECT m.seq, substr(x.content, greatest(strpos(lower(x.content), %(word)s) - 60, 1), 200) AS snippet
+    SELECT m.seq, {excerpt("x.content", 60, 200)} AS snippet
     FROM (
         SELECT seq, body FROM messages WHERE thread_id = t.id AND seq BETWEEN t.first AND t.last
     ) m

@@ -205,9 +205,7 @@ def _messages(request: Request, query: str) -> Iterator[PaletteItem]:
     for thread in [thread for thread in threads if thread.id in messages][:_EACH]:
         place = place_of(thread.public_id, messages[thread.id])
         label = thread.title or thread.public_id
-        yield PaletteItem(
-            "message-square", label, "message", place.url, text=f"…{place.snippet[:120]}…"
-        )
+        yield PaletteItem("message-square", label, "message", place.url, text=place.snippet)
 
 
 def _searches(query: str) -> Iterator[PaletteItem]:

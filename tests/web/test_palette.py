@@ -84,7 +84,7 @@ def test_palette__middle_of_a_word_or_text_of_a_message__is_found(
 def test_palette__message__has_its_thread_and_text(admin: Client, travel: Person) -> None:
     page = admin.get("/go?q=aisle").content.decode()
     assert "Refund for Zoë" in page
-    assert "…an AISLE seat, 50 % off &lt;b&gt;…" in page
+    assert ">an AISLE seat, 50 % off &lt;b&gt;<" in page
 
 
 def test_palette__viewer_and_other_workspace__find_what_they_may_read(

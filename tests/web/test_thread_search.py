@@ -58,8 +58,17 @@ def test_threads__text__is_found_in_titles_and_messages(
 
 def test_threads__text_in_a_message__is_shown_with_a_link(admin: Client, library: Person) -> None:
     shown = page(admin, "/threads?text=refund")
-    assert 'href="/threads/b?message=1#m1">#1</a> …I want a refund for my order…' in shown
+    assert 'href="/threads/b?message=1#m1">#1</a> I want a refund for my order</div>' in shown
     assert "&lt;b&gt;" not in shown
+
+
+def test_threads__text_in_a_long_message__has_an_ellipsis_where_it_is_cut(
+    admin: Client, library: Person
+) -> None:
+    append(library.actor, "b", {"role": "user", "content": "x" * 70 + " quince"})
+    append(library.actor, "b", {"role": "user", "content": "medlar " + "y" * 200})
+    assert f"</a> …{'x' * 59} quince</div>" in page(admin, "/threads?text=quince")
+    assert f"</a> medlar {'y' * 193}…</div>" in page(admin, "/threads?text=medlar")
 
 
 def test_threads__text__is_combined_with_filters(admin: Client, library: Person) -> None:

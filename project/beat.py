@@ -17,6 +17,7 @@ import structlog
 from celery import beat
 from django.db import InterfaceError, OperationalError, close_old_connections, connection
 
+from project import heartbeat
 from project.env import data_dir
 from project.failures import describe_error
 
@@ -53,6 +54,7 @@ class Scheduler(beat.Scheduler):
         """Called before each tick. False lets Celery plan all entries again. The schedule never
         changes while beat runs, but the clock can be set back. An entry that was last started in
         what is now the future counts as started now, or it would wait until then."""
+        heartbeat.report()
         now = _now()
         ahead = [
             entry
@@ -78,6 +80,15 @@ class Scheduler(beat.Scheduler):
             cause = error.__context__ or error
             log.warning("beat.job_not_sent", job=entry.name, error=describe_error(cause))
             self._disconnect()
+
+    def _ensure_connected(self) -> Any:
+        """As Celery's own, which reports nothing while it waits for the broker."""
+
+        def log_failure(error: Exception, _: float) -> None:
+            log.error("broker.unreachable", error=describe_error(error))
+
+        retries = self.app.conf.broker_connection_max_retries
+        return self.connection.ensure_connection(log_failure, retries, callback=heartbeat.report)
 
     def _disconnect(self) -> None:
         """Drop the connection, so that the next job opens a new one: AMQP does not reopen a lost

@@ -20,7 +20,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 from django.conf import settings
 from django.db import connections
 
-from project import broker, log_context, migrations, tracing
+from project import broker, heartbeat, log_context, migrations, tracing
 from project.env import BadSetting
 from project.failures import describe_error
 from project.postgres.gate import refuse_unsafe_server
@@ -140,6 +140,7 @@ def _begin(**_: Any) -> None:
         if not said:
             log.warning("database.migrations_due", hint="waiting for manage.py setup")
             said = True
+        heartbeat.report()
         time.sleep(1)
     log.info("process.started", version=__version__)
 
@@ -167,6 +168,7 @@ def run(role: str, *, needs_tables: bool = True) -> None:
         Scheduler.conditions = sweeps.CONDITIONS
         app.Beat(quiet=True).run()
         return
+    heartbeat.report_from_worker()
     worker = app.Worker(
         quiet=True, without_gossip=True, without_mingle=True, without_heartbeat=True
     )

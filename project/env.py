@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import stat
 from collections.abc import Mapping
 from decimal import Decimal
@@ -269,6 +268,15 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
             ge=1,
         ),
     ] = 4
+
+    heartbeat_file: Annotated[
+        str | None,
+        _doc(
+            "Worker and beat change the time of this file every five seconds while they work. Each needs a file"
+            " of its own. See [Probes of worker and beat](../deployment.md#probes-of-worker-and-beat).",
+            default="none",
+        ),
+    ] = None
 
     max_body_bytes: Annotated[
         int, _doc("The largest request body. A larger one gets 413.", ge=1)
@@ -576,25 +584,3 @@ def data_dir() -> Path:
                 f"The data folder {path} is accessible to other users and its mode cannot be changed; {advice}"
             ) from None
     return path
-
-
-def read_secret_key() -> str:
-    """SECRET_KEY, or a key generated on the first start and stored in the data folder.
-
-    O_EXCL decides between processes that start at once: the loser reads the winner's key.
-    """
-    configured = read_environment().secret_key
-    if configured:
-        return configured
-    path = data_dir() / "secret_key"
-    if not path.exists():
-        draft = path.with_name(f".secret_key.{os.getpid()}")
-        draft.touch(mode=0o600)
-        draft.write_text(secrets.token_urlsafe(50))
-        try:
-            os.link(draft, path)
-        except FileExistsError:
-            pass
-        finally:
-            draft.unlink()
-    return path.read_text()

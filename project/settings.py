@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 from csp.constants import NONE, SELF
 
 from project import audit_stream, databases, login, tracing
-from project.env import BASE_DIR, read_environment, read_secret_key
+from project.env import BASE_DIR, read_environment
 from project.logging import logging_config
+from project.secret_key import read_secret_key
 
 env = read_environment()
 
@@ -138,6 +139,7 @@ ATOMIC_REQUESTS = False
 
 BROKER_URL = env.broker_url
 WORKER_THREADS = env.worker_threads
+HEARTBEAT_FILE = env.heartbeat_file
 BROKER_VISIBILITY_SECONDS = env.broker_visibility_seconds
 
 # People and programs -------------------------------------------------------------------------

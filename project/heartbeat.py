@@ -1,0 +1,52 @@
+"""Shows an orchestrator that worker and beat work: each changes the time of HEARTBEAT_FILE every few
+seconds. A process that hangs does not, although it has not ended.
+
+The file says nothing about the broker and the database: to restart the worker would not help while
+they are down.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import structlog
+from django.conf import settings
+
+from project.failures import describe_error
+
+log = structlog.get_logger(__name__)
+
+_SECONDS = 5.0
+_next = 0.0
+
+
+def report() -> None:
+    """Called in each turn of the loop of worker and beat."""
+    global _next
+    now = time.monotonic()
+    if settings.HEARTBEAT_FILE is None or now < _next:
+        return
+    _next = now + _SECONDS
+    try:
+        Path(settings.HEARTBEAT_FILE).touch()
+    except OSError as error:  # such as a full disk: jobs that run are not interrupted
+        log.warning("heartbeat.not_written", error=describe_error(error))
+
+
+def report_from_worker() -> None:
+    """Let Celery's worker report. It calls `maybe_shutdown` in each turn of its loop, and each second
+    while it waits for the broker. Celery's remote control (`inspect ping`) and events would need a
+    queue for each worker."""
+    # Only the worker needs them.
+    from celery.worker import state
+    from celery.worker.consumer import consumer
+
+    maybe_shutdown = state.maybe_shutdown
+
+    def report_then_maybe_shutdown() -> None:
+        report()
+        maybe_shutdown()
+
+    for module in (state, consumer):
+        vars(module)["maybe_shutdown"] = report_then_maybe_shutdown

@@ -16,7 +16,7 @@ from project.env import LOOPBACK_HOSTS, BadSetting, read_environment
 _LONGEST_ISSUER = 200  # the length of allauth's column
 _DISCOVERY = "/.well-known/openid-configuration"
 # Entra ID has a discovery document for them, but names the tenant of the user as the issuer of a token.
-_OF_ANY_TENANT = {"common", "organizations", "consumers"}
+_SHARED_TENANTS = {"common", "organizations", "consumers"}
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,10 @@ def single_sign_on() -> SingleSignOn | None:
     if issuer.endswith(_DISCOVERY):
         raise BadSetting(f"OIDC_ISSUER must not end with {_DISCOVERY}")
     tenant = address.path.partition("/")[2].partition("/")[0].casefold()
-    if ".microsoftonline." in address.hostname and tenant in _OF_ANY_TENANT:
+    if ".microsoftonline." in address.hostname and tenant in _SHARED_TENANTS:
         raise BadSetting(
-            f"OIDC_ISSUER must name your tenant of Entra ID, not {tenant}: anybody can have a tenant there"
+            f"OIDC_ISSUER must name your tenant of Entra ID, not {tenant}: its tokens name the tenant "
+            "of the user as their issuer, so nobody could sign in"
         )
     if len(issuer) > _LONGEST_ISSUER:
         raise BadSetting(f"OIDC_ISSUER must have at most {_LONGEST_ISSUER} characters")

@@ -43,11 +43,11 @@ def rows(before: JSON, after: JSON, limit: int = 500) -> list[Difference]:
 
 
 # Levels of nested arrays in which equal items are found and skipped first. Each level reads the value once more.
-_SKIPPING: Final = 2
+_SKIPPING_LEVELS: Final = 2
 
 
 def _rows(
-    before: JSON, after: JSON, pointer: str, skipping: int = _SKIPPING
+    before: JSON, after: JSON, pointer: str, skipping: int = _SKIPPING_LEVELS
 ) -> Iterator[Difference]:
     """The differences, in an order in which they can be applied one after the other."""
     if isinstance(before, dict) and isinstance(after, dict):

@@ -61,7 +61,9 @@ _STRICT_SCHEMA: Final = frozenset(
 _STRICT_LIST: Final = frozenset(["oneOf"])
 _STRICT_MAP: Final = frozenset(["dependentSchemas", "patternProperties"])
 _SETS: Final = frozenset(["enum", "required", "type"])
-_NAMED: Final = frozenset(["$anchor", "$dynamicAnchor", "$dynamicRef", "$id", "$recursiveRef"])
+_REFERENCE_KEYWORDS: Final = frozenset(
+    ["$anchor", "$dynamicAnchor", "$dynamicRef", "$id", "$recursiveRef"]
+)
 
 
 def schema_differences(stored: JSON, offered: JSON) -> list[Fault]:
@@ -274,7 +276,7 @@ def _restricts_unevaluated(schema: JSON) -> bool:
 def _uses_names(schema: JSON) -> bool:
     """Whether the schema has references that are not JSON Pointers."""
     return any(
-        node.keys() & _NAMED or str(node.get("$ref", "#"))[:2] not in ("#", "#/")
+        node.keys() & _REFERENCE_KEYWORDS or str(node.get("$ref", "#"))[:2] not in ("#", "#/")
         for node in _objects(schema)
     )
 

@@ -46,7 +46,7 @@ _LOCAL: Final = (
     "multipleOf", "minLength", "maxLength", "pattern", "minItems", "maxItems", "uniqueItems",
     "minProperties", "maxProperties", "format",
 )  # fmt: skip
-_NAMED: Final = ("properties", "patternProperties")
+_PROPERTY_KEYWORDS: Final = ("properties", "patternProperties")
 _COUNTS: Final = ("minContains", "maxContains")
 _Part = tuple[str, JSON, str]
 
@@ -178,7 +178,9 @@ class FaultSearch:
             for name in islice((each for each in needed if each not in part), limit):
                 yield Fault(place, shorten(f"{dump(name)} is a required property", 4 * SHOWN))
         if isinstance(part, dict) and node.get("additionalProperties") is False:
-            closed = {name: dict.fromkeys(node[name], True) for name in _NAMED if name in node}
+            closed = {
+                name: dict.fromkeys(node[name], True) for name in _PROPERTY_KEYWORDS if name in node
+            }
             if closed:
                 # With this rule alone the library has a single error, which lists every member.
                 validator = self._compile({**closed, "additionalProperties": False})
@@ -248,7 +250,7 @@ class FaultSearch:
         named: dict[str, Any] = node.get("properties", {})
         patterns: dict[str, Any] = node.get("patternProperties", {})
         others = node.get("additionalProperties", True)
-        if others is False and part and not any(name in node for name in _NAMED):
+        if others is False and part and not any(name in node for name in _PROPERTY_KEYWORDS):
             yield f"{at}/additionalProperties", next(iter(part.values())), place
         for name, member in part.items():
             here = place + pointer_of(name)

@@ -47,7 +47,7 @@ _DEAD_ROWS: Final = 100_000
 # An index whose keys are inserted in any order is two thirds full, which is no fault.
 _WASTED_BYTES: Final = 100 << 20
 _NEEDED_PART: Final = 0.4
-_NAMED: Final = 5
+_MOST_EXAMPLES: Final = 5
 
 
 Check = Callable[[], Iterator[Finding]]
@@ -138,7 +138,7 @@ def _check_server() -> Iterator[Finding]:
 def _check_migrations() -> Iterator[Finding]:
     due = migrations.find_due()
     if due:
-        names = ", ".join(f"{step.app_label}.{step.name}" for step in due[:_NAMED])
+        names = ", ".join(f"{step.app_label}.{step.name}" for step in due[:_MOST_EXAMPLES])
         yield Finding("migrations", "error", f"{len(due)} due: {names}", "Run manage.py setup.")
     else:
         yield Finding("migrations", "ok", "all applied")
@@ -179,7 +179,7 @@ def _check_transactions() -> Iterator[Finding]:
         yield Finding(
             "transaction ids",
             "error",
-            f"{age:,} since the oldest row that is not frozen; the server stops at two billion",
+            f"{age:,} since the oldest row that is not frozen; the server refuses writes at two billion",
             "End what holds back vacuum (long transactions, abandoned replication slots), then run VACUUM.",
         )
 
@@ -329,10 +329,10 @@ def _report_unreadable(
     check: str, texts: Iterable[str], remedy: str, healthy: str
 ) -> Iterator[Finding]:
     found = list(texts)
-    for text in found[:_NAMED]:
+    for text in found[:_MOST_EXAMPLES]:
         yield Finding(check, "error", text, remedy)
-    if len(found) > _NAMED:
-        yield Finding(check, "error", f"{len(found) - _NAMED:,} more, as above", remedy)
+    if len(found) > _MOST_EXAMPLES:
+        yield Finding(check, "error", f"{len(found) - _MOST_EXAMPLES:,} more, as above", remedy)
     if not found:
         yield Finding(check, "ok", healthy)
 
@@ -341,18 +341,18 @@ def _check_work() -> Iterator[Finding]:
     # What a frozen workspace has is not processed, and its pages change nothing: `moves` names it.
     hooks = Webhook.objects.failing().filter(workspace__frozen_at=None)
     hooks = hooks.select_related("workspace").order_by("pk")
-    for hook in hooks.filter(status=WebhookStatus.DISABLED)[:_NAMED]:
+    for hook in hooks.filter(status=WebhookStatus.DISABLED)[:_MOST_EXAMPLES]:
         name = f"{hook.workspace.slug}/{hook.name}"
         remedy = "Fix the cause, then resume it on its page."
         yield Finding("webhooks", "warning", f"{name} is disabled: {hook.status_reason}", remedy)
-    for hook in hooks.filter(status=WebhookStatus.ACTIVE)[:_NAMED]:
+    for hook in hooks.filter(status=WebhookStatus.ACTIVE)[:_MOST_EXAMPLES]:
         yield Finding(
             "webhooks",
             "warning",
             f"{hook.workspace.slug}/{hook.name} has been failing since {_utc(hook.failing_since)}",
             "Check its receiver. Its page has the last error.",
         )
-    stalled = database_faults.find_stalled_webhooks(_LATE_HOOK, _NAMED)
+    stalled = database_faults.find_stalled_webhooks(_LATE_HOOK, _MOST_EXAMPLES)
     for stall in stalled:
         yield Finding(
             "webhooks",
@@ -365,8 +365,8 @@ def _check_work() -> Iterator[Finding]:
         yield Finding("webhooks", "ok", "none is failing or stalled")
     runs = Run.objects.stuck().filter(workspace__frozen_at=None)
     if stuck := runs.count_by_workspace():
-        parts = [f"{count:,} in {slug}" for slug, count in stuck[:_NAMED]]
-        if others := sum(count for _, count in stuck[_NAMED:]):
+        parts = [f"{count:,} in {slug}" for slug, count in stuck[:_MOST_EXAMPLES]]
+        if others := sum(count for _, count in stuck[_MOST_EXAMPLES:]):
             parts.append(f"{others:,} in other workspaces")
         remedy = "Open the stuck runs in the admin: each page lists what you can do."
         yield Finding("runs", "warning", f"stuck: {', '.join(parts)}", remedy)
@@ -392,7 +392,7 @@ def _check_moves() -> Iterator[Finding]:
         ): "run manage.py move_workspace {slug} --undo in the source again",
     }
     unfinished = WorkspaceMove.objects.filter(state__in={state for _, state in remedies})
-    for move in unfinished.order_by("updated_at")[:_NAMED]:
+    for move in unfinished.order_by("updated_at")[:_MOST_EXAMPLES]:
         cell = f" (move to {move.cell})" if move.side == MoveSide.SOURCE and move.cell else ""
         state = f"{MoveState(move.state).label} since {_utc(move.updated_at)}"
         remedy = remedies[MoveSide(move.side), MoveState(move.state)].format(slug=move.slug)

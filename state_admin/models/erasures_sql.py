@@ -25,7 +25,7 @@ class Scope(NamedTuple):
 
 _RUNS = "SELECT id FROM runs WHERE thread_id = ANY(%(threads)s::bigint[])"
 # A key is that of an entry only together with a namespace: tokens, members and others use it too.
-_NAMED = """
+_REFERS_TO_SCOPE = """
     x.workspace_id = %(workspace)s AND (
         x.thread = ANY(%(thread_names)s::text[])
         OR (x.namespace <> '' AND x.key = ANY(%(keys)s::text[])))
@@ -61,7 +61,7 @@ DELETED: Final[Mapping[str, str]] = {
     "revert_entries": "x.workspace_id = %(workspace)s AND x.key = ANY(%(keys)s::text[])",
     "presences": "x.workspace_id = %(workspace)s AND x.key = ANY(%(keys)s::text[])",
     "webhook_deliveries": _TOLD,
-    "changes": _NAMED,
+    "changes": _REFERS_TO_SCOPE,
 }
 
 # The audit log keeps that something happened, when and by whom; not to what.
@@ -71,7 +71,7 @@ WITH gone AS (
         thread = CASE WHEN thread = '' THEN '' ELSE %(mark)s END,
         key = CASE WHEN key = '' THEN '' ELSE %(mark)s END,
         reason = '', detail = '{{}}'
-    WHERE {_NAMED} RETURNING 1
+    WHERE {_REFERS_TO_SCOPE} RETURNING 1
 )
 SELECT count(*) FROM gone
 """
@@ -126,7 +126,7 @@ def count(scope: Scope) -> dict[str, int]:
         for table, condition in DELETED.items()
     }
     return found | {
-        "audit": _number(f"SELECT count(*) FROM audit x WHERE {_NAMED}", scope._asdict())
+        "audit": _number(f"SELECT count(*) FROM audit x WHERE {_REFERS_TO_SCOPE}", scope._asdict())
     }
 
 

@@ -79,7 +79,7 @@ METRICS: Final = {
         "",
     ),
     "commonhold_transaction_age": (
-        "Transactions since the oldest row that is not frozen. PostgreSQL stops at two billion",
+        "Transactions since the oldest row that is not frozen. PostgreSQL refuses writes at two billion",
         "",
     ),
     "commonhold_replica_used": (

@@ -22,7 +22,7 @@ from .entry_views import is_valid
 from .namespaces import Definition, define, find_definition
 
 MOST_OPENED = 2000
-_OPENED_AT_ONCE = 200
+_MOST_VALUES_PER_QUERY = 200
 # What a page of a namespace examines, deleted entries included, if a filter has no index.
 MOST_EXAMINED = 10_000
 
@@ -188,6 +188,6 @@ def _nth_key(rows: EntryQuerySet, last_first: bool, after: str | None, number: i
 def _open(rows: EntryQuerySet, sized: Sequence[tuple[int, int]]) -> Iterator[Entry]:
     """The rows with these (ids, bytes) that still satisfy the conditions of `rows`, in that
     order."""
-    for ids in split_by_size(sized, _OPENED_AT_ONCE):
+    for ids in split_by_size(sized, _MOST_VALUES_PER_QUERY):
         held = {row.pk: row for row in rows.select_related("namespace").filter(pk__in=ids)}
         yield from (held[each] for each in ids if each in held)

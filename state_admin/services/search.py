@@ -23,8 +23,8 @@ from .namespaces import define, find_definition
 # page; the next page continues there.
 MOST_OPENED = 2000
 MOST_WORK = 64 * 1024 * 1024
-_READ_AT_FIRST = 200
-_OPENED_AT_ONCE = 500
+_FIRST_CANDIDATES = 200
+_MOST_VALUES_PER_QUERY = 500
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def search_entries(
     most_opened = MOST_OPENED if most_opened is None else most_opened
     # Candidates cost the same for any limit, so that a few reads have all of them. The values are opened in
     # growing parts, because most searches end in the first one.
-    size, most = max(limit + 1, min(_READ_AT_FIRST, most_opened)), limit + 1
+    size, most = max(limit + 1, min(_FIRST_CANDIDATES, most_opened)), limit + 1
     while True:
         candidates = search_models.find_candidates(
             rows, actor.workspace_id, reach, lexemes, before=after, limit=size
@@ -132,7 +132,7 @@ def search_entries(
             after = part[-1][0]
             work += sum(cost for _, cost in part)
             start += len(part)
-            most = min(most * 4, _OPENED_AT_ONCE)
+            most = min(most * 4, _MOST_VALUES_PER_QUERY)
         if len(candidates) < size:
             return SearchPage(hits, None)
         opened += len(candidates)

@@ -27,7 +27,7 @@ from .htmx import Request, render
 
 LONGEST = 2000
 _COUNTED = 100
-_NAMED = 5
+_MOST_NAMES = 5
 _OFFERED = 6
 _CONSIDERED = 500
 # The common prefix of ids or names of one kind: a word and a separator.
@@ -202,7 +202,7 @@ def _describe(names: Sequence[str], one: str, many: str) -> str:
         return f"Matches no {one} yet."
     counted = len(names) <= _COUNTED
     count = plural(len(names), f"{one},{many}") if counted else f"more than {_COUNTED} {many}"
-    return f"Matches {count}: {', '.join(names[:_NAMED])}{', …' if len(names) > _NAMED else ''}"
+    return f"Matches {count}: {', '.join(names[:_MOST_NAMES])}{', …' if len(names) > _MOST_NAMES else ''}"
 
 
 def warn_unmatched(actor: Actor, globs: Sequence[str]) -> list[str]:

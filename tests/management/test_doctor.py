@@ -464,7 +464,7 @@ def test_runs__stuck__are_counted_by_workspace(
 
     assert find("runs").text == "stuck: 2 in beta, 2 in coda, 1 in acme"
 
-    monkeypatch.setattr(diagnosis, "_NAMED", 1)
+    monkeypatch.setattr(diagnosis, "_MOST_EXAMPLES", 1)
     assert find("runs").text == "stuck: 2 in beta, 3 in other workspaces"
 
 

@@ -13,7 +13,7 @@ from state_admin.services.errors import Problem
 from state_admin.services.tokens import create_token
 from state_admin.services.workspaces import ensure_workspace
 
-_NAMED = 5
+_MOST_NAMES = 5
 
 
 class Command(BaseCommand):
@@ -59,8 +59,8 @@ class Command(BaseCommand):
     def _announce(workspace: Workspace) -> str:
         """With the names of others, because the new one may be misspelled."""
         others = Workspace.objects.exclude(pk=workspace.pk).order_by("slug")
-        names = list(others.values_list("slug", flat=True)[: _NAMED + 1])
+        names = list(others.values_list("slug", flat=True)[: _MOST_NAMES + 1])
         if not names:
             return f"Created the workspace {workspace.slug}."
-        listed = ", ".join([*names[:_NAMED], *["…"] * (len(names) > _NAMED)])
-        return f"Created the workspace {workspace.slug}. Others are: {listed}."
+        listed = ", ".join([*names[:_MOST_NAMES], *["…"] * (len(names) > _MOST_NAMES)])
+        return f"Created the workspace {workspace.slug}, because there was none with this name. Existing workspaces: {listed}."

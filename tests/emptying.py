@@ -30,21 +30,17 @@ def empty_tables() -> None:
     blocked.
     """
     names = sql.SQL(", ").join(tables())
-    look = sql.SQL(" UNION ALL ").join(
-        sql.SQL("SELECT pg_relation_size({}), EXISTS (SELECT FROM {})").format(
-            sql.Literal(name.as_string()), name
-        )
-        for name in tables()
+    sizes = sql.SQL("SELECT pg_relation_size(name) FROM unnest({}::regclass[]) AS name").format(
+        [name.as_string() for name in tables()]
     )
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(sql.SQL("LOCK TABLE {} IN EXCLUSIVE MODE").format(names))
-        cursor.execute(look)
-        found = cursor.fetchall()
-        if sum(size for size, _ in found) > MOST_BYTES_TO_DELETE:
+        cursor.execute(sizes)
+        sized = list(zip(tables(), (size for (size,) in cursor.fetchall()), strict=True))
+        if sum(size for _, size in sized) > MOST_BYTES_TO_DELETE:
             cursor.execute(sql.SQL("TRUNCATE {}").format(names))
             return
         # The order does not matter because foreign keys are not checked.
         cursor.execute("SET LOCAL session_replication_role = replica")
-        for name, (_, is_filled) in zip(tables(), found, strict=True):
-            if is_filled:
-                cursor.execute(sql.SQL("DELETE FROM {}").format(name))
+        deletions = [sql.SQL("DELETE FROM {}").format(name) for name, size in sized if size]
+        cursor.execute(sql.SQL("; ").join(deletions))

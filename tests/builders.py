@@ -16,6 +16,8 @@ from urllib.parse import quote
 
 import pytest
 from django.conf import settings
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.auth.models import update_last_login
 from django.db import transaction
 from django.test import Client
 from django.test.client import ClientHandler
@@ -29,6 +31,7 @@ from state_admin.domain.merging import Batch, Update
 from state_admin.domain.values import Raw
 from state_admin.models import ApiToken, Namespace, Run, StateKey, Thread, User, Workspace
 from state_admin.models.access import digest
+from state_admin.models.sessions import SessionStore
 from state_admin.services import (
     commits,
     config,
@@ -82,8 +85,16 @@ class Person:
         return call(self.token, method, path, body, **extra)
 
     def browser(self) -> Client:
+        """A client that is signed in, as by `force_login`, which takes three times as many
+        statements: it creates a second session and deletes the first."""
+        session = SessionStore()
+        session[SESSION_KEY] = str(self.user.pk)
+        session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[0]
+        session[HASH_SESSION_KEY] = self.user.get_session_auth_hash()
+        session.create()
+        update_last_login(None, self.user)
         client = Client()
-        client.force_login(self.user)
+        client.cookies[settings.SESSION_COOKIE_NAME] = session.session_key
         return client
 
 

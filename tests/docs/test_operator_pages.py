@@ -58,21 +58,26 @@ ONLY_PARSED = {
         ".venv/bin/pip install --require-hashes -r requirements-otel.txt",
     ): "asks the network; tests/project/test_tracing_extra.py uses these packages",
     (
+        "docs/workspace-files.md",
+        ".venv/bin/python manage.py export_workspace acme | ssh root@other.example commonhold-manage import_workspace -",
+    ): "needs a second machine",
+    (
         "docs/scaling.md",
-        "python -m benchmarks.capacity",
+        ".venv/bin/python -m benchmarks.capacity",
     ): "writes hundreds of thousands of entries; the numbers of the page are its output",
 }
 # Blocks of other languages that no program reads.
 NOT_READ = {
     ("docs/deployment.md", "ok       database: PostgreSQL 18.6 (commonhold at db.internal:5432), 34 MiB, 12 of 100 connections"):
         "is an excerpt of a report; tests/management/test_doctor.py tests its lines",
+    ("docs/deployment.md", "find /tmp/heartbeat -mmin -2 | grep -q ."):
+        "is a probe; tests/project/test_heartbeat.py runs it beside a worker and beat",
     ("docs/workspace-files.md", '{"format": "commonhold-workspace", "format_version": 1, "commonhold_version": "0.1.0", "migration": "…", "exported_at": "…", "workspace": "acme", "workspace_id": 1, "clock": 5120, "secrets": false, "tables": {"entries": {"rows": 2, "columns": ["id", "key", …]}, …}}'):
         "is shortened by `…`; tests/domain/test_workspace_files.py tests the format",
 }  # fmt: skip
 # The others: each has a test of its own below.
 RUN_HERE = {
     ("docs/workspace-files.md", ".venv/bin/python manage.py export_workspace acme --to acme.ndjson.gz"),
-    ("docs/workspace-files.md", ".venv/bin/python manage.py export_workspace acme | ssh other.example 'cd /opt/commonhold && .venv/bin/python manage.py import_workspace -'"),
     ("docs/scaling.md", ".venv/bin/python manage.py cells --output /etc/haproxy/maps"),
     ("docs/scaling.md", "# tokens.map"),
     ("docs/deployment.md", "CREATE ROLE commonhold LOGIN PASSWORD '…';"),

@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import functools
 import io
-import math
 import signal
 import sys
 import uuid
@@ -46,10 +45,9 @@ _MOST_REQUESTS = 512
 # The remaining connections (server.py) are for other requests.
 _MOST_CHANNELS = 3072
 _CHORE_SECONDS = 10.0
-# Seconds between two lines of the log about an overload. While the event loop writes a line, it waits
-# for the request threads, which may run for milliseconds: a line for each of hundreds of refusals would
-# delay all other requests by a second.
-_LINE_SECONDS = 1.0
+# Seconds between two log lines about refusals with 503. To write a line, the event loop waits for the
+# request threads (GIL), so a line for each of hundreds of refusals would delay all other requests.
+_REFUSAL_LOG_SECONDS = 1.0
 
 
 class Bridge:
@@ -88,8 +86,9 @@ class Bridge:
         self._turns = asyncio.Semaphore(max(1, threads // 2))
         self._requests: Counter[Kind] = Counter()
         self._native = 0
-        # By reason of a 503: when a refusal was last logged, and how many were not logged since.
-        self._unlogged: dict[str, tuple[float, int]] = {}
+        # By reason: how many refusals with 503 were not logged since the last line, which was written
+        # less than _REFUSAL_LOG_SECONDS ago.
+        self._unlogged: dict[str, int] = {}
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -236,23 +235,25 @@ class Bridge:
         await _send(answer, send)
 
     def _log_refusal(self, problem: Problem, request_id: str) -> None:
-        """Log a refusal. Of those because of an overload, a line stands for all since the line before."""
-        count = 1
+        """Log a refusal. Of refusals with 503, at most one line per reason in _REFUSAL_LOG_SECONDS: the next
+        one has the `count` of those since."""
+        reason = str(problem)
         if isinstance(problem, Unavailable):
-            now = asyncio.get_running_loop().time()
-            logged_at, unlogged = self._unlogged.get(str(problem), (-math.inf, 0))
-            count += unlogged
-            if now - logged_at < _LINE_SECONDS:
-                self._unlogged[str(problem)] = logged_at, count
+            if reason in self._unlogged:
+                self._unlogged[reason] += 1
                 return
-            self._unlogged[str(problem)] = now, 0
-        log.info(
-            "request.refused",
-            problem=problem.slug,
-            reason=str(problem),
-            request_id=request_id,
-            count=count,
-        )
+            self._log_later(problem)
+        log.info("request.refused", problem=problem.slug, reason=reason, request_id=request_id)
+
+    def _log_later(self, problem: Unavailable) -> None:
+        self._unlogged[str(problem)] = 0
+        asyncio.get_running_loop().call_later(_REFUSAL_LOG_SECONDS, self._log_unlogged, problem)
+
+    def _log_unlogged(self, problem: Unavailable) -> None:
+        reason = str(problem)
+        if count := self._unlogged.pop(reason):
+            self._log_later(problem)
+            log.info("request.refused", problem=problem.slug, reason=reason, count=count)
 
     async def _continue(
         self,

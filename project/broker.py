@@ -59,6 +59,11 @@ def transport_options() -> dict[str, Any]:
     prefetch; it is also how long a killed worker's jobs wait for their second start.
     """
     seconds = settings.BROKER_VISIBILITY_SECONDS
+    if url().startswith(("redis://", "rediss://")):
+        # Without these, a worker waits for minutes for a host that has disappeared from the network, and
+        # seems to hang. The second one exceeds the second for which it waits for a message.
+        timeouts = {"socket_connect_timeout": 5, "socket_timeout": 20}
+        return {"visibility_timeout": seconds, **timeouts}
     if not uses_database():
         return {"visibility_timeout": seconds}
     return {

@@ -11,7 +11,7 @@ from project.env import data_dir, read_environment
 def read_secret_key() -> str:
     """SECRET_KEY, or a key generated on the first start and stored in the data folder.
 
-    O_EXCL decides between processes that start at once: the loser reads the winner's key.
+    `os.link` decides between processes that start at once: the loser reads the winner's key.
     """
     configured = read_environment().secret_key
     if configured:

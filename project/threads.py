@@ -47,16 +47,17 @@ def lend_current_thread() -> None:
 
 class Threads:
     """`count` threads that take jobs from two queues, in turn. A queue that does not move, because its
-    jobs wait for locks, occupies all threads but one. A job that waits for long can lend its thread."""
+    jobs wait for locks, occupies all threads but one (of a single thread: this one). A job that waits for
+    long can lend its thread."""
 
     def __init__(self, count: int) -> None:
-        self._most = max(1, count - 1)
+        self._limit_per_kind = max(1, count - 1)
         # Notified of each job. Protects everything below.
-        self._changed = threading.Condition()
+        self._condition = threading.Condition()
         self._waiting: dict[Kind, deque[Job]] = {kind: deque() for kind in Kind}
         self._running = dict.fromkeys(Kind, 0)
         # The kind whose turn it is.
-        self._next, self._other = Kind
+        self._preferred, self._other = Kind
         self._lent = 0
         self._local = threading.local()
         for _ in range(count):
@@ -76,7 +77,7 @@ class Threads:
             try:
                 close_old_connections()  # as before a request: replaces a lost connection
                 conclude = partial(done.set_result, work())
-            except Exception as raised:
+            except BaseException as raised:
                 conclude = partial(done.set_exception, raised)
             with contextlib.suppress(RuntimeError):  # loop closed: nothing awaits the result
                 loop.call_soon_threadsafe(settle, conclude)
@@ -87,13 +88,13 @@ class Threads:
     def submit(self, job: Job, kind: Kind) -> None:
         """Run `job` in a thread, in a copy of the caller's context, so that it cannot change that
         context."""
-        with self._changed:
+        with self._condition:
             self._waiting[kind].append(partial(copy_context().run, job))
-            self._changed.notify()
+            self._condition.notify()
 
     def lend(self) -> None:
         """Called inside a job that will wait for long: a new thread replaces this one."""
-        with self._changed:
+        with self._condition:
             if self._lent >= _MOST_LENT or self._local.leaving:
                 return
             self._lent += 1
@@ -109,23 +110,25 @@ class Threads:
         self._local.leaving = False
         while not self._local.leaving:
             job, self._local.kind = self._take()
-            job()
-            del job  # release the last request's body while waiting
-            with self._changed:
-                if self._local.leaving:
-                    self._lent -= 1
-                else:
-                    self._running[self._local.kind] -= 1
+            try:
+                job()
+            finally:
+                del job  # release the last request's body while waiting
+                if not self._local.leaving:
+                    with self._condition:
+                        self._running[self._local.kind] -= 1
         connections.close_all()
+        with self._condition:
+            self._lent -= 1
 
     def _take(self) -> tuple[Job, Kind]:
         """Wait for a job that may run."""
-        with self._changed:
+        with self._condition:
             while True:
-                for kind in (self._next, self._other):
-                    if self._waiting[kind] and self._running[kind] < self._most:
-                        if kind is self._next:
-                            self._next, self._other = self._other, self._next
+                for kind in (self._preferred, self._other):
+                    if self._waiting[kind] and self._running[kind] < self._limit_per_kind:
+                        if kind is self._preferred:
+                            self._preferred, self._other = self._other, self._preferred
                         self._running[kind] += 1
                         return self._waiting[kind].popleft(), kind
-                self._changed.wait()
+                self._condition.wait()

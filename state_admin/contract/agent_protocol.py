@@ -142,7 +142,7 @@ class ItemPut(Body):
 
 
 class ItemAddress(Body):
-    """Which item of the store is meant."""
+    """The namespace and key of an item of the store."""
 
     namespace: Labels | None = None
     key: ItemKey | None = None
@@ -178,7 +178,7 @@ class NamespaceSearch(Body):
 
 
 class ThreadCreate(Body):
-    """A thread to create."""
+    """The id and metadata of a new thread, and what to do if it exists."""
 
     thread_id: ThreadId | None = None
     metadata: Annotated[dict[str, Any] | None, doc("Metadata: an object.", {"user": "u1"})] = None
@@ -221,7 +221,7 @@ class ThreadSearch(ThreadConditions):
 
 
 class ThreadPatch(Body):
-    """Changes of a thread: its metadata and its state."""
+    """Metadata and state to change, and messages to append."""
 
     metadata: Annotated[dict[str, Any] | None, doc("Merged into the metadata.", {"user": "u1"})] = (
         None

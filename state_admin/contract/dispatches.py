@@ -190,7 +190,7 @@ class ClaimRequest(Body):
 
 
 class Acknowledgement(Body):
-    """Ends a claim: the work of the dispatch is done."""
+    """Ends a claim: the dispatch was delivered and is not enqueued again."""
 
     claim_token: ClaimToken
 
@@ -225,7 +225,7 @@ class NegativeAcknowledgement(Body):
 
 
 class DeadLetterScope(Body):
-    """Which dead letters are meant; without a field, all of the workspace."""
+    """Filters of dead letters. Without a filter: all of the workspace."""
 
     thread_id: Annotated[
         NonEmpty | UnsetType, doc("Only dead letters of this thread.", "thread-1")

@@ -330,7 +330,7 @@ class Versions(Query):
 
 
 class Write(Body):
-    """The new value of an entry, and its labels."""
+    """The new value of an entry, with its lifetime, tags and pin."""
 
     value: ValueIn
     ttl_seconds: TtlSeconds | UnsetType | None = UNSET

@@ -269,7 +269,7 @@ class RunFilters(DescendingList):
 
 
 class NewRun(Body):
-    """A run to start."""
+    """The agent, origin and first fields of a new run."""
 
     id: Annotated[
         NonEmpty | UnsetType,

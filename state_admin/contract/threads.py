@@ -147,7 +147,7 @@ _POLICY: Final = doc(
 
 
 class NewThread(Body):
-    """A thread to create."""
+    """The first fields of a new thread."""
 
     id: Annotated[
         NonEmpty | UnsetType,

@@ -67,7 +67,7 @@ class CreatedToken(Answer):
 
 
 class NewToken(Body):
-    """An API token to create."""
+    """The name, role and limits of a new API token."""
 
     name: Annotated[
         str,

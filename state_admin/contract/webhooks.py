@@ -189,7 +189,7 @@ class Delivery(Answer):
 
 
 class NewWebhook(Body):
-    """A webhook to create."""
+    """The address of a new webhook, and the changes that it gets."""
 
     name: WebhookName
     url: WebhookUrl
@@ -212,7 +212,7 @@ class WebhookChanges(Body):
 
 
 class Resumption(Body):
-    """How a paused webhook continues."""
+    """How a paused or disabled webhook continues."""
 
     skip: Annotated[
         bool, doc("`true`: discard what is waiting and continue with the next change.", False)

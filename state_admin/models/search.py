@@ -131,7 +131,7 @@ def is_behind() -> bool:
 # is in a single row, or sort a million for a common one. So the newest documents are read first,
 # which is enough for common words; only then the index is used.
 _WALKED = 10_000
-# They are read in order, and so a search for a common word ends with the first of them that it needs.
+# They are read in order, so that the walk ends with the last document that the page needs.
 _NEWEST = f"""
 SELECT found.* FROM (
     SELECT entry_id, terms FROM search_documents WHERE entry_id < %s

@@ -71,8 +71,8 @@ def search_entries(
     Results are exact right after a write: the index only provides candidates, each is checked
     against its current value, and entries that are not indexed yet are checked too. `since`
     (changed at that time or later), `until` (changed before it), `tag` and `writer` have no index
-    and are checked in the same way. `most_opened`: instead of MOST_OPENED. Raises Invalid and
-    NotRegistered.
+    and are checked in the same way. `most_opened`: the most values to read;
+    default MOST_OPENED. Raises Invalid and NotRegistered.
     """
     try:
         query = search.parse(text, where)

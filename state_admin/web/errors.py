@@ -49,9 +49,9 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     if reason.startswith(_BAD_ORIGIN):
         seen = f"{request.scheme}://{request.get_host()}"
         hint = (
-            f"The server sees it as {seen}, and neither this nor SITE_URL is the address in the browser. "
-            "An operator must set SITE_URL to the latter; behind a proxy that terminates TLS, "
-            "TRUST_PROXY_HEADERS too."
+            f"The request arrived at {seen}. The page was opened at an address that is neither this nor "
+            "SITE_URL. An operator must set SITE_URL to the address in the browser, or add that address to "
+            "CSRF_TRUSTED_ORIGINS."
         )
         return _answer(
             request, 403, {"message": "This form comes from another address", "hint": hint}

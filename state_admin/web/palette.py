@@ -30,8 +30,8 @@ from .shell import PREFERENCES, items_for
 from .thread_search import place_of
 
 _EACH = 6
-# The values that are read if the index cannot decide: for parts of words, phrases and conditions.
-_VALUES = recent_sql.VALUES
+# The most values that a search of the palette reads.
+_MOST_OPENED = 500
 # The messages that are searched: in total, and the newest ones of each of the threads that changed last;
 # and the size of a body (bytes, as stored) up to which one is. 500 messages of 4 kB take 25 ms.
 _MESSAGES = 500
@@ -157,7 +157,7 @@ def _found(request: Request, query: str) -> Iterator[tuple[Entry, str]]:
         return
     try:
         hits = search_entries(
-            actor=request.actor, text=query, limit=_EACH, most_opened=_VALUES
+            actor=request.actor, text=query, limit=_EACH, most_opened=_MOST_OPENED
         ).hits
     except Invalid:  # nothing to search for, or a condition that is still being typed
         return

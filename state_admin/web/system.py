@@ -39,7 +39,6 @@ from .htmx import Request, render
 _SHOWN: Final = (
     "SITE_URL",
     "ALLOWED_HOSTS",
-    "CSRF_TRUSTED_ORIGINS",
     "TRUST_PROXY_HEADERS",
     "SECURE_SSL_REDIRECT",
     "SECURE_HSTS_SECONDS",
@@ -126,6 +125,10 @@ def _settings() -> list[tuple[str, str]]:
     """The settings of the deployment. For a secret, only whether it is set."""
     rows = [(name, _format_value(getattr(settings, name))) for name in _SHOWN]
     rows += [
+        (
+            "CSRF_TRUSTED_ORIGINS",
+            _format_value(settings.CSRF_TRUSTED_ORIGINS[1:]),
+        ),  # without SITE_URL
         ("DATABASE_REPLICA_URLS", _format_count(len(replicas.ALIASES))),
         ("CORS_ORIGINS", _format_value(settings.CORS_ALLOWED_ORIGINS)),
         ("AUDIT_STREAM", settings.AUDIT_STREAM.url if settings.AUDIT_STREAM else "off"),

@@ -78,7 +78,7 @@ def test_create_token__new_workspace__is_announced_once(capsys: pytest.CaptureFi
     for slug in ("default", "defualt", "defualt"):
         create("--workspace", slug, "--role", "viewer", "--name", "bot")
     assert capsys.readouterr().err == (
-        "Created the workspace default.\nCreated the workspace defualt, because there was none with this name. Existing workspaces: default.\n"
+        "Created the workspace default.\nCreated the workspace defualt: no workspace had this name. Existing workspaces: default.\n"
     )
 
 

@@ -408,6 +408,7 @@ def test_clients__more_than_can_be_served__are_refused_and_reads_continue(
         finally:
             crowd.kill()
             output, _ = crowd.communicate()
+        assert output, "the crowd ended with an error"
         writes = {int(status): count for status, count in json.loads(output).items()}
 
         record_property("writes, by status", writes)

@@ -1,9 +1,10 @@
-"""The probes of deploy/kubernetes and compose.yaml see whether worker and beat work."""
+"""The probes of deploy/kubernetes and of the Compose files see whether worker and beat work."""
 
 from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -87,10 +88,23 @@ def test_probe__broker_is_down__succeeds(
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_files__probe_of_a_role__is_the_same_in_both_and_reads_the_file_of_the_setting(
-    role: str,
+def test_probe__broker_accepts_and_never_responds__succeeds(
+    role: str, start: Start, folder: Path, cluster: Cluster
 ) -> None:
-    service = yaml.safe_load((BASE_DIR / "compose.yaml").read_text())["services"][role]
+    """As a host that has disappeared from the network."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        broker = f"redis://127.0.0.1:{silent.getsockname()[1]}"
+        probed = Probed(start, folder, cluster, role, BROKER_URL=broker)
+        probed.let_time_pass()
+        wait_for(probed.works, probed.process.output)
+
+
+@pytest.mark.parametrize("file", ["compose.yaml", "deploy/ha/compose.yaml"])
+@pytest.mark.parametrize("role", ROLES)
+def test_files__probe_of_a_role__is_the_same_in_each_and_reads_the_file_of_the_setting(
+    role: str, file: str
+) -> None:
+    service = yaml.safe_load((BASE_DIR / file).read_text())["services"][role]
     pod = container(role)
 
     assert service["healthcheck"]["test"] == [

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
 import threading
-from collections.abc import Callable
 
 import pytest
 
 from project.threads import Kind, Threads, kind_of
 from tests.patience import PATIENCE
+from tests.project.running import wait_for
 
 EACH_AND_OTHER = [(Kind.READ, Kind.WRITE), (Kind.WRITE, Kind.READ)]
 
@@ -76,29 +78,39 @@ def test_threads__jobs_of_one_kind_do_not_end__one_thread_serves_the_other(
     finally:
         for job in jobs:
             job.released.set()
-    for job in jobs:  # no place is lost
+    for job in jobs:  # each thread is available again
         assert job.running.wait(PATIENCE)
     assert finish(threads, stuck)
 
 
-def test_threads__thread_is_lent__its_job_takes_no_place() -> None:
-    threads = Threads(2)
+def test_threads__thread_is_lent__its_job_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("project.threads._MOST_LENT", 1)
+    threads = Threads(1)
 
-    def lending(job: Held) -> Callable[[], None]:
-        def run() -> None:
+    for _ in range(3):  # a thread that has ended can be lent again
+        lent = Held()
+
+        def lend(job: Held = lent) -> None:
             threads.lend()
             job()
 
-        return run
+        try:
+            threads.submit(lend, Kind.WRITE)
+            assert lent.running.wait(PATIENCE)
+            assert finish(threads, Kind.WRITE)
+            assert finish(threads, Kind.READ)
+        finally:
+            lent.released.set()
+        wait_for(lambda: threads._lent == 0, "the thread ends")
 
-    jobs = [Held() for _ in range(3)]
-    try:
-        for job in jobs:
-            threads.submit(lending(job), Kind.WRITE)
-            assert job.running.wait(PATIENCE)
-        assert finish(threads, Kind.WRITE)
-        assert finish(threads, Kind.READ)
-    finally:
-        for job in jobs:
-            job.released.set()
-    assert finish(threads, Kind.WRITE)
+
+def test_threads__job_ends_its_thread__its_kind_is_still_served() -> None:
+    threads = Threads(3)
+
+    async def end() -> None:
+        with pytest.raises(SystemExit):
+            await threads.run(sys.exit)
+
+    for _ in range(4):
+        asyncio.run(end())
+    assert finish(threads, Kind.READ)

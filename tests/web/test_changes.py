@@ -258,7 +258,7 @@ def test_changes__one_transaction__is_one_group(admin: Client, alice: Person) ->
     line, _, others = "".join(lines[2:]).partition("<details")
     assert re.search(r'title="Changes in the same transaction">2 more</span>', line)
     assert [line.count("/state/team/"), others.count("/state/team/")] == [1, 2]
-    assert "More changes in the transaction of: alice wrote team/c" in others
+    assert "2 more changes in the transaction of: alice wrote team/c" in others
     assert {f"/state/team/{key}" in shown for key in "abcd"} == {True}
 
 

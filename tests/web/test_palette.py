@@ -103,7 +103,7 @@ def test_palette__condition__is_compared_with_a_limited_number_of_values(
     for number in range(palette._EACH + 1):
         put(alice.actor, "notes", f"new{number}", {"price": 0})
     assert found(admin, "/price > 1") == ["/state/notes/old"]
-    monkeypatch.setattr(palette, "_VALUES", 1)
+    monkeypatch.setattr(palette, "_MOST_OPENED", 1)
     assert found(admin, "/price > 1") == []
     assert len(found(admin, "/price < 1")) == palette._EACH
 

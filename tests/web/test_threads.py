@@ -395,7 +395,7 @@ def test_state__changes_of_the_runtime__are_folded_after_the_others(
     commit(alice.actor, "r1", {"plan": 1})
     cancel_run(actor=alice.actor, run_id="r1")
     card = page(admin, "/threads/t1?tab=state&at=3").partition('aria-label="What changed"')[2]
-    line, _, internal = card.partition('<details class="note">')
+    line, _, internal = card.partition('<details class="fold">')
     assert "/__runtime.run_lifecycle/status" not in line
     assert re.match(r"<summary[^>]*>3 internal changes</summary>", internal)
     assert "/__runtime.run_lifecycle/status" in internal

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 4d7ec827f8a3dfcc09eb7616fcd9753220a87b9a5ad438fe6c4b465132f360a7
+// sha256 of docs/openapi.json: 7356a9b799820eebeb1fc0c8518d57ba7330067710af786e60fe6b5e7e9694b8
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -2740,7 +2740,7 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description Ends a claim: the work of the dispatch is done. */
+        /** @description Ends a claim: the dispatch was delivered and is not enqueued again. */
         Acknowledgement: {
             /**
              * @description `claim_token` of the claim.
@@ -3868,7 +3868,7 @@ export interface components {
             secret: string | null;
             token: components["schemas"]["Token"];
         };
-        /** @description Which dead letters are meant; without a field, all of the workspace. */
+        /** @description Filters of dead letters. Without a filter: all of the workspace. */
         DeadLetterScope: {
             /**
              * @description Only dead letters for this agent.
@@ -5065,7 +5065,7 @@ export interface components {
             login_url: string | null;
             member: components["schemas"]["Member"];
         };
-        /** @description Which item of the store is meant. */
+        /** @description The namespace and key of an item of the store. */
         ItemAddress: {
             /**
              * @description Key of the item.
@@ -5877,7 +5877,7 @@ export interface components {
             /** @description Operations on entries, performed together with the messages or not at all. */
             operations?: components["schemas"]["BatchOperation"][];
         };
-        /** @description A run to start. */
+        /** @description The agent, origin and first fields of a new run. */
         NewRun: {
             /**
              * @description Id of the agent.
@@ -5941,7 +5941,7 @@ export interface components {
              */
             timeout_seconds?: number | null;
         };
-        /** @description A thread to create. */
+        /** @description The first fields of a new thread. */
         NewThread: {
             /**
              * @description Compaction policy of the thread: only the fields in which it differs from the policy of its agent or workspace. See `PUT /compaction-policies/workspace`.
@@ -5980,7 +5980,7 @@ export interface components {
              */
             title?: string;
         };
-        /** @description An API token to create. */
+        /** @description The name, role and limits of a new API token. */
         NewToken: {
             /**
              * @description Lifetime; absent or null: no end. If the caller is a token that expires, the new one must not expire later.
@@ -6020,7 +6020,7 @@ export interface components {
              */
             thread_prefixes?: string[];
         };
-        /** @description A webhook to create. */
+        /** @description The address of a new webhook, and the changes that it gets. */
         NewWebhook: {
             /**
              * @description Position in the change feed. It expires with the retention time.
@@ -6674,7 +6674,7 @@ export interface components {
              */
             version: number;
         };
-        /** @description How a paused webhook continues. */
+        /** @description How a paused or disabled webhook continues. */
         Resumption: {
             /**
              * @description `true`: discard what is waiting and continue with the next change.
@@ -8112,7 +8112,7 @@ export interface components {
              */
             threads: number;
         };
-        /** @description A thread to create. */
+        /** @description The id and metadata of a new thread, and what to do if it exists. */
         ThreadCreate: {
             /**
              * @description Whether an existing thread is an error or the response.
@@ -8151,7 +8151,7 @@ export interface components {
              */
             next_cursor: string | null;
         };
-        /** @description Changes of a thread: its metadata and its state. */
+        /** @description Metadata and state to change, and messages to append. */
         ThreadPatch: {
             /** @description Write only if this checkpoint is the newest. */
             checkpoint?: Record<string, unknown> | null;
@@ -8914,7 +8914,7 @@ export interface components {
              */
             next_cursor: string | null;
         };
-        /** @description The new value of an entry, and its labels. */
+        /** @description The new value of an entry, with its lifetime, tags and pin. */
         Write: {
             /**
              * @description Whether the entry is marked as important. Default: as it is.

@@ -170,7 +170,9 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--if-version", type=int, help="only over that version; 0: only if missing")
     one.add_argument("--reason", default="", help="why; kept in the history")
 
-    one = verb(edit, "edit a value in $EDITOR and compare-and-set it", "namespace", "key")
+    one = verb(
+        edit, "edit a value in $VISUAL or $EDITOR and compare-and-set it", "namespace", "key"
+    )
     one.add_argument("--reason", default="", help="why; kept in the history")
 
     one = verb(watch, "print changes as they happen, a line each, until interrupted")

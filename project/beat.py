@@ -82,7 +82,7 @@ class Scheduler(beat.Scheduler):
             self._disconnect()
 
     def _ensure_connected(self) -> Any:
-        """As Celery's own, which reports nothing while it waits for the broker."""
+        """Overrides Celery's method, which does not call `heartbeat` while it waits for the broker."""
 
         def log_failure(error: Exception, _: float) -> None:
             log.error("broker.unreachable", error=describe_error(error))

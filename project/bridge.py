@@ -27,7 +27,7 @@ from project.bodies import Bodies, Body, Identify, Limits
 from project.channel import Answer, Channel, Message, OnLoop, Receive, Send
 from project.exchange import Application, Exchange
 from project.paths import RAW_PATH
-from project.threads import Kind, Threads, kind_of
+from project.threads import RequestKind, Threads, request_kind_of
 from state_admin.rest import problems
 from state_admin.services.errors import BadRequest, Problem, Unavailable
 
@@ -38,8 +38,8 @@ T = TypeVar("T")
 
 # Seconds after which the last chore of a process is abandoned.
 _LAST_SECONDS = 2.0
-# Requests of one process that wait or run, of each kind: many writes refuse no read. Beyond this
-# limit, an immediate 503 is better than a late response.
+# Limit of the requests of one process that wait or run, for each kind, so that many writes do not cause
+# reads to be refused. Beyond it, an immediate 503 is better than a late response.
 _MOST_REQUESTS = 512
 # Responses of one process that continue on the event loop, plus requests of native applications.
 # The remaining connections (server.py) are for other requests.
@@ -84,7 +84,7 @@ class Bridge:
         self._channels: set[Channel] = set()
         # If a thousand long polls resume at once, threads must remain for other requests.
         self._turns = asyncio.Semaphore(max(1, threads // 2))
-        self._requests: Counter[Kind] = Counter()
+        self._requests: Counter[RequestKind] = Counter()
         self._native = 0
         # By reason: how many refusals with 503 were not logged since the last line, which was written
         # less than _REFUSAL_LOG_SECONDS ago.
@@ -194,7 +194,7 @@ class Bridge:
     @contextlib.contextmanager
     def _request(self, method: str) -> Iterator[None]:
         """Count a request that waits or runs. Raises Unavailable beyond the limit of its kind."""
-        kind = kind_of(method)
+        kind = request_kind_of(method)
         if self._requests[kind] >= _MOST_REQUESTS:
             raise _busy()
         self._requests[kind] += 1
@@ -235,24 +235,24 @@ class Bridge:
         await _send(answer, send)
 
     def _log_refusal(self, problem: Problem, request_id: str) -> None:
-        """Log a refusal. Of refusals with 503, at most one line per reason in _REFUSAL_LOG_SECONDS: the next
-        one has the `count` of those since."""
+        """Log a refusal. Of refusals with 503, at most one line per reason in _REFUSAL_LOG_SECONDS. The
+        next line has the `count` of refusals since the previous one."""
         reason = str(problem)
         if isinstance(problem, Unavailable):
             if reason in self._unlogged:
                 self._unlogged[reason] += 1
                 return
-            self._log_later(problem)
+            self._start_refusal_timer(problem)
         log.info("request.refused", problem=problem.slug, reason=reason, request_id=request_id)
 
-    def _log_later(self, problem: Unavailable) -> None:
+    def _start_refusal_timer(self, problem: Unavailable) -> None:
         self._unlogged[str(problem)] = 0
         asyncio.get_running_loop().call_later(_REFUSAL_LOG_SECONDS, self._log_unlogged, problem)
 
     def _log_unlogged(self, problem: Unavailable) -> None:
         reason = str(problem)
         if count := self._unlogged.pop(reason):
-            self._log_later(problem)
+            self._start_refusal_timer(problem)
             log.info("request.refused", problem=problem.slug, reason=reason, count=count)
 
     async def _continue(

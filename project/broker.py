@@ -58,16 +58,14 @@ def transport_options() -> dict[str, Any]:
     The visibility timeout is never extended, so it must exceed a job's duration times the
     prefetch; it is also how long a killed worker's jobs wait for their second start.
     """
-    seconds = settings.BROKER_VISIBILITY_SECONDS
+    options: dict[str, Any] = {"visibility_timeout": settings.BROKER_VISIBILITY_SECONDS}
     if url().startswith(("redis://", "rediss://")):
-        # Without these, a worker waits for minutes for a host that has disappeared from the network, and
-        # seems to hang. The second one exceeds the second for which it waits for a message.
-        timeouts = {"socket_connect_timeout": 5, "socket_timeout": 20}
-        return {"visibility_timeout": seconds, **timeouts}
+        # Without timeouts, a worker waits for minutes for a host that has disappeared from the network, and
+        # seems to hang. `socket_timeout` must exceed the one second for which kombu waits for a message.
+        return options | {"socket_connect_timeout": 5, "socket_timeout": 20}
     if not uses_database():
-        return {"visibility_timeout": seconds}
-    return {
-        "visibility_timeout": seconds,
+        return options
+    return options | {
         # A long poll would keep a snapshot open for seconds, which prevents vacuuming dead rows.
         "wait_time_seconds": 0,
         "use_notify": True,

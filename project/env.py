@@ -272,8 +272,8 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
     heartbeat_file: Annotated[
         str | None,
         _doc(
-            "Worker and beat change the time of this file every five seconds while they work. Each needs a file"
-            " of its own. See [Probes of worker and beat](../deployment.md#probes-of-worker-and-beat).",
+            "Worker and beat update the modification time of this file every five seconds, also when idle. Each"
+            " needs its own file. See [Probes of worker and beat](../deployment.md#probes-of-worker-and-beat).",
             default="none",
         ),
     ] = None

@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 
 from project.channel import Answer, Message, Receive, Send
-from project.threads import Threads, kind_of
+from project.threads import Threads, request_kind_of
 
 log = structlog.get_logger(__name__)
 
@@ -37,7 +37,7 @@ class Exchange:
     async def ask(self, threads: Threads) -> Answer | None:
         """Return Django's response, or None if it was streamed and has been sent already."""
         self.threads = threads
-        threads.submit(self._in_thread, kind_of(self.environ["REQUEST_METHOD"]))
+        threads.submit(self._in_thread, request_kind_of(self.environ["REQUEST_METHOD"]))
         return await self.done
 
     def _in_thread(self) -> None:

@@ -1,8 +1,8 @@
-"""Shows an orchestrator that worker and beat work: each changes the time of HEARTBEAT_FILE every few
-seconds. A process that hangs does not, although it has not ended.
+"""Shows an orchestrator that worker and beat work: each updates the modification time of HEARTBEAT_FILE
+every few seconds. A process that hangs does not, although it has not ended.
 
-The file says nothing about the broker and the database: to restart the worker would not help while
-they are down.
+The heartbeat does not depend on the broker or the database, because to restart a worker does not help
+while they are down.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def report_from_worker() -> None:
     """Let Celery's worker report. It calls `maybe_shutdown` in each turn of its loop, and each second
     while it waits for the broker. Celery's remote control (`inspect ping`) and events would need a
     queue for each worker."""
-    # Only the worker needs them.
+    # Imported here, because only the worker needs these modules.
     from celery.worker import state
     from celery.worker.consumer import consumer
 

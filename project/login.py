@@ -54,8 +54,8 @@ def single_sign_on() -> SingleSignOn | None:
     tenant = address.path.partition("/")[2].partition("/")[0].casefold()
     if ".microsoftonline." in address.hostname and tenant in _SHARED_TENANTS:
         raise BadSetting(
-            f"OIDC_ISSUER must name your tenant of Entra ID, not {tenant}: its tokens name the tenant "
-            "of the user as their issuer, so nobody could sign in"
+            f"OIDC_ISSUER must name your tenant of Entra ID, not {tenant}: tokens have the tenant of the "
+            "user in their issuer, so nobody could sign in"
         )
     if len(issuer) > _LONGEST_ISSUER:
         raise BadSetting(f"OIDC_ISSUER must have at most {_LONGEST_ISSUER} characters")

@@ -33,6 +33,7 @@ from project.paths import encode_path
 from state_admin.rest import problems, replica_reads
 from state_admin.services import replicas
 from state_admin.services.errors import NotFound, Problem
+from state_admin.services.traffic import SAFE_METHODS
 from state_admin.web.unknown_path import show_form_url
 
 log = structlog.get_logger(__name__)
@@ -91,7 +92,7 @@ class WritePositions(_Middleware):
         response = self.get_response(request)
         # A login gives the browser another session key, also by a redirect from a provider, a GET.
         cookie = response.cookies.get(settings.SESSION_COOKIE_NAME)
-        if request.method in ("GET", "HEAD", "OPTIONS") and cookie is None:
+        if request.method in SAFE_METHODS and cookie is None:
             return response
         # Without a valid credential, nothing was written for the client, and the table would grow.
         user = getattr(request, "user", None)

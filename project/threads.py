@@ -17,6 +17,8 @@ from typing import TypeVar
 
 from django.db import close_old_connections, connections
 
+from state_admin.services.traffic import SAFE_METHODS
+
 T = TypeVar("T")
 
 # A stream with a slow reader occupies its thread, so a lent thread is replaced, up to this many.
@@ -27,14 +29,14 @@ _current = threading.local()
 Job = Callable[[], None]
 
 
-class Kind(enum.Enum):
+class RequestKind(enum.Enum):
     READ = "read"
     WRITE = "write"
 
 
-def kind_of(method: str) -> Kind:
+def request_kind_of(method: str) -> RequestKind:
     """The kind of a request with this HTTP method."""
-    return Kind.READ if method in ("GET", "HEAD", "OPTIONS") else Kind.WRITE
+    return RequestKind.READ if method in SAFE_METHODS else RequestKind.WRITE
 
 
 def lend_current_thread() -> None:
@@ -46,18 +48,18 @@ def lend_current_thread() -> None:
 
 
 class Threads:
-    """`count` threads that take jobs from two queues, in turn. A queue that does not move, because its
-    jobs wait for locks, occupies all threads but one (of a single thread: this one). A job that waits for
-    long can lend its thread."""
+    """`count` threads that take jobs from two queues, in turn. Jobs of one queue run in at most `count - 1`
+    threads at a time, even if they wait for locks. With `count` 1, both queues use the only thread. A job
+    that waits for long can lend its thread."""
 
     def __init__(self, count: int) -> None:
         self._limit_per_kind = max(1, count - 1)
         # Notified of each job. Protects everything below.
         self._condition = threading.Condition()
-        self._waiting: dict[Kind, deque[Job]] = {kind: deque() for kind in Kind}
-        self._running = dict.fromkeys(Kind, 0)
+        self._waiting: dict[RequestKind, deque[Job]] = {kind: deque() for kind in RequestKind}
+        self._running = dict.fromkeys(RequestKind, 0)
         # The kind whose turn it is.
-        self._preferred, self._other = Kind
+        self._preferred, self._other = RequestKind
         self._lent = 0
         self._local = threading.local()
         for _ in range(count):
@@ -65,7 +67,7 @@ class Threads:
 
     async def run(self, work: Callable[[], T]) -> T:
         """Run `work`, which is short and may use the database, in a thread and await its
-        result. It waits with the reads."""
+        result. It is queued as a read."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[T] = loop.create_future()
 
@@ -82,10 +84,10 @@ class Threads:
             with contextlib.suppress(RuntimeError):  # loop closed: nothing awaits the result
                 loop.call_soon_threadsafe(settle, conclude)
 
-        self.submit(job, Kind.READ)
+        self.submit(job, RequestKind.READ)
         return await done
 
-    def submit(self, job: Job, kind: Kind) -> None:
+    def submit(self, job: Job, kind: RequestKind) -> None:
         """Run `job` in a thread, in a copy of the caller's context, so that it cannot change that
         context."""
         with self._condition:
@@ -121,7 +123,7 @@ class Threads:
         with self._condition:
             self._lent -= 1
 
-    def _take(self) -> tuple[Job, Kind]:
+    def _take(self) -> tuple[Job, RequestKind]:
         """Wait for a job that may run."""
         with self._condition:
             while True:

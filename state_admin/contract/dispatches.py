@@ -190,7 +190,7 @@ class ClaimRequest(Body):
 
 
 class Acknowledgement(Body):
-    """Ends a claim: the dispatch was delivered and is not enqueued again."""
+    """Acknowledges a claimed dispatch: it was delivered and is not enqueued again."""
 
     claim_token: ClaimToken
 
@@ -203,7 +203,7 @@ class Extension(Body):
 
 
 class NegativeAcknowledgement(Body):
-    """Returns a claimed dispatch: the attempt failed."""
+    """Returns a claimed dispatch to the queue, because the attempt failed."""
 
     claim_token: ClaimToken
     error: Annotated[
@@ -225,7 +225,7 @@ class NegativeAcknowledgement(Body):
 
 
 class DeadLetterScope(Body):
-    """Filters of dead letters. Without a filter: all of the workspace."""
+    """Filters that select dead letters. Without a filter: all dead letters of the workspace."""
 
     thread_id: Annotated[
         NonEmpty | UnsetType, doc("Only dead letters of this thread.", "thread-1")

@@ -23,7 +23,7 @@ class Erasure(Answer):
 
 
 class ErasureRequest(Body):
-    """What to erase, and why: a resource or a key."""
+    """The resource or key to erase, and the reason."""
 
     reason: Annotated[
         str, doc("Why; kept in the audit.", "Request of the user", min_length=1, max_length=1000)

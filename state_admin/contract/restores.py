@@ -47,7 +47,7 @@ class Restoration(Answer):
 
 
 class Moment(Body):
-    """A moment, and which entries get the values that they had then."""
+    """A time, and the entries to restore to their values at that time."""
 
     at: Annotated[
         str,

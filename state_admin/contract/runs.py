@@ -269,7 +269,7 @@ class RunFilters(DescendingList):
 
 
 class NewRun(Body):
-    """The agent, origin and first fields of a new run."""
+    """The agent, origin and initial fields of a new run."""
 
     id: Annotated[
         NonEmpty | UnsetType,

@@ -139,7 +139,7 @@ class Revisions(Query):
 
 
 class SnapshotRestoration(Body):
-    """The revision whose state the thread gets again."""
+    """The revision whose state is restored."""
 
     revision: _OLD_REVISION
 

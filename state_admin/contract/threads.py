@@ -147,7 +147,7 @@ _POLICY: Final = doc(
 
 
 class NewThread(Body):
-    """The first fields of a new thread."""
+    """The initial fields of a new thread."""
 
     id: Annotated[
         NonEmpty | UnsetType,

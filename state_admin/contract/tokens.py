@@ -95,7 +95,7 @@ class NewToken(Body):
 
 
 class Rotation(Body):
-    """How long the old token remains valid beside the new one."""
+    """How long the old token remains valid after the rotation."""
 
     overlap_seconds: Annotated[
         int, doc("How long the old token remains valid.", 3600, ge=0, le=30 * 86400)

@@ -189,7 +189,7 @@ class Delivery(Answer):
 
 
 class NewWebhook(Body):
-    """The address of a new webhook, and the changes that it gets."""
+    """The address of a new webhook, and the changes that are sent to it."""
 
     name: WebhookName
     url: WebhookUrl
@@ -212,7 +212,7 @@ class WebhookChanges(Body):
 
 
 class Resumption(Body):
-    """How a paused or disabled webhook continues."""
+    """How to resume a paused or disabled webhook."""
 
     skip: Annotated[
         bool, doc("`true`: discard what is waiting and continue with the next change.", False)
@@ -220,7 +220,7 @@ class Resumption(Body):
 
 
 class SecretRotation(Body):
-    """How long the previous secret signs beside the new one."""
+    """How long deliveries are signed with both the previous and the new secret."""
 
     overlap_seconds: Annotated[
         int | UnsetType,

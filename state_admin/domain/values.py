@@ -195,14 +195,14 @@ def _spelled(literal: str) -> float:
     return number if repr(number) == literal else Float(literal)
 
 
-def _whole(literal: str) -> float:
+def _parse_integer(literal: str) -> float:
     # "-0" is an integer that Python's int cannot represent.
     return Float(literal) if literal == "-0" else int(literal)
 
 
 # Built once: json.loads would build one for each text, which takes longer than to parse a short one.
 _DECODER: Final = json.JSONDecoder(parse_float=_spelled)
-_DECODER_WITH_MINUS_ZERO: Final = json.JSONDecoder(parse_float=_spelled, parse_int=_whole)
+_DECODER_WITH_MINUS_ZERO: Final = json.JSONDecoder(parse_float=_spelled, parse_int=_parse_integer)
 
 
 def load(text: str) -> JSON:

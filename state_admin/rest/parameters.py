@@ -14,9 +14,9 @@ from state_admin.contract.base import JSON_TYPE
 from state_admin.domain import moments
 from state_admin.domain.numbers import MAX_WHOLE, read_whole
 from state_admin.services.errors import BadRequest, UnsupportedMediaType
+from state_admin.services.traffic import SAFE_METHODS
 
 Shape = Mapping[str, Any]
-_SAFE = ("GET", "HEAD", "OPTIONS")
 
 
 def read_query(declared: Mapping[str, Shape], required: Set[str], parameters: QueryDict) -> Any:
@@ -103,7 +103,7 @@ def check_body(request: Request, media_types: tuple[str, ...]) -> None:
             hint=f"Send one of: {', '.join(supported)}.",
             supported=list(supported),
         )
-    if media_types or request.method in _SAFE:
+    if media_types or request.method in SAFE_METHODS:
         return
     body: Any = request.data
     if body.value != {}:

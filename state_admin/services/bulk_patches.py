@@ -12,7 +12,7 @@ from django.db import transaction
 from state_admin.domain import config, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.patches import PatchKind
-from state_admin.domain.values import JSON, Raw
+from state_admin.domain.values import JSON
 from state_admin.models import Entry, Operation, reverts_sql
 from state_admin.models.entries_sql import JoinedEntry
 from state_admin.models.reverts_sql import RevertibleEntry, WrittenEntry
@@ -29,7 +29,7 @@ from .bulk import (
     store_together,
 )
 from .dry_runs import discard_writes
-from .entries import apply_patch, check_value, new_entry
+from .entries import check_value, new_entry, patch_text
 from .errors import Conflict, Invalid, Problem
 from .namespaces import Definition, definitions_for
 
@@ -198,16 +198,15 @@ def _plan(
     if row.value is None:
         raise Conflict("the entry no longer exists")
     before = values.load(row.value)
-    after = apply_patch(patch.kind, values.load(row.value), patch.operations)
-    text = values.dump(after)
-    if values.same(before, after):
+    after = patch_text(patch.kind, row.value, patch.operations)
+    if values.same(before, after.value):
         raise Conflict("no change needed")
     definition = define(row.namespace)
-    check_value(definition, Raw(text, after))
-    entry = new_entry(definition, row.key, text)._replace(ttl=None)
+    check_value(definition, after)
+    entry = new_entry(definition, row.key, after.text)._replace(ttl=None)
     return (
         JoinedEntry(entry, expires_at=row.expires_at),
-        PatchedExample(row.namespace, row.key, before, after),
+        PatchedExample(row.namespace, row.key, before, after.value),
     )
 
 

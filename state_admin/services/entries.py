@@ -164,8 +164,7 @@ def patch_entry(
     definition = find_definition(actor, namespace)
 
     def change(before: EntryView) -> Raw:
-        changed = apply_patch(kind, values.load(before.value), operations)
-        return Raw(values.dump(changed), changed)
+        return patch_text(kind, before.value, operations)
 
     return rewrite_value(
         actor, definition, key, precondition, change, reason, Operation.PATCH, pure=True
@@ -445,6 +444,12 @@ def apply_patch(kind: PatchKind, document: JSON, operations: JSON) -> JSON:
         ) from failed
     except patches.PatchRefused as refused:
         raise Invalid("the patch cannot be applied", refused.faults) from refused
+
+
+def patch_text(kind: PatchKind, text: str, operations: JSON) -> Raw:
+    """The patched value of stored JSON text. Raises as apply_patch does."""
+    changed = apply_patch(kind, values.load(text), operations)
+    return Raw(values.dump(changed), changed)
 
 
 def _check_quota(actor: Actor, namespace: str, key: str, size: int) -> None:

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from django.db import DatabaseError, InterfaceError
 
-from state_admin.domain import values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.patches import PatchKind
 from state_admin.domain.values import JSON, Raw
@@ -19,7 +18,7 @@ from state_admin.models.hot_async import Session
 
 from . import entry_views, idempotency, journal, quotas
 from .actors import require, require_open
-from .entries import WriteResult, apply_patch, check_value, new_entry, written_view
+from .entries import WriteResult, check_value, new_entry, patch_text, written_view
 from .entry_views import EntryView
 from .errors import Problem
 from .groups import is_undone, note_fault, take_turns
@@ -242,8 +241,7 @@ def _prepare_patch(patch: PatchWrite, before: EntryView | None) -> JoinedEntry |
     require_open(patch.namespace)
     if before is None or not _is_patchable(patch, before):
         return None
-    changed = apply_patch(patch.kind, values.load(before.value), patch.operations)
-    value = Raw(values.dump(changed), changed)
+    value = patch_text(patch.kind, before.value, patch.operations)
     item = Item(patch.namespace, patch.key, value, before.version)
     return _prepare_item(patch.actor, item, before.expires_at)
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 import threading
 import time
 from enum import IntEnum
+from typing import Final
 
 import structlog
 
 from state_admin.models.traffic import Minute, add_calls
 
-_SAFE = ("GET", "HEAD", "OPTIONS")
+SAFE_METHODS: Final = ("GET", "HEAD", "OPTIONS")
 _CONFLICTS = (409, 412)
 
 log = structlog.get_logger()
@@ -39,7 +40,7 @@ def kind_of_call(method: str | None, status: int) -> CallKind | None:
     if status >= 500:
         return CallKind.FAILURE
     if 200 <= status < 300 or status == 304:
-        return CallKind.READ if method in _SAFE else CallKind.WRITE
+        return CallKind.READ if method in SAFE_METHODS else CallKind.WRITE
     return None
 
 

@@ -106,7 +106,7 @@ def record_list(request: Request, kind: str = Kind.PROVIDERS) -> HttpResponse:
         if request.actor.may(Role.ADMIN)
         else "",
         "new_label": record_kind.noun,
-        "none_yet": f"No {record_kind} yet",
+        "empty_title": f"No {record_kind} yet",
         **snippets.both("PUT", f"config/{record_kind}/main", body),
     }
     return render_list(request, "config/list.html", context, part="config")

@@ -47,14 +47,14 @@ def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     if reason.startswith(_BAD_ORIGIN):
-        seen = f"{request.scheme}://{request.get_host()}"
+        here = f"{request.scheme}://{request.get_host()}"
         hint = (
-            f"The request arrived at {seen}. The page was opened at an address that is neither this nor "
-            "SITE_URL. An operator must set SITE_URL to the address in the browser, or add that address to "
-            "CSRF_TRUSTED_ORIGINS."
+            f"The server received the request for {here}. The page was opened at an address that is neither "
+            "this nor SITE_URL. An operator must set SITE_URL to the address in the browser, or add that "
+            "address to CSRF_TRUSTED_ORIGINS. Behind a proxy, also check TRUST_PROXY_HEADERS."
         )
         return _answer(
-            request, 403, {"message": "This form comes from another address", "hint": hint}
+            request, 403, {"message": "The origin of this form is not trusted", "hint": hint}
         )
     hint = "The page was open for too long, or cookies are blocked. Reload it and try again."
     return _answer(request, 403, {"message": "This form has expired", "hint": hint})

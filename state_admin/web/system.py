@@ -14,6 +14,7 @@ from django.http import HttpResponse
 from django.urls import path, reverse
 
 from project import broker
+from project.env import read_environment
 from state_admin import __version__
 from state_admin.domain.access import Role
 from state_admin.models import Sweep
@@ -125,10 +126,7 @@ def _settings() -> list[tuple[str, str]]:
     """The settings of the deployment. For a secret, only whether it is set."""
     rows = [(name, _format_value(getattr(settings, name))) for name in _SHOWN]
     rows += [
-        (
-            "CSRF_TRUSTED_ORIGINS",
-            _format_value(settings.CSRF_TRUSTED_ORIGINS[1:]),
-        ),  # without SITE_URL
+        ("CSRF_TRUSTED_ORIGINS", _format_value(read_environment().csrf_trusted_origins)),
         ("DATABASE_REPLICA_URLS", _format_count(len(replicas.ALIASES))),
         ("CORS_ORIGINS", _format_value(settings.CORS_ALLOWED_ORIGINS)),
         ("AUDIT_STREAM", settings.AUDIT_STREAM.url if settings.AUDIT_STREAM else "off"),

@@ -133,9 +133,9 @@ def show(request: Request, thread: Thread) -> dict[str, Any]:
         elif at and previous == at - 1 and not compared:
             before = read_snapshot(actor=request.actor, thread_id=public_id, revision=at - 1)
             rows = diffs.rows(before.parsed(), now.parsed())
-            for row in rows:
-                kind = "internal" if row.pointer.startswith("/" + RUNTIME) else "changes"
-                context.setdefault(kind, []).append(row)
+            runtime = "/" + RUNTIME
+            context["changes"] = [row for row in rows if not row.pointer.startswith(runtime)]
+            context["internal"] = [row for row in rows if row.pointer.startswith(runtime)]
     return context
 
 

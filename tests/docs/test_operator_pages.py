@@ -56,7 +56,7 @@ ONLY_PARSED = {
     (
         "docs/traces.md",
         ".venv/bin/pip install --require-hashes -r requirements-otel.txt",
-    ): "asks the network; tests/project/test_tracing_extra.py uses these packages",
+    ): "needs the network; tests/project/test_tracing_extra.py uses these packages",
     (
         "docs/workspace-files.md",
         ".venv/bin/python manage.py export_workspace acme | ssh root@other.example commonhold-manage import_workspace -",

@@ -78,7 +78,7 @@ def test_create_token__new_workspace__is_announced_once(capsys: pytest.CaptureFi
     for slug in ("default", "defualt", "defualt"):
         create("--workspace", slug, "--role", "viewer", "--name", "bot")
     assert capsys.readouterr().err == (
-        "Created the workspace default.\nCreated the workspace defualt: no workspace had this name. Existing workspaces: default.\n"
+        "Created the workspace default.\nCreated the workspace defualt, because it did not exist. Other workspaces: default.\n"
     )
 
 
@@ -87,4 +87,4 @@ def test_create_token__new_workspace_of_many__names_some(
 ) -> None:
     Workspace.objects.bulk_create(Workspace(slug=f"w{number}") for number in range(6))
     create("--workspace", "new", "--role", "viewer", "--name", "bot")
-    assert capsys.readouterr().err.endswith("Existing workspaces: w0, w1, w2, w3, w4, ….\n")
+    assert capsys.readouterr().err.endswith("Other workspaces: w0, w1, w2, w3, w4, ….\n")

@@ -1,4 +1,4 @@
-"""A program: more clients than a server can hold. Each writes to a key of its own.
+"""A load generator with more clients than a server can hold. Each writes to a key of its own.
 
 Usage: python -m tests.project.crowd PORT TOKEN TOKEN. The clients use the tokens in turn. At the end, it prints the
 number of responses by status. It is a process of its own, so that clients in other processes measure the server.

@@ -49,7 +49,7 @@ class Probed:
         command = [part.replace(FILE, str(self.file)) for part in self.command]
         return subprocess.run(command, check=False, capture_output=True).returncode == 0
 
-    def let_time_pass(self) -> None:
+    def backdate(self) -> None:
         """As if the process had last changed the file three minutes ago."""
         moment = time.time() - 180
         os.utime(self.file, (moment, moment))
@@ -64,12 +64,12 @@ def test_probe__process_hangs__fails_until_it_continues(
     role: str, start: Start, folder: Path, cluster: Cluster
 ) -> None:
     probed = Probed(start, folder, cluster, role)
-    probed.let_time_pass()
-    wait_for(probed.works, "it works again and again")
+    probed.backdate()
+    wait_for(probed.works, "the heartbeat is updated repeatedly")
 
     os.kill(probed.process.pid, signal.SIGSTOP)
     wait_for(probed.is_stopped, "the process is stopped")
-    probed.let_time_pass()
+    probed.backdate()
     assert not probed.works()
 
     os.kill(probed.process.pid, signal.SIGCONT)
@@ -80,10 +80,10 @@ def test_probe__process_hangs__fails_until_it_continues(
 def test_probe__broker_is_down__succeeds(
     role: str, start: Start, folder: Path, cluster: Cluster
 ) -> None:
-    """To restart the process would interrupt its jobs and mend nothing."""
+    """To restart the process would interrupt its jobs and repair nothing."""
     broker = f"redis://127.0.0.1:{free_port()}"
     probed = Probed(start, folder, cluster, role, BROKER_URL=broker)
-    probed.let_time_pass()
+    probed.backdate()
     wait_for(probed.works, probed.process.output)
 
 
@@ -95,7 +95,7 @@ def test_probe__broker_accepts_and_never_responds__succeeds(
     with socket.create_server(("127.0.0.1", 0)) as silent:
         broker = f"redis://127.0.0.1:{silent.getsockname()[1]}"
         probed = Probed(start, folder, cluster, role, BROKER_URL=broker)
-        probed.let_time_pass()
+        probed.backdate()
         wait_for(probed.works, probed.process.output)
 
 

@@ -8,11 +8,11 @@ import threading
 
 import pytest
 
-from project.threads import Kind, Threads, kind_of
+from project.threads import RequestKind, Threads, request_kind_of
 from tests.patience import PATIENCE
 from tests.project.running import wait_for
 
-EACH_AND_OTHER = [(Kind.READ, Kind.WRITE), (Kind.WRITE, Kind.READ)]
+EACH_AND_OTHER = [(RequestKind.READ, RequestKind.WRITE), (RequestKind.WRITE, RequestKind.READ)]
 
 
 class Held:
@@ -26,8 +26,8 @@ class Held:
         assert self.released.wait(PATIENCE)
 
 
-def finish(threads: Threads, kind: Kind) -> bool:
-    """Whether a job of this kind runs."""
+def finish(threads: Threads, kind: RequestKind) -> bool:
+    """Whether a new job of this kind finishes."""
     done = threading.Event()
     threads.submit(done.set, kind)
     return done.wait(PATIENCE)
@@ -35,18 +35,20 @@ def finish(threads: Threads, kind: Kind) -> bool:
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "PUT", "PATCH", "POST", "DELETE"])
 def test_kind_of__method__is_a_read_if_it_is_safe(method: str) -> None:
-    assert kind_of(method) is (Kind.READ if method in ("GET", "HEAD", "OPTIONS") else Kind.WRITE)
+    assert request_kind_of(method) is (
+        RequestKind.READ if method in ("GET", "HEAD", "OPTIONS") else RequestKind.WRITE
+    )
 
 
 @pytest.mark.parametrize(("many", "few"), EACH_AND_OTHER)
 def test_threads__many_jobs_of_one_kind_wait__the_other_kind_has_every_second_turn(
-    many: Kind, few: Kind
+    many: RequestKind, few: RequestKind
 ) -> None:
     threads, first, order = Threads(1), Held(), list[str]()
     threads.submit(first, many)
     assert first.running.wait(PATIENCE)
 
-    def submit(name: str, kind: Kind) -> None:
+    def submit(name: str, kind: RequestKind) -> None:
         threads.submit(lambda: order.append(name), kind)
 
     for number in range(10):
@@ -65,7 +67,7 @@ def test_threads__many_jobs_of_one_kind_wait__the_other_kind_has_every_second_tu
 
 @pytest.mark.parametrize(("stuck", "other"), EACH_AND_OTHER)
 def test_threads__jobs_of_one_kind_do_not_end__one_thread_serves_the_other(
-    stuck: Kind, other: Kind
+    stuck: RequestKind, other: RequestKind
 ) -> None:
     threads, jobs = Threads(3), [Held() for _ in range(5)]
     for job in jobs:
@@ -95,10 +97,10 @@ def test_threads__thread_is_lent__its_job_does_not_count(monkeypatch: pytest.Mon
             job()
 
         try:
-            threads.submit(lend, Kind.WRITE)
+            threads.submit(lend, RequestKind.WRITE)
             assert lent.running.wait(PATIENCE)
-            assert finish(threads, Kind.WRITE)
-            assert finish(threads, Kind.READ)
+            assert finish(threads, RequestKind.WRITE)
+            assert finish(threads, RequestKind.READ)
         finally:
             lent.released.set()
         wait_for(lambda: threads._lent == 0, "the thread ends")
@@ -113,4 +115,4 @@ def test_threads__job_ends_its_thread__its_kind_is_still_served() -> None:
 
     for _ in range(4):
         asyncio.run(end())
-    assert finish(threads, Kind.READ)
+    assert finish(threads, RequestKind.READ)

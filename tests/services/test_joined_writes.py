@@ -543,14 +543,14 @@ def test_store_joined__call_that_nobody_foresaw__leaves_its_neighbours_alone(
     alice: Person, mallory: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(mallory.actor, "notes", "k", {})
-    apply = joined_writes.apply_patch
+    apply = joined_writes.patch_text
 
-    def overflow(kind: Any, document: Any, operations: Any) -> Any:
+    def overflow(kind: Any, text: Any, operations: Any) -> Any:
         if operations == {"op": "set", "path": "/a", "value": "overflow"}:
             raise RecursionError
-        return apply(kind, document, operations)
+        return apply(kind, text, operations)
 
-    monkeypatch.setattr(joined_writes, "apply_patch", overflow)
+    monkeypatch.setattr(joined_writes, "patch_text", overflow)
     bad, good = ({"op": "set", "path": "/a", "value": value} for value in ("overflow", "fine"))
 
     assert versions(

@@ -385,7 +385,7 @@ def test_write__origin_is_not_the_address_of_the_request__is_that_of_the_site_or
     answer = client.post(EDIT, form, headers={"Origin": origin})
 
     assert answer.status_code == status
-    says = "The request arrived at http://testserver. The page was opened at an address that is neither"
+    says = "The server received the request for http://testserver. The page was opened at an address that is"
     assert (says in answer.content.decode()) == (status == 403)
 
 

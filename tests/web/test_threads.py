@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 from django.test import Client
 
 from state_admin.models import AuditRow, Message, Revision, StateKey, Thread
-from state_admin.services.runs import cancel_run
+from state_admin.services.runs import RunChange, cancel_run
 from state_admin.services.snapshots import read_snapshot
 from state_admin.web import conversations, paging, state_keys, thread_states, threads
 from state_admin.web.addresses import thread_url
@@ -394,11 +394,16 @@ def test_state__changes_of_the_runtime__are_folded_after_the_others(
     make_run(alice.actor, "t1", "r1")
     commit(alice.actor, "r1", {"plan": 1})
     cancel_run(actor=alice.actor, run_id="r1")
-    card = page(admin, "/threads/t1?tab=state&at=3").partition('aria-label="What changed"')[2]
-    line, _, internal = card.partition('<details class="fold">')
-    assert "/__runtime.run_lifecycle/status" not in line
-    assert re.match(r"<summary[^>]*>3 internal changes</summary>", internal)
-    assert "/__runtime.run_lifecycle/status" in internal
+    make_run(alice.actor, "t1", "r2")
+    commit(alice.actor, "r2", {"plan": 2}, run=RunChange(status="done"))
+    for revision, has_own in ((3, False), (5, True)):
+        shown = page(admin, f"/threads/t1?tab=state&at={revision}")
+        card = shown.partition('aria-label="What changed"')[2]
+        line, _, internal = card.partition('<details class="fold">')
+        assert "/__runtime.run_lifecycle/status" not in line
+        assert re.match(r"<summary[^>]*>3 internal changes</summary>", internal)
+        assert "/__runtime.run_lifecycle/status" in internal
+        assert (">/plan<" in line) == has_own
 
 
 def test_state__slider_moved__returns_only_the_part_that_changes(

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 7356a9b799820eebeb1fc0c8518d57ba7330067710af786e60fe6b5e7e9694b8
+// sha256 of docs/openapi.json: 94ba0e7bda0f97b801862ef1ef640ea9bcafdfa0e66199db29921e0abf57af6e
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -2740,7 +2740,7 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description Ends a claim: the dispatch was delivered and is not enqueued again. */
+        /** @description Acknowledges a claimed dispatch: it was delivered and is not enqueued again. */
         Acknowledgement: {
             /**
              * @description `claim_token` of the claim.
@@ -3868,7 +3868,7 @@ export interface components {
             secret: string | null;
             token: components["schemas"]["Token"];
         };
-        /** @description Filters of dead letters. Without a filter: all of the workspace. */
+        /** @description Filters that select dead letters. Without a filter: all dead letters of the workspace. */
         DeadLetterScope: {
             /**
              * @description Only dead letters for this agent.
@@ -4700,7 +4700,7 @@ export interface components {
              */
             erased: string;
         };
-        /** @description What to erase, and why: a resource or a key. */
+        /** @description The resource or key to erase, and the reason. */
         ErasureRequest: {
             /** @description Erase the entries with this key. */
             key?: string;
@@ -5515,7 +5515,7 @@ export interface components {
              */
             next_cursor: string | null;
         };
-        /** @description A moment, and which entries get the values that they had then. */
+        /** @description A time, and the entries to restore to their values at that time. */
         Moment: {
             /**
              * @description The moment: an RFC 3339 time in the past.
@@ -5742,7 +5742,7 @@ export interface components {
              */
             suffix?: string[] | null;
         };
-        /** @description Returns a claimed dispatch: the attempt failed. */
+        /** @description Returns a claimed dispatch to the queue, because the attempt failed. */
         NegativeAcknowledgement: {
             /**
              * @description `claim_token` of the claim.
@@ -5877,7 +5877,7 @@ export interface components {
             /** @description Operations on entries, performed together with the messages or not at all. */
             operations?: components["schemas"]["BatchOperation"][];
         };
-        /** @description The agent, origin and first fields of a new run. */
+        /** @description The agent, origin and initial fields of a new run. */
         NewRun: {
             /**
              * @description Id of the agent.
@@ -5941,7 +5941,7 @@ export interface components {
              */
             timeout_seconds?: number | null;
         };
-        /** @description The first fields of a new thread. */
+        /** @description The initial fields of a new thread. */
         NewThread: {
             /**
              * @description Compaction policy of the thread: only the fields in which it differs from the policy of its agent or workspace. See `PUT /compaction-policies/workspace`.
@@ -6020,7 +6020,7 @@ export interface components {
              */
             thread_prefixes?: string[];
         };
-        /** @description The address of a new webhook, and the changes that it gets. */
+        /** @description The address of a new webhook, and the changes that are sent to it. */
         NewWebhook: {
             /**
              * @description Position in the change feed. It expires with the retention time.
@@ -6674,7 +6674,7 @@ export interface components {
              */
             version: number;
         };
-        /** @description How a paused or disabled webhook continues. */
+        /** @description How to resume a paused or disabled webhook. */
         Resumption: {
             /**
              * @description `true`: discard what is waiting and continue with the next change.
@@ -6834,7 +6834,7 @@ export interface components {
              */
             next_cursor: string | null;
         };
-        /** @description How long the old token remains valid beside the new one. */
+        /** @description How long the old token remains valid after the rotation. */
         Rotation: {
             /**
              * @description How long the old token remains valid.
@@ -7344,7 +7344,7 @@ export interface components {
              */
             where?: components["schemas"]["Condition"][];
         };
-        /** @description How long the previous secret signs beside the new one. */
+        /** @description How long deliveries are signed with both the previous and the new secret. */
         SecretRotation: {
             /**
              * @description How long, in seconds, the previous secret signs too; 0: it ends at once. Default: a day.
@@ -7485,7 +7485,7 @@ export interface components {
              */
             snapshots_removed: number;
         };
-        /** @description The revision whose state the thread gets again. */
+        /** @description The revision whose state is restored. */
         SnapshotRestoration: {
             /**
              * @description Number of the revision to restore; 0 is the empty state.

@@ -63,4 +63,4 @@ class Command(BaseCommand):
         if not names:
             return f"Created the workspace {workspace.slug}."
         listed = ", ".join([*names[:_MOST_NAMES], *["…"] * (len(names) > _MOST_NAMES)])
-        return f"Created the workspace {workspace.slug}: no workspace had this name. Existing workspaces: {listed}."
+        return f"Created the workspace {workspace.slug}, because it did not exist. Other workspaces: {listed}."

@@ -44,7 +44,7 @@ def attribute(history: Iterable[tuple[V, JSON, bool]]) -> list[BlamedPointer[V]]
     if newest is None or not newest[2]:
         return []
     version, value, _ = newest
-    tree: _Node[V] = _Node("", value)
+    tree: _Node[V] = _Node(None, "", value)
     effort = Effort(MAX_EFFORT)
     for older, before, existed in versions:
         if not existed:
@@ -136,19 +136,29 @@ def _value_at(value: JSON, path: list[str]) -> JSON:
 class _Node(Generic[V]):
     """A node of the newest value, and the version attributed to it or to everything below it."""
 
-    def __init__(self, pointer: str, value: JSON) -> None:
-        self.pointer = pointer
+    def __init__(self, parent: _Node[V] | None, name: str | int, value: JSON) -> None:
+        self.parent = parent
+        self.name = name
         self.value = value
         self.version: V | None = None
         self.children: list[_Node[V]] | None = None
         # The children that exist in the last version read, by their name or index in it.
         self.places: dict[str | int, _Node[V]] = {}
+        self._is_attributed = False
+
+    @property
+    def pointer(self) -> str:
+        return self.parent.pointer + pointer_of(self.name) if self.parent else ""
 
     @property
     def is_attributed(self) -> bool:
-        if self.children is None:
-            return self.version is not None
-        return all(child.is_attributed for child in self.children)
+        if not self._is_attributed:  # else it stays so
+            self._is_attributed = (
+                self.version is not None
+                if self.children is None
+                else all(child.is_attributed for child in self.children)
+            )
+        return self._is_attributed
 
     def attribute_to(self, version: V, after: JSON, before: JSON, effort: Effort) -> None:
         """Attribute to `version` what changed in this node between `before` and `after`, its value
@@ -161,9 +171,7 @@ class _Node(Generic[V]):
             return
         if self.children is None:
             names = self.value if isinstance(self.value, dict) else range(len(self.value))
-            self.places = {
-                name: _Node(self.pointer + pointer_of(name), self.value[name]) for name in names
-            }
+            self.places = {name: _Node(self, name, self.value[name]) for name in names}
             self.children = list(self.places.values())
         # The container itself is attributed to the last version that changed its set of members,
         # or the order of its items.

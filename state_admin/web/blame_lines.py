@@ -9,7 +9,7 @@ from itertools import islice
 from state_admin.domain.values import JSON, dump, pointer_of
 from state_admin.services.blame import Attribution
 
-MOST_LINES = 1_000
+MOST_LINES = 200  # of a page
 _LONGEST = 400  # characters of a line
 _INDENT = "  "
 
@@ -24,12 +24,14 @@ class BlameLine:
     new: bool
 
 
-def annotate(value: JSON, blamed: Sequence[Attribution]) -> tuple[list[BlameLine], bool]:
-    """The first MOST_LINES lines of `value`, and whether there are more. `blamed`: of this value;
-    one of them is that of the whole value."""
+def annotate(
+    value: JSON, blamed: Sequence[Attribution], start: int = 0
+) -> tuple[list[BlameLine], bool]:
+    """MOST_LINES lines of `value` after the first `start`, and whether there are more. `blamed`: of
+    this value; one of them is that of the whole value."""
     by = {each.pointer: each for each in blamed}
     walk = _walk(value, "", 0, "", "", by, by[""])
-    lines = list(islice(walk, MOST_LINES + 1))
+    lines = list(islice(walk, start, start + MOST_LINES + 1))
     annotated = [
         BlameLine(
             pointer,

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 from django.http import HttpRequest, HttpResponse
 
-from .htmx import render
+from .htmx import render, wants_part
 
 PREVIEW = 20
+_DETAILS = "confirm-details"
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,8 @@ class Count:
 class Confirm:
     """The context of components/_confirm.html. The form posts `fields`, the choice, the inputs and
     `reason` to `url`; Cancel goes to `back` if JavaScript is off. With `download` the response is a
-    file and the page stays open. Without a `verb` there is no button."""
+    file and the page stays open. Without a `verb` there is no button. `details_url` has the lines and
+    names of this one, if they take long: they are loaded after the page."""
 
     title: str
     verb: str
@@ -54,6 +56,7 @@ class Confirm:
     back: str
     count: Count | None = None
     lines: Sequence[str] = ()
+    details_url: str = ""
     # The names of what is affected. `total`: their number, if these are only the first ones.
     names: Sequence[str] = ()
     total: int | None = None
@@ -91,6 +94,12 @@ def ask(
 ) -> HttpResponse:
     """Show a confirmation: a dialog for htmx, else a page. `part` is the id of the element that the
     response to the POST replaces."""
-    return render(
-        request, "confirm.html", {"confirm": confirm, "part": part}, part="confirm", status=status
-    )
+    context = {"confirm": confirm, "part": part}
+    return render(request, "confirm.html", context, part="confirm", status=status)
+
+
+def show_details(request: HttpRequest, confirm: Confirm) -> HttpResponse:
+    """The lines and names of a confirmation, for its `details_url`; its page without htmx."""
+    if wants_part(request):
+        return render(request, "components/_confirm.html", {"confirm": confirm}, part=_DETAILS)
+    return ask(request, confirm)

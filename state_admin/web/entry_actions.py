@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from django.http import HttpResponse
@@ -17,8 +18,9 @@ from state_admin.templatetags.ui import plural
 
 from .actors import FORM
 from .addresses import entry_action_url, entry_url
-from .confirm import PREVIEW, Confirm, ask, reason_of
+from .confirm import PREVIEW, Confirm, ask, reason_of, show_details
 from .entry_address import entry_page, entry_paths
+from .entry_detail import COMPARED_LATER
 from .entry_undo import undo_of, undo_of_delete
 from .htmx import Request, see_other, toast
 from .paging import read_required_number
@@ -80,8 +82,6 @@ def entry_restore(request: Request, namespace: str, key: str) -> HttpResponse:
         old = read_past(**address, at_version=version)
         if not old.exists:
             raise NotFound(f"version {version} of {namespace}/{key} has no value")
-        rows = diffs.rows(values.load(now.value), values.load(old.value))
-        places = plural(len(rows), "difference,differences")
         question = Confirm(
             title=f"Restore version {version}?",
             verb=f"Restore version {version}",
@@ -89,13 +89,27 @@ def entry_restore(request: Request, namespace: str, key: str) -> HttpResponse:
             url=entry_action_url("restore", namespace, key),
             back=entry_url(namespace, key, version=version),
             lines=[
-                f"The value of version {version} is written as a new version of {namespace}/{key} ({places})."
+                f"The value of version {version} is written as a new version of {namespace}/{key}."
+            ],
+            fields=[("version", version), ("expected_version", now.version)],
+        )
+        whole = "whole" in request.GET
+        if not whole and len(now.value) + len(old.value) > COMPARED_LATER:
+            url = entry_action_url("restore", namespace, key, version=version, whole="yes")
+            return ask(request, replace(question, details_url=url), part="entry")
+        rows = diffs.rows(values.load(now.value), values.load(old.value))
+        question = replace(
+            question,
+            lines=[
+                *question.lines,
+                f"{plural(len(rows), 'difference,differences')}:"
+                if rows
+                else "It equals the current value.",
             ],
             names=[sentence_of(row) for row in rows[:PREVIEW]],
             total=len(rows),
-            fields=[("version", version), ("expected_version", now.version)],
         )
-        return ask(request, question, part="entry")
+        return show_details(request, question) if whole else ask(request, question, part="entry")
     expected_version = read_required_number(
         "expected_version", request.POST.get("expected_version", "")
     )

@@ -27,7 +27,7 @@ from state_admin.services.namespaces import find_definition
 
 from . import paging, path_history, side_by_side, snippets
 from .addresses import entry_action_url, entry_url, with_query
-from .blame_lines import annotate
+from .blame_lines import MOST_LINES, annotate
 from .drafts import refusal_of
 from .entry_address import entry_page, entry_paths
 from .entry_past import read_requested_entry
@@ -44,6 +44,8 @@ _MOST_LISTED = 8
 BIG = 100_000
 # Of a longer value, the history of a path is fetched after the page has loaded.
 LONG = 20_000
+# If two versions have more characters than this, they are compared after the page has loaded.
+COMPARED_LATER = 1_000_000
 # With more versions than this, blame is fetched after the page has loaded.
 BLAMED = 200
 _TABS = {
@@ -201,13 +203,17 @@ def _blame_context(page: EntryPage) -> dict[str, Any]:
         return {}
     address = {"namespace": page.now.namespace, "key": page.now.key}
     slow = page.is_big or page.newest > BLAMED
+    start = read_whole(page.request.GET.get("start", "")) or 0
     if slow and "whole" not in page.request.GET:
-        return {"blame_url": entry_url(**address, tab="blame", whole="yes")}
+        return {"blame_url": entry_url(**address, tab="blame", start=start or None, whole="yes")}
     blamed = blame_entry(actor=page.request.actor, **address)
     if not blamed:
         return {}
-    lines, more = annotate(values.load(page.now.value), blamed)
-    return {"blame": lines, "more_lines": more}
+    lines, more = annotate(values.load(page.now.value), blamed, start)
+    first = entry_url(**address, tab="blame")
+    following = entry_url(**address, tab="blame", start=start + MOST_LINES)
+    pager = {"first": first if start else "", "next": following if more else ""}
+    return {"blame": lines, "pager": pager}
 
 
 def _reach(actor: Actor, namespace: str, key: str) -> dict[str, Any]:
@@ -263,12 +269,16 @@ def _change(request: Request, entry: EntryView, recent: Sequence[EntryRevision])
             raise NotFound(f"version {missing[0]} not found: {entry.namespace}/{entry.key}")
         return {"diff": None}
     # A deleted version has no value; the difference treats it as null.
-    before, after = (values.load(kept[version] or "null") for version in (old, new))
+    old_text, new_text = (kept[version] or "null" for version in (old, new))
     change: dict[str, Any] = {"diff_old": old, "diff_new": new, "show_diff": bool(text)}
+    address = request, entry.namespace, entry.key, f"{old}..{new}"
+    if len(old_text) + len(new_text) > COMPARED_LATER and "whole" not in request.GET:
+        if text:
+            return {**change, "diff": None, "diff_url": _compare_url(*address, whole="yes")}
+        return {"diff": None, "compare_url": _compare_url(*address)}
+    before, after = values.load(old_text), values.load(new_text)
     sides = bool(text) and request.GET.get("view") == "sides"
-    change["other_view_url"] = _compare_url(
-        request, entry.namespace, entry.key, f"{old}..{new}", view="" if sides else "sides"
-    )
+    change["other_view_url"] = _compare_url(*address, view="" if sides else "sides")
     if sides:
         rows, more = side_by_side.compare(before, after)
         return {**change, "diff": [], "sides": rows, "more_sides": more}

@@ -36,7 +36,7 @@ from .first_steps import list_first_steps
 from .health import broker_health, database_health, worker_state
 from .htmx import Request, render, target_id, wants_part
 from .invalid_entries import find_invalid
-from .overview_charts import PERIODS, daily_charts, recent_charts
+from .overview_charts import PERIODS, Period, daily_charts, recent_charts
 from .shell import counts_of, format_count
 from .usage import TREND_DAYS
 
@@ -124,15 +124,21 @@ class BusyNamespace:
 
 @page(replica=True)
 def overview(request: Request) -> HttpResponse:
-    """The page loads its charts afterwards, unless its URL has their period."""
+    """The page loads its charts afterwards. With `charts` in the URL, for browsers without
+    JavaScript, it contains them."""
     part = target_id(request) if wants_part(request) else ""
     if part == "overview-charts":
         return render(request, "overview.html", _charts(request), part=part)
     counts = counts_of(request)
     if part == "overview-now":
         return render(request, "overview.html", _status(counts), part=part)
-    context = {**_status(counts), **_details(request.actor, counts), "hours": PERIODS[0].hours}
-    if wants_part(request) or "hours" in request.GET:
+    context = {
+        **_status(counts),
+        **_details(request.actor, counts),
+        "period": _period(request),
+        "inline": "charts" in request.GET,
+    }
+    if wants_part(request) or context["inline"]:
         context |= _charts(request)
     return render(request, "overview.html", context, part="overview")
 
@@ -146,10 +152,15 @@ def _status(counts: Counts) -> dict[str, Any]:
     }
 
 
+def _period(request: Request) -> Period:
+    """The period that the URL names, or the first."""
+    hours = request.GET.get("hours")
+    return next((each for each in PERIODS if hours == str(each.hours)), PERIODS[0])
+
+
 def _charts(request: Request) -> dict[str, Any]:
     """The charts, and the busiest namespaces."""
-    hours = request.GET.get("hours")
-    period = next((each for each in PERIODS if hours == str(each.hours)), PERIODS[0])
+    period = _period(request)
     writes = namespace_writes(request.actor)
     busy = _busy(writes)
     return {

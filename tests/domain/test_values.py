@@ -22,6 +22,7 @@ from state_admin.domain.values import (
     identity,
     items,
     load,
+    load_plain,
     members,
     pointer_of,
     read,
@@ -311,11 +312,13 @@ def test_check__invalid_key__pointer_and_message_can_be_encoded() -> None:
 def test_load__any_spelling__is_dumped_unchanged(literal: str) -> None:
     text = f'{{"a":[{literal}],"b":{literal}}}'
     assert dump(load(text)) == text
+    assert same(load_plain(text), load(text))
 
 
 @given(strategies.values)
 def test_dump__any_value__round_trips(value: object) -> None:
     assert same(load(dump(value)), value)
+    assert same(load_plain(dump(value)), value)
     assert dump(value) == json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 

@@ -207,6 +207,7 @@ PAGES = [
     "/usage?days=90",
     "/usage?by=agent",
     "/?hours=1",
+    "/?hours=1&charts=1",
     "/system",
     "/password",
     "/workspaces",

@@ -16,7 +16,7 @@ from state_admin.domain.access import Role
 from state_admin.services import blame
 from state_admin.services.entries import delete_entry
 from state_admin.services.namespaces import unregister_namespace
-from state_admin.web import blame_lines, entry_list
+from state_admin.web import blame_lines, entry_detail, entry_list
 from state_admin.web.addresses import entry_url
 from tests.builders import Person, make_namespace, make_token, put
 
@@ -188,16 +188,28 @@ def test_path_history__viewer_and_stranger__cannot_restore_or_see(
     assert stranger.get("/state/n/k?tab=history&path=/a").status_code == 404
 
 
-def test_blame__long_value__shows_the_first_lines(
+def test_blame__long_value__has_pages(
     admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blame_lines, "MOST_LINES", 3)
+    for module in (blame_lines, entry_detail):
+        monkeypatch.setattr(module, "MOST_LINES", 3)
     make_namespace(alice.actor, "n")
-    for value in ([1], [1, 2, 3]):
-        put(alice.actor, "n", "k", value)
-        page = admin.get("/state/n/k?tab=blame").content.decode()
-        assert len(blamed_lines(page)) == 3
-        assert ("The first 3 lines" in page) is (len(value) > 1)
+    put(alice.actor, "n", "k", [1])
+    page = admin.get("/state/n/k?tab=blame").content.decode()
+    assert len(blamed_lines(page)) == 3
+    assert "Next page" not in page
+    put(alice.actor, "n", "k", [1, 2, 3, 4, 5])
+    for whole in ("", "&whole=yes"):
+        monkeypatch.setattr(entry_detail, "BLAMED", 0 if whole else 200)
+        url, shown = "/state/n/k?tab=blame", []
+        while url:
+            if whole:  # the page loads its lines afterwards
+                (url,) = re.findall(r'hx-get="([^"]+whole=yes)"', admin.get(url).content.decode())
+            page = admin.get(unescape(url)).content.decode()
+            shown += blamed_lines(page)
+            assert ("First page" in page) is ("start=" in url)
+            url = unescape("".join(re.findall(r'href="([^"]+)" rel="next"', page)))
+        assert [text.strip() for text, *_ in shown] == ["[", "1,", "2,", "3,", "4,", "5", "]"]
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from tests.web.stories import create_story
 from tests.web.test_threads import page
 
 # The URL of the page with the charts, which it otherwise loads afterwards.
-CHARTS = "/?hours=24"
+CHARTS = "/?hours=24&charts=1"
 
 
 def sums(client: Client) -> dict[str, tuple[str, str]]:
@@ -192,7 +192,7 @@ def rows(figure: str) -> list[tuple[str, ...]]:
 
 def test_overview__busy_hour__has_totals_axes_and_a_table(admin: Client, alice: Person) -> None:
     busy(alice)
-    shown = page(admin, "/?hours=1")
+    shown = page(admin, "/?hours=1&charts=1")
     for name, total in (("reads", "42"), ("writes", "12"), ("conflicts", "1"), ("queued", "2")):
         assert re.search(rf"<strong>(<a [^>]*>)?{total}<", chart(shown, name)), name
     reads = chart(shown, "reads")
@@ -291,19 +291,27 @@ def test_overview__status__links_to_its_rows(admin: Client, alice: Person) -> No
     assert shown.index("overview-now") < shown.index("Needs attention") < shown.index("Activity")
 
 
-def test_overview__first_view__loads_its_charts_afterwards(admin: Client, alice: Person) -> None:
+@pytest.mark.parametrize("hours", ["", "24", "1"])
+def test_overview__any_period__loads_its_charts_afterwards(
+    hours: str, admin: Client, alice: Person
+) -> None:
     busy(alice)
-    shown = page(admin, "/")
+    shown = page(admin, f"/?hours={hours}" if hours else "/")
     assert "chart-reads" not in shown
     (url,) = re.findall(r'id="overview-charts"[^>]* hx-get="([^"]+)" hx-trigger="load"', shown)
+    assert url == f"/?hours={hours or 24}"
     headers = {
         "HX-Request": "true",
         "HX-Request-Type": "partial",
         "HX-Target": "section#overview-charts",
     }
     loaded = admin.get(url, headers=headers).content.decode()
-    assert chart(loaded, "reads") == chart(page(admin, url), "reads")
-    assert f'<noscript><p class="note"><a href="{url}#activity">' in shown
+    assert f'aria-current="true" href="{url}#activity"' in loaded
+    # Without JavaScript, the page with the charts is another one, which links to itself.
+    assert f'<noscript><p class="note"><a href="{url}&amp;charts=1#activity">' in shown
+    whole = page(admin, f"{url}&charts=1")
+    assert chart(loaded, "reads") == chart(whole, "reads")
+    assert f'aria-current="true" href="{url}&amp;charts=1#activity"' in whole
 
 
 def test_overview__failed_sweep__needs_attention(admin: Client, alice: Person) -> None:

@@ -21,7 +21,7 @@ from tests.e2e.pages import fill
 
 PAGES = {
     "overview": "/",
-    "overview, with charts": "/?hours=24",
+    "overview, with charts": "/?hours=24&charts=1",
     "state browser": "/state",
     "state browser, one namespace": "/state?namespace=notes",
     "state browser, by tag and writer": "/state?namespace=notes&tag=vip&actor=alice",

@@ -20,7 +20,14 @@ from state_admin.models import Dispatch, counts, hot
 from state_admin.services.contexts import read_context, read_outline
 from state_admin.services.dispatches import enqueue_dispatch
 from state_admin.services.storage import measure_storage
-from state_admin.web import entry_list, shell, thread_compactions, thread_contexts
+from state_admin.web import (
+    entry_actions,
+    entry_detail,
+    entry_list,
+    shell,
+    thread_compactions,
+    thread_contexts,
+)
 from tests.builders import (
     Person,
     append,
@@ -140,6 +147,43 @@ def test_page__large_value__is_loaded_by_another_request(
     assert f'href="{link}"' in shown
     assert found not in shown
     assert found in admin.get(link).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("/state/team/k?tab=history&diff=1..2", "<del>"),
+        ("/state/team/k?tab=history&diff=1..2&view=sides", "<del>"),
+        ("/entry/restore/team/k?version=1", "1 difference"),
+    ],
+)
+def test_comparison__very_large_values__is_loaded_after_the_page(
+    path: str, found: str, admin: Client, long: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert found in admin.get(path).content.decode()
+    for module in (entry_detail, entry_actions):
+        monkeypatch.setattr(module, "COMPARED_LATER", 250_000)
+    shown = html.unescape(admin.get(path).content.decode())
+    assert found not in shown
+    later = f"{path}&whole=yes"
+    assert f'hx-get="{later}" hx-trigger="load"' in shown
+    assert f'href="{later}"' in shown, "without JavaScript"
+    assert found in admin.get(later).content.decode()
+    fragment = admin.get(later, headers={"HX-Request": "true", "HX-Request-Type": "partial"})
+    assert found in fragment.content.decode()
+
+
+def test_value__after_a_very_large_one__links_to_the_comparison(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_namespace(alice.actor, "team")
+    put(alice.actor, "team", "k", "word " * 1000)
+    put(alice.actor, "team", "k", "short")
+    assert "<del>" in admin.get("/state/team/k").content.decode()
+    monkeypatch.setattr(entry_detail, "COMPARED_LATER", 1000)
+    shown = html.unescape(admin.get("/state/team/k").content.decode())
+    assert "<del>" not in shown
+    assert 'href="/state/team/k?tab=history&diff=1..2"' in shown
 
 
 def test_payload__of_another_workspace__is_404(stranger: Client, long: str) -> None:

@@ -20,9 +20,14 @@ def heading_of(problem: Problem) -> str:
     return problem.detail[:1].upper() + problem.detail[1:]
 
 
+def hint_of(problem: Problem) -> str:
+    """The hint, unless it names a request of the API, which is of no use in a browser."""
+    return "" if "/api/v1/" in problem.hint else problem.hint
+
+
 def sentences_of(problem: Problem) -> str:
     """The message and the hint, as sentences."""
-    return f"{heading_of(problem)}. {problem.hint}".strip()
+    return f"{heading_of(problem)}. {hint_of(problem)}".strip()
 
 
 def answer(request: HttpRequest, problem: Problem) -> HttpResponse:
@@ -30,7 +35,7 @@ def answer(request: HttpRequest, problem: Problem) -> HttpResponse:
     pointers."""
     context = {
         "message": heading_of(problem),
-        "hint": problem.hint,
+        "hint": hint_of(problem),
         "errors": problem.data.get("errors", []),
     }
     return _answer(request, problem.status, context)

@@ -89,6 +89,15 @@ def test_page__anonymous__redirects_to_login(name: str, client: Client, db: None
     assert response["Location"].startswith("/login?next=/")
 
 
+@pytest.mark.parametrize("path", ["/threads/nowhere", "/state/nowhere/k"])
+def test_page__of_something_unknown__names_no_request_of_the_api(path: str, admin: Client) -> None:
+    shown = admin.get(path)
+    assert shown.status_code == 404
+    assert "nowhere" in shown.content.decode()
+    assert "POST /api" not in shown.content.decode()
+    assert "PUT /api" not in shown.content.decode()
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_page__anonymous_htmx__redirects_the_whole_page(
     name: str, client: Client, db: None

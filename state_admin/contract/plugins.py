@@ -111,8 +111,8 @@ class Uninstallation(Query):
     entries: Annotated[
         Literal["retain", "delete"] | None,
         doc(
-            "Required if its namespaces have live entries: `retain` keeps them readable, `delete`"
-            " deletes them."
+            "Required if its namespaces have live entries: `retain` leaves them until the namespace is "
+            "registered again, `delete` deletes them."
         ),
     ] = None
 

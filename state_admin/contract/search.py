@@ -69,8 +69,8 @@ class Search(Body):
     text: Annotated[
         str | UnsetType,
         doc(
-            "Words that the key or the value contains, all of them: in strings, numbers, booleans and "
-            "the names of members. A word of at least two characters also finds words that begin "
+            "Words that the key or the value contains, all of them: in strings, numbers, booleans, "
+            "null and the names of members. A word of at least two characters also finds words that begin "
             "with it. `*part` finds words that contain `part`; no index has them, so the values are read "
             "one by one, and a page may be empty. "
             '`"a phrase"` finds exactly these words in this order. Conditions may be '

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 94ba0e7bda0f97b801862ef1ef640ea9bcafdfa0e66199db29921e0abf57af6e
+// sha256 of docs/openapi.json: 34d009b24e7662896140db6152155375f4374557891ce5a3d32da07025fa7aba
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -7328,7 +7328,7 @@ export interface components {
              */
             scope_kind?: "agent_type" | "custom" | "global" | "parent_thread" | "system" | "thread";
             /**
-             * @description Words that the key or the value contains, all of them: in strings, numbers, booleans and the names of members. A word of at least two characters also finds words that begin with it. `*part` finds words that contain `part`; no index has them, so the values are read one by one, and a page may be empty. `"a phrase"` finds exactly these words in this order. Conditions may be part of the text: `/price > 100`.
+             * @description Words that the key or the value contains, all of them: in strings, numbers, booleans, null and the names of members. A word of at least two characters also finds words that begin with it. `*part` finds words that contain `part`; no index has them, so the values are read one by one, and a page may be empty. `"a phrase"` finds exactly these words in this order. Conditions may be part of the text: `/price > 100`.
              * @example ship /price > 100
              */
             text?: string;
@@ -11789,7 +11789,7 @@ export interface operations {
     uninstall_plugin: {
         parameters: {
             query?: {
-                /** @description Required if its namespaces have live entries: `retain` keeps them readable, `delete` deletes them. */
+                /** @description Required if its namespaces have live entries: `retain` leaves them until the namespace is registered again, `delete` deletes them. */
                 entries?: "delete" | "retain";
                 /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
                 dry_run?: boolean;

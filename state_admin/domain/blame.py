@@ -152,7 +152,7 @@ class _Node(Generic[V]):
 
     @property
     def is_attributed(self) -> bool:
-        if not self._is_attributed:  # else it stays so
+        if not self._is_attributed:  # once attributed, it stays so
             self._is_attributed = (
                 self.version is not None
                 if self.children is None

@@ -215,7 +215,8 @@ def load(text: str) -> JSON:
 
 
 def load_plain(text: str) -> JSON:
-    """Parse stored text in order to compare it. Four times as fast as `load`; equal by `same`."""
+    """Parse stored text in order to compare it. Four times as fast as `load`. The values are
+    the `same`, without the spelling of numbers."""
     return jiter.from_json(text.encode())
 
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from django.db import transaction
-from django.db.models import TextField
+from django.db.models import Max, TextField
 from django.db.models.functions import Cast
 
 from state_admin.domain import blame, json_pointers, values
@@ -43,6 +43,8 @@ class Attribution:
     at: datetime
 
 
+# Values of a history that are in memory together, unless ten have more.
+_BYTES_AT_ONCE: Final = 8_000_000
 # The columns of a version, in the order of the fields of Attribution; `at` follows.
 _COLUMNS: Final = (
     "version",
@@ -60,16 +62,15 @@ def blame_entry(*, actor: Actor, namespace: str, key: str) -> list[Attribution]:
     far back as the oldest path that is still part of the value. Parts that were set in removed
     versions are attributed to the oldest kept version."""
     find_definition(actor, namespace, fresh=True)
-    # Model instances and times of a long history take longer than all of the comparison. So rows are
-    # tuples, and their times are text.
-    rows = (
-        EntryRevision.objects.of_entry(actor, namespace, key)
-        .order_by("-version")
-        .values_list("value", *_COLUMNS, Cast("at", TextField()))
-    )
+    stored = EntryRevision.objects.of_entry(actor, namespace, key)
+    largest = stored.aggregate(largest=Max("size_bytes"))["largest"] or 1
+    at_once = min(max(_BYTES_AT_ONCE // largest, 10), 1_000)
+    # To create model instances and times of a long history takes longer than to compare it. So rows
+    # are tuples, and their times are text, of which _show parses the few that are needed.
+    rows = stored.order_by("-version").values_list("value", *_COLUMNS, Cast("at", TextField()))
 
     def history() -> Iterator[tuple[tuple[Any, ...], JSON, bool]]:
-        for value, *version in rows.iterator(chunk_size=100):
+        for value, *version in rows.iterator(chunk_size=at_once):
             exists = value is not None
             yield tuple(version), values.load_plain(value) if exists else None, exists
 

@@ -9,7 +9,7 @@ from itertools import islice
 from state_admin.domain.values import JSON, dump, pointer_of
 from state_admin.services.blame import Attribution
 
-MOST_LINES = 200  # of a page
+MOST_LINES = 200
 _LONGEST = 400  # characters of a line
 _INDENT = "  "
 
@@ -27,8 +27,8 @@ class BlameLine:
 def annotate(
     value: JSON, blamed: Sequence[Attribution], start: int = 0
 ) -> tuple[list[BlameLine], bool]:
-    """MOST_LINES lines of `value` after the first `start`, and whether there are more. `blamed`: of
-    this value; one of them is that of the whole value."""
+    """At most MOST_LINES lines of `value` after the first `start`, and whether there are more.
+    `blamed`: of this value; one of them is that of the whole value."""
     by = {each.pointer: each for each in blamed}
     walk = _walk(value, "", 0, "", "", by, by[""])
     lines = list(islice(walk, start, start + MOST_LINES + 1))

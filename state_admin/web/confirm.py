@@ -47,8 +47,8 @@ class Count:
 class Confirm:
     """The context of components/_confirm.html. The form posts `fields`, the choice, the inputs and
     `reason` to `url`; Cancel goes to `back` if JavaScript is off. With `download` the response is a
-    file and the page stays open. Without a `verb` there is no button. `details_url` has the lines and
-    names of this one, if they take long: they are loaded after the page."""
+    file and the page stays open. Without a `verb` there is no button. `details_url`: the address of the
+    same confirmation with its names, if these take long to compute. They are loaded after the page."""
 
     title: str
     verb: str
@@ -56,9 +56,10 @@ class Confirm:
     back: str
     count: Count | None = None
     lines: Sequence[str] = ()
-    details_url: str = ""
     # The names of what is affected. `total`: their number, if these are only the first ones.
+    names_title: str = ""
     names: Sequence[str] = ()
+    details_url: str = ""
     total: int | None = None
     fields: Sequence[tuple[str, str | int]] = ()
     choices_name: str = ""
@@ -99,7 +100,7 @@ def ask(
 
 
 def show_details(request: HttpRequest, confirm: Confirm) -> HttpResponse:
-    """The lines and names of a confirmation, for its `details_url`; its page without htmx."""
+    """The names of a confirmation, for its `details_url`; the confirmation without htmx."""
     if wants_part(request):
         return render(request, "components/_confirm.html", {"confirm": confirm}, part=_DETAILS)
     return ask(request, confirm)

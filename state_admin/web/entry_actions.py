@@ -100,12 +100,9 @@ def entry_restore(request: Request, namespace: str, key: str) -> HttpResponse:
         rows = diffs.rows(values.load(now.value), values.load(old.value))
         question = replace(
             question,
-            lines=[
-                *question.lines,
-                f"{plural(len(rows), 'difference,differences')}:"
-                if rows
-                else "It equals the current value.",
-            ],
+            names_title=f"{plural(len(rows), 'difference,differences')}:"
+            if rows
+            else "It equals the current value.",
             names=[sentence_of(row) for row in rows[:PREVIEW]],
             total=len(rows),
         )

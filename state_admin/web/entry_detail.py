@@ -31,11 +31,13 @@ from .blame_lines import MOST_LINES, annotate
 from .drafts import refusal_of
 from .entry_address import entry_page, entry_paths
 from .entry_past import read_requested_entry
-from .htmx import Request, render, target_id
+from .htmx import Request, render, target_id, wants_part
 from .lists import list_paths
 
 # The pane of the state browser, which shows the entry in short.
 PANE = "entry-pane"
+# The differences of two versions, which may load after the page.
+CHANGES = "changes"
 HISTORY_PAGE = 50
 RECENT = 8
 # How many tokens with access to the entry are listed by name.
@@ -44,7 +46,7 @@ _MOST_LISTED = 8
 BIG = 100_000
 # Of a longer value, the history of a path is fetched after the page has loaded.
 LONG = 20_000
-# If two versions have more characters than this, they are compared after the page has loaded.
+# If two versions together have more characters than this, they are compared after the page has loaded.
 COMPARED_LATER = 1_000_000
 # With more versions than this, blame is fetched after the page has loaded.
 BLAMED = 200
@@ -126,6 +128,9 @@ class HistoryRow:
 def entry_detail(request: Request, namespace: str, key: str) -> HttpResponse:
     page = _read_page(request, namespace, key)
     entry, now, past, kind = page.entry, page.now, page.past, page.kind
+    if wants_part(request) and target_id(request) == CHANGES:
+        change = _change(request, entry, page.recent)
+        return render(request, "entries/_changes.html", change)
     context = {
         "entry": entry,
         "now": now,
@@ -205,11 +210,15 @@ def _blame_context(page: EntryPage) -> dict[str, Any]:
     slow = page.is_big or page.newest > BLAMED
     start = read_whole(page.request.GET.get("start", "")) or 0
     if slow and "whole" not in page.request.GET:
-        return {"blame_url": entry_url(**address, tab="blame", start=start or None, whole="yes")}
+        return {"blame_url": entry_url(**address, tab="blame", start=start, whole="yes")}
     blamed = blame_entry(actor=page.request.actor, **address)
     if not blamed:
         return {}
-    lines, more = annotate(values.load(page.now.value), blamed, start)
+    value = values.load(page.now.value)
+    lines, more = annotate(value, blamed, start)
+    if not lines:  # the value has become shorter
+        start = 0
+        lines, more = annotate(value, blamed)
     first = entry_url(**address, tab="blame")
     following = entry_url(**address, tab="blame", start=start + MOST_LINES)
     pager = {"first": first if start else "", "next": following if more else ""}
@@ -243,7 +252,8 @@ def _revisions(actor: Actor, namespace: str, key: str) -> Any:
 
 def _change(request: Request, entry: EntryView, recent: Sequence[EntryRevision]) -> dict[str, Any]:
     """The differences on the page: of the two requested versions, else of the shown version and the
-    previous one."""
+    previous one. `diff_url`: loads those of large versions after the page. `compare_url`: shows them
+    on request."""
     text = request.GET.get("diff", "")
     if not text and request.GET.get("old"):
         text = f"{request.GET['old']}..{request.GET.get('new', '')}"
@@ -271,14 +281,13 @@ def _change(request: Request, entry: EntryView, recent: Sequence[EntryRevision])
     # A deleted version has no value; the difference treats it as null.
     old_text, new_text = (kept[version] or "null" for version in (old, new))
     change: dict[str, Any] = {"diff_old": old, "diff_new": new, "show_diff": bool(text)}
-    address = request, entry.namespace, entry.key, f"{old}..{new}"
+    compared = request, entry.namespace, entry.key, f"{old}..{new}"
     if len(old_text) + len(new_text) > COMPARED_LATER and "whole" not in request.GET:
-        if text:
-            return {**change, "diff": None, "diff_url": _compare_url(*address, whole="yes")}
-        return {"diff": None, "compare_url": _compare_url(*address)}
+        later = {"diff": None, "compare_url": _compare_url(*compared)}
+        return {**later, "diff_url": _compare_url(*compared, whole="yes")} if text else later
     before, after = values.load(old_text), values.load(new_text)
     sides = bool(text) and request.GET.get("view") == "sides"
-    change["other_view_url"] = _compare_url(*address, view="" if sides else "sides")
+    change["other_view_url"] = _compare_url(*compared, view="" if sides else "sides")
     if sides:
         rows, more = side_by_side.compare(before, after)
         return {**change, "diff": [], "sides": rows, "more_sides": more}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from django.core.exceptions import BadRequest as MalformedRequest
@@ -12,6 +13,7 @@ from django.template.loader import render_to_string
 from state_admin.services.errors import Problem
 
 _PAGES = {400, 403, 404, 500}
+_OF_REQUESTS = re.compile(r"/api/v1/|\b(GET|PUT|POST|PATCH|DELETE)\b|Idempotency-Key")
 _BAD_ORIGIN = REASON_BAD_ORIGIN.partition("%")[0]
 
 
@@ -22,7 +24,7 @@ def heading_of(problem: Problem) -> str:
 
 def hint_of(problem: Problem) -> str:
     """The hint, unless it names a request of the API, which is of no use in a browser."""
-    return "" if "/api/v1/" in problem.hint else problem.hint
+    return "" if _OF_REQUESTS.search(problem.hint) else problem.hint
 
 
 def sentences_of(problem: Problem) -> str:

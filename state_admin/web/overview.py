@@ -136,9 +136,9 @@ def overview(request: Request) -> HttpResponse:
         **_status(counts),
         **_details(request.actor, counts),
         "period": _period(request),
-        "inline": "charts" in request.GET,
+        "with_charts": "charts" in request.GET,
     }
-    if wants_part(request) or context["inline"]:
+    if wants_part(request) or context["with_charts"]:
         context |= _charts(request)
     return render(request, "overview.html", context, part="overview")
 
@@ -165,6 +165,7 @@ def _charts(request: Request) -> dict[str, Any]:
     busy = _busy(writes)
     return {
         "period": period,
+        "with_charts": "charts" in request.GET,
         "periods": PERIODS,
         "recent_charts": recent_charts(request.actor, period),
         "daily_charts": daily_charts(request.actor),

@@ -426,3 +426,24 @@ def test_state_browser__on_a_phone__begins_with_the_entries(page: Page) -> None:
     all_namespaces.click()
     expect(page).to_have_url(re.compile("/state$"))
     expect(all_namespaces).to_be_hidden()
+
+
+def test_restore__very_large_value__is_compared_while_the_dialog_is_open(
+    page: Page, server: LiveServer, alice: Person
+) -> None:
+    make_namespace(alice.actor, "team")
+    for goal in ("ship", "rest"):
+        put(alice.actor, "team", "k", {"goal": goal, "text": "word " * 110_000})
+    page.goto("/state/team/k?tab=history")
+    page.get_by_role("link", name="v2", exact=True).click()
+    expect(page.locator("#changes")).to_contain_text("/goal")
+    page.get_by_role("link", name="Side by side").click()
+    expect(page.locator("#changes .sides del")).to_contain_text("ship")
+    page.get_by_role("link", name="Restore version 1…").click()
+    dialog = page.get_by_role("dialog", name="Restore version 1?")
+    dialog.get_by_label("Reason").fill("as before")
+    expect(dialog.get_by_role("status")).to_contain_text("1 difference:")
+    expect(dialog.get_by_role("status")).to_contain_text("/goal: rest → ship")
+    expect(dialog.get_by_label("Reason")).to_have_value("as before")
+    dialog.get_by_role("button", name="Restore version 1").click()
+    expect(page.locator("[data-toast]")).to_contain_text("Restored version 1 as 3")

@@ -198,6 +198,9 @@ def test_blame__long_value__has_pages(
     page = admin.get("/state/n/k?tab=blame").content.decode()
     assert len(blamed_lines(page)) == 3
     assert "Next page" not in page
+    for start in ("999999999999999999", "-1", "x"):
+        shown = blamed_lines(admin.get(f"/state/n/k?tab=blame&start={start}").content.decode())
+        assert [text.strip() for text, _ in shown] == ["[", "1", "]"]
     put(alice.actor, "n", "k", [1, 2, 3, 4, 5])
     for whole in ("", "&whole=yes"):
         monkeypatch.setattr(entry_detail, "BLAMED", 0 if whole else 200)

@@ -90,12 +90,15 @@ def test_page__anonymous__redirects_to_login(name: str, client: Client, db: None
 
 
 @pytest.mark.parametrize("path", ["/threads/nowhere", "/state/nowhere/k"])
-def test_page__of_something_unknown__names_no_request_of_the_api(path: str, admin: Client) -> None:
-    shown = admin.get(path)
-    assert shown.status_code == 404
-    assert "nowhere" in shown.content.decode()
-    assert "POST /api" not in shown.content.decode()
-    assert "PUT /api" not in shown.content.decode()
+@pytest.mark.parametrize("headers", [{}, {"HX-Request": "true", "HX-Request-Type": "partial"}])
+def test_page__of_something_unknown__names_no_request_of_the_api(
+    path: str, headers: dict[str, str], admin: Client
+) -> None:
+    response = admin.get(path, headers=headers)
+    assert response.status_code == 404
+    shown = response.content.decode()
+    assert "nowhere" in shown
+    assert not re.search(r"(POST|PUT) /api/v1", shown)
 
 
 @pytest.mark.parametrize("name", PAGES)

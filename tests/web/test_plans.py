@@ -21,7 +21,7 @@ from tests.e2e.pages import fill
 SIZE = Size(entries=50_000, threads=1_000, messages=200, value_mb=5, days=365)
 # How many times larger the database of plans.json is.
 FACTOR = 200
-# Pages whose plans are other ones here.
+# Pages of which the small database has other plans; that they read no whole table is tested.
 DIFFERENT = (
     "page /threads/long?tab=compactions",
     "page /state?namespace=area-000&sort=actor&tag=vip",

@@ -169,8 +169,11 @@ def test_comparison__very_large_values__is_loaded_after_the_page(
     assert f'hx-get="{later}" hx-trigger="load"' in shown
     assert f'href="{later}"' in shown, "without JavaScript"
     assert found in admin.get(later).content.decode()
-    fragment = admin.get(later, headers={"HX-Request": "true", "HX-Request-Type": "partial"})
-    assert found in fragment.content.decode()
+    headers = {"HX-Request": "true", "HX-Request-Type": "partial", "HX-Target": "section#changes"}
+    fragment = admin.get(later, headers=headers).content.decode()
+    assert found in fragment
+    for whole in ("<html", "<dialog", "<form", 'hx-trigger="load"', "<h1"):
+        assert whole not in fragment
 
 
 def test_value__after_a_very_large_one__links_to_the_comparison(

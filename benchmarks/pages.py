@@ -4,11 +4,11 @@
         [--value-mb 5] [--rounds 9] [--keep FOLDER] [--only TEXT]
 
 In one process, without a network: Django's handler with all its middleware, as a signed-in member.
-Each page is requested once for warm-up, and so is each fragment that a page loads after itself (+ in
-the table). Then each round requests all of them once, so that other load on the machine affects all
-alike. The table shows medians and the best round. The exit code is 1 if a page takes longer than
-LIMIT_MS, a fragment longer than FRAGMENT_LIMIT_MS, or if one but the editor is larger than LIMIT_KB. With --keep the
-database is kept in FOLDER and used again.
+Each page is requested once for warm-up, and so is each fragment that a page loads afterwards (marked
+with + in the table). Then each round requests all of them once, so that other load on the machine
+affects all alike. The table shows medians and the best round. The exit code is 1 if a page takes
+longer than LIMIT_MS, a fragment longer than FRAGMENT_LIMIT_MS, or if one, except the editor, is larger
+than LIMIT_KB. With --keep the database is kept in FOLDER and used again.
 """
 
 from __future__ import annotations

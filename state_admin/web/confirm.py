@@ -56,10 +56,10 @@ class Confirm:
     back: str
     count: Count | None = None
     lines: Sequence[str] = ()
-    # The names of what is affected. `total`: their number, if these are only the first ones.
-    names_title: str = ""
-    names: Sequence[str] = ()
     details_url: str = ""
+    names_title: str = ""
+    # The names of what is affected. `total`: their number, if these are only the first ones.
+    names: Sequence[str] = ()
     total: int | None = None
     fields: Sequence[tuple[str, str | int]] = ()
     choices_name: str = ""

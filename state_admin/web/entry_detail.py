@@ -128,8 +128,8 @@ class HistoryRow:
 def entry_detail(request: Request, namespace: str, key: str) -> HttpResponse:
     page = _read_page(request, namespace, key)
     entry, now, past, kind = page.entry, page.now, page.past, page.kind
-    if wants_part(request) and target_id(request) == CHANGES:
-        change = _change(request, entry, page.recent)
+    change = _change(request, entry, page.recent)
+    if wants_part(request) and target_id(request) == CHANGES and change["diff"] is not None:
         return render(request, "entries/_changes.html", change)
     context = {
         "entry": entry,
@@ -154,7 +154,7 @@ def entry_detail(request: Request, namespace: str, key: str) -> HttpResponse:
         "record_url": reverse("web:config-detail", args=[kind, key]) if kind and now.exists else "",
         "big": page.is_big,
         **_reach(request.actor, namespace, key),
-        **_change(request, entry, page.recent),
+        **change,
         **_TAB_CONTEXTS[page.tab](page),
     }
     if page.registered and not past and not entry.valid and not page.is_big:
@@ -283,8 +283,8 @@ def _change(request: Request, entry: EntryView, recent: Sequence[EntryRevision])
     change: dict[str, Any] = {"diff_old": old, "diff_new": new, "show_diff": bool(text)}
     compared = request, entry.namespace, entry.key, f"{old}..{new}"
     if len(old_text) + len(new_text) > COMPARED_LATER and "whole" not in request.GET:
-        later = {"diff": None, "compare_url": _compare_url(*compared)}
-        return {**later, "diff_url": _compare_url(*compared, whole="yes")} if text else later
+        change |= {"diff": None, "compare_url": _compare_url(*compared)}
+        return {**change, "diff_url": _compare_url(*compared, whole="yes")} if text else change
     before, after = values.load(old_text), values.load(new_text)
     sides = bool(text) and request.GET.get("view") == "sides"
     change["other_view_url"] = _compare_url(*compared, view="" if sides else "sides")

@@ -136,9 +136,8 @@ def overview(request: Request) -> HttpResponse:
         **_status(counts),
         **_details(request.actor, counts),
         "period": _period(request),
-        "with_charts": "charts" in request.GET,
     }
-    if wants_part(request) or context["with_charts"]:
+    if wants_part(request) or "charts" in request.GET:
         context |= _charts(request)
     return render(request, "overview.html", context, part="overview")
 
@@ -165,7 +164,6 @@ def _charts(request: Request) -> dict[str, Any]:
     busy = _busy(writes)
     return {
         "period": period,
-        "with_charts": "charts" in request.GET,
         "periods": PERIODS,
         "recent_charts": recent_charts(request.actor, period),
         "daily_charts": daily_charts(request.actor),

@@ -176,6 +176,25 @@ def test_comparison__very_large_values__is_loaded_after_the_page(
         assert whole not in fragment
 
 
+def test_comparison__very_large_values__keeps_the_choice_of_versions(
+    admin: Client, alice: Person, long: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(alice.actor, "team", "k", {"text": long})
+    monkeypatch.setattr(entry_detail, "COMPARED_LATER", 250_000)
+    shown = admin.get("/state/team/k?tab=history&diff=1..2").content.decode()
+    assert 'hx-trigger="load"' in shown
+    chosen = re.findall(r'name="(old|new)" value="(\d)"[^>]* checked>', shown)
+    assert chosen == [("new", "2"), ("old", "1")]
+
+
+def test_comparison__fragment_without_two_versions__is_the_entry(admin: Client, long: str) -> None:
+    headers = {"HX-Request": "true", "HX-Request-Type": "partial", "HX-Target": "section#changes"}
+    for path in ("/state/team/k", "/state/team/k?tab=history"):
+        response = admin.get(path, headers=headers)
+        assert response.status_code == 200
+        assert 'id="entry"' in response.content.decode()
+
+
 def test_value__after_a_very_large_one__links_to_the_comparison(
     admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:

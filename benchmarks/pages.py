@@ -7,8 +7,8 @@ In one process, without a network: Django's handler with all its middleware, as 
 Each page is requested once for warm-up, and so is each fragment that a page loads afterwards (marked
 with + in the table). Then each round requests all of them once, so that other load on the machine
 affects all alike. The table shows medians and the best round. The exit code is 1 if a page takes
-longer than LIMIT_MS, a fragment longer than FRAGMENT_LIMIT_MS, or if one, except the editor, is larger
-than LIMIT_KB. With --keep the database is kept in FOLDER and used again.
+longer than LIMIT_MS, a fragment takes longer than FRAGMENT_LIMIT_MS, a response other than the editor
+is larger than LIMIT_KB, or a response has a status of 500 or more. With --keep the database is kept in FOLDER and used again.
 """
 
 from __future__ import annotations
@@ -292,7 +292,7 @@ def measure(rounds: int, only: str) -> list[Measured]:
                 if later[0] not in seen:
                     seen.add(later[0])
                     waiting.append(later)
-    gc.freeze()  # so that collections do not depend on what the warm-up of other pages left
+    gc.freeze()  # so that garbage collections do not scan the objects that the warm-up left
     for _ in range(rounds):
         for each in found:
             with timed_statements() as statements:

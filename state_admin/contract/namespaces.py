@@ -190,8 +190,8 @@ class Unregistration(Query):
     entries: Annotated[
         Literal["retain", "delete"] | None,
         doc(
-            "What happens to live entries: `retain` leaves them until the name is registered "
-            "again, `delete` deletes them. Required if there are any."
+            "What happens to live entries. `retain` keeps them: they are listed, but not usable until "
+            "the name is registered again. `delete` deletes them. Required if there are any."
         ),
     ] = None
 

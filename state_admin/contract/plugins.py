@@ -111,8 +111,8 @@ class Uninstallation(Query):
     entries: Annotated[
         Literal["retain", "delete"] | None,
         doc(
-            "Required if its namespaces have live entries: `retain` leaves them until the namespace is "
-            "registered again, `delete` deletes them."
+            "Required if namespaces of the plugin have live entries. `retain` keeps them: they are "
+            "listed, but not usable until the namespace is registered again. `delete` deletes them."
         ),
     ] = None
 

@@ -43,9 +43,9 @@ class Attribution:
     at: datetime
 
 
-# Values of a history that are in memory together, unless ten have more.
+# The size of the values that are read together, in bytes. At least ten versions are read together.
 _BYTES_AT_ONCE: Final = 8_000_000
-# The columns of a version, in the order of the fields of Attribution; `at` follows.
+# The columns of a version, in the order of the fields of Attribution between `pointer` and `at`.
 _COLUMNS: Final = (
     "version",
     "operation",
@@ -65,8 +65,8 @@ def blame_entry(*, actor: Actor, namespace: str, key: str) -> list[Attribution]:
     stored = EntryRevision.objects.of_entry(actor, namespace, key)
     largest = stored.aggregate(largest=Max("size_bytes"))["largest"] or 1
     at_once = min(max(_BYTES_AT_ONCE // largest, 10), 1_000)
-    # To create model instances and times of a long history takes longer than to compare it. So rows
-    # are tuples, and their times are text, of which _show parses the few that are needed.
+    # Creating model instances and datetimes for a long history takes longer than comparing its values.
+    # So rows are tuples with the time as text, and _show parses only the times that are returned.
     rows = stored.order_by("-version").values_list("value", *_COLUMNS, Cast("at", TextField()))
 
     def history() -> Iterator[tuple[tuple[Any, ...], JSON, bool]]:

@@ -28,7 +28,7 @@ def annotate(
     value: JSON, blamed: Sequence[Attribution], start: int = 0
 ) -> tuple[list[BlameLine], bool]:
     """At most MOST_LINES lines of `value` after the first `start`, and whether there are more.
-    `blamed`: of this value; one of them is that of the whole value."""
+    `blamed`: the attributions of this value, including the one with the pointer ""."""
     by = {each.pointer: each for each in blamed}
     walk = _walk(value, "", 0, "", "", by, by[""])
     lines = list(islice(walk, start, start + MOST_LINES + 1))

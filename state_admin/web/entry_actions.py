@@ -102,7 +102,7 @@ def entry_restore(request: Request, namespace: str, key: str) -> HttpResponse:
             question,
             names_title=f"{plural(len(rows), 'difference,differences')}:"
             if rows
-            else "It equals the current value.",
+            else f"Version {version} and the current version have the same value.",
             names=[sentence_of(row) for row in rows[:PREVIEW]],
             total=len(rows),
         )

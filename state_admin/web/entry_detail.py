@@ -36,7 +36,7 @@ from .lists import list_paths
 
 # The pane of the state browser, which shows the entry in short.
 PANE = "entry-pane"
-# The differences of two versions, which may load after the page.
+# The id of the element with the differences of two versions, which may load after the page.
 CHANGES = "changes"
 HISTORY_PAGE = 50
 RECENT = 8
@@ -252,8 +252,8 @@ def _revisions(actor: Actor, namespace: str, key: str) -> Any:
 
 def _change(request: Request, entry: EntryView, recent: Sequence[EntryRevision]) -> dict[str, Any]:
     """The differences on the page: of the two requested versions, else of the shown version and the
-    previous one. `diff_url`: loads those of large versions after the page. `compare_url`: shows them
-    on request."""
+    previous one. Large versions are not compared here: the page loads `diff_url` afterwards if the
+    versions were requested, else it links to `compare_url`."""
     text = request.GET.get("diff", "")
     if not text and request.GET.get("old"):
         text = f"{request.GET['old']}..{request.GET.get('new', '')}"

@@ -307,7 +307,7 @@ def test_overview__any_period__loads_its_charts_afterwards(
     }
     loaded = admin.get(url, headers=headers).content.decode()
     assert f'aria-current="true" href="{url}#activity"' in loaded
-    # Without JavaScript, the page with the charts is another one, which links to itself.
+    # Without JavaScript, a link opens the page with `charts=1`, whose links keep that parameter.
     assert f'<noscript><p class="note"><a href="{url}&amp;charts=1#activity">' in shown
     whole = page(admin, f"{url}&charts=1")
     assert chart(loaded, "reads") == chart(whole, "reads")

@@ -22,7 +22,7 @@ SIZE = Size(entries=50_000, threads=1_000, messages=200, value_mb=5, days=365)
 # How many times larger the database of plans.json is.
 FACTOR = 200
 COMPACTIONS = "page /threads/long?tab=compactions"
-# Pages of which the small database has other plans; that they read no whole table is tested.
+# Pages that have different plans on the small database. They are only checked for reading a whole table.
 DIFFERENT = (COMPACTIONS, "page /state?namespace=area-000&sort=actor&tag=vip")
 
 
@@ -56,8 +56,8 @@ def test_plans__as_many_rows_as_in_a_year__use_the_indexes_of_a_large_database(
     # It plans the compaction of a thread with few messages, and this one looks larger than it is.
     found[COMPACTIONS].remove(plans.SORT)
     assert not plans.whole_tables(found)
-    # What was written within an hour is another share of these rows, the thread is shorter and the
-    # namespace smaller than they look.
+    # Here, a different share of the rows was written within an hour, and the thread and the namespace are
+    # smaller than in the large database. So the plans of these pages differ.
     found = {
         request: each
         for request, each in found.items()

@@ -187,7 +187,9 @@ def test_comparison__very_large_values__keeps_the_choice_of_versions(
     assert chosen == [("new", "2"), ("old", "1")]
 
 
-def test_comparison__fragment_without_two_versions__is_the_entry(admin: Client, long: str) -> None:
+def test_comparison__part_requested_without_versions__returns_the_entry(
+    admin: Client, long: str
+) -> None:
     headers = {"HX-Request": "true", "HX-Request-Type": "partial", "HX-Target": "section#changes"}
     for path in ("/state/team/k", "/state/team/k?tab=history"):
         response = admin.get(path, headers=headers)

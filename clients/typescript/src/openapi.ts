@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 34d009b24e7662896140db6152155375f4374557891ce5a3d32da07025fa7aba
+// sha256 of docs/openapi.json: aa3d19264ab8c35fa9b6bce083c873c533d53312d611b050d70bebbd5d91dceb
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -11564,7 +11564,7 @@ export interface operations {
     unregister_namespace: {
         parameters: {
             query?: {
-                /** @description What happens to live entries: `retain` leaves them until the name is registered again, `delete` deletes them. Required if there are any. */
+                /** @description What happens to live entries. `retain` keeps them: they are listed, but not usable until the name is registered again. `delete` deletes them. Required if there are any. */
                 entries?: "delete" | "retain";
                 /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
                 dry_run?: boolean;
@@ -11789,7 +11789,7 @@ export interface operations {
     uninstall_plugin: {
         parameters: {
             query?: {
-                /** @description Required if its namespaces have live entries: `retain` leaves them until the namespace is registered again, `delete` deletes them. */
+                /** @description Required if namespaces of the plugin have live entries. `retain` keeps them: they are listed, but not usable until the namespace is registered again. `delete` deletes them. */
                 entries?: "delete" | "retain";
                 /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
                 dry_run?: boolean;

@@ -1,6 +1,6 @@
 """Receives request bodies within limits of memory and time.
 
-granian has no limits: it passes on what arrives, and waits for the rest without a timeout. This
+uvicorn has no limits: it passes on what arrives, and waits for the rest without a timeout. This
 module counts the bytes as they arrive, whatever `Content-Length` says, so chunked bodies are
 limited too. The bytes are charged to a client (the owner of a valid token, otherwise the IP
 address) until the response is complete. Each client has a share of the memory; all clients without
@@ -33,14 +33,12 @@ Identify = Callable[[Headers], Awaitable[str]]
 
 # Bodies up to this size are not counted: the number of requests bounds them.
 _UNCOUNTED = 4 * 1024
-# Each part of a body takes one turn of the event loop, so a body of one-byte chunks is expensive. A
-# body may have this many parts, and one more for every 64 bytes.
-_FREE_PARTS = 4096
-_BYTES_PER_PART = 64
 # Seconds that a body may still take to arrive once the process is shutting down.
 _DRAIN_SECONDS = 2.0
 # How much of a refused body is read, so that the client can finish sending and read the response.
 _MOST_DISCARDED = 64 * 1024 * 1024
+# A smaller part counts as so many bytes.
+_LEAST_PART = 64
 _DISCARD_SECONDS = 5.0
 _DISCARD_PAUSE = 0.3
 
@@ -136,7 +134,7 @@ class Body:
         self._content = bytearray()
         self._client: Client | None = None  # once bytes are counted
         self._charged = 0
-        self._begun = False  # reading has begun, so granian has sent `100 Continue`
+        self._begun = False  # reading has begun, so uvicorn has sent `100 Continue`
         self._unread = True  # the client may still be sending
 
     async def read(self) -> bytes:
@@ -182,7 +180,7 @@ class Body:
                     message = await asyncio.wait_for(self._receive(), _DISCARD_PAUSE)
                     if message["type"] != "http.request" or not message.get("more_body"):
                         return
-                    left -= max(len(message.get("body", b"")), _BYTES_PER_PART)
+                    left -= max(len(message.get("body", b"")), _LEAST_PART)
 
     def _check_headers(self) -> None:
         codings = self._headers.get(b"transfer-encoding", b"chunked")
@@ -198,7 +196,6 @@ class Body:
         clock, limits = asyncio.get_running_loop().time, self._bodies.limits
         whole = self._declared_size()
         started = progress = clock()
-        parts = 0
         while True:
             slowest = started + limits.idle_seconds + len(self._content) / limits.min_rate
             timeout.reschedule(min(progress + limits.idle_seconds, slowest, self._bodies.end))
@@ -223,14 +220,11 @@ class Body:
             self._content += part
             if not self._unread:
                 return
-            parts += 1
-            if parts > _FREE_PARTS + size / _BYTES_PER_PART:
-                raise BadRequest("the request body has too many small chunks")
             progress = clock() if part else progress
 
     def _declared_size(self) -> int | None:
-        """Return the size of the whole body, or None if it is chunked. granian reports the end of a body
-        in a message of its own, for which the event loop and two other threads would have to wake."""
+        """Return the size of the whole body, or None if it is chunked. The end of a body may be reported in
+        a message of its own, which need not be waited for."""
         length = self._headers.get(b"content-length")
         if length is None or b"transfer-encoding" in self._headers:
             return None

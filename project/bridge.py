@@ -16,6 +16,7 @@ import sys
 import uuid
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from types import FrameType
 from typing import Any, TypeVar
 from urllib.parse import unquote_to_bytes
 
@@ -24,7 +25,7 @@ from django.http import HttpRequest
 
 from project import log_context, tracing
 from project.bodies import Bodies, Body, Identify, Limits
-from project.channel import Answer, Channel, Message, OnLoop, Receive, Send
+from project.channel import Answer, Channel, Message, OnLoop, Receive, Send, send_answer
 from project.exchange import Application, Exchange
 from project.paths import RAW_PATH
 from project.threads import RequestKind, Threads, request_kind_of
@@ -104,16 +105,15 @@ class Bridge:
 
     async def _live(self, receive: Receive, send: Send) -> None:
         """Handle startup and shutdown of the process. SIGTERM sets `draining`, so that streams can
-        close.
-
-        The signal wakes asyncio by its file descriptor and not by this handler, so the server's own
-        shutdown also runs.
-        """
+        close, and then starts the shutdown of the server."""
         await receive()
         loop = asyncio.get_running_loop()
+        shut_down = signal.getsignal(signal.SIGTERM)
 
-        def drain(*_: Any) -> None:
+        def drain(number: int, frame: FrameType | None) -> None:
             loop.call_soon_threadsafe(self._drain)
+            if callable(shut_down):
+                shut_down(number, frame)
 
         signal.signal(signal.SIGTERM, drain)
         await send({"type": "lifespan.startup.complete"})
@@ -157,7 +157,7 @@ class Bridge:
             if answer is not None and answer.on_loop is not None:
                 await self._continue(answer, answer.on_loop, environ, receive, send)
             elif answer is not None:
-                await _send(answer, send)
+                await send_answer(answer, send)
         except Problem as problem:
             await self._refuse(problem, body, send)
         finally:
@@ -215,7 +215,7 @@ class Bridge:
                     self.threads
                 )
         except Problem as problem:
-            return _refusal(problem)
+            return refusal(problem)
         if answer is None:
             raise TypeError("a native application must not ask for a stream")
         return answer
@@ -229,10 +229,10 @@ class Bridge:
         if body is not None:
             body.release()
             await body.discard()
-        answer = _refusal(problem)
+        answer = refusal(problem)
         request_id = dict(answer.start["headers"])[b"x-request-id"].decode()
         self._log_refusal(problem, request_id)
-        await _send(answer, send)
+        await send_answer(answer, send)
 
     def _log_refusal(self, problem: Problem, request_id: str) -> None:
         """Log a refusal. Of refusals with 503, at most one line per reason in _REFUSAL_LOG_SECONDS. The
@@ -349,16 +349,11 @@ def _environ_key(name: bytes) -> str | None:
     return key if key in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{key}"
 
 
-async def _send(answer: Answer, send: Send) -> None:
-    await send(answer.start)
-    await send({"type": "http.response.body", "body": answer.body})
-
-
 def _busy() -> Unavailable:
     return Unavailable("too many requests are waiting")
 
 
-def _refusal(problem: Problem) -> Answer:
+def refusal(problem: Problem) -> Answer:
     """Return the problem document. It closes the connection, because the body may not have been
     read."""
     request = HttpRequest()

@@ -26,6 +26,8 @@ T = TypeVar("T")
 
 # Seconds after which a client that does not read is disconnected.
 _STALLED = 60.0
+# Statuses of responses that have no body.
+_BODILESS = (204, 304)
 
 
 OnLoop = Callable[["Channel", "Answer"], Awaitable[None]]
@@ -38,6 +40,15 @@ class Answer:
     start: Message
     body: bytes
     on_loop: OnLoop | None = None
+
+
+async def send_answer(answer: Answer, send: Send) -> None:
+    """Send a complete response. Without its length, the server would send it in chunks."""
+    headers = answer.start["headers"]
+    if answer.start["status"] not in _BODILESS and all(n != b"content-length" for n, _ in headers):
+        headers.append((b"content-length", b"%d" % len(answer.body)))
+    await send(answer.start)
+    await send({"type": "http.response.body", "body": answer.body})
 
 
 class Channel:
@@ -123,8 +134,7 @@ class Channel:
     async def answer(self, answer: Answer) -> None:
         """Send a complete response."""
         self.started = True
-        await self._put(answer.start)
-        await self._put({"type": "http.response.body", "body": answer.body})
+        await send_answer(answer, self._put)
 
     async def send(self, part: bytes) -> None:
         """Send a part of the body, before the first one also status and headers. Returns when there

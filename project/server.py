@@ -1,8 +1,11 @@
-"""Starts granian with the application: the only module that depends on the web server."""
+"""Starts the web workers, each with uvicorn (docs/adr/0032-uvicorn.md)."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import errno
+import functools
 import gc
 import importlib
 import multiprocessing
@@ -11,15 +14,15 @@ import signal
 import socket
 import sys
 import time
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator, Sequence
+from multiprocessing.process import BaseProcess
+from types import FrameType
 
 import structlog
+import uvicorn
 from django.conf import settings
-from granian import Granian
-from granian.constants import HTTPModes, Interfaces, Loops
-from granian.http import HTTP1Settings
 
+from project.client_connection import ClientConnection
 from project.env import BadSetting
 from project.parents import die_with_parent
 from state_admin import __version__
@@ -27,8 +30,7 @@ from state_admin import __version__
 log = structlog.get_logger(__name__)
 
 # How workers start. A fork shares the memory of this process, and starts in a tenth of the time of a new
-# interpreter. It is set because it is not the default on Linux since Python 3.14 (granian would start new
-# interpreters). On macOS, system libraries do not support forks.
+# interpreter. On macOS, system libraries do not support forks.
 START_METHOD = "fork" if sys.platform == "linux" else "spawn"
 # Seconds between SIGTERM and the abort of requests that are still running.
 DRAIN_SECONDS = 10
@@ -38,22 +40,11 @@ _RESTART_SECONDS = 3.0
 _CONNECTIONS = 4096
 # File descriptors of a worker that are not client connections: databases, logs, pipes.
 _OTHER_FILES = 256
-# Read buffer of a connection. It limits the headers of a request (beyond: 431) and a part of a
-# body.
-_BUFFER_BYTES = 64 * 1024
-
-
-def load(target: str) -> Any:
-    """Import `module:name` in a new web worker.
-
-    The worker inherits the parent's signal handlers, with which a SIGTERM during the import would
-    be lost. The default action is to end the process, which is right before the first request.
-    """
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor handles Ctrl-C
-    die_with_parent()
-    module, _, name = target.partition(":")
-    return getattr(importlib.import_module(module), name)
+# Connections that the kernel has accepted and a worker has not.
+_BACKLOG = 2048
+# Before a worker that has ended is replaced.
+_RESPAWN_SECONDS = 0.5
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
 
 
 def _connections() -> int:
@@ -70,11 +61,11 @@ def _connections() -> int:
 
 def check_port(*, patience: float = 0.0) -> None:
     """Raise BadSetting unless HOST and PORT can be bound; waits up to `patience` seconds for a port
-    in use. granian would share the port with another process of the same user (SO_REUSEPORT)."""
+    in use. The workers would share it with another server of the same user (SO_REUSEPORT)."""
     deadline = time.monotonic() + patience
     while True:
         try:
-            _bind(settings.HOST, settings.PORT)
+            _bind(settings.HOST, settings.PORT).close()
         except OSError as error:
             if error.errno == errno.EADDRINUSE and time.monotonic() < deadline:
                 time.sleep(0.1)
@@ -83,11 +74,19 @@ def check_port(*, patience: float = 0.0) -> None:
         return
 
 
-def _bind(host: str, port: int) -> None:
+def _bind(host: str, port: int, *, shared: bool = False) -> socket.socket:
+    """A bound socket. `shared`: others of this user can bind the same port."""
     family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    with socket.socket(family, kind) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        probe.bind(address)
+    listener = socket.socket(family, kind)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        listener.bind(address)
+    except BaseException:
+        listener.close()
+        raise
+    return listener
 
 
 def _why_not(error: OSError) -> str:
@@ -99,8 +98,8 @@ def _why_not(error: OSError) -> str:
     return f"Cannot listen on {host}:{port} ({error.strerror}); check HOST and PORT"
 
 
-def serve(target: str = "project.asgi:application", **options: Any) -> None:
-    """Serve until SIGTERM. `options` are granian's and override the settings.
+def serve(target: str = "project.asgi:application") -> None:
+    """Serve the ASGI application `module:name` until SIGTERM.
 
     Django is imported before the workers are forked, so that they start quickly and share its
     memory. It must not connect or start threads here; `project.asgi`, imported by each worker,
@@ -113,30 +112,123 @@ def serve(target: str = "project.asgi:application", **options: Any) -> None:
     gc.freeze()
     gc.enable()
     log.info("process.started", version=__version__, port=settings.PORT)
-    Granian(
-        target,
-        **{
-            "address": settings.HOST,
-            "port": settings.PORT,
-            "interface": Interfaces.ASGI,
-            # With "auto", granian detects HTTP/2 by the first bytes, for which it waits without a
-            # timeout.
-            "http": HTTPModes.http1,
-            "loop": Loops.uvloop,
-            "workers": settings.WEB_WORKERS,
-            "backlog": 2048,
-            "backpressure": _connections(),
-            "websockets": False,
-            "http1_settings": HTTP1Settings(
-                header_read_timeout=round(settings.HEADER_SECONDS * 1000),
-                max_buffer_size=_BUFFER_BYTES,
-            ),
-            "workers_kill_timeout": DRAIN_SECONDS,
-            "respawn_failed_workers": True,
-            "respawn_interval": 0.5,
-            "log_dictconfig": {"loggers": {"_granian": {"propagate": True}}},
-            "log_level": "warning",
-            "working_dir": Path.cwd(),
-            **options,
-        },
-    ).serve(target_loader=load)
+    Workers(target).run()
+
+
+class Workers:
+    """The web workers. One that ends is replaced."""
+
+    def __init__(self, target: str) -> None:
+        self._target = target
+        self._connections = _connections()
+        self._listeners = _listen()
+        self._processes: list[BaseProcess] = []
+
+    def run(self) -> None:
+        """Run until SIGTERM or SIGINT, which give requests DRAIN_SECONDS to finish."""
+        # Blocked, so that none is lost between two calls of sigwait. An ignored signal could be lost.
+        for number in _SIGNALS:
+            signal.signal(number, lambda *_: None)
+        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+        self._processes = [self._start(listener) for listener in self._listeners]
+        while signal.sigwait(_SIGNALS) == signal.SIGCHLD:
+            for place, process in enumerate(self._processes):
+                if not process.is_alive():
+                    log.warning("web_worker.ended", code=process.exitcode)
+                    time.sleep(_RESPAWN_SECONDS)
+                    self._processes[place] = self._start(self._listeners[place])
+        self._stop()
+
+    def _start(self, listener: socket.socket) -> BaseProcess:
+        others = [each for each in self._listeners if each is not listener]
+        process = multiprocessing.Process(
+            target=work, args=(self._target, listener, others, self._connections)
+        )
+        process.start()
+        return process
+
+    def _stop(self) -> None:
+        for listener in self._listeners:
+            listener.close()
+        for process in self._processes:
+            process.terminate()
+        deadline = time.monotonic() + DRAIN_SECONDS
+        for process in self._processes:
+            process.join(max(0.0, deadline - time.monotonic()))
+            process.kill()
+
+
+def _listen() -> list[socket.socket]:
+    """A listening socket for each worker. On Linux, each has its own, to which the kernel distributes the
+    connections. They stay open while a worker is replaced."""
+    shared = sys.platform != "linux"
+    found = [_bind(settings.HOST, settings.PORT, shared=not shared)]
+    for _ in range(settings.WEB_WORKERS - 1):
+        found.append(found[0] if shared else _bind(settings.HOST, settings.PORT, shared=True))
+    return found
+
+
+def work(
+    target: str, listener: socket.socket, others: Sequence[socket.socket], connections: int
+) -> None:
+    """Run a web worker until SIGTERM. Ctrl-C reaches its parent too, which stops it. `others`: the
+    listening sockets of other workers."""
+    for other in others:  # otherwise, they would stay open when those workers have ended
+        other.close()
+    # With the handlers of the parent, a SIGTERM during the import would be lost. The default action is to
+    # end the process, which is right before the first request.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+    die_with_parent()
+    module, _, name = target.partition(":")
+    application = getattr(importlib.import_module(module), name)
+    # Django must be set up before it is imported.
+    from project.bridge import refusal
+    from state_admin.services.errors import BadRequest
+
+    http = functools.partial(
+        ClientConnection, most=connections, refuse=lambda why: refusal(BadRequest(why))
+    )
+    config = uvicorn.Config(
+        application,
+        http=http,  # type: ignore[arg-type]  # a class, or what creates its instances
+        loop="uvloop",
+        ws="none",
+        lifespan="on",
+        interface="asgi3",
+        # The bridge decides which headers of a proxy to trust.
+        proxy_headers=False,
+        server_header=False,
+        access_log=False,
+        log_config=None,
+        log_level="error",
+        backlog=_BACKLOG,
+        timeout_keep_alive=settings.HEADER_SECONDS,  # type: ignore[arg-type]  # seconds, also 0.5
+        timeout_graceful_shutdown=DRAIN_SECONDS,
+    )
+    _Server(config).run([listener])
+
+
+class _Server(uvicorn.Server):
+    """Ends at SIGTERM only, and wakes once a second instead of ten times."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._ending = asyncio.Event()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        signal.signal(signal.SIGTERM, self.handle_exit)
+        yield
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        super().handle_exit(sig, frame)
+        asyncio.get_running_loop().call_soon_threadsafe(self._ending.set)
+
+    async def main_loop(self) -> None:
+        while not await self.on_tick(0):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(1.0):
+                    await self._ending.wait()

@@ -193,7 +193,7 @@ class TracedApplication:
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._application(scope, receive, send)
-            # The process ends: granian does not call what is registered with atexit.
+            # The process ends: a web worker does not call what is registered with atexit.
             await asyncio.to_thread(stop)
         elif scope["path"] in PROBES:
             await self._application(scope, receive, send)

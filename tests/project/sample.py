@@ -17,6 +17,8 @@ from project.settings import *
 ROOT_URLCONF = __name__
 MIDDLEWARE: list[str] = []
 WEB_WORKERS = 1
+# Bytes of a response that do not fit into the buffers of a socket.
+LARGE = 20_000_000
 MAX_BODY_BYTES = int(os.environ.get("MAX_BODY_BYTES", "100000"))
 
 
@@ -82,6 +84,10 @@ def bodies(request: HttpRequest) -> JsonResponse:
     return JsonResponse({"held": ledger.held, "receiving": len(application.bodies.receiving)})
 
 
+def large(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(b"x" * LARGE)
+
+
 def ok(request: HttpRequest) -> HttpResponse:
     return HttpResponse("ok")
 
@@ -93,6 +99,7 @@ urlpatterns = [
     path("wait", wait),
     path("stream", stream),
     path("crash", crash),
+    path("large", large),
     path("bodies", bodies),
     re_path(r"(?s).*", echo),
 ]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from state_admin.domain.alignment import Effort, align, identity_key
-from state_admin.domain.json_pointers import Mismatch, find, step
+from state_admin.domain.json_pointers import look_up, step
 from state_admin.domain.values import JSON, MISSING, pointer_of, same
 
 V = TypeVar("V")
@@ -91,16 +91,16 @@ def follow(history: Iterable[tuple[V, JSON, bool]], path: list[str]) -> Iterator
         return
     version, value, existed = newest
     effort = Effort(MAX_FOLLOWED)
-    after = _value_at(value, path) if existed else MISSING
+    after = look_up(value, path) if existed else MISSING
     # The last value read that has the path: the place in an older value is found from there.
     newest_value = MISSING if after is MISSING else value
     for older, document, exists in versions:
         before, place, begins = MISSING, path, False
         if exists and newest_value is MISSING:
-            before = _value_at(document, path)
+            before = look_up(document, path)
         elif exists:
             place, begins = _place_before(newest_value, document, path, effort)
-            before = MISSING if begins else _value_at(document, place)
+            before = MISSING if begins else look_up(document, place)
         yield PathStep(version, older, path, place, after, before, begins)
         if begins:
             return
@@ -124,13 +124,6 @@ def _place_before(
         place.append(str(origins[name]))
         after, before = after[name], before[origins[name]]
     return place, False
-
-
-def _value_at(value: JSON, path: list[str]) -> JSON:
-    try:
-        return find(value, path)
-    except Mismatch:
-        return MISSING
 
 
 class _Node(Generic[V]):

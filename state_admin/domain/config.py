@@ -15,7 +15,8 @@ from datetime import date
 from enum import StrEnum
 from typing import Any, Final, TypeGuard
 
-from state_admin.domain import json_pointers, scopes, values
+from state_admin.domain import scopes, values
+from state_admin.domain.json_pointers import WorkingCopy, look_up, parts_of
 from state_admin.domain.schemas import compile_schema
 from state_admin.domain.values import JSON, Fault, FaultError, pointer_of
 
@@ -45,10 +46,10 @@ class Kind(StrEnum):
 
 def kind_of(namespace: str) -> Kind | None:
     """The kind of record in a reserved namespace; None for every other namespace."""
-    return _KINDS.get(namespace)
+    return NAMESPACES.get(namespace)
 
 
-_KINDS: Final = {kind.namespace: kind for kind in Kind}
+NAMESPACES: Final = {kind.namespace: kind for kind in Kind}
 
 
 def check_id(identity: str) -> None:
@@ -349,13 +350,8 @@ SECRET_PLACES: Final = {kind: tuple(_secret_places(schema)) for kind, schema in 
 
 def markers(kind: Kind, value: JSON) -> dict[str, JSON]:
     """The values at the places of secrets, by pointer. Absent places are left out."""
-    by_pointer = {}
-    for pointer in SECRET_PLACES[kind]:
-        try:
-            by_pointer[pointer] = json_pointers.find(value, json_pointers.parts_of(pointer))
-        except json_pointers.Mismatch:
-            continue
-    return by_pointer
+    found = {each: look_up(value, parts_of(each)) for each in SECRET_PLACES[kind]}
+    return {pointer: part for pointer, part in found.items() if part is not values.MISSING}
 
 
 def seal(
@@ -367,21 +363,22 @@ def seal(
     `stored`, the current markers, has in that place. Raises BadSecret for anything else, and for a
     secret that the value also contains elsewhere.
     """
+    copy = WorkingCopy(value)
     fresh: list[Secret] = []
     bad: list[Fault] = []
     for pointer, given in markers(kind, value).items():
-        path = json_pointers.parts_of(pointer)
+        path = parts_of(pointer)
         if given is None:
-            value = json_pointers.remove(value, path)
+            copy.remove(path)
         elif isinstance(given, str):
             if not SHORTEST_SECRET <= len(given) <= LONGEST_SECRET:
                 most = f"{SHORTEST_SECRET} to {LONGEST_SECRET}"
                 bad.append(Fault(pointer, f"a secret must have {most} characters"))
             secret = Secret(make_id(), pointer, given)
             fresh.append(secret)
-            value = json_pointers.replace(value, path, secret.marker)
+            copy.replace(path, secret.marker)
         elif isinstance(given, dict) and "$secret" in given and is_marker(stored.get(pointer)):
-            value = json_pointers.replace(value, path, stored[pointer])
+            copy.replace(path, stored[pointer])
         elif isinstance(given, dict) and "$secret" in given:
             bad.append(Fault(pointer, "no secret is stored here to keep"))
         else:
@@ -391,7 +388,7 @@ def seal(
                 )
             )
     if not bad and fresh:
-        text = values.dump(value)
+        text = values.dump(copy.document)
         bad = [
             Fault(secret.pointer, "the value contains the secret elsewhere, in plain text")
             for secret in fresh
@@ -399,7 +396,7 @@ def seal(
         ]
     if bad:
         raise BadSecret(bad)
-    return value, fresh
+    return copy.document, fresh
 
 
 def is_marker(node: JSON) -> TypeGuard[dict[str, Any]]:
@@ -410,12 +407,12 @@ def is_marker(node: JSON) -> TypeGuard[dict[str, Any]]:
 def reseal(kind: Kind, value: JSON, stored: Mapping[str, JSON]) -> JSON:
     """A previous value with the current secrets: those that are set are kept, and no previous one
     is restored."""
-    there = markers(kind, value)
+    copy, there = WorkingCopy(value), markers(kind, value)
     for pointer in SECRET_PLACES[kind]:
-        path = json_pointers.parts_of(pointer)
+        path = parts_of(pointer)
         if is_marker(stored.get(pointer)):
-            put = json_pointers.replace if pointer in there else json_pointers.add
-            value = put(value, path, stored[pointer])
+            put = copy.replace if pointer in there else copy.add
+            put(path, stored[pointer])
         elif pointer in there:
-            value = json_pointers.remove(value, path)
-    return value
+            copy.remove(path)
+    return copy.document

@@ -62,32 +62,12 @@ def find(node: JSON, path: _Path, member: str = "path") -> JSON:
     return node
 
 
-def add(document: JSON, path: _Path, value: JSON) -> JSON:
-    """RFC 6902 `add` on a copy."""
-    copy = WorkingCopy(document)
-    copy.add(path, value)
-    return copy.document
-
-
-def remove(document: JSON, path: _Path) -> JSON:
-    """RFC 6902 `remove` on a copy; the whole document cannot be removed."""
-    copy = WorkingCopy(document)
-    copy.remove(path)
-    return copy.document
-
-
-def replace(document: JSON, path: _Path, value: JSON) -> JSON:
-    """RFC 6902 `replace` on a copy."""
-    copy = WorkingCopy(document)
-    copy.replace(path, value)
-    return copy.document
-
-
-def put(document: JSON, path: _Path, value: JSON) -> JSON:
-    """Set the value at the path on a copy; missing parents become objects."""
-    copy = WorkingCopy(document)
-    copy.put(path, value)
-    return copy.document
+def look_up(node: JSON, path: _Path) -> JSON:
+    """The value at the path; MISSING if there is none."""
+    try:
+        return find(node, path)
+    except Mismatch:
+        return MISSING
 
 
 class Budget:

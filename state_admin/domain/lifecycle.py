@@ -39,14 +39,6 @@ TERMINATION_TYPES: Final = (
     "blocked",
     "error",
 )
-WAITING_REASONS: Final = (
-    "tool_permission",
-    "user_input",
-    "background_tasks",
-    "external_event",
-    "rate_limit",
-    "manual_pause",
-)
 EXPIRIES: Final = ("keep", "cancel")
 RESUME_MODES: Final = (
     "replay_tool_call",
@@ -63,6 +55,7 @@ _WAITING_STRINGS: Final = {
     "rate_limit": "rate_limit",
     "manual_pause": "manual_pause",
 }
+WAITING_REASONS: Final = tuple(_WAITING_STRINGS)
 _ALIASES: Final = {"plugin_requested": "behavior_requested"}
 
 

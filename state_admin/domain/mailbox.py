@@ -23,8 +23,3 @@ def pause_after(failures: int) -> timedelta:
     """The pause after failure number `failures` (from 1): 250 ms, doubling up to 30 s."""
     pause = retries.exponential_pause(failures, first=_FIRST_PAUSE, longest=_LONGEST_PAUSE)
     return timedelta(seconds=pause)
-
-
-def is_exhausted(failures: int, max_attempts: int) -> bool:
-    """Whether there is no attempt left after so many failures, so that it becomes a dead letter."""
-    return failures >= max_attempts

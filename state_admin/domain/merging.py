@@ -33,18 +33,9 @@ class Batch:
 class ParallelMergeConflict(ValueError):
     """Two batches update a key that only one may update."""
 
-    def __init__(self, key: str) -> None:
-        super().__init__(f"parallel merge conflict on exclusive key: {key}")
-        self.key = key
-
 
 class BaseRevisionMismatch(ValueError):
     """Two batches are based on different revisions."""
-
-    def __init__(self, left: int, right: int) -> None:
-        super().__init__(f"patch base revision mismatch: {left} vs {right}")
-        self.left = left
-        self.right = right
 
 
 def merge_batches(batches: Sequence[Batch], is_commutative: Callable[[str], bool]) -> Batch:
@@ -58,12 +49,15 @@ def merge_batches(batches: Sequence[Batch], is_commutative: Callable[[str], bool
     base: int | None = None
     touched: set[str] = set()
     for batch in batches:
-        if base is not None and batch.base_revision is not None and base != batch.base_revision:
-            raise BaseRevisionMismatch(base, batch.base_revision)
-        base = batch.base_revision if base is None else base
+        other = batch.base_revision
+        if base is not None and other is not None and base != other:
+            raise BaseRevisionMismatch(f"patch base revision mismatch: {base} vs {other}")
+        base = other if base is None else base
         for update in batch.updates:
             if update.key in touched and not is_commutative(update.key):
-                raise ParallelMergeConflict(update.key)
+                raise ParallelMergeConflict(
+                    f"parallel merge conflict on exclusive key: {update.key}"
+                )
         touched.update(update.key for update in batch.updates)
     return Batch(tuple(update for batch in batches for update in batch.updates), base)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from . import scopes, tokens
-from .values import JSON, Fault, Raw
+from .values import JSON, Fault, FaultError, Raw
 
 ROLES = ("system", "user", "assistant", "tool")
 VISIBILITIES = ("all", "internal")
@@ -27,12 +27,8 @@ class ParsedMessage:
     body: str
 
 
-class MessageRefused(ValueError):
+class MessageRefused(FaultError):
     """A message is not valid; `faults` say where and why."""
-
-    def __init__(self, faults: list[Fault]) -> None:
-        super().__init__(faults[0].message)
-        self.faults = faults
 
 
 def parse_message(raw: Raw, pointer: str = "") -> ParsedMessage:

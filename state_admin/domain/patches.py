@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from state_admin.domain.json_pointers import Mismatch, WorkingCopy, find, kind, parts_of
+from state_admin.domain.json_pointers import Mismatch, WorkingCopy, kind, look_up, parts_of
 from state_admin.domain.values import (
     JSON,
     MISSING,
@@ -217,11 +217,7 @@ def _path(operation: JSON, member: str) -> list[str]:
 
 
 def _test(document: JSON, path: list[str], expected: JSON) -> None:
-    try:
-        found = find(document, path)
-    except Mismatch:
-        raise PatchTestFailed(pointer_of(*path)) from None
-    if not same(found, expected):
+    if not same(look_up(document, path), expected):
         raise PatchTestFailed(pointer_of(*path))
 
 

@@ -132,15 +132,7 @@ _COUNTS: Final = {
     **dict.fromkeys(DESTRUCTIVE, 1),
 }
 _MOST: Final = {"every_hours": 8_760}
-_OPTIONAL: Final = (
-    "autocompact_threshold",
-    "every_hours",
-    "summarizer",
-    "summary_model",
-    "prompt",
-    "fallback",
-    *DESTRUCTIVE,
-)
+_OPTIONAL: Final = {each.name for each in fields(Policy) if each.default is None}
 _LONGEST: Final = {"summarizer": 64, "summary_model": 128, "prompt": LONGEST_PROMPT}
 
 

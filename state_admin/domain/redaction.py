@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
-from state_admin.domain import json_pointers, values
+from state_admin.domain import values
+from state_admin.domain.json_pointers import WorkingCopy, look_up, parts_of
 from state_admin.domain.values import JSON
 
 TOMBSTONE: Final = {"$redacted": True}
@@ -17,19 +18,15 @@ def redact(value: JSON, pointers: Collection[str]) -> tuple[JSON, set[str]]:
     Without pointers the whole value is replaced. A pointer to a tombstone, or into one, counts as
     existing: its data was removed before. Raises json_pointers.Mismatch for a malformed pointer.
     """
-    matched = set()
+    copy, matched = WorkingCopy(value), set()
     for pointer in pointers or ("",):
-        path = json_pointers.parts_of(pointer)
-        try:
-            part = json_pointers.find(value, path)
-        except json_pointers.Mismatch:
-            if _is_in_tombstone(value, path):
-                matched.add(pointer)
-            continue
-        matched.add(pointer)
-        if not values.same(part, TOMBSTONE):
-            value = json_pointers.replace(value, path, TOMBSTONE)
-    return value, matched
+        path = parts_of(pointer)
+        part = look_up(copy.document, path)
+        if part is not values.MISSING or _is_in_tombstone(copy.document, path):
+            matched.add(pointer)
+        if part is not values.MISSING and not values.same(part, TOMBSTONE):
+            copy.replace(path, TOMBSTONE)
+    return copy.document, matched
 
 
 def holds_tombstone(text: str) -> bool:
@@ -43,10 +40,5 @@ def is_tombstone(text: str | None) -> bool:
 
 
 def _is_in_tombstone(value: JSON, path: list[str]) -> bool:
-    for length in range(len(path)):
-        try:
-            if values.same(json_pointers.find(value, path[:length]), TOMBSTONE):
-                return True
-        except json_pointers.Mismatch:
-            return False
-    return False
+    parents = (look_up(value, path[:length]) for length in range(len(path)))
+    return any(values.same(parent, TOMBSTONE) for parent in parents)

@@ -316,10 +316,7 @@ def typed_of(fields: Sequence[Field], value: JSON) -> dict[str, str]:
 
 
 def _at(value: JSON, pointer: str) -> JSON:
-    try:
-        return json_pointers.find(value, json_pointers.parts_of(pointer))
-    except json_pointers.Mismatch:
-        return MISSING
+    return json_pointers.look_up(value, json_pointers.parts_of(pointer))
 
 
 def _text_of(field: Field, node: JSON) -> str | None:
@@ -378,41 +375,37 @@ def compose(
     field is null if it may be, else a fault if the value has to be `complete`, unless it is a list.
     Numbers keep their spelling.
     """
-    value = {} if held is None else held
+    copy = json_pointers.WorkingCopy({} if held is None else held)
     wrong: dict[str, list[Fault]] = {}
     for each in fields:
         text, path = _normal(typed.get(each.name, "")), json_pointers.parts_of(each.name)
-        node = _at(value, each.name) if path else MISSING
+        node = _at(copy.document, each.name) if path else MISSING
         if node is not MISSING and text == _normal(_text_of(each, node) or ""):
             continue
         if text.strip() or (each.blank and isinstance(node, str)):
             part = _part(each, text)
             if isinstance(part, str):
-                value = json_pointers.put(value, path, load(part))
+                copy.put(path, load(part))
             else:
                 wrong[each.name] = part
         elif each.required and each.kind in _LISTS:
-            value = json_pointers.put(value, path, [])
+            copy.put(path, [])
         elif node is not MISSING and each.nullable and each.needed:
-            value = json_pointers.put(value, path, None)
+            copy.put(path, None)
         elif node is not MISSING:
-            value = _without(value, path)
+            # With the objects that contain nothing else.
+            while len(path) > 1 and len(json_pointers.find(copy.document, path[:-1])) == 1:
+                path = path[:-1]
+            copy.remove(path)
     for each in fields:
-        if complete and each.name not in wrong and _lacks(each, value, typed):
+        if complete and each.name not in wrong and _lacks(each, copy.document, typed):
             wrong[each.name] = [Fault(each.name, "a value is required")]
-    return dump(value), [fault for each in fields for fault in wrong.get(each.name, [])]
+    return dump(copy.document), [fault for each in fields for fault in wrong.get(each.name, [])]
 
 
 def _normal(text: str) -> str:
     """The text with LF line breaks; browsers send CRLF."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _without(value: JSON, path: list[str]) -> JSON:
-    """The value without a place, and without objects that contained nothing else."""
-    while len(path) > 1 and len(json_pointers.find(value, path[:-1])) == 1:
-        path = path[:-1]
-    return json_pointers.remove(value, path)
 
 
 def _lacks(field: Field, value: JSON, typed: Mapping[str, str]) -> bool:

@@ -34,11 +34,9 @@ class ScopeKind(StrEnum):
     CUSTOM = "custom"
 
 
-_WHOLE: Final = {"global": ScopeKind.GLOBAL, "system": ScopeKind.SYSTEM}
-_PREFIXED: Final = {
-    "parent_thread": ScopeKind.PARENT_THREAD,
-    "agent_type": ScopeKind.AGENT_TYPE,
-    "thread": ScopeKind.THREAD,
+WHOLE: Final = {str(kind): kind for kind in (ScopeKind.GLOBAL, ScopeKind.SYSTEM)}
+PREFIXED: Final = {
+    str(kind): kind for kind in (ScopeKind.PARENT_THREAD, ScopeKind.AGENT_TYPE, ScopeKind.THREAD)
 }
 
 
@@ -86,10 +84,10 @@ def _quote(text: str) -> str:
 
 def scope_kind(key: str) -> ScopeKind:
     """The scope kind of a stored key; `thread::` without an id is custom."""
-    if kind := _WHOLE.get(key):
+    if kind := WHOLE.get(key):
         return kind
     prefix, _, rest = key.partition("::")
-    return _PREFIXED.get(prefix, ScopeKind.CUSTOM) if rest else ScopeKind.CUSTOM
+    return PREFIXED.get(prefix, ScopeKind.CUSTOM) if rest else ScopeKind.CUSTOM
 
 
 def global_key() -> str:

@@ -20,7 +20,7 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 
 from state_admin.domain import json_pointers
 from state_admin.domain.scopes import ScopeKind, scope_kind
-from state_admin.domain.values import JSON, dump, load, pointer_of, same
+from state_admin.domain.values import JSON, MISSING, dump, load, pointer_of, same
 
 Operator = Literal["=", "!=", ">", ">=", "<", "<=", "contains", "exists"]
 OPERATORS: Final[tuple[str, ...]] = get_args(Operator)
@@ -208,11 +208,8 @@ def find(value: JSON, query: Query, key: str = "") -> list[Match] | None:
     that the key contains needs no place in the value."""
     matches = []
     for condition in query.where:
-        try:
-            found = json_pointers.find(value, json_pointers.parts_of(condition.pointer))
-        except json_pointers.Mismatch:
-            return None
-        if not _meets(found, condition):
+        found = json_pointers.look_up(value, json_pointers.parts_of(condition.pointer))
+        if found is MISSING or not _meets(found, condition):
             return None
         matches.append(Match(condition.pointer, _truncate(_spell(found))))
     # Each term, with those of its words that must equal a whole word.

@@ -21,11 +21,6 @@ def estimate_text(text: str) -> int:
     return _bytes(text) // 4
 
 
-def estimate_value(value_text: str) -> int:
-    """The estimate of a JSON value from its stored text: `floor(UTF-8 bytes / 4)`."""
-    return _bytes(value_text) // 4
-
-
 def estimate_message(message: JSON) -> int:
     """`4 + floor(bytes / 4)`; bytes = text and tool-call arguments, and 50 per other block.
 

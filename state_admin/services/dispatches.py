@@ -213,7 +213,7 @@ def nack_dispatch(
         outcome: dict[str, Any] = {"finished_at": Now()}
         if _is_superseded(dispatch):
             outcome["status"] = DispatchStatus.SUPERSEDED
-        elif mailbox.is_exhausted(failures, dispatch.max_attempts):
+        elif failures >= dispatch.max_attempts:
             outcome["status"] = DispatchStatus.DEAD
         else:
             pause = mailbox.pause_after(failures)

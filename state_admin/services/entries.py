@@ -142,7 +142,7 @@ def new_entry(definition: Definition, key: str, text: str) -> NewEntry:
         key=key,
         value=text,
         size=len(text.encode()),
-        tokens=tokens.estimate_value(text),
+        tokens=tokens.estimate_text(text),
         ttl=definition.ttl_seconds,
     )
 

@@ -150,7 +150,7 @@ def read_past(
         updated_at=revision.at,
         expires_at=revision.expires_at,
         size_bytes=revision.size_bytes,
-        estimated_tokens=tokens.estimate_value(text),
+        estimated_tokens=tokens.estimate_text(text),
         actor=revision.actor_name,
         redacted_at=revision.redacted_at,
         redacted_by=revision.redacted_by,

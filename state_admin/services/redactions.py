@@ -131,7 +131,7 @@ def _make_version(actor: Actor, entry: Entry, pointers: Sequence[str], reason: s
     entry.version += 1
     entry.schema_version = definition.schema_version if fits else 0
     entry.size_bytes = len(text.encode()) if text is not None else 0
-    entry.estimated_tokens = tokens.estimate_value(text) if text is not None else 0
+    entry.estimated_tokens = tokens.estimate_text(text) if text is not None else 0
     entry.actor_kind = actor.kind
     entry.actor_name = actor.name
     Entry.objects.filter(pk=entry.pk).update(

@@ -1,11 +1,11 @@
-"""The pauses of a failed dispatch, and when it becomes a dead letter."""
+"""The pauses of a failed dispatch."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from state_admin.domain.mailbox import is_exhausted, pause_after
+from state_admin.domain.mailbox import pause_after
 
 
 def test_pause__each_failure__doubles_from_250_ms_to_30_s() -> None:
@@ -17,7 +17,3 @@ def test_pause__each_failure__doubles_from_250_ms_to_30_s() -> None:
 def test_pause__any_number_of_failures__never_shrinks_and_stays_below_30_s(failures: int) -> None:
     assert pause_after(failures) <= pause_after(failures + 1)
     assert pause_after(failures).total_seconds() <= 30
-
-
-def test_exhausted__last_attempt__makes_a_dead_letter() -> None:
-    assert [is_exhausted(n, 5) for n in range(1, 7)] == [False] * 4 + [True] * 2

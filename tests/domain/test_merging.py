@@ -36,7 +36,6 @@ def test_merge__exclusive_key_in_two__is_refused_with_its_name() -> None:
     with pytest.raises(ParallelMergeConflict) as error:
         merge_batches([batch("a", "shared"), batch("shared", "b", "a"), batch("b")], shared)
     assert str(error.value) == "parallel merge conflict on exclusive key: a"
-    assert error.value.key == "a"
 
 
 def test_merge__cleared_key__counts_as_updated() -> None:
@@ -73,7 +72,6 @@ def test_merge__different_base_revisions__are_refused_before_keys_are_checked() 
     with pytest.raises(BaseRevisionMismatch) as error:
         merge_batches([batch("a", base=3), batch("b"), batch("a", base=5)], shared)
     assert str(error.value) == "patch base revision mismatch: 3 vs 5"
-    assert (error.value.left, error.value.right) == (3, 5)
 
 
 @pytest.mark.parametrize(

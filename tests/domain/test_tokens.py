@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from state_admin.domain.tokens import estimate_message, estimate_text, estimate_value
+from state_admin.domain.tokens import estimate_message, estimate_text
 
 
 @pytest.mark.parametrize(
@@ -36,4 +36,3 @@ def test_estimate_message__each_format__is_exact(message: object, tokens: int) -
 )
 def test_estimate_text__bytes__are_divided_by_four(text: str, tokens: int) -> None:
     assert estimate_text(text) == tokens
-    assert estimate_value(text) == tokens

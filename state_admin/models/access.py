@@ -12,9 +12,9 @@ from django.db import models
 from django.db.models import Case, Q, Value, When
 from django.db.models.functions import Now
 
-from state_admin.domain.access import Actor
 from state_admin.domain.access import Role as DomainRole
 
+from .visibility import UnrestrictedQuerySet
 from .workspaces import Workspace
 
 
@@ -38,10 +38,8 @@ class User(AbstractUser):
         swappable = "AUTH_USER_MODEL"
 
 
-class MembershipQuerySet(models.QuerySet["Membership"]):
-    def visible_to(self, actor: Actor) -> Self:
-        """Members of the workspace; none for a restricted token."""
-        return self.none() if actor.restricted else self.filter(workspace_id=actor.workspace_id)
+class MembershipQuerySet(UnrestrictedQuerySet["Membership"]):
+    pass
 
 
 class Membership(models.Model):
@@ -59,12 +57,7 @@ class Membership(models.Model):
         ]
 
 
-class TokenQuerySet(models.QuerySet["ApiToken"]):
-    def visible_to(self, actor: Actor) -> Self:
-        """Tokens of the workspace; none for a restricted token, which could learn the names of
-        other resources."""
-        return self.none() if actor.restricted else self.filter(workspace_id=actor.workspace_id)
-
+class TokenQuerySet(UnrestrictedQuerySet["ApiToken"]):
     def live(self) -> Self:
         return self.filter(Q(expires_at=None) | Q(expires_at__gt=Now()), revoked_at=None)
 

@@ -101,16 +101,15 @@ def find_writers() -> set[str]:
 
 def has_work(destination: str) -> bool:
     """Whether there are rows to send, and the pause after a failure is over."""
-    row = hot.fetch_one(_HAS_WORK, {"destination": destination})
-    return bool(row and row[0])
+    return bool(hot.fetch_row(_HAS_WORK, {"destination": destination})[0])
 
 
 def has_unsent(destination: str, workspace_id: int) -> bool:
     """Whether a destination lacks rows of a workspace that are committed."""
     parameters = {"destination": destination, "workspace": workspace_id}
-    return bool(hot.fetch_all(_HAS_UNSENT, parameters)[0][0])
+    return bool(hot.fetch_row(_HAS_UNSENT, parameters)[0])
 
 
 def read_lag(destination: str) -> Lag:
     """The lag of a destination, which may not have a position yet."""
-    return Lag._make(hot.fetch_all(_LAG, {"destination": destination, "most": MOST})[0])
+    return Lag._make(hot.fetch_row(_LAG, {"destination": destination, "most": MOST}))

@@ -100,10 +100,8 @@ _ENTRIES = """
     CROSS JOIN LATERAL (
         SELECT * FROM ({ranges}) e ORDER BY e.key LIMIT %(window)s) e
     WHERE n.workspace_id = %(workspace)s AND n.name >= %(after_namespace)s {namespaces}
+    ORDER BY n.name, e.key LIMIT %(window)s
 """
-
-# Those among all namespaces, in order.
-_ORDER = " ORDER BY n.name, e.key LIMIT %(window)s"
 
 # One range of the unique index, from the cursor on. The limit is a subquery, of which the planner knows no
 # value: for a limit near the average number of entries of a namespace it would read and sort all of them.
@@ -318,8 +316,7 @@ def entry_count(actor: Actor, filters: EntryFilter, most: int, window: int = 0) 
         f"SELECT count(*) FILTER (WHERE {matches}), count(*) FROM "
         f"(SELECT n.schema_version AS present, e.* {stretch}) e"
     )
-    row = hot.fetch_one(statement, _parameters(actor, filters, limit))
-    found, read = row or (0, 0)
+    found, read = hot.fetch_row(statement, _parameters(actor, filters, limit))
     return int(found), read < limit
 
 
@@ -348,10 +345,6 @@ def window_end(actor: Actor, filters: EntryFilter, window: int) -> tuple[str, st
 
 
 def _stretch(actor: Actor, filters: EntryFilter, conditions: str) -> str:
-    return _entries(actor, filters, conditions) + _ORDER
-
-
-def _entries(actor: Actor, filters: EntryFilter, conditions: str) -> str:
     namespaces = ""
     if filters.namespace:
         namespaces += " AND n.name = %(namespace)s"
@@ -418,8 +411,8 @@ def scope_counts(namespace_id: int, most: int) -> dict[ScopeKind, int]:
             for condition in _ranges(kind)
         ]
         parts.append(" + ".join(counts))
-    row = hot.fetch_one("SELECT " + ", ".join(parts), {"namespace": namespace_id, "most": most})
-    return dict(zip(ScopeKind, row or (), strict=True))
+    row = hot.fetch_row("SELECT " + ", ".join(parts), {"namespace": namespace_id, "most": most})
+    return dict(zip(ScopeKind, row, strict=True))
 
 
 _SIZES = f"""

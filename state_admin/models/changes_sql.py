@@ -33,8 +33,7 @@ SELECT count(*) FROM gathered
 def align_feed_clock(workspace_id: int) -> int:
     """Set the clock of all changes that this transaction has written in a workspace to the newest
     of them; returns how many changed. Nothing may be written to the feed after this."""
-    row = hot.fetch_one(_GATHER, {"workspace": workspace_id})
-    return row[0] if row else 0
+    return int(hot.fetch_row(_GATHER, {"workspace": workspace_id})[0])
 
 
 # By the primary key, because ids are assigned in the order of time. The block ranges of
@@ -56,5 +55,5 @@ SELECT (SELECT max(id) FROM page), (SELECT count(*) FROM purged)
 def purge(*, age: timedelta, after: int, batch: int) -> tuple[int | None, int]:
     """Delete those of the next `batch` changes after the id `after` that are older than `age`.
     Returns the last id examined (None: no more) and the number of deleted changes."""
-    row = hot.fetch_one(_PURGE, {"age": age, "after": after, "batch": batch})
-    return (row[0], row[1]) if row else (None, 0)
+    last, purged = hot.fetch_row(_PURGE, {"age": age, "after": after, "batch": batch})
+    return last, purged

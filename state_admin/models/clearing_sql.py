@@ -3,7 +3,7 @@ removes the rows of entries in untracked namespaces."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import hot
@@ -42,8 +42,8 @@ WITH held AS MATERIALIZED (
 )
 
 
-def clear_entries(parameters: Mapping[str, Any]) -> int:
-    """Delete the entries at `namespaces` (ids) and `keys`, two arrays of one length: the live ones
+def clear_entries(parameters: Mapping[str, Any], addresses: Sequence[tuple[int, str]]) -> int:
+    """Delete the entries at `addresses`, (id of the namespace, key): the live ones
     or, with `expired`, the expired ones. Returns their number."""
-    row = hot.fetch_one(_CLEAR, parameters)
-    return row[0] if row else 0
+    arrays = hot.unzip(("namespaces", "keys"), addresses)
+    return int(hot.fetch_row(_CLEAR, {**parameters, **arrays})[0])

@@ -46,8 +46,7 @@ def id_at(model: type[Model], column: str, moment: datetime, owner: Mapping[str,
     statement = _ID_AT.format(
         table=model._meta.db_table, column=column, owner=f"{name} = %({name})s"
     )
-    row = hot.fetch_one(statement, {"moment": moment, **owner})
-    return int(row[0]) if row else 0
+    return int(hot.fetch_row(statement, {"moment": moment, **owner})[0])
 
 
 def between(rows: Rows, column: str, after: datetime | None, before: datetime | None) -> Rows:

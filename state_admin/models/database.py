@@ -64,11 +64,8 @@ ORDER BY 3 DESC LIMIT 12
 
 def describe_database() -> Database:
     """Size, connections and the largest tables. Two queries of the catalogue."""
-    row = hot.fetch_one(_DATABASE, {})
-    if row is None:
-        raise RuntimeError("a SELECT without FROM answers one row")
     tables = [Table._make(table) for table in hot.fetch_all(_TABLES, {})]
-    return Database._make([*row, tables])
+    return Database._make([*hot.fetch_row(_DATABASE, {}), tables])
 
 
 _LOAD = """
@@ -83,8 +80,8 @@ CROWDED: Final = 0.9
 
 def connections_used() -> tuple[int, int]:
     """The number of connections to this database, and the server's limit."""
-    row = hot.fetch_one(_LOAD, {})
-    return (row[0], row[1]) if row else (0, 0)
+    used, limit = hot.fetch_row(_LOAD, {})
+    return used, limit
 
 
 SLOW: Final = 8
@@ -119,8 +116,7 @@ ORDER BY query_start LIMIT {SLOW}
 
 def keeps_statements() -> bool:
     """Whether pg_stat_statements is installed."""
-    found = hot.fetch_one(_KEEPS, {})
-    return bool(found and found[0])
+    return bool(hot.fetch_row(_KEEPS, {})[0])
 
 
 def slow_statements(*, with_text: bool) -> SlowStatements:
@@ -150,6 +146,13 @@ def _shorten_statement(text: str | None, whole: bool) -> str:
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
 
 
+def lock(name: str, workspace_id: int, *, shared: bool = False) -> None:
+    """Take the advisory lock `name` of a workspace, until the end of the transaction."""
+    function = "pg_advisory_xact_lock_shared" if shared else "pg_advisory_xact_lock"
+    parameters = {"name": name, "workspace": workspace_id}
+    hot.fetch_all(f"SELECT {function}(hashtext(%(name)s), %(workspace)s::int)", parameters)
+
+
 _STILL_OPEN = """
 SELECT count(*) FROM pg_stat_activity
 WHERE datname = current_database() AND backend_type = 'client backend'
@@ -166,8 +169,7 @@ def wait_for_others(seconds: float) -> bool:
     moment = read_time()
     until = time.monotonic() + seconds
     while True:
-        row = hot.fetch_one(_STILL_OPEN, {"moment": moment})
-        if row is None or row[0] == 0:
+        if not hot.fetch_row(_STILL_OPEN, {"moment": moment})[0]:
             return True
         if time.monotonic() >= until:
             return False
@@ -176,8 +178,5 @@ def wait_for_others(seconds: float) -> bool:
 
 def read_time() -> datetime:
     """The current time of the database, with which deadlines are compared."""
-    row = hot.fetch_one("SELECT clock_timestamp()", {})
-    if row is None:
-        raise RuntimeError("SELECT clock_timestamp() returned no row")
-    moment: datetime = row[0]
+    moment: datetime = hot.fetch_row("SELECT clock_timestamp()", {})[0]
     return moment

@@ -16,8 +16,7 @@ _CLOCK = "SELECT extract(epoch FROM clock_timestamp())::float8"
 
 def read_clock() -> float:
     """The time of the server, in seconds since 1970."""
-    row = hot.fetch_one(_CLOCK, {})
-    return float(row[0]) if row else 0.0
+    return float(hot.fetch_row(_CLOCK, {})[0])
 
 
 class LongTransaction(NamedTuple):
@@ -85,8 +84,7 @@ FROM pg_stat_replication WHERE state = 'streaming'
 
 def read_standbys() -> Standbys:
     """The state of streaming replication. A role without the rights of pg_monitor sees none."""
-    row = hot.fetch_one(_STANDBYS, {})
-    return Standbys._make(row or (False, 0, 0, 0, 0))
+    return Standbys._make(hot.fetch_row(_STANDBYS, {}))
 
 
 _AGE = "SELECT max(age(datfrozenxid))::bigint FROM pg_database"
@@ -95,8 +93,7 @@ _AGE = "SELECT max(age(datfrozenxid))::bigint FROM pg_database"
 def read_transaction_age() -> int:
     """The number of transactions since the oldest row that is not frozen; the server stops at two
     billion."""
-    row = hot.fetch_one(_AGE, {})
-    return int(row[0]) if row else 0
+    return int(hot.fetch_row(_AGE, {})[0])
 
 
 class DeadRows(NamedTuple):
@@ -279,8 +276,7 @@ FROM (
 
 
 def read_failures() -> Failures:
-    row = hot.fetch_one(_FAILURES, {})
-    return Failures._make(row or (None, None, 0, None))
+    return Failures._make(hot.fetch_row(_FAILURES, {}))
 
 
 _SETTINGS = "SELECT name, setting FROM pg_settings WHERE name = ANY(%(names)s)"
@@ -308,7 +304,4 @@ SELECT current_user::text, current_database()::text,
 
 
 def read_rights() -> Rights:
-    row = hot.fetch_one(_RIGHTS, {})
-    if row is None:
-        raise RuntimeError("a SELECT without FROM answers one row")
-    return Rights._make(row)
+    return Rights._make(hot.fetch_row(_RIGHTS, {}))

@@ -184,7 +184,7 @@ def claim(
         + (_WITHIN if actor.thread_prefixes and thread is None else "")
     )
     rows = hot.fetch_all(
-        claim_statement(narrowing),
+        _CLAIM.format(narrowing=narrowing),
         {
             "workspace": actor.workspace_id,
             "thread": thread,
@@ -197,10 +197,6 @@ def claim(
         },
     )
     return [row[0] for row in rows]
-
-
-def claim_statement(narrowing: str = "") -> str:
-    return _CLAIM.format(narrowing=narrowing)
 
 
 _OPEN_MAILBOX = """

@@ -17,7 +17,7 @@ from django.db.models.functions import Now
 
 from state_admin.domain import config
 from state_admin.domain.access import Actor
-from state_admin.domain.scopes import ScopeKind
+from state_admin.domain.scopes import PREFIXED, WHOLE, ScopeKind
 
 from .fields import FeedXid, RawJSON, Xid8
 from .namespaces import Namespace
@@ -26,12 +26,8 @@ from .visibility import VisibleQuerySet
 
 # The form of a key determines its scope kind; each form is a range of keys, so filters use the
 # index on the key.
-SCOPE_PREFIXES = {
-    ScopeKind.PARENT_THREAD: "parent_thread::",
-    ScopeKind.AGENT_TYPE: "agent_type::",
-    ScopeKind.THREAD: "thread::",
-}
-SCOPE_KEYS = {ScopeKind.GLOBAL: "global", ScopeKind.SYSTEM: "system"}
+SCOPE_PREFIXES = {kind: f"{name}::" for name, kind in PREFIXED.items()}
+SCOPE_KEYS = {kind: name for name, kind in WHOLE.items()}
 
 
 def in_scope(kind: ScopeKind) -> Q:
@@ -56,7 +52,7 @@ class EntryQuerySet(VisibleQuerySet["Entry"]):
 
     def open(self) -> Self:
         """Entries outside the config registry, which any editor may write."""
-        return self.exclude(namespace__name__in=[kind.namespace for kind in config.Kind])
+        return self.exclude(namespace__name__in=config.NAMESPACES)
 
     def expired(self) -> Self:
         return self.filter(deleted=False, expires_at__lte=Now())

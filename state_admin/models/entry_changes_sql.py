@@ -30,12 +30,7 @@ def read_entry_changes(
     stored, or whose previous version is not."""
     if not versions:
         return {}
-    parameters = {
-        "workspace": workspace_id,
-        "numbers": list(range(len(versions))),
-        "namespaces": [namespace for namespace, _, _ in versions],
-        "keys": [key for _, key, _ in versions],
-        "versions": [version for _, _, version in versions],
-    }
-    rows = hot.fetch_all(_CHANGES, parameters)
+    addresses = [(number, *each) for number, each in enumerate(versions)]
+    arrays = hot.unzip(("numbers", "namespaces", "keys", "versions"), addresses)
+    rows = hot.fetch_all(_CHANGES, {"workspace": workspace_id, **arrays})
     return {versions[row[0]]: ValueChange._make(row) for row in rows}

@@ -156,5 +156,4 @@ def _delete(table: str, parameters: Mapping[str, Any]) -> int:
 
 
 def _number(statement: str, parameters: Mapping[str, Any]) -> int:
-    row = hot.fetch_one(statement, parameters)
-    return row[0] if row else 0
+    return int(hot.fetch_row(statement, parameters)[0])

@@ -226,13 +226,7 @@ LATEST = Position(2**62, 2**62)
 
 def read_end(workspace_id: int) -> FeedEnd:
     """The current end of a workspace's feed."""
-    rows = hot.fetch_all(END, {"workspaces": [workspace_id]})
-    return end_of(rows[0])
-
-
-def end_of(row: hot.Row) -> FeedEnd:
-    """The end of the feed from a row of END."""
-    return read_row(*row[1:])
+    return read_row(*hot.fetch_row(END, {"workspaces": [workspace_id]})[1:])
 
 
 def read_row(
@@ -306,8 +300,7 @@ def read_back(
 
 def count_changes(workspace_id: int, most: int) -> int:
     """The number of changes in the feed of a workspace; not more than `most` are counted."""
-    row = hot.fetch_one(_COUNT, {"workspace": workspace_id, "most": most})
-    return int(row[0]) if row else 0
+    return int(hot.fetch_row(_COUNT, {"workspace": workspace_id, "most": most})[0])
 
 
 def _conditions(filters: FeedFilter) -> dict[str, object]:

@@ -13,52 +13,46 @@ else:  # has no type parameters at run time
     Field = models.Field
 
 
-class RawJSON(Field):
+class _Cast(Field):
+    """A column of the type `column_type`, read as the type `read_as`, and sent as `sent_as`."""
+
+    column_type = read_as = sent_as = ""
+
+    def db_type(self, connection: Any) -> str:
+        return self.column_type
+
+    def select_format(self, compiler: Any, sql: str, params: Any) -> tuple[str, Any]:
+        return f"{sql}::{self.read_as}", params
+
+    def get_placeholder(self, value: Any, compiler: Any, connection: Any) -> str:
+        return f"%s::{self.sent_as}"
+
+
+class RawJSON(_Cast):
     """A `json` column read and written as text, byte for byte.
 
     `jsonb` would reorder keys, expand 1e400 and drop 1.0, but numbers must keep their text. SQL
     NULL means "no value"; the JSON value null is the text `null`.
     """
 
-    def db_type(self, connection: Any) -> str:
-        return "json"
+    # psycopg would parse json into Python objects and lose the text.
+    column_type, read_as, sent_as = "json", "text", "json"
 
     def get_internal_type(self) -> str:
         return "TextField"
 
-    def select_format(self, compiler: Any, sql: str, params: Any) -> tuple[str, Any]:
-        # psycopg would parse json into Python objects and lose the text.
-        return f"{sql}::text", params
 
-    def get_placeholder(self, value: Any, compiler: Any, connection: Any) -> str:
-        return "%s::json"
-
-
-class Xid8(Field):
+class Xid8(_Cast):
     """A 64-bit transaction id, the type of the change feed's clock."""
 
-    def db_type(self, connection: Any) -> str:
-        return "xid8"
-
-    def select_format(self, compiler: Any, sql: str, params: Any) -> tuple[str, Any]:
-        return f"{sql}::text::bigint", params
-
-    def get_placeholder(self, value: Any, compiler: Any, connection: Any) -> str:
-        return "%s::text::xid8"
+    column_type, read_as, sent_as = "xid8", "text::bigint", "text::xid8"
 
 
-class PgSnapshot(Field):
+class PgSnapshot(_Cast):
     """A snapshot of PostgreSQL: which transactions were visible
     (docs/adr/0009-what-a-run-knew.md)."""
 
-    def db_type(self, connection: Any) -> str:
-        return "pg_snapshot"
-
-    def select_format(self, compiler: Any, sql: str, params: Any) -> tuple[str, Any]:
-        return f"{sql}::text", params
-
-    def get_placeholder(self, value: Any, compiler: Any, connection: Any) -> str:
-        return "%s::text::pg_snapshot"
+    column_type, read_as, sent_as = "pg_snapshot", "text", "text::pg_snapshot"
 
 
 class CurrentSnapshot(Func):

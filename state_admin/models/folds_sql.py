@@ -100,7 +100,7 @@ class LogView:
 
     @cached_property
     def _measures(self) -> hot.Row:
-        return hot.fetch_all(_MEASURE, self._place)[0]
+        return hot.fetch_row(_MEASURE, self._place)
 
     @property
     def count(self) -> int:

@@ -22,5 +22,4 @@ SELECT count(*) FROM made
 
 def copy_messages(*, source: int, fork: int, count: int) -> int:
     """Copy the first `count` messages of a thread into an empty one; returns their number."""
-    row = hot.fetch_one(_COPY, {"source": source, "fork": fork, "count": count})
-    return row[0] if row else 0
+    return int(hot.fetch_row(_COPY, {"source": source, "fork": fork, "count": count})[0])

@@ -14,7 +14,7 @@ from typing import Final
 
 from django.db import DatabaseError, connection, models, transaction
 
-from . import hot
+from . import database, hot
 from .access import ApiToken
 from .entries import Entry
 from .idempotency import IdempotencyRecord
@@ -111,13 +111,10 @@ def switch_off() -> None:
 def lock_workspace(workspace_id: int) -> bool:
     """Wait until no other transaction has written to the workspace, and let none begin until the end of
     this one, which is exempt. False: the triggers do not exist; nothing is locked."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT pg_advisory_xact_lock_shared({_SWITCHING})")
-        if {table.name for table in _GUARDED} - _find_triggers():
-            return False
-        cursor.execute(
-            "SELECT pg_advisory_xact_lock(hashtext('frozen workspace'), %s::int)", [workspace_id]
-        )
+    hot.fetch_all(f"SELECT pg_advisory_xact_lock_shared({_SWITCHING})", {})
+    if {table.name for table in _GUARDED} - _find_triggers():
+        return False
+    database.lock("frozen workspace", workspace_id)
     exempt()
     return True
 

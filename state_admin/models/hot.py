@@ -143,6 +143,11 @@ def fetch_one(statement: str, parameters: Mapping[str, Any]) -> Row | None:
     return rows[0] if rows else None
 
 
+def fetch_row(statement: str, parameters: Mapping[str, Any]) -> Row:
+    """The first row of a statement that always returns one."""
+    return fetch_all(statement, parameters)[0]
+
+
 def unzip(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, list[Any]]:
     """The columns of rows, by name: the arrays that a statement about several rows takes."""
     return {name: [row[place] for row in rows] for place, name in enumerate(names)}

@@ -135,7 +135,7 @@ _TOMORROW = (
 
 def next_day() -> datetime:
     """When the budgets of the next day begin, by the clock of the database, which reserves them."""
-    at: datetime = hot.fetch_all(_TOMORROW, {})[0][0]
+    at: datetime = hot.fetch_row(_TOMORROW, {})[0]
     return at
 
 

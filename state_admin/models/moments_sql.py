@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -82,11 +82,10 @@ def lock_entries(ids: Sequence[int]) -> None:
 
 def compare(ids: Sequence[int], at: datetime) -> Sequence[EntryAtMoment]:
     """The entries now and at that time, by (namespace, key)."""
-    parameters: Mapping[str, object] = {"ids": list(ids), "at": at}
-    return [EntryAtMoment._make(row) for row in hot.fetch_all(_COMPARE, parameters)]
+    rows = hot.fetch_all(_COMPARE, {"ids": list(ids), "at": at})
+    return [EntryAtMoment._make(row) for row in rows]
 
 
 def is_past(at: datetime) -> bool:
     """Whether the time is not in the future, by the database's clock."""
-    row = hot.fetch_one("SELECT %(at)s <= clock_timestamp()", {"at": at})
-    return row is not None and bool(row[0])
+    return bool(hot.fetch_row("SELECT %(at)s <= clock_timestamp()", {"at": at})[0])

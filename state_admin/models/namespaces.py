@@ -23,7 +23,7 @@ class NamespaceQuerySet(VisibleQuerySet["Namespace"]):
 
     def open(self) -> Self:
         """Namespaces outside the config registry, which users register and change."""
-        return self.exclude(name__in=[kind.namespace for kind in config.Kind])
+        return self.exclude(name__in=config.NAMESPACES)
 
 
 class Namespace(models.Model):

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Self
-
 from django.db import models
 from django.db.models.functions import Now
 
-from state_admin.domain.access import Actor
-
+from .visibility import UnrestrictedQuerySet
 from .workspaces import Workspace
 
 
-class PluginQuerySet(models.QuerySet["Plugin"]):
-    def visible_to(self, actor: Actor) -> Self:
-        """All plugins of the workspace; none for a restricted token, since a plugin affects all
-        threads."""
-        if actor.namespaces or actor.thread_prefixes:
-            return self.none()
-        return self.filter(workspace_id=actor.workspace_id)
+class PluginQuerySet(UnrestrictedQuerySet["Plugin"]):
+    pass
 
 
 class Plugin(models.Model):

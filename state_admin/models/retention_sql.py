@@ -6,9 +6,9 @@ tests/domain/reference_retention.py states the rules in Python. No statement rea
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from django.db import connection, transaction
 
@@ -112,13 +112,13 @@ def drop_revisions(
         "keep_every": keep_every,
         "batch": batch,
     }
-    dropped: int = _one(_DROP, parameters)[0]
+    dropped: int = hot.fetch_row(_DROP, parameters)[0]
     return dropped
 
 
 def kept_revisions(*, thread_id: int, until: int) -> list[int]:
     """The numbers up to `until` that are not dropped, in order."""
-    kept: list[int] = _one(_KEPT, {"thread": thread_id, "until": until})[0]
+    kept: list[int] = hot.fetch_row(_KEPT, {"thread": thread_id, "until": until})[0]
     return kept
 
 
@@ -149,7 +149,7 @@ def preview_values(
 ) -> tuple[int, int, StoredSize]:
     """The number of retained snapshots, how many of them would be removed, and their size."""
     parameters = {"thread": thread_id, "until": until, "keep_every": keep_every}
-    held, going, *weight = _one(_PREVIEW_VALUES, parameters)
+    held, going, *weight = hot.fetch_row(_PREVIEW_VALUES, parameters)
     return held, going, StoredSize(*weight)
 
 
@@ -254,21 +254,21 @@ def remove_versions(history: History, *, after: str, batch: int) -> tuple[str | 
     """Delete up to `batch` old versions of the next `batch` entries after the key `after`. Returns
     the last of these keys (None: no more), and the size of their versions before."""
     parameters = {**history._asdict(), "key": after, "batch": batch}
-    key, *weight = _one(_REMOVE_VERSIONS, parameters)
+    key, *weight = hot.fetch_row(_REMOVE_VERSIONS, parameters)
     return key, StoredSize(*weight)
 
 
 def measure_versions(history: History) -> StoredSize:
     """All versions of a namespace's entries, and those that would be removed."""
-    rows, size = _one(_COUNT_VERSIONS, history._asdict())
-    rows_removed, bytes_removed = _one(_COUNT_OLD_VERSIONS, history._asdict())
+    rows, size = hot.fetch_row(_COUNT_VERSIONS, history._asdict())
+    rows_removed, bytes_removed = hot.fetch_row(_COUNT_OLD_VERSIONS, history._asdict())
     return StoredSize(rows, rows_removed, size, bytes_removed)
 
 
 def count_versions(history: History, *, after: str, batch: int) -> tuple[str | None, StoredSize]:
     """As measure_versions, of the next `batch` entries after the key `after`. Returns the last of
     these keys too (None: no more)."""
-    key, *weight = _one(_COUNT_BATCH, {**history._asdict(), "key": after, "batch": batch})
+    key, *weight = hot.fetch_row(_COUNT_BATCH, {**history._asdict(), "key": after, "batch": batch})
     return key, StoredSize(*weight)
 
 
@@ -289,12 +289,5 @@ def any_old_version(history: History, *, batch: int) -> bool:
     found = False
     while key is not None and not found:
         parameters = {**history._asdict(), "key": key, "batch": batch}
-        key, found = _one(_ANY_OLD_VERSION, parameters)
+        key, found = hot.fetch_row(_ANY_OLD_VERSION, parameters)
     return found
-
-
-def _one(statement: str, parameters: Mapping[str, Any]) -> hot.Row:
-    row = hot.fetch_one(statement, parameters)
-    if row is None:
-        raise LookupError("an aggregate answers one row")
-    return row

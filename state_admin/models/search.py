@@ -18,7 +18,7 @@ from django.db import connection, models
 from django.db.models import F
 from django.db.models.expressions import RawSQL
 
-from . import hot
+from . import database, hot
 from .entries import Entry, EntryQuerySet
 from .workspaces import Workspace
 
@@ -123,8 +123,7 @@ def read_coverage(workspace_id: int) -> IndexCoverage:
 
 def is_behind() -> bool:
     """Whether there are changes in any workspace that are not indexed yet."""
-    row = hot.fetch_one(_BEHIND, {"format": FORMAT})
-    return row is not None and bool(row[0])
+    return bool(hot.fetch_row(_BEHIND, {"format": FORMAT})[0])
 
 
 # PostgreSQL cannot know how rare a word is, and would read ten million rows backwards for one that
@@ -253,7 +252,4 @@ def store_documents(rows: str) -> int:
 def lock_documents(workspace_id: int) -> None:
     """Block the indexer until the end of the transaction, so that it cannot store again what it
     read before a redaction or an erasure."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_advisory_xact_lock(hashtext('search documents'), %s::int)", [workspace_id]
-        )
+    database.lock("search documents", workspace_id)

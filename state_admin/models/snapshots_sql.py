@@ -299,8 +299,7 @@ class AdvancedThread(NamedTuple):
 
 def advance(move: Move) -> AdvancedThread:
     """Write the next revision of a thread."""
-    (row,) = hot.fetch_all(*advancing([move]))
-    return AdvancedThread(*row[1:])
+    return AdvancedThread(*hot.fetch_row(*advancing([move]))[1:])
 
 
 def advancing(moves: Sequence[Move]) -> hot.Call:

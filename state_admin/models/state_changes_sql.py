@@ -50,9 +50,5 @@ def read_changes(thread_id: int, pairs: Sequence[tuple[int, str]]) -> list[Value
     that revision nor the one before was removed by snapshot compaction."""
     if not pairs:
         return []
-    parameters = {
-        "thread": thread_id,
-        "numbers": [number for number, _ in pairs],
-        "keys": [key for _, key in pairs],
-    }
+    parameters = {"thread": thread_id, **hot.unzip(("numbers", "keys"), pairs)}
     return [ValueChange._make(row) for row in hot.fetch_all(_CHANGES, parameters)]

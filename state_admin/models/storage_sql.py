@@ -224,8 +224,8 @@ FROM (
 
 def measure_namespace(namespace_id: int) -> Counts | None:
     """The exact size of a namespace now. None if it has more rows than one statement may read."""
-    row = hot.fetch_one(_NAMESPACE, {"namespace": namespace_id})
-    if row is None or max(row[0], row[4]) > MOST:
+    row = hot.fetch_row(_NAMESPACE, {"namespace": namespace_id})
+    if max(row[0], row[4]) > MOST:
         return None
     return Counts(
         entries=row[1],
@@ -238,8 +238,8 @@ def measure_namespace(namespace_id: int) -> Counts | None:
 
 def measure_thread(thread_id: int) -> Counts | None:
     """The exact size of a thread now. None if it has more rows than one statement may read."""
-    row = hot.fetch_one(_THREAD, {"thread": thread_id})
-    if row is None or max(row[0], row[3]) > MOST:
+    row = hot.fetch_row(_THREAD, {"thread": thread_id})
+    if max(row[0], row[3]) > MOST:
         return None
     return Counts(
         threads=1,

@@ -7,7 +7,7 @@ of messages, and `fit` shortens them to a size.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from . import hot
 from .recent_sql import excerpt, patterns_of
@@ -51,6 +51,7 @@ CROSS JOIN LATERAL (
 """
 # No body is larger, in bytes as stored.
 _ANY_SIZE = 1 << 30
+_ARRAYS = ("threads", "firsts", "lasts")
 
 
 class MessageRange(NamedTuple):
@@ -75,7 +76,7 @@ def fit(ranges: Sequence[MessageRange], most: int) -> dict[int, int]:
     fit, each with the first message that does."""
     if not ranges:
         return {}
-    return dict(hot.fetch_all(_TOO_MUCH, {**_parameters(ranges), "most": most}))
+    return dict(hot.fetch_all(_TOO_MUCH, {**hot.unzip(_ARRAYS, ranges), "most": most}))
 
 
 def find_messages(
@@ -86,14 +87,9 @@ def find_messages(
     if not ranges:
         return []
     parameters = {
-        **_parameters(ranges),
+        **hot.unzip(_ARRAYS, ranges),
         "word": words[0].lower(),
         "patterns": patterns_of(words),
         "largest": largest,
     }
     return [FoundMessage._make(row) for row in hot.fetch_all(_FOUND, parameters)]
-
-
-def _parameters(ranges: Sequence[MessageRange]) -> dict[str, Any]:
-    threads, firsts, lasts = zip(*ranges, strict=True)
-    return {"threads": list(threads), "firsts": list(firsts), "lasts": list(lasts)}

@@ -134,18 +134,9 @@ GROUP BY 1, 2
 
 def add_calls(calls: Mapping[Minute, Sequence[int]]) -> None:
     """Add reads, writes, conflicts and failures to the counts of these minutes, and to the total."""
-    reads, writes, conflicts, failures = zip(*calls.values(), strict=True)
-    hot.fetch_all(
-        _ADD,
-        {
-            "workspaces": [minute.workspace_id for minute in calls],
-            "minutes": [minute.number for minute in calls],
-            "reads": list(reads),
-            "writes": list(writes),
-            "conflicts": list(conflicts),
-            "failures": list(failures),
-        },
-    )
+    names = ("workspaces", "minutes", "reads", "writes", "conflicts", "failures")
+    rows = [(each.workspace_id, each.number, *counts) for each, counts in calls.items()]
+    hot.fetch_all(_ADD, hot.unzip(names, rows))
 
 
 def measure_queues() -> int:

@@ -27,6 +27,14 @@ def thread_prefix(prefixes: Iterable[str], column: str = "public_id") -> Q:
     return condition
 
 
+class UnrestrictedQuerySet(models.QuerySet[_Row]):
+    """Rows about a whole workspace: a restricted token sees none, since it could learn the names of other
+    resources."""
+
+    def visible_to(self, actor: Actor) -> Self:
+        return self.none() if actor.restricted else self.filter(workspace_id=actor.workspace_id)
+
+
 class VisibleQuerySet(models.QuerySet[_Row]):
     """Rows of workspaces. The attributes are lookups: of the workspace, of the name of the namespace and of
     the id of the thread that a row belongs to. "": the limit of a token does not apply to these rows."""

@@ -42,7 +42,7 @@ class WebhookQuerySet(models.QuerySet["Webhook"]):
     def visible_to(self, actor: Actor) -> Self:
         """The webhooks of the actor's workspace whose permissions do not exceed the actor's."""
         rows = self.filter(workspace_id=actor.workspace_id)
-        if not actor.namespaces and not actor.thread_prefixes:
+        if not actor.restricted:
             return rows
         # A workspace has few, and whether permissions include others is a rule of the domain.
         within = [

@@ -107,8 +107,7 @@ def find_due_deliveries(webhook: str = "") -> list[tuple[str, str]]:
 
 def has_work() -> bool:
     """Whether a webhook is active or a test delivery is due."""
-    row = hot.fetch_one(_ANYTHING, {"most": 1})
-    return row is not None and bool(row[0])
+    return bool(hot.fetch_row(_ANYTHING, {"most": 1})[0])
 
 
 def find_due_tests() -> list[str]:

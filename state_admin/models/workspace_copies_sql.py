@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -92,37 +93,37 @@ def _migrations() -> set[str]:
 
 def read_clock() -> int:
     """A number above the transaction ids of everything that the current snapshot contains."""
-    rows = hot.fetch_all("SELECT pg_snapshot_xmax(feed_snapshot())::text::bigint", {})
-    return int(rows[0][0])
+    return int(hot.fetch_row("SELECT pg_snapshot_xmax(feed_snapshot())::text::bigint", {})[0])
 
 
 # Export ------------------------------------------------------------------------------------------
 
 
-def columns_of(table: Table) -> tuple[str, ...]:
-    """The columns of a table in the file."""
-    return tuple(table.fields)
-
-
 def count_rows(table: Table, workspace_id: int, *, secrets: bool) -> int:
-    rows = hot.fetch_all(f"SELECT count(*) {rows_of(table, workspace_id, secrets)}", {})
-    return int(rows[0][0])
+    return int(hot.fetch_row(f"SELECT count(*) {rows_of(table, workspace_id, secrets)}", {})[0])
 
 
 def read_rows(table: Table, workspace_id: int, *, secrets: bool) -> Iterator[Sequence[Value]]:
-    """The rows of a table, one by one: the values of `columns_of`."""
+    """The rows of a table, one by one: the values of its fields."""
     exported = ", ".join(_exported(table, each, secrets) for each in table.fields)
     order = ", ".join(map(_own, table.order or _primary_key(table)))
     statement = (
         f"COPY (SELECT {exported} {rows_of(table, workspace_id, secrets)} ORDER BY {order})"
         " TO STDOUT"
     )
+    with copy_out(statement) as rows:
+        yield from rows
+
+
+@contextmanager
+def copy_out(statement: str, parameters: Sequence[str] = ()) -> Iterator[Iterator[Sequence[Value]]]:
+    """The rows of a COPY TO STDOUT, which is closed at the end."""
     with (
         connection.wrap_database_errors,
         connection.cursor() as cursor,
-        cursor.copy(statement) as copy,
+        cursor.copy(statement, parameters or None) as copy,
     ):
-        yield from copy.rows()
+        yield copy.rows()
 
 
 def _exported(table: Table, column: str, secrets: bool) -> str:
@@ -166,7 +167,7 @@ def create_staging(columns: Mapping[str, Sequence[str]]) -> None:
         for table in TABLES:
             read = ", ".join(
                 f'{table.rule(name).exported or _own(name)} AS "{name}"'
-                for name in columns.get(table.name, columns_of(table))
+                for name in columns.get(table.name, table.fields)
             )
             cursor.execute(
                 f"CREATE TEMPORARY TABLE {table.staging} AS"

@@ -25,7 +25,7 @@ from .presence import Presence
 from .reverts import Revert
 from .search import SearchDocument, SearchPosition
 from .webhooks import Webhook, WebhookDelivery
-from .workspace_copies_sql import names_of, rows_of
+from .workspace_copies_sql import copy_out, names_of, rows_of
 from .workspace_tables import TABLES, Table
 from .workspaces import Workspace
 
@@ -67,8 +67,7 @@ def is_shifted(table: Table) -> bool:
 
 def read_range(table: Table, workspace_id: int) -> tuple[int, int] | None:
     """The lowest and the highest number of the rows of a workspace. None: it has no rows."""
-    rows = hot.fetch_all(f"SELECT min(x.id), max(x.id) {rows_of(table, workspace_id)}", {})
-    low, high = rows[0]
+    low, high = hot.fetch_row(f"SELECT min(x.id), max(x.id) {rows_of(table, workspace_id)}", {})
     return None if low is None else (low, high)
 
 
@@ -89,14 +88,10 @@ def reserve(table: Table, low: int, high: int) -> int:
 def reserve_workspace() -> int:
     """The number of a new workspace."""
     statement = "SELECT nextval(pg_get_serial_sequence('workspaces', 'id'))"
-    return int(hot.fetch_all(statement, {})[0][0])
+    return int(hot.fetch_row(statement, {})[0])
 
 
 # Rows --------------------------------------------------------------------------------------------
-
-
-def columns_of(table: Table) -> list[str]:
-    return list(table.fields)
 
 
 def read_rows(
@@ -105,7 +100,7 @@ def read_rows(
     """The rows after a primary key, in its order: each with its primary key here, and its values in the
     other cell. `cell`: where the copy says that the workspace is."""
     key = [f'x."{each.column}"' for each in table.model._meta.pk_fields]
-    values = [_shifted(table, column, shifts, cell) for column in columns_of(table)]
+    values = [_shifted(table, column, shifts, cell) for column in table.fields]
     condition, parameters = "", []
     if after:
         places = ", ".join("%s" for _ in key)
@@ -115,18 +110,14 @@ def read_rows(
         f"COPY (SELECT {', '.join([*key, *values])} {rows_of(table, workspace_id)}{condition}"
         f" ORDER BY {', '.join(key)}) TO STDOUT"
     )
-    with (
-        connection.wrap_database_errors,
-        connection.cursor() as cursor,
-        cursor.copy(statement, parameters or None) as copy,
-    ):
-        for row in copy.rows():
+    with copy_out(statement, parameters) as rows:
+        for row in rows:
             yield [str(each) for each in row[: len(key)]], row[len(key) :]
 
 
 def store_rows(table: Table, rows: Sequence[Sequence[Value]]) -> None:
     """Insert rows of `read_rows` in the current transaction, which freezing_sql.exempt has prepared."""
-    columns = columns_of(table)
+    columns = table.fields
     users = [column for column in columns if _is_user(table, column)]
     target = table.name
     with connection.wrap_database_errors, connection.cursor() as cursor:
@@ -177,12 +168,8 @@ def read_references(table: Table, workspace_id: int, shifts: Shifts) -> Generato
         f"COPY (SELECT {', '.join([own, *values])} {rows_of(table, workspace_id)}"
         f" AND ({some}) ORDER BY x.id) TO STDOUT"
     )
-    with (
-        connection.wrap_database_errors,
-        connection.cursor() as cursor,
-        cursor.copy(statement) as copy,
-    ):
-        for row in copy.rows():
+    with copy_out(statement) as rows:
+        for row in rows:
             yield [str(row[0])], row
 
 
@@ -260,7 +247,7 @@ def read_digest(table: Table, workspace_id: int, shifts: Shifts | None = None) -
     digest is that of the rows that they were copied from."""
     back = {name: -shift for name, shift in (shifts or {}).items()}
     excluded = _DIFFERENT.get(table.name, frozenset())
-    values = [_moved(table, column, back) for column in columns_of(table) if column not in excluded]
+    values = [_moved(table, column, back) for column in table.fields if column not in excluded]
     own = ""
     if "kind" in table.fields and table.model is Change:
         own = f" AND x.kind NOT IN {KINDS}"

@@ -114,14 +114,14 @@ def expire() -> None:
 
 
 def read_primary(client: str) -> Primary:
-    return Primary._make(hot.fetch_all(_PRIMARY, {"client": client})[0])
+    return Primary._make(hot.fetch_row(_PRIMARY, {"client": client}))
 
 
 def read_replica() -> Replica:
     """The state of the server of the current connection."""
-    return Replica._make(hot.fetch_all(_REPLICA, {})[0])
+    return Replica._make(hot.fetch_row(_REPLICA, {}))
 
 
 def purge() -> int:
     """Delete the positions of clients that have not written for an hour."""
-    return int(hot.fetch_all(_PURGE, {})[0][0])
+    return int(hot.fetch_row(_PURGE, {})[0])

@@ -97,10 +97,9 @@ def clear_entries(
         cleared += clearing_sql.clear_entries(
             {
                 **journal.parameters(actor, reason),
-                "namespaces": [namespace_id for namespace_id, _, _ in chunk],
-                "keys": [key for _, _, key in chunk],
                 "operation": operation.value,
                 "expired": operation is Operation.EXPIRE,
-            }
+            },
+            [(namespace_id, key) for namespace_id, _, key in chunk],
         )
     return cleared

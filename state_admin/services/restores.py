@@ -130,7 +130,7 @@ def _plan(
             problem = Conflict("the value at that time was redacted")
         elif each.then_value is None:
             action = "delete" if each.value is not None else None
-        elif not _is_same_json(each.then_value, each.value):
+        elif each.value is None or not values.same_text(each.then_value, each.value):
             action = "create" if each.value is None else "change"
             try:
                 value = Raw(each.then_value, values.load(each.then_value))
@@ -143,13 +143,6 @@ def _plan(
                 step.reason = problem.detail
                 step.errors = [Fault(**fault) for fault in problem.data.get("errors", [])]
             yield step, each
-
-
-def _is_same_json(then: str, now: str | None) -> bool:
-    """Whether two JSON texts differ only in white space."""
-    return now is not None and (
-        then == now or values.dump(values.load(then)) == values.dump(values.load(now))
-    )
 
 
 def _apply_plan(
@@ -172,13 +165,7 @@ def _apply_plan(
             raise Conflict("a namespace changed in the meantime; retry")
     doomed = [each for step, each in plan if step.action == "delete"]
     if doomed:
-        clearing_sql.clear_entries(
-            {
-                **parameters,
-                "namespaces": [each.namespace_id for each in doomed],
-                "keys": [each.key for each in doomed],
-            }
-        )
+        clearing_sql.clear_entries(parameters, [(each.namespace_id, each.key) for each in doomed])
 
 
 def _take_quota(actor: Actor, plan: Sequence[_Planned], size: int) -> None:

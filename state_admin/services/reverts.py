@@ -116,13 +116,8 @@ def _apply(
     doomed = [row for row, put in planned if put is None]
     if doomed:
         cleared = clearing_sql.clear_entries(
-            {
-                **stamp,
-                "operation": Operation.RESTORE.value,
-                "expired": False,
-                "namespaces": [row.namespace_id for row in doomed],
-                "keys": [row.key for row in doomed],
-            }
+            {**stamp, "operation": Operation.RESTORE.value, "expired": False},
+            [(row.namespace_id, row.key) for row in doomed],
         )
         if cleared < len(doomed):
             raise Conflict("an entry expired in the meantime; retry")

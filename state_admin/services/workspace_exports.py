@@ -37,7 +37,7 @@ def export_workspace(*, slug: str, stream: BinaryIO, secrets: bool = False) -> H
             tables={
                 table.name: TableSummary(
                     rows=workspace_copies_sql.count_rows(table, workspace.pk, secrets=secrets),
-                    columns=workspace_copies_sql.columns_of(table),
+                    columns=tuple(table.fields),
                 )
                 for table in TABLES
             },

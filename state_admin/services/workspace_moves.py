@@ -34,6 +34,7 @@ from state_admin.models import (
     feed_eras,
     feed_sql,
     freezing_sql,
+    hot,
     workspace_copies_sql,
     workspace_moves_sql,
 )
@@ -530,19 +531,16 @@ def _ensure_clock(needed: int) -> None:
 
 
 def _read_horizon() -> int:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT feed_horizon()::text::bigint")
-        return int(cursor.fetchone()[0])
+    return int(hot.fetch_row("SELECT feed_horizon()::text::bigint", {})[0])
 
 
 def _read_clock() -> int:
     """The feed clock, not below that of any recorded change, also of this transaction."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT greatest(feed_clock()::text::bigint,"
-            " pg_snapshot_xmax(feed_snapshot())::text::bigint)"
-        )
-        return int(cursor.fetchone()[0])
+    statement = (
+        "SELECT greatest(feed_clock()::text::bigint,"
+        " pg_snapshot_xmax(feed_snapshot())::text::bigint)"
+    )
+    return int(hot.fetch_row(statement, {})[0])
 
 
 def _shift_of_changes(target: WorkspaceMove, clock: int) -> list[int]:
@@ -564,7 +562,6 @@ def _arrive(workspace_id: int, clock: int, end: FeedEnd, shift: Sequence[int]) -
 
 def _identify() -> tuple[int, str]:
     """The server and the database of the connection."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT system_identifier, current_database() FROM pg_control_system()")
-        system, name = cursor.fetchone()
-        return int(system), str(name)
+    statement = "SELECT system_identifier, current_database()::text FROM pg_control_system()"
+    system, name = hot.fetch_row(statement, {})
+    return system, name

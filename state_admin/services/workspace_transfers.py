@@ -242,11 +242,10 @@ def _compare_states(
 
 def _seal(table: Table, batch: Sequence[Row], workspace_id: int) -> list[Sequence[Value]]:
     """The rows of secrets, encrypted for the workspace in the target."""
-    columns = workspace_moves_sql.columns_of(table)
     sealed = config_secrets.seal_for([int(key) for (key,), _ in batch], workspace_id=workspace_id)
     rows: list[Sequence[Value]] = []
     for (key,), values in batch:
-        row = dict(zip(columns, values, strict=True))
+        row = dict(zip(table.fields, values, strict=True))
         encrypted = sealed[int(key)]
         row |= {"ciphertext": rf"\x{encrypted.ciphertext.hex()}", "key_id": encrypted.key_id}
         rows.append(list(row.values()))

@@ -248,7 +248,7 @@ class Hub:
             feed = self._feeds.get(row[0])
             if feed is None:
                 continue
-            end = feed_sql.end_of(row)
+            end = feed_sql.read_row(*row[1:])
             if end.lost(feed.position):
                 for listener in feed.listeners:
                     listener.close("lost")

@@ -128,7 +128,7 @@ def test_claim__ten_thousand_queued__uses_an_index(box: Person, agent: str) -> N
     narrowing = " AND m.next_agent = %(agent)s" if agent else ""
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE mailboxes, dispatches")
-        cursor.execute("EXPLAIN " + dispatches_sql.claim_statement(narrowing), parameters)
+        cursor.execute("EXPLAIN " + dispatches_sql._CLAIM.format(narrowing=narrowing), parameters)
         plan = "\n".join(row[0] for row in cursor.fetchall())
     index = "mailboxes_next_of_agent" if agent else "mailboxes_next"
     assert f"using {index} on mailboxes" in plan, plan
@@ -145,7 +145,7 @@ def test_claim__thousands_after_a_claimed_one__are_not_read(box: Person) -> None
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE mailboxes, dispatches")
         cursor.execute(
-            "EXPLAIN (ANALYZE, FORMAT JSON) " + dispatches_sql.claim_statement(),
+            "EXPLAIN (ANALYZE, FORMAT JSON) " + dispatches_sql._CLAIM.format(narrowing=""),
             {
                 "workspace": box.actor.workspace_id,
                 "limit": 10,

@@ -164,9 +164,9 @@ def complete(work: Coroutine[Any, Any, T]) -> T:
 def collect(person: Any, addresses: Sequence[str]) -> Plans:
     """The plans of the pages at `addresses` and of all other hot statements, for a member of a seeded
     workspace (benchmarks.seeding). Its connection must be in a transaction that is rolled back."""
-    from state_admin.services import maintenance
+    from state_admin.models.limits import measure_usage
 
-    maintenance.measure_usage()
+    measure_usage()
     recorder = Recorder()
     client = person.browser()
     with recorder.recording():
@@ -291,15 +291,27 @@ def writes(person: Any, joined: Any) -> dict[str, Callable[[], object]]:
 
 def sweeps() -> dict[str, Callable[[], object]]:
     """Everything that beat starts."""
-    from state_admin.models import audit_stream, storage_sql
+    from state_admin.models import (
+        audit_stream,
+        dispatches_sql,
+        limits,
+        search,
+        storage_sql,
+        traffic,
+        webhooks_sql,
+    )
     from state_admin.services import (
+        compactions,
         dead_letters,
         deliveries,
-        dispatches,
-        indexing,
         maintenance,
         retention,
+        revert_jobs,
     )
+
+    def measure_usage() -> None:
+        traffic.measure_queues()
+        limits.measure_usage()
 
     def measure_storage() -> None:
         for walk in (storage_sql.entries(), storage_sql.histories(), storage_sql.threads()):
@@ -314,19 +326,19 @@ def sweeps() -> dict[str, Callable[[], object]]:
         "purge leftovers": maintenance.purge_leftovers,
         "purge deliveries": deliveries.purge_deliveries,
         "purge dispatches": dead_letters.purge_dispatches,
-        "settle mailboxes": dispatches.has_due_work,
-        "index entries": indexing.has_unindexed_changes,
+        "settle mailboxes": dispatches_sql.workspaces_with_due,
+        "index entries": search.is_behind,
         "compact histories": retention.queue_histories,
         "compact snapshots": retention.queue_snapshots,
         "find lost compactions": maintenance.find_lost_compactions,
         "whether to find lost compactions": maintenance.any_compaction_lost,
-        "whether to find lost reverts": maintenance.any_revert_lost,
-        "schedule compactions": maintenance.schedule_compactions,
+        "whether to find lost reverts": revert_jobs.lost_jobs,
+        "schedule compactions": compactions.request_scheduled,
         # With a destination, which the settings of the benchmark do not have.
         "stream audit": partial(audit_stream.has_work, "file:///audit"),
         "lag of the audit stream": partial(audit_stream.read_lag, "file:///audit"),
-        "webhooks": deliveries.has_work,
-        "measure usage": maintenance.measure_usage,
+        "webhooks": webhooks_sql.has_work,
+        "measure usage": measure_usage,
         "measure storage": measure_storage,
     }
 

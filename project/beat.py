@@ -48,7 +48,7 @@ class Scheduler(beat.Scheduler):
     would not is skipped: starting it costs a message, a thread and several statements.
     """
 
-    conditions: dict[str, Callable[[], bool]] = {}
+    conditions: dict[str, Callable[[], object]] = {}
 
     def schedules_equal(self, *_: Any) -> bool:
         """Called before each tick. False lets Celery plan all entries again. The schedule never
@@ -131,12 +131,12 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _is_true(condition: Callable[[], bool]) -> bool:
+def _is_true(condition: Callable[[], object]) -> bool:
     """Whether the condition is true, or the database does not respond: the job then reports the
     error."""
     close_old_connections()
     try:
-        return condition()
+        return bool(condition())
     except (OperationalError, InterfaceError):
         connection.close()
         return True

@@ -24,6 +24,7 @@ from state_admin.services import clearing, entries, entry_views, listings, names
 from state_admin.services.entries import WriteResult
 from state_admin.services.entry_views import EntryView
 from state_admin.services.errors import BadRequest
+from state_admin.services.finding import checked
 from state_admin.services.listings import EntryPage, ListFilters
 
 
@@ -272,8 +273,4 @@ def _show_cleared(call: Endpoint, count: int) -> HttpResponse:
 
 
 def _checked(key: str) -> str:
-    try:
-        scopes.check_key(key)
-    except scopes.BadName as bad:
-        raise BadRequest(f"invalid key: {bad}") from bad
-    return key
+    return checked("key", scopes.check_key, key, BadRequest)

@@ -19,6 +19,7 @@ from state_admin.domain.access import Actor
 from state_admin.models import User, sessions
 from state_admin.services import actors
 from state_admin.services.errors import BadRequest, Forbidden, Unauthenticated
+from state_admin.services.finding import checked
 from state_admin.services.throttles import Allowance
 
 from .long_polling import is_repeated
@@ -27,12 +28,7 @@ from .long_polling import is_repeated
 def read_run_id(environ: Mapping[str, Any]) -> str:
     """The Run-Id header: the run on whose behalf the caller acts."""
     run_id: str = environ.get("HTTP_RUN_ID", "")
-    try:
-        if run_id:
-            scopes.check_id(run_id)
-    except scopes.BadName as bad:
-        raise BadRequest(f"invalid Run-Id: {bad}") from bad
-    return run_id
+    return checked("Run-Id", scopes.check_id, run_id, BadRequest) if run_id else ""
 
 
 class TokenAuthentication(BaseAuthentication):

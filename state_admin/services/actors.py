@@ -204,10 +204,10 @@ def require(actor: Actor, role: Role) -> None:
         raise Forbidden(f"the role {role.value} is required", hint=hint)
 
 
-def require_unrestricted(actor: Actor) -> None:
+def require_unrestricted(actor: Actor, hint: str = "") -> None:
     """Raise Forbidden for a token that is limited to some namespaces or threads."""
     if actor.restricted:
-        raise Forbidden("a token without limits to namespaces or threads is required")
+        raise Forbidden("a token without limits to namespaces or threads is required", hint=hint)
 
 
 def require_operator(actor: Actor) -> None:

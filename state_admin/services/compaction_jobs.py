@@ -256,7 +256,7 @@ def _apply(
             message_count=F("message_count") + 1, updated_at=Now()
         )
         recount_context(thread)
-        record_step(actor, job, thread, "apply", "")
+        record_step(actor, job, "apply", "")
         return _finish(job, CompactionStatus.DONE, detail)
 
 

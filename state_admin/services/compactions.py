@@ -33,6 +33,7 @@ from state_admin.summarizers import SummaryFailed
 
 from . import journal, notifications, summaries
 from .actors import require, system_actor
+from .batching import Report
 from .effective_views import active_summary, recount_context
 from .errors import Conflict
 from .finding import find_row
@@ -85,9 +86,8 @@ def request_when_due(actor: Actor, thread: Thread, context_tokens: int) -> bool:
     return True
 
 
-def request_scheduled() -> int:
-    """Queue a compaction of every thread for which `every_hours` of its policy has passed. Returns
-    their number."""
+def request_scheduled() -> Report:
+    """Queue a compaction of every thread for which `every_hours` of its policy has passed."""
     requested = after = 0
     least = Policy().min_gain_tokens
     while due := find_due_threads(after=after, min_gain=least, limit=_BATCH):
@@ -103,7 +103,7 @@ def request_scheduled() -> int:
                 _enqueue(actor, thread, policy, Trigger.SCHEDULE, why)
                 requested += 1
         after = due[-1]
-    return requested
+    return {"requested": requested}
 
 
 def _newest(thread: Thread) -> CompactionQuerySet:
@@ -115,23 +115,29 @@ def _newest(thread: Thread) -> CompactionQuerySet:
 def _enqueue(
     actor: Actor, thread: Thread, policy: Policy, trigger: Trigger, reason: str
 ) -> Compaction:
+    kind, text = CompactionKind.CONTEXT, values.dump(policy.to_json())
+    return enqueue(actor, Compaction(kind=kind, thread=thread, policy=text), trigger, reason)
+
+
+def enqueue(
+    actor: Actor, job: Compaction, trigger: Trigger, reason: str, remover: str = ""
+) -> Compaction:
+    """Store a job and notify a worker. If one of its kind is unfinished already, return that one.
+    `remover`: the task that performs this job; otherwise RUN performs the next one."""
+    job.workspace_id, job.public_id = actor.workspace_id, uuid7()
+    job.trigger, job.requested_by, job.reason = trigger, actor.name, reason
     try:
         with transaction.atomic():
-            job = Compaction.objects.create(
-                workspace_id=thread.workspace_id,
-                public_id=uuid7(),
-                kind=CompactionKind.CONTEXT,
-                trigger=trigger,
-                thread=thread,
-                requested_by=actor.name,
-                reason=reason,
-                policy=values.dump(policy.to_json()),
-            )
+            job.save(force_insert=True)
     except IntegrityError:
         # An unfinished job exists. If it has just ended, it is still the newest.
-        return _newest(thread).get()
-    record_step(actor, job, thread, "request", reason)
-    notifications.notify_worker(RUN)
+        same = Compaction.objects.filter(kind=job.kind, thread=job.thread, namespace=job.namespace)
+        return same.latest("pk")
+    record_step(actor, job, "request", reason)
+    if remover:
+        notifications.notify_worker(remover, job.public_id)
+    else:
+        notifications.notify_worker(RUN)
     job.refresh_from_db()  # the database sets the times
     return job
 
@@ -266,7 +272,7 @@ def undo_compaction(*, actor: Actor, compaction_id: str, reason: str = "") -> Co
         Compaction.objects.filter(pk__in=_newest(thread).values("pk")).update(
             progress=context_now()
         )
-        record_step(actor, job, thread, "undo", reason)
+        record_step(actor, job, "undo", reason)
     return find_compaction(actor, compaction_id)
 
 
@@ -282,7 +288,7 @@ def cancel_compaction(*, actor: Actor, compaction_id: str, reason: str = "") -> 
         if not stopped:
             job = find_compaction(actor, compaction_id)
             raise Conflict(f"the compaction is already {job.status}")
-        record_step(actor, job, job.thread, "cancel", reason)
+        record_step(actor, job, "cancel", reason)
     return find_compaction(actor, compaction_id)
 
 
@@ -299,12 +305,11 @@ def retry_compaction(*, actor: Actor, compaction_id: str, reason: str = "") -> C
     )
 
 
-def record_step(
-    actor: Actor, job: Compaction, thread: Thread | None, verb: str, reason: str
-) -> None:
+def record_step(actor: Actor, job: Compaction, verb: str, reason: str, **detail: int) -> None:
     trace = journal.Trace(
         f"compaction.{verb}",
-        thread=thread.public_id if thread else "",
-        detail={"compaction": job.public_id},
+        thread=job.thread.public_id if job.thread else "",
+        namespace=job.namespace.name if job.namespace else "",
+        detail={"compaction": job.public_id, **detail},
     )
     journal.record(actor, [trace], reason=reason)

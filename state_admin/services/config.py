@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from django.db import transaction
 from msgspec.structs import asdict
 
 from state_admin.contract.config import Dependent
-from state_admin.domain import config, scopes, values
+from state_admin.domain import config, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.config import Kind, Secret
 from state_admin.domain.ids import uuid7
@@ -28,9 +28,8 @@ from .config_secrets import find_live_record, keep_secrets
 from .entries import ANY, Precondition, WriteResult
 from .entry_views import EntryView
 from .errors import BadRequest, Conflict, Invalid, NotFound, check_storable
+from .finding import checked, refuse
 from .namespaces import find_definition
-
-_TIMEOUT_SECS: Final[int] = config.SCHEMAS[Kind.PROVIDERS]["properties"]["timeout_secs"]["default"]
 
 
 @dataclass(frozen=True)
@@ -43,36 +42,9 @@ class ConfigDeletion:
     hidden: int
 
 
-@dataclass(frozen=True)
-class Model:
-    """The parameters of a model for its callers; None: unknown. Prices are USD per million
-    tokens."""
-
-    id: str
-    provider_id: str
-    upstream_model: str
-    context_window: int | None
-    max_output_tokens: int | None
-    input_token_price: float | None
-    output_token_price: float | None
-
-
-@dataclass(frozen=True)
-class Provider:
-    """How to call the models of a provider. `base_url` "": the default of its adapter."""
-
-    id: str
-    adapter: str
-    base_url: str
-    timeout_secs: int
-
-
 def check_id(identity: str) -> None:
     """Refuse an id that no record can have."""
-    try:
-        config.check_id(identity)
-    except scopes.BadName as bad:
-        raise BadRequest(f"invalid id: {bad}") from bad
+    checked("id", config.check_id, identity, BadRequest)
 
 
 def read_record(*, actor: Actor, kind: Kind, identity: str) -> EntryView:
@@ -220,33 +192,9 @@ def find_dependents(*, actor: Actor, kind: Kind, identity: str) -> list[Dependen
     return _dependents(actor, kind, identity)[0]
 
 
-def find_model(*, workspace_id: int, model_id: str) -> Model:
-    """The parameters of a model, for services that call it. Raises NotFound."""
-    spec = _find_spec(workspace_id, Kind.MODELS, model_id)
-    return Model(
-        id=model_id,
-        provider_id=spec["provider_id"],
-        upstream_model=spec["upstream_model"],
-        context_window=spec.get("context_window"),
-        max_output_tokens=spec.get("max_output_tokens"),
-        input_token_price=spec.get("input_token_price_per_million_usd"),
-        output_token_price=spec.get("output_token_price_per_million_usd"),
-    )
-
-
-def find_provider(*, workspace_id: int, provider_id: str) -> Provider:
-    """The parameters of a provider, without its secrets (config_secrets). Raises NotFound."""
-    spec = _find_spec(workspace_id, Kind.PROVIDERS, provider_id)
-    return Provider(
-        id=provider_id,
-        adapter=spec["adapter"],
-        base_url=spec.get("base_url") or "",
-        timeout_secs=spec.get("timeout_secs", _TIMEOUT_SECS),
-    )
-
-
-def _find_spec(workspace_id: int, kind: Kind, identity: str) -> dict[str, Any]:
-    """A live record. Raises NotFound, also for a value that a redaction made invalid."""
+def find_spec(workspace_id: int, kind: Kind, identity: str) -> dict[str, Any]:
+    """The value of a live record, without its secrets (config_secrets). Raises NotFound, also for a
+    value that a redaction made invalid."""
     row = find_live_record(workspace_id, kind, identity)
     spec: dict[str, Any] = values.load(row.value or "null")
     if config.faults(kind, identity, spec):
@@ -325,8 +273,7 @@ def _seal(
     faults = config.faults(kind, identity, value)
     if not faults:
         faults = _dangling(actor, kind, identity, value)
-    if faults:
-        raise Invalid(f"the value is not a valid record of {kind}", faults)
+    refuse(faults, f"the value is not a valid record of {kind}")
     text = values.dump(value)
     return Raw(text, values.load(text)), fresh
 

@@ -229,11 +229,6 @@ def _note_health(webhook_pk: int, outcome: DeliveryAttempt) -> None:
         )
 
 
-def has_work() -> bool:
-    """Whether a tick would find work: one statement, which runs every second."""
-    return webhooks_sql.has_work()
-
-
 def tick() -> tuple[dict[str, int], list[str], list[str]]:
     """Create deliveries for all webhooks, and find those without a worker. Returns a report, the
     webhooks to drain, and the single deliveries to send."""

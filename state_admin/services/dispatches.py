@@ -295,11 +295,6 @@ def settle_mailboxes() -> dict[str, int]:
     return {"mailboxes": settled, "returned": returned}
 
 
-def has_due_work() -> bool:
-    """Whether the sweep has something to do."""
-    return bool(dispatches_sql.workspaces_with_due())
-
-
 def _settle(workspace_id: int, threads: Sequence[int]) -> tuple[int, bool]:
     """Update locked mailboxes. Returns how many claims had expired, and whether the change feed got
     rows."""

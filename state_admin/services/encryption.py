@@ -55,12 +55,12 @@ def encrypt(purpose: str, plain: str, place: bytes = b"") -> Encrypted:
     secret = _secrets()[0]
     nonce = secrets.token_bytes(_NONCE_BYTES)
     ciphertext = nonce + _cipher(purpose, secret).encrypt(nonce, plain.encode(), place)
-    return Encrypted(_key_id(purpose, secret), ciphertext)
+    return Encrypted(key_id(purpose, secret), ciphertext)
 
 
 def decrypt(purpose: str, encrypted: Encrypted, place: bytes = b"") -> str:
     """The plain text. Raises UnknownKey or InvalidCiphertext."""
-    matching = (each for each in _secrets() if _key_id(purpose, each) == encrypted.key_id)
+    matching = (each for each in _secrets() if key_id(purpose, each) == encrypted.key_id)
     secret = next(matching, None)
     if secret is None:
         raise UnknownKey
@@ -73,12 +73,12 @@ def decrypt(purpose: str, encrypted: Encrypted, place: bytes = b"") -> str:
 
 def newest_key_id(purpose: str) -> str:
     """The id of the key that `encrypt` uses."""
-    return _key_id(purpose, _secrets()[0])
+    return key_id(purpose, _secrets()[0])
 
 
 def key_ids(purpose: str) -> list[str]:
     """The ids of all keys that `decrypt` uses."""
-    return [_key_id(purpose, secret) for secret in _secrets()]
+    return [key_id(purpose, secret) for secret in _secrets()]
 
 
 def _secrets() -> list[str]:
@@ -91,6 +91,6 @@ def _cipher(purpose: str, secret: str) -> AESGCM:
     return AESGCM(derivation.derive(secret.encode()))
 
 
-def _key_id(purpose: str, secret: str) -> str:
+def key_id(purpose: str, secret: str) -> str:
     """Names a key without telling anything about it."""
     return salted_hmac(f"{purpose}.key", "", secret=secret, algorithm="sha256").hexdigest()[:16]

@@ -18,8 +18,8 @@ from state_admin.models import search as search_models
 from state_admin.models.erasures_sql import Scope
 
 from . import idempotency, journal, replicas
-from .actors import require
-from .errors import BadRequest, Forbidden, Invalid
+from .actors import require, require_unrestricted
+from .errors import BadRequest, Invalid
 from .threads import lock_for_deletion, lock_hierarchy
 
 
@@ -41,11 +41,7 @@ def erase(
     begin with version 1.
     """
     require(actor, Role.ADMIN)
-    if actor.namespaces or actor.thread_prefixes:
-        raise Forbidden(
-            "this token is limited to a part of the workspace",
-            hint="An erasure must reach all data of its subject: use a token without limits.",
-        )
+    require_unrestricted(actor, "An erasure must reach all data of its subject.")
     if bool(resource_id) == bool(key):
         raise BadRequest("exactly one of resource_id and key is required")
     if not reason.strip():

@@ -15,7 +15,7 @@ from state_admin.models import RevisionKind, StateKey
 
 from . import snapshots
 from .actors import require
-from .errors import Invalid
+from .finding import refuse
 from .snapshots import LIFECYCLE, Snapshot
 from .state_keys import Slot, find_slots, hold_registry
 from .threads import find_thread, guard
@@ -72,7 +72,7 @@ def import_snapshot(
     does not satisfy its schema, with its pointer) and RevisionConflict (the thread has changed).
     """
     require(actor, Role.EDITOR)
-    _refuse(_name_faults(extensions), "the snapshot cannot be stored")
+    refuse(_name_faults(extensions), "the snapshot cannot be stored")
     with transaction.atomic():
         hold_registry(actor)
         thread = find_thread(actor, thread_id, lock=True)
@@ -81,14 +81,14 @@ def import_snapshot(
         unknown = sorted(extensions.keys() - slots.keys())
         if unknown and unknown_keys == "error":
             faults = [Fault(_place(name), "no such state key is registered") for name in unknown]
-            _refuse(faults, f"unknown key: {unknown[0]}")
+            refuse(faults, f"unknown key: {unknown[0]}")
         accepted = {name: (slots[name], raw) for name, raw in extensions.items() if name in slots}
         faults = [
             fault
             for name, (slot, raw) in accepted.items()
             for fault in _value_faults(slot, raw, name)
         ]
-        _refuse(faults, "the snapshot does not satisfy the schemas of its state keys")
+        refuse(faults, "the snapshot does not satisfy the schemas of its state keys")
         target = {
             name: snapshots.new_value(slot, raw.text) for name, (slot, raw) in accepted.items()
         }
@@ -128,8 +128,3 @@ def _value_faults(slot: Slot, raw: Raw, name: str) -> list[Fault]:
 
 def _place(name: str) -> str:
     return _EXTENSIONS + values.pointer_of(name)
-
-
-def _refuse(faults: list[Fault], title: str) -> None:
-    if faults:
-        raise Invalid(title, faults)

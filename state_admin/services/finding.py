@@ -1,12 +1,16 @@
-"""Finds one row of a table for a verb."""
+"""Finds one row of a table for a verb, and refuses invalid names and values."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from django.db.models import Model, QuerySet
 
-from .errors import NotFound
+from state_admin.domain import scopes
+from state_admin.domain.values import Fault
+
+from .errors import Invalid, NotFound, Problem
 
 _Row = TypeVar("_Row", bound=Model)
 
@@ -19,3 +23,20 @@ def find_row(rows: QuerySet[_Row, _Row], noun: str, **identity: Any) -> _Row:
         (value,) = identity.values()
         raise NotFound(f"{noun} not found: {value}")
     return row
+
+
+def refuse(faults: Sequence[Fault], title: str) -> None:
+    """Raise Invalid if there are faults."""
+    if faults:
+        raise Invalid(title, faults)
+
+
+def checked(
+    what: str, check: Callable[[str], None], name: str, refusal: type[Problem] = Invalid
+) -> str:
+    """The name, if `check` of domain/scopes.py accepts it. Raises `refusal` with its reason."""
+    try:
+        check(name)
+    except scopes.BadName as bad:
+        raise refusal(f"invalid {what}: {bad}") from bad
+    return name

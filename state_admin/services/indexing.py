@@ -29,11 +29,6 @@ _MOST_STEPS = 20
 Report = dict[str, int]
 
 
-def has_unindexed_changes() -> bool:
-    """Whether the sweep would find work."""
-    return search_models.is_behind()
-
-
 def index_entries() -> Report:
     """Follow the feed of every workspace to its end, or as far as one sweep gets."""
     report = {"indexed": 0, "removed": 0}

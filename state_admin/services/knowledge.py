@@ -10,7 +10,6 @@ from state_admin.domain.access import Actor
 from state_admin.domain.values import Fault
 from state_admin.models import (
     Entry,
-    Message,
     Namespace,
     Revision,
     Run,
@@ -22,7 +21,6 @@ from state_admin.models.knowledge_sql import SharedEntry, VisibleVersion
 from state_admin.models.reads import RunReadQuerySet
 
 from . import snapshots
-from .effective_views import recent_messages
 from .entries import check_address
 from .errors import Conflict, Gone, Invalid, NotFound, NotRegistered
 from .namespaces import find_definition
@@ -99,12 +97,6 @@ def read_entries_before(
         return None
     before = _find_revision(knowledge.run, step - 1, None)
     return knowledge_sql.read_visible(actor, before, knowledge.keys, after=after, limit=limit)
-
-
-def read_messages(knowledge: Knowledge, most: int) -> tuple[list[Message], int]:
-    """The messages that a model would have seen after the step: the summary and the leading system
-    messages, and the newest `most`, without bodies; and the number of those between them."""
-    return recent_messages(knowledge.run.thread, most, knowledge.revision)
 
 
 def keys_of(actor: Actor, run: Run) -> list[str]:

@@ -40,7 +40,7 @@ from .actors import system_actor
 from .batching import Report, Rest, delete_in_batches, repeat_in_batches
 from .clearing import clear_entries
 from .compaction_jobs import count_lost
-from .compactions import RUN, request_scheduled
+from .compactions import RUN
 
 log = structlog.get_logger()
 
@@ -178,21 +178,11 @@ def _purge_idempotency_records(age: timedelta) -> int:
     return delete_in_batches(old, "created_at", PURGE_BATCH)
 
 
-def measure_usage() -> Report:
-    """Measure what each workspace stores, for quotas and the usage page, and the length of its
-    queues, for the overview."""
-    traffic.measure_queues()
-    return _count_stored()
-
-
 def sweep_usage() -> Report:
-    """As `measure_usage`, but what workspaces store is not counted again if it was recently (Rest)."""
+    """Measure the length of each workspace's queues, for the overview, and, unless it was counted recently
+    (Rest), what it stores, for quotas and the usage page."""
     traffic.measure_queues()
-    return _usage_rest.run(_count_stored)
-
-
-def _count_stored() -> Report:
-    return {"workspaces": limits.measure_usage()}
+    return _usage_rest.run(lambda: {"workspaces": limits.measure_usage()})
 
 
 def find_lost_compactions() -> Report:
@@ -216,16 +206,6 @@ def find_lost_reverts() -> Report:
     for number in lost:
         notifications.notify_worker(revert_jobs.RUN, str(number))
     return {"reverts": len(lost)}
-
-
-def any_revert_lost() -> bool:
-    """Whether `find_lost_reverts` would find work."""
-    return bool(revert_jobs.lost_jobs())
-
-
-def schedule_compactions() -> Report:
-    """Queue the compactions that policies request by time."""
-    return {"requested": request_scheduled()}
 
 
 def run_sweep(name: str, work: Callable[[], Report], seconds: float = 0) -> Report | None:

@@ -21,6 +21,7 @@ from .actors import require
 from .batches import BatchOperation, OperationResult, run_batch
 from .compactions import request_when_due
 from .errors import Conflict, Invalid, VersionConflict
+from .finding import refuse
 from .state_keys import hold_registry
 
 MAX_MESSAGES = 1000
@@ -49,8 +50,7 @@ def parse_messages(raws: Sequence[Raw]) -> list[ParsedMessage]:
             parsed.append(rules.parse_message(raw, pointer))
         except (values.RefusedJSON, rules.MessageRefused) as refused:
             faults += refused.faults
-    if faults:
-        raise Invalid("a message cannot be stored", faults)
+    refuse(faults, "a message cannot be stored")
     ids = [message.id for message in parsed if message.id is not None]
     if repeated := {identity for identity in ids if ids.count(identity) > 1}:
         raise Conflict(f"duplicate message id in the request: {min(repeated)}")

@@ -30,7 +30,7 @@ from .errors import (
     VersionConflict,
     check_storable,
 )
-from .finding import find_row
+from .finding import checked, find_row
 
 _SHOWN_VIOLATIONS = 100
 # How long an unregistration waits for open transactions, in seconds.
@@ -390,10 +390,7 @@ def _changed_columns(row: Model, content: Mapping[str, Any]) -> list[str]:
         column
         for column, value in content.items()
         if getattr(row, column) != value
-        and not (
-            column in ("schema", "default")
-            and values.dump(values.load(getattr(row, column))) == values.dump(values.load(value))
-        )
+        and not (column in ("schema", "default") and values.same_text(getattr(row, column), value))
     ]
 
 
@@ -539,10 +536,7 @@ def find_violations(
 
 
 def _check_name(actor: Actor, name: str) -> None:
-    try:
-        scopes.check_name(name)
-    except scopes.BadName as bad:
-        raise Invalid(f"invalid namespace name: {bad}") from bad
+    checked("namespace name", scopes.check_name, name)
     if name.startswith(config.RESERVED):
         raise Forbidden(
             f"namespace {name} is reserved",

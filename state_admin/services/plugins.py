@@ -6,25 +6,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from state_admin.contract.plugins import Removed
 from state_admin.domain import scopes
 from state_admin.domain.access import Actor, Role
-from state_admin.models import Entry, Namespace, Plugin, StateKey
+from state_admin.models import Entry, Namespace, Plugin, StateKey, database
 from state_admin.models.namespaces import NamespaceQuerySet
 from state_admin.models.state_keys import StateKeyQuerySet
 
 from . import journal
-from .actors import require
+from .actors import require, require_unrestricted
 from .errors import Conflict, Invalid, NotFound, Problem
+from .finding import checked
 from .namespaces import (
     register_namespace,
     settle_namespaces,
     withdraw_namespace,
 )
 from .pointers import prefix_pointers
-from .state_keys import refuse_restricted, register_state_key
+from .state_keys import AFFECTS_ALL, register_state_key
 from .state_removals import count_held, remove_keys, stop_writers
 
 MAX_PARTS = 1000
@@ -50,11 +51,8 @@ def install_plugin(
     /namespaces/2.
     """
     require(actor, Role.ADMIN)
-    refuse_restricted(actor)
-    try:
-        scopes.check_name(name)
-    except scopes.BadName as bad:
-        raise Invalid(f"invalid plugin name: {bad}") from bad
+    require_unrestricted(actor, AFFECTS_ALL)
+    checked("plugin name", scopes.check_name, name)
     if len(state_keys) + len(namespaces) > MAX_PARTS:
         raise Invalid(
             f"a plugin has at most {MAX_PARTS} state keys and namespaces", limit=MAX_PARTS
@@ -196,10 +194,7 @@ def _naming(pointer: str) -> Iterator[None]:
 def _lock_plugins(actor: Actor) -> None:
     """Serialize installations in a workspace: two that name the same keys in different orders would
     deadlock."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_advisory_xact_lock(hashtext('plugins'), %s::int)", [actor.workspace_id]
-        )
+    database.lock("plugins", actor.workspace_id)
 
 
 def _record(actor: Actor, action: str, name: str, keys: list[str], reason: str) -> None:

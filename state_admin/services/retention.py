@@ -18,13 +18,12 @@ from dataclasses import dataclass, field, replace
 
 import psycopg
 import structlog
-from django.db import IntegrityError, OperationalError, transaction
+from django.db import OperationalError, transaction
 from django.db.models.functions import Now
 
 from project import log_context
 from state_admin.domain import values
 from state_admin.domain.access import Actor, Role
-from state_admin.domain.ids import uuid7
 from state_admin.domain.policies import KEEP_LAST, EffectivePolicy, Policy
 from state_admin.domain.values import JSON
 from state_admin.models import (
@@ -40,9 +39,10 @@ from state_admin.models import (
 )
 from state_admin.models.retention_sql import History, StoredSize
 
-from . import journal, notifications
+from . import journal
 from .actors import require, require_open, system_actor
 from .compaction_jobs import LEASE, claim
+from .compactions import enqueue, record_step
 from .errors import Gone, NotFound, NotRegistered
 from .policies import effective_policy
 from .threads import find_thread
@@ -121,7 +121,7 @@ def request_snapshots(
             to_revision=_until(thread, policy),
             policy=values.dump(policy.to_json()),
         )
-        return _enqueue(actor, job, trigger, reason)
+        return enqueue(actor, job, trigger, reason, RUN)
 
 
 def preview_history(*, actor: Actor, namespace: str) -> StoredSize:
@@ -172,7 +172,7 @@ def request_history(
         job = Compaction(
             kind=CompactionKind.HISTORY, namespace=row, policy=values.dump({"history": keeps})
         )
-        return _enqueue(actor, job, trigger, reason)
+        return enqueue(actor, job, trigger, reason, RUN)
 
 
 def queue_snapshots() -> dict[str, int]:
@@ -366,22 +366,6 @@ def _find_namespace(actor: Actor, name: str) -> Namespace:
     return row
 
 
-def _enqueue(actor: Actor, job: Compaction, trigger: Trigger, reason: str) -> Compaction:
-    job.workspace_id, job.public_id = actor.workspace_id, uuid7()
-    job.trigger, job.requested_by, job.reason = trigger, actor.name, reason
-    try:
-        with transaction.atomic():
-            job.save(force_insert=True)
-    except IntegrityError:
-        # An unfinished job exists. If it has just ended, it is still the newest.
-        same = Compaction.objects.filter(kind=job.kind, thread=job.thread, namespace=job.namespace)
-        return same.latest("pk")
-    journal.record(actor, [_trace("request", job, {})], reason=reason)
-    notifications.notify_worker(RUN, job.public_id)
-    job.refresh_from_db()  # the database sets the times
-    return job
-
-
 def _save_progress(mine: Compaction) -> None:
     mine.lease_expires_at = Now() + LEASE
     mine.save(update_fields=[*_PROGRESS, "lease_expires_at"])
@@ -410,13 +394,4 @@ def _record(job: Compaction, mine: Compaction, before: tuple[int, int]) -> None:
     }
     actor = system_actor(job.workspace_id, "retention")
     detail = {name: count for name, count in removed.items() if count}
-    journal.record(actor, [_trace("remove", job, detail)], reason=job.reason)
-
-
-def _trace(verb: str, job: Compaction, detail: dict[str, int]) -> journal.Trace:
-    return journal.Trace(
-        f"compaction.{verb}",
-        thread=job.thread.public_id if job.thread else "",
-        namespace=job.namespace.name if job.namespace else "",
-        detail={"compaction": job.public_id, **detail},
-    )
+    record_step(actor, job, "remove", job.reason, **detail)

@@ -30,7 +30,7 @@ from state_admin.models.runs import IN_PROGRESS
 from . import journal, snapshots, tool_calls
 from .actors import require
 from .errors import Conflict, Invalid, NotFound, RevisionConflict, Superseded
-from .finding import find_row
+from .finding import find_row, refuse
 from .snapshots import NewValue
 from .threads import check_id, find_thread
 
@@ -348,20 +348,20 @@ def _move(actor: Actor, run: Run, change: RunChange, now: datetime) -> list[tool
         )
     if not lifecycle.can_move(run.status, status):
         raise Conflict(f"invalid run transition: {run.status} -> {status}")
-    _refuse(
+    refuse(
         _misplaced_fields(change, status), "the change has fields that its status does not allow"
     )
     given = change.termination_reason
     ended = given if given is not None else {"type": "natural_end"}
     faults = [fault.inside("/termination_reason") for fault in lifecycle.check_termination(ended)]
-    _refuse(faults, "the termination reason is not valid")
+    refuse(faults, "the termination reason is not valid")
     calls: list[tool_calls.Call] = []
     if status == run.status and change.waiting is None:
         return calls
     if status == RunStatus.WAITING:
         waiting = change.waiting if change.waiting is not None else {"reason": "external_event"}
         faults = [fault.inside("/waiting") for fault in lifecycle.check_waiting(waiting)]
-        _refuse(faults, "the waiting reason is not valid")
+        refuse(faults, "the waiting reason is not valid")
         run.waiting = {name: part for name, part in waiting.items() if name != "tickets"}
         run.deadline_at = read_moment(waiting.get("deadline_at"), "/waiting/deadline_at")
         opened = _open_tickets(actor, run, waiting.get("tickets") or [])
@@ -470,8 +470,3 @@ def read_moment(text: JSON, pointer: str) -> datetime | None:
         fault = Fault(pointer, "must be an RFC 3339 time such as 2026-01-31T12:00:00Z")
         raise Invalid("a time is not valid", [fault])
     return moment
-
-
-def _refuse(faults: list[Fault], title: str) -> None:
-    if faults:
-        raise Invalid(title, faults)

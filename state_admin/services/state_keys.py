@@ -13,13 +13,16 @@ from state_admin.domain.access import Actor, Role
 from state_admin.domain.json_pointers import Budget
 from state_admin.domain.merging import Update
 from state_admin.domain.values import MAX_VALUE_BYTES, Raw
-from state_admin.models import Merge, StateKey, StateScope, Thread, hot, snapshots_sql
+from state_admin.models import Merge, StateKey, StateScope, Thread, database, hot, snapshots_sql
 from state_admin.models.snapshots_sql import SlotRow
 
 from . import journal
-from .actors import require
-from .errors import Conflict, Forbidden, Invalid, TooLarge, check_storable
+from .actors import require, require_unrestricted
+from .errors import Conflict, Invalid, TooLarge, check_storable
+from .finding import checked
 from .namespaces import check_definition, check_patterns, differs
+
+AFFECTS_ALL = "State keys and plugins affect the whole workspace."
 
 
 @dataclass(frozen=True)
@@ -60,11 +63,8 @@ def register_state_key(
     token.
     """
     require(actor, Role.ADMIN)
-    refuse_restricted(actor)
-    try:
-        scopes.check_name(name)
-    except scopes.BadName as bad:
-        raise Invalid(f"invalid state key name: {bad}") from bad
+    require_unrestricted(actor, AFFECTS_ALL)
+    checked("state key name", scopes.check_name, name)
     if name in reducers.RUNTIME_KEYS:
         raise Conflict(
             f"key already registered: {name}",
@@ -120,25 +120,13 @@ def _check_default(reducer: str, default: Raw) -> None:
         raise Invalid(f"the reducer {reducer} cannot start from the default", faults) from refused
 
 
-def refuse_restricted(actor: Actor) -> None:
-    """Raise Forbidden for a token that is limited to some namespaces or threads."""
-    if actor.namespaces or actor.thread_prefixes:
-        raise Forbidden(
-            "this token is limited to a part of the workspace",
-            hint="State keys and plugins affect the whole workspace: use a token without limits.",
-        )
-
-
 def hold_registry(actor: Actor) -> None:
     """Take a shared lock that prevents unregistering state keys until this transaction ends.
 
     Transactions that write values of registered keys must call this before they lock a thread,
     because close_registry is held while threads are locked.
     """
-    hot.fetch_all(
-        "SELECT pg_advisory_xact_lock_shared(hashtext('state keys'), %(workspace)s::int)",
-        {"workspace": actor.workspace_id},
-    )
+    database.lock("state keys", actor.workspace_id, shared=True)
 
 
 def holding_registries(workspaces: Iterable[int]) -> hot.Call:
@@ -153,10 +141,7 @@ def holding_registries(workspaces: Iterable[int]) -> hot.Call:
 
 def close_registry(actor: Actor) -> None:
     """Take the exclusive lock that conflicts with `hold_registry`, until this transaction ends."""
-    hot.fetch_all(
-        "SELECT pg_advisory_xact_lock(hashtext('state keys'), %(workspace)s::int)",
-        {"workspace": actor.workspace_id},
-    )
+    database.lock("state keys", actor.workspace_id)
 
 
 def find_slots(actor: Actor, thread: Thread, names: Iterable[str]) -> dict[str, Slot]:

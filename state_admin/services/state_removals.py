@@ -16,10 +16,10 @@ from state_admin.domain.access import Actor, Role
 from state_admin.models import Plugin, RevisionKind, StateKey, StateValue, Thread
 
 from . import journal, snapshots
-from .actors import require
+from .actors import require, require_unrestricted
 from .errors import Conflict, NotFound
 from .snapshots import NewValue
-from .state_keys import close_registry, refuse_restricted
+from .state_keys import AFFECTS_ALL, close_registry
 from .threads import lock_hierarchy
 
 # The number of threads whose rows are in memory at once. All locks are held until the end.
@@ -36,7 +36,7 @@ def unregister_state_key(
     `unknown key: …`, and Conflict `key already registered: …` for a key of an installed plugin.
     """
     require(actor, Role.ADMIN)
-    refuse_restricted(actor)
+    require_unrestricted(actor, AFFECTS_ALL)
     with transaction.atomic():
         if not dry_run:
             stop_writers(actor)

@@ -7,10 +7,11 @@ Not here: what is summarized, and how the summary is used (compactions).
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import structlog
@@ -21,6 +22,7 @@ from django.utils import timezone
 from project import tracing
 from state_admin.domain.adapters import ADAPTERS as KNOWN
 from state_admin.domain.adapters import find_adapter
+from state_admin.domain.config import SCHEMAS, Kind
 from state_admin.domain.policies import BY_MODEL, EXTRACTIVE, Policy
 from state_admin.models import ModelCircuit, model_usage
 from state_admin.models.config import find_agent_window
@@ -46,6 +48,7 @@ from .errors import NotFound, Unreadable
 
 # The reservation is this multiple of the estimated tokens, because a model may count more.
 _DOUBT = 2
+_TIMEOUT_SECS: Final[int] = SCHEMAS[Kind.PROVIDERS]["properties"]["timeout_secs"]["default"]
 
 log = structlog.get_logger()
 
@@ -92,36 +95,35 @@ def find_model(workspace_id: int, model_id: str) -> tuple[Provider, Model]:
     somebody has to fix it first.
     """
     try:
-        model = config.find_model(workspace_id=workspace_id, model_id=model_id)
+        model = config.find_spec(workspace_id, Kind.MODELS, model_id)
     except NotFound:
         raise SummaryFailed(f"provider not configured: {model_id}", retry=False) from None
+    name = model["provider_id"]
     try:
-        provider = config.find_provider(workspace_id=workspace_id, provider_id=model.provider_id)
-        key = find_provider_secret(workspace_id=workspace_id, provider_id=provider.id)
+        provider = config.find_spec(workspace_id, Kind.PROVIDERS, name)
+        key = find_provider_secret(workspace_id=workspace_id, provider_id=name)
     except NotFound:
-        raise SummaryFailed(f"provider not configured: {model.provider_id}", retry=False) from None
+        raise SummaryFailed(f"provider not configured: {name}", retry=False) from None
     except Unreadable as unreadable:
-        raise SummaryFailed(
-            f"provider {model.provider_id}: {unreadable.detail}", retry=False
-        ) from None
-    adapter = find_adapter(provider.adapter)
+        raise SummaryFailed(f"provider {name}: {unreadable.detail}", retry=False) from None
+    adapter = find_adapter(provider["adapter"])
     if adapter is None:
         names = ", ".join(sorted(KNOWN))
         raise SummaryFailed(
-            (f"provider {provider.id}: unknown adapter {provider.adapter}; must be one of {names}"),
+            f"provider {name}: unknown adapter {provider['adapter']}; must be one of {names}",
             retry=False,
         )
-    base_url = provider.base_url or adapter.base_url
+    base_url = provider.get("base_url") or adapter.base_url
     if not base_url:
-        raise SummaryFailed(f"provider {provider.id}: base_url is not set", retry=False)
+        raise SummaryFailed(f"provider {name}: base_url is not set", retry=False)
     return (
-        Provider(provider.id, adapter.dialect, base_url, key or "", _patience(provider)),
+        Provider(name, adapter.dialect, base_url, key or "", _patience(provider)),
         Model(
-            upstream_model=model.upstream_model,
-            context_window=model.context_window,
-            max_output_tokens=model.max_output_tokens,
-            input_price=_price(model.input_token_price),
-            output_price=_price(model.output_token_price),
+            upstream_model=model["upstream_model"],
+            context_window=model.get("context_window"),
+            max_output_tokens=model.get("max_output_tokens"),
+            input_price=_price(model.get("input_token_price_per_million_usd")),
+            output_price=_price(model.get("output_token_price_per_million_usd")),
         ),
     )
 
@@ -140,10 +142,10 @@ def find_window(workspace_id: int, agent_id: str) -> tuple[int | None, int | Non
     return find_agent_window(workspace_id, agent_id) if agent_id else (None, None)
 
 
-def _patience(provider: config.Provider) -> Timeout:
+def _patience(provider: Mapping[str, Any]) -> Timeout:
     """Return the timeout of the provider's configuration. It is also the read timeout, because a
     model may send nothing until its response is complete."""
-    seconds = float(provider.timeout_secs)
+    seconds = float(provider.get("timeout_secs", _TIMEOUT_SECS))
     return Timeout(connect=min(PATIENCE.connect, seconds), read=seconds, total=seconds)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 
@@ -22,6 +22,7 @@ from state_admin.models import (
     Run,
     StateValue,
     Thread,
+    database,
     erasures_sql,
     lineages_sql,
 )
@@ -31,6 +32,7 @@ from . import journal, quotas
 from .actors import require
 from .clearing import clear_entries
 from .errors import Conflict, Forbidden, Invalid, NotFound, RevisionConflict, VersionConflict
+from .finding import checked
 
 Children = Literal["detach", "reject", "cascade"]
 # Combines the stored object and the given one.
@@ -110,11 +112,7 @@ def _guard_version(thread: Thread, expected_version: int | None) -> None:
 
 def check_id(identifier: str) -> str:
     """The id that a client chose. Raises Invalid if no thread can have it."""
-    try:
-        scopes.check_id(identifier)
-    except scopes.BadName as bad:
-        raise Invalid(f"invalid id: {bad}") from bad
-    return identifier
+    return checked("id", scopes.check_id, identifier)
 
 
 def create_thread(
@@ -174,7 +172,8 @@ def insert_thread(
 ) -> tuple[Thread, bool]:
     """The thread with this id, and whether it is new. Raises Conflict if it exists with other
     content. `content` is what the client sent, `fields` the columns of a new thread."""
-    if quotas.room(actor, "threads") is not None and not _exists(actor, public_id):
+    existing = Thread.objects.filter(workspace_id=actor.workspace_id, public_id=public_id)
+    if quotas.room(actor, "threads") is not None and not existing.exists():
         quotas.check_room(actor, "threads", 1)
     thread, created = Thread.objects.get_or_create(
         workspace_id=actor.workspace_id,
@@ -363,10 +362,6 @@ def _count_contents(ids: Sequence[int], entries: QuerySet[Entry, Entry]) -> Thre
     )
 
 
-def _exists(actor: Actor, public_id: str) -> bool:
-    return Thread.objects.filter(workspace_id=actor.workspace_id, public_id=public_id).exists()
-
-
 def _find_parent(actor: Actor, parent_thread_id: str | None) -> Thread | None:
     if parent_thread_id is None:
         return None
@@ -380,9 +375,7 @@ def lock_hierarchy(workspace_id: int, *, shared: bool = False) -> None:
     """Serialize changes of parents in a workspace, because two valid changes together can create a
     cycle. Adding a leaf takes the lock in shared mode, so that its parent cannot be deleted
     meanwhile."""
-    lock = "pg_advisory_xact_lock_shared" if shared else "pg_advisory_xact_lock"
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {lock}(hashtext('thread hierarchy'), %s::int)", [workspace_id])
+    database.lock("thread hierarchy", workspace_id, shared=shared)
 
 
 def _refuse_cycle(thread: Thread) -> None:

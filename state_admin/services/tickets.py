@@ -22,7 +22,7 @@ from state_admin.models.tickets import TicketQuerySet
 from . import dispatches, journal, runs, snapshots, tool_calls
 from .actors import require, system_actor
 from .errors import Conflict, Invalid, NotFound, check_storable
-from .finding import find_row
+from .finding import find_row, refuse
 from .runs import RunChange
 
 _OUTCOMES = {"resume": TicketStatus.RESUMED, "cancel": TicketStatus.CANCELLED}
@@ -52,8 +52,7 @@ def decide_ticket(
     ticket = find_ticket(actor, ticket_id)
     if action == "resume" and ticket.response_schema and ticket.status == TicketStatus.PENDING:
         faults = schemas.compile_schema(ticket.response_schema).faults(payload.value)
-        if faults:
-            raise Invalid("the payload does not satisfy the ticket's response schema", faults)
+        refuse(faults, "the payload does not satisfy the ticket's response schema")
     with transaction.atomic():
         run, thread = runs.lock_run(actor, ticket.run.public_id)
         in_time = Ticket.objects.filter(pk=ticket.pk).pending().in_time()

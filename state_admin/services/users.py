@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from datetime import timedelta
 
+from django.contrib.auth.hashers import make_password
 from django.db.models.functions import Now
 
 from state_admin.models import LoginLink, User
@@ -16,11 +17,8 @@ LINK_LIFETIME = timedelta(hours=24)
 def ensure_user(username: str) -> tuple[User, bool]:
     """The user. If it does not exist, it is created without a password, which is set after a login
     by link."""
-    user, created = User.objects.get_or_create(username=username)
-    if created:
-        user.set_unusable_password()
-        user.save(update_fields=["password"])
-    return user, created
+    unusable = {"password": make_password(None)}
+    return User.objects.get_or_create(username=username, defaults=unusable)
 
 
 def make_login_link(user: User) -> str:

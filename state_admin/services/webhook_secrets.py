@@ -15,6 +15,8 @@ from django.utils.crypto import salted_hmac
 from state_admin.domain import signatures
 from state_admin.models import Webhook, WebhookSecret
 
+from .encryption import key_id
+
 # The maximum number of secrets that sign at the same time. Each makes the signature header longer.
 MOST_LIVE = 4
 _PURPOSE = "commonhold.webhook.secret"
@@ -24,7 +26,7 @@ def make_secret(hook: Webhook) -> str:
     """Create a new secret of a webhook. Returns its text, which is available only here."""
     key = settings.SECRET_KEY
     row = WebhookSecret.objects.create(
-        webhook=hook, salt=secrets.token_hex(32), key_id=_fingerprint(key)
+        webhook=hook, salt=secrets.token_hex(32), key_id=key_id(_PURPOSE, key)
     )
     return signatures.spell(_derive(key, row.salt))
 
@@ -42,7 +44,9 @@ def retire_secrets(hook: Webhook, overlap: timedelta) -> None:
 def live_secrets(webhook_pk: int) -> list[bytes]:
     """Return the secrets that sign now, newest first, without those derived from a SECRET_KEY that
     is no longer configured."""
-    keys = {_fingerprint(key): key for key in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)}
+    keys = {
+        key_id(_PURPOSE, key): key for key in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+    }
     rows = WebhookSecret.objects.filter(webhook_id=webhook_pk).live()
     return [_derive(keys[row.key_id], row.salt) for row in rows if row.key_id in keys]
 
@@ -57,13 +61,8 @@ def underivable() -> Iterator[str]:
 
 def key_ids() -> list[str]:
     """The ids of the keys from which secrets are derived, that of new ones first."""
-    return [_fingerprint(key) for key in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)]
+    return [key_id(_PURPOSE, key) for key in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)]
 
 
 def _derive(key: str, salt: str) -> bytes:
     return salted_hmac(_PURPOSE, salt, secret=key, algorithm="sha256").digest()
-
-
-def _fingerprint(key: str) -> str:
-    """Return an id of a SECRET_KEY that does not reveal it."""
-    return salted_hmac(f"{_PURPOSE}.key", "", secret=key, algorithm="sha256").hexdigest()[:16]

@@ -30,7 +30,7 @@ from . import journal
 from .actors import require
 from .errors import Invalid, QuotaExceeded
 from .feed_cursors import open_cursor
-from .finding import find_row
+from .finding import find_row, refuse
 from .webhook_secrets import make_secret, retire_secrets
 
 MOST_PER_WORKSPACE = 100
@@ -210,8 +210,7 @@ def _check(name: str, url: str, filters: Filter) -> None:
         text = getattr(filters, field)
         if len(text.encode(errors="replace")) > most or _CONTROL.search(text):
             faults.append(Fault(f"/filter/{field}", f"at most {most} bytes, no control characters"))
-    if faults:
-        raise Invalid("the webhook is not valid", faults)
+    refuse(faults, "the webhook is not valid")
 
 
 def _check_globs(

@@ -14,16 +14,13 @@ from state_admin.models import Membership, User, Workspace
 from . import journal, quotas
 from .actors import require_operator, system_actor
 from .errors import Invalid
-from .finding import find_row
+from .finding import checked, find_row
 from .namespaces import reserve_namespaces
 
 
 def check_slug(slug: str) -> None:
     """Raise Invalid for what cannot be the name of a workspace in addresses."""
-    try:
-        scopes.check_name(slug)
-    except scopes.BadName as bad:
-        raise Invalid(f"invalid workspace name: {bad}") from bad
+    checked("workspace name", scopes.check_name, slug)
     if len(slug) > 64:
         raise Invalid("a workspace name has at most 64 characters")
 

@@ -23,9 +23,6 @@ ADAPTERS: dict[str, Callable[[Provider, Model], Summarizer]] = {
 }
 
 __all__ = [
-    "ADAPTERS",
-    "DEFAULT_SUMMARIZER",
-    "SUMMARIZERS",
     "Model",
     "Provider",
     "Summarizer",

@@ -8,14 +8,18 @@ from typing import Any, Final
 
 from celery import shared_task
 
+from state_admin.models import dispatches_sql, webhooks_sql
+from state_admin.models.search import is_behind
 from state_admin.services import (
     audit_stream,
+    compactions,
     dead_letters,
     deliveries,
     dispatches,
     indexing,
     maintenance,
     retention,
+    revert_jobs,
     storage,
 )
 from state_admin.services.batching import Report
@@ -36,7 +40,7 @@ class Sweep:
     task: str
     work: Callable[[], Report]
     seconds: float
-    has_work: Callable[[], bool] | None = None
+    has_work: Callable[[], object] | None = None
 
 
 SWEEPS: Final = (
@@ -62,7 +66,7 @@ SWEEPS: Final = (
         "maintenance.index_entries",
         indexing.index_entries,
         5,
-        indexing.has_unindexed_changes,
+        is_behind,
     ),
     Sweep(
         "find lost compactions",
@@ -76,26 +80,26 @@ SWEEPS: Final = (
         "maintenance.find_lost_reverts",
         maintenance.find_lost_reverts,
         5,
-        maintenance.any_revert_lost,
+        revert_jobs.lost_jobs,
     ),
     Sweep(
         "schedule compactions",
         "maintenance.schedule_compactions",
-        maintenance.schedule_compactions,
+        compactions.request_scheduled,
         300,
     ),
     Sweep("measure usage", "maintenance.measure_usage", maintenance.sweep_usage, 60),
     Sweep("measure storage", "maintenance.measure_storage", storage.sweep_storage, 60),
     Sweep("compact histories", "maintenance.compact_histories", retention.queue_histories, 3600),
     Sweep("compact snapshots", "maintenance.compact_snapshots", retention.queue_snapshots, 300),
-    Sweep("webhooks", "webhooks.tick", webhooks.start_deliveries, 1, deliveries.has_work),
+    Sweep("webhooks", "webhooks.tick", webhooks.start_deliveries, 1, webhooks_sql.has_work),
     Sweep("purge deliveries", "webhooks.purge", deliveries.purge_deliveries, 3600),
     Sweep(
         "settle mailboxes",
         "mailbox.settle",
         dispatches.settle_mailboxes,
         1,
-        dispatches.has_due_work,
+        dispatches_sql.workspaces_with_due,
     ),
     Sweep(
         "stream audit",

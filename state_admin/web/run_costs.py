@@ -11,7 +11,7 @@ from state_admin.domain import values
 from state_admin.domain.access import Actor
 from state_admin.domain.config import Kind
 from state_admin.models import Message
-from state_admin.services.config import find_model, read_record
+from state_admin.services.config import find_spec, read_record
 from state_admin.services.errors import Problem
 
 _MILLION = 1_000_000
@@ -44,10 +44,13 @@ def prices_of(actor: Actor, agent_id: str) -> Prices | None:
     try:
         agent = values.load(read_record(actor=actor, kind=Kind.AGENTS, identity=agent_id).value)
         model_id = agent.get("model_id") if isinstance(agent, dict) else None
-        model = find_model(workspace_id=actor.workspace_id, model_id=str(model_id))
+        model = find_spec(actor.workspace_id, Kind.MODELS, str(model_id))
     except Problem:  # an agent does not need a record
         return None
-    if model.input_token_price is None or model.output_token_price is None:
+    prices = (
+        model.get("input_token_price_per_million_usd"),
+        model.get("output_token_price_per_million_usd"),
+    )
+    if None in prices:
         return None
-    prices = (Decimal(str(each)) for each in (model.input_token_price, model.output_token_price))
-    return Prices(model.id, *prices)
+    return Prices(str(model_id), *(Decimal(str(each)) for each in prices))

@@ -13,6 +13,7 @@ from state_admin.domain.values import JSON
 from state_admin.models.knowledge_sql import VisibleVersion
 from state_admin.models.state_changes_sql import LARGEST, ValueChange
 from state_admin.services import knowledge
+from state_admin.services.effective_views import recent_messages
 from state_admin.services.snapshots import LIFECYCLE
 
 from . import paging
@@ -80,7 +81,7 @@ def run_knowledge(request: Request, run_id: str) -> HttpResponse:
             if value.key != LIFECYCLE
         ]
     waterfall = read_waterfall(request.actor, known_state.run, known_state.revision.number)
-    messages, between = knowledge.read_messages(known_state, _MESSAGES)
+    messages, between = recent_messages(known_state.run.thread, _MESSAGES, known_state.revision)
     context = {
         "run": known_state.run,
         "thread": known_state.run.thread,

@@ -14,6 +14,7 @@ from state_admin.domain import schema_forms, values
 from state_admin.domain.values import JSON, Fault, Raw
 from state_admin.models import Ticket, TicketStatus
 from state_admin.services.errors import Invalid
+from state_admin.services.finding import refuse
 from state_admin.templatetags.json_html import pretty
 
 from . import paging
@@ -62,8 +63,7 @@ def read_answer(request: Request, ticket: Ticket) -> Raw:
     if fields is None or "payload" in request.POST:
         return _read(request.POST.get("payload", "").strip() or "null")
     text, faults = schema_forms.compose(fields, read_typed(request.POST, fields))
-    if faults:
-        raise Invalid("the answer is not complete", faults)
+    refuse(faults, "the answer is not complete")
     return _read(text)
 
 

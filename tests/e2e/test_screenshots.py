@@ -364,7 +364,7 @@ def test_screenshots__demo__of_every_page_and_state(
     Run.objects.filter(public_id="review-lisbon-1").update(lease_expires_at=silent)
     maintenance.run_sweep("flag stuck runs", maintenance.flag_stuck_runs)
     maintenance.run_sweep("expire entries", maintenance.expire_entries)
-    maintenance.run_sweep("measure usage", maintenance.measure_usage)
+    maintenance.run_sweep("measure usage", maintenance.sweep_usage)
     maintenance.run_sweep("measure storage", storage.measure_storage)
     with visit(browser, server, ines, theme, width) as page:
         choose_demo(page.context.cookies()[0]["value"])

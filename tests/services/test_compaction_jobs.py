@@ -349,5 +349,5 @@ def test_schedule__more_than_one_batch__requests_all(
         make_thread(alice.actor, f"t{number}")
         append(alice.actor, f"t{number}", {"role": "user", "content": "hi"})
     age(2)
-    assert maintenance.schedule_compactions() == {"requested": 5}
-    assert maintenance.schedule_compactions() == {"requested": 0}
+    assert compactions.request_scheduled() == {"requested": 5}
+    assert compactions.request_scheduled() == {"requested": 0}

@@ -452,15 +452,14 @@ def test_delete__if_match__is_honoured(registry: Person) -> None:
     assert delete(registry, Kind.AGENTS, "planner", precondition=Precondition(1)).version == 2
 
 
-def test_find_model__configured__returns_the_connection(registry: Person) -> None:
+def test_find_spec__configured__returns_the_stored_record(registry: Person) -> None:
     patch(registry, Kind.MODELS, "big", {"input_token_price_per_million_usd": 2.5})
-    found = config.find_model(workspace_id=registry.workspace.pk, model_id="big")
-    assert (found.provider_id, found.upstream_model, found.context_window) == (
-        "openai", "gpt-big", 128_000
-    )  # fmt: skip
-    assert (found.input_token_price, found.max_output_tokens) == (2.5, None)
+    found = config.find_spec(registry.workspace.pk, Kind.MODELS, "big")
+    assert (found["provider_id"], found["upstream_model"]) == ("openai", "gpt-big")
+    assert (found["context_window"], found["input_token_price_per_million_usd"]) == (128_000, 2.5)
+    assert "max_output_tokens" not in found
     with pytest.raises(NotFound):
-        config.find_model(workspace_id=registry.workspace.pk, model_id="small")
+        config.find_spec(registry.workspace.pk, Kind.MODELS, "small")
 
 
 # Who may -----------------------------------------------------------------------------------------

@@ -527,13 +527,13 @@ def test_deliver__webhook_deleted_meanwhile__ends_without_error(alice: Person) -
 
 
 def test_anything_to_do__without_webhooks__is_false(alice: Person, receiver: Receiver) -> None:
-    assert not deliveries.has_work()
+    assert not webhooks_sql.has_work()
     hook, _ = make(alice, receiver)
-    assert deliveries.has_work()
+    assert webhooks_sql.has_work()
     webhook_flow.pause_webhook(actor=alice.actor, webhook_id=hook.public_id)
-    assert not deliveries.has_work()
+    assert not webhooks_sql.has_work()
     webhook_flow.send_test(actor=alice.actor, webhook_id=hook.public_id)
-    assert deliveries.has_work()
+    assert webhooks_sql.has_work()
 
 
 def test_purge__finished_deliveries__are_deleted_by_status_and_age(

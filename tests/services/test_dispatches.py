@@ -201,10 +201,10 @@ def test_sweep__expired_leases_and_due_dispatches__are_settled_once(box: Person)
     made = enqueue(box)
     later = enqueue(box, thread="t2", available_at=datetime.now(UTC) + timedelta(hours=1))
     take(box)
-    assert not dispatches.has_due_work()
+    assert not dispatches_sql.workspaces_with_due()
     shift(made, 31)
     shift(later, 3601)
-    assert dispatches.has_due_work()
+    assert dispatches_sql.workspaces_with_due()
     assert dispatches.settle_mailboxes() == {"mailboxes": 2, "returned": 1}
     assert dispatches.settle_mailboxes() == {"mailboxes": 0, "returned": 0}
     ready = Change.objects.filter(kind="mailbox.ready", actor_name="mailbox")

@@ -16,7 +16,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule, run_state_machine_as_test
 
-from state_admin.models import AuditRow, Change, Dispatch, Mailbox
+from state_admin.models import AuditRow, Change, Dispatch, Mailbox, dispatches_sql
 from state_admin.services import dead_letters, dispatches
 from state_admin.services.errors import Conflict
 from tests.builders import make_thread, raw
@@ -245,7 +245,7 @@ class MailboxMachine(InTransaction):
     @rule()
     def sweep(self) -> None:
         assert dispatches.settle_mailboxes()["returned"] == self.settle(*THREADS)
-        assert not dispatches.has_due_work()
+        assert not dispatches_sql.workspaces_with_due()
 
     # What must hold ----------------------------------------------------------------------
 

@@ -8,7 +8,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from state_admin.models import Workspace
-from state_admin.services import maintenance, quotas
+from state_admin.models.limits import measure_usage
+from state_admin.services import quotas
 from state_admin.services.errors import QuotaExceeded
 from tests.builders import Person, make_namespace, make_thread, put
 
@@ -51,7 +52,7 @@ def test_entries__dry_run__uses_no_quota_and_is_refused_beyond_it(alice: Person)
 def test_bytes__quota_reached__refuses_growth(alice: Person) -> None:
     make_namespace(alice.actor)
     put(alice.actor, "notes", "a", "x" * 100)
-    maintenance.measure_usage()
+    measure_usage()
     set_quota(alice, bytes=150)
     assert alice.api("PUT", "/state/notes/a", {"value": "x" * 90}).status_code == 200
     assert alice.api("PUT", "/state/notes/b", {"value": "x" * 90}).status_code == 403
@@ -92,7 +93,7 @@ def test_measurement__after_deletes__frees_quota(alice: Person) -> None:
     set_quota(alice, entries=1)
     put(alice.actor, "notes", "a", 1)
     alice.api("DELETE", "/state/notes/a")
-    maintenance.measure_usage()
+    measure_usage()
     quotas.forget_accounts()
     put(alice.actor, "notes", "b", 1)
 
@@ -108,7 +109,7 @@ def test_usage__page__shows_use_and_limits(alice: Person, bob: Person) -> None:
     put(alice.actor, "notes", "a", 1)
     make_thread(alice.actor)
     set_quota(alice, entries=10)
-    maintenance.measure_usage()
+    measure_usage()
     usage = bob.api("GET", "/usage").json()
     assert (usage["entries"], usage["threads"], usage["bytes"]) == (1, 1, 1)
     assert usage["limits"] == {"entries": 10, "bytes": None, "threads": None}

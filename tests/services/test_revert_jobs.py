@@ -378,7 +378,7 @@ def test_worker__dies_in_the_middle__another_one_continues_and_reverts_each_once
     assert revert_jobs.run_revert(job.pk) is None  # the lease has not expired
     assert maintenance.find_lost_reverts() == {"reverts": 0}
     Revert.objects.update(lease_expires_at=Now() - timedelta(seconds=1))
-    assert maintenance.any_revert_lost()
+    assert revert_jobs.lost_jobs()
     assert maintenance.find_lost_reverts() == {"reverts": 1}
     task.run(str(job.pk))
 
@@ -387,7 +387,7 @@ def test_worker__dies_in_the_middle__another_one_continues_and_reverts_each_once
     written = EntryRevision.objects.filter(request_id=job.public_id)
     assert written.values("entry").distinct().count() == written.count() == 350
     assert set(Entry.objects.values_list("version", flat=True)) == {3}
-    assert not maintenance.any_revert_lost()
+    assert not revert_jobs.lost_jobs()
 
 
 def test_worker__lost_its_claim__writes_nothing_more(
@@ -536,7 +536,7 @@ def test_workspace__frozen__its_jobs_wait(changed: Person) -> None:
     job = revert_jobs.request_revert(actor=changed.actor, request_id="r")
     Workspace.objects.filter(pk=changed.workspace.pk).update(frozen_at=Now())
     assert revert_jobs.run_revert(job.pk) is None
-    assert not maintenance.any_revert_lost()
+    assert not revert_jobs.lost_jobs()
     Workspace.objects.filter(pk=changed.workspace.pk).update(frozen_at=None)
     assert revert_jobs.run_revert(job.pk) == "done"
 

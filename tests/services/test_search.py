@@ -16,6 +16,7 @@ from state_admin.domain import values
 from state_admin.domain.scopes import ScopeKind
 from state_admin.domain.search import Condition
 from state_admin.models import Change, SearchDocument, SearchPosition
+from state_admin.models.search import is_behind
 from state_admin.services import batching, entries, indexing, namespaces, search
 from state_admin.services.entries import put_entries
 from state_admin.services.errors import Invalid, NotRegistered
@@ -228,9 +229,9 @@ def test_search__word_in_any_spelling__is_found(alice: Person, spelled: str, wor
 def test_index__deleted_entry__is_removed(alice: Person) -> None:
     make_namespace(alice.actor)
     put(alice.actor, "notes", "k", "word")
-    assert indexing.has_unindexed_changes()
+    assert is_behind()
     assert indexing.index_entries() == {"indexed": 1, "removed": 0}
-    assert not indexing.has_unindexed_changes()
+    assert not is_behind()
     assert indexing.index_entries() == {"indexed": 0, "removed": 0}
     entries.delete_entry(actor=alice.actor, namespace="notes", key="k")
     assert indexing.index_entries() == {"indexed": 0, "removed": 1}
@@ -284,7 +285,7 @@ def test_index__of_an_older_format__is_rebuilt(alice: Person) -> None:
     assert keys(alice, "850") == []
     SearchPosition.objects.update(format=1)
     assert keys(alice, "850") == ["k"]
-    assert indexing.has_unindexed_changes()
+    assert is_behind()
     assert indexing.index_entries()["indexed"] == 1
     assert keys(alice, "price 850") == ["k"]
     assert SearchPosition.objects.get().format == 3
@@ -296,14 +297,14 @@ def test_index__document_of_an_older_version__is_found_and_written_again(alice: 
     make_namespace(alice.actor)
     put(alice.actor, "notes", "k", {"price": 850})
     indexing.index_entries()
-    assert not indexing.has_unindexed_changes()
+    assert not is_behind()
     with connection.cursor() as cursor:  # a worker of the older version wrote it in the meantime
         old = "ts_delete(terms, '{850,price,~3}'::text[])"
         cursor.execute(f"UPDATE search_documents SET terms = {old}")
     assert keys(alice, "850") == ["k"]
-    assert indexing.has_unindexed_changes()
+    assert is_behind()
     assert indexing.index_entries()["indexed"] == 1
-    assert not indexing.has_unindexed_changes()
+    assert not is_behind()
     assert "850" in str(SearchDocument.objects.get().terms)
 
 

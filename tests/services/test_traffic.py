@@ -13,9 +13,9 @@ from django.utils import timezone
 
 from state_admin.api import threads as threads_api
 from state_admin.models import Traffic, WebhookDelivery, hot
-from state_admin.models.traffic import Span, read_spans
+from state_admin.models.traffic import Span, measure_queues, read_spans
 from state_admin.rest import authentication, endpoint
-from state_admin.services import idempotency, maintenance, traffic
+from state_admin.services import batching, idempotency, maintenance, traffic
 from state_admin.services.compactions import request_compaction
 from state_admin.services.dispatches import claim_dispatches, enqueue_dispatch
 from state_admin.services.traffic import CallKind, Counter
@@ -258,7 +258,7 @@ def test_sweep__queues__are_measured_for_each_workspace(alice: Person, mallory: 
         WebhookDelivery.objects.create(
             webhook=hook, public_id=status, status=status, change_xid=1, change_id=1
         )
-    maintenance.measure_usage()
+    measure_queues()
     assert Traffic.objects.timed().get().queued == 1 + 1 + 2
     assert Traffic.objects.timed().get().workspace == alice.workspace
     assert read_hour(alice).queued[-1] == 4
@@ -272,11 +272,24 @@ def test_sweep__emptied_queue__is_measured_for_an_hour(alice: Person, counter: C
     counter.count(alice.workspace.pk, CallKind.READ)
     counter.flush()
     age(minutes=2)
-    maintenance.measure_usage()
+    measure_queues()
     assert sorted(Traffic.objects.timed().values_list("reads", "queued")) == [(0, 0), (1, None)]
     age(hours=1)
-    maintenance.measure_usage()
+    measure_queues()
     assert Traffic.objects.timed().count() == 2, "nothing happened for an hour: no row"
+
+
+def test_sweep__just_after_another__measures_the_queues_only(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maintenance, "_usage_rest", batching.Rest())
+    monkeypatch.setattr(batching, "rest_after", lambda _: 60.0)
+    make_thread(alice.actor, "t1")
+    assert maintenance.sweep_usage()["workspaces"] == 1
+    assert not Traffic.objects.timed().exists()
+    enqueue_dispatch(actor=alice.actor, thread_id="t1", payload=raw(1))
+    assert maintenance.sweep_usage() == {}
+    assert Traffic.objects.timed().get().queued == 1
 
 
 def test_sweep__measurement_and_calls_of_one_minute__share_a_row(
@@ -284,9 +297,9 @@ def test_sweep__measurement_and_calls_of_one_minute__share_a_row(
 ) -> None:
     make_thread(alice.actor, "t1")
     enqueue_dispatch(actor=alice.actor, thread_id="t1", payload=raw(1))
-    maintenance.measure_usage()
+    measure_queues()
     Traffic.objects.timed().update(reads=3)
-    maintenance.measure_usage()
+    measure_queues()
     found = Traffic.objects.timed().values_list("reads", "queued")
     assert {reads for reads, _ in found} >= {3}
     assert {queued for _, queued in found} == {1}

@@ -27,12 +27,18 @@ from state_admin.models import (
     Webhook,
     WebhookDelivery,
     Workspace,
+    dispatches_sql,
     freezing_sql,
+    limits,
+    traffic,
+    webhooks_sql,
 )
 from state_admin.models.freezing_sql import STATISTICS
+from state_admin.models.search import is_behind
 from state_admin.models.workspace_tables import TABLES
 from state_admin.services import (
     compaction_jobs,
+    compactions,
     dead_letters,
     deliveries,
     dispatches,
@@ -260,9 +266,10 @@ def test_jobs__frozen_workspace__is_skipped(ann: Person) -> None:
         maintenance.flag_stuck_runs,
         maintenance.expire_tickets,
         maintenance.purge_leftovers,
-        maintenance.measure_usage,
+        limits.measure_usage,
+        traffic.measure_queues,
         maintenance.find_lost_compactions,
-        maintenance.schedule_compactions,
+        compactions.request_scheduled,
         retention.queue_histories,
         retention.queue_snapshots,
         compaction_jobs.run_next,
@@ -276,9 +283,9 @@ def test_jobs__frozen_workspace__is_skipped(ann: Person) -> None:
     for job in jobs:
         job()
     assert digests() == before
-    assert not indexing.has_unindexed_changes()
-    assert not deliveries.has_work()
-    assert not dispatches.has_due_work()
+    assert not is_behind()
+    assert not webhooks_sql.has_work()
+    assert not dispatches_sql.workspaces_with_due()
     assert not maintenance.any_ticket_due()
     assert not maintenance.any_run_to_flag()
     assert not maintenance.any_compaction_lost()
@@ -290,8 +297,8 @@ def test_jobs__frozen_workspace__is_skipped(ann: Person) -> None:
     assert Webhook.objects.active().exists()
     reset()
     assert maintenance.expire_entries()["expired"] == 1
-    assert deliveries.has_work()
-    assert indexing.has_unindexed_changes()
+    assert webhooks_sql.has_work()
+    assert is_behind()
 
 
 def digests() -> dict[str, Any]:

@@ -18,13 +18,13 @@ from .shell import cursor_of, items_for
 
 @page()
 def live(request: Request) -> HttpResponse:
-    """`cursor`: the current end of the feed. `resumes`: whether the stream can resume after
-    `after`. `items`: count and health of each navigation item, by its letter."""
+    """`cursor`: the current end of the feed. `resumes`: whether the stream can resume after the
+    `cursor` of the query string. `items`: count and health of each navigation item, by its letter."""
     counts = bounded_counts(request.actor)
     resumes = True
-    if after := paging.text(request, "after"):
+    if cursor := paging.text(request, "cursor"):
         try:
-            cursors.resume(after, counts.end, settings.CHANGE_RETENTION)
+            cursors.resume(cursor, counts.end, settings.CHANGE_RETENTION)
         except (cursors.BadCursor, cursors.ExpiredCursor):
             resumes = False
     items = {

@@ -7,18 +7,22 @@ import csv
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from playwright.sync_api import Browser, BrowserContext, Page, Request, Route, expect
 
 from state_admin.domain.access import Role
 from state_admin.models import Compaction, UserSession
+from state_admin.models.feed_sql import Position
 from state_admin.services.compaction_jobs import run_compaction
 from state_admin.services.compactions import undo_compaction
 from state_admin.services.dispatches import enqueue_dispatch
 from state_admin.services.runs import RunChange, change_run
 from state_admin.services.tickets import decide_ticket
+from state_admin.streams import cursors
 from tests.builders import (
     Person,
     append,
@@ -34,7 +38,7 @@ from tests.project.conftest import folder, start
 from tests.project.running import Running
 from tests.streams.listening import web_on_this_database
 
-from .conftest import open_context, press
+from .conftest import Errors, open_context, press
 
 __all__ = ["folder", "start"]
 
@@ -134,6 +138,26 @@ def test_pill__server_killed_and_restarted__misses_no_change(
     own_server.start()
     expect(page.locator("#live")).to_have_text("live")
     expect(page.locator("#updates")).to_have_text("1 new change — show")
+
+
+def test_pill__cursor_expired__offers_to_reload_all_regions(
+    page: Page, erin: Person, errors: Errors
+) -> None:
+    """As in a tab that was offline for longer than changes are kept."""
+    errors.expected.add(410)
+    expired = cursors.seal(Position(1, 1), timezone.now() - timedelta(days=30))
+
+    def age(route: Route) -> None:
+        response = route.fetch()
+        body = re.sub('data-cursor="[^"]*"', f'data-cursor="{expired}"', response.text())
+        route.fulfill(response=response, body=body)
+
+    page.route("**/changes", age)
+    visit(page, "/changes")
+    news = page.locator("#updates")
+    expect(news).to_have_text("New changes — show")
+    put(erin.actor, "team", "later", 1)
+    expect(news).to_have_text("1 new change — show")
 
 
 def test_pill__session_ended__says_so_and_links_to_the_login(page: Page, erin: Person) -> None:

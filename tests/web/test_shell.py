@@ -201,10 +201,10 @@ def test_live__cursor__can_resume_unless_it_is_too_old_or_malformed(
     assert now["resumes"]
     assert now["items"]["n"] == {"count": "1", "health": ""}
     assert now["items"]["y"] == {"count": "no worker", "health": "failed"}
-    assert admin.get("/live", {"after": now["cursor"]}).json()["resumes"]
+    assert admin.get("/live", {"cursor": now["cursor"]}).json()["resumes"]
     old = cursors.seal(Position(1, 1), timezone.now() - timedelta(days=30))
-    assert not admin.get("/live", {"after": old}).json()["resumes"]
-    assert not admin.get("/live", {"after": "nonsense"}).json()["resumes"]
+    assert not admin.get("/live", {"cursor": old}).json()["resumes"]
+    assert not admin.get("/live", {"cursor": "nonsense"}).json()["resumes"]
 
 
 def test_live__signed_out__redirects_to_the_login(client: Client, db: None) -> None:

@@ -38,11 +38,11 @@ crelt 1.0.7 3542299c0278fdc26aceb2b13d31bffbcb89d7367706bbc457130e3fd103c03e
 w3c-keyname 2.2.8 05d21484026d1f2dd842c843181e391e66d60f1d5dff292d562c3f40302dab36
 @marijn/find-cluster-break 1.0.4 5d12b770b64d46632c84fcd18e1d4c09f195ed0f5dbc71f94a41f0af333eaeae
 "
-ICONS="activity archive ban box check chevron-down chevron-left chevron-right circle-alert
-circle-check clock command copy database download external-link fold-vertical gauge git-compare
-git-fork hash heart-pulse history inbox info key-round keyboard layers layout-dashboard list log-out
-menu message-square messages-square monitor moon package pause pencil pin play plus rotate-ccw
-rows-3 search shield table-2 tag timer trash-2 triangle-alert undo-2 user users wrench x zap"
+ICONS="activity archive ban check chevron-down chevron-left chevron-right circle-alert
+circle-check clock copy database external-link fold-vertical gauge git-compare git-fork hash
+heart-pulse history inbox info key-round keyboard layers layout-dashboard log-out menu
+message-square messages-square monitor moon pause pencil pin play plus rotate-ccw rows-3 search
+shield table-2 timer trash-2 triangle-alert undo-2 user users wrench x zap"
 
 fetch() { # package version sha256 -> unpacks into $work/<n>
     (cd "$work" && tarball=$(npm pack --silent "$1@$2") &&

@@ -12,7 +12,14 @@ from django.template.loader import render_to_string
 
 from state_admin.services.errors import Problem
 
-_PAGES = {400, 403, 404, 500}
+# What a page without a hint says.
+_ADVICE = {
+    400: "Check the address, or go back and try again.",
+    403: "Ask an admin of the workspace for the role you need.",
+    404: "It may have been deleted, or belong to another workspace.",
+    500: "Saved data is not affected. Try again. If the error persists, give the request id below to"
+    " the server operator.",
+}
 _OF_REQUESTS = re.compile(r"/api/v1/|\b(GET|PUT|POST|PATCH|DELETE)\b|Idempotency-Key")
 _BAD_ORIGIN = REASON_BAD_ORIGIN.partition("%")[0]
 
@@ -95,7 +102,9 @@ def _answer(request: HttpRequest, status: int, context: dict[str, Any]) -> HttpR
         fragment["HX-Retarget"] = "#problem"
         fragment["HX-Reswap"] = "innerHTML"
         return fragment
-    template = f"errors/{status}.html" if status in _PAGES else "errors/problem.html"
+    context["hint"] = context["hint"] or _ADVICE.get(status, "")
     # User and navigation need the database, so the pages of server errors have neither.
     alone = None if status >= 500 else request
-    return HttpResponse(render_to_string(template, context, request=alone), status=status)
+    return HttpResponse(
+        render_to_string("errors/problem.html", context, request=alone), status=status
+    )

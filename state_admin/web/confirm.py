@@ -20,6 +20,15 @@ class Choice:
     checked: bool = False
 
 
+# What happens to the entries of namespaces that are unregistered.
+ENTRY_CHOICES = (
+    Choice(
+        "retain", "Keep them; they become available when their namespace is registered again", True
+    ),
+    Choice("delete", "Delete them; their history is kept"),
+)
+
+
 @dataclass(frozen=True)
 class Input:
     """An input of a confirmation."""
@@ -91,13 +100,11 @@ def reason_of(request: HttpRequest) -> str:
     return request.POST.get("reason", "").strip()[:500]
 
 
-def ask(
-    request: HttpRequest, confirm: Confirm, *, part: str = "", status: int = 200
-) -> HttpResponse:
+def ask(request: HttpRequest, confirm: Confirm, *, part: str = "") -> HttpResponse:
     """Show a confirmation: a dialog for htmx, else a page. `part` is the id of the element that the
     response to the POST replaces."""
     context = {"confirm": confirm, "part": part}
-    return render(request, "confirm.html", context, part="confirm", status=status)
+    return render(request, "confirm.html", context, part="confirm")
 
 
 def show_details(request: HttpRequest, confirm: Confirm) -> HttpResponse:

@@ -22,7 +22,7 @@ from state_admin.templatetags.json_html import pretty
 
 from .errors import heading_of
 from .json_lines import line_of, mark_ranges, span_of, utf16
-from .paging import read_required_number
+from .paging import read_carried, read_required_number
 
 # The position in the parser's message, counted from the first character that is not whitespace.
 _STOPPED = re.compile(r"\(char (\d+)\)\Z")
@@ -163,16 +163,16 @@ def resolve_clashes(post: QueryDict, text: str) -> Choices:
 
 
 def _read_clash(text: str) -> dict[str, Any]:
+    refusal = "the form contains an invalid conflict; reload the page"
+    clash = read_carried(text, refusal).value
     try:
-        raw = values.read(text)
-        values.check(raw)
-        match raw.value:
+        match clash:
             case {"pointer": str(pointer), "lengths": list(lengths)}:
                 if len(parts_of(pointer)) == len(lengths):
-                    return dict(raw.value)
-    except (values.MalformedJSON, values.RefusedJSON, Mismatch) as bad:
-        raise BadRequest("the form contains an invalid conflict; reload the page") from bad
-    raise BadRequest("the form contains an invalid conflict; reload the page")
+                    return dict(clash)
+    except Mismatch as bad:
+        raise BadRequest(refusal) from bad
+    raise BadRequest(refusal)
 
 
 def _is_item(clash: dict[str, Any]) -> bool:

@@ -18,7 +18,7 @@ from django.http import HttpResponse, HttpResponseBase, QueryDict, StreamingHttp
 from django.urls import path, reverse
 
 from state_admin.contract.types import MAX_TTL
-from state_admin.domain import diffs, moments, values
+from state_admin.domain import diffs, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.numbers import read_whole
 from state_admin.models import Entry
@@ -34,10 +34,10 @@ from state_admin.templatetags.ui import plural
 
 from .actors import POST, page
 from .addresses import entry_url
-from .confirm import PREVIEW, Confirm, Input, ask
+from .confirm import PREVIEW, Confirm, Input, ask, reason_of
 from .entry_list import EntryListFilters, find_all, read_filters
 from .htmx import Request, render, see_other, toast
-from .paging import read_list, read_required_number
+from .paging import read_list, read_moment, read_required_number
 from .reverts import return_url, undo_of_request
 
 # Entries: counted for the confirmation, changed per request, listed as skipped.
@@ -153,11 +153,11 @@ def _order(request: Request) -> BulkAction:
         texts=[] if every else texts,
         chosen=[] if every else [_read_selected(text) for text in texts],
         filters=replace(filters, after=post.get("after", "")),
-        seen_at=min(_read_time(post.get("seen_at", "")) or now, now),
+        seen_at=min(read_moment("seen_at", post["seen_at"]), now) if post.get("seen_at") else now,
         tag=post.get("tag", "").strip(),
         ttl=_ttl(post) if action == "expire" and "confirmed" in post else 0,
         patch=post.get("patch", "").strip() if action == "patch" else "",
-        reason=post.get("reason", "").strip()[:500],
+        reason=reason_of(request),
         total=read_required_number("total", post.get("total", "0")),
         done=read_required_number("done", post.get("done", "0")),
         skipped=_read_skipped(post.get("skipped", "[]")),
@@ -409,15 +409,6 @@ def _read_request_id(post: QueryDict) -> str:
     if len(text) > 64:
         raise BadRequest("request must have at most 64 characters")
     return text
-
-
-def _read_time(text: object) -> datetime | None:
-    if not text:
-        return None
-    moment = moments.read(text)
-    if moment is None:
-        raise BadRequest("not a timestamp")
-    return moment
 
 
 def _ttl(post: QueryDict) -> int:

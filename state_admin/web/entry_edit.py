@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from django.http import HttpResponse, QueryDict
+from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import path, reverse
 
@@ -32,6 +32,7 @@ from state_admin.templatetags.json_html import pretty
 
 from .actors import FORM, POST, page
 from .addresses import entry_action_url, entry_url, with_query
+from .confirm import reason_of
 from .drafts import (
     answer_check,
     conflict_context,
@@ -76,7 +77,7 @@ def entry_edit(request: Request, namespace: str, key: str) -> HttpResponse:
         if not now.valid and (problem := refusal_of(definition, now.value)):
             draft.refuse(request.GET, problem)
         return _form(request, definition, now, draft)
-    draft = _draft(request.POST)
+    draft = _draft(request)
     view = request.POST.get("as", "")
     try:
         if "held" in request.POST:
@@ -142,7 +143,7 @@ def entry_check(request: Request, namespace: str, key: str) -> HttpResponse:
 
     if "held" not in request.POST and "beside" not in request.POST:
         return answer_check(request.POST, check)
-    definition, draft = find_definition(request.actor, namespace, fresh=True), _draft(request.POST)
+    definition, draft = find_definition(request.actor, namespace, fresh=True), _draft(request)
     if "held" not in request.POST:
         form = form_beside(request.POST, draft, lambda: _show_form(definition, draft))
         return answer_check(request.POST, check, form)
@@ -197,7 +198,8 @@ def _save(request: Request, now: EntryView, draft: EntryDraft, kept: str) -> Htt
     return see_other(request, page_url, part="entry")
 
 
-def _draft(post: QueryDict) -> EntryDraft:
+def _draft(request: Request) -> EntryDraft:
+    post = request.POST
     return EntryDraft(
         text=typed_text(post),
         base=seen_version(post),
@@ -205,7 +207,7 @@ def _draft(post: QueryDict) -> EntryDraft:
         pinned="pinned" in post,
         lifetime=post.get("lifetime", "keep"),
         ttl=post.get("ttl", ""),
-        reason=post.get("reason", "").strip()[:500],
+        reason=reason_of(request),
     )
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
-from state_admin.domain import moments
 from state_admin.services.entry_views import EntryView, read_past
-from state_admin.services.errors import BadRequest, NotFound
+from state_admin.services.errors import NotFound
 
 from .htmx import Request
-from .paging import read_required_number
+from .paging import read_moment, read_required_number
 
 
 def read_requested_entry(
@@ -26,17 +24,8 @@ def read_requested_entry(
             return now, 0
         return read_past(**address, at_version=version), version
     if text := request.GET.get("at", ""):
-        entry = read_past(**address, at=moment_of(text))
+        entry = read_past(**address, at=read_moment("at", text))
         if not entry.version:
             raise NotFound(f"{now.namespace}/{now.key} did not exist at {text}")
         return (now, 0) if entry.version == now.version else (entry, entry.version)
     return now, 0
-
-
-def moment_of(text: str) -> datetime:
-    """A timestamp from the query string or a datetime-local field, in UTC unless it has an offset.
-    BadRequest if it is malformed."""
-    moment = moments.read(text, assume_utc=True)
-    if moment is None:
-        raise BadRequest("at must be a time such as 2026-01-31T12:00:00Z")
-    return moment

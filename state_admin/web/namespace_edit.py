@@ -37,7 +37,7 @@ from state_admin.templatetags.json_html import pretty
 from . import paging
 from .actors import FORM, POST, page
 from .addresses import namespace_url
-from .confirm import PREVIEW, Choice, Confirm, Count, ask, reason_of
+from .confirm import ENTRY_CHOICES, PREVIEW, Confirm, Count, ask, reason_of
 from .drafts import show_refused
 from .entry_undo import MOST_CARRIED, REFUSED
 from .forms import NamespaceForm, NamespaceLimitsForm
@@ -213,13 +213,11 @@ def namespace_undo(request: Request, name: str) -> HttpResponse:
     old = NamespaceVersion.objects.filter(namespace=namespace, schema_version=before or 0).first()
     if not saved or old is None:
         raise BadRequest("an undo requires the versions before and after")
-    try:
-        rest = values.load(values.read(request.POST.get("rest", "")).text)
-    except (values.MalformedJSON, values.RefusedJSON) as bad:
-        raise BadRequest("an undo requires the previous definition") from bad
+    refusal = "an undo requires the previous definition"
+    rest = paging.read_carried(request.POST.get("rest", ""), refusal).value
     form = NamespaceLimitsForm(rest if isinstance(rest, dict) else {})
     if not form.is_valid():
-        raise BadRequest("an undo requires the previous definition")
+        raise BadRequest(refusal)
     if request.POST.get("seen") != namespace.updated_at.isoformat():
         toast(request, REFUSED, kind="failed")
         return see_other(request, namespace_url(name))
@@ -347,14 +345,7 @@ def namespace_unregister(request: Request, name: str) -> HttpResponse:
         total=max(min(size.entries, _COUNTED), len(first)),
         choices_name="entries",
         choices_label="Its entries",
-        choices=[
-            Choice(
-                "retain", "Keep them; they become available when the name is registered again", True
-            ),
-            Choice("delete", "Delete them; their history is kept"),
-        ]
-        if size.entries
-        else (),
+        choices=ENTRY_CHOICES if size.entries else (),
     )
     return ask(request, question)
 

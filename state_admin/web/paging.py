@@ -15,6 +15,7 @@ from django.http import HttpRequest
 
 from state_admin.domain import moments, values
 from state_admin.domain.numbers import read_whole
+from state_admin.domain.values import Raw
 from state_admin.services.errors import BadRequest
 
 T = TypeVar("T")
@@ -63,14 +64,22 @@ def read_moment(name: str, text: str) -> datetime:
 
 def read_list(text: str, items: str) -> list[Any]:
     """A list as JSON that a form carries. `items` says of what. BadRequest for anything else."""
+    refusal = f"not a list of {items}"
+    value = read_carried(text, refusal).value
+    if not isinstance(value, list):
+        raise BadRequest(refusal)
+    return value
+
+
+def read_carried(text: str, refusal: str) -> Raw:
+    """JSON that a form carries. BadRequest with the message `refusal` if it is none, or cannot be
+    stored."""
     try:
         raw = values.read(text)
         values.check(raw)
     except (values.MalformedJSON, values.RefusedJSON) as bad:
-        raise BadRequest(f"not a list of {items}") from bad
-    if not isinstance(raw.value, list):
-        raise BadRequest(f"not a list of {items}")
-    return raw.value
+        raise BadRequest(refusal) from bad
+    return raw
 
 
 def choice(request: HttpRequest, name: str, choices: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from state_admin.services.plugins import keys_of, namespaces_of, uninstall_plugi
 from state_admin.templatetags.ui import plural
 
 from .actors import FORM, page
-from .confirm import Choice, Confirm, ask, reason_of
+from .confirm import ENTRY_CHOICES, Confirm, ask, reason_of
 from .htmx import Request, see_other, toast
 
 
@@ -44,16 +44,7 @@ def plugin_uninstall(request: Request, name: str) -> HttpResponse:
         names=parts,
         choices_name="entries",
         choices_label="Entries in its namespaces",
-        choices=[
-            Choice(
-                "retain",
-                "Keep them; they become available when the names are registered again",
-                True,
-            ),
-            Choice("delete", "Delete them; their history is kept"),
-        ]
-        if would.entries
-        else (),
+        choices=ENTRY_CHOICES if would.entries else (),
     )
     return ask(request, question)
 

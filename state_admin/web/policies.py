@@ -16,12 +16,10 @@ from state_admin.domain import values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.numbers import read_whole
 from state_admin.domain.policies import BY_MODEL, DESTRUCTIVE, EXTRACTIVE, LONGEST_PROMPT, MODES
-from state_admin.domain.values import Raw
 from state_admin.models import Thread
 from state_admin.services import policies
 from state_admin.services.compactions import Preview
 from state_admin.services.errors import (
-    BadRequest,
     Invalid,
     NotFound,
     QuotaExceeded,
@@ -412,8 +410,12 @@ def policy_undo(request: Request) -> HttpResponse:
             actor=request.actor,
             scope=scope,
             name=name,
-            body=_said_before(request),
-            expected_version=_version(request),
+            body=paging.read_carried(
+                request.POST.get("before", ""), "an undo requires the previous policy"
+            ),
+            expected_version=paging.read_required_number(
+                "version", request.POST.get("version", "")
+            ),
             reason="undo",
         )
     except VersionConflict:
@@ -445,20 +447,6 @@ def _requested_scope(request: Request) -> tuple[Scope, str]:
     if scope not in SCOPES:
         raise NotFound(f"unknown scope: {scope}")
     return cast(Scope, scope), request.GET.get("name", "").strip()
-
-
-def _said_before(request: Request) -> Raw:
-    try:
-        return values.read(request.POST.get("before", ""))
-    except (values.MalformedJSON, values.RefusedJSON) as bad:
-        raise BadRequest("an undo requires the previous policy") from bad
-
-
-def _version(request: Request) -> int:
-    version = paging.read_number("version", request.POST.get("version", ""))
-    if version is None:
-        raise BadRequest("an undo requires the version to undo")
-    return version
 
 
 def _redirect_back(request: Request, scope: Scope, name: str) -> HttpResponse:

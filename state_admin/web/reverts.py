@@ -13,7 +13,6 @@ from django.http import HttpResponse, QueryDict
 from django.urls import path, reverse
 
 from state_admin.contract import reverts as contract
-from state_admin.domain import values
 from state_admin.domain.access import Role
 from state_admin.models import Revert, RevertStatus
 from state_admin.models.reverts import UNFINISHED
@@ -23,8 +22,8 @@ from state_admin.templatetags.ui import plural
 
 from . import paging, snippets
 from .actors import POST, page
-from .addresses import list_url_of, with_query
-from .confirm import Confirm, ask
+from .addresses import entry_url, list_url_of, with_query
+from .confirm import Confirm, ask, reason_of
 from .htmx import Request, Undo, render, render_list, see_other, toast
 from .lists import table_paths
 from .paging import BY_AGE, downwards, read_required_number, upwards
@@ -101,7 +100,7 @@ def revert_start(request: Request) -> HttpResponse:
         actor=request.actor,
         request_id=request_id,
         near=near,
-        reason=post.get("reason", "").strip()[:500] or f"undo of request {request_id}",
+        reason=reason_of(request) or f"undo of request {request_id}",
     )
     if job.status == RevertStatus.DONE:
         text = f"Reverted {plural(job.reverted, 'entry,entries')}"
@@ -117,13 +116,11 @@ def revert_start(request: Request) -> HttpResponse:
 
 def _read_change(text: str) -> tuple[str, str, int]:
     """The version of an entry that a button of the page of changes names: [namespace, key, version]."""
-    try:
-        match values.read(text).value:
-            case [str(namespace), str(key), int(version)] if not isinstance(version, bool):
-                return namespace, key, version
-    except (values.MalformedJSON, values.RefusedJSON):
-        pass
-    raise BadRequest("change must be the namespace, the key and the version of an entry")
+    refusal = "change must be the namespace, the key and the version of an entry"
+    match paging.read_carried(text, refusal).value:
+        case [str(namespace), str(key), int(version)] if not isinstance(version, bool):
+            return namespace, key, version
+    raise BadRequest(refusal)
 
 
 def _ask(request: Request, request_id: str, near: int, back: str) -> HttpResponse:
@@ -172,7 +169,10 @@ def revert_detail(request: Request, revert_id: str) -> HttpResponse:
         "unfinished": unfinished,
         "can_cancel": edits and unfinished,
         "undo": None if unfinished or not edits else _undo(job, back),
-        "skipped": skipped,
+        "skipped": [
+            (entry_url(each.namespace, each.key), f"{each.namespace}/{each.key}", each.why)
+            for each in skipped
+        ],
         "pager": {"first": url if after else "", "next": next_url},
         "current_url": with_query(url, after=after or ""),
         "most_attempts": revert_jobs.MAX_ATTEMPTS,

@@ -133,45 +133,37 @@ def _enrolling(request: Request, context: dict[str, Any], status: int = 200) -> 
 @sensitive_variables("codes")
 @page(methods=FORM)
 def new_codes(request: Request) -> HttpResponse:
-    if request.method == "GET":
-        return _render_form_again(request, "codes")
-    try:
-        _check_again(request)
-    except Problem as problem:
-        return _render_form_again(request, "codes", problem)
+    if form := _ask_again(request, "codes"):
+        return form
     return _show_codes(request, second_factors.renew_codes(actor=request.actor))
 
 
 @sensitive_post_parameters("password", "code")
 @page(methods=FORM)
 def remove(request: Request) -> HttpResponse:
-    if request.method == "GET":
-        return _render_form_again(request, "remove")
-    try:
-        _check_again(request)
-    except Problem as problem:
-        return _render_form_again(request, "remove", problem)
+    if form := _ask_again(request, "remove"):
+        return form
     second_factors.remove(actor=request.actor)
     toast(request, "Authenticator turned off")
     return redirect("web:sign-in")
 
 
-def _check_again(request: Request) -> None:
-    """Raise Invalid unless the form has the user's password or, for a user without one, a valid
-    code."""
-    check_own_password(request)
-    if not request.user.has_usable_password():
-        code = request.POST.get("code", "")[:32]
-        if not second_factors.check_code(user=request.user, code=code):
-            raise Invalid("this code is incorrect or already used")
-
-
-def _render_form_again(request: Request, what: str, problem: Problem | None = None) -> HttpResponse:
-    context: dict[str, Any] = {"what": what, "has_password": request.user.has_usable_password()}
-    if problem is None:
+def _ask_again(request: Request, what: str) -> HttpResponse | None:
+    """The form that asks for the user's password or, of a user without one, for a code. None if the
+    request has it."""
+    has_password = request.user.has_usable_password()
+    context: dict[str, Any] = {"what": what, "has_password": has_password}
+    if request.method == "GET":
         return render(request, "account/totp_again.html", context)
-    context |= {"message": errors.heading_of(problem), "hint": problem.hint}
-    return render(request, "account/totp_again.html", context, status=problem.status)
+    try:
+        check_own_password(request)
+        code = request.POST.get("code", "")[:32]
+        if not has_password and not second_factors.check_code(user=request.user, code=code):
+            raise Invalid("this code is incorrect or already used")
+    except Problem as problem:
+        context |= {"message": errors.heading_of(problem), "hint": problem.hint}
+        return render(request, "account/totp_again.html", context, status=problem.status)
+    return None
 
 
 def _show_codes(request: Request, codes: list[str]) -> HttpResponse:

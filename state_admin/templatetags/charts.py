@@ -70,10 +70,6 @@ class Chart:
     collecting: str = ""
 
     @property
-    def drawn(self) -> bool:
-        return not self.collecting
-
-    @property
     def columns(self) -> list[Series]:
         return [*self.series, *([self.earlier] if self.earlier else [])]
 
@@ -94,15 +90,11 @@ class Chart:
         return rows[::-1]
 
     @property
-    def heights(self) -> list[float]:
-        """The height of each bar, or the values of the line."""
-        return list(map(sum, _filled(self.series)))
-
-    @property
     def scale(self) -> list[float]:
         """The values of the grid lines, the lowest first."""
+        heights = map(sum, _filled(self.series))  # of each bar, or the values of the line
         earlier = self.earlier.values if self.earlier else []
-        return nice_scale(max([*self.heights, *(value or 0 for value in earlier)], default=0))
+        return nice_scale(max([*heights, *(value or 0 for value in earlier)], default=0))
 
     @property
     def scale_texts(self) -> list[str]:

@@ -175,7 +175,6 @@ def _respelled(string: str) -> str:
         return string
 
 
-@register.simple_tag
 def member_cell(members: Mapping[str, JSON] | None, name: str) -> SafeString | str:
     """A member of a value in a cell of a table: a string without quotation marks, truncated. "" if
     the value has no such member. `members` is None for a value that the list did not read."""

@@ -17,7 +17,6 @@ from .ui import pill
 register = template.Library()
 
 register.simple_tag(addresses.thread_url, name="thread_url")
-register.simple_tag(addresses.thread_action_url, name="thread_action_url")
 register.simple_tag(addresses.run_url, name="run_url")
 register.simple_tag(addresses.run_action_url, name="run_action_url")
 register.simple_tag(addresses.ticket_url, name="ticket_url")

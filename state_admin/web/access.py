@@ -15,6 +15,7 @@ from .actors import page
 from .htmx import Request, render
 
 _OFFERED = 200
+_LABELS = {"namespace": "Namespace", "key": "Key", "thread_id": "Thread"}
 
 
 @page(role=Role.ADMIN)
@@ -22,7 +23,7 @@ def access(request: Request) -> HttpResponse:
     actor = request.actor
     members = Membership.objects.filter(workspace_id=actor.workspace_id).order_by("user__username")
     tokens = ApiToken.objects.visible_to(actor).order_by("-pk")
-    filters = {name: paging.text(request, name) for name in ("namespace", "key", "thread_id")}
+    filters = {name: paging.text(request, name) for name in _LABELS}
     username, token_id = paging.text(request, "username"), paging.whole_number(request, "token_id")
     explanation: Explanation | None = None
     if username or token_id is not None:
@@ -33,7 +34,7 @@ def access(request: Request) -> HttpResponse:
             **filters,
         )
     context = {
-        **filters,
+        "fields": [(name, _LABELS[name], text) for name, text in filters.items()],
         "username": username,
         "token_id": token_id,
         "members": members.values_list("user__username", flat=True)[:_OFFERED],

@@ -458,7 +458,6 @@ def _frame(kind: Kind, now: EntryView) -> dict[str, Any]:
         "kind": kind,
         "id": record_id,
         "list_url": list_url,
-        "detail_url": detail_url,
         "leave_url": detail_url if now.exists else list_url,
         "edit_url": reverse("web:config-edit", args=[kind, record_id]),
         "check_url": reverse("web:config-check", args=[kind, record_id]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 from urllib.parse import quote
 
@@ -156,7 +157,7 @@ def read_window(
         rows = [*_until_call(lead)][::-1] + rows
     if rows[-1].opens or rows[-1].role == "tool":
         tail = log.filter(seq__gt=rows[-1].seq).order_by("seq")[:_LONGEST_ROUND]
-        rows += _while_results(tail)
+        rows += takewhile(lambda row: row.role == "tool", tail)
     older = rows[0].seq if rows[0].seq > 1 else None
     return Window(rows, older, rows[-1].seq if rows[-1].seq < count else None)
 
@@ -166,13 +167,6 @@ def _until_call(rows: Iterable[Message]) -> Iterator[Message]:
         yield row
         if row.role != "tool":
             return
-
-
-def _while_results(rows: Iterable[Message]) -> Iterator[Message]:
-    for row in rows:
-        if row.role != "tool":
-            return
-        yield row
 
 
 def is_folded(row: Message, standing: Message | None) -> bool:

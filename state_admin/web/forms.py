@@ -55,7 +55,6 @@ class NamespaceLimitsForm(forms.Form):
 class NamespaceForm(NamespaceLimitsForm):
     """The registration of a namespace."""
 
-    use_required_attribute = True
     field_order = ("name", "description", "schema", "default")
 
     name = forms.CharField(

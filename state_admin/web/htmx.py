@@ -47,7 +47,6 @@ class Undo:
 
     url: str
     fields: Mapping[str, str | int] = field(default_factory=dict)
-    label: str = "Undo"
 
 
 def wants_part(request: HttpRequest) -> bool:

@@ -23,9 +23,8 @@ from .runs import run_tabs
 MOST = 200
 _ABOVE = 50
 COUNTED = 1000
-# Pixels: a node, the room between nodes, and the characters of its texts.
+# Pixels: a node, and the room between nodes.
 _WIDTH, _HEIGHT, _GAP_X, _GAP_Y, _EDGE = 232, 48, 40, 12, 4
-_TITLE, _NOTE = 28, 34
 
 
 @dataclass(frozen=True)
@@ -48,14 +47,6 @@ class LineageNode:
     y: int
     current: bool
     description: str
-
-    @property
-    def title(self) -> str:
-        return _clip(self.label.title, _TITLE)
-
-    @property
-    def note(self) -> str:
-        return _clip(self.label.note, _NOTE)
 
 
 @dataclass(frozen=True)
@@ -193,10 +184,6 @@ def _path(origin: tuple[int, int], node: tuple[int, int]) -> str:
     (left, top), (x, y) = origin, node
     start, middle = left + _WIDTH, left + _WIDTH + _GAP_X // 2
     return f"M{start} {top + _HEIGHT // 2}H{middle}V{y + _HEIGHT // 2}H{x}"
-
-
-def _clip(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 urlpatterns = [id_path("run/lineage", run_lineage, "run-lineage")]

@@ -60,7 +60,8 @@ _TABLE = Table(
         Field("agent", "Agent"),
     ),
 )
-_STATES = {
+# The colours of the statuses.
+DISPATCH_STATES = {
     DispatchStatus.QUEUED: "waiting",
     DispatchStatus.CLAIMED: "running",
     DispatchStatus.ACKED: "done",
@@ -125,7 +126,7 @@ def _row(request: Request, row: Dispatch) -> DispatchRow:
     edits = request.actor.may(Role.EDITOR)
     return DispatchRow(
         row,
-        _STATES.get(DispatchStatus(row.status), ""),
+        DISPATCH_STATES.get(DispatchStatus(row.status), ""),
         values.load(row.payload or "null"),
         len(row.payload or "") if len(row.payload or "") > _SHOWN else 0,
         can_cancel=edits and row.status == DispatchStatus.QUEUED,

@@ -69,11 +69,6 @@ class MemberForm(forms.Form):
     role = forms.ChoiceField(choices=_ROLE_CHOICES, initial=Role.VIEWER.value)
 
 
-@page(role=Role.ADMIN)
-def member_list(request: Request) -> HttpResponse:
-    return _show(request)
-
-
 @page(methods=FORM, role=Role.ADMIN)
 @sensitive_variables("added")
 def member_new(request: Request) -> HttpResponse:
@@ -230,7 +225,7 @@ def end_sessions(request: Request, member_id: int) -> HttpResponse:
 
 
 urlpatterns = [
-    path("members", member_list, name="member-list"),
+    path("members", page(role=Role.ADMIN)(_show), name="member-list"),
     path("members/+new", member_new, name="member-new"),
     *table_paths("members", _TABLE, _find, contract.Member.of, role=Role.ADMIN),
     path("members/<int:member_id>/role", role, name="member-role"),

@@ -83,7 +83,7 @@ def namespace_list(request: Request) -> HttpResponse:
             (
                 row,
                 sizes[row.pk],
-                _format_count(sizes[row.pk].entries, _LISTED, estimates.get(row.pk, 0)),
+                format_entry_count(sizes[row.pk].entries, _LISTED, estimates.get(row.pk, 0)),
                 _bytes(sizes[row.pk], measured.get(row.pk)),
                 f"{in_a_day.get(row.name, 0):,}{'+' if writes and writes.cut else ''}",
                 invalid.get(row.name),
@@ -116,7 +116,7 @@ def _find(
     return _TABLE.page(request, rows, PAGE, name, filters)
 
 
-def _format_count(counted: int, most: int, estimate: int) -> str:
+def format_entry_count(counted: int, most: int, estimate: int) -> str:
     if counted <= most:
         return f"{counted:,}"
     return f"≈ {estimate:,}" if estimate > most else f"{most:,}+"
@@ -149,7 +149,7 @@ def namespace_detail(request: Request, name: str) -> HttpResponse:
         "sizes_text": describe_sizes(samples) if samples else "",
         "registered": registered,
         "size": size,
-        "held": _format_count(size.entries, COUNTED, estimates.get(namespace.pk, 0)),
+        "held": format_entry_count(size.entries, COUNTED, estimates.get(namespace.pk, 0)),
         "schema": pretty(values.load(namespace.schema or "{}")),
         "default_value": values.load(namespace.default or "null"),
         "max_value_bytes": namespace.max_value_bytes or DEFAULT_MAX_VALUE_BYTES,

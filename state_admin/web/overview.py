@@ -36,6 +36,7 @@ from .first_steps import list_first_steps
 from .health import broker_health, database_health, worker_state
 from .htmx import Request, render, target_id, wants_part
 from .invalid_entries import find_invalid
+from .namespace_list import format_entry_count
 from .overview_charts import PERIODS, Period, daily_charts, recent_charts
 from .shell import counts_of, format_count
 from .usage import TREND_DAYS
@@ -333,10 +334,7 @@ def _list_largest_namespaces(
     holdings = []
     for pk, size in sizes.items():
         about = estimates.get(pk, 0)
-        if pk in large:
-            text = f"≈ {about:,}" if about > _COUNTED else f"{_COUNTED:,}+"
-        else:
-            text = f"{size.entries:,}"
+        text = format_entry_count(size.entries, _COUNTED, about)
         if size.entries:
             number = max(size.entries, about) if pk in large else size.entries
             holdings.append(NamespaceTotal(names[pk], number, text, namespace_url(names[pk])))

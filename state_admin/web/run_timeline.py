@@ -33,6 +33,7 @@ from state_admin.templatetags.ui import how_long, tokens
 from . import paging
 from .addresses import run_action_url, run_url, thread_action_url, thread_url, ticket_url
 from .htmx import Request
+from .mailbox import DISPATCH_STATES
 from .run_costs import Prices, prices_of
 from .state_changes import StateChanges, changes_of
 from .text_budget import CLIP, TextBudget, TraceText
@@ -56,12 +57,6 @@ _DECIDED = {
     TicketStatus.RESUMED: ("done", "approved"),
     TicketStatus.CANCELLED: ("failed", "refused"),
     TicketStatus.VOID: ("", "void"),
-}
-_DISPATCHED = {
-    DispatchStatus.CLAIMED: "running",
-    DispatchStatus.QUEUED: "waiting",
-    DispatchStatus.ACKED: "done",
-    DispatchStatus.DEAD: "failed",
 }
 _COMPACTED = {CompactionStatus.DONE: "done", CompactionStatus.FAILED: "failed"}
 
@@ -522,7 +517,7 @@ def _of_dispatches(dispatches: Iterable[Dispatch]) -> Iterator[Event]:
         yield Event(
             dispatch.created_at,
             "inbox",
-            _DISPATCHED.get(DispatchStatus(dispatch.status), ""),
+            DISPATCH_STATES.get(DispatchStatus(dispatch.status), ""),
             f"dispatch {dispatch.get_status_display().lower()}",
             f"…{dispatch.public_id[-8:]}",
             ", ".join(part for part in (*parts, tries if dispatch.attempts else "") if part)[

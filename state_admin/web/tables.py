@@ -96,15 +96,6 @@ class Field:
         """The field with its value."""
         return [replace(self, value=filters[self.name])]
 
-    @property
-    def chip_label(self) -> str:
-        return self.label.removesuffix(", UTC")
-
-    @property
-    def text(self) -> str:
-        """The value as people read it."""
-        return self.choices.get(self.value, self.value)
-
 
 class Filter(Protocol):
     """A part of the menu of filters: a Field, or several that belong together (periods.Period)."""
@@ -119,7 +110,11 @@ class Filter(Protocol):
 def chips_of(fields: Iterable[Field], url: Callable[[str], str]) -> list[Chip]:
     """The chips of active filters. `url` is that of the first page without the filter of a name."""
     return [
-        Chip(each.chip_label, each.text, url(each.clears or each.name))
+        Chip(
+            each.label.removesuffix(", UTC"),
+            each.choices.get(each.value, each.value),
+            url(each.clears or each.name),
+        )
         for each in fields
         if each.value
     ]

@@ -55,7 +55,13 @@ def show(request: Request, thread: Thread) -> dict[str, Any]:
     return {
         "view": outline,
         "limit": limit,
-        "lines": [_context_line(thread, row) for row in outline.rows[-_MOST_LINES:]],
+        # None is the placeholder for a missing tool result.
+        "lines": [
+            ContextLine(0, MessageRole.TOOL, INTERRUPTED)
+            if row is None
+            else line_of(thread, row, ())
+            for row in outline.rows[-_MOST_LINES:]
+        ],
         "lines_before": max(len(outline.rows) - _MOST_LINES, 0) + outline.between,
         "log": [line_of(thread, row, standing) for row in reversed(messages)],
         "older_url": older_url,
@@ -63,13 +69,6 @@ def show(request: Request, thread: Thread) -> dict[str, Any]:
         "standing": standing[0] if standing else None,
         "form_url": thread_url(thread.public_id),
     }
-
-
-def _context_line(thread: Thread, row: Any) -> ContextLine:
-    """A message of the context as one line; None is the placeholder for a missing tool result."""
-    if row is None:
-        return ContextLine(0, MessageRole.TOOL, INTERRUPTED)
-    return line_of(thread, row, ())
 
 
 def line_of(thread: Thread, row: Any, standing: Sequence[Message]) -> ContextLine:

@@ -39,6 +39,7 @@ from .trees import answer_piece
 
 LIST = 12
 SHARED = 20
+_MOST_NAMED = 4  # keys of a revision in the list
 _AHEAD = 4  # revisions newer than the selected one in the list
 BIG = 100_000  # longer values (characters) are fetched after the page has loaded
 _FEW = 10  # with more trees on a page, each shows fewer nodes at first
@@ -71,15 +72,12 @@ class RevisionLine:
 
     @property
     def touched(self) -> str:
-        return describe_touched_keys(self.row)
-
-
-def describe_touched_keys(row: Revision, most: int = 4) -> str:
-    """The keys that a revision changed. The runtime's own key changes at every step, so it is named
-    only if no other key changed."""
-    keys = [key for key in row.touched if not key.startswith(RUNTIME)] or row.touched
-    more = len(keys) - most
-    return ", ".join(keys[:most]) + (f" and {more} more" if more > 0 else "")
+        """The keys that it changed. The runtime's own key changes at every step, so it is named only
+        if no other key changed."""
+        touched = self.row.touched
+        keys = [key for key in touched if not key.startswith(RUNTIME)] or touched
+        more = len(keys) - _MOST_NAMED
+        return ", ".join(keys[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def show(request: Request, thread: Thread) -> dict[str, Any]:
@@ -295,7 +293,6 @@ def _ask_restore(request: Request, thread: Thread, at: int) -> HttpResponse:
     for state in (before, after):  # restoring neither restarts nor ends a run
         state.pop(LIFECYCLE, None)
     rows = diffs.rows(before, after)
-    verbs = {"added": "added", "removed": "removed", "changed": "changed"}
     lines = [
         f"The state becomes what it was at revision {at}, as the new revision "
         f"{thread.revision + 1}. The history is kept, and runs are not affected.",
@@ -309,7 +306,7 @@ def _ask_restore(request: Request, thread: Thread, at: int) -> HttpResponse:
         url=thread_action_url("restore", thread.public_id, at=at),
         back=_at_url(thread.public_id, at),
         lines=lines,
-        names=[f"{row.pointer} {verbs[row.kind]}" for row in rows[:PREVIEW]],
+        names=[f"{row.pointer} {row.kind}" for row in rows[:PREVIEW]],
         total=len(rows),
         fields=[("expected", thread.revision)],
         kind="primary",

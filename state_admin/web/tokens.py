@@ -110,11 +110,6 @@ class TokenForm(forms.Form):
     )
 
 
-@page(role=Role.ADMIN)
-def token_list(request: Request) -> HttpResponse:
-    return _show(request)
-
-
 @page(methods=FORM, role=Role.ADMIN)
 @sensitive_variables("secret")
 def token_new(request: Request) -> HttpResponse:
@@ -294,7 +289,7 @@ TOKENS = BulkList(
 
 urlpatterns = [
     bulk_path("tokens/bulk", TOKENS),
-    path("tokens", token_list, name="token-list"),
+    path("tokens", page(role=Role.ADMIN)(_show), name="token-list"),
     path("tokens/+new", token_new, name="token-new"),
     *table_paths("tokens", _TABLE, _find, contract.Token.of, role=Role.ADMIN),
     path("tokens/<int:token_id>/rotate", rotate, name="token-rotate"),

@@ -142,11 +142,6 @@ def line_of(request: Request, hook: Webhook) -> WebhookLine:
     return WebhookLine(hook, status, _STATES[status], url, wants, sees)
 
 
-@page(replica=True)
-def webhook_list(request: Request) -> HttpResponse:
-    return _list(request)
-
-
 @page(methods=FORM, role=Role.ADMIN)
 @sensitive_variables("secret")
 def webhook_new(request: Request) -> HttpResponse:
@@ -221,11 +216,6 @@ def _list(
     return render_list(
         request, "webhooks/list.html", context, part="webhooks", rows="webhook-table", status=status
     )
-
-
-@page(replica=True)
-def webhook_detail(request: Request, webhook_id: str) -> HttpResponse:
-    return _detail(request, webhook_id)
 
 
 def _detail(request: Request, webhook_id: str, **extra: Any) -> HttpResponse:
@@ -363,10 +353,10 @@ def delete(request: Request, webhook_id: str) -> HttpResponse:
 
 
 urlpatterns = [
-    path("webhooks", webhook_list, name="webhook-list"),
+    path("webhooks", page(replica=True)(_list), name="webhook-list"),
     *list_paths("webhooks", "webhook-list", _items),
     path("webhooks/+new", webhook_new, name="webhook-new"),
-    path("webhooks/<str:webhook_id>", webhook_detail, name="webhook-detail"),
+    path("webhooks/<str:webhook_id>", page(replica=True)(_detail), name="webhook-detail"),
     path("webhooks/<str:webhook_id>/pause", pause, name="webhook-pause"),
     path("webhooks/<str:webhook_id>/resume", resume, name="webhook-resume"),
     path("webhooks/<str:webhook_id>/rotate", rotate, name="webhook-rotate"),

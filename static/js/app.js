@@ -65,7 +65,6 @@ function showToast({ id, text, kind, undo }) {
   const form = $("[data-undo]", toast);
   if (undo) {
     form.action = undo.url;
-    $("[data-label]", form).textContent = undo.label;
     for (const [name, value] of Object.entries(undo.fields)) {
       const input = document.createElement("input");
       Object.assign(input, { type: "hidden", name, value });

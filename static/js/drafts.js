@@ -88,7 +88,7 @@ function restore() {
   if (draft.length !== names.length || draft.some(([name], index) => name !== names[index])) return offerOutdated(form, draft);
   draft.forEach(([, value], index) => (fields[index][isTick(fields[index]) ? "checked" : "value"] = value));
   form.dataset.unsaved = "";
-  showRestored(form);
+  showBanner(form, "#restored-template");
 }
 
 function reload(form) {
@@ -105,8 +105,6 @@ function showBanner(form, template) {
   form.prepend(banner);
   return banner;
 }
-
-const showRestored = (form) => showBanner(form, "#restored-template");
 
 // The form has other fields than when the draft was typed, for example because a schema was changed. The user
 // chooses: what belongs to its fields is restored, and the rest is shown.

@@ -8,23 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import django.db
 from django.http import HttpResponse
-from rest_framework.request import Request
 
 from state_admin.contract import changes as contract
 from state_admin.models import feed_sql
-from state_admin.rest import problems
 from state_admin.rest.authentication import actor_of_session, session_key
-from state_admin.rest.bodies import Response
 from state_admin.rest.endpoint import Endpoint, handles
+from state_admin.rest.event_streams import begin_stream, continue_stream
 from state_admin.rest.long_polling import hub_of
-from state_admin.services.errors import RateLimited, Unavailable
 from state_admin.services.feed_cursors import open_cursor
 from state_admin.services.listeners import CLOSED, Listener, check_live
 from state_admin.streams import events
-from state_admin.streams.channel import Channel, instead
-from state_admin.streams.hub import FeedUnavailable
 from state_admin.streams.stream import ChangeStream
 
 from .changes import read_filter
@@ -44,9 +38,7 @@ def stream_changes(call: Endpoint) -> HttpResponse:
     cursor = request.META.get("HTTP_LAST_EVENT_ID") or call.query.cursor
     end = feed_sql.read_end(call.actor.workspace_id)
     after = open_cursor(cursor, end) if cursor else None
-    response = Response(content_type="text/event-stream; charset=utf-8")
-    response["Cache-Control"] = "no-store"
-    response["X-Accel-Buffering"] = "no"  # nginx would buffer the events
+    response = begin_stream()
     hub = hub_of(request)
     if hub is None:
         start, at = after or (end.position, end.at)
@@ -63,21 +55,5 @@ def stream_changes(call: Endpoint) -> HttpResponse:
         stream = ChangeStream(hub, call.actor, filters, after, _describe)
         session = session_key(request) if call.actor.kind == "user" else ""
         listener = Listener(call.actor, stream, session, actor_of_session)
-        response.on_loop = _StreamResponder(request, listener).run
+        continue_stream(call, response, listener)
     return response
-
-
-class _StreamResponder:
-    """Continues a response as a stream, on the event loop."""
-
-    def __init__(self, request: Request, listener: Listener) -> None:
-        self.request, self.listener = request, listener
-
-    async def run(self, channel: Channel, answer: Any) -> None:
-        try:
-            await self.listener.follow(channel)
-        except (FeedUnavailable, RateLimited, Unavailable, django.db.Error) as error:
-            if isinstance(error, FeedUnavailable):
-                error = Unavailable("the database does not respond")
-            refusal = problems.answer_error(error, self.request)
-            await channel.answer(instead(answer, refusal))

@@ -14,21 +14,18 @@ from state_admin.contract import agent_views as contract
 from state_admin.domain import values
 from state_admin.domain.access import Actor
 from state_admin.domain.values import JSON, Fault
-from state_admin.models import Message, Run, Thread, Ticket
+from state_admin.models import Run, Thread, Ticket
 from state_admin.models.feed_sql import FeedRow
 from state_admin.models.runs import IN_PROGRESS, RunQuerySet
 from state_admin.rest.endpoint import Endpoint, handles
-from state_admin.services import snapshots, threads
+from state_admin.services import threads
 from state_admin.services.errors import Invalid
 from state_admin.services.listeners import CLOSED
 from state_admin.services.runs import parents_of
 
-from . import ag_ui_events, parts
+from . import ag_ui_events, parts, reading
 from .ag_ui_events import Event
 from .following import answer_stream, event
-
-# The newest messages that a snapshot contains.
-MOST_MESSAGES = 500
 
 
 class _EventEncoder:
@@ -47,31 +44,25 @@ class _EventEncoder:
         return _encode([ag_ui_events.closed(CLOSED[why])])
 
     def _encode_snapshot(self, thread: Thread) -> list[Event]:
-        self._state = self._read_state()
+        self._state = reading.read_state(self.actor, self.thread_id)
         state = ag_ui_events.state_snapshot(self._state)
         return [state, ag_ui_events.messages_snapshot(self._read_log(thread))]
 
     def _encode_updates(self, thread: Thread) -> list[Event]:
-        before, self._state = self._state, self._read_state()
+        before = self._state
+        self._state = reading.read_state(self.actor, self.thread_id)
         seen = self._seq
         log = self._read_log(thread)
         fresh = [message for message in log if message.seq > seen]
         events = ag_ui_events.message_events(fresh)
-        if events is None or len(fresh) == MOST_MESSAGES:
+        if events is None or len(fresh) == reading.MOST_MESSAGES:
             events = [ag_ui_events.messages_snapshot(log)]
         return [*ag_ui_events.state_change(before, self._state), *events]
-
-    def _read_state(self) -> JSON:
-        """The persistent state, as in the reference implementation; other keys are not sent."""
-        snapshot = snapshots.read_snapshot(actor=self.actor, thread_id=self.thread_id)
-        state = {row.key: values.load(row.value) for row in snapshot.rows if row.persistent}
-        return {"revision": snapshot.revision, "extensions": state}
 
     def _read_log(self, thread: Thread) -> list[parts.ThreadMessage]:
         if thread.message_count == self._seq:
             return []
-        rows = Message.objects.filter(thread=thread).external().select_related("run")
-        log = [parts.read(row) for row in rows.order_by("-seq")[:MOST_MESSAGES]][::-1]
+        log = reading.read_log(thread)
         self._seq = max(thread.message_count, log[-1].seq if log else 0)
         return log
 

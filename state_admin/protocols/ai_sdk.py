@@ -4,7 +4,6 @@ stream that a client may join at any time."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from django.http import HttpResponse
 
@@ -16,26 +15,22 @@ from state_admin.models import Message, Run, RunStatus, Thread, Ticket
 from state_admin.models.feed_sql import FeedRow
 from state_admin.rest.bodies import no_content
 from state_admin.rest.endpoint import Endpoint, handles
-from state_admin.services import runs, snapshots, threads
+from state_admin.services import runs, threads
 from state_admin.services.listeners import CLOSED
 
-from . import parts, ui_messages
+from . import parts, reading, ui_messages
 from .answers import answer
 from .following import answer_stream, event
 from .parts import ThreadMessage, ToolCall
 
-# The newest messages of the thread that are read.
-MOST_MESSAGES = 500
 _HEADERS = {"x-vercel-ai-ui-message-stream": "v1"}
 _DONE = b"data: [DONE]\n\n"
 
 
-def read_log(thread: Thread, **where: Any) -> list[ThreadMessage]:
-    """The newest messages that are not internal, in order. If older ones are left out, the first
-    one does not depend on them."""
-    rows = Message.objects.filter(thread=thread, **where).external().select_related("run")
-    log = [parts.read(row) for row in rows.order_by("-seq")[:MOST_MESSAGES]][::-1]
-    if len(log) == MOST_MESSAGES:
+def read_log(thread: Thread) -> list[ThreadMessage]:
+    """The newest messages. If older ones are left out, the first one does not depend on them."""
+    log = reading.read_log(thread)
+    if len(log) == reading.MOST_MESSAGES:
         first = next((i for i, message in enumerate(log) if not ui_messages.answers(message)), 0)
         log = log[first:]
     return log
@@ -87,9 +82,7 @@ class Reply:
         return [*events, *(ui_messages.finish(self.run) if self.over else [])]
 
     def _state_news(self) -> list[ui_messages.Shape]:
-        snapshot = snapshots.read_snapshot(actor=self.actor, thread_id=self.thread_id)
-        held = {row.key: values.load(row.value) for row in snapshot.rows if row.persistent}
-        state = {"revision": snapshot.revision, "extensions": held}
+        state = reading.read_state(self.actor, self.thread_id)
         if values.same(state, self._state):
             return []
         self._state = state

@@ -11,23 +11,23 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Protocol
 
 import django.db
-from django.conf import settings
 from django.http import HttpResponse
-from rest_framework.request import Request
 
 from state_admin.domain.access import Actor
 from state_admin.models import feed_sql
 from state_admin.models.feed_sql import FeedFilter, FeedRow, Position
-from state_admin.rest.bodies import Response
 from state_admin.rest.endpoint import Endpoint
-from state_admin.services.errors import BadRequest, Gone, NotFound, Problem, Unavailable
+from state_admin.rest.event_streams import begin_stream, continue_stream
+from state_admin.rest.long_polling import hub_of
+from state_admin.services.errors import NotFound
+from state_admin.services.feed_cursors import open_cursor
 from state_admin.services.listeners import Listener, check_live
 from state_admin.streams import cursors, events
-from state_admin.streams.channel import Channel, instead
-from state_admin.streams.hub import ENVIRON, FeedUnavailable, Hub
+from state_admin.streams.channel import Channel
+from state_admin.streams.hub import FeedUnavailable, Hub
 from state_admin.streams.stream import ListeningStream
 
 _PAGE = 500
@@ -126,13 +126,12 @@ def answer_stream(
 ) -> HttpResponse:
     """A response that continues as server-sent events. A server that cannot stream sends the
     current state and ends."""
-    request, actor = view.request, view.actor
+    actor = view.actor
     check_live(actor)
-    after = _read_cursor(request, actor)
-    response = Response(content_type="text/event-stream; charset=utf-8", headers=headers)
-    response["Cache-Control"] = "no-store"
-    response["X-Accel-Buffering"] = "no"  # nginx would buffer the events
-    hub: Hub | None = request.META.get(ENVIRON)
+    cursor = view.request.META.get("HTTP_LAST_EVENT_ID")
+    after = open_cursor(cursor, feed_sql.read_end(actor.workspace_id))[0] if cursor else None
+    response = begin_stream(headers)
+    hub = hub_of(view.request)
     if hub is None:
         end = feed_sql.read_end(actor.workspace_id)
         beginning = encoder.begin(missed(actor, FeedFilter(thread=thread_id), after, end.position))
@@ -140,17 +139,7 @@ def answer_stream(
         response.content = beginning + events.hello(end.position, end.at) + last
     else:
         stream = ThreadStream(hub, actor, thread_id, encoder, after)
-        listener = Listener(actor, stream)
-
-        async def continue_stream(channel: Channel, first: Any) -> None:
-            try:
-                await listener.follow(channel)
-            except (FeedUnavailable, Problem, django.db.Error) as error:
-                if isinstance(error, FeedUnavailable):
-                    error = Unavailable("the database does not respond")
-                await channel.answer(instead(first, view.handle_exception(error)))
-
-        response.on_loop = continue_stream
+        continue_stream(view, response, Listener(actor, stream))
     return response
 
 
@@ -161,18 +150,3 @@ def event(data: str) -> bytes:
 
 def _mark(position: Position, at: datetime) -> bytes:
     return b"id: %b\n\n" % cursors.seal(position, at).encode()
-
-
-def _read_cursor(request: Request, actor: Actor) -> Position | None:
-    """The position in `Last-Event-ID`. Raises BadRequest, or Gone if changes after it may have been
-    deleted."""
-    cursor: str = request.META.get("HTTP_LAST_EVENT_ID", "")
-    if not cursor:
-        return None
-    try:
-        end = feed_sql.read_end(actor.workspace_id)
-        return cursors.resume(cursor, end, settings.CHANGE_RETENTION)
-    except cursors.BadCursor:
-        raise BadRequest("Last-Event-ID must be an id that this stream sent") from None
-    except cursors.ExpiredCursor:
-        raise Gone("the cursor has expired", hint="Connect again without Last-Event-ID.") from None

@@ -53,9 +53,6 @@ class TokenAuthentication(BaseAuthentication):
         bind_actor(admitted[0])
         return admitted
 
-    def authenticate_header(self, request: Request) -> str:
-        return 'Bearer realm="commonhold"'
-
 
 class PageAuthentication(BaseAuthentication):
     """The admin's session cookie, for live pages: only where a view requests it, only for reads,
@@ -75,9 +72,6 @@ class PageAuthentication(BaseAuthentication):
             raise Unauthenticated("the session has ended", hint="Log in again.")
         bind_actor(actor)
         return actor, None
-
-    def authenticate_header(self, request: Request) -> str:
-        return 'Bearer realm="commonhold"'
 
 
 def session_key(request: Request) -> str:

@@ -145,7 +145,7 @@ def test_messages__internal_and_empty__are_left_out(alice) -> None:
 
 
 def test_messages__many__are_the_newest_beginning_with_a_question(alice, monkeypatch) -> None:
-    monkeypatch.setattr("state_admin.protocols.ai_sdk.MOST_MESSAGES", 4)
+    monkeypatch.setattr("state_admin.protocols.reading.MOST_MESSAGES", 4)
     turn = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
     append(alice.actor, "t1", *turn, *turn, {"role": "assistant", "content": "b"})
     shown = alice.api("GET", MESSAGES).json()

@@ -48,8 +48,3 @@ def bounds(body: dict[str, Raw], *, limit: int = 10) -> tuple[int, int]:
 def read(body: dict[str, Raw], name: str, default: Any = None) -> Any:
     """A member of a body, whose type the contract has validated."""
     return body[name].value if name in body else default
-
-
-def strings(body: dict[str, Raw], name: str) -> list[str]:
-    """A list of strings of a body; [] if it is absent."""
-    return list(read(body, name, []))

@@ -9,13 +9,11 @@ from state_admin.domain.access import Actor
 from state_admin.domain.numbers import read_whole
 from state_admin.domain.values import JSON, Fault, Raw
 from state_admin.models import Message, Revision, Run, RunStatus, Thread, Ticket
+from state_admin.protocols.reading import MOST_MESSAGES
 from state_admin.services import snapshots
 from state_admin.services.errors import Invalid
 
 Shape = dict[str, JSON]
-
-# The newest messages that a state contains.
-MOST_MESSAGES = 500
 
 
 def read_state(

@@ -27,7 +27,7 @@ from state_admin.services.batching import split_by_size
 from state_admin.services.entry_views import EntryView
 from state_admin.services.errors import BadRequest, Invalid, NotRegistered
 
-from .endpoint import bounds, read, refuse, strings, take
+from .endpoint import bounds, read, refuse, take
 
 STORE = "agent_store"
 _SCHEMA = Raw('{"type":"object"}', {"type": "object"})
@@ -95,7 +95,7 @@ def search_items(call: Endpoint) -> HttpResponse:
     body = take(call, contract.ItemSearch)
     refuse(body, "refresh_ttl")
     limit, offset = bounds(body)
-    prefix = strings(body, "namespace_prefix")
+    prefix = read(body, "namespace_prefix", [])
     if prefix:
         check_labels(prefix, "/namespace_prefix")
     item_filter = read(body, "filter", {})
@@ -105,14 +105,14 @@ def search_items(call: Endpoint) -> HttpResponse:
         for row in _items(call.actor, prefix, read(body, "query", ""))
         if not item_filter or fits(values.load(row.value or "null"), item_filter)
     )
-    return answer({"items": [show_row(row) for row in islice(items, offset, offset + limit)]})
+    return answer({"items": [show_item(row) for row in islice(items, offset, offset + limit)]})
 
 
 @handles(contract.LIST_NAMESPACES)
 def list_namespaces(call: Endpoint) -> HttpResponse:
     body = take(call, contract.NamespaceSearch)
     limit, offset = bounds(body, limit=100)
-    prefix, suffix = strings(body, "prefix"), strings(body, "suffix")
+    prefix, suffix = read(body, "prefix", []), read(body, "suffix", [])
     depth = read(body, "max_depth", None)
     try:
         home = namespaces.find_definition(call.actor, STORE)
@@ -141,7 +141,7 @@ def path_of(labels: Sequence[str], key: str) -> str:
 
 
 def path_in(body: dict[str, Raw]) -> str:
-    return path_of(strings(body, "namespace"), read(body, "key", ""))
+    return path_of(read(body, "namespace", []), read(body, "key", ""))
 
 
 def check_labels(labels: Sequence[str], pointer: str) -> None:
@@ -156,24 +156,16 @@ def check_labels(labels: Sequence[str], pointer: str) -> None:
         raise Invalid("the root label langgraph is reserved", [Fault(f"{pointer}/0", "reserved")])
 
 
-def show_item(entry: EntryView) -> dict[str, JSON]:
+def show_item(entry: EntryView | Entry) -> dict[str, JSON]:
+    home, _, key = entry.key.partition("..")
     times = {"created_at": entry.created_at, "updated_at": entry.updated_at}
-    return _item_document(entry.key, entry.value, entry.version) | {
-        name: at.isoformat() if at else None for name, at in times.items()
+    return {
+        "namespace": home.split("."),
+        "key": key,
+        "value": values.load(entry.value or "null"),
+        "version": entry.version,
+        **{name: at.isoformat() if at else None for name, at in times.items()},
     }
-
-
-def show_row(row: Entry) -> dict[str, JSON]:
-    times = {"created_at": row.created_at, "updated_at": row.updated_at}
-    return _item_document(row.key, row.value or "null", row.version) | {
-        name: at.isoformat() for name, at in times.items()
-    }
-
-
-def _item_document(path: str, value: str, version: int) -> dict[str, JSON]:
-    home, _, key = path.partition("..")
-    named = {"namespace": home.split("."), "key": key}
-    return {**named, "value": values.load(value), "version": version}
 
 
 def _rows(actor: Actor, prefix: Sequence[str]) -> QuerySet[Entry]:

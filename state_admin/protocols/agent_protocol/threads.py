@@ -17,7 +17,7 @@ from state_admin.services import forks, thread_patches, threads
 from state_admin.services.errors import Conflict, Invalid
 
 from . import states
-from .endpoint import bounds, read, refuse, strings, take
+from .endpoint import bounds, read, refuse, take
 from .states import Shape
 
 _SORTS = {
@@ -32,10 +32,6 @@ _STATUS = {
     "interrupted": Q(active_run__status=RunStatus.WAITING),
     "error": Q(active_run=None) & _FAILED,
 }
-
-
-def find(call: Endpoint, thread_id: str) -> Thread:
-    return threads.read_thread(call.actor, thread_id)
 
 
 def show(thread: Thread) -> Shape:
@@ -70,7 +66,7 @@ def create_thread(call: Endpoint) -> HttpResponse:
     except Conflict:
         if not keep or thread_id is None:
             raise
-        thread, created = find(call, thread_id), True
+        thread, created = threads.read_thread(call.actor, thread_id), True
     if not (created or keep):
         raise Conflict(f"thread already exists: {thread_id}")
     return answer(show(thread))
@@ -87,7 +83,7 @@ def search_threads(call: Endpoint) -> HttpResponse:
     rows = matching(call, body)
     total = rows.count()
     documents = [
-        states.select(show(thread), strings(body, "select"))
+        states.select(show(thread), read(body, "select", []))
         for thread in rows.order_by(by, "-id")[offset : offset + limit]
     ]
     response = answer(documents)
@@ -114,7 +110,7 @@ def matching(call: Endpoint, body: dict[str, Raw]) -> QuerySet[Thread]:
         current = StateValue.objects.current().filter(thread=OuterRef("pk"), key=key)
         rows = rows.filter(Exists(current.holding(expected)))
     if "ids" in body:
-        rows = rows.filter(public_id__in=strings(body, "ids"))
+        rows = rows.filter(public_id__in=read(body, "ids", []))
     if "status" in body:
         failed = Exists(Thread.objects.filter(_FAILED, pk=OuterRef("pk")))
         idle = Q(active_run=None) & ~failed
@@ -124,7 +120,7 @@ def matching(call: Endpoint, body: dict[str, Raw]) -> QuerySet[Thread]:
 
 @handles(contract.GET_THREAD)
 def get_thread(call: Endpoint, thread_id: str) -> HttpResponse:
-    return answer(show_whole(find(call, thread_id)))
+    return answer(show_whole(threads.read_thread(call.actor, thread_id)))
 
 
 @handles(contract.PATCH_THREAD)
@@ -157,7 +153,7 @@ def copy_thread(call: Endpoint, thread_id: str) -> HttpResponse:
 
 @handles(contract.READ_STATE)
 def read_state(call: Endpoint, thread_id: str) -> HttpResponse:
-    state = states.read_state(call.actor, find(call, thread_id))
+    state = states.read_state(call.actor, threads.read_thread(call.actor, thread_id))
     return answer(states.select(state, _read_select(call)))
 
 
@@ -177,7 +173,7 @@ def update_state(call: Endpoint, thread_id: str) -> HttpResponse:
 
 @handles(contract.READ_STATE_AT)
 def read_state_at(call: Endpoint, thread_id: str, checkpoint_id: str) -> HttpResponse:
-    thread = find(call, thread_id)
+    thread = threads.read_thread(call.actor, thread_id)
     revision = states.read_revision(checkpoint_id)
     state = states.read_state(call.actor, thread, revision)
     return answer(states.select(state, _read_select(call)))
@@ -186,10 +182,10 @@ def read_state_at(call: Endpoint, thread_id: str, checkpoint_id: str) -> HttpRes
 @handles(contract.READ_STATE_OF)
 def read_state_of(call: Endpoint, thread_id: str) -> HttpResponse:
     body = take(call, contract.StateAt)
-    thread = find(call, thread_id)
+    thread = threads.read_thread(call.actor, thread_id)
     revision = states.revision_in(body, "checkpoint")
     state = states.read_state(call.actor, thread, revision)
-    return answer(states.select(state, strings(body, "select")))
+    return answer(states.select(state, read(body, "select", [])))
 
 
 def _read_select(call: Endpoint) -> list[str]:
@@ -209,13 +205,13 @@ def search_history(call: Endpoint, thread_id: str) -> HttpResponse:
     refuse(body, "metadata")
     states.revision_in(body, "checkpoint")
     before = states.revision_in(body, "before")
-    fields = strings(body, "select")
+    fields = read(body, "select", [])
     states_found = _states(call, thread_id, read(body, "limit", 10), before)
     return answer([states.select(state, fields) for state in states_found])
 
 
 def _states(call: Endpoint, thread_id: str, limit: int, before: int | None) -> list[Shape]:
-    thread = find(call, thread_id)
+    thread = threads.read_thread(call.actor, thread_id)
     rows = Revision.objects.filter(thread=thread, dropped=False).select_related("run")
     if before is not None:
         rows = rows.filter(number__lt=before)

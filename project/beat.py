@@ -122,10 +122,6 @@ class Scheduler(beat.Scheduler):
             with contextlib.suppress(OSError):
                 draft.unlink()
 
-    @property
-    def info(self) -> str:
-        return f"    . file -> {self._file}"
-
 
 def _now() -> datetime:
     return datetime.now(UTC)

@@ -97,14 +97,9 @@ def check() -> None:
     """Try once to reach the broker. Raises BadSetting with one sentence about the problem."""
     if uses_database():
         return
-    where = maybe_sanitize_url(url())
-    try:
-        with quick_connection() as connection:
-            connection.ensure_connection(max_retries=1, interval_start=0, timeout=5)
-    except Exception as error:
-        raise BadSetting(
-            f"Cannot reach the broker at {where}: {_reason(error)}. Check BROKER_URL."
-        ) from None
+    if failure := _connect_once(timeout=5):
+        where = maybe_sanitize_url(url())
+        raise BadSetting(f"Cannot reach the broker at {where}: {failure}. Check BROKER_URL.")
 
 
 # Health --------------------------------------------------------------------------------------
@@ -132,19 +127,20 @@ def ping() -> BrokerStatus:
         return BrokerStatus(address(), "" if exists else "no worker has created the queue")
     until, answer = _last_status
     if time.monotonic() >= until or answer.where != address():
-        answer = BrokerStatus(address(), _refusal())
+        failure = _connect_once(timeout=int(QUICK_SECONDS))
+        problem = f"the broker does not respond: {failure}" if failure else ""
+        answer = BrokerStatus(address(), problem)
         _last_status = (time.monotonic() + _CACHED_SECONDS, answer)
     return answer
 
 
-def _refusal() -> str:
+def _connect_once(*, timeout: int) -> str:
+    """Why an attempt to connect failed; "" if it did not."""
     try:
         with quick_connection() as connection:
-            connection.ensure_connection(
-                max_retries=1, interval_start=0, timeout=int(QUICK_SECONDS)
-            )
+            connection.ensure_connection(max_retries=1, interval_start=0, timeout=timeout)
     except Exception as error:
-        return f"the broker does not respond: {_reason(error)}"
+        return _reason(error)
     return ""
 
 

@@ -38,7 +38,6 @@ INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
-    "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "django.contrib.humanize",
     "django_htmx",
@@ -104,8 +103,6 @@ if CORS_ALLOWED_ORIGINS:
 SILENCED_SYSTEM_CHECKS = ["security.W001", "security.W002", "security.W003"]
 
 ROOT_URLCONF = "project.urls"
-WSGI_APPLICATION = "project.wsgi.application"
-ASGI_APPLICATION = "project.asgi.application"
 TEMPLATES: list[dict[str, Any]] = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
@@ -133,7 +130,6 @@ if _replicas:  # records the position of each write (state_admin/services/replic
     before = MIDDLEWARE.index("project.middleware.Security")
     MIDDLEWARE.insert(before, "project.middleware.WritePositions")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-ATOMIC_REQUESTS = False
 
 # Jobs ----------------------------------------------------------------------------------------
 
@@ -214,8 +210,6 @@ REST_FRAMEWORK = {
     "DEFAULT_PARSER_CLASSES": ["state_admin.rest.bodies.RawParser"],
     "EXCEPTION_HANDLER": "state_admin.rest.problems.handle",
     "UNAUTHENTICATED_USER": None,
-    "COMPACT_JSON": True,
-    "UNICODE_JSON": True,
 }
 
 # Compaction ----------------------------------------------------------------------------------

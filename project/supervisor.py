@@ -40,11 +40,6 @@ _WORKER_SECONDS = 15.0
 _HOPELESS = 4
 
 
-def run(*, say: Callable[[str], Any], fresh_login: bool = False) -> None:
-    """Serve until SIGINT, SIGTERM or SIGHUP. Raises BadSetting if it cannot start."""
-    Supervisor(say, fresh_login).run()
-
-
 def check() -> None:
     """Raise BadSetting if something else uses the data folder or the port."""
     claim = startup.Claim()
@@ -67,6 +62,7 @@ class Supervisor:
         self._wakeup.setblocking(False)
 
     def run(self) -> None:
+        """Serve until SIGINT, SIGTERM or SIGHUP. Raises BadSetting if it cannot start."""
         log_crashes()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._on_signal)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-import msgspec
 from msgspec import UNSET, UnsetType
 
-from .base import Answer, Body, Operation, doc
+from .base import Answer, Body, Natural, Operation, doc
 from .messages import MessagesIn
 from .runs import FencingToken, Run, RunFields
 from .types import MAX_ID, MAX_INTEGER, BigInt, JsonIn, RevisionNumber
 
 BaseRevision = Annotated[
-    Annotated[int, msgspec.Meta(ge=0)] | None,
+    Natural | None,
     doc("Revision of the state that the updates were made for; null: any.", 12),
 ]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, UnsetType
 
-from .base import MAX_LIMIT, Answer, Body, doc
+from .base import MAX_LIMIT, Answer, Body, NonEmpty, doc
 from .problems import Failure
 from .types import ItemStatus
 
@@ -15,7 +15,7 @@ class Selection(Body):
     """The items of a bulk operation."""
 
     ids: Annotated[
-        list[Annotated[str, Meta(min_length=1)]],
+        list[NonEmpty],
         doc("Ids of the items.", ["a", "b"], min_length=1, max_length=MAX_LIMIT),
     ]
 

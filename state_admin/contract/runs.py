@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from state_admin.domain import values
 from state_admin.domain.access import Actor
 from state_admin.domain.lifecycle import (
     EXPIRIES,
@@ -36,6 +35,7 @@ from .types import (
     MAX_ID,
     MAX_INTEGER,
     BigInt,
+    Cost,
     JsonIn,
     JsonOut,
     MetadataIn,
@@ -43,6 +43,7 @@ from .types import (
     RunId,
     ThreadId,
     Time,
+    dumped,
     json_of,
     time_of,
 )
@@ -199,14 +200,7 @@ class Run(Answer):
     step_count: Annotated[int, doc("Steps of the agent so far.", 3, ge=0)]
     input_tokens: Annotated[int, doc("Input tokens used so far.", 5200, ge=0)]
     output_tokens: Annotated[int, doc("Output tokens used so far.", 800, ge=0)]
-    cost_usd: Annotated[
-        str,
-        doc(
-            "Cost so far in US dollars, as a decimal number.",
-            "0.041200",
-            schema={"pattern": r"^-?\d+(\.\d+)?$"},
-        ),
-    ]
+    cost_usd: Annotated[Cost, doc("Cost so far in US dollars, as a decimal number.", "0.041200")]
     max_rounds: Annotated[
         int, doc("Number of steps at which the run counts as stuck; 0: no limit.", 20, ge=0)
     ]
@@ -246,8 +240,8 @@ class Run(Answer):
             row,
             id=row.public_id,
             thread_id=row.thread.public_id,
-            waiting=_dumped(row.waiting),
-            termination_reason=_dumped(row.termination_reason),
+            waiting=dumped(row.waiting),
+            termination_reason=dumped(row.termination_reason),
             parent_run_id=row.parent_run_id if row.parent_run_id in parents else None,
             parent_thread_id=parent if parent and actor.sees_thread(parent) else None,
             metadata=json_of(row.metadata or "{}"),
@@ -255,10 +249,6 @@ class Run(Answer):
             stuck_reason=row.stuck_reason(row.read_at) or None,
             flagged_stuck_at=time_of(row.flagged_at),
         )
-
-
-def _dumped(value: values.JSON) -> msgspec.Raw:
-    return json_of(None if value is None else values.dump(value))
 
 
 class RunFilters(DescendingList):

@@ -49,14 +49,7 @@ RetainOnUninstall = Annotated[
         False,
     ),
 ]
-Plugin = Annotated[
-    str,
-    doc(
-        "The plugin that owns it; empty: none.",
-        "planning",
-        max_length=128,
-    ),
-]
+Plugin = Annotated[str, doc("The plugin that owns it; empty: none.", "planning", max_length=128)]
 Description = Annotated[
     str, doc("Description, for people.", "The steps that are left.", max_length=10_000)
 ]

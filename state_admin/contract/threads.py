@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
-import msgspec
 from msgspec import UNSET, UnsetType
 
 from state_admin.domain.access import Actor, Role
@@ -158,7 +157,7 @@ class NewThread(Body):
         doc("What the thread is about, for example a user.", "user-7", max_length=MAX_ID),
     ] = ""
     parent_thread_id: Annotated[
-        Annotated[str, msgspec.Meta(min_length=1)] | None,
+        NonEmpty | None,
         doc("Id of the parent thread; null: none.", None),
     ] = None
     title: Annotated[str, _TITLE] = ""
@@ -173,7 +172,7 @@ class ThreadChange(Body):
         ShortText | UnsetType, doc("Empty: no longer about anything.", "user-7")
     ] = UNSET
     parent_thread_id: Annotated[
-        Annotated[str, msgspec.Meta(min_length=1)] | UnsetType | None,
+        NonEmpty | UnsetType | None,
         doc("Id of the new parent; null: remove it from its parent.", None),
     ] = UNSET
     title: Annotated[str, _TITLE] | UnsetType = UNSET

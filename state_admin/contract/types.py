@@ -157,8 +157,8 @@ class Diff(Answer):
             Difference(
                 pointer=each.pointer,
                 kind=each.kind,
-                before=_dumped(each.before),
-                after=_dumped(each.after),
+                before=dumped(each.before),
+                after=dumped(each.after),
             )
             for each in diffs.rows(before, after)
         ]
@@ -166,14 +166,15 @@ class Diff(Answer):
             PatchOperation(
                 op=each["op"],
                 path=each["path"],
-                value=_dumped(each["value"]) if "value" in each else UNSET,
+                value=dumped(each["value"]) if "value" in each else UNSET,
             )
             for each in diffs.json_patch(before, after)
         ]
         return cls(patch=patch, rows=rows, from_=old, to=new)
 
 
-def _dumped(value: JSON) -> msgspec.Raw:
+def dumped(value: JSON) -> msgspec.Raw:
+    """A value as JSON text, to be sent as it is."""
     # Not by msgspec, which has no integers beyond 64 bits and would lose the spelling of 1.10.
     return msgspec.Raw(values.dump(value))
 

@@ -5,8 +5,7 @@ A resource is the value alone, as JSON text; the other fields of the entry are i
 
 from __future__ import annotations
 
-import base64
-import binascii
+from operator import attrgetter
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -23,8 +22,9 @@ from mcp_types import (
 
 from state_admin.domain import scopes, values
 from state_admin.models import Entry
+from state_admin.rest.pagination import page_of
 from state_admin.services import actors
-from state_admin.services.errors import Problem
+from state_admin.services.errors import BadRequest, Problem
 
 from .host import Answer, Caller, Message
 
@@ -70,10 +70,14 @@ def list_entries(caller: Caller, cursor: str | None) -> ListResourcesResult:
     spend(caller)
     rows = Entry.objects.visible_to(caller.actor).live().open()
     rows = rows.filter(namespace__unregistered_at=None).select_related("namespace")
-    if cursor is not None:
-        rows = rows.filter(id__lt=_open(cursor))
-    fetched = list(rows.order_by("-id").defer("value")[: _PAGE + 1])
-    entries = fetched[:_PAGE]
+    try:
+        page = page_of(limit=_PAGE, cursor=cursor, filters=None, path=_ROOT)
+    except BadRequest:
+        raise MCPError(INVALID_PARAMS, "Invalid cursor", {"cursor": cursor}) from None
+    if page.after is not None:
+        rows = rows.filter(id__lt=page.after)
+    fetched = list(rows.order_by("-id").defer("value")[: page.limit + 1])
+    entries, next_cursor = page.close(fetched, attrgetter("pk"))
     return ListResourcesResult(
         resources=[
             Resource(
@@ -85,7 +89,7 @@ def list_entries(caller: Caller, cursor: str | None) -> ListResourcesResult:
             )
             for row in entries
         ],
-        next_cursor=_seal(entries[-1].pk) if len(fetched) > _PAGE else None,
+        next_cursor=next_cursor,
     )
 
 
@@ -132,17 +136,3 @@ def read_result(uri: str, answer: Answer) -> ReadResourceResult:
 def _absent(uri: str) -> MCPError:
     # The same error whether the resource is missing, hidden or cannot exist.
     return MCPError(INVALID_PARAMS, "Resource not found", {"uri": uri})
-
-
-def _seal(position: int) -> str:
-    return base64.urlsafe_b64encode(str(position).encode()).decode().rstrip("=")
-
-
-def _open(cursor: str) -> int:
-    try:
-        position = int(base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True))
-    except (ValueError, binascii.Error):
-        position = -1
-    if not 0 <= position < 2**63:
-        raise MCPError(INVALID_PARAMS, "Invalid cursor", {"cursor": cursor})
-    return position

@@ -131,12 +131,12 @@ def _schema_of(name: str) -> dict[str, Any] | None:
 def _show(tool: Tool) -> types.Tool:
     return types.Tool(
         name=tool.name,
-        title=tool.title,
+        title=tool.operation.summary,
         description=tool.description,
         input_schema=tool.takes,
         output_schema=tool.answers,
         annotations=types.ToolAnnotations(
-            title=tool.title,
+            title=tool.operation.summary,
             read_only_hint=tool.reads,
             destructive_hint=tool.destroys,
             idempotent_hint=tool.reads or tool.name == "delete_state",

@@ -71,10 +71,6 @@ class Tool:
     destroys: bool = False
 
     @property
-    def title(self) -> str:
-        return self.operation.summary
-
-    @property
     def role(self) -> Role:
         return self.operation.least_role
 

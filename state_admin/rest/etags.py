@@ -71,7 +71,12 @@ def not_modified(request: Request, version: int) -> bool:
 
 def unchanged(version: int) -> Response:
     """Return a 304 response: the client already has this version."""
-    response = Response(status=304)
+    return answer_empty(version, 304)
+
+
+def answer_empty(version: int, status: int) -> Response:
+    """Return a response without a body, which has the ETag of this version."""
+    response = Response(status=status)
     del response["Content-Type"]
     response["Cache-Control"] = "no-store"
     response["ETag"] = f'"{version}"'

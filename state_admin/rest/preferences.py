@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from . import etags
 from .bodies import Response
 
 # The header of a response that follows the preference.
@@ -23,11 +24,7 @@ def prefers_minimal(environ: Mapping[str, Any]) -> bool:
 
 def answer_minimal(version: int) -> Response:
     """Return the response to a write whose client prefers a minimal one: only the ETag."""
-    response = Response(status=204)
-    del response["Content-Type"]
-    response["Cache-Control"] = "no-store"
-    response["ETag"] = f'"{version}"'
-    return mark_applied(response)
+    return mark_applied(etags.answer_empty(version, 204))
 
 
 def mark_applied(response: Response) -> Response:

@@ -17,7 +17,6 @@ def test_tool__each__accepts_what_the_operation_requires(tool: Tool) -> None:
 
 @pytest.mark.parametrize("tool", TOOLS.values(), ids=TOOLS)
 def test_tool__each__is_described_for_a_model(tool: Tool) -> None:
-    assert tool.title == tool.operation.summary
     assert len(tool.description) > 20
     assert tool.reads == (tool.operation.method == "GET" or tool.name == "search_state")
     assert not (tool.reads and tool.destroys)

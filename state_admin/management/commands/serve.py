@@ -35,6 +35,6 @@ class Command(BaseCommand):
             if options["check"]:
                 supervisor.check()
             else:
-                supervisor.run(say=say, fresh_login=options["login"])
+                supervisor.Supervisor(say, fresh_login=options["login"]).run()
         except (BadSetting, ClusterError) as error:
             sys.exit(str(error))

@@ -10,8 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Self
-from urllib.parse import quote
+from typing import Any
 
 from a2a.server.cluster.task_store import (
     ConcurrentTaskModificationError,
@@ -29,7 +28,8 @@ from a2a.utils.errors import InvalidParamsError
 from a2a.utils.task import ListTasksCursor, decode_list_tasks_cursor, encode_list_tasks_cursor
 from google.protobuf.json_format import MessageToDict, ParseDict
 
-from commonhold.client import AsyncCommonhold, async_client
+from commonhold.calls import joined
+from commonhold.client import Adapter, AsyncCommonhold
 from commonhold.problems import Conflict, Invalid, NotFound, RevisionConflict
 from commonhold.runs import Runs
 
@@ -52,7 +52,7 @@ class _StoredTask:
         return self.document is not None and _state_in(self.document) in _ENDED
 
 
-class _TaskStore:
+class _TaskStore(Adapter):
     """The methods that both task stores share."""
 
     def __init__(
@@ -62,8 +62,7 @@ class _TaskStore:
         agent_id: str = "a2a",
         owner_resolver: OwnerResolver = resolve_user_scope,
     ) -> None:
-        self._state = async_client(state)
-        self._owned = state is None
+        super().__init__(state)
         self._agent_id = agent_id
         self._owner_of = owner_resolver
 
@@ -96,16 +95,6 @@ class _TaskStore:
             await self._state.threads.delete(_thread_of(self._owner_of(context), task_id))
         except NotFound:
             return
-
-    async def close(self) -> None:
-        if self._owned:
-            await self._state.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
 
     async def _held(self, task_id: str, context: ServerCallContext) -> _StoredTask:
         return await self._read(_thread_of(self._owner_of(context), task_id))
@@ -162,7 +151,7 @@ class _TaskStore:
     async def _open(self, owner: str, task: Task) -> None:
         """The threads of the context and of the task, and the task's run; again changes nothing."""
         thread_id = _thread_of(owner, task.id)
-        context_id = _joined(_MEMBER, owner, "context", task.context_id)
+        context_id = joined(_MEMBER, owner, "context", task.context_id)
         await self._state.threads.create(context_id, resource_id=owner or None)
         await self._state.threads.create(
             thread_id, parent_thread_id=context_id, resource_id=owner or None
@@ -234,12 +223,8 @@ class VersionedCommonholdTaskStore(_TaskStore, VersionedTaskStore):
         return StoredTask(_task_of(held.document), TaskVersion(held.revision))
 
 
-def _joined(*parts: str) -> str:
-    return ":".join(quote(part, safe="") for part in parts)
-
-
 def _thread_of(owner: str, task_id: str) -> str:
-    return _joined(_MEMBER, owner, "task", task_id)
+    return joined(_MEMBER, owner, "task", task_id)
 
 
 def _task_of(document: dict[str, Any]) -> Task:

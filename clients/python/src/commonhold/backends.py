@@ -180,7 +180,11 @@ class FileBackend(_LocalBackend):
             self._depth += 1
             try:
                 # One flock for the outermost: a second handle of this process would wait for it.
-                with _flocked(self._folder / ".lock") if self._depth == 1 else _unlocked():
+                with (
+                    _flocked(self._folder / ".lock")
+                    if self._depth == 1
+                    else contextlib.nullcontext()
+                ):
                     yield
             finally:
                 self._depth -= 1
@@ -234,8 +238,3 @@ def _flocked(path: Path) -> Iterator[None]:
     with path.open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
-
-
-@contextlib.contextmanager
-def _unlocked() -> Iterator[None]:
-    yield

@@ -29,6 +29,7 @@ from commonhold.reading import Page
 R = TypeVar("R")
 
 NOTHING: Final = object()
+JsonObject: TypeAlias = Mapping[str, Any]
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]+")
 _ARGUMENTS: Final = {"Change-Reason": "reason"}  # as callers know the headers
 _AGAIN: Final = frozenset({429, 502, 503, 504})
@@ -173,6 +174,11 @@ def quoted(text: str) -> str:
     """A text without any character that has a meaning in a path."""
     # A lone dot would be resolved away by whoever normalises the address.
     return quote(text, safe="").replace(".", "%2E") if text in (".", "..") else quote(text, safe="")
+
+
+def joined(*parts: str) -> str:
+    """One id from several texts, whatever they contain."""
+    return ":".join(quote(part, safe="") for part in parts)
 
 
 def one_line(argument: str, value: str) -> str:

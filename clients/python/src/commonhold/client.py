@@ -33,6 +33,7 @@ from commonhold.runs import Runs, Tickets
 from commonhold.shapes import schema_of
 from commonhold.state_keys import Plugins, StateKeys
 from commonhold.threads import Threads
+from commonhold.verbs import S
 from commonhold.version import __version__
 
 R = TypeVar("R")
@@ -143,22 +144,38 @@ def _reply(answer: httpx2.Response) -> Reply:
     return Reply(answer.status_code, answer.headers, answer.content)
 
 
-class Commonhold(Entries["Commonhold"]):
+class _Client(Entries[S]):
+    """What both clients have."""
+
+    def __init__(self, url: str, token: str, **options: Unpack[Options]) -> None:
+        client: Any = self  # which is an S
+        super().__init__(client)
+        self._settings = _Settings(url, token, **options)
+        self._closed = False
+        self.namespaces: Namespaces[S] = Namespaces(client)
+        self.threads: Threads[S] = Threads(client)
+        self.runs: Runs[S] = Runs(client)
+        self.tickets: Tickets[S] = Tickets(client)
+        self.dispatches: Dispatches[S] = Dispatches(client)
+        self.state_keys: StateKeys[S] = StateKeys(client)
+        self.plugins: Plugins[S] = Plugins(client)
+
+    @classmethod
+    def from_env(cls, **options: Unpack[Options]) -> Self:
+        """From COMMONHOLD_URL and COMMONHOLD_TOKEN. KeyError: one is not set."""
+        return cls(*from_environment(), **options)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._settings.address!r})"
+
+
+class Commonhold(_Client["Commonhold"]):
     """The blocking client; threads may share one, and processes forked from this one. For `options` see
     Options."""
 
     def __init__(self, url: str, token: str, **options: Unpack[Options]) -> None:
-        super().__init__(self)
-        self._settings = _Settings(url, token, **options)
+        super().__init__(url, token, **options)
         self._of_process: dict[int, httpx2.Client] = {}
-        self._closed = False
-        self.namespaces = Namespaces(self)
-        self.threads = Threads(self)
-        self.runs = Runs(self)
-        self.tickets = Tickets(self)
-        self.dispatches = Dispatches(self)
-        self.state_keys = StateKeys(self)
-        self.plugins = Plugins(self)
         self.profile = ProfileAccess(self)
 
     @property
@@ -172,11 +189,6 @@ class Commonhold(Entries["Commonhold"]):
             client = httpx2.Client(headers=self._settings.headers, limits=self._settings.limits)
             found = self._of_process.setdefault(process, client)
         return found
-
-    @classmethod
-    def from_env(cls, **options: Unpack[Options]) -> Self:
-        """From COMMONHOLD_URL and COMMONHOLD_TOKEN. KeyError: one is not set."""
-        return cls(*from_environment(), **options)
 
     def send(self, call: Call[R]) -> R:
         """Make a call, retries included. Raises Problem or Unreachable."""
@@ -295,9 +307,6 @@ class Commonhold(Entries["Commonhold"]):
         if found is not None:
             found.close()
 
-    def __repr__(self) -> str:
-        return f"Commonhold({self._settings.address!r})"
-
     def __enter__(self) -> Self:
         return self
 
@@ -305,22 +314,13 @@ class Commonhold(Entries["Commonhold"]):
         self.close()
 
 
-class AsyncCommonhold(Entries["AsyncCommonhold"]):
+class AsyncCommonhold(_Client["AsyncCommonhold"]):
     """The same for asyncio. It has connections of its own in each event loop: programs that call
     `asyncio.run` more than once may share one, too."""
 
     def __init__(self, url: str, token: str, **options: Unpack[Options]) -> None:
-        super().__init__(self)
-        self._settings = _Settings(url, token, **options)
+        super().__init__(url, token, **options)
         self._of_loop: dict[asyncio.AbstractEventLoop, httpx2.AsyncClient] = {}
-        self._closed = False
-        self.namespaces = Namespaces(self)
-        self.threads = Threads(self)
-        self.runs = Runs(self)
-        self.tickets = Tickets(self)
-        self.dispatches = Dispatches(self)
-        self.state_keys = StateKeys(self)
-        self.plugins = Plugins(self)
 
     @property
     def _http(self) -> httpx2.AsyncClient:
@@ -334,11 +334,6 @@ class AsyncCommonhold(Entries["AsyncCommonhold"]):
             found = httpx2.AsyncClient(headers=self._settings.headers, limits=self._settings.limits)
             self._of_loop[loop] = found
         return found
-
-    @classmethod
-    def from_env(cls, **options: Unpack[Options]) -> Self:
-        """From COMMONHOLD_URL and COMMONHOLD_TOKEN. KeyError: one is not set."""
-        return cls(*from_environment(), **options)
 
     async def send(self, call: Call[R]) -> R:
         """Make a call, retries included. Raises Problem or Unreachable."""
@@ -481,9 +476,6 @@ class AsyncCommonhold(Entries["AsyncCommonhold"]):
         if found is not None:
             await found.aclose()
 
-    def __repr__(self) -> str:
-        return f"AsyncCommonhold({self._settings.address!r})"
-
     async def __aenter__(self) -> Self:
         return self
 
@@ -491,12 +483,26 @@ class AsyncCommonhold(Entries["AsyncCommonhold"]):
         await self.close()
 
 
-def async_client(state: AsyncCommonhold | None) -> AsyncCommonhold:
-    """The client of an adapter: the given one, or else one from the environment."""
-    client: object = AsyncCommonhold.from_env() if state is None else state
-    if not isinstance(client, AsyncCommonhold):
-        raise InvalidArgument(f"state must be an AsyncCommonhold, not {type(client).__name__}")
-    return client
+class Adapter:
+    """What works on a client: the given one, or else its own from the environment, which `close` (or
+    `async with`) closes."""
+
+    def __init__(self, state: AsyncCommonhold | None) -> None:
+        client: object = AsyncCommonhold.from_env() if state is None else state
+        if not isinstance(client, AsyncCommonhold):
+            raise InvalidArgument(f"state must be an AsyncCommonhold, not {type(client).__name__}")
+        self._state = client
+        self._owned = state is None
+
+    async def close(self) -> None:
+        if self._owned:
+            await self._state.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
 
 
 def _page(pages: Any) -> Page[Any]:

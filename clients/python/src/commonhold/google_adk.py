@@ -12,8 +12,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, Self, TypeAlias, cast
-from urllib.parse import quote
+from typing import Any, Literal, TypeAlias, cast
 from weakref import WeakValueDictionary
 
 from google.adk.errors import StaleSessionError
@@ -26,8 +25,8 @@ from pydantic_core import to_jsonable_python
 
 from commonhold import arguments
 from commonhold.answers import Entry, Message, Thread
-from commonhold.calls import random_id
-from commonhold.client import AsyncCommonhold, async_client
+from commonhold.calls import joined, random_id
+from commonhold.client import Adapter, AsyncCommonhold
 from commonhold.documents import pointer_of
 from commonhold.entries import register_namespace
 from commonhold.keys import StateScope
@@ -60,13 +59,13 @@ class _SessionAddress:
 
     @property
     def thread(self) -> str:
-        return _joined("adk", self.app, self.user, self.session)
+        return joined("adk", self.app, self.user, self.session)
 
     def key(self, scope: Scope) -> str:
         if scope == "app":
-            return _joined(self.app)
+            return joined(self.app)
         if scope == "user":
-            return _joined(self.app, self.user)
+            return joined(self.app, self.user)
         return str(StateScope.thread(self.thread))
 
     def address(self, scope: Scope) -> dict[str, str]:
@@ -88,7 +87,7 @@ class _SessionPosition:
         return json.dumps(asdict(self))
 
 
-class CommonholdSessionService(BaseSessionService):
+class CommonholdSessionService(Adapter, BaseSessionService):
     """`state`: a client to share; without one, the service creates its own from the environment, and
     `close` (or `async with`) closes it.
 
@@ -103,8 +102,7 @@ class CommonholdSessionService(BaseSessionService):
     """
 
     def __init__(self, state: AsyncCommonhold | None = None, *, refuse_stale: bool = True) -> None:
-        self._state = async_client(state)
-        self._owned = state is None
+        super().__init__(state)
         self._refuse_stale = refuse_stale
         # Appends of one event loop to one session object take turns: each updates its marker.
         self._locks: WeakValueDictionary[Any, asyncio.Lock] = WeakValueDictionary()
@@ -157,7 +155,7 @@ class CommonholdSessionService(BaseSessionService):
         self, *, app_name: str, user_id: str | None = None
     ) -> ListSessionsResponse:
         """With state and without events, the least recently used first."""
-        prefix = _joined(
+        prefix = joined(
             "adk",
             arguments.name("app_name", app_name),
             *([user_id] if user_id is not None else []),
@@ -263,16 +261,6 @@ class CommonholdSessionService(BaseSessionService):
             raise _stale(place)
         return _position_of(thread, await self._batch(_read_operations([place])))
 
-    async def close(self) -> None:
-        if self._owned:
-            await self._state.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
     async def _batch(self, operations: list[Operation]) -> list[Entry]:
         """The entries after all operations, which are stored together unless they are too many."""
         outcomes = []
@@ -354,10 +342,6 @@ class CommonholdSessionService(BaseSessionService):
         except (Gone, NotFound) as forgotten:
             raise StaleSessionError("What the session read is no longer kept.") from forgotten
         return {"/" + row["pointer"].split("/")[1] for row in diff.rows}
-
-
-def _joined(*parts: str) -> str:
-    return ":".join(quote(part, safe="") for part in parts)
 
 
 def _place_of(facts: Mapping[str, str]) -> _SessionAddress:

@@ -7,14 +7,14 @@ one. No message is removed: `pop_item` and `clear_session` append a mark, which 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias
 
 from agents.memory import SessionSettings
 from agents.memory.session_settings import coerce_session_settings, resolve_session_limit
 
 from commonhold import arguments, documents
 from commonhold.answers import Appended, Message
-from commonhold.client import AsyncCommonhold, async_client
+from commonhold.client import Adapter, AsyncCommonhold
 from commonhold.problems import NotFound
 from commonhold.threads import Threads
 
@@ -25,7 +25,7 @@ _MEMBER = "openai_agents"
 _PAGE = 200
 
 
-class CommonholdSession:
+class CommonholdSession(Adapter):
     """The session that is the thread `session_id`. The first item creates the thread.
 
     `state`: a client to share; without one, the session creates its own from the environment, and
@@ -45,8 +45,7 @@ class CommonholdSession:
         self.session_settings: SessionSettings | None = coerce_session_settings(
             session_settings or SessionSettings()
         )
-        self._state = async_client(state)
-        self._owned = state is None
+        super().__init__(state)
         self._resource_id = resource_id
 
     async def get_items(self, limit: int | None = None) -> list[Item]:
@@ -79,16 +78,6 @@ class CommonholdSession:
         """Begin again without items. People can read the earlier ones until the thread is deleted."""
         if await self._newest() is not None:
             await self._append(_mark("clear", "The session was cleared."))
-
-    async def close(self) -> None:
-        if self._owned:
-            await self._state.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
 
     async def _append(self, *messages: Mapping[str, Any]) -> Appended:
         try:

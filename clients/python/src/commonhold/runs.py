@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, Unpack
 
 from commonhold import arguments
 from commonhold.answers import Committed, ItemResult, Run, Ticket
-from commonhold.calls import Call, Listing, given, polling, segment
+from commonhold.calls import Call, JsonObject, Listing, given, polling, segment
 from commonhold.reading import Page, page_of
 from commonhold.threads import item_results, thread_path
 from commonhold.verbs import Group, S, Verb
-
-JsonObject = Mapping[str, Any]
 
 
 def _run(run_id: str, verb: str = "") -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import enum
 import math
-import re
 import sys
 import types
 import typing
@@ -17,11 +16,12 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Literal, TypeVar, Union
 
+from commonhold.arguments import SURROGATE
+
 T = TypeVar("T")
 
 # Members of a document that its dataclass does not know, kept for the way back.
 _OTHERS = "_commonhold_others"
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def build(kind: type[T], document: Any) -> T:
@@ -49,7 +49,7 @@ def plain(value: Any, at: str = "") -> Any:
         return [plain(item, f"{at}/{n}") for n, item in enumerate(value)]
     if isinstance(value, float | Decimal) and not math.isfinite(value):
         raise ValueError(f"{at or '/'}: {value} is not JSON")
-    if isinstance(value, str) and _SURROGATE.search(value):
+    if isinstance(value, str) and SURROGATE.search(value):
         raise ValueError(f"{at or '/'}: the string contains a lone surrogate")
     if value is None or isinstance(value, bool | int | float | str | Decimal):
         return value

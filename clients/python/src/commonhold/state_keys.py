@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, Unpack
 
 from commonhold import arguments
 from commonhold.answers import StateKey
-from commonhold.calls import Call, Listing, given, segment
+from commonhold.calls import Call, JsonObject, Listing, given, segment
 from commonhold.reading import Page, page_of
 from commonhold.verbs import Group, S, Verb
-
-JsonObject = Mapping[str, Any]
 
 
 def register_state_key(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, Unpack
 
 from commonhold import arguments
@@ -15,11 +15,9 @@ from commonhold.answers import (
     Snapshot,
     Thread,
 )
-from commonhold.calls import Call, Listing, given, segment
+from commonhold.calls import Call, JsonObject, Listing, given, segment
 from commonhold.reading import Page, page_of
 from commonhold.verbs import Group, S, Verb
-
-JsonObject = Mapping[str, Any]
 
 
 def thread_path(thread_id: str, verb: str = "") -> str:

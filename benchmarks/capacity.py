@@ -17,6 +17,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarks.databases import read_sizes
 from benchmarks.growth import read_processor_times
 from benchmarks.load import Work, measure
 from benchmarks.own_server import (
@@ -38,10 +39,6 @@ _PATIENCE = 600
 _CHANCE = random.Random(7)
 _WORDS = ["".join(_CHANCE.choices("etaoinshrdlu", k=_CHANCE.randint(2, 9))) for _ in range(5_000)]
 _TEXTS = 64
-_SIZES = """
-SELECT relname, pg_table_size(oid), pg_indexes_size(oid) FROM pg_class
-WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
-"""
 _WAL = "SELECT wal_bytes, wal_fpi FROM pg_stat_wal"
 
 
@@ -171,8 +168,9 @@ def look(running: Commonhold, database: Any) -> Moment:
     database.execute("VACUUM ANALYZE")
     database.execute("SELECT pg_stat_force_next_flush()")
     wal_bytes, images = database.execute(_WAL).fetchone()
-    sizes = {name: (table, indexes) for name, table, indexes in database.execute(_SIZES)}
-    return Moment(sizes, int(wal_bytes), int(images), read_processor_times(running))
+    return Moment(
+        read_sizes(database.cursor()), int(wal_bytes), int(images), read_processor_times(running)
+    )
 
 
 def compare(row: str, before: Moment, after: Moment, writes: int) -> Cost:

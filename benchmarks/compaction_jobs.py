@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from typing import Any
 
-from benchmarks.databases import own_database
+from benchmarks.databases import begin, own_database
 
 WORKERS = (1, 2, 4, 8, 16)
 LENGTHS = (1_000, 10_000, 100_000)
@@ -31,13 +31,7 @@ def main() -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    import django
-
-    django.setup()
-    from django.core.management import call_command
-
-    from state_admin.services.actors import system_actor
-    from state_admin.services.workspaces import ensure_workspace
+    actor = begin()
     from state_admin.summarizers import SUMMARIZERS, Summary
 
     class Waiting:
@@ -48,9 +42,6 @@ def run(arguments: argparse.Namespace) -> None:
             return Summary("A summary.", self.name, "", 0, 0, Decimal(0))
 
     SUMMARIZERS["waiting"] = Waiting
-    call_command("migrate", verbosity=0)
-    workspace, _ = ensure_workspace("bench")
-    actor = system_actor(workspace.pk, "bench")
     print(
         f"{'workers':>8}{f'a model of {arguments.seconds:g} s':>22}{'extractive':>16}   compactions/s"
     )

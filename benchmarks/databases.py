@@ -7,6 +7,12 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import Any
+
+_SIZES = """
+SELECT relname, pg_table_size(oid), pg_indexes_size(oid) FROM pg_class
+WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
+"""
 
 
 @contextmanager
@@ -25,3 +31,24 @@ def own_database(keep: Path | None = None) -> Iterator[None]:
             from django.db import connections
 
             connections.close_all()
+
+
+def begin() -> Any:
+    """Set up Django and the tables. Returns an actor in a workspace of the benchmark."""
+    import django
+
+    django.setup()
+    from django.core.management import call_command
+
+    from state_admin.services.actors import system_actor
+    from state_admin.services.workspaces import ensure_workspace
+
+    call_command("migrate", verbosity=0)
+    workspace, _ = ensure_workspace("bench")
+    return system_actor(workspace.pk, "bench")
+
+
+def read_sizes(cursor: Any) -> dict[str, tuple[int, int]]:
+    """Return the bytes of each table and of its indexes."""
+    cursor.execute(_SIZES)
+    return {name: (heap, indexes) for name, heap, indexes in cursor.fetchall()}

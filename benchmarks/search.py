@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.databases import own_database
+from benchmarks.databases import begin, own_database
 
 WORDS = [f"{a}{b}{c}" for a in "bdfgklmnprst" for b in "aeiou" for c in ("l", "n", "r", "st", "x")]
 
@@ -31,21 +31,13 @@ def main() -> None:
 
 
 def run(count: int, rounds: int, explain: bool) -> None:
-    import django
-
-    django.setup()
-    from django.core.management import call_command
+    actor = begin()
     from django.db import connection
 
     from state_admin.models import Entry, SearchDocument
     from state_admin.services import indexing, search
-    from state_admin.services.actors import system_actor
-    from state_admin.services.workspaces import ensure_workspace
     from tests import builders
 
-    call_command("migrate", verbosity=0)
-    workspace, _ = ensure_workspace("bench")
-    actor = system_actor(workspace.pk, "bench")
     namespace = builders.make_namespace(actor, "bench", schema={"type": "object"}, default={})
     fill(actor, count)
 
@@ -102,10 +94,15 @@ def run(count: int, rounds: int, explain: bool) -> None:
         from state_admin.models.search import find_candidates, read_coverage
 
         live = Entry.objects.visible_to(actor).live().filter(namespace=namespace)
-        query = tsquery(parse(f"entry{middle:08}", []), home_of("w", workspace.pk))
+        query = tsquery(parse(f"entry{middle:08}", []), home_of("w", actor.workspace_id))
         with connection.execute_wrapper(explained):
             find_candidates(
-                live, workspace.pk, read_coverage(workspace.pk), query, before=None, limit=51
+                live,
+                actor.workspace_id,
+                read_coverage(actor.workspace_id),
+                query,
+                before=None,
+                limit=51,
             )
 
 

@@ -20,7 +20,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.databases import own_database
+from benchmarks.databases import begin, own_database
+from benchmarks.own_server import make_step, make_text
 
 CHANCE = random.Random(7)
 TABLES = ("state_values", "revisions", "messages")
@@ -42,17 +43,7 @@ def main() -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    import django
-
-    django.setup()
-    from django.core.management import call_command
-
-    from state_admin.services.actors import system_actor
-    from state_admin.services.workspaces import ensure_workspace
-
-    call_command("migrate", verbosity=0)
-    workspace, _ = ensure_workspace("bench")
-    actor = system_actor(workspace.pk, "bench")
+    actor = begin()
     commits(actor, arguments.steps)
     if arguments.peer:
         peer(arguments.peer, arguments.steps)
@@ -77,9 +68,8 @@ def commits(actor: Any, steps: int) -> None:
             fill(actor, f"c{number}", messages)
 
     def step(number: int, turn: int) -> None:
-        sent = body(turn)
-        updates = {each["key"]: each["update"] for each in sent["updates"]}
-        builders.commit(actor, f"run-c{number}", updates, messages=sent["messages"])
+        sent = make_step(turn)
+        builders.commit(actor, f"run-c{number}", sent["updates"], messages=sent["messages"])
 
     for number in range(len(SIZES)):
         for turn in range(20):  # warm-up: plans and caches
@@ -90,7 +80,7 @@ def commits(actor: Any, steps: int) -> None:
         for number, name in enumerate(SIZES):
             found[name].append(timed(lambda number=number, turn=turn: step(number, turn)))
     after = sizes()
-    brought = len(json.dumps(body(1)))
+    brought = len(json.dumps(make_step(1)))
     print(f"commit of a step: 3 updates, 2 messages; medians of {steps} in turns\n")
     base = statistics.median(found["empty thread"])
     for name, times in found.items():
@@ -112,27 +102,13 @@ def fill(actor: Any, thread: str, messages: int) -> None:
     """Store many messages, and 50 KB of state in ten keys."""
     from tests import builders
 
-    log = [{"role": "user", "content": noise(270)} for _ in range(messages)]
+    log = [{"role": "user", "content": make_text(270)} for _ in range(messages)]
     builders.append(actor, thread, *log)
     for number in range(10):
         builders.make_state_key(actor, f"held{number}")
-    builders.commit(actor, f"run-{thread}", {f"held{n}": {"text": noise(5000)} for n in range(10)})
-
-
-def body(turn: int) -> dict[str, Any]:
-    """Return the body of a step as a client sends it."""
-    return {
-        "updates": [{"key": n, "update": {"n": turn, "text": noise(100)}} for n in "abc"],
-        "messages": [
-            {"role": "user", "content": noise(70)},
-            {"role": "assistant", "content": noise(270)},
-        ],
-    }
-
-
-def noise(length: int) -> str:
-    """Return text that compresses badly."""
-    return CHANCE.randbytes(length // 2).hex()
+    builders.commit(
+        actor, f"run-{thread}", {f"held{n}": {"text": make_text(5000)} for n in range(10)}
+    )
 
 
 def sizes() -> dict[str, int]:
@@ -181,10 +157,10 @@ def reads(actor: Any, most: int, explain: bool) -> None:
             thread = f"s{keys}-{revisions}"
             builders.make_thread(actor, thread)
             builders.make_run(actor, thread, f"run-{thread}", lease_seconds=86_400)
-            whole = {f"k{n:02}": {"text": noise(100)} for n in range(keys)}
+            whole = {f"k{n:02}": {"text": make_text(100)} for n in range(keys)}
             builders.commit(actor, f"run-{thread}", whole)
             for number in range(2, revisions):
-                value = {"text": noise(100), "n": number}
+                value = {"text": make_text(100), "n": number}
                 builders.commit(actor, f"run-{thread}", {f"k{number % keys:02}": value})
 
             def read(revision: int | None, thread: str = thread) -> float:

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from benchmarks.databases import own_database
+from benchmarks.databases import own_database, read_sizes
 from benchmarks.load import Work, measure
 from benchmarks.own_server import (
     MOST_CONNECTIONS,
@@ -264,13 +264,13 @@ def purge_day() -> int:
 def measure_growth(api: Api, work: Work, seconds: float) -> str:
     """Bytes per row of what the year stored, and per write of now."""
     with _cursor() as cursor:
-        before = _sizes(cursor)
+        before = read_sizes(cursor)
         cursor.execute("SELECT max(id) FROM audit")
         (first,) = cursor.fetchone()
         measure(api.port, work, CONNECTIONS, 5 * seconds)
         cursor.execute("SELECT max(id) FROM audit")
         (last,) = cursor.fetchone()
-        after = _sizes(cursor)
+        after = read_sizes(cursor)
         lines = []
         for table in ("entries", "entry_revisions", "changes", "audit"):
             cursor.execute("SELECT reltuples FROM pg_class WHERE relname = %s", [table])
@@ -288,14 +288,6 @@ def measure_growth(api: Api, work: Work, seconds: float) -> str:
             )
     head = ["", "rows", "bytes per row", "of indexes", "bytes per write of 1 KB"]
     return f"\n### Size\n\n{format_table(head, lines)}\n\n{last - first:,} writes\n"
-
-
-def _sizes(cursor: Any) -> dict[str, tuple[int, int]]:
-    cursor.execute(
-        "SELECT relname, pg_table_size(oid), pg_indexes_size(oid) FROM pg_class"
-        " WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
-    )
-    return {name: (heap, indexes) for name, heap, indexes in cursor.fetchall()}
 
 
 def measure_sweeps() -> str:

@@ -10,20 +10,18 @@ import hashlib
 import json
 import os
 import re
-import signal
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 import tomllib
-import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree
+
+from tests.project.sites import Site
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -166,8 +164,7 @@ def run(suite: Suite, env: dict[str, str]) -> Outcome:
         if suite.is_python:
             command = [str(ENVIRONMENTS / suite.name / "bin" / "python"), "-m", "pytest", "-q"]
             # Without the settings and the conftest of the server's own tests.
-            own = suite.folder / "pytest.ini"
-            command += ["-c", str(own if own.exists() else os.devnull)]
+            command += ["-c", str(HERE / "pytest.ini")]
             command += [f"--rootdir={suite.folder}", f"--confcutdir={suite.folder}"]
             command += ["-p", "no:cacheprovider", f"--junitxml={report}"]
         else:
@@ -204,46 +201,17 @@ def read_report(report: Path) -> Outcome:
 def server() -> Iterator[dict[str, str]]:
     """Run everything that `make run` starts, in a temporary folder. Yields the environment of a
     suite."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{probe.getsockname()[1]}"
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        env = os.environ | {
-            "COMMONHOLD_DATA_DIR": folder,
-            "PORT": url.rpartition(":")[2],
-            "LOG_LEVEL": "WARNING",
-        }
-        manage = [sys.executable, "manage.py"]
-        child = subprocess.Popen([*manage, "serve"], cwd=ROOT, env=env, start_new_session=True)
+        site = Site(Path(folder), LOG_LEVEL="WARNING")
         try:
-            wait_for(f"{url}/healthz", child)
-            token = subprocess.run(
-                [*manage, "create_token", "--role", "admin", "--name", "compat"],
-                cwd=ROOT,
-                env=env,
-                stdout=subprocess.PIPE,
-                text=True,
-                check=True,
-            ).stdout.strip()
             yield os.environ | {
-                "COMMONHOLD_URL": url,
-                "COMMONHOLD_TOKEN": token,
+                "COMMONHOLD_URL": f"http://127.0.0.1:{site.port}",
+                "COMMONHOLD_TOKEN": site.token,
                 "SERVER_PYTHON": sys.executable,  # has the packages of the server
             }
         finally:
-            child.send_signal(signal.SIGINT)
-            child.wait(60)
-
-
-def wait_for(url: str, child: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 120
-    while child.poll() is None and time.monotonic() < deadline:
-        try:
-            with urllib.request.urlopen(url, timeout=5):
-                return
-        except OSError:
-            time.sleep(0.1)
-    sys.exit(f"the server did not come up at {url}")
+            site.stop()
+            print(site.running.output(), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,6 @@
 from __future__ import annotations
 
-import uuid
-
-import pytest
 from fixtures import anyio_backend, state
+from fixtures import fresh_id as owner
 
-__all__ = ["anyio_backend", "state"]
-
-
-@pytest.fixture
-def owner() -> str:
-    return f"compat-{uuid.uuid4().hex[:8]}"
+__all__ = ["anyio_backend", "owner", "state"]

@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
-import httpx2
 import pytest
 from a2a.auth.user import User
 from a2a.client import Client, ClientConfig, ClientFactory
@@ -45,6 +44,7 @@ from a2a.utils.errors import InvalidParamsError
 from commonhold import AsyncCommonhold
 from commonhold.a2a import CommonholdTaskStore, VersionedCommonholdTaskStore
 from commonhold.threads import Threads
+from fixtures import lose_answer
 from starlette.applications import Starlette
 
 pytestmark = pytest.mark.anyio
@@ -357,16 +357,7 @@ async def test_save__answer_lost__retry_does_not_double(
 ) -> None:
     store, call = CommonholdTaskStore(state), call_of(owner)
     await store.save(made(), call)
-    real, lost = state._http.request, []
-
-    async def lossy(**arguments: Any) -> httpx2.Response:
-        answer = await real(**arguments)
-        if not lost and arguments["method"] == "POST":
-            lost.append(answer)
-            raise httpx2.ReadError("the answer was lost")
-        return answer
-
-    monkeypatch.setattr(state._http, "request", lossy)
+    lost = lose_answer(state, monkeypatch)
     said = Message(message_id="m1", role=Role.ROLE_USER, parts=[new_text_part("hi")])
     await store.save(made(history=[said]), call)
     assert lost

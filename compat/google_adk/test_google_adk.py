@@ -7,11 +7,11 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 from commonhold import AsyncCommonhold, InvalidArgument
 from commonhold.google_adk import CommonholdSessionService
 from commonhold.threads import Threads
+from fixtures import lose_answer
 from google.adk.agents import BaseAgent, InvocationContext, LlmAgent
 from google.adk.errors import StaleSessionError
 from google.adk.errors.already_exists_error import AlreadyExistsError
@@ -443,16 +443,7 @@ async def test_append_event__answer_lost__retry_does_not_double(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     session = await service.create_session(app_name=app_name, user_id="u1")
-    real, lost = state._http.request, []
-
-    async def lossy(**arguments: Any) -> httpx2.Response:
-        answer = await real(**arguments)
-        if not lost:
-            lost.append(answer)
-            raise httpx2.ReadError("the answer was lost")
-        return answer
-
-    monkeypatch.setattr(state._http, "request", lossy)
+    lost = lose_answer(state, monkeypatch)
     await service.append_event(session, event("once", n=1))
     assert lost
     found = await read(service, session)

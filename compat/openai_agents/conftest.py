@@ -1,13 +1,6 @@
 from __future__ import annotations
 
-import uuid
-
-import pytest
 from fixtures import anyio_backend, state
+from fixtures import fresh_id as session_id
 
-__all__ = ["anyio_backend", "state"]
-
-
-@pytest.fixture
-def session_id() -> str:
-    return f"compat-{uuid.uuid4()}"
+__all__ = ["anyio_backend", "session_id", "state"]

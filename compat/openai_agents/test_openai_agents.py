@@ -4,7 +4,6 @@ import asyncio
 import uuid
 from typing import Any, cast
 
-import httpx2
 import pytest
 from agents import Agent, RunConfig, Runner, SessionSettings, SQLiteSession, function_tool
 from agents.memory import Session
@@ -12,6 +11,7 @@ from agents.testing import ScriptedModel, assistant_message, function_call
 from commonhold import AsyncCommonhold, Commonhold, InvalidArgument
 from commonhold.openai_agents import CommonholdSession
 from commonhold.threads import Threads
+from fixtures import lose_answer
 
 pytestmark = pytest.mark.anyio
 
@@ -178,16 +178,7 @@ async def test_add_items__answer_lost__retry_does_not_double(
 ) -> None:
     session = CommonholdSession(session_id, state)
     await session.add_items(ITEMS[:1])
-    real, lost = state._http.request, []
-
-    async def lossy(**arguments: Any) -> httpx2.Response:
-        answer = await real(**arguments)
-        if not lost:
-            lost.append(answer)
-            raise httpx2.ReadError("the answer was lost")
-        return answer
-
-    monkeypatch.setattr(state._http, "request", lossy)
+    lost = lose_answer(state, monkeypatch)
     await session.add_items(ITEMS[1:3])
     assert lost
     assert await session.get_items() == ITEMS[:3]

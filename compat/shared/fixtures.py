@@ -1,9 +1,13 @@
-"""An async client on asyncio, for suites that import it."""
+"""An async client on asyncio, an id that is new in each test, and lost answers, for suites that import
+them."""
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import AsyncIterator
+from typing import Any
 
+import httpx2
 import pytest
 from commonhold import AsyncCommonhold
 
@@ -17,3 +21,23 @@ def anyio_backend() -> str:
 async def state() -> AsyncIterator[AsyncCommonhold]:
     async with AsyncCommonhold.from_env() as client:
         yield client
+
+
+@pytest.fixture
+def fresh_id() -> str:
+    return f"compat-{uuid.uuid4().hex[:8]}"
+
+
+def lose_answer(state: AsyncCommonhold, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The answer to the next POST is lost, and then in the list."""
+    request, lost = state._http.request, []
+
+    async def lossy(**arguments: Any) -> httpx2.Response:
+        answer = await request(**arguments)
+        if not lost and arguments["method"] == "POST":
+            lost.append(answer)
+            raise httpx2.ReadError("the answer was lost")
+        return answer
+
+    monkeypatch.setattr(state._http, "request", lossy)
+    return lost

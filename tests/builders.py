@@ -93,9 +93,16 @@ class Person:
         session[HASH_SESSION_KEY] = self.user.get_session_auth_hash()
         session.create()
         update_last_login(None, self.user)
-        client = Client()
+        client = anonymous()
         client.cookies[settings.SESSION_COOKIE_NAME] = session.session_key
         return client
+
+
+def anonymous() -> Client:
+    """A client that is not signed in."""
+    client = Client()
+    client.handler = _HANDLER
+    return client
 
 
 def call(
@@ -111,9 +118,7 @@ def call(
     if token:
         sent["Authorization"] = f"Bearer {token}"
     data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
-    client = Client()
-    client.handler = _HANDLER
-    return client.generic(
+    return anonymous().generic(
         method,
         f"/api/v1{path}",
         data=data,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.receiving import Handler, Manners
+from tests.receiving import Handler, Manners, answer
 
 
 def replies(
@@ -13,17 +13,7 @@ def replies(
 ) -> Manners:
     """Bytes as they are, anything else as JSON."""
     body = content if isinstance(content, bytes) else json.dumps(content).encode()
-
-    def manners(handler: Handler, number: int) -> None:
-        handler.send_response(status)
-        handler.send_header("Content-Type", kind)
-        handler.send_header("Content-Length", str(len(body)))
-        for name, value in headers.items():
-            handler.send_header(name.replace("_", "-"), value)
-        handler.end_headers()
-        handler.wfile.write(body)
-
-    return manners
+    return answer(status, body, Content_Type=kind, **headers)
 
 
 def completion(text: Any, **message: Any) -> dict[str, Any]:

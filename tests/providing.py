@@ -6,7 +6,6 @@ import base64
 import hashlib
 import json
 import secrets
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +15,8 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric import rsa
+
+from tests.receiving import serving
 
 CLIENT, SECRET = "commonhold", "between-us"
 KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
@@ -128,11 +129,5 @@ def providing() -> Iterator[Provider]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     Handler.provider = Provider(f"http://127.0.0.1:{server.server_port}")
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
+    with serving(server):
         yield Handler.provider
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import hmac
 import json
+import socketserver
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -94,24 +95,34 @@ def receiving(
     manners: Manners | None = None, host: str = "127.0.0.1", port: int = 0
 ) -> Iterator[Receiver]:
     receiver = Receiver(manners or answer(204), host, port)
-    thread = threading.Thread(target=receiver.serve_forever, args=(0.01,))
+    with serving(receiver):
+        try:
+            yield receiver
+        finally:
+            receiver.over.set()
+
+
+@contextlib.contextmanager
+def serving(server: socketserver.BaseServer) -> Iterator[None]:
+    """A thread serves until the end of the block."""
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:
-        yield receiver
+        yield
     finally:
-        receiver.over.set()
-        receiver.shutdown()
+        server.shutdown()
         thread.join()
-        receiver.server_close()
+        server.server_close()
 
 
-def answer(status: int, **headers: str) -> Manners:
+def answer(status: int, body: bytes = b"", **headers: str) -> Manners:
     def manners(handler: Handler, number: int) -> None:
         handler.send_response(status)
         for name, value in headers.items():
             handler.send_header(name.replace("_", "-"), value)
-        handler.send_header("Content-Length", "0")
+        handler.send_header("Content-Length", str(len(body)))
         handler.end_headers()
+        handler.wfile.write(body)
 
     return manners
 

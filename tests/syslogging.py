@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from project.audit_stream import Destination
+from tests.receiving import serving
 
 # Called with the connection and its number, from 1, when the client has sent everything.
 Manners = Callable[[socket, int], None]
@@ -109,14 +110,9 @@ def unframe(data: bytes) -> Iterator[str]:
 def receiving_syslog(
     manners: Manners = close, tls: ssl.SSLContext | None = None
 ) -> Iterator[SyslogReceiver]:
-    with SyslogReceiver(manners, tls) as receiver:
-        thread = threading.Thread(target=receiver.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
-        try:
-            yield receiver
-        finally:
-            receiver.shutdown()
-            thread.join()
+    receiver = SyslogReceiver(manners, tls)
+    with serving(receiver):
+        yield receiver
 
 
 def make_certificate(folder: Path) -> Path:

@@ -10,7 +10,7 @@ import pytest
 from tests.mcp.asking import MCP
 from tests.project.conftest import folder, start
 from tests.project.running import Running
-from tests.streams.listening import web_on_this_database
+from tests.streams.listening import web_of_module
 
 __all__ = ["folder", "start"]
 
@@ -21,19 +21,9 @@ MAX_BODY = 200_000
 def server(
     tmp_path_factory: pytest.TempPathFactory, django_db_setup: None, django_db_blocker: Any
 ) -> Iterator[Running]:
-    begun: list[Running] = []
-
-    def begin(*arguments: str, **env: str) -> Running:
-        begun.append(Running(tmp_path_factory.mktemp("mcp"), *arguments, **env))
-        return begun[-1]
-
-    with django_db_blocker.unblock():
-        web = web_on_this_database(
-            begin, WEB_WORKERS="2", WEB_THREADS="2", MAX_BODY_BYTES=str(MAX_BODY)
-        )
-    yield web
-    for process in begun:
-        process.kill_all()
+    env = {"WEB_WORKERS": "2", "WEB_THREADS": "2", "MAX_BODY_BYTES": str(MAX_BODY)}
+    with web_of_module(tmp_path_factory.mktemp("mcp"), django_db_blocker, **env) as web:
+        yield web
 
 
 @pytest.fixture

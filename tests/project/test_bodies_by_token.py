@@ -26,7 +26,7 @@ from tests.project.attacking import (
     resident_megabytes,
 )
 from tests.project.running import Running
-from tests.streams.listening import web_on_this_database
+from tests.streams.listening import web_of_module
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -40,28 +40,19 @@ def server(
     tmp_path_factory: pytest.TempPathFactory, django_db_setup: None, django_db_blocker: Any
 ) -> Iterator[Running]:
     """One process: 4 MiB of bodies, of which a client may use 1 MiB."""
-    begun: list[Running] = []
-
-    def begin(*arguments: str, **env: str) -> Running:
-        begun.append(Running(tmp_path_factory.mktemp("bodies"), *arguments, **env))
-        return begun[-1]
-
     # The error page of a refused form needs it.
     with override_settings(STATIC_ROOT=deployment.STATIC_ROOT, STORAGES=deployment.STORAGES):
         startup.collect_static()
-    with django_db_blocker.unblock():
-        web = web_on_this_database(
-            begin,
-            WEB_WORKERS="1",
-            MAX_BODY_BYTES=str(MIB),
-            BODY_MEMORY_BYTES=str(4 * MIB),
-            BODY_IDLE_SECONDS=str(2 * PATIENCE),
-        )
-    # Imports what /mcp needs, which takes memory once.
-    assert MCP(web.port).post(b"{}")[0] == 401
-    yield web
-    for process in begun:
-        process.kill_all()
+    env = {
+        "WEB_WORKERS": "1",
+        "MAX_BODY_BYTES": str(MIB),
+        "BODY_MEMORY_BYTES": str(4 * MIB),
+        "BODY_IDLE_SECONDS": str(2 * PATIENCE),
+    }
+    with web_of_module(tmp_path_factory.mktemp("bodies"), django_db_blocker, **env) as web:
+        # Imports what /mcp needs, which takes memory once.
+        assert MCP(web.port).post(b"{}")[0] == 401
+        yield web
 
 
 def bearer(person: Person) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.project.conftest import folder, start
 from tests.project.running import Running
-from tests.streams.listening import web_on_this_database
+from tests.streams.listening import web_of_module
 
 __all__ = ["folder", "start", "web"]
 
@@ -20,14 +20,6 @@ def web(
 ) -> Iterator[Running]:
     """One worker with one thread, on the database of the tests: a request that blocks the thread is
     noticed."""
-    begun: list[Running] = []
-
-    def begin(*arguments: str, **env: str) -> Running:
-        begun.append(Running(tmp_path_factory.mktemp("web"), *arguments, **env))
-        return begun[-1]
-
-    with django_db_blocker.unblock():
-        server = web_on_this_database(begin, WEB_WORKERS="1", WEB_THREADS="1")
-    yield server
-    for process in begun:
-        process.kill_all()
+    env = {"WEB_WORKERS": "1", "WEB_THREADS": "1"}
+    with web_of_module(tmp_path_factory.mktemp("web"), django_db_blocker, **env) as server:
+        yield server

@@ -9,6 +9,7 @@ import json
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlencode
 
@@ -128,6 +129,24 @@ def this_database() -> dict[str, str]:
         connection.ensure_connection()
         params = connection.connection.info.get_parameters()
     return {key: str(params[key]) for key in ("host", "port", "user") if params.get(key)}
+
+
+@contextlib.contextmanager
+def web_of_module(folder: Path, django_db_blocker: Any, **env: str) -> Iterator[Running]:
+    """A web process on the database of the tests, for all tests of a module."""
+    begun: list[Running] = []
+
+    def begin(*arguments: str, **env: str) -> Running:
+        begun.append(Running(folder, *arguments, **env))
+        return begun[-1]
+
+    try:
+        with django_db_blocker.unblock():
+            web = web_on_this_database(begin, **env)
+        yield web
+    finally:
+        for process in begun:
+            process.kill_all()
 
 
 def web_on_this_database(start: Any, where: dict[str, str] | None = None, **env: str) -> Running:

@@ -11,53 +11,40 @@ from pathlib import Path
 import pytest
 from django.db import connection
 from django.test import Client
-from django.test.client import ClientHandler
 from django.test.utils import CaptureQueriesContext
 
 from state_admin.domain.access import Role
 from state_admin.models import hot
-from tests.builders import Person, make_person
-
-# Loading the middleware once is enough for all pages.
-_HANDLER = ClientHandler(enforce_csrf_checks=False)
+from tests.builders import Person, anonymous, make_person
 
 BASELINE = Path(__file__).with_name("query_counts.json")
 # UPDATE_QUERY_COUNTS=1 writes the file again; its diff is then reviewed.
 UPDATE = "UPDATE_QUERY_COUNTS"
 
 
-def browser_of(person: Person) -> Client:
-    client = person.browser()
-    client.handler = _HANDLER
-    return client
-
-
 @pytest.fixture
 def admin(alice: Person) -> Client:
-    return browser_of(alice)
+    return alice.browser()
 
 
 @pytest.fixture
 def editor(alice: Person) -> Client:
-    return browser_of(make_person("erin", "acme", Role.EDITOR))
+    return make_person("erin", "acme", Role.EDITOR).browser()
 
 
 @pytest.fixture
 def viewer(bob: Person) -> Client:
-    return browser_of(bob)
+    return bob.browser()
 
 
 @pytest.fixture
 def stranger(mallory: Person) -> Client:
-    return browser_of(mallory)
+    return mallory.browser()
 
 
 @pytest.fixture
 def client() -> Client:
-    """An anonymous client."""
-    nobody = Client()
-    nobody.handler = _HANDLER
-    return nobody
+    return anonymous()
 
 
 @pytest.fixture

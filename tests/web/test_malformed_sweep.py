@@ -18,7 +18,6 @@ from django.urls import NoReverseMatch, resolve, reverse
 from state_admin.web.urls import urlpatterns
 from tests.builders import Person
 from tests.e2e.pages import PAGES
-from tests.web.conftest import browser_of
 from tests.web.test_list_rows import alice, filled
 from tests.web.test_malformed import client
 
@@ -103,7 +102,7 @@ def status(client: Client, method: str, path: str, data: dict[str, str] | None =
 @pytest.fixture(scope="module")
 def forms(filled: Person) -> dict[tuple[str, frozenset[str]], dict[str, str]]:
     """The fields of each form of the pages, by its URL and their names."""
-    browser = browser_of(filled)
+    browser = filled.browser()
     found: dict[tuple[str, frozenset[str]], dict[str, str]] = {}
     for page in PAGES:
         for action, fields in Forms(browser.get(page).content.decode()).found:

@@ -16,6 +16,9 @@ from project.env import BASE_DIR, data_dir
 
 log = structlog.get_logger(__name__)
 
+# Seconds between SIGTERM and the abort of requests that are still running.
+DRAIN_SECONDS = 10
+
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 10.0
 # A process that has run this long is healthy: the next pause is short again.
 _HEALTHY_AFTER = 30.0

@@ -22,6 +22,7 @@ import structlog
 import uvicorn
 from django.conf import settings
 
+from project.children import DRAIN_SECONDS
 from project.client_connection import ClientConnection
 from project.env import BadSetting
 from project.parents import die_with_parent
@@ -32,8 +33,6 @@ log = structlog.get_logger(__name__)
 # How workers start. A fork shares the memory of this process, and starts in a tenth of the time of a new
 # interpreter. On macOS, system libraries do not support forks.
 START_METHOD = "fork" if sys.platform == "linux" else "spawn"
-# Seconds between SIGTERM and the abort of requests that are still running.
-DRAIN_SECONDS = 10
 # How long a restarted web server waits for the port of the one before, whose workers were killed.
 _RESTART_SECONDS = 3.0
 # Connections of one worker. Open streams count, so the limit is far above the concurrent requests.

@@ -21,12 +21,12 @@ from psycopg.errors import (
 )
 
 from project import migrations
+from project.children import DRAIN_SECONDS
 from project.env import BadSetting, data_dir
 from project.failures import describe_error
 from project.postgres.base import embedded
 from project.postgres.replication import UnconfirmedCommit
 from project.postgres.session import UnsafeServer
-from project.server import DRAIN_SECONDS
 from state_admin.models import freezing_sql
 
 _MIGRATION_LOCK = 0x5747_0002

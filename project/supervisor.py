@@ -20,12 +20,12 @@ from django.conf import settings
 from django.db import connections
 
 from project import broker, startup
-from project.children import Child
+from project.children import DRAIN_SECONDS, Child
 from project.command_lines import command_line
 from project.env import BadSetting
 from project.logging import log_crashes
 from project.postgres.base import embedded
-from project.server import DRAIN_SECONDS, check_port
+from project.server import check_port
 from state_admin.services.bootstrap import LOGIN_LINK_COMMAND, ensure_first_run
 
 log = structlog.get_logger(__name__)

@@ -19,10 +19,10 @@ import pytest
 import yaml
 from django.core.management import get_commands
 
+from project.children import DRAIN_SECONDS
 from project.env import BASE_DIR, list_settings
 from project.postgres.cluster import Cluster
 from project.postgres.server import PORT
-from project.server import DRAIN_SECONDS
 from state_admin import egress
 from state_admin.domain import isolation
 from state_admin.domain.networks import is_public

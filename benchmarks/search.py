@@ -34,6 +34,7 @@ def run(count: int, rounds: int, explain: bool) -> None:
     actor = begin()
     from django.db import connection
 
+    from state_admin.domain.search import Condition
     from state_admin.models import Entry, SearchDocument
     from state_admin.services import indexing, search
     from tests import builders
@@ -42,7 +43,8 @@ def run(count: int, rounds: int, explain: bool) -> None:
     fill(actor, count)
 
     def find(text: str = "", *where: tuple[str, Any], **more: Any) -> Callable[[], Any]:
-        return lambda: search.search_entries(actor=actor, text=text, where=where, **more)
+        conditions = [Condition(pointer, "=", value) for pointer, value in where]
+        return lambda: search.search_entries(actor=actor, text=text, where=conditions, **more)
 
     def write() -> None:
         for number in range(100):

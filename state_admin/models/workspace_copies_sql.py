@@ -121,7 +121,8 @@ def copy_out(statement: str, parameters: Sequence[str] = ()) -> Iterator[Iterato
     with (
         connection.wrap_database_errors,
         connection.cursor() as cursor,
-        cursor.copy(statement, parameters or None) as copy,
+        # Not the wrapper of Django, which takes no parameters if DEBUG is on.
+        cursor.cursor.copy(statement, parameters or None) as copy,
     ):
         yield copy.rows()
 

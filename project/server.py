@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import functools
 import gc
 import importlib
@@ -24,8 +23,8 @@ from django.conf import settings
 
 from project.children import DRAIN_SECONDS
 from project.client_connection import ClientConnection
-from project.env import BadSetting
 from project.parents import die_with_parent
+from project.ports import bind, check_port
 from state_admin import __version__
 
 log = structlog.get_logger(__name__)
@@ -56,45 +55,6 @@ def _connections() -> int:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
         return max(1, soft - _OTHER_FILES)
     return _CONNECTIONS
-
-
-def check_port(*, patience: float = 0.0) -> None:
-    """Raise BadSetting unless HOST and PORT can be bound; waits up to `patience` seconds for a port
-    in use. The workers would share it with another server of the same user (SO_REUSEPORT)."""
-    deadline = time.monotonic() + patience
-    while True:
-        try:
-            _bind(settings.HOST, settings.PORT).close()
-        except OSError as error:
-            if error.errno == errno.EADDRINUSE and time.monotonic() < deadline:
-                time.sleep(0.1)
-                continue
-            raise BadSetting(_why_not(error)) from None
-        return
-
-
-def _bind(host: str, port: int, *, shared: bool = False) -> socket.socket:
-    """A bound socket. `shared`: others of this user can bind the same port."""
-    family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    listener = socket.socket(family, kind)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if shared:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        listener.bind(address)
-    except BaseException:
-        listener.close()
-        raise
-    return listener
-
-
-def _why_not(error: OSError) -> str:
-    host, port = settings.HOST, settings.PORT
-    if error.errno == errno.EADDRINUSE:
-        return f"Port {port} is in use; stop the other program or set PORT={port + 1}"
-    if error.errno == errno.EACCES:
-        return f"Port {port} is reserved for root; set PORT=8000 or another one above 1023"
-    return f"Cannot listen on {host}:{port} ({error.strerror}); check HOST and PORT"
 
 
 def serve(target: str = "project.asgi:application") -> None:
@@ -161,9 +121,9 @@ def _listen() -> list[socket.socket]:
     """A listening socket for each worker. On Linux, each has its own, to which the kernel distributes the
     connections. They stay open while a worker is replaced."""
     shared = sys.platform != "linux"
-    found = [_bind(settings.HOST, settings.PORT, shared=not shared)]
+    found = [bind(settings.HOST, settings.PORT, shared=not shared)]
     for _ in range(settings.WEB_WORKERS - 1):
-        found.append(found[0] if shared else _bind(settings.HOST, settings.PORT, shared=True))
+        found.append(found[0] if shared else bind(settings.HOST, settings.PORT, shared=True))
     return found
 
 

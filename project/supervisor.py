@@ -24,8 +24,8 @@ from project.children import DRAIN_SECONDS, Child
 from project.command_lines import command_line
 from project.env import BadSetting
 from project.logging import log_crashes
+from project.ports import check_port
 from project.postgres.base import embedded
-from project.server import check_port
 from state_admin.services.bootstrap import LOGIN_LINK_COMMAND, ensure_first_run
 
 log = structlog.get_logger(__name__)
@@ -55,7 +55,7 @@ class Supervisor:
         self.fresh_login = fresh_login
         self.children = [Child("web"), Child("worker"), Child("beat")]
         self.asked_to_stop = 0
-        self._interruptible = True
+        self._interruptible = False
         # Python writes a byte here for each signal, which ends a pause.
         self._signals, self._wakeup = socket.socketpair()
         self._signals.setblocking(False)
@@ -70,7 +70,8 @@ class Supervisor:
         signal.set_wakeup_fd(self._wakeup.fileno(), warn_on_full_buffer=False)
         claim = startup.Claim()
         try:
-            welcome = self._prepare(claim)
+            self._interruptible = True
+            welcome = "" if self.asked_to_stop else self._prepare(claim)
             self._interruptible = False
             if not self.asked_to_stop:
                 self.children[0].start()

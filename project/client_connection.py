@@ -23,6 +23,8 @@ _LARGE_HEADERS = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: text/plain\r\ncontent-length: 56\r\n"
     b"connection: close\r\n\r\nThe headers have more than 64 KiB, or are more than 100."
 )
+# Requests that wait on a connection for the response to an earlier one. A packet could have thousands.
+_WAITING = 16
 # Each part of a body is parsed in a callback, so a body of one-byte chunks is expensive. A body may have
 # this many parts, and one more for every 64 bytes.
 _FREE_PARTS = 4096
@@ -33,9 +35,9 @@ class ClientConnection(HttpToolsProtocol):
     """An HTTP/1.1 connection.
 
     It is closed if the headers of a request do not arrive within `timeout_keep_alive` seconds, if the
-    client reads nothing of a response for twice as long, or if the process has `most` connections already.
-    Headers beyond the limits are refused with 431. `refuse` returns the response to a malformed request,
-    from the reason.
+    client reads nothing of a response for twice as long, if the process has `most` connections already, or
+    if more than _WAITING requests wait for a response. Headers beyond the limits are refused with 431.
+    `refuse` returns the response to a malformed request, from the reason.
     """
 
     def __init__(
@@ -103,7 +105,7 @@ class ClientConnection(HttpToolsProtocol):
         size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
         self._too_large = size > _HEADER_BYTES or len(self.headers) > _HEADERS
         method = self.parser.get_method()
-        if self._too_large or method == b"CONNECT":
+        if self._too_large or method == b"CONNECT" or len(self.pipeline) == _WAITING:
             raise ValueError("the request is refused")  # aborts the parser
         if self.parser.should_upgrade():
             self.scope["method"] = method.decode("ascii")  # for _parse_without_upgrade
@@ -135,7 +137,7 @@ class ClientConnection(HttpToolsProtocol):
         if cycle and not cycle.response_complete:
             cycle.disconnected = True  # the application does not respond to this request
             cycle.message_event.set()
-            if cycle.response_started:
+            if cycle.response_started or self.pipeline:
                 self.transport.abort()
                 return
         self.transport.write(_LARGE_HEADERS if self._too_large else self._render_refusal())

@@ -124,6 +124,23 @@ def test_connection__only_empty_lines_after_a_request__is_closed(server: Running
             return
 
 
+@pytest.mark.parametrize("extra", [b"", UPGRADE], ids=["plain", "with an upgrade"])
+def test_requests__thousands_in_one_packet__connection_is_closed(
+    server: Running, extra: bytes
+) -> None:
+    connection = Connection(server)
+    connection.send((b"GET /x HTTP/1.1\r\n" + HEAD + extra + b"\r\n") * 1000)
+    assert connection.read().count(b"HTTP/1.1 200 ") < 1000
+    assert server.get("/healthz") == (200, b"ok")
+
+
+def test_requests__ten_in_one_packet__are_served(server: Running) -> None:
+    connection = Connection(server)
+    one = b"GET /x HTTP/1.1\r\n" + HEAD
+    connection.send((one + b"\r\n") * 9 + one + b"Connection: close\r\n\r\n")
+    assert connection.read().count(b"HTTP/1.1 200 ") == 10
+
+
 def test_connect__is_400(server: Running) -> None:
     connection = Connection(server)
     connection.send(b"CONNECT example.com:443 HTTP/1.1\r\n" + HEAD + b"\r\n")

@@ -1,4 +1,4 @@
-"""The ASGI application that granian serves: native ASGI applications for streams, and the bridge to
+"""The ASGI application that uvicorn serves: native ASGI applications for streams, and the bridge to
 Django for everything else."""
 
 from __future__ import annotations

@@ -215,7 +215,7 @@ class Bridge:
                     self.threads
                 )
         except Problem as problem:
-            return refusal(problem)
+            return render_refusal(problem)
         if answer is None:
             raise TypeError("a native application must not ask for a stream")
         return answer
@@ -229,7 +229,7 @@ class Bridge:
         if body is not None:
             body.release()
             await body.discard()
-        answer = refusal(problem)
+        answer = render_refusal(problem)
         request_id = dict(answer.start["headers"])[b"x-request-id"].decode()
         self._log_refusal(problem, request_id)
         await send_answer(answer, send)
@@ -353,7 +353,7 @@ def _busy() -> Unavailable:
     return Unavailable("too many requests are waiting")
 
 
-def refusal(problem: Problem) -> Answer:
+def render_refusal(problem: Problem) -> Answer:
     """Return the problem document. It closes the connection, because the body may not have been
     read."""
     request = HttpRequest()

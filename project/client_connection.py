@@ -13,17 +13,17 @@ from uvicorn.protocols.http.httptools_impl import (
     RequestResponseCycle,
 )
 
-if TYPE_CHECKING:  # it needs the apps of Django, and the supervisor does not load them
+if TYPE_CHECKING:  # it imports the apps of Django, which are not loaded yet
     from project.channel import Answer
 
 # Limits of the request line and the headers of a request together.
 _HEADER_BYTES = 64 * 1024
 _HEADERS = 100
 _LARGE_HEADERS = (
-    b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: text/plain\r\ncontent-length: 56\r\n"
-    b"connection: close\r\n\r\nThe headers have more than 64 KiB, or are more than 100."
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: text/plain\r\ncontent-length: 76\r\n"
+    b"connection: close\r\n\r\nThe request has more than 64 KiB of headers, or more than 100 header fields."
 )
-# Requests that wait on a connection for the response to an earlier one. A packet could have thousands.
+# Maximum number of pipelined requests that wait on a connection. One packet can contain thousands.
 _WAITING = 16
 # Each part of a body is parsed in a callback, so a body of one-byte chunks is expensive. A body may have
 # this many parts, and one more for every 64 bytes.
@@ -45,7 +45,8 @@ class ClientConnection(HttpToolsProtocol):
     ) -> None:
         super().__init__(*arguments, **named)
         self._most, self._refuse = most, refuse
-        # Bytes of headers that have arrived; None between the headers of a request and the next.
+        # Bytes of headers that have arrived; None from the end of a request's headers until the next request
+        # begins.
         self._received: int | None = 0
         self._deadline: asyncio.TimerHandle | None = None
         self._too_large = False
@@ -88,9 +89,9 @@ class ClientConnection(HttpToolsProtocol):
     def _parse_without_upgrade(self, rest: bytes) -> None:
         """Parse the request again, without the header that asks for another protocol, such as HTTP/2:
         the parser skips the body of such a request."""
+        line = b"%s %s HTTP/1.1\r\n" % (self.parser.get_method(), self.url)
         lines = [b"%s: %s\r\n" % header for header in self.headers if header[0] != b"upgrade"]
         self.parser = httptools.HttpRequestParser(self)
-        line = self.scope["method"].encode() + b" " + self.url + b" HTTP/1.1\r\n"
         self.data_received(b"".join([line, *lines, b"\r\n", rest]))
 
     def on_message_begin(self) -> None:
@@ -104,12 +105,10 @@ class ClientConnection(HttpToolsProtocol):
         self._stop_timer()
         size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
         self._too_large = size > _HEADER_BYTES or len(self.headers) > _HEADERS
-        method = self.parser.get_method()
-        if self._too_large or method == b"CONNECT" or len(self.pipeline) == _WAITING:
+        connects = self.parser.get_method() == b"CONNECT"
+        if self._too_large or connects or len(self.pipeline) == _WAITING:
             raise ValueError("the request is refused")  # aborts the parser
-        if self.parser.should_upgrade():
-            self.scope["method"] = method.decode("ascii")  # for _parse_without_upgrade
-        else:
+        if not self.parser.should_upgrade():
             super().on_headers_complete()
 
     def on_message_complete(self) -> None:
@@ -149,7 +148,7 @@ class ClientConnection(HttpToolsProtocol):
         return b"".join([STATUS_LINE[answer.start["status"]], *lines, b"\r\n", answer.body])
 
     def timeout_keep_alive_handler(self) -> None:
-        """Close a connection without a next request, unless the client still reads the last response."""
+        """Close an idle connection, unless the client is still reading the last response."""
         before, self._unsent = self._unsent, self.transport.get_write_buffer_size()
         self._idle = self._idle + 1 if self._unsent == before else 0
         if self._unsent == 0 or self._idle > 1:

@@ -22,7 +22,7 @@ def check_port(*, patience: float = 0.0) -> None:
             if error.errno == errno.EADDRINUSE and time.monotonic() < deadline:
                 time.sleep(0.1)
                 continue
-            raise BadSetting(_why_not(error)) from None
+            raise BadSetting(_describe_bind_error(error)) from None
         return
 
 
@@ -41,7 +41,7 @@ def bind(host: str, port: int, *, shared: bool = False) -> socket.socket:
     return listener
 
 
-def _why_not(error: OSError) -> str:
+def _describe_bind_error(error: OSError) -> str:
     host, port = settings.HOST, settings.PORT
     if error.errno == errno.EADDRINUSE:
         return f"Port {port} is in use; stop the other program or set PORT={port + 1}"

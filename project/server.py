@@ -40,7 +40,7 @@ _CONNECTIONS = 4096
 _OTHER_FILES = 256
 # Connections that the kernel has accepted and a worker has not.
 _BACKLOG = 2048
-# Before a worker that has ended is replaced.
+# Pause before a worker that has ended is replaced.
 _RESPAWN_SECONDS = 0.5
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
 
@@ -57,8 +57,8 @@ def _connections() -> int:
     return _CONNECTIONS
 
 
-def serve(target: str = "project.asgi:application") -> None:
-    """Serve the ASGI application `module:name` until SIGTERM.
+def serve() -> None:
+    """Serve until SIGTERM.
 
     Django is imported before the workers are forked, so that they start quickly and share its
     memory. It must not connect or start threads here; `project.asgi`, imported by each worker,
@@ -71,21 +71,21 @@ def serve(target: str = "project.asgi:application") -> None:
     gc.freeze()
     gc.enable()
     log.info("process.started", version=__version__, port=settings.PORT)
-    Workers(target).run()
+    Workers().run()
 
 
 class Workers:
     """The web workers. One that ends is replaced."""
 
-    def __init__(self, target: str) -> None:
-        self._target = target
+    def __init__(self) -> None:
         self._connections = _connections()
         self._listeners = _listen()
         self._processes: list[BaseProcess] = []
 
     def run(self) -> None:
         """Run until SIGTERM or SIGINT, which give requests DRAIN_SECONDS to finish."""
-        # Blocked, so that none is lost between two calls of sigwait. An ignored signal could be lost.
+        # The signals are blocked, so that none is lost between two calls of sigwait. They need handlers,
+        # because a signal that is ignored by default (SIGCHLD) could be discarded.
         for number in _SIGNALS:
             signal.signal(number, lambda *_: None)
         signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
@@ -100,9 +100,7 @@ class Workers:
 
     def _start(self, listener: socket.socket) -> BaseProcess:
         others = [each for each in self._listeners if each is not listener]
-        process = multiprocessing.Process(
-            target=work, args=(self._target, listener, others, self._connections)
-        )
+        process = multiprocessing.Process(target=work, args=(listener, others, self._connections))
         process.start()
         return process
 
@@ -118,18 +116,14 @@ class Workers:
 
 
 def _listen() -> list[socket.socket]:
-    """A listening socket for each worker. On Linux, each has its own, to which the kernel distributes the
-    connections. They stay open while a worker is replaced."""
-    shared = sys.platform != "linux"
-    found = [bind(settings.HOST, settings.PORT, shared=not shared)]
-    for _ in range(settings.WEB_WORKERS - 1):
-        found.append(found[0] if shared else bind(settings.HOST, settings.PORT, shared=True))
-    return found
+    """A listening socket for each worker. They stay open while a worker is replaced. On Linux, each worker
+    has its own, and the kernel distributes the connections."""
+    if sys.platform != "linux":
+        return [bind(settings.HOST, settings.PORT)] * settings.WEB_WORKERS
+    return [bind(settings.HOST, settings.PORT, shared=True) for _ in range(settings.WEB_WORKERS)]
 
 
-def work(
-    target: str, listener: socket.socket, others: Sequence[socket.socket], connections: int
-) -> None:
+def work(listener: socket.socket, others: Sequence[socket.socket], connections: int) -> None:
     """Run a web worker until SIGTERM. Ctrl-C reaches its parent too, which stops it. `others`: the
     listening sockets of other workers."""
     for other in others:  # otherwise, they would stay open when those workers have ended
@@ -141,14 +135,13 @@ def work(
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     die_with_parent()
-    module, _, name = target.partition(":")
-    application = getattr(importlib.import_module(module), name)
-    # Django must be set up before it is imported.
-    from project.bridge import refusal
+    # Each worker has an application of its own, which connects and starts threads.
+    from project.asgi import application
+    from project.bridge import render_refusal
     from state_admin.services.errors import BadRequest
 
     http = functools.partial(
-        ClientConnection, most=connections, refuse=lambda why: refusal(BadRequest(why))
+        ClientConnection, most=connections, refuse=lambda why: render_refusal(BadRequest(why))
     )
     config = uvicorn.Config(
         application,
@@ -171,7 +164,8 @@ def work(
 
 
 class _Server(uvicorn.Server):
-    """Ends at SIGTERM only, and wakes once a second instead of ten times."""
+    """Stops only on SIGTERM, and wakes once a second instead of ten times, which saves processor time while
+    it is idle."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)

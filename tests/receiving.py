@@ -104,7 +104,7 @@ def receiving(
 
 @contextlib.contextmanager
 def serving(server: socketserver.BaseServer) -> Iterator[None]:
-    """A thread serves until the end of the block."""
+    """Run the server in a thread until the end of the block."""
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:

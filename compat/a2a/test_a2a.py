@@ -44,7 +44,7 @@ from a2a.utils.errors import InvalidParamsError
 from commonhold import AsyncCommonhold
 from commonhold.a2a import CommonholdTaskStore, VersionedCommonholdTaskStore
 from commonhold.threads import Threads
-from fixtures import lose_answer
+from fixtures import lose_response
 from starlette.applications import Starlette
 
 pytestmark = pytest.mark.anyio
@@ -357,7 +357,7 @@ async def test_save__answer_lost__retry_does_not_double(
 ) -> None:
     store, call = CommonholdTaskStore(state), call_of(owner)
     await store.save(made(), call)
-    lost = lose_answer(state, monkeypatch)
+    lost = lose_response(state, monkeypatch)
     said = Message(message_id="m1", role=Role.ROLE_USER, parts=[new_text_part("hi")])
     await store.save(made(history=[said]), call)
     assert lost

@@ -11,7 +11,7 @@ import pytest
 from commonhold import AsyncCommonhold, InvalidArgument
 from commonhold.google_adk import CommonholdSessionService
 from commonhold.threads import Threads
-from fixtures import lose_answer
+from fixtures import lose_response
 from google.adk.agents import BaseAgent, InvocationContext, LlmAgent
 from google.adk.errors import StaleSessionError
 from google.adk.errors.already_exists_error import AlreadyExistsError
@@ -443,7 +443,7 @@ async def test_append_event__answer_lost__retry_does_not_double(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     session = await service.create_session(app_name=app_name, user_id="u1")
-    lost = lose_answer(state, monkeypatch)
+    lost = lose_response(state, monkeypatch)
     await service.append_event(session, event("once", n=1))
     assert lost
     found = await read(service, session)

@@ -11,7 +11,7 @@ from agents.testing import ScriptedModel, assistant_message, function_call
 from commonhold import AsyncCommonhold, Commonhold, InvalidArgument
 from commonhold.openai_agents import CommonholdSession
 from commonhold.threads import Threads
-from fixtures import lose_answer
+from fixtures import lose_response
 
 pytestmark = pytest.mark.anyio
 
@@ -178,7 +178,7 @@ async def test_add_items__answer_lost__retry_does_not_double(
 ) -> None:
     session = CommonholdSession(session_id, state)
     await session.add_items(ITEMS[:1])
-    lost = lose_answer(state, monkeypatch)
+    lost = lose_response(state, monkeypatch)
     await session.add_items(ITEMS[1:3])
     assert lost
     assert await session.get_items() == ITEMS[:3]

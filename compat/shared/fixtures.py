@@ -1,5 +1,4 @@
-"""An async client on asyncio, an id that is new in each test, and lost answers, for suites that import
-them."""
+"""Shared fixtures: an async client on asyncio, an id that is new in each test, and lost responses."""
 
 from __future__ import annotations
 
@@ -28,8 +27,9 @@ def fresh_id() -> str:
     return f"compat-{uuid.uuid4().hex[:8]}"
 
 
-def lose_answer(state: AsyncCommonhold, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The answer to the next POST is lost, and then in the list."""
+def lose_response(state: AsyncCommonhold, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Simulate a lost connection: the server processes the next POST, but the client gets a ReadError.
+    Returns a list to which the lost response is added."""
     request, lost = state._http.request, []
 
     async def lossy(**arguments: Any) -> httpx2.Response:

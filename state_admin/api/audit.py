@@ -24,6 +24,6 @@ def list_audit(call: Endpoint) -> HttpResponse:
     actor = call.actor
     rows = AuditRow.objects.visible_to(actor).filter(**filters)
     within = None
-    if filters or actor.namespaces or actor.thread_prefixes:
+    if filters or actor.restricted:
         within = AuditRow.objects.filter(workspace_id=actor.workspace_id)
     return answer_rows(call, rows, contract.AuditRow.of, created="at", within=within)

@@ -14,7 +14,7 @@ from django.db.models.functions import Now
 
 from state_admin.domain.access import Role as DomainRole
 
-from .visibility import UnrestrictedQuerySet
+from .visibility import WorkspaceWideQuerySet
 from .workspaces import Workspace
 
 
@@ -38,7 +38,7 @@ class User(AbstractUser):
         swappable = "AUTH_USER_MODEL"
 
 
-class MembershipQuerySet(UnrestrictedQuerySet["Membership"]):
+class MembershipQuerySet(WorkspaceWideQuerySet["Membership"]):
     pass
 
 
@@ -57,7 +57,7 @@ class Membership(models.Model):
         ]
 
 
-class TokenQuerySet(UnrestrictedQuerySet["ApiToken"]):
+class TokenQuerySet(WorkspaceWideQuerySet["ApiToken"]):
     def live(self) -> Self:
         return self.filter(Q(expires_at=None) | Q(expires_at__gt=Now()), revoked_at=None)
 

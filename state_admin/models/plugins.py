@@ -5,11 +5,11 @@ from __future__ import annotations
 from django.db import models
 from django.db.models.functions import Now
 
-from .visibility import UnrestrictedQuerySet
+from .visibility import WorkspaceWideQuerySet
 from .workspaces import Workspace
 
 
-class PluginQuerySet(UnrestrictedQuerySet["Plugin"]):
+class PluginQuerySet(WorkspaceWideQuerySet["Plugin"]):
     pass
 
 

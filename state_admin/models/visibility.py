@@ -27,9 +27,9 @@ def thread_prefix(prefixes: Iterable[str], column: str = "public_id") -> Q:
     return condition
 
 
-class UnrestrictedQuerySet(models.QuerySet[_Row]):
-    """Rows about a whole workspace: a restricted token sees none, since it could learn the names of other
-    resources."""
+class WorkspaceWideQuerySet(models.QuerySet[_Row]):
+    """Rows that concern a whole workspace. They are hidden from restricted tokens, which could otherwise
+    learn the names of resources that they cannot access."""
 
     def visible_to(self, actor: Actor) -> Self:
         return self.none() if actor.restricted else self.filter(workspace_id=actor.workspace_id)

@@ -75,14 +75,14 @@ def reserve(table: Table, low: int, high: int) -> int:
     """Reserve numbers of a table for those from `low` to `high`: returns the shift. All new numbers are
     above `high`, so that an old one cannot be mistaken for a new one."""
     parameters = {"table": table.name, "high": high, "margin": _MARGIN, "length": high - low + 1}
-    rows = hot.fetch_all(
+    row = hot.fetch_row(
         """
         SELECT setval(s, greatest(nextval(s), %(high)s::bigint) + %(margin)s::bigint + %(length)s::bigint)
         FROM (SELECT pg_get_serial_sequence(%(table)s::text, 'id')::regclass AS s) sequence
         """,
         parameters,
     )
-    return int(rows[0][0]) - high
+    return int(row[0]) - high
 
 
 def reserve_workspace() -> int:
@@ -253,14 +253,14 @@ def read_digest(table: Table, workspace_id: int, shifts: Shifts | None = None) -
         own = f" AND x.kind NOT IN {KINDS}"
     elif table.name == "audit":
         own = f" AND x.action NOT IN {KINDS}"
-    rows = hot.fetch_all(
+    row = hot.fetch_row(
         "SELECT count(*), coalesce(sum(hashtextextended(r, 1)), 0)::text,"
         " coalesce(sum(hashtextextended(r, 2)), 0)::text"
         f" FROM (SELECT ROW({', '.join(values)})::text AS r"
         f" {rows_of(table, workspace_id)}{own}) x",
         {},
     )
-    return Digest(*rows[0])
+    return Digest(*row)
 
 
 def is_compared(table: Table) -> bool:

@@ -62,7 +62,7 @@ class _EventEncoder:
     def _read_log(self, thread: Thread) -> list[parts.ThreadMessage]:
         if thread.message_count == self._seq:
             return []
-        log = reading.read_log(thread)
+        log = reading.read_messages(thread)
         self._seq = max(thread.message_count, log[-1].seq if log else 0)
         return log
 

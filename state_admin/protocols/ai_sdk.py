@@ -29,7 +29,7 @@ _DONE = b"data: [DONE]\n\n"
 
 def read_log(thread: Thread) -> list[ThreadMessage]:
     """The newest messages. If older ones are left out, the first one does not depend on them."""
-    log = reading.read_log(thread)
+    log = reading.read_messages(thread)
     if len(log) == reading.MOST_MESSAGES:
         first = next((i for i, message in enumerate(log) if not ui_messages.answers(message)), 0)
         log = log[first:]

@@ -22,7 +22,7 @@ from state_admin.models.feed_sql import FeedFilter, FeedRow, Position
 from state_admin.rest.endpoint import Endpoint
 from state_admin.rest.event_streams import begin_stream, continue_stream
 from state_admin.rest.long_polling import hub_of
-from state_admin.services.errors import NotFound
+from state_admin.services.errors import BadRequest, Gone, NotFound
 from state_admin.services.feed_cursors import open_cursor
 from state_admin.services.listeners import Listener, check_live
 from state_admin.streams import cursors, events
@@ -128,8 +128,7 @@ def answer_stream(
     current state and ends."""
     actor = view.actor
     check_live(actor)
-    cursor = view.request.META.get("HTTP_LAST_EVENT_ID")
-    after = open_cursor(cursor, feed_sql.read_end(actor.workspace_id))[0] if cursor else None
+    after = _read_last_event_id(view)
     response = begin_stream(headers)
     hub = hub_of(view.request)
     if hub is None:
@@ -141,6 +140,19 @@ def answer_stream(
         stream = ThreadStream(hub, actor, thread_id, encoder, after)
         continue_stream(view, response, Listener(actor, stream))
     return response
+
+
+def _read_last_event_id(view: Endpoint) -> Position | None:
+    """The position in `Last-Event-ID`. Raises BadRequest or Gone, as open_cursor does."""
+    cursor = view.request.META.get("HTTP_LAST_EVENT_ID")
+    if not cursor:
+        return None
+    try:
+        return open_cursor(cursor, feed_sql.read_end(view.actor.workspace_id))[0]
+    except BadRequest:
+        raise BadRequest("Last-Event-ID must be an id that this stream sent") from None
+    except Gone as gone:  # the stream begins with the state, so there is nothing to read again
+        raise Gone(gone.detail, hint="Connect again without Last-Event-ID.") from None
 
 
 def event(data: str) -> bytes:

@@ -1,4 +1,4 @@
-"""What every protocol sends of a thread: its newest messages and its state."""
+"""Reads the newest messages and the state of a thread, for AG-UI and the AI SDK."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from state_admin.services import snapshots
 
 from . import parts
 
-# The newest messages of a thread that are read.
+# Maximum number of messages read from a thread: the newest ones.
 MOST_MESSAGES = 500
 
 
-def read_log(thread: Thread) -> list[parts.ThreadMessage]:
+def read_messages(thread: Thread) -> list[parts.ThreadMessage]:
     """The newest messages that are not internal, in order."""
     rows = Message.objects.filter(thread=thread).external().select_related("run")
     return [parts.read(row) for row in rows.order_by("-seq")[:MOST_MESSAGES]][::-1]

@@ -89,15 +89,13 @@ def change_entries(
             pending[namespace.pk, each.key] = each
     operation = Operation.DELETE if action == "delete" else Operation.PATCH
     reason = reason or _DEFAULT_REASON.get(action, "").format(tag)
+    rows = [(*address, each.version, each.expires_at) for address, each in pending.items()]
     changed = bulk_sql.change_entries(
         action,
         {
             **journal.parameters(actor, reason),
             "operation": operation.value,
-            "namespaces": [namespace_id for namespace_id, _ in pending],
-            "keys": [key for _, key in pending],
-            "versions": [each.version for each in pending.values()],
-            "moments": [each.expires_at for each in pending.values()],
+            **hot.unzip(("namespaces", "keys", "versions", "moments"), rows),
             "tag": tag,
             "most_tags": MOST_TAGS,
         },

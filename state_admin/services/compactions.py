@@ -122,8 +122,9 @@ def _enqueue(
 def enqueue(
     actor: Actor, job: Compaction, trigger: Trigger, reason: str, remover: str = ""
 ) -> Compaction:
-    """Store a job and notify a worker. If one of its kind is unfinished already, return that one.
-    `remover`: the task that performs this job; otherwise RUN performs the next one."""
+    """Store a job and notify a worker. If an unfinished job of the same kind exists for the same thread or
+    namespace, return it. `remover`: the task that performs this job; if empty, the task RUN performs the
+    next queued job."""
     job.workspace_id, job.public_id = actor.workspace_id, uuid7()
     job.trigger, job.requested_by, job.reason = trigger, actor.name, reason
     try:

@@ -239,8 +239,7 @@ def _lock_registry(actor: Actor, kind: Kind) -> None:
     """Keep other writes of the workspace's registry out until the end of the transaction. Raises
     NotRegistered for a kind that the actor does not see."""
     find_definition(actor, kind.namespace)
-    names = [each.namespace for each in Kind]
-    rows = Namespace.objects.filter(workspace_id=actor.workspace_id, name__in=names)
+    rows = Namespace.objects.filter(workspace_id=actor.workspace_id, name__in=config.NAMESPACES)
     list(rows.order_by("name").select_for_update(no_key=True).values_list("pk"))
 
 

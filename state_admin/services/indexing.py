@@ -20,13 +20,11 @@ from state_admin.models import search as search_models
 from state_admin.models.feed_sql import FeedFilter, Position
 
 from .actors import system_actor
-from .batching import split_by_size
+from .batching import Report, split_by_size
 
 _CHUNK = 1000
 # The maximum number of steps per workspace in one sweep, so that a busy one does not delay others.
 _MOST_STEPS = 20
-
-Report = dict[str, int]
 
 
 def index_entries() -> Report:

@@ -179,8 +179,8 @@ def _purge_idempotency_records(age: timedelta) -> int:
 
 
 def sweep_usage() -> Report:
-    """Measure the length of each workspace's queues, for the overview, and, unless it was counted recently
-    (Rest), what it stores, for quotas and the usage page."""
+    """Measure the length of each workspace's queues, for the overview. Also measure what it stores, for
+    quotas and the usage page, unless that was done recently (batching.Rest)."""
     traffic.measure_queues()
     return _usage_rest.run(lambda: {"workspaces": limits.measure_usage()})
 

@@ -44,9 +44,7 @@ def retire_secrets(hook: Webhook, overlap: timedelta) -> None:
 def live_secrets(webhook_pk: int) -> list[bytes]:
     """Return the secrets that sign now, newest first, without those derived from a SECRET_KEY that
     is no longer configured."""
-    keys = {
-        key_id(_PURPOSE, key): key for key in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
-    }
+    keys = _keys()
     rows = WebhookSecret.objects.filter(webhook_id=webhook_pk).live()
     return [_derive(keys[row.key_id], row.salt) for row in rows if row.key_id in keys]
 
@@ -61,7 +59,13 @@ def underivable() -> Iterator[str]:
 
 def key_ids() -> list[str]:
     """The ids of the keys from which secrets are derived, that of new ones first."""
-    return [key_id(_PURPOSE, key) for key in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)]
+    return list(_keys())
+
+
+def _keys() -> dict[str, str]:
+    """The configured keys by their ids, the one of new secrets first."""
+    keys = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+    return {key_id(_PURPOSE, key): key for key in keys}
 
 
 def _derive(key: str, salt: str) -> bytes:

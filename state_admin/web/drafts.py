@@ -11,7 +11,7 @@ from django.http import JsonResponse, QueryDict
 
 from state_admin.domain import diffs, values
 from state_admin.domain.diffs import Difference
-from state_admin.domain.json_pointers import Mismatch, WorkingCopy, find, parts_of
+from state_admin.domain.json_pointers import Mismatch, WorkingCopy, find, look_up, parts_of
 from state_admin.domain.three_way import Clash, keep_both
 from state_admin.domain.values import JSON, Raw, pointer_of
 from state_admin.services.conflicts import ConflictSides
@@ -22,7 +22,7 @@ from state_admin.templatetags.json_html import pretty
 
 from .errors import heading_of
 from .json_lines import line_of, mark_ranges, span_of, utf16
-from .paging import read_carried, read_required_number
+from .paging import parse_json_field, read_required_number
 
 # The position in the parser's message, counted from the first character that is not whitespace.
 _STOPPED = re.compile(r"\(char (\d+)\)\Z")
@@ -164,7 +164,7 @@ def resolve_clashes(post: QueryDict, text: str) -> Choices:
 
 def _read_clash(text: str) -> dict[str, Any]:
     refusal = "the form contains an invalid conflict; reload the page"
-    clash = read_carried(text, refusal).value
+    clash = parse_json_field(text, refusal).value
     try:
         match clash:
             case {"pointer": str(pointer), "lengths": list(lengths)}:
@@ -209,9 +209,8 @@ def _lengths(document: JSON, path: list[str]) -> list[int | None]:
 def _holds(copy: WorkingCopy, path: list[str], clash: dict[str, JSON], side: str) -> bool:
     if _is_item(clash) and clash["removed"]:
         return side not in clash
-    try:
-        value = find(copy.document, path)
-    except Mismatch:
+    value = look_up(copy.document, path)
+    if value is values.MISSING:
         return side not in clash
     return side in clash and values.same(value, clash[side])
 

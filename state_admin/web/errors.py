@@ -12,7 +12,7 @@ from django.template.loader import render_to_string
 
 from state_admin.services.errors import Problem
 
-# What a page without a hint says.
+# Default hints of error pages, by status.
 _ADVICE = {
     400: "Check the address, or go back and try again.",
     403: "Ask an admin of the workspace for the role you need.",

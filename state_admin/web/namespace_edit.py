@@ -214,7 +214,7 @@ def namespace_undo(request: Request, name: str) -> HttpResponse:
     if not saved or old is None:
         raise BadRequest("an undo requires the versions before and after")
     refusal = "an undo requires the previous definition"
-    rest = paging.read_carried(request.POST.get("rest", ""), refusal).value
+    rest = paging.parse_json_field(request.POST.get("rest", ""), refusal).value
     form = NamespaceLimitsForm(rest if isinstance(rest, dict) else {})
     if not form.is_valid():
         raise BadRequest(refusal)

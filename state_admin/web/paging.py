@@ -65,15 +65,15 @@ def read_moment(name: str, text: str) -> datetime:
 def read_list(text: str, items: str) -> list[Any]:
     """A list as JSON that a form carries. `items` says of what. BadRequest for anything else."""
     refusal = f"not a list of {items}"
-    value = read_carried(text, refusal).value
+    value = parse_json_field(text, refusal).value
     if not isinstance(value, list):
         raise BadRequest(refusal)
     return value
 
 
-def read_carried(text: str, refusal: str) -> Raw:
-    """JSON that a form carries. BadRequest with the message `refusal` if it is none, or cannot be
-    stored."""
+def parse_json_field(text: str, refusal: str) -> Raw:
+    """Parse a form field that contains JSON. Raises BadRequest with the message `refusal` if the text is
+    not JSON or cannot be stored."""
     try:
         raw = values.read(text)
         values.check(raw)

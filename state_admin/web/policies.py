@@ -410,7 +410,7 @@ def policy_undo(request: Request) -> HttpResponse:
             actor=request.actor,
             scope=scope,
             name=name,
-            body=paging.read_carried(
+            body=paging.parse_json_field(
                 request.POST.get("before", ""), "an undo requires the previous policy"
             ),
             expected_version=paging.read_required_number(

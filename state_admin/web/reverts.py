@@ -117,7 +117,7 @@ def revert_start(request: Request) -> HttpResponse:
 def _read_change(text: str) -> tuple[str, str, int]:
     """The version of an entry that a button of the page of changes names: [namespace, key, version]."""
     refusal = "change must be the namespace, the key and the version of an entry"
-    match paging.read_carried(text, refusal).value:
+    match paging.parse_json_field(text, refusal).value:
         case [str(namespace), str(key), int(version)] if not isinstance(version, bool):
             return namespace, key, version
     raise BadRequest(refusal)

@@ -149,8 +149,8 @@ def remove(request: Request) -> HttpResponse:
 
 
 def _ask_again(request: Request, what: str) -> HttpResponse | None:
-    """The form that asks for the user's password or, of a user without one, for a code. None if the
-    request has it."""
+    """Return the form that asks for the user's password (or for a code, if the user has no password), or
+    None if the request contains a valid one."""
     has_password = request.user.has_usable_password()
     context: dict[str, Any] = {"what": what, "has_password": has_password}
     if request.method == "GET":

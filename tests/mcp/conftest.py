@@ -10,7 +10,7 @@ import pytest
 from tests.mcp.asking import MCP
 from tests.project.conftest import folder, start
 from tests.project.running import Running
-from tests.streams.listening import web_of_module
+from tests.streams.listening import run_web_process
 
 __all__ = ["folder", "start"]
 
@@ -22,7 +22,7 @@ def server(
     tmp_path_factory: pytest.TempPathFactory, django_db_setup: None, django_db_blocker: Any
 ) -> Iterator[Running]:
     env = {"WEB_WORKERS": "2", "WEB_THREADS": "2", "MAX_BODY_BYTES": str(MAX_BODY)}
-    with web_of_module(tmp_path_factory.mktemp("mcp"), django_db_blocker, **env) as web:
+    with run_web_process(tmp_path_factory.mktemp("mcp"), django_db_blocker, **env) as web:
         yield web
 
 

@@ -14,8 +14,15 @@ from tests.patience import PATIENCE
 from tests.project.running import Running, children
 
 HEAD = b"Host: localhost\r\n"
+# Bytes of a response that do not fit into the buffers of a socket.
+LARGE = 20_000_000
 # Another client than 127.0.0.1: the whole network 127/8 is this machine.
 ELSEWHERE = "127.0.0.2"
+# Limits open files, and with them connections: 256 of the files are for other purposes.
+WITH_400_FILES = (
+    "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (400, 400));"
+    "from project import processes; processes.main('web')"
+)
 
 
 class Connection:
@@ -31,6 +38,19 @@ class Connection:
         with contextlib.suppress(OSError):
             for part in parts:
                 self.socket.sendall(part)
+
+    def trickle(self, part: bytes) -> bytes:
+        """Send `part` every 50 ms until the server responds or closes. Returns the beginning of the
+        response, b"" if there is none."""
+        self.socket.settimeout(0.05)
+        while True:
+            self.send(part)
+            try:
+                return self.socket.recv(65536)
+            except TimeoutError:
+                continue
+            except ConnectionError:
+                return b""
 
     def read(self) -> bytes:
         """Everything until the server closes."""

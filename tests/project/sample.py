@@ -13,12 +13,11 @@ from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpRe
 from django.urls import path, re_path
 
 from project.settings import *
+from tests.project.attacking import LARGE
 
 ROOT_URLCONF = __name__
 MIDDLEWARE: list[str] = []
 WEB_WORKERS = 1
-# Bytes of a response that do not fit into the buffers of a socket.
-LARGE = 20_000_000
 MAX_BODY_BYTES = int(os.environ.get("MAX_BODY_BYTES", "100000"))
 
 

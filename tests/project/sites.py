@@ -66,7 +66,11 @@ class Site(Notes):
             cwd=cwd,
             **{"PORT": str(free_port()), **SETTINGS, **env},
         )
-        self.running.wait_for_output("Ctrl-C stops it")
+        try:
+            self.running.wait_for_output("Ctrl-C stops it")
+        except BaseException:
+            self.running.kill_all()
+            raise
         found = re.findall(r"API token +(ch_\S+)", self.running.output())
         super().__init__(self.running.port, token or found[0])
 

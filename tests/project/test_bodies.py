@@ -22,6 +22,7 @@ from tests.patience import PATIENCE
 from tests.project.attacking import (
     ELSEWHERE,
     HEAD,
+    WITH_400_FILES,
     Connection,
     announced,
     chunk,
@@ -266,30 +267,14 @@ def test_body__no_byte_for_long__is_408(impatient: Running, sent: bytes) -> None
 def test_body__byte_by_byte__is_408(impatient: Running) -> None:
     """Never half a second without a byte, but far below the minimum rate."""
     connection = Connection(impatient)
-    connection.socket.settimeout(0.05)
     connection.send(announced(50_000))
-    answer = b""
-    while not answer:
-        connection.send(b"z")
-        try:
-            answer = connection.socket.recv(65536)
-        except TimeoutError:
-            continue
-    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert connection.trickle(b"z").startswith(b"HTTP/1.1 408 ")
 
 
 def test_chunk__extension_without_end__is_408(impatient: Running) -> None:
     connection = Connection(impatient)
-    connection.socket.settimeout(0.05)
     connection.send(chunked(), b"3;")
-    answer = b""
-    while not answer:
-        connection.send(b"x" * 100)
-        try:
-            answer = connection.socket.recv(65536)
-        except TimeoutError:
-            continue
-    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert connection.trickle(b"x" * 100).startswith(b"HTTP/1.1 408 ")
 
 
 @pytest.mark.parametrize(
@@ -453,12 +438,8 @@ def test_path__with_the_longest_key__is_served(patient: Running) -> None:
 def test_connections__at_the_limit_of_open_files__the_database_is_still_reachable(
     start: Start, folder: Path
 ) -> None:
-    limited = (
-        "import resource, sys; resource.setrlimit(resource.RLIMIT_NOFILE, (400, 400));"
-        "from project import processes; processes.main('web')"
-    )
     server = start(
-        *("-c", limited),
+        *("-c", WITH_400_FILES),
         DJANGO_SETTINGS_MODULE="tests.project.sample",
         PORT=str(free_port()),
     )

@@ -26,7 +26,7 @@ from tests.project.attacking import (
     resident_megabytes,
 )
 from tests.project.running import Running
-from tests.streams.listening import web_of_module
+from tests.streams.listening import run_web_process
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -49,7 +49,7 @@ def server(
         "BODY_MEMORY_BYTES": str(4 * MIB),
         "BODY_IDLE_SECONDS": str(2 * PATIENCE),
     }
-    with web_of_module(tmp_path_factory.mktemp("bodies"), django_db_blocker, **env) as web:
+    with run_web_process(tmp_path_factory.mktemp("bodies"), django_db_blocker, **env) as web:
         # Imports what /mcp needs, which takes memory once.
         assert MCP(web.port).post(b"{}")[0] == 401
         yield web

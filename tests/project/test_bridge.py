@@ -269,7 +269,7 @@ def test_sigterm__body_that_does_not_arrive__is_not_waited_for(server):
         server.wait_until_it_answers("/healthz")
         server.signal(signal.SIGTERM)
         assert server.wait() == 0
-    # On a busy machine, granian's own limit may pass meanwhile.
+    # The limit of the body is shorter than that of the server (timeout_graceful_shutdown).
     assert "the server is shutting down" in server.output()
 
 

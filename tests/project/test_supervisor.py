@@ -251,7 +251,7 @@ def test_serve_check__port_or_folder_in_use__is_one_sentence(ready, serve, folde
 
 
 def test_web__port_in_use__is_one_sentence_and_shares_no_port(ready, start):
-    """Without the check, granian would share the port with the other server (SO_REUSEPORT)."""
+    """Without the check, the web workers would share the port with the other server (SO_REUSEPORT)."""
     first = ready()
 
     line = refusal(start("manage.py", "web", PORT=str(first.port)))

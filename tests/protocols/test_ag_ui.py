@@ -200,10 +200,19 @@ def test_onlooker__many_commits_while_it_does_not_read__gets_the_last_state(
 
 
 @pytest.mark.parametrize(
-    ("cursor", "status"), [("nonsense", 400), ("WzEsMSwxXQ", 410)], ids=["foreign", "expired"]
+    ("cursor", "status", "member", "text"),
+    [
+        ("nonsense", 400, "detail", "Last-Event-ID must be an id that this stream sent"),
+        ("WzEsMSwxXQ", 410, "hint", "Connect again without Last-Event-ID."),
+    ],
+    ids=["foreign", "expired"],
 )
-def test_onlooker__malformed_last_event_id__is_refused(open_stream, alice, cursor, status) -> None:
-    assert open_stream(alice.token, PATH, last_event_id=cursor).status == status
+def test_onlooker__malformed_last_event_id__is_refused(
+    open_stream, alice, cursor, status, member, text
+) -> None:
+    stream = open_stream(alice.token, PATH, last_event_id=cursor)
+    assert stream.status == status
+    assert stream.problem()[member] == text
 
 
 def test_stream__server_cannot_stream__sends_the_current_state_and_ends(alice) -> None:

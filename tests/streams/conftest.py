@@ -9,7 +9,7 @@ import pytest
 
 from tests.project.conftest import folder, start
 from tests.project.running import Running
-from tests.streams.listening import web_of_module
+from tests.streams.listening import run_web_process
 
 __all__ = ["folder", "start", "web"]
 
@@ -21,5 +21,5 @@ def web(
     """One worker with one thread, on the database of the tests: a request that blocks the thread is
     noticed."""
     env = {"WEB_WORKERS": "1", "WEB_THREADS": "1"}
-    with web_of_module(tmp_path_factory.mktemp("web"), django_db_blocker, **env) as server:
+    with run_web_process(tmp_path_factory.mktemp("web"), django_db_blocker, **env) as server:
         yield server

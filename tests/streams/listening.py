@@ -36,6 +36,12 @@ class Connection:
 
     client: http.client.HTTPConnection
     socket: socket.socket | None
+    answer: http.client.HTTPResponse
+
+    def problem(self) -> dict[str, Any]:
+        assert self.answer.headers["Content-Type"] == "application/problem+json"
+        body: dict[str, Any] = json.loads(self.answer.read())
+        return body
 
     def close(self) -> None:
         if self.socket is not None:
@@ -116,11 +122,6 @@ class Listener(Connection):
     def take(self, count: int) -> list[Event]:
         return list(itertools.islice(self, count))
 
-    def problem(self) -> dict[str, Any]:
-        assert self.answer.headers["Content-Type"] == "application/problem+json"
-        body: dict[str, Any] = json.loads(self.answer.read())
-        return body
-
 
 def this_database() -> dict[str, str]:
     """The address of the running test's database: libpq's host, port and user."""
@@ -132,8 +133,8 @@ def this_database() -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def web_of_module(folder: Path, django_db_blocker: Any, **env: str) -> Iterator[Running]:
-    """A web process on the database of the tests, for all tests of a module."""
+def run_web_process(folder: Path, django_db_blocker: Any, **env: str) -> Iterator[Running]:
+    """Run a web process on the database of the tests until the end of the block, for fixtures of a module."""
     begun: list[Running] = []
 
     def begin(*arguments: str, **env: str) -> Running:

@@ -28,7 +28,7 @@ from a2a.utils.errors import InvalidParamsError
 from a2a.utils.task import ListTasksCursor, decode_list_tasks_cursor, encode_list_tasks_cursor
 from google.protobuf.json_format import MessageToDict, ParseDict
 
-from commonhold.calls import joined
+from commonhold.calls import join_id
 from commonhold.client import Adapter, AsyncCommonhold
 from commonhold.problems import Conflict, Invalid, NotFound, RevisionConflict
 from commonhold.runs import Runs
@@ -151,7 +151,7 @@ class _TaskStore(Adapter):
     async def _open(self, owner: str, task: Task) -> None:
         """The threads of the context and of the task, and the task's run; again changes nothing."""
         thread_id = _thread_of(owner, task.id)
-        context_id = joined(_MEMBER, owner, "context", task.context_id)
+        context_id = join_id(_MEMBER, owner, "context", task.context_id)
         await self._state.threads.create(context_id, resource_id=owner or None)
         await self._state.threads.create(
             thread_id, parent_thread_id=context_id, resource_id=owner or None
@@ -224,7 +224,7 @@ class VersionedCommonholdTaskStore(_TaskStore, VersionedTaskStore):
 
 
 def _thread_of(owner: str, task_id: str) -> str:
-    return joined(_MEMBER, owner, "task", task_id)
+    return join_id(_MEMBER, owner, "task", task_id)
 
 
 def _task_of(document: dict[str, Any]) -> Task:

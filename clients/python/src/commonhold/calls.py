@@ -176,8 +176,9 @@ def quoted(text: str) -> str:
     return quote(text, safe="").replace(".", "%2E") if text in (".", "..") else quote(text, safe="")
 
 
-def joined(*parts: str) -> str:
-    """One id from several texts, whatever they contain."""
+def join_id(*parts: str) -> str:
+    """Build one id from several parts. Each is percent-encoded, so that different parts give different
+    ids."""
     return ":".join(quote(part, safe="") for part in parts)
 
 

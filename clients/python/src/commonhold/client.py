@@ -145,7 +145,7 @@ def _reply(answer: httpx2.Response) -> Reply:
 
 
 class _Client(Entries[S]):
-    """What both clients have."""
+    """Base class of Commonhold and AsyncCommonhold."""
 
     def __init__(self, url: str, token: str, **options: Unpack[Options]) -> None:
         client: Any = self  # which is an S
@@ -484,8 +484,8 @@ class AsyncCommonhold(_Client["AsyncCommonhold"]):
 
 
 class Adapter:
-    """What works on a client: the given one, or else its own from the environment, which `close` (or
-    `async with`) closes."""
+    """Base class of the framework adapters. It uses the given client, or creates one from the environment,
+    which `close` (or `async with`) closes."""
 
     def __init__(self, state: AsyncCommonhold | None) -> None:
         client: object = AsyncCommonhold.from_env() if state is None else state

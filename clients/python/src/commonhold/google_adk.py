@@ -25,7 +25,7 @@ from pydantic_core import to_jsonable_python
 
 from commonhold import arguments
 from commonhold.answers import Entry, Message, Thread
-from commonhold.calls import joined, random_id
+from commonhold.calls import join_id, random_id
 from commonhold.client import Adapter, AsyncCommonhold
 from commonhold.documents import pointer_of
 from commonhold.entries import register_namespace
@@ -59,13 +59,13 @@ class _SessionAddress:
 
     @property
     def thread(self) -> str:
-        return joined("adk", self.app, self.user, self.session)
+        return join_id("adk", self.app, self.user, self.session)
 
     def key(self, scope: Scope) -> str:
         if scope == "app":
-            return joined(self.app)
+            return join_id(self.app)
         if scope == "user":
-            return joined(self.app, self.user)
+            return join_id(self.app, self.user)
         return str(StateScope.thread(self.thread))
 
     def address(self, scope: Scope) -> dict[str, str]:
@@ -155,7 +155,7 @@ class CommonholdSessionService(Adapter, BaseSessionService):
         self, *, app_name: str, user_id: str | None = None
     ) -> ListSessionsResponse:
         """With state and without events, the least recently used first."""
-        prefix = joined(
+        prefix = join_id(
             "adk",
             arguments.name("app_name", app_name),
             *([user_id] if user_id is not None else []),

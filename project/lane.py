@@ -247,7 +247,7 @@ class Lane:
         if not operations or len(operations) > _MOST_GETS:
             return None
         once = _read_key(environ, body)
-        if all(each.op == "get" for each in operations) and once is None:
+        if all(each.op == "get" and not each.unused for each in operations) and once is None:
             addresses = [(each.namespace, each.key) for each in operations]
             return await self._ask_reads(BatchRead(credential, addresses), _ALLOW_BATCH)
         items = items_of(operations)

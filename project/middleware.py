@@ -43,6 +43,7 @@ Handler = Callable[[HttpRequest], HttpResponseBase]
 # Load balancers and monitors request these by IP address. They use no cookie and generate no link.
 PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
 _PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
+_DOCUMENTATION = ("/docs", "/problems/", settings.API_DOCS_PATH)
 # A token of the API. A reverse proxy may send tokens of its own to pages.
 _TOKEN = re.compile(r"bearer +ch_", re.IGNORECASE)
 
@@ -156,12 +157,13 @@ Htmx = _for_pages(HtmxMiddleware)
 
 
 class TokenOnPage(_Middleware):
-    """Refuses a token outside of the API. A program that sends one there lacks /api/v1 in its URL, and
-    would be redirected to the login page."""
+    """Refuses a token outside of the API and the documentation. A program that sends one there lacks
+    /api/v1 in its URL, and would be redirected to the login page."""
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         authorization = request.META.get("HTTP_AUTHORIZATION", "")
-        if _is_page(request.path_info) and _TOKEN.match(authorization):
+        path = request.path_info
+        if _is_page(path) and not path.startswith(_DOCUMENTATION) and _TOKEN.match(authorization):
             hint = "The paths of the API begin with /api/v1, and GET /api/schema lists them."
             return problems.answer_problem(NotFound("path not found", hint=hint), request)
         return self.get_response(request)

@@ -9,6 +9,8 @@ from state_admin.models import AuditRow
 from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.rest.pagination import answer_rows
 
+from .changes import read_kinds
+
 
 @handles(contract.LIST_AUDIT)
 def list_audit(call: Endpoint) -> HttpResponse:
@@ -17,10 +19,11 @@ def list_audit(call: Endpoint) -> HttpResponse:
         key="key",
         thread_id="thread",
         run_id="run",
-        action="action",
         request_id="request_id",
         actor="actor_name",
     )
+    if glob := call.query.action:
+        filters["action__in"] = read_kinds("action", glob)
     actor = call.actor
     rows = AuditRow.objects.visible_to(actor).filter(**filters)
     within = None

@@ -49,6 +49,9 @@ def _operation(each: contract.BatchOperation, pointer: str, reason: str) -> Batc
     except BadRequest as bad:
         bad.data["pointer"] = pointer
         raise
+    if unused := each.unused:
+        faults = [values.Fault(f"{pointer}/{name}", f"is not used by {each.op}") for name in unused]
+        raise Invalid(f"{each.op} does not use {', '.join(unused)}", faults)
     if each.op == "put" and each.value is UNSET:
         raise Invalid("put requires a value", [values.Fault(f"{pointer}/value", "is missing")])
     if each.op == "patch" and each.patch is UNSET:

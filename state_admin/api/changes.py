@@ -52,22 +52,25 @@ class _ChangePage(NamedTuple):
 
 
 def read_filter(query: contract.FeedQuery) -> FeedFilter:
-    """Return the filters of a query. Raises BadRequest if `kind` matches no kind of change."""
-    glob = query.kind or ""
-    kinds = changes.kinds_matching(glob)
-    if glob and not kinds:
-        nouns = sorted({kind.partition(".")[0] for kind in changes.KINDS})
-        raise BadRequest(
-            f"kind matches no kind of change: {glob}",
-            hint="Give a kind such as entry.put, or a glob such as entry.*. Kinds begin with one"
-            f" of: {', '.join(nouns)}.",
-            parameter="kind",
-        )
+    """Return the filters of a query. Raises BadRequest."""
     return FeedFilter(
         namespace=query.namespace or "",
         key=query.key or "",
         prefix=query.prefix or "",
         thread=query.thread_id or "",
         run=query.run_id or "",
-        kinds=kinds if glob else (),
+        kinds=read_kinds("kind", query.kind) if query.kind else (),
+    )
+
+
+def read_kinds(parameter: str, glob: str) -> tuple[str, ...]:
+    """Return the kinds of changes that a glob matches. Raises BadRequest if there are none."""
+    if kinds := changes.kinds_matching(glob):
+        return kinds
+    nouns = sorted({kind.partition(".")[0] for kind in changes.KINDS})
+    raise BadRequest(
+        f"{parameter} matches no kind of change: {glob}",
+        hint="Give a kind such as entry.put, or a glob such as entry.*. Kinds begin with one"
+        f" of: {', '.join(nouns)}.",
+        parameter=parameter,
     )

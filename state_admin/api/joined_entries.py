@@ -142,6 +142,7 @@ def items_of(operations: Sequence[BatchOperation]) -> list[Item] | None:
         for each in operations
         if each.op == "put"
         and each.value is not UNSET
+        and not each.unused
         and each.if_version != 0
         and each.tags is UNSET
         and each.pinned is UNSET

@@ -41,7 +41,7 @@ def list_threads(call: Endpoint) -> HttpResponse:
         rows = rows.forks_of(origin) if actor.sees_thread(origin) else rows.none()
     if query.root:
         rows = rows.roots_for(actor)
-    if query.text is not None:
+    if query.text:
         rows = threads.filter_by_title(rows, threads.read_words(query.text))
     return answer_rows(call, rows, lambda row: contract.Thread.of(row, actor))
 

@@ -17,7 +17,9 @@ from state_admin.services import runs, tickets
 @handles(contract.LIST_TICKETS)
 def list_tickets(call: Endpoint) -> HttpResponse:
     rows = Ticket.objects.visible_to(call.actor).select_related("run__thread")
-    rows = rows.filter(**call.given(status="status"))
+    rows = rows.filter(
+        **call.given(status="status", thread_id="run__thread__public_id", run_id="run__public_id")
+    )
     return answer_rows(call, rows, contract.Ticket.of)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 from state_admin.domain.access import Role
 
 from .base import Answer, DescendingList, Operation, Page, doc
+from .changes import KindGlob
 from .types import (
     Actor,
     ActorKind,
@@ -62,7 +63,9 @@ class AuditFilters(DescendingList):
     key: Annotated[Key | None, doc("Only rows about this key.")] = None
     thread_id: Annotated[ThreadId | None, doc("Only rows about this thread.")] = None
     run_id: Annotated[RunId | None, doc("Only rows about this run.")] = None
-    action: Annotated[Action | None, doc("Only rows with this action.")] = None
+    action: Annotated[
+        KindGlob | None, doc("Only rows with this action, or with one that matches a glob.")
+    ] = None
     request_id: Annotated[RequestId | None, doc("Only rows of this request.")] = None
     actor: Annotated[Actor | None, doc("Only rows of the actor with this name.")] = None
 

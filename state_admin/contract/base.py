@@ -162,7 +162,7 @@ class Operation:
     the type Any. `body_required` False: without a body, every member has its default. `dry_run`: the
     response to `?dry_run=true`, likewise, and DryRun where it is only the mark; the interface runs
     the operation in a transaction that it rolls back. `headers`: conditional headers and preferences
-    that the operation evaluates; other conditional headers are refused. `problems`: slugs of the problem types beyond those that
+    that the operation evaluates; a write refuses other conditional headers. `problems`: slugs of the problem types beyond those that
     every operation of its kind has. `session`: the cookie of a signed-in browser authenticates as
     well as a token. `kept`: repeats with one Idempotency-Key are answered from a record, and a
     Change-Reason is kept. `api_key`: `x-api-key` may hold the token. `problem_type`: the media type

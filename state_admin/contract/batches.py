@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
 
 from msgspec import UNSET, UnsetType
 
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 
 class BatchOperation(Body):
-    """One operation of a batch."""
+    """One operation of a batch.
+
+    A `put` uses `value`, `if_version`, `ttl_seconds`, `tags` and `pinned`, a `patch` uses `patch`,
+    `patch_type` and `if_version`, and a `delete` uses `if_version`. Other members are refused."""
 
     op: Annotated[Literal["get", "put", "patch", "delete"], doc("What to do.", "put")]
     namespace: Annotated[Namespace, doc("Namespace of the entry.", min_length=1)]
@@ -46,6 +49,22 @@ class BatchOperation(Body):
     ttl_seconds: TtlSeconds | UnsetType = UNSET
     tags: TagsIn | UnsetType = UNSET
     pinned: PinnedIn | UnsetType = UNSET
+
+    @property
+    def unused(self) -> list[str]:
+        """The members that `op` does not use."""
+        names = [name for name in _UNUSED[self.op] if getattr(self, name) is not UNSET]
+        return names if self.op == "patch" or self.patch_type == "merge" else [*names, "patch_type"]
+
+
+_ATTRIBUTES: Final = ("ttl_seconds", "tags", "pinned")
+# Members that each operation does not use, without `patch_type`, which has a default.
+_UNUSED: Final = {
+    "get": ("value", "patch", "if_version", *_ATTRIBUTES),
+    "put": ("patch",),
+    "patch": ("value", *_ATTRIBUTES),
+    "delete": ("value", "patch", *_ATTRIBUTES),
+}
 
 
 # The service checks their number, also for the operations that come with messages.

@@ -80,8 +80,13 @@ _WAITING: Final = doc(
     schema={
         "type": ["object", "null"],
         "required": ["reason"],
+        "additionalProperties": False,
         "properties": {
             "reason": {**_TEXT, "enum": list(WAITING_REASONS), "description": "Why it waits."},
+            "message": {
+                "type": ["string", "null"],
+                "description": "A text for people, which the page of the run shows.",
+            },
             "deadline_at": {
                 "type": ["string", "null"],
                 "format": "date-time",
@@ -99,6 +104,7 @@ _WAITING: Final = doc(
                 "items": {
                     "type": "object",
                     "required": ["tool_call_id", "tool_name"],
+                    "additionalProperties": False,
                     "properties": {
                         "ticket_id": {
                             "type": ["string", "null"],

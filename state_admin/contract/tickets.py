@@ -70,6 +70,8 @@ class Ticket(Answer):
 
 class TicketFilters(DescendingList):
     status: Annotated[TicketStatus | None, doc("Only tickets with this status.")] = None
+    thread_id: Annotated[ThreadId | None, doc("Only tickets of this thread.")] = None
+    run_id: Annotated[RunId | None, doc("Only tickets of this run.")] = None
 
 
 class Decision(Body):

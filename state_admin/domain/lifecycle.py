@@ -5,12 +5,12 @@ Not here: its copy in the state (reducers) and what is stored (models, services)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
-from state_admin.domain.values import JSON, Fault
+from state_admin.domain.values import JSON, Fault, pointer_of
 
 
 class RunStatus(StrEnum):
@@ -56,6 +56,18 @@ _WAITING_STRINGS: Final = {
     "manual_pause": "manual_pause",
 }
 WAITING_REASONS: Final = tuple(_WAITING_STRINGS)
+WAITING_MEMBERS: Final = ("reason", "message", "deadline_at", "wake", "tickets")
+TICKET_MEMBERS: Final = (
+    "ticket_id",
+    "tool_call_id",
+    "tool_name",
+    "arguments",
+    "reason",
+    "resume_mode",
+    "response_schema",
+    "expires_at",
+    "on_expiry",
+)
 _ALIASES: Final = {"plugin_requested": "behavior_requested"}
 
 
@@ -100,7 +112,7 @@ def _termination_faults(reason: JSON) -> Iterator[Fault]:
 
 
 def check_waiting(waiting: JSON) -> list[Fault]:
-    """The faults of a `waiting` body `{"reason", "tickets"?: […], "wake"?}`; [] if it is valid.
+    """The faults of a `waiting` body (WAITING_MEMBERS, TICKET_MEMBERS); [] if it is valid.
 
     A ticket needs `tool_call_id` and `tool_name`. The server creates a missing `ticket_id`. Whether
     `response_schema` is a valid schema is checked elsewhere (schemas). `wake` says how the agent is
@@ -113,8 +125,11 @@ def _waiting_faults(waiting: JSON) -> Iterator[Fault]:
     if not isinstance(waiting, dict):
         yield Fault("", "must be an object with a reason")
         return
+    yield from _unknown_members("", waiting, WAITING_MEMBERS)
     if waiting.get("reason") not in WAITING_REASONS:
         yield Fault("/reason", f"must be one of {', '.join(WAITING_REASONS)}")
+    if not isinstance(waiting.get("message"), (str, type(None))):
+        yield Fault("/message", "must be a string")
     if waiting.get("wake") not in ("dispatch", None):
         yield Fault("/wake", "must be dispatch or absent")
     tickets = waiting.get("tickets")
@@ -135,6 +150,7 @@ def _ticket_faults(place: str, ticket: JSON) -> Iterator[Fault]:
     if not isinstance(ticket, dict):
         yield Fault(place, "must be an object")
         return
+    yield from _unknown_members(place, ticket, TICKET_MEMBERS)
     for name in ("tool_call_id", "tool_name"):
         if not isinstance(ticket.get(name), str) or not ticket[name]:
             yield Fault(f"{place}/{name}", "must be a non-empty string")
@@ -149,6 +165,15 @@ def _ticket_faults(place: str, ticket: JSON) -> Iterator[Fault]:
         yield Fault(f"{place}/on_expiry", f"must be one of {', '.join(EXPIRIES)}")
     if not isinstance(ticket.get("response_schema"), (dict, bool, type(None))):
         yield Fault(f"{place}/response_schema", "must be a JSON Schema")
+
+
+def _unknown_members(
+    place: str, document: dict[str, JSON], members: Collection[str]
+) -> Iterator[Fault]:
+    for name in document:
+        if name not in members:
+            message = f"unknown field; must be one of {', '.join(members)}"
+            yield Fault(place + pointer_of(name), message)
 
 
 def status_reason(status: str, detail: JSON) -> str | None:

@@ -17,6 +17,7 @@ from rest_framework.views import APIView
 from project import tracing
 from state_admin.contract.base import PROBLEM_TYPE, DryRun, Operation
 from state_admin.contract.batches import RUN_BATCH
+from state_admin.contract.entries import WRITE_HEADERS
 from state_admin.contract.openapi import problems_of
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.numbers import read_whole
@@ -41,6 +42,8 @@ from .parameters import check_body, read_query
 T = TypeVar("T", bound=msgspec.Struct)
 Handler = Callable[..., HttpResponse]
 
+# Conditional headers of writes, by their names in META.
+_CONDITIONS = {f"HTTP_{each.upper().replace('-', '_')}": each for each in WRITE_HEADERS}
 _MAX_REASON = 1000
 _PATHS = (
     "GET /api/schema lists every path of this API. Paths do not end with a slash. Send a slash "
@@ -120,15 +123,12 @@ class Endpoint(APIView):
         self.query = operation.read(query)
         if request.META.get("CONTENT_LENGTH") not in (None, "", "0"):
             check_body(request, operation.accepted)
-        if (
-            "HTTP_IF_MATCH" in request.META
-            and not operation.reads
-            and "If-Match" not in operation.headers
-        ):
-            raise BadRequest(
-                f"{operation.method} does not support If-Match on this path",
-                hint="Nothing was changed. Remove the header.",
-            )
+        for name, header in _CONDITIONS.items():
+            if name in request.META and not operation.reads and header not in operation.headers:
+                raise BadRequest(
+                    f"{operation.method} does not support {header} on this path",
+                    hint="Nothing was changed. Remove the header.",
+                )
         if not (operation.kept or operation.reads) and "HTTP_IDEMPOTENCY_KEY" in request.META:
             raise BadRequest(
                 "Idempotency-Key is not supported on this path",
@@ -204,6 +204,10 @@ class Endpoint(APIView):
         return super().initialize_request(request, *args, **kwargs)
 
     def handle_exception(self, exc: Exception) -> HttpResponse:  # type: ignore[override]
+        if isinstance(exc, VersionConflict) and exc.collision and exc.collision.mergeable:
+            operation = self.operations.get(self.request.method or "")
+            if operation is not None and "On-Conflict" in operation.headers:
+                exc.hint = exc.hint.removesuffix(".") + ", or send On-Conflict: merge."
         response = problems.answer_error(exc, self.request)
         response["Content-Type"] = self.problem_type
         return response

@@ -24,6 +24,7 @@ from .state_keys import Slot, SlotValue, check_value, find_slots, hold_registry
 
 MAX_UPDATES = 10_000
 _NOTHING_APPLIED = "No part of the commit was applied."
+_RETRY = "Read the state again and retry."
 _RETRY_OR_REBASE = "Read the state again and retry, or send on_conflict: rebase."
 
 
@@ -154,10 +155,11 @@ def _check_base(thread: Thread, merged: Batch, slots: dict[str, Slot], *, rebase
     if base is None or base == thread.revision:
         return
     if base > thread.revision:
-        raise RevisionConflict(base, thread.revision, hint=_RETRY_OR_REBASE)
+        raise RevisionConflict(base, thread.revision, hint=_RETRY)
     members = commit_conflicts.explain_moves(thread, merged.updates, slots, base)
     if members["keys"] or not rebase:
-        raise RevisionConflict(base, thread.revision, hint=_RETRY_OR_REBASE, **members)
+        hint = _RETRY if rebase else _RETRY_OR_REBASE
+        raise RevisionConflict(base, thread.revision, hint=hint, **members)
 
 
 def _apply(updates: Sequence[Update], slots: dict[str, Slot]) -> dict[str, NewValue]:

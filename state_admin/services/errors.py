@@ -418,13 +418,12 @@ class VersionConflict(Problem):
     ) -> None:
         # The versions of a thread may be counts of its messages, where 0 does not mean absent.
         counts = of == "thread"
-        merge = ", or send On-Conflict: merge" if collision and collision.mergeable else ""
         if expected == 0 and not counts:
             hint = f"The {of} already exists. To change it, read it and send its version."
         elif actual == 0 and not counts:
             hint = f"The {of} does not exist, or no longer exists. Read it again and retry."
         else:
-            hint = f"The {of} changed since you read it. Read it again and retry{merge}."
+            hint = f"The {of} changed since you read it. Read it again and retry."
         super().__init__(
             f"version conflict: expected {expected}, actual {actual}",
             hint=hint,

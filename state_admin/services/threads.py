@@ -163,7 +163,11 @@ def new_id(actor: Actor, client_id: str | None) -> str:
     """The id for a new thread: the client's, if it is valid, or a generated one."""
     public_id = check_id(client_id) if client_id is not None else uuid7()
     if not actor.sees_thread(public_id):
-        raise Forbidden("this token is limited to other threads")
+        prefixes = " or ".join(actor.thread_prefixes)
+        raise Forbidden(
+            "this token is limited to other threads",
+            hint=f"Send an id that begins with {prefixes}.",
+        )
     return public_id
 
 

@@ -51,3 +51,20 @@ def test_audit__without_filters__a_page_is_full(
     for number in range(9):
         put(alice.actor, "notes", f"k{number}", 1)
     assert len(alice.api("GET", "/audit?limit=8").json()["items"]) == 8
+
+
+@pytest.mark.parametrize(
+    ("action", "found"),
+    [("entry.put", {"entry.put"}), ("entry.*", {"entry.put", "entry.delete"}), ("*.put", {"entry.put"})],
+)  # fmt: skip
+def test_audit__action__is_a_kind_or_a_glob(alice: Person, action: str, found: set[str]) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "k", 1)
+    alice.api("DELETE", "/state/notes/k")
+    rows = alice.api("GET", f"/audit?action={action}").json()["items"]
+    assert {row["action"] for row in rows} == found
+
+
+def test_audit__action_that_matches_nothing__is_400(alice: Person) -> None:
+    answer = alice.api("GET", "/audit?action=nosuch")
+    assert (answer.status_code, answer.json()["parameter"]) == (400, "action")

@@ -63,6 +63,32 @@ def test_repeat__other_body_path_or_method__is_422(notes: Person) -> None:
     assert writes() == 1
 
 
+@pytest.mark.parametrize(
+    ("headers", "others"),
+    [
+        ({"If_Match": '"9"'}, {"If_Match": '"0"'}),
+        ({}, {"If_Match": '"1"'}),
+        ({}, {"If_None_Match": "*"}),
+        ({}, {"If_Changed": "true"}),
+        ({"If_Match": '"1"'}, {"If_Match": '"1"', "On_Conflict": "merge"}),
+    ],
+)
+def test_repeat__other_precondition__is_422(
+    notes: Person, headers: dict[str, str], others: dict[str, str]
+) -> None:
+    put(notes, **headers)
+    assert put(notes, **others).status_code == 422
+
+
+def test_repeat__other_kind_of_patch__is_422(notes: Person) -> None:
+    body, again = {"op": "add", "path": "/n", "value": 1}, {"Idempotency_Key": "once"}
+    kinds = ("application/merge-patch+json", "application/vnd.commonhold.update+json")
+    answers = [
+        notes.api("PATCH", "/state/notes/k", body, content_type=kind, **again) for kind in kinds
+    ]
+    assert [answer.status_code for answer in answers] == [201, 422]
+
+
 def test_repeat__of_a_refused_request__returns_the_refusal(notes: Person) -> None:
     stale = {"If_Match": '"5"'}
     first = put(notes, **stale)

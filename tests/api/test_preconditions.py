@@ -3,11 +3,20 @@ commits."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 
-from tests.builders import Person, commit, make_run, make_state_key, make_thread
+from tests.builders import (
+    Person,
+    commit,
+    make_namespace,
+    make_run,
+    make_state_key,
+    make_thread,
+    put,
+)
 
 _HELLO = {"messages": [{"role": "user", "content": "hi"}]}
 
@@ -133,3 +142,24 @@ def test_if_match__on_an_operation_without_support__is_refused_and_nothing_chang
         "POST does not support If-Match on this path",
     )
     assert all_of_it(moved) == before
+
+
+def test_restore__with_on_conflict__is_refused_and_not_offered(alice: Person) -> None:
+    """A merge would not write the value of the old version."""
+    make_namespace(alice.actor)
+    for value in ({"goal": "good"}, {"goal": "bad"}, {"goal": "bad", "z": 1}):
+        put(alice.actor, "notes", "k", value)
+    restore = partial(alice.api, "POST", "/restore/notes/k", {"version": 1}, If_Match='"1"')
+    assert "On-Conflict" not in restore().text
+    merged = restore(On_Conflict="merge")
+    assert (merged.status_code, merged.json()["detail"]) == (
+        400,
+        "POST does not support On-Conflict on this path",
+    )
+
+
+def test_state_key__with_if_none_match__is_not_replaced(alice: Person) -> None:
+    alice.api("PUT", "/state-keys/plan", {"description": "first"})
+    again = alice.api("PUT", "/state-keys/plan", {"description": "second"}, If_None_Match="*")
+    assert again.status_code == 400
+    assert alice.api("GET", "/state-keys/plan").json()["description"] == "first"

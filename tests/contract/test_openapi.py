@@ -193,15 +193,20 @@ def test_document__query_parameters__match_the_operation(world: Person) -> None:
     assert wrong == {}
 
 
-def test_document__if_match__is_documented_exactly_where_it_is_supported(world: Person) -> None:
+@pytest.mark.parametrize("header", ["If-Match", "If-None-Match", "If-Changed", "On-Conflict"])
+def test_document__conditional_header__is_documented_exactly_where_it_is_supported(
+    world: Person, header: str
+) -> None:
     wrong = []
     for name, (method, path, operation) in operations().items():
         if method == "GET":
             continue
-        answer = world.api(method, _filled(path), _BODIES.get(name), If_Match="nonsense")
+        answer = world.api(
+            method, _filled(path), _BODIES.get(name), **{header.replace("-", "_"): "nonsense"}
+        )
         assert answer.status_code in (400, 422), name
-        counts = "does not support If-Match" not in answer.text
-        if counts != any(p["name"] == "If-Match" for p in operation.get("parameters", ())):
+        counts = f"does not support {header}" not in answer.text
+        if counts != any(p["name"] == header for p in operation.get("parameters", ())):
             wrong.append(name)
     assert wrong == []
 

@@ -302,3 +302,29 @@ def test_request_compaction__without_dry_run__notifies_a_worker(
     with django_capture_on_commit_callbacks() as callbacks:
         call(world.secrets["admin"], "POST", "/namespaces/notes/compactions")
     assert callbacks
+
+
+@pytest.mark.parametrize(
+    ("operation", "unused"),
+    [
+        ({"op": "get", "if_version": 1, "value": 1}, ["value", "if_version"]),
+        ({"op": "patch", "patch": {}, "ttl_seconds": 5, "tags": ["a"]}, ["ttl_seconds", "tags"]),
+        ({"op": "put", "value": 1, "patch": {}}, ["patch"]),
+        ({"op": "delete", "pinned": True, "patch_type": "json"}, ["pinned", "patch_type"]),
+    ],
+)
+def test_batch__member_that_the_operation_does_not_use__is_422(
+    alice: Person, operation: dict[str, Any], unused: list[str]
+) -> None:
+    make_namespace(alice.actor)
+    address = {"namespace": "notes", "key": "k"}
+    answer = alice.api("POST", "/state/batch", {"operations": [address | operation]})
+    places = [f"/operations/0/{name}" for name in unused]
+    assert (answer.status_code, [each["pointer"] for each in answer.json()["errors"]]) == (
+        422,
+        places,
+    )
+
+
+def test_threads__empty_text__is_as_if_it_were_not_sent(alice: Person) -> None:
+    assert alice.api("GET", "/threads?text=").status_code == 200

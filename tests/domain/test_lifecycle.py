@@ -131,6 +131,7 @@ def test_waiting__with_tickets__is_valid() -> None:
         ({"reason": "flying"}, ["/reason: must be one of tool_permission, user_input, background_tasks, external_event, rate_limit, manual_pause"]),
         ({"reason": "rate_limit", "tickets": {}}, ["/tickets: must be an array"]),
         ({"reason": "rate_limit", "wake": "x"}, ["/wake: must be dispatch or absent"]),
+        ({"reason": "rate_limit", "message": 1}, ["/message: must be a string"]),
         (
             {"reason": "rate_limit", "tickets": [
                 {"tool_call_id": "c", "tool_name": "t", "reason": 1, "expires_at": 2, "on_expiry": "x"}
@@ -142,6 +143,14 @@ def test_waiting__with_tickets__is_valid() -> None:
             ],
         ),
         ({"reason": "rate_limit", "tickets": [1]}, ["/tickets/0: must be an object"]),
+        (
+            {"reason": "rate_limit", "a/b": 1, "tickets": [{"tool_call_id": "c", "tool_name": "t", "args": {}}]},
+            [
+                "/a~1b: unknown field; must be one of reason, message, deadline_at, wake, tickets",
+                "/tickets/0/args: unknown field; must be one of ticket_id, tool_call_id, tool_name, arguments, reason, "
+                "resume_mode, response_schema, expires_at, on_expiry",
+            ],
+        ),
         ({"reason": "rate_limit", "tickets": [{}]}, ["/tickets/0/tool_call_id: must be a non-empty string", "/tickets/0/tool_name: must be a non-empty string"]),
         (
             {"reason": "rate_limit", "tickets": [{"tool_call_id": "c", "tool_name": "t", "ticket_id": 1}]},

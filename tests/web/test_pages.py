@@ -252,6 +252,13 @@ def test_page__called_with_a_token__says_where_the_api_is(method: str) -> None:
     assert "/api/v1" in response.json()["hint"]
 
 
+@pytest.mark.parametrize("path", ["/problems/not-found", "/problems/", "/api/docs"])
+def test_documentation__requested_with_a_token__is_shown(path: str) -> None:
+    """Problem documents link these pages, and a client follows links with its usual headers."""
+    response = Client().get(path, headers={"Authorization": "Bearer ch_x", "Accept": "*/*"})
+    assert response.status_code == 200
+
+
 def test_page__token_of_a_reverse_proxy__is_ignored(admin: Client) -> None:
     assert admin.get("/state", headers={"Authorization": "Bearer eyJhbGciOi"}).status_code == 200
 

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: aa3d19264ab8c35fa9b6bce083c873c533d53312d611b050d70bebbd5d91dceb
+// sha256 of docs/openapi.json: af54424986cf080828e6a0e4f62ec466d01cfccd43e7ccf4a61d214e841f36e9
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -3065,7 +3065,12 @@ export interface components {
             /** @description 1 to 1,000 operations. */
             operations: components["schemas"]["BatchOperation"][];
         };
-        /** @description One operation of a batch. */
+        /**
+         * @description One operation of a batch.
+         *
+         *     A `put` uses `value`, `if_version`, `ttl_seconds`, `tags` and `pinned`, a `patch` uses `patch`,
+         *     `patch_type` and `if_version`, and a `delete` uses `if_version`. Other members are refused.
+         */
         BatchOperation: {
             /**
              * @description Only if the entry has this version; 0: only if it does not exist. Default: whatever version it has.
@@ -7061,6 +7066,8 @@ export interface components {
                  * @description When the run counts as stuck if it still waits.
                  */
                 deadline_at?: string | null;
+                /** @description A text for people, which the page of the run shows. */
+                message?: string | null;
                 /**
                  * @description Why it waits.
                  * @enum {string}
@@ -7171,6 +7178,8 @@ export interface components {
                  * @description When the run counts as stuck if it still waits.
                  */
                 deadline_at?: string | null;
+                /** @description A text for people, which the page of the run shows. */
+                message?: string | null;
                 /**
                  * @description Why it waits.
                  * @enum {string}
@@ -9516,7 +9525,7 @@ export interface operations {
                 thread_id?: string;
                 /** @description Only rows about this run. */
                 run_id?: string;
-                /** @description Only rows with this action. */
+                /** @description Only rows with this action, or with one that matches a glob. */
                 action?: string;
                 /** @description Only rows of this request. */
                 request_id?: string;
@@ -14324,6 +14333,10 @@ export interface operations {
                 order?: "asc" | "desc";
                 /** @description Only tickets with this status. */
                 status?: "pending" | "resumed" | "cancelled" | "void";
+                /** @description Only tickets of this thread. */
+                thread_id?: string;
+                /** @description Only tickets of this run. */
+                run_id?: string;
             };
             header?: never;
             path?: never;

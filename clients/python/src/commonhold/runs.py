@@ -218,9 +218,15 @@ def read_ticket(ticket_id: str, *, wait: float = 0) -> Call[Ticket]:
     return Call("GET", f"/tickets/{segment('ticket_id', ticket_id)}", Ticket.read, query, wait=wait)
 
 
-def list_tickets(*, status: str | None = None, **page: Unpack[Listing]) -> Call[Page[Ticket]]:
-    """Tickets of all runs, the newest first, such as those with the status "pending"."""
-    query = given(status=status, **page)
+def list_tickets(
+    *,
+    status: str | None = None,
+    thread_id: str | None = None,
+    run_id: str | None = None,
+    **page: Unpack[Listing],
+) -> Call[Page[Ticket]]:
+    """Tickets, the newest first: of all runs, or only those with this status, thread or run."""
+    query = given(status=status, thread_id=thread_id, run_id=run_id, **page)
     return Call("GET", "/tickets", page_of(Ticket.read), query)
 
 

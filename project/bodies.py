@@ -189,7 +189,7 @@ class Body:
                 "Transfer-Encoding must be chunked",
                 hint="This server decodes no other transfer coding.",
             )
-        if int(self._headers.get(b"content-length", b"0")) > self._bodies.limits.one:
+        if (self._declared_size() or 0) > self._bodies.limits.one:
             raise self._too_large()
 
     async def _receive_parts(self, timeout: asyncio.Timeout) -> None:
@@ -228,7 +228,7 @@ class Body:
         length = self._headers.get(b"content-length")
         if length is None or b"transfer-encoding" in self._headers:
             return None
-        return int(length)
+        return int(length.lstrip(b"0") or b"0")  # int() refuses thousands of zeros
 
     async def _identify(self) -> Client:
         owner = await self._bodies.identify(self._headers)

@@ -40,6 +40,8 @@ _CONNECTIONS = 4096
 _OTHER_FILES = 256
 # Connections that the kernel has accepted and a worker has not.
 _BACKLOG = 2048
+# What a worker may need after DRAIN_SECONDS, to end the requests that are left and run its last chore.
+_LAST_SECONDS = 1.0
 # Pause before a worker that has ended is replaced.
 _RESPAWN_SECONDS = 0.5
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
@@ -109,7 +111,7 @@ class Workers:
             listener.close()
         for process in self._processes:
             process.terminate()
-        deadline = time.monotonic() + DRAIN_SECONDS
+        deadline = time.monotonic() + DRAIN_SECONDS + _LAST_SECONDS
         for process in self._processes:
             process.join(max(0.0, deadline - time.monotonic()))
             process.kill()

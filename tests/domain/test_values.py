@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import json
 import pickle
 
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from state_admin.domain import values
+from state_admin.domain import documents, values
 from state_admin.domain.values import (
     Fault,
     Float,
@@ -459,3 +460,15 @@ def test_read__byte_order_mark_or_empty__is_reported() -> None:
 def test_refused__several_faults__are_all_reported() -> None:
     refused = RefusedJSON([Fault("/a", "one"), Fault("", "two")])
     assert str(refused) == "/a: one; two"
+
+
+def test_read__large_document__is_not_visited_by_the_garbage_collector_meanwhile() -> None:
+    """Each of a hundred collections would visit the arrays that have been parsed."""
+    collections: list[str] = []
+    gc.callbacks.append(note := lambda phase, info: collections.append(phase))
+    try:
+        documents.read(b"[" + b"[]," * 100_000 + b"1]")
+    finally:
+        gc.callbacks.remove(note)
+    assert len(collections) <= 4
+    assert gc.isenabled()

@@ -22,10 +22,9 @@ from project.channel import Receive
 from state_admin.services.errors import (
     BadRequest,
     Problem,
-    RequestTimeout,
     Unavailable,
 )
-from state_admin.services.problem_statuses import body_too_large
+from state_admin.services.problem_statuses import RequestTimeout, body_too_large
 
 Headers = Mapping[bytes, bytes]
 # The owner of the valid token in the headers of a request, or "".

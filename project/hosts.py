@@ -8,7 +8,8 @@ import structlog
 from django.conf import settings
 from django.http.request import split_domain_port, validate_host
 
-from state_admin.services.errors import BadRequest, MisdirectedRequest
+from state_admin.services.errors import BadRequest
+from state_admin.services.problem_statuses import MisdirectedRequest
 
 log = structlog.get_logger(__name__)
 

@@ -38,7 +38,8 @@ def read_operations(
     """The operations of a request. Raises Invalid, BadRequest."""
     if not 1 <= len(operations) <= batches.MAX_OPERATIONS:
         raise Invalid(
-            f"a batch takes 1 to {batches.MAX_OPERATIONS} operations, not {len(operations)}"
+            f"a batch takes 1 to {batches.MAX_OPERATIONS} operations, not {len(operations)}",
+            [values.Fault("/operations", f"must have 1 to {batches.MAX_OPERATIONS} items")],
         )
     return [_operation(each, f"/operations/{n}", reason) for n, each in enumerate(operations)]
 

@@ -106,7 +106,8 @@ def _read_batches(body: contract.Commit) -> tuple[Batch, ...]:
     if body.batches is UNSET:
         return () if body.updates is UNSET else (Batch(_updates(body.updates, "/updates")),)
     if body.updates is not UNSET:
-        raise Invalid("choose updates or batches, not both")
+        fault = values.Fault("/batches", "is allowed only without updates")
+        raise Invalid("choose updates or batches, not both", [fault])
     return tuple(
         Batch(_updates(each, f"/batches/{index}"))
         if isinstance(each, list)
@@ -116,7 +117,7 @@ def _read_batches(body: contract.Commit) -> tuple[Batch, ...]:
 
 
 def _updates(given: list[contract.Update], pointer: str) -> tuple[Update, ...]:
-    commits.check_count(len(given))
+    commits.check_count(len(given), pointer)
     updates: list[Update] = []
     for index, each in enumerate(given):
         place = f"{pointer}/{index}"

@@ -106,7 +106,12 @@ class Match(NamedTuple):
 
 
 class BadQuery(ValueError):
-    """The query is not valid; `str(e)` says why."""
+    """The query is not valid; `str(e)` says why. `condition`: the index of the wrong one in `where`,
+    or None if the text is wrong."""
+
+    def __init__(self, message: str, condition: int | None = None) -> None:
+        super().__init__(message)
+        self.condition = condition
 
 
 def parse(text: str, where: Sequence[Condition] = ()) -> Query:
@@ -134,7 +139,11 @@ def parse(text: str, where: Sequence[Condition] = ()) -> Query:
         raise BadQuery("the text has no letter or digit to search for")
     if not terms and not conditions:
         raise BadQuery("a text, a condition or both are required")
-    return Query(tuple(terms), tuple(map(_normalize, conditions)))
+    normalized = [
+        _normalize(each, index if index < len(where) else None)
+        for index, each in enumerate(conditions)
+    ]
+    return Query(tuple(terms), tuple(normalized))
 
 
 def star_words(text: str) -> str:
@@ -163,11 +172,11 @@ def _read_condition(found: re.Match[str]) -> Condition:
     return Condition(found["pointer"], operator, value)
 
 
-def _normalize(condition: Condition) -> Condition:
+def _normalize(condition: Condition, index: int | None) -> Condition:
     try:
         pointer = pointer_of(*json_pointers.parts_of(condition.pointer))
     except json_pointers.Mismatch as bad:
-        raise BadQuery(str(bad)) from None
+        raise BadQuery(str(bad), index) from None
     return condition._replace(pointer=pointer)
 
 

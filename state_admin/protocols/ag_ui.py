@@ -179,7 +179,7 @@ def join_run(call: Endpoint, thread_id: str) -> HttpResponse:
             "threadId is not the thread of the path",
             [Fault("/threadId", f"must be {thread_id}")],
         )
-    run_id = threads.check_id(body.run_id)
+    run_id = threads.check_id(body.run_id, "/runId")
     threads.find_thread(call.actor, thread_id)
     return answer_stream(call, thread_id, RunEventEncoder(call.actor, thread_id, run_id))
 

@@ -16,7 +16,7 @@ from state_admin.domain.access import Actor, Role, matches_any
 from state_admin.models import ApiToken, Membership, User, Workspace
 
 from .actors import require
-from .errors import Invalid
+from .errors import BadRequest
 from .tokens import find_token
 
 # The maximum number of members, and of tokens, that are examined.
@@ -78,7 +78,7 @@ def explain_access(
     thread, or in general without one."""
     require(actor, Role.ADMIN)
     if (token_id is None) == (username is None):
-        raise Invalid("exactly one of token_id and username is required")
+        raise BadRequest("exactly one of token_id and username is required", parameter="token_id")
     if token_id is not None:
         explanation = _explain_token(actor, token_id, namespace, thread_id)
     else:

@@ -9,6 +9,7 @@ from django.db import transaction
 
 from state_admin.domain import merging, patches, reducers, values
 from state_admin.domain.access import Actor, Role
+from state_admin.domain.documents import MAX_FAULTS
 from state_admin.domain.json_pointers import Budget
 from state_admin.domain.merging import Batch, Update
 from state_admin.domain.values import Fault, Raw
@@ -66,7 +67,7 @@ def commit(*, actor: Actor, run_id: str, step: Step, reason: str = "") -> Commit
     Invalid or VersionConflict. An old fencing token raises Superseded before all of them.
     """
     require(actor, Role.EDITOR)
-    check_count(sum(len(batch.updates) for batch in step.batches))
+    check_count(sum(len(batch.updates) for batch in step.batches), "/batches")
     parsed = messages.parse_messages(step.messages) if step.messages else []
     names = {update.key for batch in step.batches for update in batch.updates}
     reads = sorted(set(step.reads))
@@ -117,9 +118,10 @@ def apply_step(run: Run, thread: Thread, step: Step, slots: dict[str, Slot]) -> 
     updates."""
     merged = _merge(step, slots)
     _check_base(thread, merged, slots, rebase=step.rebase)
-    if unknown := [u.key for u in merged.updates if u.key not in slots]:
+    if unknown := [u for u in merged.updates if u.key not in slots]:
         raise Invalid(
-            f"unknown key: {unknown[0]}",
+            f"unknown key: {unknown[0].key}",
+            [Fault(f"{each.pointer}/key", "is not registered") for each in unknown[:MAX_FAULTS]],
             hint="Register the state key with PUT /api/v1/state-keys/{key}.",
         )
     writes = _apply(merged.updates, slots)
@@ -128,10 +130,14 @@ def apply_step(run: Run, thread: Thread, step: Step, slots: dict[str, Slot]) -> 
     return writes
 
 
-def check_count(updates: int) -> None:
-    """Raise Invalid if all batches of a commit together have too many updates."""
+def check_count(updates: int, pointer: str) -> None:
+    """Raise Invalid if all batches of a commit together, or the one at `pointer`, have too many
+    updates."""
     if updates > MAX_UPDATES:
-        raise Invalid(f"a commit takes at most {MAX_UPDATES:,} updates, not {updates:,}")
+        raise Invalid(
+            f"a commit takes at most {MAX_UPDATES:,} updates, not {updates:,}",
+            [Fault(pointer, f"must have at most {MAX_UPDATES:,} updates")],
+        )
 
 
 def _merge(step: Step, slots: dict[str, Slot]) -> Batch:

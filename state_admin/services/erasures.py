@@ -13,6 +13,7 @@ from django.db import transaction
 from state_admin.contract.erasures import Erasure
 from state_admin.domain import scopes
 from state_admin.domain.access import Actor, Role
+from state_admin.domain.values import Fault
 from state_admin.models import Entry, Run, Thread, erasures_sql
 from state_admin.models import search as search_models
 from state_admin.models.erasures_sql import Scope
@@ -45,7 +46,11 @@ def erase(
     if bool(resource_id) == bool(key):
         raise BadRequest("exactly one of resource_id and key is required")
     if not reason.strip():
-        raise Invalid("an erasure requires a reason", hint="The reason is stored in the audit log.")
+        raise Invalid(
+            "an erasure requires a reason",
+            [Fault("/reason", "is required")],
+            hint="The reason is stored in the audit log.",
+        )
     mark = mark_of(resource_id or key)
     with transaction.atomic():
         if not dry_run:

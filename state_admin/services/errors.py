@@ -185,29 +185,6 @@ class MethodNotAllowed(Problem):
     }
 
 
-class NotAcceptable(Problem):
-    slug = "not-acceptable"
-    status = 406
-    title = "No acceptable media type"
-    meaning = "The server cannot produce a response of a media type that the `Accept` header names."
-    causes: ClassVar[tuple[str, ...]] = (
-        "The `Accept` header excludes every media type of the path.",
-    )
-    remedy = "Send `Accept: application/json`, or leave the header out."
-
-
-class RequestTimeout(Problem):
-    slug = "request-timeout"
-    status = 408
-    title = "Request timeout"
-    meaning = "The body of the request arrived too slowly. The server closed the connection."
-    causes: ClassVar[tuple[str, ...]] = (
-        "The client announced a body and did not send it, or stopped in the middle.",
-        "The connection is slower than the minimum rate of the server.",
-    )
-    remedy = "Send the body without pauses, then retry. For slow networks, raise `BODY_IDLE_SECONDS` or lower `BODY_MIN_RATE`."
-
-
 class Conflict(Problem):
     """The request is valid, but the current state does not permit it."""
 
@@ -468,18 +445,6 @@ class UnsupportedMediaType(Problem):
     members: ClassVar[dict[str, str]] = {"supported": "the media types of the operation"}
 
 
-class MisdirectedRequest(Problem):
-    slug = "misdirected-request"
-    status = 421
-    title = "Host not served here"
-    meaning = "The server does not serve the host that the request names."
-    causes: ClassVar[tuple[str, ...]] = (
-        "The `Host` header names a host that is not in `ALLOWED_HOSTS`.",
-        "A DNS name of another site points to this server.",
-    )
-    remedy = "Use the address of the server. An operator adds further names to `ALLOWED_HOSTS`."
-
-
 class Invalid(Problem):
     """Well-formed but not acceptable. `errors` lists each JSON pointer and what is wrong there."""
 
@@ -493,7 +458,11 @@ class Invalid(Problem):
         "A schema, reducer or policy is not valid.",
         "The `Idempotency-Key` was used for a different request.",
     )
-    remedy = "Correct the values that `errors` lists."
+    remedy = (
+        "Correct the values that `errors` lists. The list is empty if what is wrong is not a place in the "
+        "body, such as a name in the path, an `Idempotency-Key`, or the number of entries that match: "
+        "`detail` says what to correct."
+    )
     members: ClassVar[dict[str, str]] = {
         "errors": "each JSON pointer into the body and what is wrong there. Pointers of the value of an "
         "entry, a state key or a decision, or of a default, that does not match its schema start from "

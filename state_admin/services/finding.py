@@ -32,11 +32,19 @@ def refuse(faults: Sequence[Fault], title: str) -> None:
 
 
 def checked(
-    what: str, check: Callable[[str], None], name: str, refusal: type[Problem] = Invalid
+    what: str,
+    check: Callable[[str], None],
+    name: str,
+    refusal: type[Problem] = Invalid,
+    *,
+    pointer: str = "",
 ) -> str:
-    """The name, if `check` of domain/scopes.py accepts it. Raises `refusal` with its reason."""
+    """The name, if `check` of domain/scopes.py accepts it. Raises `refusal` with its reason, or
+    Invalid with the `pointer` of a name in the body."""
     try:
         check(name)
     except scopes.BadName as bad:
+        if pointer:
+            raise Invalid(f"invalid {what}: {bad}", [Fault(pointer, str(bad))]) from bad
         raise refusal(f"invalid {what}: {bad}") from bad
     return name

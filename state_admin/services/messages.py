@@ -40,7 +40,10 @@ class Appended:
 def parse_messages(raws: Sequence[Raw]) -> list[ParsedMessage]:
     """Check the messages of a request. Raises Invalid with all faults."""
     if not 1 <= len(raws) <= MAX_MESSAGES:
-        raise Invalid(f"a request takes 1 to {MAX_MESSAGES} messages, not {len(raws)}")
+        raise Invalid(
+            f"a request takes 1 to {MAX_MESSAGES} messages, not {len(raws)}",
+            [Fault("/messages", f"must have 1 to {MAX_MESSAGES} items")],
+        )
     parsed: list[ParsedMessage] = []
     faults: list[Fault] = []
     for index, raw in enumerate(raws):

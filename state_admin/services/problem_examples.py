@@ -26,8 +26,8 @@ _EXAMPLES: tuple[Problem, ...] = (
         hint="Allowed methods: GET, PUT, PATCH, DELETE.",
         allowed=["GET", "PUT", "PATCH", "DELETE"],
     ),
-    errors.NotAcceptable("Could not satisfy the request Accept header."),
-    errors.RequestTimeout(
+    problem_statuses.NotAcceptable("Could not satisfy the request Accept header."),
+    problem_statuses.RequestTimeout(
         "the request body arrived too slowly",
         hint="Send at least 16384 bytes per second, with no pause longer than 15 seconds.",
     ),
@@ -52,7 +52,7 @@ _EXAMPLES: tuple[Problem, ...] = (
         hint="Send one of: application/json.",
         supported=["application/json"],
     ),
-    errors.MisdirectedRequest("the host is not served here"),
+    problem_statuses.MisdirectedRequest("the host is not served here"),
     errors.Invalid(
         "the value does not satisfy the schema of team_context",
         [Fault("/goal", '1 is not of type "string"')],

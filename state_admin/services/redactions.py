@@ -81,6 +81,7 @@ def _check(pointers: Sequence[str], reason: str) -> None:
     if not reason.strip():
         raise Invalid(
             "a redaction requires a reason",
+            [Fault("/reason", "is required")],
             hint="The reason is stored in the history and the audit log.",
         )
     for index, pointer in enumerate(pointers):

@@ -59,7 +59,9 @@ def restore_entries(
     require(actor, Role.EDITOR)
     rows = _choose(actor, namespace, key, prefix, scope_kind)
     if not moments_sql.is_past(at):
-        raise Invalid("at must not be in the future")
+        raise Invalid(
+            "at must not be in the future", [values.Fault("/at", "must not be in the future")]
+        )
     sized = moments_sql.touched_since(rows, at, MOST + 1)
     if len(sized) > MOST:
         raise Invalid(

@@ -120,7 +120,7 @@ def start_run(
     run, and `run already exists with other content: …`.
     """
     require(actor, Role.EDITOR)
-    public_id = check_id(run_id) if run_id is not None else uuid7()
+    public_id = check_id(run_id, "/id") if run_id is not None else uuid7()
     if status not in IN_PROGRESS:
         raise Invalid(
             "a new run must have the status created or running", [Fault("/status", str(status))]
@@ -404,7 +404,10 @@ def void_tickets(run: Run) -> list[Ticket]:
 
 def _open_tickets(actor: Actor, run: Run, tickets: JSON) -> list[Ticket]:
     if len(tickets) > MAX_TICKETS:
-        raise Invalid(f"a run can wait for at most {MAX_TICKETS} tickets at once")
+        raise Invalid(
+            f"a run can wait for at most {MAX_TICKETS} tickets at once",
+            [Fault("/waiting/tickets", f"must have at most {MAX_TICKETS} items")],
+        )
     created = [
         _ticket(run, ticket, f"/waiting/tickets/{index}") for index, ticket in enumerate(tickets)
     ]
@@ -449,7 +452,7 @@ def _ticket(run: Run, ticket: dict[str, JSON], pointer: str) -> Ticket:
     return Ticket(
         workspace_id=run.workspace_id,
         run=run,
-        public_id=check_id(ticket.get("ticket_id") or uuid7()),
+        public_id=check_id(ticket.get("ticket_id") or uuid7(), f"{pointer}/ticket_id"),
         tool_call_id=ticket["tool_call_id"],
         tool_name=ticket["tool_name"],
         arguments=values.dump(ticket.get("arguments")),

@@ -10,6 +10,7 @@ from state_admin.domain import search, values
 from state_admin.domain.access import Actor
 from state_admin.domain.scopes import ScopeKind
 from state_admin.domain.search import BadQuery, Condition, Match
+from state_admin.domain.values import Fault
 from state_admin.models import Entry
 from state_admin.models import search as search_models
 
@@ -77,7 +78,8 @@ def search_entries(
     try:
         query = search.parse(text, where)
     except BadQuery as bad:
-        raise Invalid(f"invalid query: {bad}") from bad
+        pointer = "/text" if bad.condition is None else f"/where/{bad.condition}/path"
+        raise Invalid(f"invalid query: {bad}", [Fault(pointer, str(bad))]) from bad
     rows = (
         Entry.objects.visible_to(actor)
         .live()

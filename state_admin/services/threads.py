@@ -40,6 +40,7 @@ Merge: TypeAlias = Callable[[Any, Any], JSON]
 
 # The number of matches that a search of titles tries to find first.
 _FEW_TITLES = 10_000
+_PARENT = "/parent_thread_id"
 
 
 def find_thread(actor: Actor, thread_id: str, *, lock: bool = False) -> Thread:
@@ -110,9 +111,10 @@ def _guard_version(thread: Thread, expected_version: int | None) -> None:
         raise VersionConflict(expected_version, thread.version, of="thread")
 
 
-def check_id(identifier: str) -> str:
-    """The id that a client chose. Raises Invalid if no thread can have it."""
-    return checked("id", scopes.check_id, identifier)
+def check_id(identifier: str, pointer: str = "") -> str:
+    """The id that a client chose. Raises Invalid if no thread can have it. `pointer`: the place of
+    the id in the body, if it is there."""
+    return checked("id", scopes.check_id, identifier, pointer=pointer)
 
 
 def create_thread(
@@ -131,7 +133,7 @@ def create_thread(
     require(actor, Role.EDITOR)
     public_id = new_id(actor, thread_id)
     if parent_thread_id == public_id:
-        raise Invalid(f"thread '{public_id}' cannot parent itself")
+        raise _own_parent(public_id)
     content = {
         "resource_id": resource_id,
         "parent_thread_id": parent_thread_id,
@@ -161,7 +163,7 @@ def create_thread(
 
 def new_id(actor: Actor, client_id: str | None) -> str:
     """The id for a new thread: the client's, if it is valid, or a generated one."""
-    public_id = check_id(client_id) if client_id is not None else uuid7()
+    public_id = check_id(client_id, "/id") if client_id is not None else uuid7()
     if not actor.sees_thread(public_id):
         prefixes = " or ".join(actor.thread_prefixes)
         raise Forbidden(
@@ -236,7 +238,7 @@ def change_thread(
         _guard_version(thread, expected_version)
         if reparent:
             if parent_thread_id == thread_id:
-                raise Invalid(f"thread '{thread_id}' cannot parent itself")
+                raise _own_parent(thread_id)
             thread.parent = _find_parent(actor, parent_thread_id)
             _refuse_cycle(thread)
         if title is not None:
@@ -371,8 +373,14 @@ def _find_parent(actor: Actor, parent_thread_id: str | None) -> Thread | None:
         return None
     parent = Thread.objects.visible_to(actor).filter(public_id=parent_thread_id).first()
     if parent is None:
-        raise Invalid(f"parent thread not found: {parent_thread_id}")
+        detail = f"parent thread not found: {parent_thread_id}"
+        raise Invalid(detail, [Fault(_PARENT, "is not a thread")])
     return parent
+
+
+def _own_parent(thread_id: str) -> Invalid:
+    detail = f"thread '{thread_id}' cannot parent itself"
+    return Invalid(detail, [Fault(_PARENT, "is the thread itself")])
 
 
 def lock_hierarchy(workspace_id: int, *, shared: bool = False) -> None:
@@ -385,4 +393,5 @@ def lock_hierarchy(workspace_id: int, *, shared: bool = False) -> None:
 def _refuse_cycle(thread: Thread) -> None:
     above = lineages_sql.read_ancestors(thread.parent.pk) if thread.parent else []
     if any(each.id == thread.pk for each in above):
-        raise Invalid(f"thread hierarchy cycle detected at '{thread.public_id}'")
+        detail = f"thread hierarchy cycle detected at '{thread.public_id}'"
+        raise Invalid(detail, [Fault(_PARENT, "is a descendant of the thread")])

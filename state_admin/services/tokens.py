@@ -50,11 +50,16 @@ def create_token(
     """
     require(actor, Role.ADMIN)
     if operator and (role is not Role.ADMIN or namespaces or thread_prefixes):
-        raise Invalid("an operator token must have the role admin and no limits")
+        fault = Fault("/operator", "needs the role admin, without namespaces and thread_prefixes")
+        raise Invalid("an operator token must have the role admin and no limits", [fault])
     if operator and actor.kind != "system":
         require_operator(actor)
     if not name.strip():
-        raise Invalid("a token must have a name", hint="Name the program that will use it.")
+        raise Invalid(
+            "a token must have a name",
+            [Fault("/name", "must not be empty")],
+            hint="Name the program that will use it.",
+        )
     if len(name.strip()) > contract.NAME_LENGTH:
         raise Invalid(f"the name of a token must have at most {contract.NAME_LENGTH} characters")
     if rate_per_minute is not None and not 1 <= rate_per_minute <= contract.MOST_PER_MINUTE:

@@ -13,10 +13,10 @@ import pytest
 from project.bodies import Bodies, Body, BodyBudget, Client, Limits
 from state_admin.services.errors import (
     Problem,
-    RequestTimeout,
     TooLarge,
     Unavailable,
 )
+from state_admin.services.problem_statuses import RequestTimeout
 from tests.loops import run
 from tests.patience import PATIENCE
 from tests.project.attacking import (

@@ -57,6 +57,8 @@ def create_thread(call: Endpoint) -> HttpResponse:
     refuse(body, "ttl", "supersteps")
     keep = read(body, "if_exists", "raise") == "do_nothing"
     thread_id = read(body, "thread_id", None)
+    if thread_id is not None:
+        threads.check_id(thread_id, "/thread_id")
     metadata = body.get("metadata", values.EMPTY_OBJECT)
     values.check(metadata, "/metadata")
     try:

@@ -67,6 +67,7 @@ def claim_dispatches(call: Endpoint) -> HttpResponse:
             hint=(
                 "If the response is lost, the dispatch returns to the queue when its lease expires."
             ),
+            parameter="wait",
         )
     # A long poll is called again without its body.
     given = memory_of(request)

@@ -34,7 +34,10 @@ def read_entry(call: Endpoint, namespace: str, key: str) -> HttpResponse:
     query = call.query
     if query.at_version is not None or query.at is not None:
         if len(call.request.query_params) > 1:
-            raise BadRequest("at_version and at cannot be combined with other parameters")
+            raise BadRequest(
+                "at_version and at cannot be combined with other parameters",
+                parameter="at" if query.at_version is None else "at_version",
+            )
         past = entry_views.read_past(
             actor=call.actor,
             namespace=namespace,

@@ -19,6 +19,7 @@ from state_admin.contract import base as contract
 from state_admin.models import creation_times
 from state_admin.services.errors import BadRequest
 from state_admin.services.feed_cursors import bad_cursor
+from state_admin.services.pointers import cursor_in_body
 
 from .bodies import answer
 
@@ -132,7 +133,8 @@ def fetch_page(
 def page_of(*, limit: int | None, cursor: str | None, filters: Any, path: str) -> Page:
     """Return the page that a body requests; the list is ordered by an integer."""
     sealed = _fingerprint(filters, path)
-    after = _open(cursor, sealed, int) if cursor else None
+    with cursor_in_body():
+        after = _open(cursor, sealed, int) if cursor else None
     return Page(limit or DEFAULT_LIMIT, after, sealed)
 
 
@@ -154,6 +156,8 @@ def _open(cursor: str, filters: str, kind: type[int] | type[str]) -> Any:
         raise bad_cursor() from None
     if made_for != filters:
         raise BadRequest(
-            "cursor does not match the filters", hint="Send the same filters as for the first page."
+            "cursor does not match the filters",
+            hint="Send the same filters as for the first page.",
+            parameter="cursor",
         )
     return position

@@ -33,6 +33,7 @@ def read_query(declared: Mapping[str, Shape], required: Set[str], parameters: Qu
             hint=f"Allowed query parameters: {allowed}."
             if allowed
             else "This operation takes no query parameters.",
+            parameter=undeclared[0],
             allowed=list(declared),
         )
     query: dict[str, Any] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from .errors import Problem
+from .errors import BadRequest, Problem
 
 
 @contextmanager
@@ -19,4 +19,16 @@ def prefix_pointers(pointer: str) -> Iterator[None]:
         place = pointer + problem.data.pop("within", "")
         for error in problem.data.get("errors", ()):
             error["pointer"] = place + error["pointer"]
+        raise
+
+
+@contextmanager
+def cursor_in_body() -> Iterator[None]:
+    """Name the place of the cursor in the body in refusals of cursors that occur in the block. They
+    name the query parameter, where most cursors are."""
+    try:
+        yield
+    except BadRequest as refused:
+        if refused.data.pop("parameter", None) is not None:
+            refused.data["errors"] = [{"pointer": "/cursor", "message": refused.detail}]
         raise

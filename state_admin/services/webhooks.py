@@ -31,6 +31,7 @@ from .actors import require
 from .errors import Invalid, QuotaExceeded
 from .feed_cursors import open_cursor
 from .finding import find_row, refuse
+from .pointers import cursor_in_body
 from .webhook_secrets import make_secret, retire_secrets
 
 MOST_PER_WORKSPACE = 100
@@ -172,7 +173,8 @@ def lock_webhook(actor: Actor, webhook_id: str) -> Webhook:
 def find_position(actor: Actor, cursor: str) -> tuple[Position, datetime]:
     """The position that a cursor names, or the end of the feed."""
     end = feed_sql.read_end(actor.workspace_id)
-    return open_cursor(cursor, end) if cursor else (end.position, end.at)
+    with cursor_in_body():
+        return open_cursor(cursor, end) if cursor else (end.position, end.at)
 
 
 def _columns(filters: Filter) -> dict[str, object]:

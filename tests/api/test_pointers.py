@@ -98,3 +98,40 @@ def test_name__in_the_path_not_valid__has_no_pointer_and_a_detail(alice: Person,
     answer = alice.api("PUT", path, body)
     assert pointers(answer) == []
     assert "a name is 1 to 128 characters" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("path", "parameter"),
+    [
+        ("/state/notes?foo=1", "foo"),
+        ("/state/notes?cursor=abc", "cursor"),
+        ("/state/notes/k?at_version=1&since=1", "at_version"),
+        ("/state/notes/k?at=2026-01-31T12:00:00Z&since=1", "at"),
+    ],
+)
+def test_query__not_valid__is_named_by_parameter(
+    equipped: Person, path: str, parameter: str
+) -> None:
+    answer = equipped.api("GET", path)
+    assert (answer.status_code, answer.json().get("parameter")) == (400, parameter)
+
+
+def test_cursor__of_other_filters__is_named_by_parameter(equipped: Person) -> None:
+    put(equipped.actor, "notes", "l", {"goal": "y"})
+    cursor = equipped.api("GET", "/state/notes?limit=1").json()["next_cursor"]
+    answer = equipped.api("GET", f"/state/notes?limit=1&prefix=k&cursor={cursor}")
+    assert answer.json()["parameter"] == "cursor"
+
+
+def test_cursor__in_a_body__is_named_by_its_place(equipped: Person) -> None:
+    webhook = {"name": "billing", "url": "https://hooks.example.com/secret-path"}
+    hook = equipped.api("POST", "/webhooks", webhook).json()
+    for path, body in {
+        "/search": {"text": "x"},
+        "/webhooks": webhook,
+        f"/webhooks/{hook['id']}/replay": {},
+    }.items():
+        answer = equipped.api("POST", path, {**body, "cursor": "abc"})
+        assert answer.status_code == 400, answer.content
+        assert "parameter" not in answer.json()
+        assert [error["pointer"] for error in answer.json()["errors"]] == ["/cursor"]

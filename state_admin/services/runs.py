@@ -361,7 +361,7 @@ def _move(actor: Actor, run: Run, change: RunChange, now: datetime) -> list[tool
     if status == RunStatus.WAITING:
         waiting = change.waiting if change.waiting is not None else {"reason": "external_event"}
         faults = [fault.inside("/waiting") for fault in lifecycle.check_waiting(waiting)]
-        refuse(faults, "the waiting reason is not valid")
+        refuse(faults, "`waiting` is not valid")
         run.waiting = {name: part for name, part in waiting.items() if name != "tickets"}
         run.deadline_at = read_moment(waiting.get("deadline_at"), "/waiting/deadline_at")
         opened = _open_tickets(actor, run, waiting.get("tickets") or [])

@@ -135,3 +135,14 @@ def test_cursor__in_a_body__is_named_by_its_place(equipped: Person) -> None:
         assert answer.status_code == 400, answer.content
         assert "parameter" not in answer.json()
         assert [error["pointer"] for error in answer.json()["errors"]] == ["/cursor"]
+
+
+def test_commit__ticket_without_a_tool__is_refused_as_waiting(equipped: Person) -> None:
+    assert equipped.api("PATCH", "/runs/r1", {"status": "running"}).status_code == 200
+    for member, value in (("tickets", [{"tool_call_id": "c"}]), ("wake", "shout")):
+        waiting = {"reason": "tool_permission", member: value}
+        run = {"status": "waiting", "waiting": waiting}
+        answer = equipped.api("POST", "/runs/r1/commits", {"run": run})
+        place = f"/run/waiting/{member}" + ("/0/tool_name" if member == "tickets" else "")
+        assert pointers(answer) == [place]
+        assert answer.json()["detail"] == "`waiting` is not valid"

@@ -22,6 +22,7 @@ from project.env import data_dir
 from state_admin.contract.openapi import problems_of
 from state_admin.rest.endpoint import Endpoint
 from state_admin.services import revert_jobs
+from state_admin.services.errors import problem_types
 from tests import promises
 from tests.builders import alice, bob, create_usual_people, mallory, one_alice
 from tests.data_folder import choose_data_folder, free_memory
@@ -145,10 +146,15 @@ def module_transaction(django_db_setup: None, django_db_blocker: DjangoDbBlocker
         transaction.set_rollback(True)
 
 
+STANDARD_MEMBERS = {"type", "title", "status", "detail", "hint", "instance"}
+
+
 @pytest.fixture(autouse=True)
 def declared_problems(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Fails if an operation returns a problem that the contract does not declare for it."""
+    """Fails if an operation returns a problem that the contract does not declare for it, or one with a
+    member that the page of its type does not list."""
     undeclared: set[tuple[str, str]] = set()
+    members = {kind.slug: STANDARD_MEMBERS | kind.all_members().keys() for kind in problem_types()}
     dispatch = Endpoint.dispatch
 
     def checked(self: Endpoint, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -156,9 +162,11 @@ def declared_problems(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         method = "GET" if request.method == "HEAD" else request.method
         operation = self.operations.get(method or "")
         if operation is not None and response.status_code >= 400 and not response.streaming:
-            slug = json.loads(response.content)["type"].rpartition("/")[2]
+            document = json.loads(response.content)
+            slug = document["type"].rpartition("/")[2]
             if slug not in problems_of(operation):
                 undeclared.add((operation.id, slug))
+            undeclared.update((slug, name) for name in document.keys() - members[slug])
         return response
 
     monkeypatch.setattr(Endpoint, "dispatch", checked)

@@ -19,6 +19,14 @@ if TYPE_CHECKING:
     from .conflicts import ConflictSides
 
 
+# A verb adds these to a problem of one of several parts of a request.
+COMMON_MEMBERS = {
+    "index": "the index of the refused operation of a batch",
+    "pointer": "the JSON pointer of the refused part of the body, such as a state key of a plugin; or, "
+    "of a patch, that of its failed test in the value",
+}
+
+
 class Problem(Exception):
     """The base class.
 
@@ -33,6 +41,7 @@ class Problem(Exception):
     meaning: ClassVar[str]
     causes: ClassVar[tuple[str, ...]]
     remedy: ClassVar[str]
+    # Further members of documents of the type; `all_members` adds those of every type.
     members: ClassVar[dict[str, str]] = {}
 
     def __init__(self, detail: str, *, hint: str = "", **data: Any) -> None:
@@ -40,6 +49,11 @@ class Problem(Exception):
         self.detail = detail
         self.hint = hint
         self.data = data
+
+    @classmethod
+    def all_members(cls) -> dict[str, str]:
+        """The members that documents of the type may have beside the standard ones, by name."""
+        return COMMON_MEMBERS | cls.members
 
     def document(self, request_id: str = "", *, status: int | None = None) -> dict[str, Any]:
         """The problem document. `status` replaces the status of the type."""
@@ -202,6 +216,18 @@ class Conflict(Problem):
         "The resource is still in use by others.",
     )
     remedy = "Read the resource again, then decide whether the operation is still needed."
+    members: ClassVar[dict[str, str]] = {
+        "key": "the state key that is refused",
+        "keys": "the state keys that several batches change",
+        "conflicts": "for each key, the values at the base and of each batch",
+        "count": "the number of entries that are in the way",
+        "until": "when the lease ends",
+        "later": "the id of the later compaction",
+        "dispatch_id": "the id of the dispatch that is in the way",
+        "dispatch_status": "its status",
+        "dependents": "the records that refer to this one",
+        "hidden": "how many more records refer to it that the caller may not see",
+    }
 
 
 class RevisionConflict(Conflict):
@@ -225,6 +251,7 @@ class RevisionConflict(Conflict):
         "actual": "the current revision",
         "keys": "the state keys that both changed",
         "conflicts": "for each key, the values at the base, now, and as requested",
+        "base_kept": "whether the values at the base are still known",
     }
 
     def __init__(
@@ -467,6 +494,10 @@ class Invalid(Problem):
         "errors": "each JSON pointer into the body and what is wrong there. Pointers of the value of an "
         "entry, a state key or a decision, or of a default, that does not match its schema start from "
         "that value",
+        "within": "the place of that value in the body, for a default",
+        "schema_version": "the version of the schema that the value does not match",
+        "key": "the state key whose value is refused",
+        "limit": "the maximum number",
     }
 
     def __init__(
@@ -543,6 +574,7 @@ class Unavailable(Problem):
         "Key`. The outcome of a write is unknown if the connection was lost during "
         "commit."
     )
+    members: ClassVar[dict[str, str]] = {"retry_after": "the number of seconds to wait"}
 
 
 class TooSlow(Problem):

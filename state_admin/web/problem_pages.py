@@ -35,7 +35,7 @@ def problem_detail(request: HttpRequest, slug: str) -> HttpResponse:
             "meaning": kind.meaning,
             "causes": kind.causes,
             "remedy": kind.remedy,
-            "members": kind.members,
+            "members": kind.all_members(),
         },
         "example": json.dumps(example_of(kind), indent=2, ensure_ascii=False),
     }

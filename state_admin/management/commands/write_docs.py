@@ -44,7 +44,8 @@ _PREFACE = """\
 The API returns every error as a problem document ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)) with the media type
 `application/problem+json`. `type` names the problem type, and the server explains each at that path, for example
 `/problems/not-found`. `title` is constant per type. `detail` is the message of the occurrence. `hint`, if present, says what
-to do. `instance` is the id of the request. Some types have further members.
+to do. `instance` is the id of the request. Some types have further members. If a request has several parts, `index` can be the index of
+the refused operation of a batch, and `pointer` the JSON pointer of the refused part of the body.
 """
 
 

@@ -492,8 +492,9 @@ class Invalid(Problem):
     )
     members: ClassVar[dict[str, str]] = {
         "errors": "each JSON pointer into the body and what is wrong there. Pointers of the value of an "
-        "entry, a state key or a decision, or of a default, that does not match its schema start from "
-        "that value",
+        "entry or a state key, a decision or a default that does not match its schema start "
+        "from that value; so do those of an entry that has too many levels, members or digits, or NUL. "
+        "Pointers of a patch that cannot be applied start from the patch",
         "within": "the place of that value in the body, for a default",
         "schema_version": "the version of the schema that the value does not match",
         "key": "the state key whose value is refused",

@@ -23,8 +23,6 @@ from .threads import find_thread, guard
 UnknownKeys = Literal["error", "skip"]
 Mode = Literal["replace", "merge"]
 
-_EXTENSIONS = "/snapshot/extensions"
-
 
 @dataclass(frozen=True)
 class Imported:
@@ -61,6 +59,7 @@ def import_snapshot(
     unknown_keys: UnknownKeys = "error",
     mode: Mode = "replace",
     expected_revision: int | None = None,
+    pointer: str = "/snapshot/extensions",
     reason: str = "",
 ) -> Imported:
     """Import an exported snapshot as the next revision of the thread: all of it, or nothing.
@@ -70,9 +69,10 @@ def import_snapshot(
     numbering. The run lifecycle mirrors the runs of this thread, so a thread that has had a run
     keeps it. Raises Invalid (`unknown key: …` unless skipped, or a value that exceeds a limit or
     does not satisfy its schema, with its pointer) and RevisionConflict (the thread has changed).
+    `pointer`: the place of `extensions` in the body.
     """
     require(actor, Role.EDITOR)
-    refuse(_name_faults(extensions), "the snapshot cannot be stored")
+    refuse(_name_faults(extensions, pointer), "the snapshot cannot be stored")
     with transaction.atomic():
         hold_registry(actor)
         thread = find_thread(actor, thread_id, lock=True)
@@ -80,13 +80,16 @@ def import_snapshot(
         slots = find_slots(actor, thread, extensions)
         unknown = sorted(extensions.keys() - slots.keys())
         if unknown and unknown_keys == "error":
-            faults = [Fault(_place(name), "no such state key is registered") for name in unknown]
+            faults = [
+                Fault(pointer + values.pointer_of(name), "no such state key is registered")
+                for name in unknown
+            ]
             refuse(faults, f"unknown key: {unknown[0]}")
         accepted = {name: (slots[name], raw) for name, raw in extensions.items() if name in slots}
         faults = [
             fault
             for name, (slot, raw) in accepted.items()
-            for fault in _value_faults(slot, raw, name)
+            for fault in _value_faults(slot, raw, pointer + values.pointer_of(name))
         ]
         refuse(faults, "the snapshot does not satisfy the schemas of its state keys")
         target = {
@@ -107,24 +110,20 @@ def import_snapshot(
     return Imported(now, tuple(unknown))
 
 
-def _name_faults(extensions: Mapping[str, Raw]) -> list[Fault]:
+def _name_faults(extensions: Mapping[str, Raw], pointer: str) -> list[Fault]:
     """Faults of names, registered or not: NUL, lone surrogates, too many names."""
     names = dict.fromkeys(extensions)
     try:
-        values.check(Raw(values.dump(names), names), _EXTENSIONS)
+        values.check(Raw(values.dump(names), names), pointer)
     except values.RefusedJSON as refused:
         return list(refused.faults)
     return []
 
 
-def _value_faults(slot: Slot, raw: Raw, name: str) -> list[Fault]:
+def _value_faults(slot: Slot, raw: Raw, pointer: str) -> list[Fault]:
     try:
-        values.check(raw, _place(name))
+        values.check(raw, pointer)
     except values.RefusedJSON as refused:
         return list(refused.faults)
     faults = slot.validator.faults(raw.value)
-    return [fault.inside(_place(name)) for fault in faults]
-
-
-def _place(name: str) -> str:
-    return _EXTENSIONS + values.pointer_of(name)
+    return [fault.inside(pointer) for fault in faults]

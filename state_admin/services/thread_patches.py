@@ -46,6 +46,7 @@ def patch_thread(
                 revision=expected_revision or 0,
                 extensions=values,
                 mode="merge",
+                pointer="/values",
                 reason=reason,
             )
         if metadata is not None:

@@ -26,6 +26,7 @@ def pointers(answer: Any) -> list[str]:
     return [error["pointer"] for error in answer.json()["errors"]]
 
 
+AGENT_PROTOCOL = "/agent-protocol"
 GET = {"op": "get", "namespace": "notes", "key": "k"}
 KNOWN, UNKNOWN = {"key": "plan", "update": 1}, {"key": "x", "update": 1}
 TICKET = {"tool_call_id": "c", "tool_name": "t"}
@@ -146,3 +147,21 @@ def test_commit__ticket_without_a_tool__is_refused_as_waiting(equipped: Person) 
         place = f"/run/waiting/{member}" + ("/0/tool_name" if member == "tickets" else "")
         assert pointers(answer) == [place]
         assert answer.json()["detail"] == "`waiting` is not valid"
+
+
+def test_agent_protocol__unknown_key_of_values__is_named_by_its_place(equipped: Person) -> None:
+    path = f"{AGENT_PROTOCOL}/threads/t1/state"
+    answer = equipped.api("POST", path, {"values": {"no/key": 1}})
+    assert pointers(answer) == ["/values/no~1key"]
+
+
+def test_entry__that_cannot_be_stored__is_named_by_its_place_in_the_value(
+    equipped: Person,
+) -> None:
+    answer = equipped.api("PUT", "/state/notes/k", {"value": {"goal": "a\0b"}})
+    assert pointers(answer) == ["/goal"]
+    patch = {"op": "patch", "namespace": "notes", "key": "k", "patch_type": "json"}
+    patch["patch"] = [{"op": "remove", "path": "/absent"}]  # type: ignore[assignment]
+    answer = equipped.api("POST", "/state/batch", {"operations": [GET, patch]})
+    assert answer.json()["index"] == 1
+    assert pointers(answer) == ["/0/path"]

@@ -167,7 +167,8 @@ class Operation:
     well as a token. `kept`: repeats with one Idempotency-Key are answered from a record, and a
     Change-Reason is kept. `api_key`: `x-api-key` may hold the token. `problem_type`: the media type
     of problems, for other protocols. `replica`: a read replica may answer (services/replicas.py).
-    `examples`: of bodies and responses by media type, where their type has none.
+    `examples`: of bodies, and of responses that are not JSON, by media type. Without one, the example
+    of a body has all its members: declare one where the server refuses them together.
     """
 
     id: str

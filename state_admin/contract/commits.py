@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, UnsetType
 
-from .base import Answer, Body, Natural, Operation, doc
+from .base import JSON_TYPE, Answer, Body, Natural, Operation, doc
 from .messages import MessagesIn
 from .runs import FencingToken, Run, RunFields
 from .types import MAX_ID, MAX_INTEGER, BigInt, JsonIn, RevisionNumber
@@ -117,6 +117,19 @@ COMMIT = Operation(
     "revision, or not at all. `If-Match` is another way to send `base_revision`. An empty commit "
     "returns the current revision.",
     body=Commit,
+    examples={
+        JSON_TYPE: {
+            "fencing_token": 1,
+            "base_revision": 12,
+            "updates": [{"key": "plan", "update": ["search"]}],
+            "messages": [{"role": "assistant", "content": "I look for your order."}],
+            "run": {"step_count": 3, "input_tokens": 5200, "output_tokens": 800},
+            "reads": [
+                {"namespace": "team_context", "key": "parent_thread::thread-1", "version": 2}
+            ],
+            "label": "planned",
+        }
+    },
     answers={200: Committed},
     dry_run=Committed,
     headers=("If-Match",),

@@ -78,8 +78,9 @@ class RecordWrite(Body):
     value: Annotated[
         JsonIn,
         doc(
-            "The record. In the place of a secret: a string sets it, the marker that was read "
-            "keeps it, null or no member removes it.",
+            "The record; its members depend on the kind, and the example is a provider. In the "
+            "place of a secret: a string sets it, the marker that was read keeps it, null or no "
+            "member removes it.",
             {"adapter": "openai", "api_key": "sk-0123456789abcdef"},
         ),
     ]
@@ -133,14 +134,12 @@ PATCH_CONFIG = _operation(
     body=Any,
     media_types=tuple(PATCH_TYPES),
     examples={
-        "application/merge-patch+json": {"upstream_model": "small"},
-        "application/json-patch+json": [
-            {"op": "replace", "path": "/upstream_model", "value": "small"}
-        ],
+        "application/merge-patch+json": {"timeout_secs": 60},
+        "application/json-patch+json": [{"op": "replace", "path": "/timeout_secs", "value": 60}],
         "application/vnd.commonhold.update+json": {
             "op": "set",
-            "path": "/upstream_model",
-            "value": "small",
+            "path": "/timeout_secs",
+            "value": 60,
         },
     },
     answers={200: Record},

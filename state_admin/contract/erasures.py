@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 
 from state_admin.domain.access import Role
 
-from .base import Answer, Body, KeyText, Operation, ShortText, doc
+from .base import JSON_TYPE, Answer, Body, KeyText, Operation, ShortText, doc
 
 
 class Erasure(Answer):
@@ -45,6 +45,7 @@ ERASE = Operation(
     "namespaces or threads.",
     role=Role.ADMIN,
     body=ErasureRequest,
+    examples={JSON_TYPE: {"resource_id": "user-7", "reason": "Request of the user"}},
     answers={200: Erasure},
     dry_run=Erasure,
 )

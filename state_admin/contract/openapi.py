@@ -326,7 +326,12 @@ def path_parameter(name: str) -> Schema:
     if name == "key":
         schema["maxLength"] = 512
     if name == "kind":
-        schema = {"type": "string", "enum": [str(each) for each in Kind]}
+        # The kind of the records in examples.
+        schema = {
+            "type": "string",
+            "enum": [str(each) for each in Kind],
+            "examples": [str(Kind.PROVIDERS)],
+        }
     if name == "revision":
         schema = {"type": "integer", "minimum": 0, "maximum": MAX_WHOLE}
     noun = name.removesuffix("_id")

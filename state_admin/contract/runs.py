@@ -18,6 +18,7 @@ from state_admin.domain.lifecycle import (
 )
 
 from .base import (
+    JSON_TYPE,
     Answer,
     Body,
     DescendingList,
@@ -436,6 +437,17 @@ CHANGE_RUN = _operation(
     description="Moves the run to another status, or updates its counts or metadata. With "
     "`If-Match`, only if its `last_revision` is that one.",
     body=RunChange,
+    examples={
+        JSON_TYPE: {
+            "fencing_token": 1,
+            "status": "done",
+            "termination_reason": {"type": "natural_end"},
+            "step_count": 3,
+            "input_tokens": 5200,
+            "output_tokens": 800,
+            "cost_usd": "0.041200",
+        }
+    },
     answers={200: Run},
     headers=("If-Match",),
     problems=("revision-conflict", "fencing-token-superseded"),

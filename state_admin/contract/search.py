@@ -100,7 +100,7 @@ class Search(Body):
     ) = UNSET
     cursor: Annotated[
         NonEmpty | UnsetType | None,
-        doc("Position to continue from: `next_cursor` of the previous page."),
+        doc("Position to continue from: `next_cursor` of the previous page.", None),
     ] = UNSET
 
 

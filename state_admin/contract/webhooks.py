@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType
 
 from state_admin.domain.access import Role
 
-from .base import Answer, Body, DescendingList, DryRun, Operation, Page, doc
+from .base import JSON_TYPE, Answer, Body, DescendingList, DryRun, Operation, Page, doc
 from .changes import Cursor, KindGlob
 from .types import MAX_ID, Actor, JsonOut, Time, json_of, time_of
 
@@ -267,6 +267,14 @@ CREATE_WEBHOOK = _operation(
     " sees what its creator sees now. A workspace has at most 100. 410 if the cursor has expired.",
     role=Role.ADMIN,
     body=NewWebhook,
+    # Without a cursor: one from the documentation has expired.
+    examples={
+        JSON_TYPE: {
+            "name": "billing",
+            "url": "https://example.com/hooks/commonhold",
+            "filter": {"kinds": ["run.*"]},
+        }
+    },
     answers={201: WebhookWithSecret},
     problems=("gone", "quota-exceeded"),
 )
@@ -343,6 +351,7 @@ REPLAY_WEBHOOK = _operation(
     " cursor is ahead of the webhook, 410 if it has expired.",
     role=Role.ADMIN,
     body=Replay,
+    examples={JSON_TYPE: {"dead_letters": True}},
     answers={202: WebhookReplayed},
     dry_run=WebhookReplayed,
     problems=("gone", "conflict"),

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: af54424986cf080828e6a0e4f62ec466d01cfccd43e7ccf4a61d214e841f36e9
+// sha256 of docs/openapi.json: 571046c957a249ce790a1ec09ab58aa0b31611340a8d52494d48048333b1a61f
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -6483,7 +6483,7 @@ export interface components {
         /** @description The new value of a record. */
         RecordWrite: {
             /**
-             * @description The record. In the place of a secret: a string sets it, the marker that was read keeps it, null or no member removes it.
+             * @description The record; its members depend on the kind, and the example is a provider. In the place of a secret: a string sets it, the marker that was read keeps it, null or no member removes it.
              * @example {
              *       "adapter": "openai",
              *       "api_key": "sk-0123456789abcdef"
@@ -7307,7 +7307,10 @@ export interface components {
         };
         /** @description What to search for, and in which entries. */
         Search: {
-            /** @description Position to continue from: `next_cursor` of the previous page. */
+            /**
+             * @description Position to continue from: `next_cursor` of the previous page.
+             * @example null
+             */
             cursor?: string | null;
             /**
              * @description `value`: the items have their values. Default: without values.

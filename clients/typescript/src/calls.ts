@@ -1,6 +1,6 @@
 /** A call of the API and how it is made, retries included. */
 
-import { refuseOthers, shown, stringify } from "./json.js";
+import { refuseOthers, requireObject, shown, stringify } from "./json.js";
 import { InFlight, CommonholdError, KeyEncode, Unreachable, problemIn, type Problem } from "./problems.js";
 
 export interface Sending {
@@ -143,6 +143,7 @@ export function segment(text: string): string {
 }
 
 export function address(base: string, { path, query = {} }: Pick<Call, "path" | "query">): string {
+  requireObject(`the parameters of ${path}`, query);
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null);
   const search = new URLSearchParams(
     given.flatMap(([name, value]) => (Array.isArray(value) ? value : [value]).map((each) => [name, spelled(each)])),
@@ -156,6 +157,7 @@ function spelled(value: unknown): string {
 
 function request(call: Call, settings: Settings): RequestInit {
   const { method, if_version, reason = "", signal } = call;
+  requireObject(`the options of ${method} ${call.path}`, call);
   refuseOthers(`${method} ${call.path}`, call, MEMBERS, `${OPTIONS.join(", ")}, and those of the method`);
   if (if_version !== undefined && !(Number.isSafeInteger(if_version) && if_version >= 0)) {
     throw new TypeError(`if_version must be a version, such as entry.version, or 0, not ${shown(if_version)}`);

@@ -1,7 +1,7 @@
 /** Following the change feed: server-sent events by fetch, over any number of connections. */
 
 import { address, isTransport, pause, sleep, unreachable, type Settings } from "./calls.js";
-import { refuseOthers } from "./json.js";
+import { refuseOthers, requireObject } from "./json.js";
 import { problemIn, Unreachable } from "./problems.js";
 import type { Change } from "./schemas.js";
 
@@ -37,6 +37,7 @@ export class Watch implements AsyncIterableIterator<Change> {
     private readonly filters: object,
     { cursor = "", signal, heartbeat_timeout_seconds = 40, ...others }: WatchOptions,
   ) {
+    requireObject("the filters of watch()", filters);
     refuseOthers("watch", others, ["cursor", "signal", "heartbeat_timeout_seconds"]);
     this.cursor = cursor;
     this.silence = heartbeat_timeout_seconds;

@@ -15,7 +15,7 @@ import {
   type Writing,
 } from "./calls.js";
 import { Watch, type WatchOptions } from "./changes.js";
-import { isObject, refuseOthers, same, shown } from "./json.js";
+import { isObject, refuseOthers, requireObject, same, shown } from "./json.js";
 import { decode, encode, nameOf, type Namespace, type ProfileKey } from "./keys.js";
 import { Paged, type Page } from "./pages.js";
 import { CommonholdError, KeyDecode, NotRegistered, VersionConflict } from "./problems.js";
@@ -243,7 +243,9 @@ export class Commonhold {
   }
 
   /** Current entries whose values contain the words and "phrases" of `text` and meet its conditions, such as `/price > 100`, and those of `where`. */
-  search({ signal, ...wanted }: Body<"Search"> & Sending): Paged<Hit> {
+  search(query: Body<"Search"> & Sending): Paged<Hit> {
+    requireObject("the query of search()", query);
+    const { signal, ...wanted } = query;
     return new Paged((cursor) =>
       this.send({
         method: "POST",
@@ -376,6 +378,7 @@ export class Namespaces {
       ...body
     }: Body<"NamespaceDefinition", { schema?: unknown; default?: unknown }> & Replacing & Writing = {},
   ): Promise<NamespaceInfo> {
+    requireObject("the definition of a namespace", body);
     const path = `/namespaces/${segment(name)}`;
     const query = replace ? {} : { if_exists: "accept" };
     return this.api.send({ method: "PUT", path, query, body, signal, reason, idempotency_key, if_version });

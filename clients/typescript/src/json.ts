@@ -65,6 +65,13 @@ export function shown(value: unknown): string {
   return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 }
 
+/** TypeError for a string or another value in place of an object. `{ ...text }` has a member for each character. */
+export function requireObject(what: string, given: unknown): void {
+  if (isObject(given) && !Object.hasOwn(given, "0")) return;
+  const value = isObject(given) ? "a string or an array" : shown(given);
+  throw new TypeError(`${what} must be an object, not ${value}`);
+}
+
 /** TypeError for a misspelled option, which would have no effect. */
 export function refuseOthers(what: string, given: object, names: readonly string[], known = names.join(", ")): void {
   const others = Object.keys(given).filter((name) => !names.includes(name));

@@ -1,7 +1,7 @@
 /** Calls on threads, runs, tickets, the mailbox, state keys and plugins. */
 
 import { segment, type Call, type Guarded, type Sending, type Writing } from "./calls.js";
-import { isObject, shown } from "./json.js";
+import { isObject, requireObject, shown } from "./json.js";
 import { decode, jsonSchemaOf, type Reducer, type StateKey, type Update } from "./keys.js";
 import type { Paged } from "./pages.js";
 import type {
@@ -36,6 +36,7 @@ type Json = Record<string, unknown>;
 
 /** A call with a body of its own; what `Guarded` names goes elsewhere. */
 function write<F extends Guarded>(method: "PUT" | "POST" | "PATCH", path: string, fields: F): Call {
+  requireObject(`the fields of ${method} ${path}`, fields);
   const { signal, reason, idempotency_key, if_version, ...body } = fields;
   return { method, path, body, signal, reason, idempotency_key, if_version };
 }

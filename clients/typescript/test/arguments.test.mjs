@@ -91,6 +91,16 @@ test("wrong arguments of a call are refused before it is sent", async (t) => {
   await refused(() => state.register("notes"), /namespaces.register\(\)/);
   await refused(() => profileKey("notes", { default: 1, jsonSchema: {} }), /^unknown option of profileKey: jsonSchema/);
   await refused(() => profileKey("notes"), /needs a default/);
+  await refused(() => state.search("x"), /^the query of search\(\) must be an object, not "x"$/);
+  await refused(() => state.tickets.decide("k1", "resume", {}), /^the fields of POST \/tickets\/k1\/decision must be an object, not "resume"$/);
+  for (const each of ["x", ["x"]]) {
+    await refused(() => put(each), /^the options of PUT \/state\/notes\/k must be an object, not a string or an array$/);
+    await refused(() => state.threads.append("t", [], each), /^the fields of POST \/threads\/t\/messages must be/);
+    await refused(() => state.dispatches.claim(each), /^the fields of POST \/dispatches\/claim must be/);
+    await refused(() => state.namespaces.register("notes", each), /^the definition of a namespace must be/);
+    await refused(() => state.list("notes", each), /^the parameters of \/state\/notes must be/);
+    await refused(() => state.watch(each), /^the filters of watch\(\) must be/);
+  }
   assert.equal(asked.length, 0);
 });
 

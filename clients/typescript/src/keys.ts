@@ -43,7 +43,8 @@ export interface KeyOptions<T> {
  *     const TeamContext = profileKey("team_context", { default: { goal: "", constraints: [] as string[] } });
  *
  * `schema` checks every value that is read or written. It may fill in defaults but not change existing members,
- * because its output is written back. `json_schema` is derived from `schema` if the library supports it (zod 4.2).
+ * because its output is written back. `json_schema` is derived from `schema` if the library supports it (zod 4.2). Without
+ * either, `register` of a new namespace registers the schema `{}`, with which that of a Python class conflicts.
  */
 export function profileKey<T>(name: string, options: KeyOptions<T>): ProfileKey<T> {
   if (options?.default === undefined) throw new TypeError(`profileKey(${shown(name)}) needs a default: { default: … }`);

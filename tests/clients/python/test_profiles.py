@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -20,7 +22,8 @@ from commonhold import (
     profile_key,
 )
 
-from tests.builders import Person
+from project.env import BASE_DIR
+from tests.builders import Person, make_namespace
 from tests.clients.python.conftest import SWIFT
 from tests.loops import run
 from tests.patience import PATIENCE
@@ -55,6 +58,25 @@ def test_first_hour__example__runs_as_written(
         team_context.goal = "Ship the feature"
     assert state.get("team_context", "parent_thread::t1").value["goal"] == "Ship the feature"
     state.close()
+
+
+@pytest.mark.parametrize(
+    "path", ["docs/guides/typescript.md", "clients/typescript/examples/team.mjs"]
+)
+def test_register__namespace_of_the_typescript_example__is_accepted(
+    state: Commonhold, alice: Person, path: str
+) -> None:
+    found = re.search(r"json_schema: (.*?),\n\}\);", (BASE_DIR / path).read_text(), re.DOTALL)
+    assert found
+    quoted = re.sub(r"(\w+):", r'"\1":', found[1])
+    schema = json.loads(re.sub(r",(\s*\})", r"\1", quoted))
+    default = {"goal": "", "constraints": []}
+    make_namespace(alice.actor, "team_context", schema, default)
+    state.register(TeamContext)
+    # What the TypeScript client registers from a default alone.
+    make_namespace(alice.actor, "locale", {}, "en-US")
+    with pytest.raises(SchemaConflict, match="locale"):
+        state.register(LOCALE)
 
 
 def test_read__no_entry__returns_the_default_and_writes_nothing(team: Commonhold) -> None:

@@ -17,9 +17,17 @@ from rest_framework.views import APIView
 from state_admin.services.errors import BadRequest
 
 
-class SchemaDocument(APIView):
-    authentication_classes = []
+class _Description(APIView):
+    """A view with one media type, whatever `Accept` says: without content negotiation."""
 
+    authentication_classes = []
+    http_method_names = ["get", "head"]
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        pass
+
+
+class SchemaDocument(_Description):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         if request.query_params.dict() not in ({}, {"format": "json"}):
             raise BadRequest("the only query parameter is format=json")
@@ -38,8 +46,6 @@ def _read_document() -> tuple[bytes, str]:
     return content, f'"{hashlib.sha256(content).hexdigest()}"'
 
 
-class DocsPage(APIView):
-    authentication_classes = []
-
+class DocsPage(_Description):
     def get(self, request: Request) -> HttpResponse:
         return render(request._request, "api_docs.html")

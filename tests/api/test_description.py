@@ -71,5 +71,16 @@ def test_docs__anonymous__has_the_headers_of_pages_and_no_inline_code(client: Cl
     assert re.findall(r'(?:src|href)="(?!/)', html) == []  # nothing from other hosts
 
 
-def test_docs__post__is_405(client: Client) -> None:
-    assert client.post("/api/docs").status_code == 405
+@pytest.mark.parametrize(
+    "accept", ["text/html", "text/html,*/*;q=0.8", "application/json", "image/png"]
+)
+def test_docs__any_accept__is_html(client: Client, accept: str) -> None:
+    answer = client.get("/api/docs", headers={"Accept": accept})
+    assert (answer.status_code, answer["Content-Type"]) == (200, "text/html; charset=utf-8")
+
+
+@pytest.mark.parametrize("path", ["/api/docs", "/api/schema"])
+@pytest.mark.parametrize("method", ["POST", "OPTIONS"])
+def test_description__another_method__is_405(client: Client, method: str, path: str) -> None:
+    answer = client.generic(method, path, headers={"Accept": "text/html"})
+    assert (answer.status_code, answer["Allow"]) == (405, "GET, HEAD")

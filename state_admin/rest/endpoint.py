@@ -196,6 +196,14 @@ class Endpoint(APIView):
         if actor is not None and actor.kind == "token" and not is_repeated(self.request):
             counter.count(actor.workspace_id, outcome)
 
+    def options(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:  # type: ignore[override]
+        """Return the methods of the path (in Allow, which every response has) and the media types of
+        a patch. DRF's description of the view would repeat its class name and docstring."""
+        response = bodies.no_content()
+        if (patch := self.operations.get("PATCH")) is not None:
+            response["Accept-Patch"] = ", ".join(patch.accepted)
+        return response
+
     def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
         """Accept the token as `x-api-key`, as LangGraph's SDK sends it."""
         key = request.META.get("HTTP_X_API_KEY")

@@ -17,6 +17,7 @@ import pytest
 from django.urls import URLPattern, get_resolver, resolve
 
 from project.env import BASE_DIR
+from state_admin.contract.entries import PATCH_TYPES
 from state_admin.domain.ids import uuid7
 from state_admin.domain.scopes import NAME
 from tests.builders import Person, make_namespace, make_run, make_thread
@@ -216,6 +217,23 @@ def test_namespace__named_batch__is_listed_and_cleared_and_accepts_batches(alice
     refused = alice.api("PUT", "/state/batch", {})
     assert refused.status_code == 405
     assert sorted(refused["Allow"].split(", ")) == ["DELETE", "GET", "HEAD", "OPTIONS", "POST"]
+
+
+@pytest.mark.parametrize(
+    ("path", "methods", "patches"),
+    [
+        ("/threads", "GET, HEAD, OPTIONS, POST", None),
+        ("/runs/r1", "GET, HEAD, OPTIONS, PATCH", "application/json"),
+        ("/state/notes/k", "DELETE, GET, HEAD, OPTIONS, PATCH, PUT", ", ".join(PATCH_TYPES)),
+    ],
+)
+def test_options__path__has_its_methods_and_no_content(
+    alice: Person, path: str, methods: str, patches: str | None
+) -> None:
+    answer = alice.api("OPTIONS", path)
+    assert (answer.status_code, answer.content) == (204, b"")
+    assert ", ".join(sorted(answer["Allow"].split(", "))) == methods
+    assert answer.get("Accept-Patch") == patches
 
 
 def test_path__slash_of_an_id_not_encoded__is_404_with_a_hint(alice: Person) -> None:

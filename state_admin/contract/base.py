@@ -163,7 +163,7 @@ class Operation:
     response to `?dry_run=true`, likewise, and DryRun where it is only the mark; the interface runs
     the operation in a transaction that it rolls back. `headers`: conditional headers and preferences
     that the operation evaluates; a write refuses other conditional headers. `problems`: slugs of the problem types beyond those that
-    every operation of its kind has. `session`: the cookie of a signed-in browser authenticates as
+    every operation of its kind has. `location`: the response to a creation has a Location. `session`: the cookie of a signed-in browser authenticates as
     well as a token. `kept`: repeats with one Idempotency-Key are answered from a record, and a
     Change-Reason is kept. `api_key`: `x-api-key` may hold the token. `problem_type`: the media type
     of problems, for other protocols. `replica`: a read replica may answer (services/replicas.py).
@@ -186,6 +186,7 @@ class Operation:
     headers: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     etag: bool = False
+    location: bool = False
     answer_type: str = JSON_TYPE
     session: bool = False
     kept: bool = True

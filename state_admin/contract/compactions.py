@@ -297,6 +297,7 @@ REQUEST_COMPACTION = _operation(
     body=CompactionRequest,
     answers={202: Compaction},
     dry_run=_PREVIEWS,
+    location=True,
 )
 PREVIEW_HISTORY_COMPACTION = _operation(
     id="preview_history_compaction",
@@ -317,6 +318,7 @@ REQUEST_HISTORY_COMPACTION = _operation(
     answers={202: Compaction},
     dry_run=HistoryPreview,
     problems=("not-registered",),
+    location=True,
 )
 LIST_COMPACTIONS = _operation(
     id="list_compactions",

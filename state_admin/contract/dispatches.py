@@ -261,6 +261,7 @@ ENQUEUE_DISPATCH = _operation(
     "the thread has is a conflict.",
     body=NewDispatch,
     answers={201: Dispatch},
+    location=True,
 )
 INTERRUPT_THREAD = _operation(
     id="interrupt_thread",

@@ -30,6 +30,7 @@ _ALWAYS: Final = (
     "internal",
     "unavailable",
     "workspace-moved",
+    "misdirected-request",
 )
 _WITH_BODY: Final = ("too-large", "request-timeout", "invalid")
 # Path parameters that cannot cause `not-found`: a namespace causes `not-registered` instead, and an
@@ -91,6 +92,23 @@ _RESPONSE_HEADERS: Final[dict[str, Schema]] = {
         "description": "Version or revision of the resource, in quotes. Send it as If-Match.",
         "schema": {"type": "string", "examples": ['"41"']},
     },
+    "Location": {
+        "description": "Path of the new resource, or of the job that a worker performs.",
+        "schema": {"type": "string", "examples": ["/api/v1/dispatches/7"]},
+    },
+    "Idempotent-Replayed": {
+        "description": "`true`: the response to an earlier request with this Idempotency-Key; this one "
+        "changed nothing. Absent otherwise.",
+        "schema": {"type": "string", "enum": ["true"]},
+    },
+    "Accept": {
+        "description": "The media types of the body.",
+        "schema": {"type": "string", "examples": [JSON_TYPE]},
+    },
+    "Accept-Patch": {
+        "description": "The media types of the body.",
+        "schema": {"type": "string", "examples": ["application/merge-patch+json"]},
+    },
     "Preference-Applied": {
         "description": "The preference that the response follows. Absent without one.",
         "schema": {"type": "string", "examples": ["return=minimal"]},
@@ -118,11 +136,16 @@ def _headers(*names: str) -> Schema:
     return {name: {"$ref": _HEADER_REF.format(name=name)} for name in names}
 
 
-# The headers of problems that pass, by status.
-_WAITING: Final = {
-    429: {"headers": _headers("Retry-After", *_LIMITS)},
-    503: {"headers": _headers("Retry-After")},
-}
+def _problem_headers(op: Operation, status: int) -> Schema:
+    """The headers of a problem response (rest/problems.py)."""
+    names: dict[int, tuple[str, ...]] = {
+        412: ("ETag",),
+        415: ("Accept-Patch" if op.method == "PATCH" else "Accept",),
+        429: ("Retry-After", *_LIMITS),
+        503: ("Retry-After",),
+    }
+    return {"headers": _headers(*names[status])} if status in names else {}
+
 
 _STATUSES: Final = {
     200: "OK",
@@ -376,6 +399,10 @@ def _responses(
                 content["example"] = example_of(schemas[0], components)
             response["content"] = {op.answer_type: content}
         names: tuple[str, ...] = ("ETag",) if op.etag else ()
+        if op.location and status != 200:  # 200 is a dry run
+            names += ("Location",)
+        if not op.reads and op.kept:
+            names += ("Idempotent-Replayed",)
         if "Prefer" in op.headers and (minimal or not op.etag):
             names += ("Preference-Applied",)
         response["headers"] = _headers(*names, *_LIMITS)
@@ -411,7 +438,7 @@ def _problem_responses(op: Operation, problems: Mapping[str, Any]) -> Schema:
                 f"[{kind.title}](/problems/{kind.slug}): {kind.meaning}" for kind in kinds
             ),
             "content": {op.problem_type: {"schema": {"$ref": _REF.format(name="Problem")}}},
-            **_WAITING.get(status, {}),
+            **_problem_headers(op, status),
         }
         for status, kinds in sorted(by_status.items())
     }

@@ -106,6 +106,7 @@ REQUEST_REVERT = _operation(
     body=RevertRequest,
     answers={202: Revert},
     dry_run=Revert,
+    location=True,
 )
 LIST_REVERTS = _operation(
     id="list_reverts",

@@ -277,6 +277,7 @@ CREATE_WEBHOOK = _operation(
     },
     answers={201: WebhookWithSecret},
     problems=("gone", "quota-exceeded"),
+    location=True,
 )
 GET_WEBHOOK = _operation(
     id="get_webhook",

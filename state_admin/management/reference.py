@@ -102,7 +102,8 @@ def _api_index() -> str:
         f"{_GENERATED}# REST API\n\n"
         "All paths begin with `/api/v1`. Requests and responses are JSON. Send a token as `Authorization: Bearer ch_…`.\n"
         "[Requests](../../guides/requests.md) explains what all operations have in common; [Problem types](../../problems.md) explains\n"
-        "the errors. The [OpenAPI document](../../openapi.json) has the same content; a running server shows it at `/api/docs`.\n\n"
+        "the errors. The [OpenAPI document](../../openapi.json) has the same content. A running server returns it at `GET /api/schema`\n"
+        "and shows it at `/api/docs`; neither needs a token.\n\n"
         + _table(("Group", "Contents"), rows)
         + f"```{{toctree}}\n:hidden:\n\n{names}```\n"
     )

@@ -437,6 +437,50 @@ def _excused(case: Case, response: Any) -> Iterator[Any]:
         yield negative_data_rejection
 
 
+# Headers of all responses, and those of HTTP itself.
+_COMMON_HEADERS = {
+    "Allow",
+    "Cache-Control",
+    "Content-Length",
+    "Content-Type",
+    "Cross-Origin-Opener-Policy",
+    "Referrer-Policy",
+    "Vary",
+    "X-Content-Type-Options",
+    "X-Frame-Options",
+    "X-Request-ID",
+}
+
+
+def check_headers(name: str, answer: Any, operation: Any) -> None:
+    """Fail for a header that the document does not declare for this status."""
+    declared = operation["responses"][str(answer.status_code)].get("headers", {})
+    assert {*answer.headers} - {*declared} <= _COMMON_HEADERS, (name, answer.status_code)
+
+
+def test_responses__headers__are_declared(world: Person) -> None:
+    entry = "/state/notes/k"
+    webhook = {"name": "x", "url": "https://example.com/"}
+    key = {"Idempotency_Key": "once"}
+    cases: list[tuple[str, str, Any, dict[str, str], int, str]] = [
+        ("enqueue_dispatch", "/threads/t1/dispatches", {}, key, 201, "Location"),
+        ("enqueue_dispatch", "/threads/t1/dispatches", {}, key, 201, "Idempotent-Replayed"),
+        ("create_webhook", "/webhooks", webhook, {}, 201, "Location"),
+        ("request_compaction", "/threads/t2/compactions", {}, {}, 202, "Location"),
+        ("request_history_compaction", "/namespaces/notes/compactions", None, {}, 202, "Location"),
+        ("request_revert", "/reverts", {"request_id": "x"}, {}, 202, "Location"),
+        ("write_entry", entry, {"value": 1}, {"If_Match": '"99"'}, 412, "ETag"),
+        ("patch_entry", entry, {}, {}, 415, "Accept-Patch"),
+        ("write_entry", entry, {}, {"content_type": "text/plain"}, 415, "Accept"),
+    ]
+    for name, path, body, headers, status, header in cases:
+        method, _, operation = operations()[name]
+        answer = world.api(method, path, body, **headers)
+        assert (answer.status_code, header in answer.headers) == (status, True), (name, header)
+        assert header in operation["responses"][str(status)]["headers"], (name, header)
+        check_headers(name, answer, operation)
+
+
 def check_answer(case: Case, world: Person) -> None:
     """Send the request, and compare its response with the document."""
     fits = case.meta.generation.mode == GenerationMode.POSITIVE

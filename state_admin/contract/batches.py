@@ -70,7 +70,19 @@ _UNUSED: Final = {
 # The service checks their number, also for the operations that come with messages.
 BatchOperations = Annotated[
     list[BatchOperation],
-    doc("1 to 1,000 operations.", schema={"minItems": 1, "maxItems": 1000}),
+    doc(
+        "1 to 1,000 operations.",
+        [
+            {
+                "op": "put",
+                "namespace": "team_context",
+                "key": "task::42",
+                "value": {"goal": "Ship it"},
+            },
+            {"op": "get", "namespace": "team_context", "key": "task::41"},
+        ],
+        schema={"minItems": 1, "maxItems": 1000},
+    ),
 ]
 
 

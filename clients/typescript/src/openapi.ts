@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: cd750823b75df69f5f060f111ede44170c18e4cf9585f18be3554915e1010c07
+// sha256 of docs/openapi.json: 192aa2ca88d9d68c43cff3b347fa8cf873e2c050e9bc7dd47d77c80771d05525
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -3062,7 +3062,24 @@ export interface components {
              * @default true
              */
             atomic?: boolean;
-            /** @description 1 to 1,000 operations. */
+            /**
+             * @description 1 to 1,000 operations.
+             * @example [
+             *       {
+             *         "key": "task::42",
+             *         "namespace": "team_context",
+             *         "op": "put",
+             *         "value": {
+             *           "goal": "Ship it"
+             *         }
+             *       },
+             *       {
+             *         "key": "task::41",
+             *         "namespace": "team_context",
+             *         "op": "get"
+             *       }
+             *     ]
+             */
             operations: components["schemas"]["BatchOperation"][];
         };
         /**
@@ -5879,7 +5896,24 @@ export interface components {
                  */
                 visibility?: "all" | "internal";
             }[];
-            /** @description Operations on entries, performed together with the messages or not at all. */
+            /**
+             * @description Operations on entries, performed together with the messages or not at all.
+             * @example [
+             *       {
+             *         "key": "task::42",
+             *         "namespace": "team_context",
+             *         "op": "put",
+             *         "value": {
+             *           "goal": "Ship it"
+             *         }
+             *       },
+             *       {
+             *         "key": "task::41",
+             *         "namespace": "team_context",
+             *         "op": "get"
+             *       }
+             *     ]
+             */
             operations?: components["schemas"]["BatchOperation"][];
         };
         /** @description The agent, origin and initial fields of a new run. */

@@ -501,10 +501,14 @@ def _read_secret(name: str) -> str:
     if not path:
         return os.environ.get(name, "")
     try:
-        return Path(path).read_text()
+        text = Path(path).read_text()
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not text"
         raise BadSetting(f"Cannot read {path}, which {name}_FILE names: {why}") from None
+    # The default would be another database, another key, or metrics that are off.
+    if not text.strip(" ,\n\r\t"):
+        raise BadSetting(f"{path}, which {name}_FILE names, is empty")
+    return text
 
 
 _LIST = "a list, separated by commas"

@@ -124,6 +124,26 @@ def test_read_environment__secret_in_a_file__has_priority(
         read_environment()
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("DATABASE_URL", ""),
+        ("SECRET_KEY", "\n"),
+        ("METRICS_TOKEN", " \n"),
+        ("CONFIG_SECRET_KEYS", ",\n"),
+    ],
+)
+def test_read_environment__empty_file_of_a_secret__is_refused(
+    name: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "secret"
+    path.write_text(text)
+    monkeypatch.setenv(f"{name}_FILE", str(path))
+    with pytest.raises(BadSetting) as caught:
+        read_environment()
+    assert str(caught.value) == f"{path}, which {name}_FILE names, is empty"
+
+
 def test_list_settings__each__has_a_description_and_a_valid_section() -> None:
     settings = {each.name: each for each in list_settings()}
     assert settings["PORT"].section == "Web server"

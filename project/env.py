@@ -120,7 +120,8 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
         ),
     ] = None
     secret_key_fallbacks: Annotated[
-        tuple[str, ...], _doc("Former values of `SECRET_KEY` that are still accepted.")
+        tuple[str, ...],
+        _doc("Former values of `SECRET_KEY` that are still accepted.", secret=True),
     ] = ()
     config_secret_keys: Annotated[
         tuple[str, ...],
@@ -460,13 +461,14 @@ def list_settings() -> list[Setting]:
 
 
 def read_environment() -> Environment:
-    """The environment as it is now. An empty variable counts as not set; commas separate the items
-    of a list. BadSetting names a variable that is invalid, and never its value."""
+    """The environment as it is now. An empty variable counts as not set; commas, and lines
+    of a file, separate the items of a list. BadSetting names a variable that is invalid, and never its value."""
     variables: dict[str, str | list[str]] = {}
     for name, setting in _SETTINGS.items():
         text = (_read_secret(name) if setting.is_secret else os.environ.get(name, "")).strip()
         if text and setting.kind == _LIST:
-            variables[name] = [item.strip() for item in text.split(",") if item.strip()]
+            items = re.split(r"[,\r\n]", text)
+            variables[name] = [item.strip() for item in items if item.strip()]
         elif text:
             variables[name] = text
     try:

@@ -124,6 +124,16 @@ def test_read_environment__secret_in_a_file__has_priority(
         read_environment()
 
 
+@pytest.mark.parametrize("text", ["first,second", "first, second\n", "first\nsecond\n"])
+def test_read_environment__list_in_a_file__is_split_at_commas_and_lines(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "keys"
+    path.write_text(text)
+    monkeypatch.setenv("SECRET_KEY_FALLBACKS_FILE", str(path))
+    assert read_environment().secret_key_fallbacks == ("first", "second")
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [

@@ -478,10 +478,17 @@ def read_environment() -> Environment:
         raise BadSetting(f"{setting.name} must be {setting.kind}") from None
     if environment.site_url:
         _check_origins("SITE_URL", environment.site_url.rstrip("/"))
+    _check_spending(environment.summary_daily_usd)
     _check_origins("CORS_ORIGINS", *environment.cors_origins)
     _check_origins("CSRF_TRUSTED_ORIGINS", *environment.csrf_trusted_origins)
     _check_broker(environment.broker_url or "pgmq://")
     return environment
+
+
+def _check_spending(limit: Decimal) -> None:
+    # No sum of costs reaches NaN or infinity.
+    if not limit.is_finite() or limit < 0:
+        raise BadSetting("SUMMARY_DAILY_USD must be a number from 0")
 
 
 def _check_origins(name: str, *origins: str) -> None:
@@ -534,7 +541,9 @@ def _describe_kind(kind: inspect.Type) -> str:
     match kind:
         case inspect.UnionType(types=kinds):
             return _describe_kind(kinds[0])
-        case inspect.IntType() | inspect.FloatType() | inspect.DecimalType():
+        case inspect.DecimalType():
+            return "a number from 0"  # _check_spending: msgspec has no bounds for decimals
+        case inspect.IntType() | inspect.FloatType():
             word = "an integer" if isinstance(kind, inspect.IntType) else "a number"
             return f"{word}{_describe_bounds(kind)}"
         case inspect.BoolType():

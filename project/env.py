@@ -26,6 +26,12 @@ LOOPBACK_HOSTS: Final = ("127.0.0.1", "::1", "localhost")
 # writes slower (docs/performance.md, "Growth").
 DEFAULT_WEB_WORKERS: Final = min(max(1, (os.cpu_count() or 1) // 2), 4)
 
+# The most milliseconds that PostgreSQL accepts for a timeout.
+_MOST_MS: Final = 2**31 - 1
+# The longest duration, 100 years: the database and Python can subtract it from the present time.
+_MOST_DAYS: Final = 36_500
+_MOST_HOURS: Final = _MOST_DAYS * 24
+
 
 class BadSetting(Exception):
     """The server cannot start with a setting; the message is one sentence for the operator."""
@@ -107,7 +113,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
     ] = False
     secure_ssl_redirect: Annotated[bool, _doc("Redirect HTTP to HTTPS.")] = False
     secure_hsts_seconds: Annotated[
-        int | None,
+        Annotated[int, msgspec.Meta(ge=0)] | None,
         _doc("The `max-age` of HSTS.", default="a year if `SITE_URL` is `https`, else 0"),
     ] = None
 
@@ -216,13 +222,17 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
     statement_timeout_ms: Annotated[
         int,
         _doc(
-            "A database statement that takes longer is cancelled, and the request gets 503.", ge=1
+            "A database statement that takes longer is cancelled, and the request gets 503.",
+            ge=1,
+            le=_MOST_MS,
         ),
     ] = 30_000
     lock_timeout_ms: Annotated[
         int,
         _doc(
-            "A statement that waits longer for a lock is cancelled, and the request gets 503.", ge=1
+            "A statement that waits longer for a lock is cancelled, and the request gets 503.",
+            ge=1,
+            le=_MOST_MS,
         ),
     ] = 5_000
     standby_timeout_ms: Annotated[
@@ -231,6 +241,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
             "The longest wait of a commit for a synchronous standby. Then the request gets 503. The"
             " change is stored, but a failover may lose it.",
             ge=1,
+            le=_MOST_MS,
         ),
     ] = 10_000
     embedded_pg_bin: Annotated[
@@ -306,7 +317,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
     ] = 30.0
 
     change_retention_days: Annotated[
-        int, _doc("How long a cursor of the change feed stays valid.", ge=1)
+        int, _doc("How long a cursor of the change feed stays valid.", ge=1, le=_MOST_DAYS)
     ] = 7
     summary_daily_usd: Annotated[
         Decimal,
@@ -316,13 +327,13 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
         ),
     ] = Decimal(5)
     dispatch_retention_hours: Annotated[
-        float, _doc("How long finished dispatches are kept.", ge=0)
+        float, _doc("How long finished dispatches are kept.", ge=0, le=_MOST_HOURS)
     ] = 24.0
     dispatch_dead_retention_days: Annotated[
-        float, _doc("How long dead dispatches are kept.", ge=0)
+        float, _doc("How long dead dispatches are kept.", ge=0, le=_MOST_DAYS)
     ] = 30.0
     storage_retention_days: Annotated[
-        float, _doc("How long the daily samples of storage use are kept.", ge=0)
+        float, _doc("How long the daily samples of storage use are kept.", ge=0, le=_MOST_DAYS)
     ] = 90.0
 
     webhook_allow_private: Annotated[
@@ -351,11 +362,17 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
     ] = 10
     webhook_disable_after_hours: Annotated[
         float,
-        _doc("A webhook whose deliveries all failed for this long is disabled.", gt=0),
+        _doc(
+            "A webhook whose deliveries all failed for this long is disabled.",
+            gt=0,
+            le=_MOST_HOURS,
+        ),
     ] = 24.0
-    webhook_retention_days: Annotated[float, _doc("How long deliveries are kept.", ge=0)] = 7.0
+    webhook_retention_days: Annotated[
+        float, _doc("How long deliveries are kept.", ge=0, le=_MOST_DAYS)
+    ] = 7.0
     webhook_dead_retention_days: Annotated[
-        float, _doc("How long dead deliveries are kept.", ge=0)
+        float, _doc("How long dead deliveries are kept.", ge=0, le=_MOST_DAYS)
     ] = 30.0
 
     audit_stream: Annotated[
@@ -559,6 +576,8 @@ def _describe_kind(kind: inspect.Type) -> str:
 
 def _describe_bounds(kind: inspect.Type) -> str:
     least, above, most = (getattr(kind, name, None) for name in ("ge", "gt", "le"))
+    if most is not None and above is not None:
+        return f" above {above}, at most {most}"
     if most is not None:
         return f" from {least} to {most}"
     if above is not None:

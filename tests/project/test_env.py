@@ -82,6 +82,7 @@ def test_data_dir__of_another_user__is_refused(
         ("SUMMARY_DAILY_USD", "sNaN", "SUMMARY_DAILY_USD must be a number from 0"),
         ("SUMMARY_DAILY_USD", "Infinity", "SUMMARY_DAILY_USD must be a number from 0"),
         ("SUMMARY_DAILY_USD", "-1", "SUMMARY_DAILY_USD must be a number from 0"),
+        ("SECURE_HSTS_SECONDS", "-5", "SECURE_HSTS_SECONDS must be an integer from 0"),
         ("SITE_URL", "state.example.com", f"SITE_URL {FORM}"),
         ("SITE_URL", "https://example.com/state", f"SITE_URL {FORM}"),
         ("CORS_ORIGINS", "https://a.example, https://b.example/", f"CORS_ORIGINS {FORM}"),
@@ -102,6 +103,39 @@ def test_read_environment__invalid_value__names_the_variable(
     with pytest.raises(BadSetting) as caught:
         read_environment()
     assert str(caught.value) == expected
+
+
+@pytest.mark.parametrize("name", ["STATEMENT", "LOCK", "STANDBY"])
+def test_read_environment__timeout__is_at_most_that_of_postgresql(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"{name}_TIMEOUT_MS", "2147483647")
+    read_environment()
+    monkeypatch.setenv(f"{name}_TIMEOUT_MS", "2147483648")
+    with pytest.raises(BadSetting, match=f"{name}_TIMEOUT_MS must be an integer from 1 to 2147483"):
+        read_environment()
+
+
+@pytest.mark.parametrize("text", ["1e300", "99999999999", "876001", "inf", "nan"])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("CHANGE_RETENTION_DAYS", "an integer from 1 to 36500"),
+        ("DISPATCH_DEAD_RETENTION_DAYS", "a number from 0 to 36500"),
+        ("DISPATCH_RETENTION_HOURS", "a number from 0 to 876000"),
+        ("STORAGE_RETENTION_DAYS", "a number from 0 to 36500"),
+        ("WEBHOOK_DEAD_RETENTION_DAYS", "a number from 0 to 36500"),
+        ("WEBHOOK_DISABLE_AFTER_HOURS", "a number above 0, at most 876000"),
+        ("WEBHOOK_RETENTION_DAYS", "a number from 0 to 36500"),
+    ],
+)
+def test_read_environment__duration_above_100_years__is_refused(
+    name: str, kind: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, text)
+    with pytest.raises(BadSetting) as caught:
+        read_environment()
+    assert str(caught.value) == f"{name} must be {kind}"
 
 
 def test_read_environment__list__is_split_at_commas(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import inspect
@@ -89,7 +90,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
     allowed_hosts: Annotated[
         tuple[str, ...],
         _doc(
-            "Host names that this server answers to, besides the host of `SITE_URL`. A request with "
+            "Host names that this server answers to, without a port, besides the host of `SITE_URL`. A request with "
             "another `Host` header gets 421 (a malformed one 400) on every path except `/healthz`, `/readyz` "
             "and `/metrics`, which load balancers and monitors request by IP address."
         ),
@@ -496,6 +497,7 @@ def read_environment() -> Environment:
     if environment.site_url:
         _check_origins("SITE_URL", environment.site_url.rstrip("/"))
     _check_spending(environment.summary_daily_usd)
+    _check_hosts(environment.allowed_hosts)
     _check_origins("CORS_ORIGINS", *environment.cors_origins)
     _check_origins("CSRF_TRUSTED_ORIGINS", *environment.csrf_trusted_origins)
     _check_broker(environment.broker_url or "pgmq://")
@@ -509,8 +511,30 @@ def _check_spending(limit: Decimal) -> None:
 
 
 def _check_origins(name: str, *origins: str) -> None:
-    if not all(re.fullmatch(r"https?://[^/?#\s]+", origin) for origin in origins):
+    if not all(map(_is_origin, origins)):
         raise BadSetting(f"{name} must have the form https://state.example.com, without a path")
+
+
+def _is_origin(text: str) -> bool:
+    form = re.fullmatch(r"https?://[^/?#@\s]+", text)
+    return form is not None and _has_host_and_port(text)
+
+
+def _has_host_and_port(url: str) -> bool:
+    """Whether a URL has a host, and no port or a valid one."""
+    try:
+        parts = urlsplit(url)
+        return bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+def _check_hosts(hosts: tuple[str, ...]) -> None:
+    if not all(re.fullmatch(r"[^/:@\[\]\s]+|\[[\da-fA-F:.]+\]", host) for host in hosts):
+        raise BadSetting(
+            "ALLOWED_HOSTS must list host names such as state.example.com, without scheme, port and "
+            "path; write an IPv6 address as [::1]"
+        )
 
 
 def _check_broker(url: str) -> None:

@@ -14,6 +14,11 @@ BROKERS = (
 )
 FORM = "must have the form https://state.example.com, without a path"
 
+HOSTS = (
+    "ALLOWED_HOSTS must list host names such as state.example.com, without scheme, port and path; "
+    "write an IPv6 address as [::1]"
+)
+
 
 @pytest.fixture
 def configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -85,6 +90,14 @@ def test_data_dir__of_another_user__is_refused(
         ("SECURE_HSTS_SECONDS", "-5", "SECURE_HSTS_SECONDS must be an integer from 0"),
         ("SITE_URL", "state.example.com", f"SITE_URL {FORM}"),
         ("SITE_URL", "https://example.com/state", f"SITE_URL {FORM}"),
+        ("SITE_URL", "https://:443", f"SITE_URL {FORM}"),
+        ("SITE_URL", "https://state.example.com:https", f"SITE_URL {FORM}"),
+        ("SITE_URL", "https://me:hunter2@state.example.com", f"SITE_URL {FORM}"),
+        ("ALLOWED_HOSTS", "https://state.example.com", HOSTS),
+        ("ALLOWED_HOSTS", "a.example,state.example.com:8000", HOSTS),
+        ("ALLOWED_HOSTS", "state.example.com/", HOSTS),
+        ("ALLOWED_HOSTS", "::1", HOSTS),
+        ("ALLOWED_HOSTS", "[::1]:8000", HOSTS),
         ("CORS_ORIGINS", "https://a.example, https://b.example/", f"CORS_ORIGINS {FORM}"),
         ("CSRF_TRUSTED_ORIGINS", "a.example", f"CSRF_TRUSTED_ORIGINS {FORM}"),
         ("BROKER_URL", "http://me:hunter2@x", BROKERS),
@@ -103,6 +116,13 @@ def test_read_environment__invalid_value__names_the_variable(
     with pytest.raises(BadSetting) as caught:
         read_environment()
     assert str(caught.value) == expected
+
+
+def test_read_environment__patterns_of_hosts__are_accepted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ALLOWED_HOSTS", "*,.example.com,10.0.0.1,[::1],a_b")
+    assert read_environment().allowed_hosts == ("*", ".example.com", "10.0.0.1", "[::1]", "a_b")
 
 
 @pytest.mark.parametrize("name", ["STATEMENT", "LOCK", "STANDBY"])
@@ -200,7 +220,9 @@ def test_list_settings__each__has_a_description_and_a_valid_section() -> None:
     assert len(sections) == len(set(sections)) == 12
 
 
-@pytest.mark.parametrize("text", ["http://localhost:8000", "https://state.example.com/"])
+@pytest.mark.parametrize(
+    "text", ["http://localhost:8000", "http://[::1]:8000", "https://state.example.com/"]
+)
 def test_read_environment__site_url__may_have_a_port_and_end_with_a_slash(
     text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

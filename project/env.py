@@ -517,14 +517,13 @@ def _check_origins(name: str, *origins: str) -> None:
 
 def _is_origin(text: str) -> bool:
     form = re.fullmatch(r"https?://[^/?#@\s]+", text)
-    return form is not None and _has_host_and_port(text)
+    return form is not None and _has_valid_port(text) and bool(urlsplit(text).hostname)
 
 
-def _has_host_and_port(url: str) -> bool:
-    """Whether a URL has a host, and no port or a valid one."""
+def _has_valid_port(url: str) -> bool:
+    """Whether a URL has no port or a valid one."""
     try:
-        parts = urlsplit(url)
-        return bool(parts.hostname) and parts.port != 0
+        return urlsplit(url).port != 0
     except ValueError:
         return False
 
@@ -543,6 +542,17 @@ def _check_broker(url: str) -> None:
             "BROKER_URL must start with redis://, rediss://, amqp:// or amqps://; "
             "unset it to queue jobs in PostgreSQL"
         )
+    # kombu accepts several brokers, separated by semicolons.
+    if not all(_has_valid_port(each) for each in url.split(";")):
+        raise BadSetting(
+            "BROKER_URL must have the form redis://user:password@host:6379/0, with a port from 1 to "
+            "65535 (special characters of the password percent-encoded)"
+        )
+    for each in url.split(";"):
+        if re.match(r"rediss?://", each) and not re.fullmatch(r"/?\d*", urlsplit(each).path):
+            raise BadSetting(
+                "BROKER_URL must end with the number of a Redis database, such as /0, or with the port"
+            )
 
 
 def _read_secret(name: str) -> str:

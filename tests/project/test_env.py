@@ -12,6 +12,13 @@ BROKERS = (
     "BROKER_URL must start with redis://, rediss://, amqp:// or amqps://; "
     "unset it to queue jobs in PostgreSQL"
 )
+BROKER_FORM = (
+    "BROKER_URL must have the form redis://user:password@host:6379/0, with a port from 1 to 65535 "
+    "(special characters of the password percent-encoded)"
+)
+REDIS_DATABASE = (
+    "BROKER_URL must end with the number of a Redis database, such as /0, or with the port"
+)
 FORM = "must have the form https://state.example.com, without a path"
 
 HOSTS = (
@@ -105,6 +112,11 @@ def test_data_dir__of_another_user__is_refused(
         ("BROKER_URL", "redis:/x", BROKERS),
         ("BROKER_URL", "memory://", BROKERS),
         ("BROKER_URL", "pgmq://elsewhere/db", BROKERS),
+        ("BROKER_URL", "redis://localhost:abc/0", BROKER_FORM),
+        ("BROKER_URL", "amqp://me:hunter2@x:65536", BROKER_FORM),
+        ("BROKER_URL", "amqp://a:5672;amqp://b:abc", BROKER_FORM),
+        ("BROKER_URL", "redis://:hunter/2@x", BROKER_FORM),
+        ("BROKER_URL", "redis://x/jobs", REDIS_DATABASE),
         ("CELL", "eu-1", "CELL must be text that matches `^[a-z][a-z0-9]{0,7}$`"),
         ("CELL", "eu1234567", "CELL must be text that matches `^[a-z][a-z0-9]{0,7}$`"),
     ],
@@ -116,6 +128,21 @@ def test_read_environment__invalid_value__names_the_variable(
     with pytest.raises(BadSetting) as caught:
         read_environment()
     assert str(caught.value) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "redis://",
+        "rediss://:p%2Fw@x:6380/1?ssl_cert_reqs=required",
+        "amqp://a:5672//;amqp://b/jobs",
+    ],
+)
+def test_read_environment__url_of_a_broker__is_accepted(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BROKER_URL", text)
+    assert read_environment().broker_url == text
 
 
 def test_read_environment__patterns_of_hosts__are_accepted(

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import Conninfo
 
 from project.env import BadSetting, read_environment
 
 env = read_environment()
 
+_SCHEMES = ("postgresql://", "postgres://")
+
 
 def replicas_from_urls(urls: Sequence[str]) -> dict[str, dict[str, Any]]:
     """The settings of the read replicas, by alias: `replica1`, `replica2`, …"""
+    # A comma between two hosts of a URL separates two items, too.
+    if not all(url.startswith(_SCHEMES) for url in urls):
+        raise BadSetting(
+            "DATABASE_REPLICA_URLS must be complete URLs (postgresql://user:password@host:5432/name) that"
+            " are separated by commas; each names one host, and a comma within a URL is written as %2C"
+        )
     return {f"replica{number}": _replica_from_url(url) for number, url in enumerate(urls, start=1)}
 
 
@@ -79,14 +89,27 @@ def _parse(url: str, setting: str) -> dict[str, Any]:
         f"{setting} is not a PostgreSQL URL; write it as postgresql://user:password@host:5432/name"
         " (special characters of the password percent-encoded)"
     )
-    if not url.startswith(("postgresql://", "postgres://")):
+    if not url.startswith(_SCHEMES):
         raise problem
     try:
         parts: dict[str, Any] = dict(conninfo_to_dict(url))
         # Of several hosts, those without a port have an empty one, which is the default.
         ports = [int(port or 5432) for port in str(parts.get("port", "")).split(",")]
     except (ProgrammingError, ValueError):
-        raise problem from None
+        raise _unknown_parameter(url, setting) or problem from None
     if not all(0 < port < 65536 for port in ports):
         raise problem
     return parts
+
+
+def _unknown_parameter(url: str, setting: str) -> BadSetting | None:
+    """The problem if libpq has no parameter of a name after the `?`. The message names similar ones of
+    libpq, and not that name: it may be a part of a password that is not percent-encoded."""
+    parameters = {option.keyword.decode() for option in Conninfo.get_defaults()}
+    names = {each.partition("=")[0] for each in url.partition("?")[2].split("&") if each}
+    unknown = sorted(names - parameters - {"ssl"})
+    if not unknown:
+        return None
+    similar = [match for name in unknown for match in get_close_matches(name, parameters, 1)]
+    advice = f"did you mean {' and '.join(similar)}?" if similar else "use those of libpq"
+    return BadSetting(f"{setting} has an unknown parameter after the question mark; {advice}")

@@ -43,7 +43,6 @@ def terminate(wrapper) -> None:
         "postgresql://me:hunter2@localhost:65536/db",
         "postgresql://me:hunter2@db1,db2:0/db",
         "postgresql://me:hunter2%zz@localhost/db",
-        "postgresql://me:hunter2@localhost/db?no_such_option=1",
         "host=localhost password=hunter2",
         "hunter2",
         "",
@@ -56,6 +55,29 @@ def test_from_url__not_a_postgresql_url__is_one_sentence_without_the_password(ur
     assert "DATABASE_URL is not a PostgreSQL URL" in str(caught.value)
     assert "hunter2" not in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "advice"),
+    [
+        ("postgresql://me:hunter2@localhost/db?sslmod=require", "did you mean sslmode?"),
+        ("postgresql://localhost/db?ssl=true&conect_timeout=2", "did you mean connect_timeout?"),
+        ("postgresql://me:se/cret?hunter2=1@localhost/db", "use those of libpq"),
+    ],
+)
+def test_from_url__unknown_parameter__is_named_as_the_problem(url, advice):
+    with pytest.raises(BadSetting) as caught:
+        databases.from_url(url)
+
+    expected = f"DATABASE_URL has an unknown parameter after the question mark; {advice}"
+    assert str(caught.value) == expected
+
+
+def test_replicas_from_urls__two_hosts_in_a_url__says_that_each_url_names_one():
+    with pytest.raises(BadSetting, match="separated by commas; each names one host") as caught:
+        databases.replicas_from_urls(["postgresql://me:hunter2@h1", "h2/db"])
+
+    assert "hunter2" not in str(caught.value)
 
 
 def test_from_url__every_part__is_kept():

@@ -19,7 +19,7 @@ from project.postgres import replication
 from project.postgres.binaries import ClusterError
 from project.postgres.session import find_log_leaks
 from state_admin.management import server_checks
-from state_admin.management.findings import Finding
+from state_admin.management.findings import Finding, Level
 from state_admin.models import (
     MoveSide,
     MoveState,
@@ -313,6 +313,7 @@ def _check_secrets() -> Iterator[Finding]:
             f"{restore} reset it: manage.py reset_totp NAME.",
             "all can be decrypted",
         )
+    former = list(webhook_secrets.of_former_keys())
     yield from _report_unreadable(
         "webhook secrets",
         (
@@ -321,19 +322,26 @@ def _check_secrets() -> Iterator[Finding]:
         ),
         "Add that SECRET_KEY to SECRET_KEY_FALLBACKS, or rotate the secret on the "
         "page of the webhook and give the new one to its receiver.",
-        "all can be derived",
+        "" if former else "all are derived from SECRET_KEY",
+    )
+    yield from _report_unreadable(
+        "webhook secrets",
+        (f"a secret of {hook} is derived from a key in SECRET_KEY_FALLBACKS" for hook in former),
+        "Before you remove that key, rotate the secret on the page of the webhook, give the new one to "
+        "its receiver, and wait until the old one has expired.",
+        level="warning",
     )
 
 
 def _report_unreadable(
-    check: str, texts: Iterable[str], remedy: str, healthy: str
+    check: str, texts: Iterable[str], remedy: str, healthy: str = "", level: Level = "error"
 ) -> Iterator[Finding]:
     found = list(texts)
     for text in found[:_MOST_EXAMPLES]:
-        yield Finding(check, "error", text, remedy)
+        yield Finding(check, level, text, remedy)
     if len(found) > _MOST_EXAMPLES:
-        yield Finding(check, "error", f"{len(found) - _MOST_EXAMPLES:,} more, as above", remedy)
-    if not found:
+        yield Finding(check, level, f"{len(found) - _MOST_EXAMPLES:,} more, as above", remedy)
+    if not found and healthy:
         yield Finding(check, "ok", healthy)
 
 

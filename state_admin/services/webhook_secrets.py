@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from django.conf import settings
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 from django.utils.crypto import salted_hmac
 
@@ -52,7 +52,15 @@ def live_secrets(webhook_pk: int) -> list[bytes]:
 def underivable() -> Iterator[str]:
     """The webhooks (`workspace/name`) that should sign with a secret of a SECRET_KEY that is no
     longer configured."""
-    rows = WebhookSecret.objects.live().exclude(key_id__in=key_ids())
+    yield from _name_webhooks(WebhookSecret.objects.live().exclude(key_id__in=key_ids()))
+
+
+def of_former_keys() -> Iterator[str]:
+    """The webhooks (`workspace/name`) that sign with a secret of a key in SECRET_KEY_FALLBACKS."""
+    yield from _name_webhooks(WebhookSecret.objects.live().filter(key_id__in=key_ids()[1:]))
+
+
+def _name_webhooks(rows: QuerySet[WebhookSecret]) -> Iterator[str]:
     names = rows.order_by("webhook_id").values_list("webhook__workspace__slug", "webhook__name")
     yield from (f"{slug}/{name}" for slug, name in names.distinct())
 

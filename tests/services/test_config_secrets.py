@@ -21,6 +21,7 @@ from state_admin.services import (
     indexing,
     namespaces,
     redactions,
+    webhooks,
 )
 from state_admin.services.errors import (
     NotFound,
@@ -164,6 +165,23 @@ def test_rotate__new_key__can_decrypt_old_secrets(registry: Person, settings: An
     assert config_secrets.rotate_secrets() == config_secrets.Rotation(0, 1, [])
     assert AuditRow.objects.get(action="config.rotate").detail == {"secrets": 1}
     assert Entry.objects.aggregate(newest=Max("version"))["newest"] == 1
+
+
+def test_rotate__webhook_of_a_former_key__is_named(
+    registry: Person, settings: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call_command("rotate_secrets")
+    webhooks.create_webhook(actor=registry.actor, name="hook", url="https://receiver.example/hook")
+    call_command("rotate_secrets")
+    assert "webhooks" not in capsys.readouterr().out
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "another", [settings.SECRET_KEY]
+    call_command("rotate_secrets")
+    assert capsys.readouterr().out == (
+        "config: 1 re-encrypted, 0 already used the first key\n"
+        "authenticators: 0 re-encrypted, 0 already used the first key\n"
+        "webhooks: 1 still sign with a secret of a former SECRET_KEY. Rotate their secrets before you "
+        "remove that key from SECRET_KEY_FALLBACKS:\nacme/hook\n"
+    )
 
 
 def test_rotate__key_missing__is_reported_and_changes_nothing(

@@ -342,6 +342,10 @@ def test_secret__secret_key_is_rotated__fallback_still_derives_it(alice: Person)
         assert [signatures.spell(key) for key in live_secrets(hook.pk)] == [first]
         webhooks.rotate_secret(actor=alice.actor, webhook_id=hook.public_id)
         assert len(live_secrets(hook.pk)) == 2
+        # The old secret signs until it expires.
+        assert list(webhook_secrets.of_former_keys()) == ["acme/hook"]
+        webhooks.rotate_secret(actor=alice.actor, webhook_id=hook.public_id, overlap_seconds=0)
+        assert list(webhook_secrets.of_former_keys()) == []
     with override_settings(SECRET_KEY="new key", SECRET_KEY_FALLBACKS=[]):
         assert len(live_secrets(hook.pk)) == 1
     with override_settings(SECRET_KEY="another key", SECRET_KEY_FALLBACKS=[]):

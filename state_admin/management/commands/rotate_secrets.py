@@ -1,4 +1,5 @@
-"""Encrypts the secrets of the config registry and of authenticators with the first key."""
+"""Encrypts the secrets of the config registry and of authenticators with the first key. Secrets of
+webhooks are derived, and their receivers know them: the command only names those of former keys."""
 
 from __future__ import annotations
 
@@ -7,13 +8,13 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from state_admin.services import config_secrets
+from state_admin.services import config_secrets, webhook_secrets
 
 
 class Command(BaseCommand):
     help = (
         "Re-encrypt every secret of the config registry and of authenticators with the "
-        "first key of CONFIG_SECRET_KEYS."
+        "first key of CONFIG_SECRET_KEYS. Names the webhooks whose secrets need a former SECRET_KEY."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -27,5 +28,11 @@ class Command(BaseCommand):
             self.stdout.write(
                 f"{name}: {done.rotated} re-encrypted, {done.current} already used the first key"
             )
+        if hooks := list(webhook_secrets.of_former_keys()):
+            self.stdout.write(
+                f"webhooks: {len(hooks):,} still sign with a secret of a former SECRET_KEY. Rotate their "
+                "secrets before you remove that key from SECRET_KEY_FALLBACKS:"
+            )
+            self.stdout.writelines(f"{hook}\n" for hook in hooks)
         if unreadable := [line for done in parts.values() for line in done.unreadable]:
             raise CommandError("no configured key decrypts:\n" + "\n".join(unreadable))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
 from django.conf import settings
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponseBase
 
 from state_admin.rest import problems
@@ -28,6 +30,14 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
 
 
 def server_error(request: HttpRequest) -> HttpResponseBase:
+    """503 while the database is not available, else 500. Pages of members and the API have their own
+    handlers; this one is for all other views and for middleware."""
+    error = sys.exception()
+    if isinstance(error, OperationalError | InterfaceError):
+        problem = problems.problem_of(error, request)
+        response = _answer(request, problem, lambda request: pages.answer(request, problem))
+        response["Retry-After"] = "1"
+        return response
     return _answer(request, InternalError(), pages.server_error)
 
 

@@ -54,6 +54,8 @@ def _omit_values(_: Any, __: str, event: EventDict) -> EventDict:
         event["errors"] = [describe_error(error) for error in errors]
     if record.name == "django.request":
         event.update(_describe_request(record))
+        if event.get("status") == 503:  # no defect: `database.unavailable` has the cause
+            event.pop("exc_info", None)
     elif str(event["event"]).startswith(_BROKER_FAILS):
         event["event"] = "broker.unreachable"
     elif record.name == "celery.app.trace":

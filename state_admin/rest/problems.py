@@ -83,10 +83,11 @@ def handle(error: Exception, context: dict[str, Any]) -> HttpResponse:
 
 def answer_error(error: Exception, request: Any = None) -> HttpResponse:
     """Return the response for any exception. Never raises, never contains a traceback."""
-    return answer_problem(_problem_of(error, request), request)
+    return answer_problem(problem_of(error, request), request)
 
 
-def _problem_of(error: Exception, request: Any) -> Problem:
+def problem_of(error: Exception, request: Any) -> Problem:
+    """The problem that describes an exception. Logs the exception if the cause is in the server."""
     match error:
         case Problem():
             return error

@@ -4,6 +4,7 @@ files."""
 from __future__ import annotations
 
 import hashlib
+import logging
 import re
 from datetime import timedelta
 from pathlib import Path
@@ -14,12 +15,15 @@ from django.db import OperationalError
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from structlog.stdlib import ProcessorFormatter
+from structlog.testing import capture_logs
 
 from project.env import BASE_DIR
 from state_admin.domain.access import Actor
 from state_admin.models import Change, Run, Sweep
 from state_admin.models.counts import bounded_counts
 from state_admin.models.feed_sql import Position
+from state_admin.models.sessions import SessionStore
 from state_admin.streams import cursors
 from state_admin.web import overview, shell
 from state_admin.web.shell import format_count
@@ -251,6 +255,34 @@ def test_error__database_unavailable__is_a_503_page(
     part = admin.get("/", headers={"HX-Request": "true", "HX-Request-Type": "partial"})
     assert part["HX-Retarget"] == "#problem"
     assert b"<html" not in part.content
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/login"])
+def test_error__database_unavailable_outside_of_a_page__is_a_503_without_traceback(
+    path: str,
+    admin: Client,
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def broken(*args: object) -> None:
+        raise OperationalError("server closed the connection")
+
+    settings.METRICS_TOKEN = "secret"
+    monkeypatch.setattr("state_admin.web.metrics.read_figures", broken)
+    monkeypatch.setattr(SessionStore, "_get_session_from_db", broken)
+    admin.raise_request_exception = False
+    with capture_logs() as lines:
+        response = admin.get(path, headers={"Authorization": "Bearer secret"})
+    assert (response.status_code, response["Retry-After"]) == (503, "1")
+    assert b"The database did not respond in time" in response.content
+    assert [line["event"] for line in lines] == ["database.unavailable"]
+    (record,) = (each for each in caplog.records if each.name == "django.request")
+    formatters = [handler.formatter for handler in logging.getLogger().handlers]
+    (ours,) = (each for each in formatters if isinstance(each, ProcessorFormatter))
+    text = ours.format(record)
+    assert "request.failed" in text
+    assert "Traceback" not in text
 
 
 def test_error__unexpected__is_a_500_without_details(

@@ -74,7 +74,7 @@ def test_verify__compacted_after_the_digests__retained_data_is_unchanged(
     assert compact_histories() == 4
     said, wrong = run("--check", file)
     assert (said, wrong) == (
-        "14 snapshots and versions, 13 compacted since, 0 deleted since", "",
+        "14 snapshots and versions, 18 digests compared, 13 compacted since, 0 deleted since", "",
     )  # fmt: skip
 
 
@@ -248,7 +248,9 @@ def test_verify__permitted_removals__are_counted_and_not_faults(
     threads.delete_thread(actor=a, thread_id="t1")
     said, wrong = run("--check", file)
     assert wrong == ""
-    assert said == "7 snapshots and versions, 4 compacted since, 13 deleted since"
+    assert (
+        said == "7 snapshots and versions, 19 digests compared, 4 compacted since, 13 deleted since"
+    )
 
 
 def test_verify__wrong_file__is_one_sentence(world: Person, tmp_path: Path) -> None:
@@ -258,6 +260,22 @@ def test_verify__wrong_file__is_one_sentence(world: Person, tmp_path: Path) -> N
         call_command("verify_state", "--check", str(file), stdout=io.StringIO())
     with pytest.raises(CommandError, match="cannot use"):
         call_command("verify_state", "--check", str(tmp_path / "none"), stdout=io.StringIO())
+
+
+def test_verify__incomplete_file__is_refused(world: Person, tmp_path: Path) -> None:
+    file = tmp_path / "digests"
+    run("--write", str(file))
+    lines = file.read_text().splitlines(keepends=True)
+    assert lines[-1] == "end 18\n"
+    incomplete = ([], lines[:-1], lines[:9], [*lines[:9], lines[-1]], [*lines[:-1], "end 1"])
+    for kept in incomplete:
+        file.write_text("".join(kept))
+        with pytest.raises(CommandError, match="its last line must be the word end and the number"):
+            call_command("verify_state", "--check", str(file), stdout=io.StringIO())
+
+    # As the message advises for the file of an earlier version.
+    file.write_text("".join([*lines[:-1], f"end {len(lines) - 1}\n"]))
+    assert run("--check", str(file))[1] == ""
 
 
 def test_verify__write_that_fails__says_where_and_keeps_the_file_before(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -42,20 +44,42 @@ class Command(BaseCommand):
         draft = draft_of(write)
         with draft.open("w") as lines:
             self._compare(None)
-            lines.writelines(f"{line}\n" for line in read_digests())
+            count = 0
+            for line in read_digests():
+                lines.write(f"{line}\n")
+                count += 1
+            lines.write(f"end {count}\n")
         draft.replace(write)
 
     def _compare(self, check: Path | None) -> None:
+        compared = 0
         if check is not None:
+            compared = _count_digests(check)
             with check.open() as lines:
-                verification = verify_state(map(DigestLine.parse, lines))
+                verification = verify_state(map(DigestLine.parse, islice(lines, compared)))
         else:
             verification = verify_state()
         words = f"{verification.lines:,} snapshots and versions"
         if check is not None:
-            words += f", {verification.compacted:,} compacted since, {verification.removed:,} deleted since"
+            words += f", {compared:,} digests compared, {verification.compacted:,} compacted since, {verification.removed:,} deleted since"
         self.stdout.write(words)
         for fault in verification.faults:
             self.stderr.write(fault)
         if verification.wrong:
             raise CommandError(f"{verification.wrong:,} faults, the first of them above")
+
+
+def _count_digests(file: Path) -> int:
+    """The number of digests of a file, which its last line repeats. ValueError if it does not: the file
+    is empty or truncated, or of a version that wrote no such line."""
+    before, last = -1, ""
+    with file.open() as lines:
+        for line in lines:
+            before, last = before + 1, line
+    if last.split() != ["end", str(before)]:
+        name = shlex.quote(str(file))
+        raise ValueError(
+            "its last line must be the word end and the number of the lines before. If an earlier version of "
+            f'Commonhold wrote the complete file, append it: echo "end $(wc -l < {name})" >> {name}'
+        )
+    return before

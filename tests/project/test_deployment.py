@@ -277,7 +277,8 @@ def test_pods__limits__fit_what_their_processes_may_need() -> None:
 
 def test_ha__files__name_the_same_nodes() -> None:
     haproxy = HA["services"]["haproxy"]["environment"]
-    used = set(re.findall(r"\$\{(\w+)\}", (BASE_DIR / "deploy/ha/haproxy.cfg").read_text()))
+    config = (BASE_DIR / "deploy/ha/haproxy.cfg").read_text()
+    used = set(re.findall(r"\$\{(\w+)\}", config))
     assert used == set(haproxy)
     for name in ("DB1", "DB2", "DB3", "WEB1", "WEB2"):
         service = HA["services"][haproxy[name].partition(":")[0]]
@@ -286,6 +287,12 @@ def test_ha__files__name_the_same_nodes() -> None:
             f"{name.lower()}:{haproxy[f'{name}_REST']}",
             haproxy[name],
         ]
+    error = re.search(
+        r"http-error status 503 content-type (\S+) string '(.*)' hdr Retry-After 1", config
+    )
+    assert error is not None
+    assert error[1] == "application/problem+json"
+    assert json.loads(error[2])["type"] == "/problems/unavailable"
     pinned = re.findall(r"^(patroni)", (BASE_DIR / "deploy/ha/requirements.txt").read_text(), re.M)
     assert pinned == ["patroni"]
 

@@ -275,15 +275,19 @@ def _check_jobs() -> Iterator[Finding]:
     for role in ("worker", "beat"):
         if silent and not connected[role]:
             remedy = f"Start manage.py {role}, and read its log."
-            yield Finding(role, "error", f"not connected, and {when}, so jobs wait", remedy)
+            yield Finding(
+                role, "error", f"not connected to PostgreSQL, and {when}, so jobs wait", remedy
+            )
         else:
-            state = "connected" if connected[role] else "not connected at the moment"
+            state = "connected to PostgreSQL"
+            if not connected[role]:
+                state = f"not {state} at the moment"
             yield Finding(role, "ok", f"{state}; {when}")
     if silent and all(connected.values()):
         yield Finding(
             "sweeps",
             "error",
-            f"worker and beat are connected, but {when}, so jobs wait",
+            f"worker and beat are connected to PostgreSQL, but {when}, so jobs wait",
             "Check the broker above. Read the logs of worker and beat, and restart them.",
         )
     for sweep in Sweep.objects.exclude(error=""):

@@ -89,9 +89,18 @@ def test_doctor__error__says_what_to_do_and_fails(alice: Person) -> None:
 
     assert exit_.value.code == 1
     for role in ("worker", "beat"):
-        assert f"error    {role}: not connected, and the last sweep started " in output.getvalue()
+        assert f"error    {role}: not connected to PostgreSQL, and the last" in output.getvalue()
         assert f"         → Start manage.py {role}, and read its log." in output.getvalue()
     assert "error    sweeps: tickets failed: boom" in output.getvalue()
+
+
+def test_doctor__worker_and_beat__says_to_what_they_are_connected() -> None:
+    Sweep.objects.update(started_at=timezone.now())
+    with other_connection("worker"):
+        found = {finding.check: finding.text for finding in diagnose()}
+
+    assert found["worker"].startswith("connected to PostgreSQL; the last sweep started ")
+    assert found["beat"].startswith("not connected to PostgreSQL at the moment; the last sweep")
 
 
 def execute(statement: str) -> None:

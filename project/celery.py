@@ -147,8 +147,9 @@ def _begin(**_: Any) -> None:
 
 def run(role: str, *, needs_tables: bool = True) -> None:
     """Run as worker or beat until SIGTERM. Not by Celery's own command line, whose import takes 0.3
-    s."""
+    s. Raises BadSetting if HEARTBEAT_FILE cannot be written."""
     django.setup()
+    heartbeat.check()
     tracing.start()
     # Celery would run Django's checks, which import every page: 20 MB, and a third of the time of the start.
     os.environ["CELERY_SKIP_CHECKS"] = "1"

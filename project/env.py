@@ -286,7 +286,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
         str | None,
         _doc(
             "Worker and beat update the modification time of this file every five seconds, also when idle. Each"
-            " needs its own file. See [Probes of worker and beat](../deployment.md#probes-of-worker-and-beat).",
+            " needs its own file, and does not start if it cannot write it. See [Probes of worker and beat](../deployment.md#probes-of-worker-and-beat).",
             default="none",
         ),
     ] = None

@@ -7,18 +7,33 @@ while they are down.
 
 from __future__ import annotations
 
+import errno
 import time
 from pathlib import Path
 
 import structlog
 from django.conf import settings
 
+from project.env import BadSetting
 from project.failures import describe_error
 
 log = structlog.get_logger(__name__)
 
 _SECONDS = 5.0
 _next = 0.0
+
+
+def check() -> None:
+    """Raise BadSetting if the file cannot be written, unless the disk is full: space may become free."""
+    if settings.HEARTBEAT_FILE is None:
+        return
+    try:
+        Path(settings.HEARTBEAT_FILE).touch()
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise BadSetting(
+                f"Cannot write {settings.HEARTBEAT_FILE}, which HEARTBEAT_FILE names: {error.strerror}"
+            ) from None
 
 
 def report() -> None:

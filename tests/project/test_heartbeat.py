@@ -99,6 +99,19 @@ def test_probe__broker_accepts_and_never_responds__succeeds(
         wait_for(probed.works, probed.process.output)
 
 
+@pytest.mark.parametrize("role", ROLES)
+def test_start__file_in_a_folder_that_does_not_exist__is_refused(
+    role: str, start: Start, folder: Path, cluster: Cluster
+) -> None:
+    file = folder / "none" / "heartbeat"
+    process = start(
+        *("-m", "project.processes", role), HEARTBEAT_FILE=str(file), DATABASE_URL=url_of(cluster)
+    )
+    assert process.wait() == 1
+    expected = f"Cannot write {file}, which HEARTBEAT_FILE names: No such file or directory"
+    assert expected in process.output()
+
+
 @pytest.mark.parametrize("file", ["compose.yaml", "deploy/ha/compose.yaml"])
 @pytest.mark.parametrize("role", ROLES)
 def test_files__probe_of_a_role__is_the_same_in_each_and_reads_the_file_of_the_setting(

@@ -13,10 +13,12 @@ from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple
-from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import inspect
+
+from project.addresses import check_broker, check_hosts, check_origins
+from project.setting_kinds import LIST, describe_default, describe_kind
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -484,7 +486,7 @@ def read_environment() -> Environment:
     variables: dict[str, str | list[str]] = {}
     for name, setting in _SETTINGS.items():
         text = (_read_secret(name) if setting.is_secret else os.environ.get(name, "")).strip()
-        if text and setting.kind == _LIST:
+        if text and setting.kind == LIST:
             items = re.split(r"[,\r\n]", text)
             variables[name] = [item.strip() for item in items if item.strip()]
         elif text:
@@ -494,13 +496,16 @@ def read_environment() -> Environment:
     except msgspec.ValidationError as error:
         setting = _SETTINGS[str(error).rpartition("$.")[2].partition("[")[0].rstrip("`")]
         raise BadSetting(f"{setting.name} must be {setting.kind}") from None
-    if environment.site_url:
-        _check_origins("SITE_URL", environment.site_url.rstrip("/"))
     _check_spending(environment.summary_daily_usd)
-    _check_hosts(environment.allowed_hosts)
-    _check_origins("CORS_ORIGINS", *environment.cors_origins)
-    _check_origins("CSRF_TRUSTED_ORIGINS", *environment.csrf_trusted_origins)
-    _check_broker(environment.broker_url or "pgmq://")
+    try:
+        if environment.site_url:
+            check_origins("SITE_URL", environment.site_url.rstrip("/"))
+        check_origins("CORS_ORIGINS", *environment.cors_origins)
+        check_origins("CSRF_TRUSTED_ORIGINS", *environment.csrf_trusted_origins)
+        check_hosts(environment.allowed_hosts)
+        check_broker(environment.broker_url or "pgmq://")
+    except ValueError as error:
+        raise BadSetting(str(error)) from None
     return environment
 
 
@@ -508,51 +513,6 @@ def _check_spending(limit: Decimal) -> None:
     # No sum of costs reaches NaN or infinity.
     if not limit.is_finite() or limit < 0:
         raise BadSetting("SUMMARY_DAILY_USD must be a number from 0")
-
-
-def _check_origins(name: str, *origins: str) -> None:
-    if not all(map(_is_origin, origins)):
-        raise BadSetting(f"{name} must have the form https://state.example.com, without a path")
-
-
-def _is_origin(text: str) -> bool:
-    form = re.fullmatch(r"https?://[^/?#@\s]+", text)
-    return form is not None and _has_valid_port(text) and bool(urlsplit(text).hostname)
-
-
-def _has_valid_port(url: str) -> bool:
-    """Whether a URL has no port or a valid one."""
-    try:
-        return urlsplit(url).port != 0
-    except ValueError:
-        return False
-
-
-def _check_hosts(hosts: tuple[str, ...]) -> None:
-    if not all(re.fullmatch(r"[^/:@\[\]\s]+|\[[\da-fA-F:.]+\]", host) for host in hosts):
-        raise BadSetting(
-            "ALLOWED_HOSTS must list host names such as state.example.com, without scheme, port and "
-            "path; write an IPv6 address as [::1]"
-        )
-
-
-def _check_broker(url: str) -> None:
-    if not re.match(r"(redis|amqp)s?://|pgmq://$", url):
-        raise BadSetting(
-            "BROKER_URL must start with redis://, rediss://, amqp:// or amqps://; "
-            "unset it to queue jobs in PostgreSQL"
-        )
-    # kombu accepts several brokers, separated by semicolons.
-    if not all(_has_valid_port(each) for each in url.split(";")):
-        raise BadSetting(
-            "BROKER_URL must have the form redis://user:password@host:6379/0, with a port from 1 to "
-            "65535 (special characters of the password percent-encoded)"
-        )
-    for each in url.split(";"):
-        if re.match(r"rediss?://", each) and not re.fullmatch(r"/?\d*", urlsplit(each).path):
-            raise BadSetting(
-                "BROKER_URL must end with the number of a Redis database, such as /0, or with the port"
-            )
 
 
 def _read_secret(name: str) -> str:
@@ -571,59 +531,18 @@ def _read_secret(name: str) -> str:
     return text
 
 
-_LIST = "a list, separated by commas"
-
-
 def _describe(field: msgspec.structs.FieldInfo) -> Setting:
     match inspect.type_info(field.type):
         case inspect.Metadata(type=kind, extra=dict(extra), extra_json_schema=dict(schema)):
             return Setting(
                 name=field.encode_name,
-                kind=_describe_kind(kind),
-                default=extra["default"] or _describe_default(field.default),
+                kind=describe_kind(kind),
+                default=extra["default"] or describe_default(field.default),
                 description=schema["description"],
                 is_secret=extra["secret"],
                 section=Environment.SECTIONS.get(field.name),
             )
     raise TypeError(f"{field.name} has no description")
-
-
-def _describe_kind(kind: inspect.Type) -> str:
-    match kind:
-        case inspect.UnionType(types=kinds):
-            return _describe_kind(kinds[0])
-        case inspect.DecimalType():
-            return "a number from 0"  # _check_spending: msgspec has no bounds for decimals
-        case inspect.IntType() | inspect.FloatType():
-            word = "an integer" if isinstance(kind, inspect.IntType) else "a number"
-            return f"{word}{_describe_bounds(kind)}"
-        case inspect.BoolType():
-            return "true or false"
-        case inspect.LiteralType(values=values):
-            return f"{', '.join(map(str, values[:-1]))} or {values[-1]}"
-        case inspect.VarTupleType():
-            return _LIST
-        case inspect.StrType(pattern=str(pattern)):
-            return f"text that matches `{pattern}`"
-    return "text"
-
-
-def _describe_bounds(kind: inspect.Type) -> str:
-    least, above, most = (getattr(kind, name, None) for name in ("ge", "gt", "le"))
-    if most is not None and above is not None:
-        return f" above {above}, at most {most}"
-    if most is not None:
-        return f" from {least} to {most}"
-    if above is not None:
-        return f" above {above}"
-    return f" from {least}" if least is not None else ""
-
-
-def _describe_default(value: object) -> str:
-    text = ", ".join(value) if isinstance(value, tuple) else str(value)
-    if isinstance(value, bool):
-        text = text.lower()
-    return f"`{text}`" if text not in ("", "None") else ""
 
 
 _SETTINGS = {setting.name: setting for setting in list_settings()}

@@ -129,7 +129,8 @@ def actions_of(run: Run) -> list[tuple[str, RunAction, str]]:
 
 
 def suggest(run: Run, *, can_decide: bool) -> Suggestion | None:
-    """The action that a stuck run most likely needs. `can_decide`: a ticket is open."""
+    """The action that a stuck run most likely needs. `can_decide`: it waits for tickets, and all of
+    them can still be decided."""
     now = run.read_at
     if not run.stuck_reason(now):
         return None

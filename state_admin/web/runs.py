@@ -244,7 +244,8 @@ def header_of(request: Request, run: Run, timeline: Timeline | None = None) -> d
     api_path = f"runs/{quote(run_id, safe='')}"
     tickets = Ticket.objects.filter(run=run, status=TicketStatus.PENDING).order_by("pk")
     pending = [question_of(ticket) for ticket in tickets[:_QUESTIONS]]
-    can_decide = any(not question.expired for question in pending)
+    # The run continues only when all are decided, and an expired one cannot be decided any more.
+    can_decide = bool(pending) and not any(question.expired for question in pending)
     waiting = run.waiting or {}
     seen = paging.whole_number(request, "seen") or run.last_revision
     done = run.status == RunStatus.DONE

@@ -11,13 +11,13 @@ from django.test import Client
 from state_admin.domain.lifecycle import format_duration, stuck_reason
 from state_admin.models import Dispatch, Run, Ticket
 from state_admin.services.dispatches import enqueue_dispatch
-from state_admin.services.runs import RunChange
+from state_admin.services.runs import RunChange, change_run
 from state_admin.services.webhooks import Filter, create_webhook
 from state_admin.templatetags.threads import run_state
 from state_admin.web.run_actions import actions_of, suggest
 from state_admin.web.tickets import draft
 from tests.builders import Person, commit, make_run, make_thread, raw
-from tests.web.stories import create_story
+from tests.web.stories import TICKET, create_story
 from tests.web.test_threads import htmx, page
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -172,6 +172,23 @@ def test_suggestion__open_ticket__is_to_decide_it(admin: Client, alice: Person) 
     assert 'href="#tickets"' in page(admin, "/runs/r1")
     Ticket.objects.update(expires_at=minutes(0))
     assert "What it waits for did not come in time." in page(admin, "/runs/r1")
+
+
+def test_suggestion__one_of_several_tickets_expired__is_to_resume_without_them(
+    admin: Client, alice: Person
+) -> None:
+    create_story(alice.actor)
+    late = TICKET | {
+        "ticket_id": "tk2",
+        "tool_call_id": "c10",
+        "expires_at": f"{minutes(1):%FT%TZ}",
+    }
+    waiting = {"reason": "tool_permission", "tickets": [late]}
+    change_run(actor=alice.actor, run_id="r1", change=RunChange(status="waiting", waiting=waiting))
+    assert Ticket.objects.filter(status="pending").count() == 2
+    shown = page(admin, "/runs/r1")
+    assert "What it waits for did not come in time." in shown
+    assert 'href="#tickets"' not in shown
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from .actors import FORM
 from .addresses import run_action_url, run_url
 from .bulk_actions import BulkAction, BulkList, Outlook, bulk_path
 from .confirm import Confirm, ask, reason_of
+from .handovers import Handover
 from .htmx import Request, see_other, toast
 from .id_address import id_page, id_path
 from .paging import whole_number
@@ -128,11 +129,11 @@ def actions_of(run: Run) -> list[tuple[str, RunAction, str]]:
     return [(name, ACTS[name], run_action_url(name, run.public_id)) for name in names]
 
 
-def suggest(run: Run, *, can_decide: bool) -> Suggestion | None:
+def suggest(run: Run, *, can_decide: bool, handover: Handover | None = None) -> Suggestion | None:
     """The action that a stuck run most likely needs. `can_decide`: it waits for tickets, and all of
-    them can still be decided."""
+    them can still be decided. `handover`: it waits for a worker."""
     now = run.read_at
-    if not run.stuck_reason(now):
+    if not run.stuck_reason(now) or (handover and handover.recent):
         return None
 
     def action(name: str, why: str, more: str) -> Suggestion:
@@ -161,7 +162,7 @@ def suggest(run: Run, *, can_decide: bool) -> Suggestion | None:
             "What it waits for did not come in time.",
             "The run continues without it: its worker sees it running and takes the lease to continue.",
         )
-    if run.lease_expires_at is not None:
+    if run.lease_expires_at is not None and handover is None:
         return action(
             "release",
             "Another worker can then take it over and continue after the last step.",
@@ -170,8 +171,9 @@ def suggest(run: Run, *, can_decide: bool) -> Suggestion | None:
         )
     return action(
         "fail",
-        "No worker holds it, so none is interrupted.",
-        "Its state and messages stay, and the thread is free for a new run.",
+        "If no worker will take it. None holds it, so none is interrupted.",
+        "Its state and messages stay, and the thread is free for a new run. To continue the run instead, "
+        "start a worker of its agent.",
     )
 
 

@@ -34,6 +34,7 @@ from state_admin.services.threads import check_id, find_thread
 from . import paging, snippets
 from .actors import page
 from .addresses import run_action_url, run_url, thread_action_url, thread_url, with_query
+from .handovers import handover_of
 from .htmx import Request, render, render_list, target_id, wants_part
 from .id_address import id_page, id_path
 from .lists import list_paths
@@ -253,7 +254,9 @@ def header_of(request: Request, run: Run, timeline: Timeline | None = None) -> d
     prices = None
     if not run.cost_usd and (run.input_tokens or run.output_tokens):
         prices = timeline.prices if timeline else prices_of(request.actor, run.agent_id)
-    suggestion = suggest(run, can_decide=can_decide) if edits else None
+    handover = handover_of(request.actor, run)
+    suggestion = suggest(run, can_decide=can_decide, handover=handover) if edits else None
+    awaited = handover.kind if handover else suggestion.kind if suggestion else ""
     return {
         "run": run,
         "thread": run.thread,
@@ -274,10 +277,9 @@ def header_of(request: Request, run: Run, timeline: Timeline | None = None) -> d
         "actions": actions_of(run) if edits else [],
         "prices": prices,
         "priced": prices and prices.cost(run.input_tokens, run.output_tokens),
+        "handover": handover,
         "suggestion": suggestion,
-        "listeners": describe_listeners(request, run, suggestion.kind)
-        if suggestion and suggestion.kind
-        else "",
+        "listeners": describe_listeners(request, run, awaited) if edits and awaited else "",
         **snippets.both("GET", api_path),
         "typescript": snippets.typescript(f"runs.get({json.dumps(run_id)})"),
     }

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.db import connection
 from django.test import Client
 
 from state_admin.domain.lifecycle import format_duration, stuck_reason
 from state_admin.models import Dispatch, Run, Ticket
 from state_admin.services.dispatches import enqueue_dispatch
-from state_admin.services.runs import RunChange, change_run
+from state_admin.services.leases import take_lease
+from state_admin.services.runs import RunChange, change_run, heartbeat
 from state_admin.services.webhooks import Filter, create_webhook
 from state_admin.templatetags.threads import run_state
 from state_admin.web.run_actions import actions_of, suggest
@@ -189,6 +192,67 @@ def test_suggestion__one_of_several_tickets_expired__is_to_resume_without_them(
     shown = page(admin, "/runs/r1")
     assert "What it waits for did not come in time." in shown
     assert 'href="#tickets"' not in shown
+
+
+def let_pass(seconds: float) -> None:
+    """Move the run, its revisions and its audit rows into the past."""
+    with connection.cursor() as cursor:
+        ago = f"- interval '{seconds} seconds'"
+        for table in ("revisions", "audit"):
+            cursor.execute(f"UPDATE {table} SET at = at {ago}")
+        cursor.execute(
+            f"UPDATE runs SET lease_expires_at = lease_expires_at {ago},"
+            f" lease_released_at = lease_released_at {ago}"
+        )
+
+
+@pytest.mark.parametrize(
+    ("action", "said"),
+    [
+        ("release", "its lease was released by alice, and no worker has taken it over."),
+        ("resume", "resumed by alice, but no worker has taken it."),
+    ],
+)
+def test_run__handed_on__waits_for_a_worker_before_an_end_is_suggested(
+    action: str, said: str, admin: Client, alice: Person
+) -> None:
+    make_stuck(alice)
+    admin.post(f"/run/{action}/r1", {"reason": "hung"})
+    for seconds in (0, 70):  # the lease of a resumed run ends after 60 s
+        let_pass(seconds)
+        shown = page(admin, "/runs/r1")
+        assert "Waiting for a worker</strong> since" in shown
+        assert said in shown
+        assert "No active webhook receives this event" in shown
+        assert 'class="suggestion"' not in shown
+    let_pass(400)
+    shown = page(admin, "/runs/r1")
+    assert said in shown
+    suggestion = shown.partition('class="suggestion"')[2].partition("</div>")[0]
+    assert 'href="/run/fail/r1"' in suggestion
+
+
+@pytest.mark.parametrize("work", [take_lease, heartbeat])
+def test_run__resumed_and_taken_by_a_worker__is_silent_when_its_lease_ends(
+    work: Callable[..., Run], admin: Client, alice: Person
+) -> None:
+    make_stuck(alice)
+    admin.post("/run/resume/r1")
+    work(actor=alice.actor, run_id="r1")
+    assert "Waiting for a worker" not in page(admin, "/runs/r1")
+    let_pass(70)
+    shown = page(admin, "/runs/r1")
+    assert "Stuck:</strong> silent for" in shown
+    assert 'href="/run/release/r1"' in shown.partition('class="suggestion"')[2]
+
+
+def test_run__released_at_its_limit__is_to_be_ended(admin: Client, alice: Person) -> None:
+    make_stuck(alice)
+    admin.post("/run/release/r1")
+    Run.objects.update(max_rounds=1, step_count=1)
+    shown = page(admin, "/runs/r1")
+    assert "all of its 1 rounds are used" in shown
+    assert "It has reached its limit" in shown
 
 
 @pytest.mark.parametrize(

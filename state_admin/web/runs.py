@@ -12,7 +12,7 @@ from urllib.parse import quote
 from django.db.models import BigIntegerField, Case, F, When
 from django.db.models.functions import Cast, Coalesce, Extract
 from django.http import HttpResponse
-from django.urls import path
+from django.urls import path, reverse
 from django.utils import timezone
 
 from state_admin.contract import runs as contract
@@ -273,6 +273,9 @@ def header_of(request: Request, run: Run, timeline: Timeline | None = None) -> d
         "thread_state_url": thread_url(
             run.thread.public_id, tab="state", at=max(run.start_revision - 1, 0)
         ),
+        "audit_url": with_query(reverse("web:audit-list"), subject=run_id)
+        if request.actor.may(Role.ADMIN)
+        else "",
         "can_act": edits,
         "actions": actions_of(run) if edits else [],
         "prices": prices,

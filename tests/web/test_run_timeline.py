@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -178,6 +179,18 @@ def test_timeline__run_that_ended_with_an_error__marks_its_last_step(
     shown = page(admin, "/runs/r1")
     assert 'failed step: <a href="#step-3">step 3</a>' in shown
     assert "out of memory" in shown
+
+
+def test_timeline__each_step__names_its_actor(admin: Client, viewer: Client, run: Person) -> None:
+    commit(replace(run.actor, name="bob"), "r1", {"goal": 1})
+    admin.post("/run/resume/r1", {"reason": "a second opinion"})
+    shown = page(admin, "/runs/r1")
+    assert re.findall(r">by ([^<]+)</span>", shown) == ["alice", "bob", "alice"]
+    assert "Reason: a second opinion" in shown
+    assert "resumed run" in page(admin, "/audit?subject=r1")
+    link = 'href="/audit?subject=r1">Audit of this run<'
+    assert link in shown
+    assert link not in page(viewer, "/runs/r1")  # the audit log is for admins
 
 
 def test_timeline__state_changes__are_one_line_each(admin: Client, run: Person) -> None:

@@ -124,6 +124,12 @@ def test_runs__stuck_one__is_first_with_the_reason(admin: Client, alice: Person)
     assert shown.count('href="/runs/r1"') == 1
 
 
+def test_run__stuck__refreshes_the_durations_that_it_shows(admin: Client, alice: Person) -> None:
+    make_stuck(alice)
+    assert 'hx-trigger="live, every 10s"' in page(admin, "/runs/r1")
+    assert 'hx-trigger="live"' in page(admin, "/runs/r2")
+
+
 def test_run__stuck__shows_the_actions_of_an_editor(
     admin: Client, viewer: Client, alice: Person
 ) -> None:

@@ -145,6 +145,16 @@ globalThis.htmx?.registerExtension("open-details", {
   htmx_before_morph_attr: (element, { attrName }) => !(attrName === "open" && element.matches("details")),
 });
 
+// The same for a part that is replaced: its details with an id.
+const opened = new WeakMap();
+
+document.addEventListener("htmx:before:swap", ({ detail: { ctx } }) => {
+  opened.set(ctx, [...document.querySelectorAll("details[id][open]")].map(({ id }) => id));
+});
+document.addEventListener("htmx:after:swap", ({ detail: { ctx } }) => {
+  for (const id of opened.get(ctx) ?? []) document.getElementById(id)?.setAttribute("open", "");
+});
+
 // Dialogs --------------------------------------------------------------------------------------
 
 document.addEventListener("htmx:after:swap", (event) => {

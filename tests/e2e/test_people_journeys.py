@@ -127,6 +127,7 @@ def test_stuck_run__opened_from_the_overview__is_resumed(page: Page, alice: Pers
     click(page, page.get_by_role("link", name="r2").first)
     expect(page.locator("#run-now")).to_contain_text("silent for 14 min")
     expect(page.locator("#run-now").get_by_role("link", name="Release lease…")).to_be_visible()
+    click(page, page.get_by_text("Origin and metadata"))
     click(page, page.get_by_role("button", name="Actions"))
     click(page, page.get_by_role("link", name="Resume run…"))
     dialog = page.get_by_role("dialog", name="Resume this run?")
@@ -134,6 +135,8 @@ def test_stuck_run__opened_from_the_overview__is_resumed(page: Page, alice: Pers
     dialog.get_by_role("button", name="Resume run").click()
     expect(page.locator("[data-toast]")).to_contain_text("Run resumed")
     expect(page.locator("#run-now")).not_to_contain_text("Stuck")
+    expect(page.locator("#run-origin")).to_have_attribute("open", "")
+    expect(page.locator("#run-origin")).to_contain_text(re.compile(r"Fencing token\s*2"))
     assert not Run.objects.all().stuck().exists()
 
 

@@ -309,6 +309,14 @@ def test_run__poll__returns_the_numbers_only(admin: Client, alice: Person) -> No
     assert "<textarea" not in part
 
 
+def test_run__poll__has_its_origin_and_metadata(admin: Client, alice: Person) -> None:
+    make_stuck(alice)
+    assert page(admin, "/runs/r1").count("Origin and metadata") == 1
+    admin.post("/run/release/r1")
+    part = page(admin, "/runs/r1", headers=htmx("run-now"))
+    assert "<dt>Fencing token</dt><dd>2</dd>" in part
+
+
 @pytest.mark.parametrize(
     ("action", "status", "reason"),
     [("cancel", "done", "cancelled"), ("fail", "done", "error"), ("renew", "running", None)],

@@ -84,9 +84,11 @@ SELECT
     (SELECT count(*) FROM (SELECT 1 FROM compactions
         WHERE workspace_id = %(workspace)s AND status IN ('queued', 'running')
         LIMIT %(most)s) counted),
-    (SELECT count(*) FROM (SELECT 1 FROM (SELECT status FROM compactions
-        WHERE workspace_id = %(workspace)s ORDER BY id DESC LIMIT 200) newest
-        WHERE status = 'failed') counted),
+    (SELECT count(*) FROM (SELECT DISTINCT ON (thread_id) status
+        FROM (SELECT id, thread_id, kind, status FROM compactions
+            WHERE workspace_id = %(workspace)s ORDER BY id DESC LIMIT 200) newest
+        WHERE kind = 'context' ORDER BY thread_id, id DESC) last
+        WHERE status = 'failed'),
     (SELECT count(*) FROM (SELECT 1 FROM tickets
         WHERE workspace_id = %(workspace)s AND status = 'pending' LIMIT %(most)s) counted),
     (SELECT count(*) FROM (SELECT 1 FROM dispatches
@@ -208,7 +210,8 @@ def namespace_writes(actor: Actor) -> NamespaceWrites:
 def bounded_counts(actor: Actor) -> Counts:
     """The counts of the actor's workspace, for a member (restricted tokens cannot open pages).
 
-    Failed compactions are those among the newest 200.
+    Failed compactions are the threads whose last context compaction failed, among the newest 200
+    compactions: the same as on the overview.
     """
     parameters = {"workspace": actor.workspace_id, "most": MOST + 1, "few": FEW}
     return Counts._make(hot.fetch_row(_COUNTS, {**parameters, "reserved": list(config.NAMESPACES)}))

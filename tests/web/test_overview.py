@@ -10,7 +10,17 @@ import pytest
 from django.db.models.functions import Now, TruncMinute
 from django.test import Client
 
-from state_admin.models import Change, Compaction, Dispatch, Run, Sweep, Traffic, Webhook, counts
+from state_admin.models import (
+    Change,
+    Compaction,
+    Dispatch,
+    Run,
+    Sweep,
+    Thread,
+    Traffic,
+    Webhook,
+    counts,
+)
 from state_admin.services import storage
 from state_admin.services.dispatches import enqueue_dispatch
 from state_admin.services.webhooks import create_webhook
@@ -113,6 +123,31 @@ def test_overview__each_kind__has_count_oldest_and_link(admin: Client, alice: Pe
     assert "worker crashed" in shown
     for name, (_, url) in found.items():
         assert admin.get(url).status_code == 200, name
+
+
+def test_navigation__failed_compaction_and_a_later_one__counts_as_the_overview(
+    admin: Client, alice: Person
+) -> None:
+    for number, (thread_id, kind, status) in enumerate(
+        (
+            ("t1", "context", "failed"),
+            ("t2", "context", "failed"),
+            ("t2", "context", "failed"),
+            ("t3", "context", "failed"),
+            ("t3", "context", "done"),
+            ("t4", "snapshot", "failed"),
+        )
+    ):
+        if not Thread.objects.filter(public_id=thread_id).exists():
+            make_thread(alice.actor, thread_id)
+        Compaction.objects.create(
+            workspace=alice.workspace, public_id=f"c{number}", kind=kind, status=status,
+            trigger="hand", thread=Thread.objects.get(public_id=thread_id), requested_by="alice",
+        )  # fmt: skip
+    assert counts.bounded_counts(alice.actor).failed_compactions == 2
+    assert sums(admin)["failed jobs"][0] == "2"
+    Compaction.objects.filter(status="failed").update(status="done")
+    assert counts.bounded_counts(alice.actor).failed_compactions == 0
 
 
 def test_overview__of_another_workspace__counts_nothing(stranger: Client, alice: Person) -> None:

@@ -187,27 +187,36 @@ def _details(actor: Actor, counts: Counts) -> dict[str, Any]:
     hooks = _failing_webhooks(actor)
     mailbox = with_query(reverse("web:mailbox"), status=DispatchStatus.DEAD.value)
     stuck_url = with_query(reverse("web:run-list"), status="stuck")
+    sums = [
+        _sum("tickets", "waiting", counts.pending_tickets, tickets, reverse("web:inbox")),
+        _sum("stuck runs", "stuck", counts.stuck_runs, stuck, stuck_url),
+        _sum("dead letters", "failed", counts.dead_dispatches, dead, mailbox),
+        _sum_of_failed(failed),
+        _sum_of_webhooks(hooks),
+        invalid,
+    ]
+    in_tickets, in_runs, in_dispatches, in_jobs, in_hooks, _ = sums
+    sweeps = _list_failed_sweeps() if counts.failed_sweeps else []
     return {
         "first_steps": list_first_steps(
             actor, counts, names, sum(each.entries for each in holdings)
         ),
-        "sums": [
-            _sum("tickets", "waiting", counts.pending_tickets, tickets, reverse("web:inbox")),
-            _sum("stuck runs", "stuck", counts.stuck_runs, stuck, stuck_url),
-            _sum("dead letters", "failed", counts.dead_dispatches, dead, mailbox),
-            _sum_of_failed(failed),
-            _sum_of_webhooks(hooks),
-            invalid,
-        ],
+        "sums": sums,
         "needs": [
             *(_describe_run(run) for run in stuck),
+            *_describe_more(in_runs, stuck),
             *(_describe_ticket(ticket) for ticket in tickets),
+            *_describe_more(in_tickets, tickets),
             *(_describe_failed_job(job) for job in failed[:_EACH]),
+            *_describe_more(in_jobs, failed[:_EACH]),
             *(_describe_dispatch(row) for row in dead),
+            *_describe_more(in_dispatches, dead),
             *(_describe_webhook(hook) for hook in hooks[:_EACH]),
+            *_describe_more(in_hooks, hooks[:_EACH]),
             *invalid_by_namespace,
-            *(_list_failed_sweeps() if counts.failed_sweeps else ()),
+            *sweeps,
         ],
+        "needs_count": _add_up(sums, len(sweeps)),
         "changes": describe_changes(actor, _newest(actor)),
         "holdings": holdings,
         "largest": max((each.entries for each in holdings), default=1) or 1,
@@ -219,6 +228,21 @@ def _sum(
 ) -> AttentionTotal:
     """The total of what the navigation counts. `rows`: the oldest of them."""
     return AttentionTotal(label, state, count, url, rows[0].created_at if rows else None)
+
+
+def _add_up(sums: Sequence[AttentionTotal], others: int) -> str:
+    """The number of all things that require attention. "+": there may be more."""
+    number = sum(each.count for each in sums) + others
+    return f"{number:,}{'+' if any(each.text.endswith('+') for each in sums) else ''}"
+
+
+def _describe_more(total: AttentionTotal, rows: Sequence[object]) -> list[AttentionItem]:
+    """A line for those that the list does not show: `rows` are the shown ones."""
+    more = total.count - len(rows)
+    if more <= 0 or not rows:
+        return []
+    title = f"{format_count(more)} more {total.label if more > 1 else total.label[:-1]}"
+    return [AttentionItem(total.state, total.label, title, "", total.url)]
 
 
 def _sum_of_failed(failed: list[Compaction]) -> AttentionTotal:

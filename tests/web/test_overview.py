@@ -150,6 +150,22 @@ def test_navigation__failed_compaction_and_a_later_one__counts_as_the_overview(
     assert counts.bounded_counts(alice.actor).failed_compactions == 0
 
 
+def test_overview__more_than_it_lists__counts_all_and_links_to_the_rest(
+    admin: Client, alice: Person
+) -> None:
+    make_runs(alice, 8)
+    Run.objects.update(lease_expires_at=Now() - timedelta(minutes=9))
+    shown = page(admin, "/")
+    assert 'Needs attention</h2><span class="count">8</span>' in shown
+    assert 'href="/runs?status=stuck">2 more stuck runs</a>' in shown
+    Run.objects.filter(public_id="r7").delete()
+    assert 'href="/runs?status=stuck">1 more stuck run</a>' in page(admin, "/")
+    Run.objects.filter(public_id="r6").delete()
+    shown = page(admin, "/")
+    assert 'Needs attention</h2><span class="count">6</span>' in shown
+    assert "more stuck" not in shown
+
+
 def test_overview__of_another_workspace__counts_nothing(stranger: Client, alice: Person) -> None:
     create_story(alice.actor)
     assert sums(stranger) == {}

@@ -133,6 +133,10 @@ def overview(request: Request) -> HttpResponse:
     counts = counts_of(request)
     if part == "overview-now":
         return render(request, "overview.html", _status(counts), part=part)
+    if part == "overview-sums":
+        _, _, namespaces, invalid = _list_largest_namespaces(request.actor)
+        sums = _attention(request.actor, counts, namespaces, invalid)
+        return render(request, "overview.html", sums, part=part)
     context = {
         **_status(counts),
         **_details(request.actor, counts),
@@ -180,6 +184,24 @@ def _charts(request: Request) -> dict[str, Any]:
 def _details(actor: Actor, counts: Counts) -> dict[str, Any]:
     """What needs attention, recent changes, and the largest namespaces."""
     names, holdings, invalid_by_namespace, invalid = _list_largest_namespaces(actor)
+    return {
+        "first_steps": list_first_steps(
+            actor, counts, names, sum(each.entries for each in holdings)
+        ),
+        **_attention(actor, counts, invalid_by_namespace, invalid),
+        "changes": describe_changes(actor, _newest(actor)),
+        "holdings": holdings,
+        "largest": max((each.entries for each in holdings), default=1) or 1,
+    }
+
+
+def _attention(
+    actor: Actor,
+    counts: Counts,
+    invalid_by_namespace: list[AttentionItem],
+    invalid: AttentionTotal,
+) -> dict[str, Any]:
+    """What needs attention: the numbers, and the oldest of each kind."""
     stuck = _list_stuck(actor) if counts.stuck_runs else []
     tickets = _list_tickets(actor) if counts.pending_tickets else []
     failed = _list_failed(actor) if counts.failed_compactions else []
@@ -198,9 +220,6 @@ def _details(actor: Actor, counts: Counts) -> dict[str, Any]:
     in_tickets, in_runs, in_dispatches, in_jobs, in_hooks, _ = sums
     sweeps = _list_failed_sweeps() if counts.failed_sweeps else []
     return {
-        "first_steps": list_first_steps(
-            actor, counts, names, sum(each.entries for each in holdings)
-        ),
         "sums": sums,
         "needs": [
             *(_describe_run(run) for run in stuck),
@@ -217,9 +236,6 @@ def _details(actor: Actor, counts: Counts) -> dict[str, Any]:
             *sweeps,
         ],
         "needs_count": _add_up(sums, len(sweeps)),
-        "changes": describe_changes(actor, _newest(actor)),
-        "holdings": holdings,
-        "largest": max((each.entries for each in holdings), default=1) or 1,
     }
 
 

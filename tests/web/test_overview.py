@@ -34,7 +34,7 @@ from tests.builders import (
     raw,
 )
 from tests.web.stories import create_story
-from tests.web.test_threads import page
+from tests.web.test_threads import htmx, page
 
 # The URL of the page with the charts, which it otherwise loads afterwards.
 CHARTS = "/?hours=24&charts=1"
@@ -164,6 +164,19 @@ def test_overview__more_than_it_lists__counts_all_and_links_to_the_rest(
     shown = page(admin, "/")
     assert 'Needs attention</h2><span class="count">6</span>' in shown
     assert "more stuck" not in shown
+
+
+def test_overview__numbers_of_what_needs_attention__are_updated_at_once(
+    admin: Client, alice: Person
+) -> None:
+    tag = 'id="overview-sums" data-live="run. ticket. dispatch. compaction. webhook." data-live-now'
+    assert tag in page(admin, "/")
+    create_story(alice.actor)
+    part = page(admin, "/", headers=htmx("overview-sums"))
+    assert part.lstrip().startswith('<div class="part" id="overview-sums"')
+    assert '<span class="count">1</span>' in part
+    assert ">tickets</span></span><strong>1</strong>" in part
+    assert 'id="needs"' not in part
 
 
 def test_overview__of_another_workspace__counts_nothing(stranger: Client, alice: Person) -> None:

@@ -30,6 +30,8 @@ class Counts(NamedTuple):
     waiting_runs: int
     created_runs: int
     stuck_runs: int
+    stuck_running_runs: int
+    stuck_waiting_runs: int
     unfinished_compactions: int
     failed_compactions: int
     pending_tickets: int
@@ -48,6 +50,10 @@ class Counts(NamedTuple):
     @property
     def active_runs(self) -> int:
         return self.running_runs + self.waiting_runs + self.created_runs
+
+    @property
+    def stuck_created_runs(self) -> int:
+        return self.stuck_runs - self.stuck_running_runs - self.stuck_waiting_runs
 
     @property
     def end(self) -> FeedEnd:
@@ -74,13 +80,7 @@ SELECT
         FROM (SELECT 1 FROM threads
         WHERE workspace_id = %(workspace)s ORDER BY id DESC LIMIT %(few)s + 1) counted),
     r.running, r.waiting, r.created,
-    (SELECT count(*) FROM (SELECT 1 FROM runs
-        WHERE workspace_id = %(workspace)s AND status <> 'done' AND (
-            (status = 'running' AND (lease_expires_at <= now()
-                OR lease_expires_at IS NULL AND lease_released_at IS NOT NULL))
-            OR (status = 'waiting' AND (deadline_at <= now() OR ticket_due_at <= now()))
-            OR (max_rounds > 0 AND step_count >= max_rounds)
-            OR times_out_at <= now()) LIMIT %(most)s) counted),
+    k.stuck, k.running, k.waiting,
     (SELECT count(*) FROM (SELECT 1 FROM compactions
         WHERE workspace_id = %(workspace)s AND status IN ('queued', 'running')
         LIMIT %(most)s) counted),
@@ -108,6 +108,15 @@ CROSS JOIN (SELECT count(*) FILTER (WHERE status = 'running') AS running,
         count(*) FILTER (WHERE status = 'created') AS created
     FROM (SELECT status FROM runs
         WHERE workspace_id = %(workspace)s AND status <> 'done' LIMIT %(most)s) counted) r
+CROSS JOIN (SELECT count(*) AS stuck, count(*) FILTER (WHERE status = 'running') AS running,
+        count(*) FILTER (WHERE status = 'waiting') AS waiting
+    FROM (SELECT status FROM runs
+        WHERE workspace_id = %(workspace)s AND status <> 'done' AND (
+            (status = 'running' AND (lease_expires_at <= now()
+                OR lease_expires_at IS NULL AND lease_released_at IS NOT NULL))
+            OR (status = 'waiting' AND (deadline_at <= now() OR ticket_due_at <= now()))
+            OR (max_rounds > 0 AND step_count >= max_rounds)
+            OR times_out_at <= now()) LIMIT %(most)s) counted) k
 CROSS JOIN (SELECT max(started_at) AS seen, count(*) FILTER (WHERE error <> '') AS failed
     FROM sweeps) w
 LEFT JOIN LATERAL (SELECT c.xid, c.id FROM changes c

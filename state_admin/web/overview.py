@@ -81,13 +81,18 @@ class AttentionTotal:
 
 @dataclass(frozen=True)
 class StatusItem:
-    """The number of runs in a status, and the URL of their list."""
+    """The number of runs in a status, how many of them are stuck, and the URL of their list."""
 
     state: str
     label: str
     count: int
+    stuck: int
     url: str
     bounded: bool  # there may be more
+
+    @property
+    def stuck_text(self) -> str:
+        return f"{format_count(self.stuck)} stuck" if self.stuck else ""
 
     @property
     def text(self) -> str:
@@ -423,15 +428,15 @@ def _busy(writes: NamespaceWrites) -> list[BusyNamespace]:
 def _runs(counts: Counts) -> list[StatusItem]:
     """The number of runs in each status except done."""
     statuses = (
-        ("running", RunStatus.RUNNING, counts.running_runs),
-        ("waiting", RunStatus.WAITING, counts.waiting_runs),
-        ("", RunStatus.CREATED, counts.created_runs),
+        ("running", RunStatus.RUNNING, counts.running_runs, counts.stuck_running_runs),
+        ("waiting", RunStatus.WAITING, counts.waiting_runs, counts.stuck_waiting_runs),
+        ("", RunStatus.CREATED, counts.created_runs, counts.stuck_created_runs),
     )
     url = reverse("web:run-list")
     bounded = counts.active_runs > MOST
     return [
-        StatusItem(state, status.value, count, with_query(url, status=status.value), bounded)
-        for state, status, count in statuses
+        StatusItem(state, status.value, count, stuck, with_query(url, status=status.value), bounded)
+        for state, status, count, stuck in statuses
     ]
 
 

@@ -355,6 +355,18 @@ def test_overview__status__links_to_its_rows(admin: Client, alice: Person) -> No
     assert shown.index("overview-now") < shown.index("Needs attention") < shown.index("Activity")
 
 
+def test_overview__stuck_runs__are_named_beside_those_of_their_status(
+    admin: Client, alice: Person
+) -> None:
+    make_runs(alice, 4)
+    late = Now() - timedelta(minutes=9)
+    Run.objects.filter(public_id__in=("r0", "r1")).update(lease_expires_at=late)
+    Run.objects.filter(public_id="r3").update(status="created", times_out_at=late)
+    strip = page(admin, "/").partition('id="overview-now"')[2].partition("</section>")[0]
+    assert re.findall(r"<strong>(\d+)</strong>.*?</a>", strip)[:3] == ["3", "0", "1"]
+    assert re.findall(r">(\d+ stuck)<", strip) == ["2 stuck", "1 stuck"]
+
+
 @pytest.mark.parametrize("hours", ["", "24", "1"])
 def test_overview__any_period__loads_its_charts_afterwards(
     hours: str, admin: Client, alice: Person

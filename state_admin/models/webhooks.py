@@ -132,6 +132,12 @@ class Webhook(models.Model):
         return self.name
 
     @property
+    def next_delivery(self) -> WebhookDelivery | None:
+        """The unfinished delivery that all others wait for, because they keep the order."""
+        rows = self.deliveries.filter(status__in=UNFINISHED, test=False)
+        return rows.order_by("pk").first()
+
+    @property
     def place(self) -> Position:
         return Position(self.place_xid, self.place_id)
 

@@ -221,8 +221,11 @@ def _list(
 def _detail(request: Request, webhook_id: str, **extra: Any) -> HttpResponse:
     hook = find_webhook(request.actor, webhook_id)
     table = webhook_deliveries.rows_for(request, hook)
+    line = line_of(request, hook)
     context = {
-        "line": line_of(request, hook),
+        "line": line,
+        "blocking": hook.next_delivery if line.status == _FAILING else None,
+        "behind": max(hook.waiting - 1, 0),
         "may_change": request.actor.may(Role.ADMIN),
         **table,
         **extra,

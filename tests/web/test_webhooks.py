@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -176,6 +177,29 @@ def test_webhook__failing__is_marked_in_the_list_and_on_its_page(
     assert "the receiver returned 500" in page(admin, "/webhooks")
     admin.post(url_of(hook, "pause"))
     assert [pill in page(admin, path) for path in paths] == [False, False]
+
+
+def test_webhook__failing__names_the_delivery_that_the_others_wait_for(
+    admin: Client, viewer: Client, hook: Webhook
+) -> None:
+    Webhook.objects.update(failing_since=Now(), last_error="the receiver returned 500")
+    WebhookDelivery.objects.filter(public_id="d2").update(
+        subject="team/first", attempts=4, next_attempt_at=Now() + timedelta(minutes=9)
+    )
+    banner = page(admin, url_of(hook)).partition('class="banner"')[2].partition("<dl")[0]
+    for words in (
+        "team/first", "4 attempts so far, the next one <relative-time", "1 later delivery waits for it",
+        'action="/deliveries/d2/replay"', "Retry now",
+    ):  # fmt: skip
+        assert words in banner
+    banner = page(viewer, url_of(hook)).partition('class="banner"')[2].partition("<dl")[0]
+    assert "4 attempts so far" in banner
+    assert "Retry now" not in banner
+    admin.post("/deliveries/d2/replay")
+    WebhookDelivery.objects.filter(public_id="d2").update(status="delivering")
+    banner = page(admin, url_of(hook)).partition('class="banner"')[2].partition("<dl")[0]
+    assert "4 attempts so far, delivering now" in banner
+    assert "Retry now" not in banner
 
 
 def test_webhooks__by_status__contain_those_with_that_label(

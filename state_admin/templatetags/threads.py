@@ -50,6 +50,11 @@ def stuck(run: Run) -> str:
     return run.stuck_reason(timezone.now())
 
 
+@register.filter
+def lease_ended(run: Run) -> bool:
+    return run.lease_expires_at is not None and run.lease_expires_at <= run.read_at
+
+
 def failed_at_end(run: Run) -> bool:
     return run.status == RunStatus.DONE and ended_as(run) in ("error", "blocked")
 

@@ -54,7 +54,7 @@ def test_inbox__pending__shows_tool_run_and_deadline(admin: Client, alice: Perso
     shown = page(admin, "/inbox")
     for said in (
         "issue_refund", "requested by <strong>helper</strong>", "9921", "Above 100", 'href="/runs/r1"',
-        'href="/threads/t-r1"', "then the call is refused",
+        'href="/threads/t-r1"', "the call is then refused",
     ):  # fmt: skip
         assert said in shown
     assert shown.count("data-ticket") == 2

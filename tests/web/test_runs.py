@@ -309,6 +309,27 @@ def test_run__poll__returns_the_numbers_only(admin: Client, alice: Person) -> No
     assert "<textarea" not in part
 
 
+def test_run__deadlines__say_what_happens_then(admin: Client, alice: Person) -> None:
+    make_stuck(alice)
+
+    def shown(run_id: str) -> str:
+        return " ".join(re.sub(r"<[^>]+>", " ", page(admin, f"/runs/{run_id}")).split())
+
+    moment = r"[-0-9: ]+ UTC"
+    assert re.search(rf"Lease expired {moment} \(60 s lease\)", shown("r1"))
+    assert re.search(rf"Lease expires {moment} \(60 s lease\)", shown("r2"))
+    waiting = {"reason": "tool_permission", "tickets": [TICKET]}
+    change_run(actor=alice.actor, run_id="r2", change=RunChange(status="waiting", waiting=waiting))
+    for ahead, on_expiry, said in (
+        (1, "keep", rf"expires {moment} ; the run then counts as stuck"),
+        (-1, "keep", rf"expired {moment} ; the run counts as stuck"),
+        (1, "cancel", rf"expires {moment} ; the call is then refused"),
+    ):
+        ends = datetime.now(UTC) + timedelta(hours=ahead)
+        Ticket.objects.update(expires_at=ends, on_expiry=on_expiry)
+        assert re.search(said, shown("r2")), said
+
+
 def test_run__poll__has_its_origin_and_metadata(admin: Client, alice: Person) -> None:
     make_stuck(alice)
     assert page(admin, "/runs/r1").count("Origin and metadata") == 1

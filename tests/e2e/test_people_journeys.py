@@ -14,7 +14,7 @@ from state_admin.domain.access import Role
 from state_admin.models import Run, Ticket
 from state_admin.services.actors import actor_of_token
 from state_admin.services.tickets import decide_ticket
-from tests.builders import Person, make_person, make_run, make_thread, raw
+from tests.builders import Person, commit, make_person, make_run, make_thread, raw
 from tests.web.stories import create_story
 from tests.web.test_inbox import ask, refund
 
@@ -138,6 +138,24 @@ def test_stuck_run__opened_from_the_overview__is_resumed(page: Page, alice: Pers
     expect(page.locator("#run-origin")).to_have_attribute("open", "")
     expect(page.locator("#run-origin")).to_contain_text(re.compile(r"Fencing token\s*2"))
     assert not Run.objects.all().stuck().exists()
+
+
+def test_run__value_with_direction_controls__leaves_the_words_around_it(
+    page: Page, alice: Person
+) -> None:
+    create_story(alice.actor)
+    make_thread(alice.actor, "t2")
+    make_run(alice.actor, "t2", "r2")
+    commit(alice.actor, "r2", {"plan": {"count": "one \u202e"}})
+    page.goto("/runs/r2")
+    place = """line => {
+      const added = [...line.childNodes].find(({ nodeType, data }) => nodeType === 3 && data.includes("added"));
+      const range = document.createRange();
+      range.selectNodeContents(added);
+      return range.getBoundingClientRect().left - line.querySelector("ins").getBoundingClientRect().right;
+    }"""
+    line = page.locator(".state-lines li").filter(has_text="added").first
+    assert line.evaluate(place) >= -1  # " added" is to the right of the value
 
 
 def test_thread__labelled_pinned_and_forked__is_in_the_tree(page: Page, alice: Person) -> None:

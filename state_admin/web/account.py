@@ -149,7 +149,7 @@ def _check_new_password(request: Request, new_password: str, *, needs_old: bool)
         check_own_password(request, "old_password")
 
 
-@page(methods=FORM)
+@page(methods=FORM, any_workspace=True)
 def workspaces(request: Request) -> HttpResponse:
     """Choose the workspace that the pages show."""
     mine = Membership.objects.filter(user=request.user).select_related("workspace").order_by("id")

@@ -24,11 +24,11 @@ from state_admin.domain.access import Actor, Role
 from state_admin.models import freezing_sql
 from state_admin.rest import replica_reads
 from state_admin.services.actors import actor_of_user, raise_for_outsider, require
-from state_admin.services.errors import BadRequest, Forbidden, Problem, Unavailable
+from state_admin.services.errors import BadRequest, Conflict, Forbidden, Problem, Unavailable
 from state_admin.services.move_problems import WorkspaceFrozen
 
 from . import errors, shell
-from .htmx import AnyRequest, Request, see_other, wants_part
+from .htmx import AnyRequest, Request, page_workspace, see_other, wants_part
 
 View = Callable[..., HttpResponseBase]
 
@@ -44,11 +44,15 @@ CONFIRMED = "confirmed"
 
 
 def page(
-    *, methods: Sequence[str] = READ, role: Role = Role.VIEWER, replica: bool = False
+    *,
+    methods: Sequence[str] = READ,
+    role: Role = Role.VIEWER,
+    replica: bool = False,
+    any_workspace: bool = False,
 ) -> Callable[[View], View]:
     """Decorator of a page for members with `role` or a higher one: refuses other methods, redirects
     visitors to the login, then sets `request.actor`. `replica`: a read replica may answer
-    (services/replicas.py).
+    (services/replicas.py). `any_workspace`: takes requests of tabs that show another workspace.
 
     Problems that services raise become responses here (errors.answer) and nowhere else.
     """
@@ -61,7 +65,9 @@ def page(
             try:
                 if any_request.user.is_authenticated:
                     respond = functools.partial(view, any_request, *args, **kwargs)
-                    response = _as_member(any_request, role, respond, replica=replica)
+                    response = _as_member(
+                        any_request, role, respond, replica=replica, any_workspace=any_workspace
+                    )
                 else:
                     response = _to_login(any_request)
             except Problem as problem:
@@ -92,12 +98,14 @@ def _unavailable(error: Exception) -> Unavailable:
 
 
 def _as_member(
-    any_request: AnyRequest, role: Role, respond: View, *, replica: bool
+    any_request: AnyRequest, role: Role, respond: View, *, replica: bool, any_workspace: bool
 ) -> HttpResponseBase:
     request = cast(Request, any_request)
     if _must_enrol(request):
         return see_other(request, reverse("web:totp"))
     request.actor = member(request)
+    if not any_workspace:
+        _refuse_other_workspace(request)
     require(request.actor, role)
     _refuse_nul(request)
 
@@ -110,6 +118,23 @@ def _as_member(
 
     # The stream of changes, after which htmx fetches parts, follows the primary.
     return replica_reads.read(request, work) if replica and not wants_part(request) else work()
+
+
+def _refuse_other_workspace(request: Request) -> None:
+    """Raise Conflict if the page of the request shows another workspace: it was switched in another tab,
+    and the request was meant for the workspace in the header of its page. Also for parts of pages, which
+    would appear under that header.
+
+    Requests that do not say what their page shows are accepted. No page of this version sends one: they
+    come from pages that were loaded before an upgrade, and from programs."""
+    tab, current = page_workspace(request), request.actor.workspace
+    if tab in ("", current):
+        return
+    nothing = "" if request.method in ("GET", "HEAD") else "Nothing was changed. "
+    raise Conflict(
+        f"this tab shows the workspace {tab[:64]}, but you have switched to {current}",
+        hint=f"{nothing}Reload the page to continue in {current}, or switch back.",
+    )
 
 
 def _refuse_nul(request: Request) -> None:

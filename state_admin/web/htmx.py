@@ -22,6 +22,7 @@ from django_htmx.middleware import HtmxDetails
 from state_admin.domain.access import Actor
 from state_admin.models import User
 from state_admin.models.counts import Counts
+from state_admin.templatetags.csrf import WORKSPACE_FIELD
 
 
 class AnyRequest(HttpRequest):
@@ -54,6 +55,12 @@ def wants_part(request: HttpRequest) -> bool:
     page."""
     htmx = cast(AnyRequest, request).htmx
     return bool(htmx) and htmx.request_type != "full" and not htmx.history_restore_request
+
+
+def page_workspace(request: HttpRequest) -> str:
+    """The workspace that the page of the request shows: from the header of htmx (base.html), or the
+    hidden field of every form. "" if the request does not say."""
+    return request.headers.get("X-Workspace", "") or request.POST.get(WORKSPACE_FIELD, "")
 
 
 def target_id(request: HttpRequest) -> str:

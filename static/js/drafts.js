@@ -11,7 +11,7 @@ const $ = (selector) => document.querySelector(selector);
 const forget = () => sessionStorage.removeItem(page());
 
 const isTick = (field) => /^(checkbox|radio)$/.test(field.type);
-const fieldsOf = (form) => [...form.elements].filter((each) => each.name && each.name !== "csrfmiddlewaretoken" && !/^(submit|button|fieldset)$/.test(each.type));
+const fieldsOf = (form) => [...form.elements].filter((each) => each.name && !/^(csrfmiddlewaretoken|page_workspace)$/.test(each.name) && !/^(submit|button|fieldset)$/.test(each.type));
 function isTyped(field) {
   if (isTick(field)) return field.checked !== field.defaultChecked;
   if (field.options) return field.value !== ([...field.options].find((each) => each.defaultSelected) ?? field.options[0])?.value;

@@ -220,12 +220,13 @@ async function look() {
   let answer;
   try {
     const query = new URLSearchParams(cursor ? { cursor } : {});
-    answer = await fetch(`${pill.dataset.status}?${query}`, { redirect: "manual" });
+    const headers = { "X-Workspace": pill.dataset.workspace ?? "" };
+    answer = await fetch(`${pill.dataset.status}?${query}`, { redirect: "manual", headers });
   } catch {
     answer = null;
   }
-  if (answer?.type === "opaqueredirect" || answer?.status === 403) {
-    end(); // the login page
+  if (answer?.type === "opaqueredirect" || [403, 409].includes(answer?.status ?? 0)) {
+    end(); // the login page, or another workspace
     return false;
   }
   if (!answer?.ok) {

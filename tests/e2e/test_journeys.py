@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 from pytest_django.live_server_helper import LiveServer
 
+from state_admin.domain.access import Role
 from state_admin.services import search
 from state_admin.services.entry_views import read_entry
 from state_admin.services.logins import set_password
+from state_admin.services.workspaces import add_member, ensure_workspace
 from state_admin.web import entry_list
 from tests.builders import Person, make_namespace, put
 from tests.web.stories import create_story
@@ -472,6 +475,37 @@ def test_without_javascript__read_filter_edit_delete__work(
     page.get_by_role("button", name="Delete").click()
     assert value(alice) is None
     context.close()
+
+
+@pytest.mark.usefixtures("team")
+def test_two_tabs__workspace_switched_in_one__other_one_changes_nothing(
+    page: Page, errors: Errors, alice: Person
+) -> None:
+    errors.expected.add(409)
+    second, _ = ensure_workspace("second")
+    add_member(workspace=second, user=alice.user, role=Role.ADMIN)
+    other = replace(alice.actor, workspace_id=second.pk, workspace=second.slug)
+    make_namespace(other, "team")
+    put(other, "team", "thread::t1", {"goal": "other"})
+    page.goto("/entry/edit/team/thread::t1")
+    page.locator(".cm-content").fill('{"goal": "mine"}')
+    dialog = page.context.new_page()
+    dialog.goto("/state/team/thread::t1")
+    dialog.get_by_role("link", name="Delete…").click()
+    expect(dialog.get_by_role("dialog")).to_be_visible()
+    tab = page.context.new_page()
+    tab.goto("/workspaces")
+    tab.get_by_role("button", name="Switch").click()
+    expect(tab).to_have_title(re.compile("second"))
+    refusal = "This tab shows the workspace acme, but you have switched to second"
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("#problem")).to_contain_text(refusal)
+    expect(page.locator(".cm-content")).to_have_text('{"goal": "mine"}')
+    dialog.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(dialog.locator("#problem")).to_contain_text(refusal)
+    assert value(alice) == {"goal": "ship", "steps": ["a"]}
+    stored = read_entry(actor=other, namespace="team", key="thread::t1")
+    assert json.loads(stored.value) == {"goal": "other"}
 
 
 @pytest.mark.usefixtures("team")

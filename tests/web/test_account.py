@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -13,13 +14,13 @@ from django.utils import timezone
 
 from project import command_lines, hashing
 from project.env import BASE_DIR
-from state_admin.domain.access import Role
+from state_admin.domain.access import Actor, Role
 from state_admin.models import AuditRow, Entry, LoginAttempt, LoginLink, UserSession
 from state_admin.services import journal, logins
 from state_admin.services.logins import MOST_FAILURES, set_password
 from state_admin.services.users import make_login_link
 from state_admin.services.workspaces import add_member, ensure_workspace
-from tests.builders import Person, make_namespace, make_person
+from tests.builders import Person, make_namespace, make_person, put
 
 GOOD = "correct horse battery staple"
 
@@ -289,6 +290,67 @@ def test_workspace__no_longer_member__form_of_it_changes_no_other_one(
     assert not Entry.objects.exists()
     assert b"acme" in admin.get("/").content
     assert admin.post("/entry/edit/notes/a", form).status_code == 302
+
+
+@pytest.fixture
+def second(alice: Person) -> Actor:
+    """Alice in her other workspace, which has the entry notes/a, too."""
+    workspace, _ = ensure_workspace("second")
+    add_member(workspace=workspace, user=alice.user, role=Role.ADMIN)
+    other = replace(alice.actor, workspace_id=workspace.pk, workspace="second")
+    for actor in (alice.actor, other):
+        make_namespace(actor, "notes")
+        put(actor, "notes", "a", 1)
+    return other
+
+
+@pytest.mark.parametrize("way", ["header", "field"])
+def test_workspace__switched_in_another_tab__form_changes_neither(
+    way: str, admin: Client, alice: Person, second: Actor
+) -> None:
+    admin.post("/workspaces", {"workspace": "second"})
+    form = {"value": "2", "base": "1"}
+    headers = {"X-Workspace": "acme"} if way == "header" else {}
+    field = {"page_workspace": "acme"} if way == "field" else {}
+    refused = admin.post("/entry/edit/notes/a", form | field, headers=headers)
+    assert refused.status_code == 409
+    page = refused.content.decode()
+    assert "This tab shows the workspace acme, but you have switched to second" in page
+    assert "Nothing was changed. Reload the page to continue in second, or switch back." in page
+    assert Entry.objects.filter(version=1).count() == 2
+    admin.post("/workspaces", {"workspace": "acme", "page_workspace": "acme"}, headers=headers)
+    assert admin.post("/entry/edit/notes/a", form | field, headers=headers).status_code == 302
+    assert Entry.objects.visible_to(alice.actor).get().version == 2
+    assert Entry.objects.visible_to(second).get().version == 1
+
+
+def test_workspace__switched_in_another_tab__parts_of_its_pages_are_refused(
+    admin: Client, second: Actor
+) -> None:
+    admin.post("/workspaces", {"workspace": "second"})
+    htmx = {"HX-Request": "true", "HX-Request-Type": "partial", "X-Workspace": "acme"}
+    for path in ("/state", "/live", "/entry/delete/notes/a"):
+        refused = admin.get(path, headers=htmx)
+        assert (refused.status_code, refused["HX-Retarget"]) == (409, "#problem")
+        assert b"Nothing was changed" not in refused.content
+        assert admin.get(path, headers=htmx | {"X-Workspace": "second"}).status_code == 200
+
+
+def test_workspace__pages__say_which_one_they_show(admin: Client, second: Actor) -> None:
+    for path in ("/", "/state/notes/a", "/entry/edit/notes/a", "/entry/delete/notes/a", "/none"):
+        page = admin.get(path).content.decode()
+        assert '"X-Workspace": "acme"' in page
+        tokens = page.count('name="csrfmiddlewaretoken"')
+        assert tokens == page.count('name="page_workspace" value="acme"') > 0
+    htmx = {"HX-Request": "true", "HX-Request-Type": "partial"}
+    assert b'value="acme"' in admin.get("/entry/delete/notes/a", headers=htmx).content
+
+
+def test_workspace__pages_for_visitors__have_none(client: Client, db: None) -> None:
+    page = client.get("/login").content
+    assert b'name="csrfmiddlewaretoken"' in page
+    assert b"page_workspace" not in page
+    assert b"X-Workspace" not in page
 
 
 def test_preferences__chosen__are_stored_in_cookies(client: Client, db: None) -> None:

@@ -25,7 +25,7 @@ __all__ = ["alice", "client", "filled"]
 
 NUL, SQUARED, HUGE = "a\0b", "²", str(10**30)
 _READ = re.compile(r'(?:\.get\(|(?:text|whole_number|choice)\(request, )"(\w+)"')
-_IGNORED = {"csrfmiddlewaretoken"}
+_IGNORED = {"csrfmiddlewaretoken", "page_workspace"}
 
 
 class Forms(HTMLParser):

@@ -24,6 +24,7 @@ def fail_run(
     run_id: str,
     message: str = "",
     expected_revision: int | None = None,
+    fencing_token: int | None = None,
     reason: str = "",
 ) -> Run:
     """End an active run with the termination reason `error`. Its value is `message`, else `reason`,
@@ -34,6 +35,7 @@ def fail_run(
         actor=actor,
         run_id=run_id,
         change=change,
+        fencing_token=fencing_token,
         expected_revision=expected_revision,
         reason=reason,
     )

@@ -261,7 +261,12 @@ def heartbeat(
 
 
 def cancel_run(
-    *, actor: Actor, run_id: str, expected_revision: int | None = None, reason: str = ""
+    *,
+    actor: Actor,
+    run_id: str,
+    expected_revision: int | None = None,
+    fencing_token: int | None = None,
+    reason: str = "",
 ) -> Run:
     """End an active run as cancelled. Its pending tickets become void. Raises what change_run
     raises."""
@@ -270,6 +275,7 @@ def cancel_run(
         actor=actor,
         run_id=run_id,
         change=change,
+        fencing_token=fencing_token,
         expected_revision=expected_revision,
         reason=reason,
     )

@@ -15,7 +15,7 @@ from state_admin.models import Dispatch, DispatchStatus, Run, RunStatus, Webhook
 from state_admin.models.feed_sql import change_of_run, matcher
 from state_admin.models.runs import IN_PROGRESS
 from state_admin.services.client_counts import count_clients
-from state_admin.services.errors import Conflict
+from state_admin.services.errors import Conflict, RevisionConflict, Superseded
 from state_admin.services.leases import release_lease
 from state_admin.services.recoveries import fail_run, resume_run
 from state_admin.services.runs import cancel_run, find_run, heartbeat
@@ -29,7 +29,7 @@ from .confirm import Confirm, ask, reason_of
 from .handovers import Handover
 from .htmx import Request, see_other, toast
 from .id_address import id_page, id_path
-from .paging import whole_number
+from .paging import read_number, whole_number
 
 # The newest dispatches of a workspace among which claims of an agent are looked for.
 _RECENT = 200
@@ -230,6 +230,30 @@ def describe_listeners(request: Request, run: Run, kind: str) -> str:
     )
 
 
+def _expectations(run: Run, action: str) -> dict[str, int]:
+    """What the confirmation of an action is based on; the service refuses if it has changed by then.
+
+    Another worker or a resumption changes the fencing token. If the run is silent, its next commit and
+    the decision of its ticket change the revision. The revision of a running agent always changes:
+    ending such a run must not depend on it."""
+    expected = {"fencing_token": run.fencing_token}
+    is_silent = run.status == RunStatus.WAITING or bool(run.stuck_reason(run.read_at))
+    if action == "resume":
+        expected["expected_revision"] = run.thread.revision
+    elif action in ("cancel", "fail") and is_silent:
+        expected["expected_revision"] = run.last_revision
+    return expected
+
+
+def _read_expectations(request: Request, action: str) -> dict[str, int]:
+    """As in the form. Without them, for example from a page of an older version, nothing is checked."""
+    names = ["fencing_token"]
+    if action in ("cancel", "fail", "resume"):
+        names.append("expected_revision")
+    numbers = {name: read_number(name, request.POST.get(name, "")) for name in names}
+    return {name: number for name, number in numbers.items() if number is not None}
+
+
 @id_page(methods=FORM, role=Role.EDITOR)
 def run_act(request: Request, run_id: str, action: str) -> HttpResponse:
     act = ACTS.get(action)
@@ -252,14 +276,22 @@ def run_act(request: Request, run_id: str, action: str) -> HttpResponse:
             url=run_action_url(action, run_id, revision=revision),
             back=run_url(run_id),
             lines=lines,
+            fields=list(_expectations(run, action).items()),
             kind=act.kind,
         )
         return ask(request, confirm, part="run")
-    reason = reason_of(request)
+    if run.status == RunStatus.DONE:
+        raise Conflict(f"the run has already ended ({ended_as(run)})")
+    arguments = _read_expectations(request, action)
     if revision is not None:
-        resume_run(actor=request.actor, run_id=run_id, revision=revision, reason=reason)
-    else:
-        act.do(actor=request.actor, run_id=run_id, reason=reason)
+        arguments["revision"] = revision
+    try:
+        act.do(actor=request.actor, run_id=run_id, reason=reason_of(request), **arguments)
+    except (RevisionConflict, Superseded) as problem:
+        raise Conflict(
+            "the run has changed since this confirmation was opened",
+            hint="Nothing was changed. Check its current status, then open the action again.",
+        ) from problem
     toast(request, act.message)
     return see_other(request, run_url(run_id), part="run")
 

@@ -15,6 +15,7 @@ from state_admin.models import Dispatch, Run, Ticket
 from state_admin.services.dispatches import enqueue_dispatch
 from state_admin.services.leases import take_lease
 from state_admin.services.runs import RunChange, change_run, heartbeat
+from state_admin.services.tickets import decide_ticket
 from state_admin.services.webhooks import Filter, create_webhook
 from state_admin.templatetags.threads import run_state
 from state_admin.web.run_actions import actions_of, suggest
@@ -424,6 +425,74 @@ def test_run__done__offers_no_action_and_refuses(admin: Client, alice: Person) -
     assert 'id="run-now" data-live' not in shown
     assert admin.post("/run/renew/r1").status_code == 409
     assert admin.get("/run/explode/r1").status_code == 404
+
+
+def confirmation(client: Client, action: str) -> dict[str, str]:
+    """The fields of an open confirmation."""
+    shown = page(client, f"/run/{action}/r1").partition('class="confirm"')[2]
+    return dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', shown))
+
+
+CHANGED = b"The run has changed since this confirmation was opened"
+
+
+@pytest.mark.parametrize("action", ["cancel", "fail", "resume", "release", "renew"])
+def test_run__taken_over_since_the_confirmation__is_not_changed(
+    action: str, admin: Client, alice: Person
+) -> None:
+    make_stuck(alice)
+    opened = confirmation(admin, action)
+    run = take_lease(actor=alice.actor, run_id="r1")
+    refused = admin.post(f"/run/{action}/r1", opened)
+    assert (refused.status_code, CHANGED in refused.content) == (409, True)
+    assert b"Nothing was changed" in refused.content
+    run.refresh_from_db()
+    assert (run.status, run.fencing_token) == ("running", 2)
+    assert run.lease_expires_at is not None
+    assert admin.post(f"/run/{action}/r1", confirmation(admin, action)).status_code == 302
+
+
+@pytest.mark.parametrize("action", ["cancel", "fail", "resume"])
+def test_run__waited_or_stuck__is_not_changed_after_it_continues(
+    action: str, admin: Client, alice: Person
+) -> None:
+    create_story(alice.actor)
+    opened = confirmation(admin, action)
+    decide_ticket(
+        actor=alice.actor, ticket_id="tk1", action="resume", payload=raw({"approved": True})
+    )
+    refused = admin.post(f"/run/{action}/r1", opened)
+    assert (refused.status_code, CHANGED in refused.content) == (409, True)
+    assert Run.objects.get().status == "running"
+    Run.objects.update(lease_expires_at=datetime.now(UTC) - timedelta(minutes=13))
+    opened = confirmation(admin, action)
+    commit(alice.actor, "r1", run=RunChange(step_count=9))
+    assert admin.post(f"/run/{action}/r1", opened).status_code == 409
+    assert Run.objects.get().status == "running"
+
+
+@pytest.mark.parametrize("action", ["cancel", "fail"])
+def test_run__commits_while_the_confirmation_is_open__is_ended(
+    action: str, admin: Client, alice: Person
+) -> None:
+    make_thread(alice.actor, "t1")
+    make_run(alice.actor)
+    opened = confirmation(admin, action)
+    commit(alice.actor, "r1", run=RunChange(step_count=1))
+    assert admin.post(f"/run/{action}/r1", opened).status_code == 302
+    assert Run.objects.get().status == "done"
+
+
+def test_run__ended_since_the_confirmation__is_not_reported_as_cancelled(
+    admin: Client, alice: Person
+) -> None:
+    make_thread(alice.actor, "t1")
+    make_run(alice.actor)
+    opened = confirmation(admin, "cancel")
+    change_run(actor=alice.actor, run_id="r1", change=RunChange(status="done"))
+    refused = admin.post("/run/cancel/r1", opened)
+    assert refused.status_code == 409
+    assert b"The run has already ended" in refused.content
 
 
 def test_ticket__valid_answer__resumes_the_run(admin: Client, alice: Person) -> None:

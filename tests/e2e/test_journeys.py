@@ -88,9 +88,9 @@ def test_journey__keyboard_only__find_edit_undo_decide(
     press(page, "j")
     ticket = page.locator("[data-ticket]")
     expect(ticket.locator("[data-row]")).to_be_focused()
-    press(page, "a")  # the browser marks the field that is not filled in
+    press(page, "a", "Enter")  # the browser marks the field that is not filled in
     expect(ticket.get_by_label("yes")).to_be_focused()
-    press(page, "Space", "a")
+    press(page, "Space", "a", "Enter")
     expect(page.locator("[data-toast]").last).to_contain_text("Approved: issue_refund")
     expect(ticket).to_have_count(0)
     expect(page.locator("#main")).to_be_focused()  # in place of the ticket

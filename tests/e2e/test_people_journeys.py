@@ -57,10 +57,15 @@ def test_inbox__keyboard_only__approving_requires_answers_and_refusing_does_not(
     press(page, "a")  # no ticket is selected yet
     press(page, "j")
     expect(page.locator("[data-ticket]").first.locator("[data-row]")).to_be_focused()
-    press(page, "a")  # the browser marks the first field that is not filled in
-    expect(page.locator("[data-ticket]").first.get_by_label("yes")).to_be_focused()
-    assert not Ticket.objects.exclude(status="pending").exists()
+    ticket = page.locator("[data-ticket]").first
+    press(page, "a")
+    expect(ticket.get_by_role("button", name="Approve")).to_be_focused()
+    press(page, "Enter")  # the browser marks the first field that is not filled in
+    expect(ticket.get_by_label("yes")).to_be_focused()
     press(page, "r")
+    expect(ticket.get_by_role("button", name="Refuse")).to_be_focused()
+    assert not Ticket.objects.exclude(status="pending").exists()
+    press(page, "Enter")
     expect(page.locator("[data-toast]")).to_contain_text("Refused: issue_refund")
     expect(page.locator("[data-ticket]")).to_have_count(1)
     assert Ticket.objects.get(public_id="k1").status == "cancelled"

@@ -25,7 +25,9 @@ addEventListener("beforeunload", (event) => {
   if ([...document.querySelectorAll("form[data-guard]")].some(isUnsaved) && !$("form[data-sent]")) event.preventDefault();
 });
 document.addEventListener("submit", ({ target }) => {
-  if (target.matches("[data-guard]")) target.dataset.sent = "yes";
+  if (!target.matches("[data-guard]")) return;
+  store(); // the response may replace the form before the next pause
+  target.dataset.sent = "yes";
 });
 // Not saved after an error response, no response, or a redirect to the login page.
 const notSent = () => $("form[data-sent]")?.removeAttribute("data-sent");

@@ -314,6 +314,21 @@ def test_draft__entry_changed_meanwhile__merges(page: Page, alice: Person, error
     assert page.evaluate("sessionStorage.length") == 0
 
 
+def test_draft__saved_at_once_with_a_conflict__is_back_after_a_reload(
+    page: Page, alice: Person, errors: Errors
+) -> None:
+    errors.expected.add(409)
+    page.goto(f"{URL}?as=form")
+    put(alice.actor, "orders", "o1", VALUE | {"goal": "theirs"})
+    page.get_by_label("Goal").fill("mine")
+    page.get_by_label("Goal").press("Enter")
+    expect(page.locator("main")).to_contain_text("theirs")
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.reload()
+    expect(restored(page)).to_be_visible()
+    expect(page.get_by_label("Goal")).to_have_value("mine")
+
+
 def test_draft__session_ended__is_back_after_the_login(
     page: Page, alice: Person, errors: Errors
 ) -> None:

@@ -56,11 +56,12 @@ function startToast(toast) {
 // The response to a write and a concurrent live update may contain the same toast.
 const shown = new Set();
 
-function showToast({ id, text, kind, undo }) {
+function showToast({ id, text, kind, undo, unreachable }) {
   if (shown.has(id)) return;
   if (id) shown.add(id);
   const toast = $("#toast-template").content.firstElementChild.cloneNode(true);
   toast.dataset.kind = kind;
+  if (unreachable) toast.dataset.unreachable = "";
   $("[data-text]", toast).textContent = text;
   const form = $("[data-undo]", toast);
   if (undo) {
@@ -83,11 +84,19 @@ for (const toast of $$("[data-toast]")) startToast(toast);
 // Failures of background requests (live.js) are shown by the pill and not by a toast.
 const isLive = (ctx) => ["live", "every"].includes(ctx.sourceEvent?.type);
 
-document.addEventListener("htmx:error", (event) => {
-  const { ctx } = event.detail;
-  if (ctx && !isLive(ctx)) {
-    showToast({ text: "The server did not respond. Check whether the change was saved, then try again.", kind: "failed" });
-  }
+// A request without a response of the server. The next one that succeeds removes the message.
+function reportUnreachable(ctx, problem) {
+  if (isLive(ctx)) return;
+  const isRead = /^(get|head)$/i.test(ctx.request?.method ?? "get");
+  const advice = isRead ? "The page was not updated. Try again." : "Check whether the change was saved, then try again.";
+  showToast({ text: `${problem} ${advice}`, kind: "failed", unreachable: true });
+}
+
+document.addEventListener("htmx:error", ({ detail: { ctx } }) => {
+  if (ctx) reportUnreachable(ctx, "The server did not respond.");
+});
+document.addEventListener("htmx:after:request", ({ detail: { ctx } }) => {
+  if (ctx.response?.status < 400 && !isLive(ctx)) $$("[data-toast][data-unreachable]").forEach((toast) => toast.remove());
 });
 
 // An error page of a proxy, which has no X-Request-ID, must not be swapped into the page.
@@ -96,7 +105,7 @@ document.addEventListener("htmx:before:swap", (event) => {
   const { status, headers } = ctx.response;
   if (status < 400 || headers.get("X-Request-ID")) return;
   event.preventDefault();
-  if (!isLive(ctx)) showToast({ text: `The server is not available (${status}). Check whether the change was saved, then try again.`, kind: "failed" });
+  reportUnreachable(ctx, `The server is not available (${status}).`);
 });
 
 // Slow answers: after 100 ms, the part of the page that waits is marked as busy. Refreshes in the background are not.

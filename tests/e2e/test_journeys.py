@@ -150,6 +150,30 @@ def test_filter__left_with_escape__is_kept(page: Page) -> None:
 
 
 @pytest.mark.usefixtures("team")
+def test_offline__message__is_about_the_request_and_removed_by_the_next_one(
+    page: Page, errors: Errors
+) -> None:
+    page.goto("/state/team/thread::t1")
+    toast = page.locator("[data-toast]")
+    history = page.get_by_role("link", name="History")
+    page.route("**/state/team/**", lambda route: route.abort())
+    history.click()
+    expect(toast).to_contain_text(
+        "The server did not respond. The page was not updated. Try again."
+    )
+    page.unroute("**/state/team/**")
+    history.click()
+    expect(page.get_by_label("Changes at a path")).to_be_visible()
+    expect(toast).to_have_count(0)
+    page.get_by_role("link", name="Delete…").click()
+    page.route("**/entry/delete/**", lambda route: route.abort())
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(toast).to_contain_text("Check whether the change was saved, then try again.")
+    assert all("Failed to fetch" in error for error in errors.found)
+    errors.found.clear()
+
+
+@pytest.mark.usefixtures("team")
 def test_filter__error_page_of_a_proxy__replaces_nothing(page: Page, errors: Errors) -> None:
     errors.expected.add(502)
     page.goto("/state?namespace=team")

@@ -85,6 +85,23 @@ class Field:
         return self.kind in ("lines", "json") or (self.kind == "text" and not self.rules)
 
     @property
+    def hint(self) -> str:
+        """The help, and which texts the schema permits."""
+        least, most, pattern = (
+            self.rules.get(rule) for rule in ("minLength", "maxLength", "pattern")
+        )
+        texts = [self.help] if self.help else []
+        if self.help and (pattern or least or most) and self.help[-1].isalnum():
+            texts = [f"{self.help}."]
+        if least and least != 1:
+            texts.append(f"At least {least} characters.")
+        if most:
+            texts.append(f"At most {most} character{'' if most == 1 else 's'}.")
+        if pattern:
+            texts.append(f"Must match {pattern}")
+        return " ".join(texts)
+
+    @property
     def short_label(self) -> str:
         """The label within its group."""
         return self.label.removeprefix(f"{self.group} / ")

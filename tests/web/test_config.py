@@ -266,7 +266,7 @@ def test_form__types_of_members__have_matching_fields(alice: Person, admin: Clie
     assert tags["answer/max_rounds"]["placeholder"] == "16"
     make_record(alice.actor, "models", "seen", values.load(MODEL))
     model = form_of(admin, "/config/models/seen/edit")
-    assert model.tags["answer/provider_id"]["maxlength"] == "128"
+    assert "maxlength" not in model.tags["answer/provider_id"]
     assert model.tags["answer/context_window"]["min"] == "1"
     assert model.tags["answer/modalities/input"]["type"] == "checkbox"
     assert model.sent["answer/modalities/output"] == ['"text"', '"image"']
@@ -274,6 +274,7 @@ def test_form__types_of_members__have_matching_fields(alice: Person, admin: Clie
     assert 'Context window <code class="muted">context_window</code>' in shown
     assert "<legend>Modalities</legend>" in shown
     assert "USD per million tokens." in shown
+    assert "At most 128 characters." in shown
 
 
 @pytest.mark.usefixtures("agent")

@@ -201,6 +201,24 @@ def test_form__mistake__is_reported_at_its_field_and_typed_text_is_kept(
     assert Ticket.objects.get().status == "pending"
 
 
+def test_form__length_of_a_text__is_said_and_checked_by_the_server(
+    admin: Client, alice: Person
+) -> None:
+    rules = {"minLength": 2, "maxLength": 10, "pattern": "^[a-z ]+$", "description": "Why"}
+    schema = {"type": "object", "properties": {"why": {"type": "string", **rules}}}
+    ask(alice, refund(response_schema=schema))
+    shown = admin.get("/inbox").content.decode()
+    field = re.search(r'<input[^>]*name="answer/why"[^>]*>', shown)
+    assert field
+    assert "length" not in field[0]
+    hint = "Why. At least 2 characters. At most 10 characters. Must match ^[a-z ]+$"
+    assert f'<p class="help">{hint}</p>' in shown
+    refused = admin.post("/ticket/k1", {"action": "resume", "answer/why": "it is too long"})
+    assert refused.status_code == 422
+    assert 'value="it is too long"' in refused.content.decode()
+    assert Ticket.objects.get().status == "pending"
+
+
 def test_form__refused__requires_no_answer(admin: Client, alice: Person) -> None:
     ask(alice, refund())
     admin.post("/ticket/k1", FORM | {"action": "cancel", "reason": "too much"})

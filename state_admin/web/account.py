@@ -151,18 +151,18 @@ def _check_new_password(request: Request, new_password: str, *, needs_old: bool)
 
 @page(methods=FORM, any_workspace=True)
 def workspaces(request: Request) -> HttpResponse:
-    """Choose the workspace that the pages show."""
+    """Choose the workspace that the pages show. `next` is the page that is then opened."""
     mine = Membership.objects.filter(user=request.user).select_related("workspace").order_by("id")
     if request.method == "POST":
         membership = mine.filter(workspace__slug=request.POST.get("workspace", "")).first()
         if membership is None:
             raise NotFound("workspace not found")
         request.session[WORKSPACE] = membership.workspace.slug
-        return redirect("web:overview")
+        return redirect(next_url(request))
     return render(
         request,
         "account/workspaces.html",
-        {"memberships": mine, "now": request.actor.workspace_id},
+        {"memberships": mine, "now": request.actor.workspace_id, "next": next_url(request)},
     )
 
 

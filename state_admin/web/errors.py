@@ -9,7 +9,10 @@ from django.core.exceptions import BadRequest as MalformedRequest
 from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import REASON_BAD_ORIGIN
 from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.http import urlencode
 
+from state_admin.models import Membership
 from state_admin.services.errors import Problem
 
 # Default hints of error pages, by status.
@@ -87,6 +90,18 @@ def server_error(request: HttpRequest) -> HttpResponse:
     return _answer(request, 500, {"message": "Internal server error", "hint": ""})
 
 
+def _switch_url(request: HttpRequest) -> str:
+    """Where a member of several workspaces chooses the one to which a link without a page may belong,
+    "" for others. It does not depend on what exists there."""
+    actor = getattr(request, "actor", None)
+    if actor is None or request.method != "GET":
+        return ""
+    mine = Membership.objects.filter(user_id=int(actor.id))
+    if not mine.exclude(workspace_id=actor.workspace_id).exists():
+        return ""
+    return f"{reverse('web:workspaces')}?{urlencode({'next': request.get_full_path()})}"
+
+
 def _answer(request: HttpRequest, status: int, context: dict[str, Any]) -> HttpResponse:
     """The page of an error, or for htmx its fragment in the page's problem region; htmx swaps any
     status.
@@ -103,6 +118,8 @@ def _answer(request: HttpRequest, status: int, context: dict[str, Any]) -> HttpR
         fragment["HX-Reswap"] = "innerHTML"
         return fragment
     context["hint"] = context["hint"] or _ADVICE.get(status, "")
+    if status == 404:
+        context["switch_url"] = _switch_url(request)
     # User and navigation need the database, so the pages of server errors have neither.
     alone = None if status >= 500 else request
     return HttpResponse(

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.db import OperationalError
@@ -20,7 +21,7 @@ from state_admin.services import journal, logins
 from state_admin.services.logins import MOST_FAILURES, set_password
 from state_admin.services.users import make_login_link
 from state_admin.services.workspaces import add_member, ensure_workspace
-from tests.builders import Person, make_namespace, make_person, put
+from tests.builders import Person, make_namespace, make_person, make_run, make_thread, put
 
 GOOD = "correct horse battery staple"
 
@@ -344,6 +345,33 @@ def test_workspace__pages__say_which_one_they_show(admin: Client, second: Actor)
         assert tokens == page.count('name="page_workspace" value="acme"') > 0
     htmx = {"HX-Request": "true", "HX-Request-Type": "partial"}
     assert b'value="acme"' in admin.get("/entry/delete/notes/a", headers=htmx).content
+
+
+@pytest.mark.parametrize("path", ["/runs/r1?step=2", "/runs/r9?step=2", "/unknown"])
+def test_workspace__page_not_found__offers_to_switch_and_to_return(
+    path: str, admin: Client, alice: Person, second: Actor
+) -> None:
+    make_thread(second, "t1")
+    make_run(second)
+    missing = admin.get(path)
+    assert missing.status_code == 404
+    (link,) = re.findall(
+        r'<a class="btn" href="([^"]+)">Switch workspace', missing.content.decode()
+    )
+    assert link == f"/workspaces?{urlencode({'next': path})}"
+    assert f'name="next" value="{path}"' in admin.get(link).content.decode()
+    response = admin.post("/workspaces", {"workspace": "second", "next": path})
+    assert response["Location"] == path
+    assert admin.get(path).status_code == (200 if "r1" in path else 404)
+
+
+def test_workspace__page_not_found__member_of_one_cannot_switch(admin: Client) -> None:
+    assert b">Switch workspace</a></p>" not in admin.get("/runs/r1").content
+
+
+def test_workspace__next_on_another_site__opens_the_overview(admin: Client, second: Actor) -> None:
+    form = {"workspace": "second", "next": "https://evil.example/"}
+    assert admin.post("/workspaces", form)["Location"] == "/"
 
 
 def test_workspace__pages_for_visitors__have_none(client: Client, db: None) -> None:

@@ -32,7 +32,7 @@ def test_commit__stale_base__reports_both_revisions(run: Person) -> None:
     assert (problem.data["expected"], problem.data["actual"]) == (1, 2)
     problem = refused(run, RevisionConflict, {"plan": 1}, base_revision=9)
     assert problem.detail == "revision conflict: expected 9, actual 2"
-    assert problem.hint == "Read the state again and retry, or send on_conflict: rebase."
+    assert problem.hint == "Read the state again and retry."
 
 
 def test_commit__base_zero__is_an_ordinary_base(run: Person) -> None:

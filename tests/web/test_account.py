@@ -432,7 +432,7 @@ def test_login__audit_insert_fails__signs_nobody_in(
 
     monkeypatch.setattr(journal, "record", fail)
     client.raise_request_exception = False
-    assert log_in(client).status_code == 500
+    assert log_in(client).status_code == 503
     assert UserSession.objects.filter(user=with_password.user).count() == 0
     assert not logged_in(client)
 

@@ -91,6 +91,8 @@ CORS_ALLOW_HEADERS = [
 ]
 CORS_EXPOSE_HEADERS = [
     "ETag",
+    "Idempotent-Replayed",
+    "Location",
     "RateLimit",
     "RateLimit-Policy",
     "Read-From",

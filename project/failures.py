@@ -52,6 +52,14 @@ def _first_line(text: str) -> str:
     return text.strip().partition("\n")[0]
 
 
+def is_outage(error: BaseException | None) -> bool:
+    """Whether an error says that PostgreSQL is not available, whatever the program did."""
+    cause = error.__cause__ if error is not None else None
+    if not isinstance(cause, psycopg.OperationalError):
+        return False
+    return cause.sqlstate is None or cause.sqlstate.startswith(("08", "57P"))
+
+
 def format_traceback(error: BaseException) -> str:
     """Like Python's own traceback, with its causes, each error described by describe_error."""
     return "".join(_traceback_lines(error, set())).rstrip("\n")

@@ -18,7 +18,7 @@ from structlog.typing import EventDict
 
 from project import tracing
 from project.env import read_environment
-from project.failures import describe_error, format_traceback
+from project.failures import describe_error, format_traceback, is_outage
 
 _ROLE = read_environment().commonhold_role
 _OURS = ("project", "state_admin")
@@ -60,6 +60,10 @@ def _omit_values(_: Any, __: str, event: EventDict) -> EventDict:
         event["event"] = "broker.unreachable"
     elif record.name == "celery.app.trace":
         event.update(event="task.failed", task=context.get("name"), id=context.get("id"))
+        error = record.exc_info[1] if record.exc_info else None
+        if error is not None and is_outage(error):  # a traceback per job would hide everything else
+            event.pop("exc_info", None)
+            event["errors"] = [describe_error(error)]
     return event
 
 

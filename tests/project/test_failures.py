@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+
+import psycopg
 import pytest
 from django.db import DatabaseError, IntegrityError, OperationalError, connection
 
-from project.failures import describe_error, format_traceback
+from project.failures import describe_error, format_traceback, is_outage
+from project.logging import _omit_values
 from state_admin.models import Workspace
 
 CANARY = "canary"
@@ -76,3 +80,34 @@ def test_traceback__causes_contexts_and_groups__contain_places_and_classes() -> 
         assert line in text
     assert text.endswith("\nRuntimeError")
     assert CANARY not in text
+
+
+def raised(cause: psycopg.Error) -> OperationalError:
+    try:
+        raise OperationalError from cause
+    except OperationalError as error:
+        return error
+
+
+@pytest.mark.parametrize(
+    ("cause", "outage"),
+    [
+        (psycopg.OperationalError("connection refused"), True),
+        (psycopg.errors.AdminShutdown(), True),
+        (psycopg.errors.QueryCanceled(), False),
+        (psycopg.errors.DeadlockDetected(), False),
+        (psycopg.errors.UniqueViolation(), False),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_job__fails_in_an_outage_of_the_database__is_logged_without_traceback(
+    cause: psycopg.Error, outage: bool
+) -> None:
+    error = raised(cause)
+    assert is_outage(error) == outage
+    info = (type(error), error, error.__traceback__)
+    record = logging.LogRecord("celery.app.trace", logging.ERROR, "", 0, "failed", None, info)
+    event = _omit_values(None, "error", {"_record": record, "exc_info": info})
+    assert event["event"] == "task.failed"
+    assert ("exc_info" in event) != outage
+    assert ("errors" in event) == outage

@@ -386,7 +386,7 @@ RULES = re.compile(
             "choose .* or .*, not both",
             "a namespace, .* is required",
             "send either .*",
-            "kind matches no kind of change: (?s:.*)",
+            "(kind|action) matches no kind of change: (?s:.*)",
             "invalid address: .*",
             "invalid Run-Id: .*",
             "(key|namespace) must not be empty",

@@ -174,8 +174,7 @@ class Session:
     def _receive(self) -> None:
         try:
             self._pgconn.consume_input()
-            while self._hear and (notification := self._pgconn.notifies()):
-                self._hear(notification.extra)
+            self._hear_notifications()
             # The results of each statement end with None, those of all with PIPELINE_SYNC.
             ended = False
             while not self._pgconn.is_busy():
@@ -185,6 +184,8 @@ class Session:
                         break
                 elif result.status == pq.ExecStatus.PIPELINE_SYNC:
                     self._finish()
+                    # What arrived with the results: if nothing follows, this is not called again.
+                    self._hear_notifications()
                     return
                 else:
                     self._results.append(result)
@@ -194,6 +195,10 @@ class Session:
             return
         if self._pgconn.status == pq.ConnStatus.BAD:
             self._fail(psycopg.OperationalError("the connection to the database is lost"))
+
+    def _hear_notifications(self) -> None:
+        while self._hear and (notification := self._pgconn.notifies()):
+            self._hear(notification.extra)
 
     def _finish(self) -> None:
         if self._done is not None and not self._done.done():

@@ -253,3 +253,19 @@ def test_sessions__statement__is_planned_once_for_all_parameters() -> None:
         return found
 
     assert loops.run(work()) == [[(3, 0)]]
+
+
+def test_notification__behind_the_results__is_heard_at_once() -> None:
+    """A session that is then idle would not look for it again."""
+
+    async def main() -> list[bytes]:
+        heard: list[bytes] = []
+        session = Session(await connect("test"), heard.append)
+        try:
+            await session.fetch_each([("LISTEN notes_of_test", {})])
+            await session.fetch_each([("SELECT pg_notify('notes_of_test', 'news')", {})])
+            return heard
+        finally:
+            session.close()
+
+    assert loops.run(main()) == [b"news"]

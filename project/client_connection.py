@@ -223,19 +223,18 @@ class ClientConnection(HttpToolsProtocol):
     def _watch_reader(self) -> None:
         if self._reader_check is None:
             self._unread = self.transport.get_write_buffer_size()
-            self._schedule_reader_check()
-
-    def _schedule_reader_check(self) -> None:
-        self._reader_check = self.loop.call_later(2 * self.timeout_keep_alive, self._check_reader)
+            self._reader_check = self.loop.call_later(
+                2 * self.timeout_keep_alive, self._check_reader
+            )
 
     def _check_reader(self) -> None:
         """Close the connection if the client has read nothing since the last check."""
-        before, self._unread = self._unread, self.transport.get_write_buffer_size()
         self._reader_check = None
-        if self._unread >= before:
+        size = self.transport.get_write_buffer_size()
+        if size >= self._unread:
             self.transport.abort()
-        elif self._unread:
-            self._schedule_reader_check()
+        elif size:
+            self._watch_reader()
 
     def _start_timer(self) -> None:
         self._deadline = self.loop.call_later(self.timeout_keep_alive, self.transport.abort)

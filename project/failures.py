@@ -52,12 +52,16 @@ def _first_line(text: str) -> str:
     return text.strip().partition("\n")[0]
 
 
-def is_outage(error: BaseException | None) -> bool:
+def is_connection_lost(sqlstate: str | None) -> bool:
+    """Whether an error with this SQLSTATE says that the connection was lost (class 08, or an error of
+    psycopg, which has none) or closed by an operator (class 57P)."""
+    return sqlstate is None or sqlstate.startswith(("08", "57P"))
+
+
+def is_outage(error: BaseException) -> bool:
     """Whether an error says that PostgreSQL is not available, whatever the program did."""
-    cause = error.__cause__ if error is not None else None
-    if not isinstance(cause, psycopg.OperationalError):
-        return False
-    return cause.sqlstate is None or cause.sqlstate.startswith(("08", "57P"))
+    cause = error.__cause__
+    return isinstance(cause, psycopg.OperationalError) and is_connection_lost(cause.sqlstate)
 
 
 def format_traceback(error: BaseException) -> str:

@@ -17,7 +17,6 @@ from rest_framework.views import APIView
 from project import tracing
 from state_admin.contract.base import PROBLEM_TYPE, DryRun, Operation
 from state_admin.contract.batches import RUN_BATCH
-from state_admin.contract.entries import WRITE_HEADERS
 from state_admin.contract.openapi import problems_of
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.numbers import read_whole
@@ -42,8 +41,6 @@ from .parameters import check_body, read_query
 T = TypeVar("T", bound=msgspec.Struct)
 Handler = Callable[..., HttpResponse]
 
-# Conditional headers of writes, by their names in META.
-_CONDITIONS = {f"HTTP_{each.upper().replace('-', '_')}": each for each in WRITE_HEADERS}
 _MAX_REASON = 1000
 _PATHS = (
     "GET /api/schema lists every path of this API. Paths do not end with a slash. Send a slash "
@@ -123,7 +120,7 @@ class Endpoint(APIView):
         self.query = operation.read(query)
         if request.META.get("CONTENT_LENGTH") not in (None, "", "0"):
             check_body(request, operation.accepted)
-        for name, header in _CONDITIONS.items():
+        for name, header in etags.CONDITIONS.items():
             if name in request.META and not operation.reads and header not in operation.headers:
                 raise BadRequest(
                     f"{operation.method} does not support {header} on this path",

@@ -6,11 +6,14 @@ import re
 
 from rest_framework.request import Request
 
+from state_admin.contract.entries import WRITE_HEADERS
 from state_admin.services.entries import ANY, Precondition
 from state_admin.services.errors import BadRequest
 
 from .bodies import Response
 
+# Conditional headers of writes, by their names in META.
+CONDITIONS = {f"HTTP_{each.upper().replace('-', '_')}": each for each in WRITE_HEADERS}
 _TAG = re.compile(r'(?:W/)?"(\d{1,18})"\Z')
 
 

@@ -23,10 +23,9 @@ from state_admin.services.errors import BadRequest, Problem
 from state_admin.services.idempotency import Key, StoredResponse
 
 from . import problems
+from .etags import CONDITIONS
 
 _KEPT_HEADERS = ("Content-Type", "ETag", "Location", "Preference-Applied")
-# Headers that change what a request does.
-_CONDITIONS = ("HTTP_IF_MATCH", "HTTP_IF_NONE_MATCH", "HTTP_IF_CHANGED", "HTTP_ON_CONFLICT")
 # These responses mean "try again" and are not the outcome of the request.
 _NOT_STORED = (401, 408, 425, 429, 500, 502, 503, 504)
 
@@ -80,7 +79,7 @@ def identify(environ: Mapping[str, Any], path: str, body: bytes) -> Key:
     digest = hmac.new(settings.SECRET_KEY.encode(), digestmod=hashlib.sha256)
     digest.update(f"{environ['REQUEST_METHOD']} {path}\n".encode())
     digest.update(body)
-    for name in (*_CONDITIONS, "CONTENT_TYPE"):
+    for name in (*CONDITIONS, "CONTENT_TYPE"):
         # Requests with neither have the digest of earlier versions, so that their records still apply.
         if (text := environ.get(name)) and text != JSON_TYPE:
             digest.update(f"\n{name}: {text}".encode())

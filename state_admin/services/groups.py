@@ -7,7 +7,7 @@ from collections.abc import Collection, Hashable, Iterable
 
 import structlog
 
-from project.failures import describe_error
+from project.failures import describe_error, is_connection_lost
 
 log = structlog.get_logger(__name__)
 
@@ -29,9 +29,8 @@ def take_turns(calls: Iterable[Collection[Hashable]]) -> list[list[int]]:
 
 def is_undone(error: Exception) -> bool:
     """Whether the database refused the statement and rolled the transaction back. If the connection
-    was lost (class 08) or closed by an operator (class 57P), the transaction may be committed."""
-    sqlstate: str | None = getattr(error.__cause__, "sqlstate", None)
-    return sqlstate is not None and not sqlstate.startswith(("08", "57P"))
+    was lost, the transaction may be committed."""
+    return not is_connection_lost(getattr(error.__cause__, "sqlstate", None))
 
 
 def note_fault(error: Exception) -> None:

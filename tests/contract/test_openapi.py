@@ -37,6 +37,7 @@ from schemathesis.specs.openapi.checks import (
 
 from project.env import BASE_DIR
 from state_admin.contract import OPERATIONS
+from state_admin.domain import lifecycle
 from state_admin.management.commands import write_docs
 from state_admin.management.commands.write_docs import DOCS, OPENAPI, generate_pages, openapi
 from state_admin.services import (
@@ -175,6 +176,16 @@ def test_document__examples__are_valid_under_their_schemas() -> None:
                 if faults:
                     wrong[name] = faults
     assert wrong == {}
+
+
+def test_document__waiting__has_the_members_that_are_accepted() -> None:
+    """domain/lifecycle.py refuses others, and its lists repeat the names of the contract."""
+    waiting = document()["components"]["schemas"]["RunChange"]["properties"]["waiting"][
+        "properties"
+    ]
+    assert waiting.keys() == {*lifecycle.WAITING_MEMBERS}
+    tickets = waiting["tickets"]["items"]["properties"]
+    assert tickets.keys() == {*lifecycle.TICKET_MEMBERS}
 
 
 def test_document__tags__are_described() -> None:

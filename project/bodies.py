@@ -36,7 +36,7 @@ _UNCOUNTED = 4 * 1024
 _DRAIN_SECONDS = 2.0
 # How much of a refused body is read, so that the client can finish sending and read the response.
 _MOST_DISCARDED = 64 * 1024 * 1024
-# Discarding counts a smaller part as this many bytes.
+# When a refused body is discarded, each part counts as at least this many bytes, so that tiny parts end, too.
 _LEAST_PART = 64
 _DISCARD_SECONDS = 5.0
 _DISCARD_PAUSE = 0.3

@@ -42,10 +42,11 @@ class ClientConnection(HttpToolsProtocol):
     """An HTTP/1.1 connection.
 
     It is closed if the headers of a request do not arrive within `timeout_keep_alive` seconds, if the
-    client reads nothing of a response for twice as long, if the process has `most` connections already, or
-    if more than _WAITING requests wait for a response. Headers beyond the limits are refused with 431.
-    `refuse` returns the response to a malformed request, from the reason. It closes the connection after
-    the responses to the requests before it. Trailers are ignored.
+    client reads nothing of a response for twice as long, or if the process has `most` connections already.
+    Headers beyond the limits are refused with 431. Trailers are ignored. `refuse` builds the response to a
+    malformed request from a reason. If earlier requests still wait for a response, they get it, the
+    malformed request gets none, and the connection is closed; likewise if more than _WAITING requests wait
+    behind the one that is being processed.
     """
 
     def __init__(

@@ -64,7 +64,8 @@ class AuditFilters(DescendingList):
     thread_id: Annotated[ThreadId | None, doc("Only rows about this thread.")] = None
     run_id: Annotated[RunId | None, doc("Only rows about this run.")] = None
     action: Annotated[
-        KindGlob | None, doc("Only rows with this action, or with one that matches a glob.")
+        KindGlob | None,
+        doc("Only rows with this action, or with an action that matches this glob."),
     ] = None
     request_id: Annotated[RequestId | None, doc("Only rows of this request.")] = None
     actor: Annotated[Actor | None, doc("Only rows of the actor with this name.")] = None

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 class BatchOperation(Body):
     """One operation of a batch.
 
-    A `put` uses `value`, `if_version`, `ttl_seconds`, `tags` and `pinned`, a `patch` uses `patch`,
-    `patch_type` and `if_version`, and a `delete` uses `if_version`. Other members are refused."""
+    Besides `op`, `namespace` and `key`, a `put` uses `value`, `if_version`, `ttl_seconds`, `tags` and
+    `pinned`; a `patch` uses `patch`, `patch_type` and `if_version`; a `delete` uses `if_version`; a
+    `get` uses no other member. Members that the operation does not use are refused."""
 
     op: Annotated[Literal["get", "put", "patch", "delete"], doc("What to do.", "put")]
     namespace: Annotated[Namespace, doc("Namespace of the entry.", min_length=1)]

@@ -102,11 +102,11 @@ _RESPONSE_HEADERS: Final[dict[str, Schema]] = {
         "schema": {"type": "string", "enum": ["true"]},
     },
     "Accept": {
-        "description": "The media types of the body.",
+        "description": "The media types that the operation accepts for the request body.",
         "schema": {"type": "string", "examples": [JSON_TYPE]},
     },
     "Accept-Patch": {
-        "description": "The media types of the body.",
+        "description": "The media types that the operation accepts for the request body.",
         "schema": {"type": "string", "examples": ["application/merge-patch+json"]},
     },
     "Preference-Applied": {

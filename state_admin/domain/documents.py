@@ -78,7 +78,7 @@ def _constant(literal: str) -> JSON:
 _LENIENT: Final = json.JSONDecoder(parse_constant=_constant)
 # Each digit or point of a number becomes "0", and its "E" becomes "e". Its signs are deleted.
 _OF_NUMBERS: Final = bytes.maketrans(b"123456789.E", b"0000000000e")
-# Characters of a document from which on collection is paused while it is parsed.
+# The least length, in characters, of a document for which garbage collection is paused while it is parsed.
 _LARGE: Final = 64 * 1024
 _pausing: Final = threading.Lock()
 _pauses = 0

@@ -283,7 +283,7 @@ def _settings() -> str:
         f"{_GENERATED}# Settings\n\n"
         "All settings are environment variables. An empty variable counts as not set. The server does not start with an invalid value;\n"
         "the message names the variable. A secret can come from a file instead: `DATABASE_URL_FILE=/run/secrets/database` wins over\n"
-        "`DATABASE_URL`. The file must not be empty. Commas or lines separate the items of a list.\n\n"
+        "`DATABASE_URL`. The file must not be empty. In it, commas or line breaks separate the items of a list.\n\n"
     ]
     settings = list_settings()
     starts = [i for i, each in enumerate(settings) if each.section]

@@ -133,7 +133,7 @@ class Webhook(models.Model):
 
     @property
     def next_delivery(self) -> WebhookDelivery | None:
-        """The unfinished delivery that all others wait for, because they keep the order."""
+        """The oldest unfinished delivery. Deliveries are sent in order, so all later ones wait for it."""
         rows = self.deliveries.filter(status__in=UNFINISHED, test=False)
         return rows.order_by("pk").first()
 

@@ -12,7 +12,7 @@ from state_admin.services.errors import BadRequest
 
 from .bodies import Response
 
-# Conditional headers of writes, by their names in META.
+# Preconditions of writes and On-Conflict, by their names in META.
 CONDITIONS = {f"HTTP_{each.upper().replace('-', '_')}": each for each in WRITE_HEADERS}
 _TAG = re.compile(r'(?:W/)?"(\d{1,18})"\Z')
 

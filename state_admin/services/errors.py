@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from .conflicts import ConflictSides
 
 
-# A verb adds these to a problem of one of several parts of a request.
+# Members that an operation adds when one part of the request is refused.
 COMMON_MEMBERS = {
     "index": "the index of the refused operation of a batch",
-    "pointer": "the JSON pointer of the refused part of the body, such as a state key of a plugin; or, "
-    "of a patch, that of its failed test in the value",
+    "pointer": "the JSON pointer of the refused part of the body, such as a state key of a plugin; for a "
+    "patch whose `test` failed, the JSON pointer of the tested member of the value",
 }
 
 
@@ -217,16 +217,16 @@ class Conflict(Problem):
     )
     remedy = "Read the resource again, then decide whether the operation is still needed."
     members: ClassVar[dict[str, str]] = {
-        "key": "the state key that is refused",
-        "keys": "the state keys that several batches change",
-        "conflicts": "for each key, the values at the base and of each batch",
-        "count": "the number of entries that are in the way",
-        "until": "when the lease ends",
-        "later": "the id of the later compaction",
-        "dispatch_id": "the id of the dispatch that is in the way",
-        "dispatch_status": "its status",
-        "dependents": "the records that refer to this one",
-        "hidden": "how many more records refer to it that the caller may not see",
+        "key": "the state key whose update is refused",
+        "keys": "the state keys that several batches of the commit change",
+        "conflicts": "for each of `keys`, the value at the base revision and the value of each batch",
+        "count": "the number of entries that the namespace still contains",
+        "until": "when the current lease expires",
+        "later": "the id of the later compaction, which must be undone first",
+        "dispatch_id": "the id of the existing dispatch with the same `dedupe_key`",
+        "dispatch_status": "the status of the dispatch",
+        "dependents": "the records that reference this record",
+        "hidden": "the number of further referencing records that the caller may not read",
     }
 
 
@@ -251,7 +251,7 @@ class RevisionConflict(Conflict):
         "actual": "the current revision",
         "keys": "the state keys that both changed",
         "conflicts": "for each key, the values at the base, now, and as requested",
-        "base_kept": "whether the values at the base are still known",
+        "base_kept": "whether the values at the base revision are still stored",
     }
 
     def __init__(
@@ -486,16 +486,16 @@ class Invalid(Problem):
         "The `Idempotency-Key` was used for a different request.",
     )
     remedy = (
-        "Correct the values that `errors` lists. The list is empty if what is wrong is not a place in the "
-        "body, such as a name in the path, an `Idempotency-Key`, or the number of entries that match: "
-        "`detail` says what to correct."
+        "Correct the values that `errors` lists. If the list is empty, the error is outside of the body or "
+        "concerns the whole request, for example a name in the path, the `Idempotency-Key`, or the number of "
+        "entries that match: `detail` says what to correct."
     )
     members: ClassVar[dict[str, str]] = {
         "errors": "each JSON pointer into the body and what is wrong there. Pointers of the value of an "
         "entry or a state key, a decision or a default that does not match its schema start "
         "from that value; so do those of an entry that has too many levels, members or digits, or NUL. "
         "Pointers of a patch that cannot be applied start from the patch",
-        "within": "the place of that value in the body, for a default",
+        "within": "the JSON pointer of the default in the body; the pointers in `errors` start there",
         "schema_version": "the version of the schema that the value does not match",
         "key": "the state key whose value is refused",
         "limit": "the maximum number",

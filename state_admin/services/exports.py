@@ -69,7 +69,7 @@ def import_snapshot(
     numbering. The run lifecycle mirrors the runs of this thread, so a thread that has had a run
     keeps it. Raises Invalid (`unknown key: …` unless skipped, or a value that exceeds a limit or
     does not satisfy its schema, with its pointer) and RevisionConflict (the thread has changed).
-    `pointer`: the place of `extensions` in the body.
+    `pointer`: the JSON pointer of `extensions` in the body.
     """
     require(actor, Role.EDITOR)
     refuse(_name_faults(extensions, pointer), "the snapshot cannot be stored")

@@ -24,8 +24,8 @@ def prefix_pointers(pointer: str) -> Iterator[None]:
 
 @contextmanager
 def cursor_in_body() -> Iterator[None]:
-    """Name the place of the cursor in the body in refusals of cursors that occur in the block. They
-    name the query parameter, where most cursors are."""
+    """Report an invalid cursor as an item of `errors` with the pointer `/cursor`, for operations that take
+    the cursor in the body. Otherwise, it is reported as the query parameter."""
     try:
         yield
     except BadRequest as refused:

@@ -112,8 +112,8 @@ def _guard_version(thread: Thread, expected_version: int | None) -> None:
 
 
 def check_id(identifier: str, pointer: str = "") -> str:
-    """The id that a client chose. Raises Invalid if no thread can have it. `pointer`: the place of
-    the id in the body, if it is there."""
+    """The id that a client chose. Raises Invalid if no thread can have it. `pointer`: the JSON
+    pointer of the id in the body, if it is there."""
     return checked("id", scopes.check_id, identifier, pointer=pointer)
 
 

@@ -237,7 +237,7 @@ def test_requests__cut_after_a_large_body__are_served(server: Running) -> None:
     assert connection.read().count(b"HTTP/1.1 200 ") == 2
 
 
-def test_client__leaves_while_requests_wait__first_one_is_told(server: Running) -> None:
+def test_client__leaves_while_requests_wait__first_one_is_notified(server: Running) -> None:
     transport, loop = Mock(), Mock()
     connection = connection_of(transport, loop)
     running, waiting = (Mock(response_complete=False, disconnected=False) for _ in range(2))

@@ -65,7 +65,7 @@ export function shown(value: unknown): string {
   return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 }
 
-/** TypeError for a string or another value in place of an object. `{ ...text }` has a member for each character. */
+/** Throws a TypeError if `given` is not an object. `{ ...text }` would send a member for each character of a string. */
 export function requireObject(what: string, given: unknown): void {
   if (isObject(given) && !Object.hasOwn(given, "0")) return;
   const value = isObject(given) ? "a string or an array" : shown(given);

@@ -44,7 +44,8 @@ export interface KeyOptions<T> {
  *
  * `schema` checks every value that is read or written. It may fill in defaults but not change existing members,
  * because its output is written back. `json_schema` is derived from `schema` if the library supports it (zod 4.2). Without
- * either, `register` of a new namespace registers the schema `{}`, with which that of a Python class conflicts.
+ * either, `register` of a new namespace registers the schema `{}`. A Python program that then registers its class for the
+ * namespace gets `SchemaConflict`.
  */
 export function profileKey<T>(name: string, options: KeyOptions<T>): ProfileKey<T> {
   if (options?.default === undefined) throw new TypeError(`profileKey(${shown(name)}) needs a default: { default: … }`);

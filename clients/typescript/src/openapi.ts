@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 192aa2ca88d9d68c43cff3b347fa8cf873e2c050e9bc7dd47d77c80771d05525
+// sha256 of docs/openapi.json: 5f742a299175cb52c27a0cf74f19ca1e14af082c9514e18274863a9486f7fa93
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -3085,8 +3085,9 @@ export interface components {
         /**
          * @description One operation of a batch.
          *
-         *     A `put` uses `value`, `if_version`, `ttl_seconds`, `tags` and `pinned`, a `patch` uses `patch`,
-         *     `patch_type` and `if_version`, and a `delete` uses `if_version`. Other members are refused.
+         *     Besides `op`, `namespace` and `key`, a `put` uses `value`, `if_version`, `ttl_seconds`, `tags` and
+         *     `pinned`; a `patch` uses `patch`, `patch_type` and `if_version`; a `delete` uses `if_version`; a
+         *     `get` uses no other member. Members that the operation does not use are refused.
          */
         BatchOperation: {
             /**
@@ -8992,9 +8993,9 @@ export interface components {
     parameters: never;
     requestBodies: never;
     headers: {
-        /** @description The media types of the body. */
+        /** @description The media types that the operation accepts for the request body. */
         Accept: string;
-        /** @description The media types of the body. */
+        /** @description The media types that the operation accepts for the request body. */
         "Accept-Patch": string;
         /** @description Version or revision of the resource, in quotes. Send it as If-Match. */
         ETag: string;
@@ -9570,7 +9571,7 @@ export interface operations {
                 thread_id?: string;
                 /** @description Only rows about this run. */
                 run_id?: string;
-                /** @description Only rows with this action, or with one that matches a glob. */
+                /** @description Only rows with this action, or with an action that matches this glob. */
                 action?: string;
                 /** @description Only rows of this request. */
                 request_id?: string;

@@ -1,5 +1,6 @@
-"""Encrypts the secrets of the config registry and of authenticators with the first key. Secrets of
-webhooks are derived, and their receivers know them: the command only names those of former keys."""
+"""Encrypts the secrets of the config registry and of authenticators with the first key. Signing
+secrets of webhooks are derived and shared with their receivers, so the command only lists the webhooks
+that use a former key."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from state_admin.services import config_secrets, webhook_secrets
 class Command(BaseCommand):
     help = (
         "Re-encrypt every secret of the config registry and of authenticators with the "
-        "first key of CONFIG_SECRET_KEYS. Names the webhooks whose secrets need a former SECRET_KEY."
+        "first key of CONFIG_SECRET_KEYS. List the webhooks whose signing secrets are derived from a former SECRET_KEY."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:

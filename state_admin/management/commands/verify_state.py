@@ -79,7 +79,7 @@ def _count_digests(file: Path) -> int:
     if last.split() != ["end", str(before)]:
         name = shlex.quote(str(file))
         raise ValueError(
-            "its last line must be the word end and the number of the lines before. If an earlier version of "
-            f'Commonhold wrote the complete file, append it: echo "end $(wc -l < {name})" >> {name}'
+            "its last line must be the word end and the number of lines before it. Only if an earlier version of "
+            f'Commonhold wrote the file, and it is complete, append this line: echo "end $(wc -l < {name})" >> {name}'
         )
     return before

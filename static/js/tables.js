@@ -70,11 +70,11 @@ function markRow(row) {
   row?.setAttribute("aria-current", "true");
 }
 
-function setOpen(address) {
+function addressWith(open) {
   const url = new URL(location.href);
-  if (address) url.searchParams.set("open", address);
+  if (open) url.searchParams.set("open", open);
   else url.searchParams.delete("open");
-  history.replaceState(history.state, "", url);
+  return url.pathname + url.search;
 }
 
 function fillPane(link) {
@@ -87,20 +87,53 @@ function fillPane(link) {
 function openPane(link) {
   if (!tableOf(link) || !WIDE.matches) return false;
   if (link.closest("tr") === rowOfPane()) return true;
-  setOpen(link.dataset.open);
+  const address = addressWith(link.dataset.open);
+  // Back closes the pane, however many rows it has shown.
+  if (rowOfPane() || isOpen(paneOf(tableOf(link)))) history.replaceState(history.state, "", address);
+  else {
+    history.replaceState({ htmx: true }, "", location.href); // without it, htmx leaves Back to this address alone
+    history.pushState({ htmx: true, opensPane: true }, "", address);
+  }
   fillPane(link);
   return true;
+}
+
+function moveFocus(link) {
+  document.activeElement.blur(); // after Back and Forward, the browser resets a focus that did not move
+  link?.focus();
+}
+
+function hidePane(pane) {
+  htmx.trigger(pane, "htmx:abort"); // it may load
+  pane.replaceChildren();
+  moveFocus(linkOf(rowOfPane()));
+  markRow(null);
 }
 
 function closePane() {
   const pane = paneOf($(".data-table[data-pane]"));
   if (!isOpen(pane)) return false;
-  pane.replaceChildren();
-  setOpen("");
-  linkOf(rowOfPane())?.focus();
-  markRow(null);
+  if (history.state?.opensPane) history.back();
+  else {
+    history.replaceState(history.state, "", addressWith(""));
+    hidePane(pane);
+  }
   return true;
 }
+
+// htmx loads the page again after Back and Forward, which is not needed if only the pane differs.
+let listAddress = "";
+document.addEventListener("htmx:before:history:restore", (event) => {
+  const pane = paneOf($(".data-table[data-pane]"));
+  if (!pane || addressWith("") !== listAddress) return;
+  const link = linkInAddress();
+  if (link && WIDE.matches) {
+    fillPane(link);
+    moveFocus(link);
+  } else if (new URLSearchParams(location.search).has("open")) return;
+  else hidePane(pane);
+  event.preventDefault();
+});
 
 document.addEventListener("click", (event) => {
   if (event.target.closest("[data-close-pane]")) closePane();
@@ -117,9 +150,14 @@ document.addEventListener("focusin", (event) => {
   following = setTimeout(() => document.activeElement === event.target && openPane(event.target), 80);
 });
 
-function markOpenRow() {
+function linkInAddress() {
   const address = new URLSearchParams(location.search).get("open");
-  const link = address && $(`.data-table a[data-open="${CSS.escape(address)}"]`);
+  return address && $(`.data-table a[data-open="${CSS.escape(address)}"]`);
+}
+
+function markOpenRow() {
+  listAddress = addressWith("");
+  const link = linkInAddress();
   if (!link || rowOfPane()) return;
   const pane = paneOf(tableOf(link));
   const shows = boxOf(link.closest("tr"))?.value;

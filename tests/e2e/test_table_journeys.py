@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, Request, Route, expect
 from pytest_django.live_server_helper import LiveServer
 
 from state_admin.models import Dispatch, Entry
@@ -127,6 +127,47 @@ def test_pane__arrow_keys_and_escape__show_and_close_the_entry(page: Page) -> No
     expect(pane).to_contain_text("goal 1")
     press(page, "Enter")
     expect(page).to_have_url(re.compile("/state/plans/k1$"))
+
+
+def test_pane__back_and_forward__close_and_open_it(page: Page) -> None:
+    page.goto("/namespaces")
+    page.goto("/state?namespace=plans")
+    pane = page.get_by_role("region", name="Entry")
+    page.get_by_role("link", name="k2").click()
+    expect(pane).to_contain_text("goal 2")
+    press(page, "ArrowDown")
+    expect(pane).to_contain_text("goal 3")
+    lists: list[Request] = []
+    page.on("request", lambda request: "/state?" in request.url and lists.append(request))
+    page.go_back()
+    expect(pane).to_be_hidden()
+    expect(page).to_have_url(re.compile("namespace=plans$"))
+    expect(page.get_by_role("link", name="k3")).to_be_focused()
+    page.go_forward()
+    expect(pane).to_contain_text("goal 3")
+    press(page, "Escape")
+    expect(pane).to_be_hidden()
+    expect(page).to_have_url(re.compile("namespace=plans$"))
+    assert lists == []
+    page.go_back()
+    expect(page).to_have_url(re.compile("/namespaces$"))
+
+
+def test_pane__back_while_it_loads__stays_closed(page: Page) -> None:
+    page.goto("/state?namespace=plans")
+    held: list[Route] = []
+    page.route("**/state/plans/k2*", lambda route: held.append(route))
+    row = page.get_by_role("row", name="k2")
+    with page.expect_request("**/state/plans/k2*"):
+        row.get_by_role("link", name="k2").click()
+    expect(row).to_have_attribute("aria-current", "true")
+    page.go_back()
+    expect(row).not_to_have_attribute("aria-current", "true")
+    for route in held:
+        route.continue_()
+    page.wait_for_load_state("networkidle")
+    expect(page.get_by_role("region", name="Entry")).to_be_hidden()
+    expect(page.locator("[data-toast]")).to_have_count(0)
 
 
 def test_state_browser__laptop__fits_without_scrolling_sideways(page: Page, alice: Person) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import json
 import os
@@ -20,6 +21,7 @@ from xdist.workermanage import NodeManager
 
 from project.env import data_dir
 from state_admin.contract.openapi import problems_of
+from state_admin.management.commands.write_docs import openapi
 from state_admin.rest.endpoint import Endpoint
 from state_admin.services import revert_jobs
 from state_admin.services.errors import problem_types
@@ -146,13 +148,28 @@ def module_transaction(django_db_setup: None, django_db_blocker: DjangoDbBlocker
         transaction.set_rollback(True)
 
 
+# Those of HTTP itself, which OpenAPI does not declare or which all responses have.
+COMMON_HEADERS = {"Allow", "Cache-Control", "Content-Type", "Vary", "X-Accel-Buffering"}
 STANDARD_MEMBERS = {"type", "title", "status", "detail", "hint", "instance"}
 
 
+@functools.cache
+def declared_headers() -> dict[str, dict[str, set[str]]]:
+    """The response headers that the OpenAPI document declares, by the id of the operation and the status."""
+    return {
+        operation["operationId"]: {
+            status: {*response.get("headers", {}), *COMMON_HEADERS}
+            for status, response in operation["responses"].items()
+        }
+        for path in json.loads(openapi())["paths"].values()
+        for operation in path.values()
+    }
+
+
 @pytest.fixture(autouse=True)
-def declared_problems(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Fails if an operation returns a problem that the contract does not declare for it, or one with a
-    member that the page of its type does not list."""
+def declared_responses(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Fails if an operation returns a problem or a header that the contract does not declare for it, or
+    a problem with a member that the page of its type does not list."""
     undeclared: set[tuple[str, str]] = set()
     members = {kind.slug: STANDARD_MEMBERS | kind.all_members().keys() for kind in problem_types()}
     dispatch = Endpoint.dispatch
@@ -161,6 +178,10 @@ def declared_problems(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         response = dispatch(self, request, *args, **kwargs)
         method = "GET" if request.method == "HEAD" else request.method
         operation = self.operations.get(method or "")
+        if operation is not None:
+            headers = declared_headers()[operation.id].get(str(response.status_code))
+            if headers is not None:
+                undeclared.update((operation.id, name) for name in {*response.headers} - headers)
         if operation is not None and response.status_code >= 400 and not response.streaming:
             document = json.loads(response.content)
             slug = document["type"].rpartition("/")[2]

@@ -323,9 +323,8 @@ CREATE_THREAD = _operation(
 )  # fmt: skip
 SEARCH_THREADS = _operation(
     "search_agent_threads", "POST", "/threads/search", "Search threads",
-    description="The response headers `X-Pagination-Total` and `X-Pagination-Next` tell the number of "
-    "threads and the next offset.",
-    body=ThreadSearch, answers={200: (list[AgentThread], list[Selected])}, **_READS,
+    body=ThreadSearch, answers={200: (list[AgentThread], list[Selected])},
+    response_headers=("X-Pagination-Total", "X-Pagination-Next"), **_READS,
 )  # fmt: skip
 COUNT_THREADS = _operation(
     "count_agent_threads", "POST", "/threads/count", "Count threads",

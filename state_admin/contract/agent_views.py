@@ -87,6 +87,7 @@ STREAM_UI_MESSAGE = _operation(
     "or waits. 204 without an active run.",
     answers={200: str, 204: None},
     answer_type=EVENT_STREAM,
+    response_headers=("x-vercel-ai-ui-message-stream",),
     examples={
         EVENT_STREAM: 'data: {"type":"start","messageId":"message-2"}\n\n'
         'data: {"type":"start-step"}\n\ndata: {"type":"text-start","id":"text-1"}\n\n'

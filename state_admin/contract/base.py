@@ -153,6 +153,10 @@ class Wait(Query):
     wait: WaitSeconds = 0
 
 
+# The statuses of responses that no Idempotency-Key stores, because the same request may succeed later.
+NOT_KEPT: Final = (401, 408, 425, 429, 500, 502, 503, 504)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Operation:
     """One operation: a method on a path, what it accepts and what it returns.
@@ -167,6 +171,7 @@ class Operation:
     well as a token. `kept`: repeats with one Idempotency-Key are answered from a record, and a
     Change-Reason is kept. `api_key`: `x-api-key` may hold the token. `problem_type`: the media type
     of problems, for other protocols. `replica`: a read replica may answer (services/replicas.py).
+    `response_headers`: those of this operation alone.
     `examples`: of bodies, and of responses that are not JSON, by media type. Without one, the example
     of a body has all its members: declare one where the server refuses them together.
     """
@@ -193,6 +198,7 @@ class Operation:
     api_key: bool = False
     problem_type: str = PROBLEM_TYPE
     replica: bool = False
+    response_headers: tuple[str, ...] = ()
     examples: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
@@ -206,6 +212,10 @@ class Operation:
     @property
     def reads(self) -> bool:
         return self.method == "GET"
+
+    def keeps(self, status: int) -> bool:
+        """Whether a repeat with the same Idempotency-Key may get a stored response of this status."""
+        return self.kept and not self.reads and status not in NOT_KEPT
 
     @property
     def least_role(self) -> Role:

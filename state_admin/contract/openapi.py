@@ -117,6 +117,26 @@ _RESPONSE_HEADERS: Final[dict[str, Schema]] = {
         "description": "Seconds to wait before the request is repeated.",
         "schema": {"type": "integer", "minimum": 0},
     },
+    "Read-From": {
+        "description": "`replica`: a read replica responded, whose state may be some seconds old. Absent otherwise.",
+        "schema": {"type": "string", "enum": ["replica"]},
+    },
+    "X-Pagination-Total": {
+        "description": "The number of threads that the search finds.",
+        "schema": {"type": "integer", "minimum": 0},
+    },
+    "X-Pagination-Next": {
+        "description": "The `offset` of the next page. Absent on the last one.",
+        "schema": {"type": "integer", "minimum": 0},
+    },
+    "x-vercel-ai-ui-message-stream": {
+        "description": "The version of the AI SDK's stream protocol.",
+        "schema": {"type": "string", "enum": ["v1"]},
+    },
+    "WWW-Authenticate": {
+        "description": "The scheme of authentication.",
+        "schema": {"type": "string", "examples": ['Bearer realm="commonhold"']},
+    },
     "RateLimit-Policy": {
         "description": "The rate limit of the token: `q` requests per `w` seconds. Absent if it has no limit.",
         "schema": {"type": "string", "examples": ['"token";q=600;w=60']},
@@ -136,15 +156,20 @@ def _headers(*names: str) -> Schema:
     return {name: {"$ref": _HEADER_REF.format(name=name)} for name in names}
 
 
-def _problem_headers(op: Operation, status: int) -> Schema:
-    """The headers of a problem response (rest/problems.py)."""
+def _problem_headers(op: Operation, status: int, slugs: set[str]) -> Schema:
+    """The headers of a response with a problem of one of these types (rest/problems.py). A repeated
+    request may get the stored one."""
     names: dict[int, tuple[str, ...]] = {
+        401: ("WWW-Authenticate",),
+        409: ("Retry-After",) if "in-flight" in slugs else (),
         412: ("ETag",),
         415: ("Accept-Patch" if op.method == "PATCH" else "Accept",),
         429: ("Retry-After", *_LIMITS),
         503: ("Retry-After",),
     }
-    return {"headers": _headers(*names[status])} if status in names else {}
+    replayed = ("Idempotent-Replayed",) if op.keeps(status) else ()
+    headers = _headers(*names.get(status, ()), *replayed)
+    return {"headers": headers} if headers else {}
 
 
 _STATUSES: Final = {
@@ -401,10 +426,13 @@ def _responses(
         names: tuple[str, ...] = ("ETag",) if op.etag else ()
         if op.location and status != 200:  # 200 is a dry run
             names += ("Location",)
-        if not op.reads and op.kept:
+        if op.keeps(status):
             names += ("Idempotent-Replayed",)
         if "Prefer" in op.headers and (minimal or not op.etag):
             names += ("Preference-Applied",)
+        if op.replica:
+            names += ("Read-From",)
+        names += op.response_headers
         response["headers"] = _headers(*names, *_LIMITS)
         responses[str(status)] = response
     return responses | _problem_responses(op, problems)
@@ -438,7 +466,7 @@ def _problem_responses(op: Operation, problems: Mapping[str, Any]) -> Schema:
                 f"[{kind.title}](/problems/{kind.slug}): {kind.meaning}" for kind in kinds
             ),
             "content": {op.problem_type: {"schema": {"$ref": _REF.format(name="Problem")}}},
-            **_problem_headers(op, status),
+            **_problem_headers(op, status, {kind.slug for kind in kinds}),
         }
         for status, kinds in sorted(by_status.items())
     }

@@ -17,7 +17,7 @@ from django.core.exceptions import RequestDataTooBig
 from django.db import Error, transaction
 from django.http import HttpRequest, HttpResponse
 
-from state_admin.contract.base import JSON_TYPE
+from state_admin.contract.base import JSON_TYPE, NOT_KEPT
 from state_admin.services import idempotency
 from state_admin.services.errors import BadRequest, Problem
 from state_admin.services.idempotency import Key, StoredResponse
@@ -26,8 +26,6 @@ from . import problems
 from .etags import CONDITIONS
 
 _KEPT_HEADERS = ("Content-Type", "ETag", "Location", "Preference-Applied")
-# These responses mean "try again" and are not the outcome of the request.
-_NOT_STORED = (401, 408, 425, 429, 500, 502, 503, 504)
 
 
 def once(
@@ -51,7 +49,7 @@ def once(
                 check()
                 return _replay(kept)
             response = work()
-            if response.status_code in _NOT_STORED:
+            if response.status_code in NOT_KEPT:
                 transaction.set_rollback(True)
                 return response
             headers = {name: response[name] for name in _KEPT_HEADERS if name in response}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import random
 import re
@@ -54,10 +55,12 @@ from tests import builders
 from tests.builders import Person, call, make_namespace, raw
 
 
+@functools.cache
 def document() -> Any:
     return json.loads(openapi())
 
 
+@functools.cache
 def operations() -> dict[str, tuple[str, str, Any]]:
     """Method, path and description by operation id."""
     return {

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 5f742a299175cb52c27a0cf74f19ca1e14af082c9514e18274863a9486f7fa93
+// sha256 of docs/openapi.json: 981bda8c29aee5b6dcf98bdde215c46905c0f74b9b61644b412274010043db3c
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -141,7 +141,7 @@ export interface paths {
         put?: never;
         /**
          * Search threads
-         * @description The response headers `X-Pagination-Total` and `X-Pagination-Next` tell the number of threads and the next offset.
+         * @description Search threads.
          */
         post: operations["search_agent_threads"];
         delete?: never;
@@ -9009,8 +9009,18 @@ export interface components {
         RateLimit: string;
         /** @description The rate limit of the token: `q` requests per `w` seconds. Absent if it has no limit. */
         "RateLimit-Policy": string;
+        /** @description `replica`: a read replica responded, whose state may be some seconds old. Absent otherwise. */
+        "Read-From": "replica";
         /** @description Seconds to wait before the request is repeated. */
         "Retry-After": number;
+        /** @description The scheme of authentication. */
+        "WWW-Authenticate": string;
+        /** @description The `offset` of the next page. Absent on the last one. */
+        "X-Pagination-Next": number;
+        /** @description The number of threads that the search finds. */
+        "X-Pagination-Total": number;
+        /** @description The version of the AI SDK's stream protocol. */
+        "x-vercel-ai-ui-message-stream": "v1";
     };
     pathItems: never;
 }
@@ -9258,6 +9268,8 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Pagination-Next": components["headers"]["X-Pagination-Next"];
+                    "X-Pagination-Total": components["headers"]["X-Pagination-Total"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9393,6 +9405,7 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Read-From": components["headers"]["Read-From"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9589,6 +9602,7 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Read-From": components["headers"]["Read-From"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9616,6 +9630,7 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Read-From": components["headers"]["Read-From"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10091,6 +10106,7 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Read-From": components["headers"]["Read-From"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10185,6 +10201,7 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Read-From": components["headers"]["Read-From"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10572,6 +10589,7 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Read-From": components["headers"]["Read-From"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10686,6 +10704,7 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Read-From": components["headers"]["Read-From"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11144,6 +11163,7 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Read-From": components["headers"]["Read-From"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11221,6 +11241,7 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Read-From": components["headers"]["Read-From"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11560,6 +11581,7 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Read-From": components["headers"]["Read-From"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11960,6 +11982,7 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Read-From": components["headers"]["Read-From"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -12126,6 +12149,7 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Read-From": components["headers"]["Read-From"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -12270,6 +12294,7 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Read-From": components["headers"]["Read-From"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -12311,6 +12336,7 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Read-From": components["headers"]["Read-From"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -12609,6 +12635,7 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Read-From": components["headers"]["Read-From"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -12720,6 +12747,7 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Read-From": components["headers"]["Read-From"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -12874,6 +12902,7 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Read-From": components["headers"]["Read-From"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -13158,6 +13187,7 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Read-From": components["headers"]["Read-From"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -13505,6 +13535,7 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Read-From": components["headers"]["Read-From"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -13905,6 +13936,7 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Read-From": components["headers"]["Read-From"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -14098,6 +14130,7 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Read-From": components["headers"]["Read-From"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -14311,6 +14344,7 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Read-From": components["headers"]["Read-From"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -14446,6 +14480,7 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "x-vercel-ai-ui-message-stream": components["headers"]["x-vercel-ai-ui-message-stream"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -14457,6 +14492,7 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "x-vercel-ai-ui-message-stream": components["headers"]["x-vercel-ai-ui-message-stream"];
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -14787,6 +14823,7 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Read-From": components["headers"]["Read-From"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -15081,6 +15118,7 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Read-From": components["headers"]["Read-From"];
                     [name: string]: unknown;
                 };
                 content: {

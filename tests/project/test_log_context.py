@@ -10,6 +10,8 @@ import pytest
 from tests.project.observing import Server, observed
 from tests.receiving import answer, receiving
 
+pytestmark = pytest.mark.system
+
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:

@@ -22,7 +22,7 @@ from tests.project.conftest import temporary_folder
 from tests.project.running import Running, children, wait_for
 from tests.project.sites import Site, address, run
 
-pytestmark = pytest.mark.timeout(1800)
+pytestmark = [pytest.mark.system, pytest.mark.timeout(1800)]
 
 LIST = "/api/v1/state/notes"
 ORIGIN = "https://app.example"

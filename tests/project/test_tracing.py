@@ -23,6 +23,8 @@ from tests.project.observing import Server, observed
 from tests.project.running import wait_for
 from tests.receiving import answer, receiving
 
+pytestmark = pytest.mark.system
+
 KIND = ProtoSpan.SpanKind
 CANARY = "canary7c1e"
 

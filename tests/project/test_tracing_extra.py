@@ -108,6 +108,7 @@ def test_traces__exporter_is_unknown__error_names_the_variable(folder: Path) -> 
     assert done.stderr.strip() == "OTEL_TRACES_EXPORTER must be console, none or otlp"
 
 
+@pytest.mark.system
 def test_server__without_a_collector__works_and_stops_in_time() -> None:
     with observed(**ENDPOINT) as server:
         assert server.call("POST", "/threads", {"id": "t1"})["id"] == "t1"

@@ -269,11 +269,13 @@ def insert_rows(table: Table, columns: Sequence[str]) -> int:
         elif not given.has_db_default():
             imported[column] = f"%s::{given.db_type(connection)}"
             parameters.append(given.get_default())
+    # Rows that this statement numbers need their order: COPY also fills gaps in earlier pages.
+    order = " ORDER BY x.line" if "id" in table.columns else ""
     with connection.cursor() as cursor:
         cursor.execute(
             f"INSERT INTO {table.name} ({names_of(imported)})"
             f" SELECT {', '.join(imported.values())} FROM {table.staging} x{joins}"
-            f" WHERE {table.condition}",
+            f" WHERE {table.condition}{order}",
             parameters or None,
         )
         return int(cursor.rowcount)

@@ -24,9 +24,10 @@ from state_admin.models import (
     WebhookSecret,
     WebhookStatus,
     Workspace,
+    workspace_copies_sql,
 )
 from state_admin.models.fields import PgSnapshot, Xid8
-from state_admin.models.workspace_tables import NOT_COPIED, TABLES
+from state_admin.models.workspace_tables import NOT_COPIED, TABLES, Table
 from state_admin.services import (
     config_secrets,
     demo,
@@ -246,6 +247,25 @@ def test_copy__webhook__continues_behind_the_same_change(file: bytes) -> None:
         of = WebhookDelivery.objects.filter(webhook=hook, test=False).order_by("pk")
         places += [list(feed).index((row.change_xid, row.change_id)) for row in of]
     assert places[:3] == places[3:]
+
+
+# The audit log -------------------------------------------------------------------------------
+
+
+def test_copy__audit_rows_in_gaps_of_earlier_pages__have_the_order_of_the_source(
+    file: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Outside of the transaction of the tests, COPY fills such gaps. This stands in for them.
+    def stage_backwards(table: Table, columns: Any, rows: Any) -> None:
+        stage_rows(table, columns, list(rows)[::-1])
+
+    stage_rows = workspace_copies_sql.stage_rows
+    monkeypatch.setattr(workspace_copies_sql, "stage_rows", stage_backwards)
+
+    rows = AuditRow.objects.filter(workspace=copy(file).workspace).order_by("pk")
+
+    expected = [row["action"] for row in rows_of(file)["audit"]]
+    assert [row.action for row in rows] == [*expected, "workspace.import"]
 
 
 # Secrets -------------------------------------------------------------------------------------

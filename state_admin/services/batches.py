@@ -13,7 +13,7 @@ from state_admin.domain.values import JSON, Raw
 from state_admin.models import entries_sql, hot
 from state_admin.models.entries_sql import Address
 
-from . import entries, entry_views, journal
+from . import entries, entry_views, journal, quotas
 from .actors import require
 from .entries import Precondition
 from .entry_views import EntryView
@@ -115,7 +115,7 @@ def _run_together(actor: Actor, operations: Sequence[BatchOperation]) -> list[Op
     failed: dict[int, Problem] = {}
     grouped: set[int] = set()
     patched = _PatchBudget()
-    with transaction.atomic():
+    with quotas.undo_additions(), transaction.atomic():
         seen = _read_together(actor, operations)
         order = _key_order(operations)
         for position, index in enumerate(order):

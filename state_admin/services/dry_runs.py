@@ -14,6 +14,6 @@ from . import quotas
 def discard_writes() -> Iterator[None]:
     """Discard the effects of the block: its rows, what it registered with `transaction.on_commit`
     (job notifications), and what it added to the usage of quotas in memory."""
-    with quotas.discard_additions(), transaction.atomic():
+    with quotas.undo_additions(always=True), transaction.atomic():
         yield
         transaction.set_rollback(True)

@@ -136,7 +136,7 @@ class QuotaExceeded(Problem):
         "The workspace has as many webhooks, saved views or policies as permitted.",
     )
     remedy = (
-        "Delete what is no longer needed, or ask the operator of the server to raise the quota."
+        "Delete what is no longer needed and wait a minute, or ask the operator to raise the quota."
     )
     members: ClassVar[dict[str, str]] = {
         "limit": "the quota",

@@ -2,7 +2,8 @@
 
 Counting in every write would make one row per workspace hot (measured: a quarter of the write
 throughput). So a sweep measures the usage, and each process adds what it has created since. A quota
-can therefore be exceeded by what other processes create between two measurements, but not by more.
+can therefore be exceeded by what other processes create between two measurements, and by requests that
+are checked at the same moment, but not by more.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class _Account:
 
 _lock = threading.Lock()
 _accounts: dict[int, _Account] = {}
-# Within discard_additions: what was added so far, by workspace.
+# Within undo_additions: what was added so far, by workspace.
 _additions: ContextVar[list[tuple[int, dict[str, int]]] | None] = ContextVar(
     "quota_additions", default=None
 )
@@ -90,7 +91,7 @@ def check_room(actor: Actor, what: What, amount: int) -> None:
         account = _account(actor.workspace_id)
         raise QuotaExceeded(
             f"quota exceeded: {what}",
-            hint="Delete what is no longer needed, or ask the operator to raise the quota.",
+            hint=QuotaExceeded.remedy,
             limit=account.limits[what],
             used=account.used[what] + account.added[what],
         )
@@ -113,16 +114,22 @@ def take(actor: Actor, *, entries: int, size: int) -> None:
 
 
 @contextmanager
-def discard_additions() -> Iterator[None]:
-    """Subtract what the block adds when it ends, because its transaction is rolled back."""
+def undo_additions(*, always: bool = False) -> Iterator[None]:
+    """Subtract what the block adds if its transaction is rolled back: if it raises, or always."""
     additions: list[tuple[int, dict[str, int]]] = []
-    previous = _additions.set(additions)
+    outer = _additions.get()
+    token = _additions.set(additions)
+    kept = False
     try:
         yield
+        kept = not always
     finally:
-        _additions.reset(previous)
-        for workspace_id, added in additions:
-            _add(workspace_id, {what: -count for what, count in added.items()})
+        _additions.reset(token)
+        if not kept:
+            for workspace_id, added in additions:
+                _add(workspace_id, {what: -count for what, count in added.items()})
+        elif outer is not None:
+            outer += additions
 
 
 def _add(workspace_id: int, added: dict[str, int]) -> None:

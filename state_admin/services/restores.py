@@ -74,7 +74,7 @@ def restore_entries(
     counts = Counter[str]()
     first: list[RestoredEntry] = []
     define = definitions_for(actor)
-    with transaction.atomic():
+    with quotas.undo_additions(), transaction.atomic():
         for ids in split_by_size(sized):
             if not dry_run:
                 moments_sql.lock_entries(ids)

@@ -88,6 +88,32 @@ def test_batch__beyond_the_quota__stores_nothing(alice: Person) -> None:
     assert alice.api("GET", "/state/notes").json()["items"] == []
 
 
+def test_batch__refused_after_writes__uses_no_quota(alice: Person) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "z", 1)
+    set_quota(alice, entries=5, bytes=1000)
+    rooms = [quotas.room(alice.actor, "entries"), quotas.room(alice.actor, "bytes")]
+    operations = [{"op": "put", "namespace": "notes", "key": k, "value": 1} for k in "abc"]
+    stale = {"op": "put", "namespace": "notes", "key": "z", "value": 2, "if_version": 9}
+    body = {"operations": [*operations, stale]}
+    assert alice.api("POST", "/state/batch", body).status_code == 412
+    assert [quotas.room(alice.actor, "entries"), quotas.room(alice.actor, "bytes")] == rooms
+
+
+def test_undo_additions__inner_block_succeeds_and_outer_fails__undoes_both(alice: Person) -> None:
+    def fail() -> None:
+        with quotas.undo_additions():
+            with quotas.undo_additions():
+                quotas.add_usage(alice.actor, entries=1)
+            quotas.add_usage(alice.actor, entries=2)
+            raise ValueError("outer")
+
+    set_quota(alice, entries=5)
+    with pytest.raises(ValueError, match="outer"):
+        fail()
+    assert quotas.room(alice.actor, "entries") == 5
+
+
 def test_measurement__after_deletes__frees_quota(alice: Person) -> None:
     make_namespace(alice.actor)
     set_quota(alice, entries=1)

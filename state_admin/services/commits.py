@@ -164,7 +164,7 @@ def _check_base(thread: Thread, merged: Batch, slots: dict[str, Slot], *, rebase
         raise RevisionConflict(base, thread.revision, hint=_RETRY)
     members = commit_conflicts.explain_moves(thread, merged.updates, slots, base)
     if members["keys"] or not rebase:
-        hint = _RETRY if rebase else _RETRY_OR_REBASE
+        hint = _RETRY if rebase or members["keys"] else _RETRY_OR_REBASE
         raise RevisionConflict(base, thread.revision, hint=hint, **members)
 
 

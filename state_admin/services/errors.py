@@ -243,8 +243,8 @@ class RevisionConflict(Conflict):
         "The commit repeats an earlier commit without its `Idempotency-Key`.",
     )
     remedy = (
-        "Read the state again and apply the change to it, or send `on_conflict: "
-        "rebase` to apply commutative updates to the current revision."
+        "Read the state again and apply the change to it. If `keys` is empty, `on_conflict: rebase`"
+        " applies it to the current revision."
     )
     members: ClassVar[dict[str, str]] = {
         "expected": "the revision that the request is based on",

@@ -45,6 +45,7 @@ def test_conflict__stale_base__reports_each_changed_key(run: Person, mode: str) 
     assert answer.status_code == 409
     body = answer.json()
     assert body["detail"] == "revision conflict: expected 2, actual 4"
+    assert body["hint"] == "Read the state again and retry."
     assert (body["keys"], body["base_kept"]) == (["count", "plan"], True)
     count, plan = body["conflicts"]
     assert plan == {
@@ -62,6 +63,7 @@ def test_conflict__other_keys_changed__reports_that_a_rebase_would_succeed(run: 
     commit(run.actor, "r1", {"plan": "b"})
     body = post(run, base_revision=2, updates=updates(count=1)).json()
     assert (body["keys"], body["conflicts"]) == ([], [])
+    assert body["hint"] == "Read the state again and retry, or send on_conflict: rebase."
     done = post(run, base_revision=2, on_conflict="rebase", updates=updates(count=1))
     assert done.status_code == 200
 

@@ -95,8 +95,15 @@ def _expectation(schema: Shape) -> str:
 
 
 def check_body(request: Request, media_types: tuple[str, ...]) -> None:
-    """Raise for a body of another media type, or for a body of an operation that takes none."""
+    """Raise for a compressed body, a body of another media type, or a body of an operation that takes
+    none."""
     supported = media_types or (JSON_TYPE,)
+    if (coding := request.headers.get("Content-Encoding", "identity").lower()) != "identity":
+        raise UnsupportedMediaType(
+            f"unsupported Content-Encoding: {coding}",
+            hint="Send the body without compression.",
+            supported=list(supported),
+        )
     media_type = (request.content_type or "").partition(";")[0].strip().lower()
     if media_type not in supported:
         raise UnsupportedMediaType(

@@ -466,9 +466,9 @@ class UnsupportedMediaType(Problem):
     meaning = "The server does not accept the media type of the request body on this path."
     causes: ClassVar[tuple[str, ...]] = (
         "`PATCH` needs the media type of a patch, for example `application/merge-patch+json`.",
-        "The body is not JSON, or the `Content-Type` header is missing or lists several types.",
+        "The body is compressed or not JSON, or `Content-Type` is missing or lists several types.",
     )
-    remedy = "Set `Content-Type` to one of the media types in `supported`."
+    remedy = "Set `Content-Type` to one of `supported`, and do not compress the body."
     members: ClassVar[dict[str, str]] = {"supported": "the media types of the operation"}
 
 

@@ -3,6 +3,7 @@ are those of the permission table, each of which would otherwise succeed."""
 
 from __future__ import annotations
 
+import gzip
 import re
 from typing import Any
 
@@ -155,6 +156,16 @@ def test_body__not_json__is_415_with_the_supported_types_and_changes_no_row(worl
             if answer.status_code != 415 or supported not in accepted.split(", "):
                 wrong[name, content_type] = (answer.status_code, accepted)
     assert (wrong, fingerprint()) == ({}, before)
+
+
+@pytest.mark.parametrize("body", [gzip.compress(b'{"value": 1}'), b'{"value": 1}'])
+def test_body__compressed__is_415_and_changes_no_row(world: World, body: bytes) -> None:
+    before = fingerprint()
+    secret = world.secrets["admin"]
+    answer = call(secret, "PUT", "/state/notes/k", body, Content_Encoding="gzip")
+    assert answer.status_code == 415
+    assert answer.json()["detail"] == "unsupported Content-Encoding: gzip"
+    assert fingerprint() == before
 
 
 def test_body__of_an_operation_without_one__is_refused_and_changes_no_row(world: World) -> None:

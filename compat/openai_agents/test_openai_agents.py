@@ -114,6 +114,22 @@ async def test_session__items__come_back_as_they_were(
     assert [list(item.items()) for item in again] == [list(item.items()) for item in ITEMS]
 
 
+async def test_session__items_of_no_known_form__come_back_as_they_were(
+    state: AsyncCommonhold, session_id: str
+) -> None:
+    items: list[Any] = [
+        {"__enc__": 1, "v": 1, "kid": "hkdf-v1", "payload": "opaque"},  # as EncryptedSession has it
+        {"type": None},
+        {"role": "assistant", "content": None},
+        {"type": "function_call_output", "call_id": "c1"},
+        {"type": "function_call", "name": "look"},
+    ]
+    session = CommonholdSession(session_id, state)
+    await session.add_items(items)
+    assert await session.get_items() == items
+    assert await session.pop_item() == items[-1]
+
+
 async def test_session__settings_limit__is_the_default(
     state: AsyncCommonhold, session_id: str
 ) -> None:

@@ -138,18 +138,15 @@ def _item_of(message: Message) -> Item | None:
 
 
 def _readable_message(item: Item) -> dict[str, Any]:
-    call_id = item.get("call_id")
-    match item.get("type", "message"):
-        case "message":
-            role = "system" if item["role"] == "developer" else item["role"]
-            return {"role": role, "content": item["content"]}
-        case "function_call":
-            function = {"name": item["name"], "arguments": item["arguments"]}
+    match {"type": "message", **item}:
+        case {"type": "message", "role": str(role), "content": str() | list() as content}:
+            return {"role": "system" if role == "developer" else role, "content": content}
+        case {"type": "function_call", "call_id": str(call_id), "name": name, "arguments": text}:
+            function = {"name": name, "arguments": text}
             call = {"id": call_id, "type": "function", "function": function}
             return {"role": "assistant", "content": None, "tool_calls": [call]}
-        case "function_call_output":
-            output = item["output"]
+        case {"type": "function_call_output", "call_id": str(call_id), "output": output}:
             text = output if isinstance(output, str) else documents.dump(output)
             return {"role": "tool", "tool_call_id": call_id, "content": text}
-        case kind:
-            return {"role": "assistant", "content": [{"type": kind}]}
+        case _:  # also what only a session around this one can read, such as EncryptedSession
+            return {"role": "assistant", "content": [{"type": str(item.get("type") or "item")}]}

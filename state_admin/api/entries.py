@@ -52,6 +52,13 @@ def read_entry(call: Endpoint, namespace: str, key: str) -> HttpResponse:
 
     if not query.wait:
         return _show(call, look())
+    if not namespaces.find_definition(call.actor, namespace).tracked:
+        # No change would end the wait.
+        raise BadRequest(
+            f"wait is not supported for entries of the untracked namespace {namespace}",
+            hint="Read the entry again without wait.",
+            parameter="wait",
+        )
     since = query.since
     if since is None:
         since = long_polling.memory_of(call.request)

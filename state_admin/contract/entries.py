@@ -362,8 +362,8 @@ READ_ENTRY = _operation(
     summary="Read an entry",
     description="A missing entry is no error: the response has the default of the namespace, "
     "version 0 and `exists: false`. `at_version` or `at`, without other parameters, reads the "
-    "past. With `wait`, the response is held until there is a version newer than `since`. "
-    "With If-None-Match, the status is 304 while the version is the one that it names.",
+    "past. With `wait`, the response is held until there is a version newer than `since`; entries of "
+    "untracked namespaces cannot be waited for (400). With If-None-Match, the status is 304 while the version is the one that it names.",
     query=EntryQuery,
     answers={200: Entry, 304: None},
     headers=("If-None-Match",),

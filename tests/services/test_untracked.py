@@ -165,3 +165,12 @@ def test_api__of_an_untracked_namespace__shows_it_and_keeps_it(alice: Person) ->
     assert alice.api("PUT", "/namespaces/steps", {"tracked": True}).status_code == 409
     alice.api("PUT", "/state/steps/a", {"value": 1})
     assert alice.api("GET", "/history/steps/a").json()["items"] == []
+
+
+def test_api__wait_for_an_entry_of_an_untracked_namespace__is_refused(steps: Person) -> None:
+    put(steps.actor, "steps", "a", 1)
+
+    refused = steps.api("GET", "/state/steps/a?wait=1")
+
+    assert (refused.status_code, refused.json()["parameter"]) == (400, "wait")
+    assert steps.api("GET", "/state/steps/a?wait=0").json()["value"] == 1

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 981bda8c29aee5b6dcf98bdde215c46905c0f74b9b61644b412274010043db3c
+// sha256 of docs/openapi.json: 1165dd3116468d6dd61f8bd81bd586de50fab8b9aaf02cad89f803aaf82e5cec
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -1821,7 +1821,7 @@ export interface paths {
         };
         /**
          * Read an entry
-         * @description A missing entry is no error: the response has the default of the namespace, version 0 and `exists: false`. `at_version` or `at`, without other parameters, reads the past. With `wait`, the response is held until there is a version newer than `since`. With If-None-Match, the status is 304 while the version is the one that it names.
+         * @description A missing entry is no error: the response has the default of the namespace, version 0 and `exists: false`. `at_version` or `at`, without other parameters, reads the past. With `wait`, the response is held until there is a version newer than `since`; entries of untracked namespaces cannot be waited for (400). With If-None-Match, the status is 304 while the version is the one that it names.
          */
         get: operations["read_entry"];
         /**

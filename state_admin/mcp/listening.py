@@ -35,6 +35,7 @@ from mcp_types import (
 from project.failures import describe_error
 from state_admin.models.feed_sql import FeedFilter, FeedRow
 from state_admin.services.listeners import find_ended
+from state_admin.services.namespaces import find_untracked
 from state_admin.streams.hub import FeedUnavailable, Hub, Subscription
 
 from .host import Caller, Host
@@ -77,7 +78,8 @@ class Listening:
         addresses = _addresses(params.notifications.resource_subscriptions or ())
         if size > MOST_BYTES or len(addresses) > MOST_RESOURCES:
             raise MCPError(INVALID_PARAMS, f"At most {MOST_RESOURCES} resources in one stream")
-        await self.host.in_thread(lambda: spend(caller))
+        untracked = await self.host.in_thread(lambda: _admit_call(caller, addresses))
+        addresses = {at: uris for at, uris in addresses.items() if at[0] not in untracked}
         token = caller.actor.id
         self._admit(token)
         self._by_token[token] += 1
@@ -175,6 +177,12 @@ def _addresses(uris: Iterable[str]) -> dict[Address, set[str]]:
         if address is not None:
             addresses.setdefault(address, set()).add(uri)
     return addresses
+
+
+def _admit_call(caller: Caller, addresses: Iterable[Address]) -> list[str]:
+    """Count the call. Returns the untracked ones of the namespaces, of which there are no changes."""
+    spend(caller)
+    return find_untracked(caller.actor, {namespace for namespace, _ in addresses})
 
 
 def _changed(rows: Iterable[FeedRow], addresses: dict[Address, set[str]]) -> list[str]:

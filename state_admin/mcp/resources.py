@@ -65,11 +65,12 @@ def address_in(uri: str) -> Address | None:
 
 
 def list_entries(caller: Caller, cursor: str | None) -> ListResourcesResult:
-    """A page of the entries that the client may see, newest first. Runs in a thread; counts as one
-    call."""
+    """A page of the entries of tracked namespaces that the client may see, newest first. Runs in a
+    thread; counts as one call."""
     spend(caller)
-    rows = Entry.objects.visible_to(caller.actor).live().open()
-    rows = rows.filter(namespace__unregistered_at=None).select_related("namespace")
+    rows = Entry.objects.visible_to(caller.actor).live().open().select_related("namespace")
+    # Untracked ones are the storage of a framework, and nobody can subscribe to them.
+    rows = rows.filter(namespace__unregistered_at=None, namespace__tracked=True)
     try:
         page = page_of(limit=_PAGE, cursor=cursor, filters=None, path=_ROOT)
     except BadRequest:

@@ -108,6 +108,24 @@ def test_resources__outside_the_permissions__are_neither_listed_nor_read(
     assert [resource.name for resource in listed] == ["notes/k"]
 
 
+def test_resources__of_an_untracked_namespace__are_neither_listed_nor_subscribed_to(
+    mcp: MCP, alice: Person
+) -> None:
+    make_namespace(alice.actor, "steps", tracked=False)
+    for namespace in ("notes", "steps"):
+        put(alice.actor, namespace, "k", 1)
+    uris = [uri_of("notes", "k"), uri_of("steps", "k")]
+
+    async def go(client: Client) -> tuple[list[str], list[str] | None]:
+        listed = [resource.uri for resource in (await client.list_resources()).resources]
+        async with client.listen(resource_subscriptions=uris) as told:
+            return listed, told.honored.resource_subscriptions
+
+    assert mcp.do(alice.token, go) == (uris[:1], uris[:1])
+    (held,) = mcp.do(alice.token, lambda client: client.read_resource(uris[1])).contents
+    assert held.text == "1"
+
+
 # Subscriptions ---------------------------------------------------------------------------------
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, TypedDict
 
 import pytest
+from commonhold import AsyncCommonhold
 from commonhold.langgraph import CommonholdSaver, CommonholdStore
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
@@ -86,6 +87,29 @@ def test_async__of_a_saver_made_outside__works_in_every_event_loop(
     asyncio.run(graph.ainvoke({"city": "Faro"}, at(thread)))
     assert asyncio.run(graph.ainvoke(Command(resume=True), at(thread)))["approved"] is True
     assert graph.get_state(at(thread)).values["approved"] is True
+
+
+def test_async__event_loops_in_turns__each_keeps_its_connections(
+    saver: CommonholdSaver, thread: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    senders: list[AsyncCommonhold] = []
+    send = AsyncCommonhold.send
+
+    async def record(self: AsyncCommonhold, call: Any) -> Any:
+        senders.append(self)
+        return await send(self, call)
+
+    async def close() -> None:
+        async with saver:
+            pass
+
+    monkeypatch.setattr(AsyncCommonhold, "send", record)
+    with asyncio.Runner() as one, asyncio.Runner() as two:
+        for runner in (one, two, one, two):
+            assert runner.run(saver.aget_tuple(at(thread))) is None
+        for runner in (one, two):
+            runner.run(close())
+    assert len(set(senders)) == 2
 
 
 def test_time_travel__history_replay_and_fork__are_as_in_memory(

@@ -85,7 +85,8 @@ def test_writes_and_the_next_checkpoint__async__are_one_request(
             at = await saver.aput(config(thread), checkpoint, {"step": 0}, {})
             monkeypatch.setattr(AsyncCommonhold, "send", count)
             writes = asyncio.create_task(saver.aput_writes(at, [("n", 1)], "task"))
-            while not saver._wire._async_joiner._waiting:
+            _, joiner = saver._wire._of_running_loop()
+            while not joiner._waiting:
                 await asyncio.sleep(0)
             checkpoint = {**empty_checkpoint(), "id": str(uuid6())}
             await asyncio.gather(writes, saver.aput(at, checkpoint, {"step": 1}, {}))

@@ -23,8 +23,8 @@ Plan = Generator[Any, Any, R]
 
 
 class ClientPair:
-    """A blocking client and one for asyncio, each made when it is first needed. `registrations` are
-    the calls that register the namespaces, made when the server says it knows none."""
+    """A blocking client and one for each event loop, each made when it is first needed. `registrations`
+    are the calls that register the namespaces, made when the server says it knows none."""
 
     def __init__(
         self, url: str, token: str, options: Options, registrations: Sequence[Call[Any]]
@@ -38,9 +38,8 @@ class ClientPair:
         self._client: Commonhold | None = None
         self._opening = threading.Lock()  # LangGraph's background threads write at once
         self._joiner = Joiner()
-        self._async_client: AsyncCommonhold | None = None
-        self._async_joiner = AsyncJoiner()
-        self._loop: asyncio.AbstractEventLoop | None = None
+        # Connections and what waits belong to the event loop they were made in.
+        self._of_loop: dict[asyncio.AbstractEventLoop, tuple[AsyncCommonhold, AsyncJoiner]] = {}
 
     def register(self) -> Plan[None]:
         """Register the namespaces. Repeating it changes nothing."""
@@ -102,9 +101,10 @@ class ClientPair:
 
     async def aclose(self) -> None:
         self.close()
-        if self._async_client is not None and self._loop is asyncio.get_running_loop():
-            await self._async_client.close()
-        self._async_client = None
+        with self._opening:
+            found = self._of_loop.pop(asyncio.get_running_loop(), None)
+        if found is not None:
+            await found[0].close()
 
     def _take(self, step: Call[Any] | StoreEntries | Sleep) -> Any:
         if isinstance(step, Sleep):
@@ -129,7 +129,7 @@ class ClientPair:
     async def _atake(self, step: Call[Any] | StoreEntries | Sleep) -> Any:
         if isinstance(step, Sleep):
             return await asyncio.sleep(step.seconds)
-        client = self._client_of_loop()
+        client, joiner = self._of_running_loop()
 
         async def send(call: Call[Any]) -> Any:
             try:
@@ -141,19 +141,19 @@ class ClientPair:
 
         try:
             if isinstance(step, StoreEntries):
-                return await self._async_joiner.store(step, send)
+                return await joiner.store(step, send)
             return await send(step)
         except CommonholdError as error:
             return error
 
-    def _client_of_loop(self) -> AsyncCommonhold:
-        # Connections belong to the event loop they were opened in; a second asyncio.run() has another.
+    def _of_running_loop(self) -> tuple[AsyncCommonhold, AsyncJoiner]:
         loop = asyncio.get_running_loop()
-        if self._async_client is None or self._loop is not loop:
-            self._async_client = AsyncCommonhold(*self._address, **self._options)
-            self._async_joiner = AsyncJoiner()
-            self._loop = loop
-        return self._async_client
+        with self._opening:  # several threads may run a loop each
+            if loop not in self._of_loop:
+                self._of_loop = {at: it for at, it in self._of_loop.items() if not at.is_closed()}
+                client = AsyncCommonhold(*self._address, **self._options)
+                self._of_loop[loop] = client, AsyncJoiner()
+            return self._of_loop[loop]
 
 
 class Connected:

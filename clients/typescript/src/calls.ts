@@ -179,7 +179,8 @@ function request(call: Call, settings: Settings): RequestInit {
   for (const [name, value] of given) {
     if (/[^\t\x20-\x7e\x80-\xff]/.test(value)) throw new TypeError(`${name} has a character that a header cannot carry`);
   }
-  return { method, headers: new Headers(given), ...(call.body === undefined ? {} : { body: encoded(call)! }) };
+  // A redirect would drop the token or turn a POST into a GET.
+  return { method, redirect: "manual", headers: new Headers(given), ...(call.body === undefined ? {} : { body: encoded(call)! }) };
 }
 
 function encoded({ method, path, body }: Call): string | undefined {

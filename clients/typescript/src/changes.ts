@@ -83,7 +83,7 @@ export class Watch implements AsyncIterableIterator<Change> {
     const signal = AbortSignal.any([connection.signal, this.ended.signal]);
     try {
       const url = address(settings.base, { path: "/changes/stream", query: filters });
-      const response = await settings.fetch(url, { headers, signal, cache: "no-store" });
+      const response = await settings.fetch(url, { headers, signal, cache: "no-store", redirect: "manual" });
       if (response.status !== 200 || !response.body) {
         const problem = await problemIn(response);
         const wanted = problem.retry_after ?? 0;

@@ -206,11 +206,16 @@ export async function problemIn(response: Response): Promise<Problem> {
   } catch {
     document = undefined;
   }
+  // A browser hides the status and the target of a redirect.
+  const isRedirect = response.type === "opaqueredirect" || (response.status >= 300 && response.status < 400);
+  const target = response.headers.get("Location") ?? "another address";
   const known = isObject(document)
     ? document
     : {
-        title: `${response.status} ${response.statusText}`.trim(),
-        hint: `The response of ${response.url} is not from Commonhold: check the address, and any proxy before the server.`,
+        title: response.status ? `${response.status} ${response.statusText}`.trim() : "redirect",
+        hint: isRedirect
+          ? `${response.url} redirects to ${target}, which is not followed: use that address.`
+          : `The response of ${response.url} is not from Commonhold: check the address, and any proxy before the server.`,
       };
   const slug = String(known["type"] ?? "").split("/").pop()!;
   const Kind = BY_SLUG[slug] ?? BY_STATUS[response.status] ?? Problem;

@@ -265,6 +265,17 @@ test("a proxy's page is a problem too", async (t) => {
   assert.equal(error.title, "502 Bad Gateway");
 });
 
+test("a redirect is not followed, and its target is named", async (t) => {
+  const { asked, state } = await serving(t, (_, response) => {
+    response.writeHead(301, { Location: "/elsewhere" });
+    response.end();
+  });
+  const message = /^Problem: 301 Moved Permanently\. http:.*\/threads redirects to \/elsewhere, which is not followed/;
+  await assert.rejects(state.threads.create(), (error) => error instanceof Problem && message.test(String(error)));
+  await assert.rejects(state.watch().open(), Problem);
+  assert.deepEqual(asked.map(({ method, url }) => [method, url]), [["POST", "/api/v1/threads"], ["GET", "/api/v1/changes/stream"]]);
+});
+
 test("errors that a proxy means otherwise are left out", async (t) => {
   for (const errors of [["x"], "x", [{ code: 1 }], { a: 1 }]) {
     const { state } = await serving(t, json({ title: "bad gateway", errors }, 500));

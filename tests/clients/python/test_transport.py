@@ -185,6 +185,26 @@ def test_problem_of__response_of_a_proxy__is_chosen_by_status(
     assert type(problem_of(409, {"type": "/problems/in-flight"})) is InFlight
 
 
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        (
+            Reply(502, {}, b"<html>"),
+            r"^502 Bad Gateway\. The response is not from Commonhold: check",
+        ),
+        (Reply(599, {}, b""), r"^599\. The response is not from Commonhold: "),
+        (
+            Reply(301, {"location": "https://ch.example/api/v1/me"}, b""),
+            r"^301 Moved Permanently\. It redirects to https://ch\.example/api/v1/me, ",
+        ),
+    ],
+)
+def test_response_of_a_proxy__as_text__says_what_it_is(reply: Reply, message: str) -> None:
+    problem, _ = drive(get_entry("n", "k"), reply, retries=Retries(attempts=1))
+    with pytest.raises(Problem, match=message):
+        raise problem
+
+
 @pytest.mark.parametrize("errors", [["x"], "x", [{"code": 1, "message": "x"}], {"a": 1}])
 def test_problem__with_errors_of_a_proxy__can_be_printed(errors: Any) -> None:
     assert str(problem_of(502, {"title": "bad gateway", "errors": errors})) == "bad gateway"
@@ -204,7 +224,7 @@ def test_problem__as_text__contains_message_pointers_and_hint() -> None:
     "error",
     [
         problem_of(412, {"type": "/problems/version-conflict", "title": "t", "expected": 1}),
-        problem_of(429, None, "busy", 3.0),
+        problem_of(429, None, 3.0),
         KeyDecode("k", "m"),
         RevisionMismatch(1, 2),
         MutationBaseRevisionMismatch(1, 2),

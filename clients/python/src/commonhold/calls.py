@@ -142,7 +142,10 @@ def problem_in(answer: Reply, *, decimals: bool = False) -> Problem:
     except ValueError:
         document = None
     return problem_of(
-        answer.status, document, retry_after=_seconds(answer.headers.get("retry-after"))
+        answer.status,
+        document,
+        retry_after=_seconds(answer.headers.get("retry-after")),
+        location=answer.headers.get("location", ""),
     )
 
 

@@ -8,6 +8,7 @@ them are `CommonholdError`: `Problem` is a response, `Unreachable` means that th
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from http.client import responses
 from typing import Any, ClassVar
 
 
@@ -302,11 +303,18 @@ def _kinds(base: type[Problem]) -> Iterator[type[Problem]]:
 
 
 def problem_of(
-    status: int, document: Any, reason: str = "", retry_after: float | None = None
+    status: int, document: Any, retry_after: float | None = None, location: str = ""
 ) -> Problem:
-    """The exception for an answer. Whatever a proxy may have sent, there is one."""
+    """The exception for an answer. Whatever a proxy may have sent, there is one. `location`: where the
+    answer redirects to."""
     if not isinstance(document, dict):
-        document = {"title": f"{status} {reason}".strip()}
+        hint = (
+            "The response is not from Commonhold: check the address, and any proxy before the "
+            "server."
+        )
+        if location:
+            hint = f"It redirects to {location}, which is not followed: use that address."
+        document = {"title": f"{status} {responses.get(status, '')}".strip(), "hint": hint}
     document = {**document, "status": status}
     slug = str(document.get("type", "")).rpartition("/")[2]
     by_slug = {kind.slug: kind for kind in _kinds(Problem) if "slug" in vars(kind)}

@@ -4,6 +4,7 @@ races, retries; and the number of round trips."""
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import uuid
 from concurrent.futures import ThreadPoolExecutor
@@ -11,9 +12,10 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 import pytest
-from commonhold import Commonhold, InvalidArgument, NotFound
+from commonhold import Commonhold, InvalidArgument, NotFound, NotRegistered
 from commonhold.langgraph import CommonholdSaver, CommonholdStore
 from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.base.id import uuid6
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
@@ -478,3 +480,14 @@ def test_from_env__not_set__names_the_variables(monkeypatch: pytest.MonkeyPatch)
     for kind in (CommonholdSaver, CommonholdStore):
         with pytest.raises(KeyError, match="set COMMONHOLD_TOKEN"):
             kind.from_env()
+
+
+def test_namespaces__token_may_not_register_them__says_that_they_are_not_registered(
+    state: Commonhold, namespace: str
+) -> None:
+    made = state.request("POST", "/tokens", {"name": namespace, "role": "editor"})
+    url = os.environ["COMMONHOLD_URL"]
+    with CommonholdSaver.from_url(url, token=made["secret"], namespace=namespace) as saver:
+        for put_it in (saver.put, lambda *given: asyncio.run(saver.aput(*given))):
+            with pytest.raises(NotRegistered, match=rf"{namespace}.*once with a token of the role"):
+                put_it(config("t"), empty_checkpoint(), {}, {})

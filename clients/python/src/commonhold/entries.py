@@ -3,7 +3,8 @@ StateScope."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Final, Literal, TypeAlias, TypedDict, Unpack
 
@@ -21,7 +22,7 @@ from commonhold.answers import (
 )
 from commonhold.calls import NOTHING, Call, Listing, given, polling, segment
 from commonhold.keys import AnyKey, StateScope, name_of
-from commonhold.problems import InvalidArgument
+from commonhold.problems import Forbidden, InvalidArgument, NotRegistered
 from commonhold.reading import Page, page_of
 from commonhold.verbs import Group, S, Verb
 
@@ -299,6 +300,20 @@ def list_namespaces(*, prefix: str | None = None, **page: Unpack[Listing]) -> Ca
 def get_namespace(namespace: Where) -> Call[Namespace]:
     """One namespace, with its schema, default and settings. Raises NotRegistered."""
     return Call("GET", f"/namespaces/{_name(namespace)}", Namespace.read)
+
+
+@contextmanager
+def registering(missing: NotRegistered) -> Iterator[None]:
+    """Around the registration of the namespace that a call needs. Raises NotRegistered if the token
+    may not register it: Forbidden would name a role that the call itself does not need."""
+    try:
+        yield
+    except Forbidden as refused:
+        hint = (
+            "The token may not register it. Do that once with a token of the role admin, or check "
+            "the spelling, the workspace of the token and its limits."
+        )
+        raise NotRegistered({**missing.document, "hint": hint}) from refused
 
 
 def register_namespace(

@@ -28,7 +28,7 @@ from commonhold.answers import Entry, Message, Thread
 from commonhold.calls import join_id, random_id
 from commonhold.client import Adapter, AsyncCommonhold
 from commonhold.documents import pointer_of
-from commonhold.entries import register_namespace
+from commonhold.entries import register_namespace, registering
 from commonhold.keys import StateScope
 from commonhold.problems import Conflict, Gone, NotFound, NotRegistered, VersionConflict
 from commonhold.threads import Threads
@@ -268,16 +268,19 @@ class CommonholdSessionService(Adapter, BaseSessionService):
             part = operations[start : start + _BATCH]
             try:
                 outcomes += await self._state.batch(part)
-            except NotRegistered:
-                for name in (*(f"adk.{scope}" for scope in _PREFIX), _ACTIVITY):
-                    history = {"keep_last": 1} if name == _ACTIVITY else None
-                    await self._state.send(
-                        register_namespace(
-                            name, schema={"type": "object"}, default={}, history=history
-                        )
-                    )
+            except NotRegistered as missing:
+                with registering(missing):
+                    await self._register()
                 outcomes += await self._state.batch(part)
         return [outcome.entry for outcome in outcomes if outcome.entry is not None]
+
+    async def _register(self) -> None:
+        """Register the namespaces. Repeating it changes nothing."""
+        for name in (*(f"adk.{scope}" for scope in _PREFIX), _ACTIVITY):
+            history = {"keep_last": 1} if name == _ACTIVITY else None
+            await self._state.send(
+                register_namespace(name, schema={"type": "object"}, default={}, history=history)
+            )
 
     async def _events(self, place: _SessionAddress, config: GetSessionConfig) -> list[Event]:
         limit, after = config.num_recent_events, config.after_timestamp

@@ -14,6 +14,7 @@ from typing import Any, Self, TypeVar
 
 from commonhold.calls import Call, Sleep
 from commonhold.client import AsyncCommonhold, Commonhold, Options
+from commonhold.entries import registering
 from commonhold.langgraph.joining import AsyncJoiner, Joiner, StoreEntries
 from commonhold.problems import CommonholdError, NotRegistered
 
@@ -121,9 +122,10 @@ class ClientPair:
             client = self._client = self._client or Commonhold(*self._address, **self._options)
         try:
             return client.send(call)
-        except NotRegistered:
-            for each in self._registrations:
-                client.send(each)
+        except NotRegistered as missing:
+            with registering(missing):
+                for each in self._registrations:
+                    client.send(each)
             return client.send(call)
 
     async def _atake(self, step: Call[Any] | StoreEntries | Sleep) -> Any:
@@ -134,9 +136,10 @@ class ClientPair:
         async def send(call: Call[Any]) -> Any:
             try:
                 return await client.send(call)
-            except NotRegistered:
-                for each in self._registrations:
-                    await client.send(each)
+            except NotRegistered as missing:
+                with registering(missing):
+                    for each in self._registrations:
+                        await client.send(each)
                 return await client.send(call)
 
         try:

@@ -105,7 +105,8 @@ def _find_ids(actor: Actor, addresses: set[tuple[str, str]]) -> list[int]:
     by_namespace: dict[str, list[str]] = {}
     for namespace, key in addresses:
         by_namespace.setdefault(namespace, []).append(key)
-    namespaces = Namespace.objects.visible_to(actor).filter(name__in=by_namespace)
+    # A redaction is in the feed also if the namespace is untracked.
+    namespaces = Namespace.objects.visible_to(actor).filter(name__in=by_namespace, tracked=True)
     ids: list[int] = []
     for identity, name in namespaces.values_list("id", "name"):
         rows = Entry.objects.filter(namespace_id=identity, key__in=by_namespace[name])

@@ -34,8 +34,9 @@ def redact_entry(
     """Replace the parts at `pointers` (none: the whole value) by a tombstone in every version, and
     create a new version `redact`, so that clients notice that their copy is outdated.
 
-    Also works for deleted entries and unregistered namespaces. The result may not satisfy the
-    schema; reads then say so. Cannot be undone. Raises NotFound and Invalid (no reason, or a
+    Also works for deleted entries and unregistered namespaces. In an untracked namespace, the current
+    value is the only version. The result may not satisfy the schema; reads then say so. Cannot be
+    undone. Raises NotFound and Invalid (no reason, or a
     pointer that exists in no version, because the secret is then somewhere else).
     """
     require(actor, Role.ADMIN)
@@ -52,7 +53,11 @@ def redact_entry(
         )
         if entry is None:
             raise NotFound(f"entry not found: {namespace}/{key}")
-        rewritten, matched = _rewrite_history(actor, entry, pointers)
+        if entry.namespace.tracked:
+            rewritten, matched = _rewrite_history(actor, entry, pointers)
+        else:
+            _, matched, changed = _redact(entry.value or "null", pointers)
+            rewritten = int(changed)  # _make_version writes the redacted value
         missing = [pointer for pointer in pointers if pointer not in matched]
         if missing:
             raise Invalid(
@@ -145,6 +150,8 @@ def _make_version(actor: Actor, entry: Entry, pointers: Sequence[str], reason: s
         actor_name=entry.actor_name,
         updated_at=Now(),
     )
+    if not entry.namespace.tracked:
+        return
     entry.refresh_from_db(fields=["updated_at"])
     EntryRevision.objects.create(
         entry=entry,

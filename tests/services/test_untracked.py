@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from django.utils import timezone
@@ -25,6 +26,7 @@ from state_admin.services import (
     indexing,
     maintenance,
     namespaces,
+    redactions,
     restores,
     search,
     verification,
@@ -32,8 +34,10 @@ from state_admin.services import (
 from state_admin.services.batches import BatchOperation
 from state_admin.services.bulk import SelectedEntry
 from state_admin.services.entries import Precondition
-from state_admin.services.errors import Conflict, VersionConflict
+from state_admin.services.errors import Conflict, Invalid, VersionConflict
 from tests.builders import Person, make_namespace, put, raw
+from tests.feeding import wait_for_feed
+from tests.services.canary import tables_with
 
 
 @pytest.fixture
@@ -129,6 +133,27 @@ def test_search_and_restore__do_not_see_the_entries(steps: Person) -> None:
     assert [step.namespace for step in restored.first] == ["notes"]
     assert keys() == {"a"}
     assert kept.version == 1
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("pointers", [[], ["/token"]])
+def test_redaction__of_an_entry__removes_the_current_value(
+    steps: Person, pointers: list[str]
+) -> None:
+    indexing.index_entries()
+    steps.api("PUT", "/state/steps/a", {"value": {"token": "canary7f3a9e"}}, Idempotency_Key="1")
+    assert tables_with("canary7f3a9e") == {"entries", "idempotency_records"}
+    redact = partial(redactions.redact_entry, actor=steps.actor, namespace="steps", key="a")
+    with pytest.raises(Invalid, match="no version has a value at these pointers"):
+        redact(reason="leaked", pointers=["/other"])
+    done = redact(reason="leaked", pointers=pointers)
+    assert (done.version, done.rewritten) == (2, 1)
+    assert tables_with("canary7f3a9e") == set()
+    assert traces() == [0, 1, 1], "the redaction itself is in the feed and in the audit"
+    assert redact(reason="leaked", pointers=pointers).rewritten == 0
+    wait_for_feed(steps.actor.workspace_id)
+    indexing.index_entries()
+    assert SearchDocument.objects.count() == 0
 
 
 def test_verification__of_entries_without_history__finds_nothing(steps: Person) -> None:

@@ -38,7 +38,12 @@ class RedactionRequest(Body):
     pointers: (
         Annotated[
             list[Annotated[Pointer, doc("A part of the value.", "/api_key", max_length=2048)]],
-            doc("The parts to remove. Default: the whole value.", ["/api_key"], max_length=100),
+            doc(
+                "The parts to remove. Absent: the whole value.",
+                ["/api_key"],
+                min_length=1,  # An empty list of a program must not remove the whole value.
+                max_length=100,
+            ),
         ]
         | UnsetType
     ) = UNSET

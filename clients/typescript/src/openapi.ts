@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 1165dd3116468d6dd61f8bd81bd586de50fab8b9aaf02cad89f803aaf82e5cec
+// sha256 of docs/openapi.json: b287b9a242a05aae5367f712421756939aec289051e08e40a9209f10bc6e76b2
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -6557,7 +6557,7 @@ export interface components {
         /** @description Which parts of the value to remove from all versions, and why. */
         RedactionRequest: {
             /**
-             * @description The parts to remove. Default: the whole value.
+             * @description The parts to remove. Absent: the whole value.
              * @example [
              *       "/api_key"
              *     ]

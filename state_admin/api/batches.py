@@ -9,6 +9,7 @@ from msgspec import UNSET
 
 from state_admin.contract import batches as contract
 from state_admin.domain import values
+from state_admin.domain.patches import PatchKind
 from state_admin.rest.bodies import answer
 from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.rest.preferences import mark_applied, prefers_minimal
@@ -57,16 +58,28 @@ def _operation(each: contract.BatchOperation, pointer: str, reason: str) -> Batc
         raise Invalid("put requires a value", [values.Fault(f"{pointer}/value", "is missing")])
     if each.op == "patch" and each.patch is UNSET:
         raise Invalid("patch requires a patch", [values.Fault(f"{pointer}/patch", "is missing")])
+    patch = values.load(each.patch.text) if each.patch else None
     return BatchOperation(
         op=each.op,
         namespace=each.namespace,
         key=each.key,
         value=each.value or None,
-        patch_kind=each.patch_type,
-        operations=values.load(each.patch.text) if each.patch else None,
+        patch_kind=each.patch_type or _default_kind(patch, pointer),
+        operations=patch,
         if_version=None if each.if_version is UNSET else each.if_version,
         ttl_seconds=each.ttl_seconds or None,
         tags=None if each.tags is UNSET else each.tags,
         pinned=None if each.pinned is UNSET else each.pinned,
         reason=reason,
     )
+
+
+def _default_kind(patch: values.JSON, pointer: str) -> PatchKind:
+    """A merge patch. As one, operations would be stored in the value, or replace it."""
+    if isinstance(patch, list) or (isinstance(patch, dict) and {"op", "path"} <= patch.keys()):
+        raise Invalid(
+            "patch_type is required for this patch",
+            [values.Fault(f"{pointer}/patch_type", "must be one of merge, json, update")],
+            hint="The patch may be a merge patch or a list of operations.",
+        )
+    return "merge"

@@ -33,12 +33,13 @@ class BatchOperation(Body):
         JsonIn | UnsetType, doc("The patch of a `patch`, which needs one.", {"goal": "Ship it"})
     ] = UNSET
     patch_type: Annotated[
-        PatchKind,
+        PatchKind | UnsetType,
         doc(
             "Form of `patch`: a JSON Merge Patch (RFC 7396), a JSON Patch (RFC 6902), or update "
-            "operations."
+            "operations. Default: `merge`. Required if `patch` is an array or has the members `op` "
+            "and `path`."
         ),
-    ] = "merge"
+    ] = UNSET
     if_version: Annotated[
         BigInt | UnsetType,
         doc(
@@ -55,11 +56,12 @@ class BatchOperation(Body):
     def unused(self) -> list[str]:
         """The members that `op` does not use."""
         names = [name for name in _UNUSED[self.op] if getattr(self, name) is not UNSET]
-        return names if self.op == "patch" or self.patch_type == "merge" else [*names, "patch_type"]
+        plain = self.op == "patch" or self.patch_type in (UNSET, "merge")
+        return names if plain else [*names, "patch_type"]
 
 
 _ATTRIBUTES: Final = ("ttl_seconds", "tags", "pinned")
-# Members that each operation does not use, without `patch_type`, which has a default.
+# Members that each operation does not use, without `patch_type`, which may be `merge` in all.
 _UNUSED: Final = {
     "get": ("value", "patch", "if_version", *_ATTRIBUTES),
     "put": ("patch",),

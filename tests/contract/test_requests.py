@@ -337,5 +337,23 @@ def test_batch__member_that_the_operation_does_not_use__is_422(
     )
 
 
+@pytest.mark.parametrize(
+    "patch",
+    [[], [{"op": "add", "path": "/n", "value": 1}], {"op": "add", "path": "/n", "value": 1}],
+)
+def test_batch__operations_without_patch_type__are_not_stored_as_a_merge_patch(
+    alice: Person, patch: Any
+) -> None:
+    make_namespace(alice.actor)
+    put(alice.actor, "notes", "k", {"n": 1})
+    operation = {"op": "patch", "namespace": "notes", "key": "k", "patch": patch}
+    answer = alice.api("POST", "/state/batch", {"operations": [operation]})
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["pointer"] == "/operations/0/patch_type"
+    assert alice.api("GET", "/state/notes/k").json()["value"] == {"n": 1}
+    operation["patch_type"] = "merge"
+    assert alice.api("POST", "/state/batch", {"operations": [operation]}).status_code == 200
+
+
 def test_threads__empty_text__is_as_if_it_were_not_sent(alice: Person) -> None:
     assert alice.api("GET", "/threads?text=").status_code == 200

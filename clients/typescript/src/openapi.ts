@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: b287b9a242a05aae5367f712421756939aec289051e08e40a9209f10bc6e76b2
+// sha256 of docs/openapi.json: 0c63161316596983dd48046c9a1a59ecb0d384f2c6e20d09d689d378bd5fac1d
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -3119,8 +3119,7 @@ export interface components {
              */
             patch?: unknown;
             /**
-             * @description Form of `patch`: a JSON Merge Patch (RFC 7396), a JSON Patch (RFC 6902), or update operations.
-             * @default merge
+             * @description Form of `patch`: a JSON Merge Patch (RFC 7396), a JSON Patch (RFC 6902), or update operations. Default: `merge`. Required if `patch` is an array or has the members `op` and `path`.
              * @enum {unknown}
              */
             patch_type?: "json" | "merge" | "update";

@@ -12,6 +12,7 @@ from commonhold import (
     BadRequest,
     Commonhold,
     Invalid,
+    InvalidArgument,
     NotFound,
     NotRegistered,
     Problem,
@@ -259,3 +260,40 @@ def test_from_env__missing_variable__is_named(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.delenv("COMMONHOLD_TOKEN", raising=False)
     with pytest.raises(KeyError, match="set COMMONHOLD_TOKEN"):
         Commonhold.from_env()
+
+
+def test_send__with_an_idempotency_key__has_one_effect_over_restarts(
+    web: Running, notes: Commonhold, alice: Person
+) -> None:
+    count = Commonhold.update("notes", "n", {"op": "add", "path": "", "value": 1})
+    notes.put("notes", "n", 0)
+    assert notes.send(count, idempotency_key="d1-count").value == 1
+    with Commonhold(f"http://127.0.0.1:{web.port}", alice.token) as restarted:
+        assert restarted.send(count, idempotency_key="d1-count").value == 1
+        assert restarted.send(count).value == 2
+        clear = {"idempotency_key": "d1-clear", "prefix": "n"}
+        for _ in range(2):
+            assert restarted.request("DELETE", "/state/notes", **clear)["deleted"] == 1
+
+    async def again() -> Any:
+        async with AsyncCommonhold(f"http://127.0.0.1:{web.port}", alice.token) as state:
+            return await state.send(count, idempotency_key="d1-count")
+
+    assert run(again()).value == 1
+    with pytest.raises(Invalid, match="this Idempotency-Key was used for a different request"):
+        notes.send(Commonhold.delete("notes", "n"), idempotency_key="d1-count")
+
+
+@pytest.mark.parametrize(
+    ("call", "key", "message"),
+    [
+        (Commonhold.get("notes", "k"), "d1", "GET /state/notes/k takes no idempotency_key"),
+        (Commonhold.delete("notes", "k"), " ", "idempotency_key must not be empty"),
+        (Commonhold.delete("notes", "k"), 1, "idempotency_key must be a str, not 1"),
+    ],
+)
+def test_send__impossible_idempotency_key__is_refused(
+    notes: Commonhold, call: Any, key: Any, message: str
+) -> None:
+    with pytest.raises(InvalidArgument, match=message):
+        notes.send(call, idempotency_key=key)

@@ -49,6 +49,15 @@ class Call(Generic[R]):
     keyed: bool = True
     wait: float = 0
 
+    def with_idempotency_key(self, key: str | None) -> Call[R]:
+        """The same call with the key of the caller; None: with a random one for each exchange."""
+        if key is None:
+            return self
+        if self.method == "GET" or not self.keyed:
+            raise InvalidArgument(f"{self.method} {self.path} takes no idempotency_key")
+        header = arguments.name("idempotency_key", one_line("idempotency_key", key))
+        return replace(self, headers={**self.headers, "Idempotency-Key": header})
+
 
 @dataclass(frozen=True)
 class Retries:
@@ -228,7 +237,7 @@ def _request(call: Call[Any]) -> Request:
         content = documents.encode(call.body)
         headers["Content-Type"] = call.media_type
     if call.method != "GET" and call.keyed:
-        headers["Idempotency-Key"] = random_id()
+        headers.setdefault("Idempotency-Key", random_id())
     _inject_trace(headers)
     return Request(
         method=call.method,

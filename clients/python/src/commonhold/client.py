@@ -190,8 +190,14 @@ class Commonhold(_Client["Commonhold"]):
             found = self._of_process.setdefault(process, client)
         return found
 
-    def send(self, call: Call[R]) -> R:
-        """Make a call, retries included. Raises Problem or Unreachable."""
+    def send(self, call: Call[R], *, idempotency_key: str | None = None) -> R:
+        """Make a call, retries included: `state.send(Commonhold.update("notes", "k", {…}))` is
+        `state.update("notes", "k", {…})`. Raises Problem or Unreachable.
+
+        With an `idempotency_key`, a program that repeats the call after a restart gets the first
+        response, and the call has one effect. By default each call has a random key.
+        """
+        call = call.with_idempotency_key(idempotency_key)
         steps = exchange(call, self._settings.retries, decimals=self._settings.decimals)
         came: Reply | httpx2.RequestError | None = None
         while True:
@@ -211,10 +217,19 @@ class Commonhold(_Client["Commonhold"]):
         except httpx2.RequestError as error:
             return error
 
-    def request(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        idempotency_key: str | None = None,
+        **query: Any,
+    ) -> Any:
         """Make a call that has no method here; `path` is below /api/v1. Returns the JSON of the response."""
         sent = {} if body is None else {"body": body}
-        return self.send(Call(method, _path(path), lambda document: document, query, **sent))
+        call = Call(method, _path(path), lambda document: document, query, **sent)
+        return self.send(call, idempotency_key=idempotency_key)
 
     def read(self, key: type[T] | Profile[T], scope: str) -> T:
         """See ProfileAccess.read."""
@@ -335,8 +350,9 @@ class AsyncCommonhold(_Client["AsyncCommonhold"]):
             self._of_loop[loop] = found
         return found
 
-    async def send(self, call: Call[R]) -> R:
-        """Make a call, retries included. Raises Problem or Unreachable."""
+    async def send(self, call: Call[R], *, idempotency_key: str | None = None) -> R:
+        """See Commonhold.send."""
+        call = call.with_idempotency_key(idempotency_key)
         steps = exchange(call, self._settings.retries, decimals=self._settings.decimals)
         came: Reply | httpx2.RequestError | None = None
         while True:
@@ -356,10 +372,19 @@ class AsyncCommonhold(_Client["AsyncCommonhold"]):
         except httpx2.RequestError as error:
             return error
 
-    async def request(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
+    async def request(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        idempotency_key: str | None = None,
+        **query: Any,
+    ) -> Any:
         """Make a call that has no method here; `path` is below /api/v1. Returns the JSON of the response."""
         sent = {} if body is None else {"body": body}
-        return await self.send(Call(method, _path(path), lambda document: document, query, **sent))
+        call = Call(method, _path(path), lambda document: document, query, **sent)
+        return await self.send(call, idempotency_key=idempotency_key)
 
     async def read(self, key: type[T] | Profile[T], scope: str) -> T:
         """See ProfileAccess.read."""

@@ -58,7 +58,12 @@ class WebhookFilter(Body):
         ),
     ] = []
     namespaces: Annotated[
-        list[str], doc("Globs of namespaces; one of them must match. At most 50.", ["team_*"])
+        list[str],
+        doc(
+            "Globs of namespaces; one of them must match. Changes without a namespace, such as those "
+            "of threads and runs, then do not match. At most 50.",
+            ["team_*"],
+        ),
     ] = []
     key: Annotated[str, doc("Key of the change.", "", schema={"maxLength": 512})] = ""
     prefix: Annotated[str, doc("Prefix of the key.", "", schema={"maxLength": 512})] = ""

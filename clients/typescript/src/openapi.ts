@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 0c63161316596983dd48046c9a1a59ecb0d384f2c6e20d09d689d378bd5fac1d
+// sha256 of docs/openapi.json: f0c5ecde5121b16a6109897f31910b02c0998e06cc248c51b24bce384ca5ac39
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -8708,7 +8708,7 @@ export interface components {
              */
             kinds?: string[];
             /**
-             * @description Globs of namespaces; one of them must match. At most 50.
+             * @description Globs of namespaces; one of them must match. Changes without a namespace, such as those of threads and runs, then do not match. At most 50.
              * @default []
              * @example [
              *       "team_*"

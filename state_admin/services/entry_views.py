@@ -15,7 +15,7 @@ from state_admin.models.entries_sql import Address
 from state_admin.models.hot_async import Session
 
 from .errors import Gone, NotFound, NotRegistered
-from .namespaces import Definition, cached_definition, find_definition
+from .namespaces import Definition, cached_definition, find_definition, require_history
 
 
 class EntryView(NamedTuple):
@@ -107,11 +107,7 @@ def read_past(
     """The entry at a version, or at a time. Raises NotFound if the version never existed, and Gone if
     history compaction removed it."""
     definition = find_definition(actor, namespace, fresh=True)
-    if not definition.tracked:
-        raise Gone(
-            f"the namespace {namespace} is untracked and has no history",
-            hint="Entries of an untracked namespace have their current value only.",
-        )
+    require_history(definition)
     history = EntryRevision.objects.visible_to(actor).of_key(namespace, key)
     newest = (
         Entry.objects.filter(namespace_id=definition.id, key=key).values_list("version").first()

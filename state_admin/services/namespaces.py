@@ -24,6 +24,7 @@ from .clearing import clear_entries
 from .errors import (
     Conflict,
     Forbidden,
+    Gone,
     Invalid,
     NotRegistered,
     SchemaConflict,
@@ -87,6 +88,15 @@ def find_untracked(actor: Actor, names: Collection[str]) -> list[str]:
     """The untracked ones of these namespaces. Entries that are deleted there cannot be restored."""
     rows = Namespace.objects.visible_to(actor).filter(name__in=names, tracked=False)
     return list(rows.order_by("name").values_list("name", flat=True))
+
+
+def require_history(namespace: Namespace | Definition) -> None:
+    """Raises Gone if the namespace is untracked."""
+    if not namespace.tracked:
+        raise Gone(
+            f"the namespace {namespace.name} is untracked and has no history",
+            hint="Entries of an untracked namespace have their current value only.",
+        )
 
 
 def find_definition(actor: Actor, name: str, *, fresh: bool = False) -> Definition:

@@ -28,7 +28,7 @@ from .actors import require, require_open
 from .batching import split_by_size
 from .entries import check_value, new_entry
 from .errors import BadRequest, Conflict, Invalid, Problem
-from .namespaces import Definition, definitions_for, find_definition
+from .namespaces import Definition, definitions_for, find_definition, require_history
 
 # The maximum number of entries written since the given time, because a restore is one transaction.
 MOST = 10_000
@@ -110,7 +110,9 @@ def _choose(
     )
     if namespace:
         require_open(namespace)
-        rows = rows.filter(namespace_id=find_definition(actor, namespace, fresh=True).id)
+        definition = find_definition(actor, namespace, fresh=True)
+        require_history(definition)
+        rows = rows.filter(namespace_id=definition.id)
     if key:
         rows = rows.filter(key=key)
     if prefix:

@@ -44,6 +44,7 @@ from .actors import require, require_open, system_actor
 from .compaction_jobs import LEASE, claim
 from .compactions import enqueue, record_step
 from .errors import Gone, NotFound, NotRegistered
+from .namespaces import require_history
 from .policies import effective_policy
 from .threads import find_thread
 
@@ -265,7 +266,7 @@ def pin_version(
     require(actor, Role.EDITOR)
     require_open(namespace)
     with transaction.atomic():
-        _find_namespace(actor, namespace)
+        require_history(_find_namespace(actor, namespace))
         entries = Entry.objects.visible_to(actor).filter(namespace__name=namespace, key=key)
         entry = entries.select_for_update(of=("self",)).first()
         if entry is None or version > entry.version:

@@ -23,18 +23,20 @@ from state_admin.services import (
     bulk,
     clearing,
     entries,
+    entry_views,
     indexing,
     maintenance,
     namespaces,
     redactions,
     restores,
+    retention,
     search,
     verification,
 )
 from state_admin.services.batches import BatchOperation
 from state_admin.services.bulk import SelectedEntry
 from state_admin.services.entries import Precondition
-from state_admin.services.errors import Conflict, Invalid, VersionConflict
+from state_admin.services.errors import Conflict, Gone, Invalid, VersionConflict
 from tests.builders import Person, make_namespace, put, raw
 from tests.feeding import wait_for_feed
 from tests.services.canary import tables_with
@@ -133,6 +135,18 @@ def test_search_and_restore__do_not_see_the_entries(steps: Person) -> None:
     assert [step.namespace for step in restored.first] == ["notes"]
     assert keys() == {"a"}
     assert kept.version == 1
+
+
+def test_past__of_an_untracked_namespace__is_gone(steps: Person) -> None:
+    put(steps.actor, "steps", "a", 1)
+    address = {"actor": steps.actor, "namespace": "steps"}
+    for refused in (
+        partial(restores.restore_entries, at=timezone.now(), **address),
+        partial(retention.pin_version, key="a", version=1, pinned=True, **address),
+        partial(entry_views.read_past, key="a", at_version=1, **address),
+    ):
+        with pytest.raises(Gone, match="the namespace steps is untracked and has no history"):
+            refused()
 
 
 @pytest.mark.django_db(transaction=True)

@@ -16,6 +16,7 @@ import state_admin.contract.openapi as contract_openapi
 from project.env import BASE_DIR
 from state_admin.contract import OPERATIONS
 from state_admin.management.client_classes import client_classes
+from state_admin.management.python_reference import render_python_reference
 from state_admin.management.reference import render_reference
 from state_admin.services.errors import problem_types
 from state_admin.services.problem_examples import example_of
@@ -75,6 +76,7 @@ def generate_pages() -> dict[Path, bytes]:
     document = openapi()
     reference = render_reference(orjson.loads(document))
     pages = {DOCS / path: text.encode() for path, text in reference.items()}
+    pages[DOCS / "reference/python.md"] = render_python_reference(CLIENT).encode()
     client = {CLIENT / name: copy_rules(name).encode() for name in SHARED}
     client[CLIENT / "answers.py"] = client_classes().encode()
     return {OPENAPI: document, PROBLEMS: problems().encode(), **client, **pages}

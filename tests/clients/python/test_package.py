@@ -302,3 +302,21 @@ def test_errors__all_that_the_client_raises__are_exported() -> None:
 
 def _is_error(value: Any) -> bool:
     return isinstance(value, type) and issubclass(value, commonhold.CommonholdError)
+
+
+def test_reference__of_the_methods__has_each_of_them() -> None:
+    text = (BASE_DIR / "docs/reference/python.md").read_text()
+    listed = re.findall(r"^### (?:state|Commonhold)\.(\S+)$", text, re.MULTILINE)
+    with Commonhold("http://127.0.0.1:1", "t") as state:
+        groups = {
+            f"{name}.": each
+            for name, each in vars(state).items()
+            if isinstance(each, Group) and name != "_client"
+        }
+        methods = {
+            prefix + name
+            for prefix, owner in {"": state, **groups}.items()
+            for name in dir(type(owner))
+            if not name.startswith("_")
+        }
+    assert sorted(listed) == sorted(methods)

@@ -26,7 +26,10 @@ def register_state_key(
     description: str | None = None,
 ) -> Call[StateKey]:
     """Register a key of the state of threads: what an update does (`reducer`), whether parallel
-    branches may both update it (`merge`), and how long it lives (`scope`). Needs the role admin."""
+    branches may both update it (`merge`), and how long it lives (`scope`). Needs the role admin.
+
+    Unlike `state.register`, it replaces the definition of a registered key. Stored values do not
+    change. Call it once per deployment, not in each worker."""
     body = given(
         reducer=reducer,
         merge=merge,

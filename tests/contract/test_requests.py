@@ -337,6 +337,15 @@ def test_batch__member_that_the_operation_does_not_use__is_422(
     )
 
 
+def test_if_match__any_version__is_refused_with_the_reason(alice: Person) -> None:
+    make_namespace(alice.actor)
+    answer = alice.api("PUT", "/state/notes/k", {"value": 1}, If_Match="*")
+    assert (answer.status_code, answer.json()["detail"]) == (
+        400,
+        "If-Match must name a version; * is not supported",
+    )
+
+
 @pytest.mark.parametrize(
     "patch",
     [[], [{"op": "add", "path": "/n", "value": 1}], {"op": "add", "path": "/n", "value": 1}],

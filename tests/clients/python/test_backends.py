@@ -176,6 +176,19 @@ def test_errors__are_the_exact_texts(backend: MemoryBackend) -> None:
             access.read(wrong, "k")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("value", [{"theme": "dark"}, Place(), "dark", None])
+def test_write__value_of_another_class__is_refused(backend: MemoryBackend, value: Any) -> None:
+    access = ProfileAccess(backend)
+    access.write(Prefs, "k", Prefs(anything=1))
+    message = f"^failed to encode key user.prefs: must be a Prefs, not {type(value).__name__}$"
+    with pytest.raises(KeyEncode, match=message):
+        access.write(Prefs, "k", value)
+    if value is not None:  # None: the function changed its argument
+        with pytest.raises(KeyEncode, match=message):
+            access.edit(Prefs, "k", lambda _: value)
+    assert access.read(Prefs, "k") == Prefs(anything=1)
+
+
 def test_keys__similar__never_collide(backend: MemoryBackend) -> None:
     keys = ["thread::a", "thread__a", "thread//a", "../../etc", "A", "a", "x" * 512, "🙂"]
     for key in keys:

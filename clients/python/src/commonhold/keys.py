@@ -157,7 +157,11 @@ def name_of(namespace: str | AnyKey) -> str:
 
 
 def encode(profile: Profile[T], value: T) -> Any:
-    """The JSON of a value. KeyEncode: it has none."""
+    """The JSON of a value. KeyEncode: it has none, or is not of the class of the key, whose other
+    members it would remove."""
+    kind: Any = profile.kind
+    if shapes.is_record(kind) and not isinstance(value, kind):
+        raise KeyEncode(profile.name, f"must be a {kind.__name__}, not {type(value).__name__}")
     try:
         return shapes.plain(value)
     except (TypeError, ValueError) as error:

@@ -208,6 +208,11 @@ def _unfit(document: Any, expected: str, at: str) -> ValueError:
     return ValueError(f"{at or '/'}: {document!r} is not {expected}")
 
 
+def is_record(kind: Any) -> bool:
+    """Whether it is a class with fields: a dataclass or a pydantic model."""
+    return isinstance(kind, type) and (dataclasses.is_dataclass(kind) or _is_model(kind))
+
+
 def _is_model(kind: Any) -> bool:
     pydantic = sys.modules.get("pydantic")
     return pydantic is not None and isinstance(kind, type) and issubclass(kind, pydantic.BaseModel)

@@ -200,7 +200,9 @@ def _listed(operations: JSON) -> list[JSON]:
 def _member(operation: JSON, name: str) -> str:
     if not isinstance(operation, dict):
         raise Mismatch(f"an operation must be an object, not {kind(operation)}")
-    value = operation.get(name)
+    if name not in operation:
+        raise Mismatch(f"'{name}' is missing", name)
+    value = operation[name]
     if not isinstance(value, str):
         raise Mismatch(f"'{name}' must be a string", name)
     return value

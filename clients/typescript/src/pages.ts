@@ -20,6 +20,16 @@ export class Paged<T> implements PromiseLike<Page<T>>, AsyncIterable<T> {
     return this.fetchPage().then(done, failed);
   }
 
+  /** Like `Promise.prototype.catch`, for one page. */
+  catch<B = never>(failed?: ((reason: unknown) => B | PromiseLike<B>) | null): Promise<Page<T> | B> {
+    return this.then(undefined, failed);
+  }
+
+  /** Like `Promise.prototype.finally`, for one page. */
+  finally(ended?: (() => void) | null): Promise<Page<T>> {
+    return this.fetchPage().finally(ended);
+  }
+
   async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
     let page = await this.fetchPage();
     yield* page.items;

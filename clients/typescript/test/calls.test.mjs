@@ -304,6 +304,14 @@ test("a list awaited is a page, iterated all pages", async (t) => {
   assert.equal(asked[2].url, "/api/v1/state/notes?prefix=a&include=value&valid=true&cursor=c1");
 });
 
+test("an awaited list has catch and finally, as a promise has", async (t) => {
+  const { state } = await serving(t, problem("not-registered", 404), json({ items: [], next_cursor: null }));
+  assert.ok((await state.list("notes").catch((error) => error)) instanceof NotRegistered);
+  let ended = 0;
+  assert.deepEqual((await state.list("notes").finally(() => void ended++)).items, []);
+  assert.equal(ended, 1);
+});
+
 test("a claim that waits carries no idempotency key: its answer may not be replayed", async (t) => {
   const { asked, state } = await serving(t, json({ items: [] }));
   await state.dispatches.claim({ consumer: "w", wait: 1 });

@@ -16,11 +16,15 @@ U = TypeVar("U")
 
 
 class MergeStrategy(Enum):
+    """Whether parallel batches may update one key: only one of them, or all, in any order."""
+
     EXCLUSIVE = "exclusive"
     COMMUTATIVE = "commutative"
 
 
 class KeyScope(Enum):
+    """How long the value of a key is kept: during a run, or as long as the thread."""
+
     RUN = "run"
     THREAD = "thread"
 

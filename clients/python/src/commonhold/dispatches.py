@@ -128,6 +128,8 @@ def interrupt(thread_id: str) -> Call[dict[str, Any]]:
 
 
 class Dispatches(Group[S]):
+    """The mailboxes of threads: enqueue work, claim it under a lease, and acknowledge it."""
+
     enqueue = Verb(enqueue)
     claim = Verb(claim)
     ack = Verb(ack)

@@ -424,6 +424,8 @@ class Entries(Group[S]):
 
 
 class Namespaces(Group[S]):
+    """The namespaces of the workspace, each with its schema and default value."""
+
     list = Verb(list_namespaces)
     get = Verb(get_namespace)
     register = Verb(register_namespace)

@@ -197,6 +197,8 @@ def tickets_of_run(run_id: str, **page: Unpack[Listing]) -> Call[Page[Ticket]]:
 
 
 class Runs(Group[S]):
+    """Runs of threads: start them, commit steps, and hold their lease."""
+
     start = Verb(start_run)
     get = Verb(read_run)
     list = Verb(list_runs)
@@ -241,6 +243,8 @@ def decide_ticket(
 
 
 class Tickets(Group[S]):
+    """What runs wait for: list the tickets, wait for a decision, and decide."""
+
     get = Verb(read_ticket)
     list = Verb(list_tickets)
     decide = Verb(decide_ticket)

@@ -56,6 +56,8 @@ def get_state_key(name: str) -> Call[StateKey]:
 
 
 class StateKeys(Group[S]):
+    """The registered keys of the state of runs and threads."""
+
     register = Verb(register_state_key)
     get = Verb(get_state_key)
     list = Verb(list_state_keys)
@@ -90,5 +92,7 @@ def uninstall_plugin(
 
 
 class Plugins(Group[S]):
+    """Install and uninstall plugins: sets of state keys and namespaces."""
+
     install = Verb(install_plugin)
     uninstall = Verb(uninstall_plugin)

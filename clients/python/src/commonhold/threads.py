@@ -251,6 +251,8 @@ def _if_match(argument: str, value: int | None) -> dict[str, str | None]:
 
 
 class Threads(Group[S]):
+    """Threads, with their messages, context, state and snapshots."""
+
     create = Verb(create_thread)
     get = Verb(read_thread)
     list = Verb(list_threads)

@@ -1,0 +1,44 @@
+"""Pages for browsers with other settings: high contrast, no JavaScript, paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page
+from pytest_django.live_server_helper import LiveServer
+
+from tests.builders import Person
+
+from .conftest import open_context
+
+
+@pytest.fixture
+def high_contrast_page(browser: Browser, server: LiveServer, alice: Person) -> Iterator[Page]:
+    context = open_context(browser, server, alice, forced_colors="active")
+    yield context.new_page()
+    context.close()
+
+
+def background(element: Locator) -> str:
+    return str(element.evaluate("each => getComputedStyle(each).backgroundColor"))
+
+
+def test_high_contrast__current_page_tab_and_button__differ_from_the_others(
+    high_contrast_page: Page,
+) -> None:
+    page = high_contrast_page
+    page.goto("/usage")
+    for chosen, other in (
+        (page.locator(".nav [aria-current]"), page.get_by_role("link", name="Audit")),
+        (page.get_by_role("link", name="30 days"), page.get_by_role("link", name="90 days")),
+    ):
+        assert background(chosen) != background(other)
+    page.goto("/config")
+    tabs = page.locator(".tabs")
+    chosen, other = tabs.locator("[aria-current]"), tabs.get_by_role("link", name="Agents")
+    assert background(chosen) != background(other)
+    line = "each => getComputedStyle(each).borderBlockEndColor"
+    assert other.evaluate(line) == page.locator("body").evaluate(
+        "each => { each.style.color = 'Canvas'; return getComputedStyle(each).color }"
+    )

@@ -69,7 +69,7 @@ def _state(row: EntryListRow, show: str) -> SafeString:
 
 def _tags(row: EntryListRow) -> SafeString:
     tags = format_html_join(" ", '<span class="tag">{}</span>', ((tag,) for tag in row.line.tags))
-    return format_html("<td>{}</td>", tags)
+    return format_html('<td class="tags" title="{}">{}</td>', ", ".join(row.line.tags), tags)
 
 
 def _expires(row: EntryListRow) -> SafeString:

@@ -185,6 +185,32 @@ def test_state_browser__laptop__fits_without_scrolling_sideways(page: Page, alic
         assert frame.evaluate("each => each.scrollWidth <= each.clientWidth"), url
 
 
+def test_state_browser__long_keys_and_many_tags__leave_room_for_the_value(
+    page: Page, alice: Person
+) -> None:
+    tags = ["vip", "europe", "renewal-2026-q4"]
+    key = "agent_type::planner-of-long-journeys-by-train"
+    put(alice.actor, "plans", key, {"goal": "x" * 90}, tags=tags)
+    Entry.objects.filter(key="k1").update(pinned=True)
+    frame = page.get_by_role("region", name="Entries")
+    for width in (LAPTOP, 1440):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.goto("/state")
+        expect(frame.locator("td.tags[title]").first).to_have_attribute("title", ", ".join(tags))
+        assert frame.evaluate("each => each.scrollWidth <= each.clientWidth"), width
+        value = frame.locator("td.peek").first
+        assert value.evaluate("each => each.clientWidth") > 100, width
+
+
+def test_cell__narrow_column__is_as_wide_as_its_form(page: Page) -> None:
+    page.goto("/state?namespace=plans")
+    press(page, "j", "ArrowRight", "Enter")
+    form = page.locator(".cell form")
+    expect(form).to_be_visible()
+    overflow = "each => each.getBoundingClientRect().right - each.closest('td').getBoundingClientRect().right"
+    assert form.evaluate(overflow) <= 0
+
+
 def test_pane__open__leaves_room_for_the_columns_that_it_does_not_show(
     page: Page, alice: Person
 ) -> None:

@@ -166,10 +166,15 @@ document.addEventListener("htmx:after:swap", ({ detail: { ctx } }) => {
 
 // Dialogs --------------------------------------------------------------------------------------
 
+let menu = null; // the menu whose item has opened the dialog
+
 document.addEventListener("htmx:after:swap", (event) => {
   const { ctx } = event.detail;
   const dialog = $("#dialog > dialog[data-open]");
-  if (dialog && !dialog.open) dialog.showModal();
+  if (dialog && !dialog.open) {
+    menu = document.activeElement.closest("[popover]");
+    dialog.showModal();
+  }
   const problem = $("#problem > .problem");
   if (problem && ctx.response?.status >= 400 && !isLive(ctx)) {
     problem.scrollIntoView({ block: "center" });
@@ -185,7 +190,10 @@ document.addEventListener("htmx:after:request", (event) => {
 document.addEventListener(
   "close",
   (event) => {
-    if (event.target.matches("#dialog > dialog")) event.target.remove();
+    if (!event.target.matches("#dialog > dialog")) return;
+    event.target.remove();
+    // A menu closes when a dialog opens, so the browser cannot return the focus to its item.
+    if (menu && document.activeElement === document.body) $(`[popovertarget="${menu.id}"]`)?.focus();
   },
   true,
 );
@@ -319,10 +327,12 @@ function step(direction) {
   next.scrollIntoView({ block: "nearest" });
 }
 
-// Focus the next action of the page that opens a confirmation or a menu.
+// Focus the next action that opens a confirmation or a menu: the next one after the focus, so that it is the one
+// of the selected row.
 function reachAction() {
   const all = $$('main :is([hx-target="#dialog"], [data-actions])').filter((action) => action.offsetParent);
-  all[(all.indexOf(document.activeElement) + 1) % all.length]?.focus();
+  const isLater = (each) => document.activeElement.compareDocumentPosition(each) & Node.DOCUMENT_POSITION_FOLLOWING;
+  (all.find(isLater) ?? all[0])?.focus();
 }
 
 // Focus the button of the ticket selected by j and k; Enter then decides. A decision is final, and these

@@ -35,6 +35,18 @@ def plan(alice: Person) -> object:
 
 
 @pytest.mark.usefixtures("story")
+def test_menu__its_dialog_closed__has_the_focus(page: Page) -> None:
+    page.goto("/runs/r2")
+    actions = page.get_by_role("button", name="Actions")
+    actions.press("Enter")
+    page.get_by_role("link", name="Cancel run…").press("Enter")
+    expect(page.get_by_role("dialog").get_by_label("Reason")).to_be_focused()
+    press(page, "Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(actions).to_be_focused()
+
+
+@pytest.mark.usefixtures("story")
 def test_stuck_run__keyboard_only__can_be_resumed(page: Page) -> None:
     page.goto("/")
     press(page, "g", "r")

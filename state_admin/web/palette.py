@@ -43,6 +43,12 @@ _OTHER_PAGES = (
     ("monitor", "Your sessions", "web:sessions"),
     ("key-round", "Sign-in methods", "web:sign-in"),
 )
+_ADMIN_ACTIONS = (
+    ("plus", "New namespace", "web:namespace-new", "Register namespace"),
+    ("key-round", "New token", "web:token-new", "Create token"),
+    ("zap", "New webhook", "web:webhook-new", "Create webhook"),
+    ("users", "New member", "web:member-new", "Add member"),
+)
 
 # What the lists search.
 _SEARCHES = {
@@ -66,6 +72,8 @@ class PaletteItem:
     does: str = ""
     # The id of a thread, or the text around what a search found.
     text: str = ""
+    # The label of the button of a page that does the same: the words under which a user knows an action.
+    button: str = ""
 
 
 @page()
@@ -91,7 +99,7 @@ def _hits(request: Request, query: str) -> list[PaletteItem]:
 
 
 def _rank(hit: PaletteItem, query: str) -> int | None:
-    label, text = hit.label.lower(), query.lower()
+    label, text = f"{hit.label} {hit.button}".rstrip().lower(), query.lower()
     if hit.note != "message" and text in (label, label.partition("/")[2], hit.text):
         return 0
     if hit.note in _PLACES:
@@ -232,8 +240,8 @@ def _actions(request: Request) -> Iterator[PaletteItem]:
     if may(Role.EDITOR):
         yield PaletteItem("plus", "New entry", "action", reverse("web:entry-new"))
     if may(Role.ADMIN):
-        yield PaletteItem("plus", "New namespace", "action", reverse("web:namespace-new"))
-        yield PaletteItem("key-round", "New token", "action", reverse("web:token-new"))
+        for icon, label, name, button in _ADMIN_ACTIONS:
+            yield PaletteItem(icon, label, "action", reverse(name), button=button)
     yield PaletteItem("pause", "Pause or resume live updates", "action", does="live-toggle")
     yield PaletteItem("rotate-ccw", "Show new changes", "action", does="live-show")
     yield PaletteItem("keyboard", "Keyboard shortcuts", "action", does="keys-show")

@@ -179,10 +179,27 @@ def test_palette__results__are_exact_then_prefix_then_resources_then_substrings(
 
 
 def test_palette__actions__are_those_permitted(admin: Client, viewer: Client) -> None:
-    assert hits(admin, "new") == ["New entry", "New namespace", "New token", "Show new changes"]
+    new = ["New entry", "New namespace", "New token", "New webhook", "New member"]
+    assert hits(admin, "new") == [*new, "Show new changes"]
     assert hits(viewer, "new") == ["Show new changes"]
     assert hits(viewer, "audit") == []
     assert "Sign out" in hits(viewer, "sign")
+
+
+@pytest.mark.parametrize(
+    ("url", "action"),
+    [
+        ("/namespaces", "New namespace"),
+        ("/tokens", "New token"),
+        ("/webhooks", "New webhook"),
+        ("/members", "New member"),
+    ],
+)
+def test_palette__label_of_a_button__finds_its_action(admin: Client, url: str, action: str) -> None:
+    page = admin.get(url).content.decode()
+    found = re.search(r'<a class="btn push" data-kind="primary".*?</svg>(.*?)</a>', page)
+    assert found
+    assert hits(admin, found[1]) == [action]
 
 
 def test_help__every_shortcut__is_listed(admin: Client) -> None:

@@ -9,6 +9,7 @@ from playwright.sync_api import Browser, Locator, Page
 from pytest_django.live_server_helper import LiveServer
 
 from tests.builders import Person
+from tests.web.test_inbox import ask, refund
 
 from .conftest import open_context
 
@@ -42,3 +43,19 @@ def test_high_contrast__current_page_tab_and_button__differ_from_the_others(
     assert other.evaluate(line) == page.locator("body").evaluate(
         "each => { each.style.color = 'Canvas'; return getComputedStyle(each).color }"
     )
+
+
+def test_no_javascript__times_of_the_overview__stay_in_their_cells(
+    browser: Browser, server: LiveServer, alice: Person
+) -> None:
+    ask(alice, refund(1))
+    context = open_context(browser, server, alice, java_script_enabled=False)
+    page = context.new_page()
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto("/")
+    cell = page.locator("a.stat", has_text="tickets")
+    box, time = cell.bounding_box(), cell.locator("relative-time").bounding_box()
+    assert box is not None
+    assert time is not None
+    assert time["x"] + time["width"] <= box["x"] + box["width"]
+    context.close()

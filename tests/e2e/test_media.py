@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page
+from playwright.sync_api import Browser, Locator, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from tests.builders import Person
+from tests.builders import Person, make_namespace, put
 from tests.web.test_inbox import ask, refund
 
 from .conftest import open_context
@@ -59,3 +59,21 @@ def test_no_javascript__times_of_the_overview__stay_in_their_cells(
     assert time is not None
     assert time["x"] + time["width"] <= box["x"] + box["width"]
     context.close()
+
+
+def test_print__long_list__has_all_rows_and_no_controls(page: Page, alice: Person) -> None:
+    make_namespace(alice.actor, "plans")
+    for number in range(40):
+        put(alice.actor, "plans", f"k{number}", {})
+    page.set_viewport_size({"width": 1122, "height": 793})  # A4, landscape
+    page.goto("/state")
+    page.emulate_media(media="print")
+    frame = page.locator(".table-frame")
+    assert frame.evaluate("each => each.scrollHeight <= each.clientHeight")
+    for control in (
+        page.get_by_role("navigation", name="Main"),
+        page.get_by_role("link", name="New entry"),
+        page.get_by_label("Select k1", exact=True),
+    ):
+        expect(control).to_be_hidden()
+    expect(page.get_by_role("link", name="plans/k39")).to_be_visible()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ from state_admin.domain import patches, scopes, tokens, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.patches import PatchKind
 from state_admin.domain.values import JSON, Raw
-from state_admin.models import Entry, EntryRevision, Operation, bulk_sql, entries_sql
+from state_admin.models import Entry, Operation, bulk_sql, entries_sql
 from state_admin.models.entries_sql import NewEntry
 
 from . import journal, quotas
@@ -243,7 +243,9 @@ def delete_value(
     """delete_entry for services that may write reserved namespaces."""
     definition = find_definition(actor, namespace)
     expected = precondition.version
+    limited = quotas.limited(actor)
     for _ in range(_ATTEMPTS):
+        stored = _stored_sizes(definition.id, [key]) if limited else []
         written = entries_sql.delete_entry(
             {
                 **journal.parameters(actor, reason),
@@ -258,6 +260,8 @@ def delete_value(
             }
         )
         if written is not None:
+            if stored:
+                quotas.add_usage(actor, entries=-1, bytes=-stored[0])
             return written.version
         current = read_entry(actor=actor, namespace=namespace, key=key)
         if precondition.version is not None and current.version != precondition.version:
@@ -301,15 +305,14 @@ def store_value(
             "expected": precondition.version,
             "only": only,
         }
-        limited = quotas.limited(actor)
-        if limited:
-            _check_quota(actor, namespace, key, new.size)
         write = entries_sql.replace_entry if precondition.version else entries_sql.put_entry
-        written = write(parameters)
+        with quotas.undo_additions():
+            growth = _take_quota(actor, new)
+            written = write(parameters)
         if written is not None:
-            if limited:
-                _count(actor, new, written)
             return WriteResult(written_view(actor, new, written), written.created)
+        if growth:
+            quotas.add_usage(actor, entries=-growth[0], bytes=-growth[1])
         # Nothing was written: the schema changed meanwhile, or the precondition does not hold.
         if (
             find_definition(actor, namespace, fresh=True).schema_version
@@ -452,26 +455,21 @@ def patch_text(kind: PatchKind, text: str, operations: JSON) -> Raw:
     return Raw(values.dump(changed), changed)
 
 
-def _check_quota(actor: Actor, namespace: str, key: str, size: int) -> None:
-    """Refuse a write that exceeds a quota. A replacement that is not larger always fits, so the
-    current entry is read only when the quota is nearly used."""
-    entries_left, bytes_left = quotas.room(actor, "entries"), quotas.room(actor, "bytes")
-    if (entries_left is None or entries_left >= 1) and (bytes_left is None or bytes_left >= size):
-        return
-    current = read_entry(actor=actor, namespace=namespace, key=key)
-    if not current.exists:
-        quotas.check_room(actor, "entries", 1)
-    if size > current.size_bytes:
-        quotas.check_room(actor, "bytes", size - current.size_bytes)
+def _take_quota(actor: Actor, new: NewEntry) -> tuple[int, int] | None:
+    """Count a write. Returns the entries and bytes that it adds; None: there is no quota. Raises
+    QuotaExceeded."""
+    if not quotas.limited(actor):
+        return None
+    stored = _stored_sizes(new.namespace_id, [new.key])
+    growth = 1 - len(stored), new.size - sum(stored)
+    quotas.take(actor, entries=growth[0], size=growth[1])
+    return growth
 
 
-def _count(actor: Actor, new: NewEntry, written: entries_sql.WrittenEntry) -> None:
-    """Add a write to the usage. The previous version, with its size, is always in the history."""
-    grown = new.size
-    if not written.created:
-        rows = EntryRevision.objects.filter(entry_id=written.entry_id, version=written.version - 1)
-        grown -= rows.values_list("size_bytes", flat=True).first() or 0
-    quotas.add_usage(actor, entries=int(written.created), bytes=grown)
+def _stored_sizes(namespace_id: int, keys: Collection[str]) -> list[int]:
+    """The sizes of the entries that exist, or have expired and wait for the sweep: all of them count."""
+    rows = Entry.objects.filter(namespace_id=namespace_id, key__in=keys, deleted=False)
+    return list(rows.values_list("size_bytes", flat=True))
 
 
 def check_entry(*, actor: Actor, namespace: str, value: Raw) -> None:

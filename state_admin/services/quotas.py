@@ -2,8 +2,7 @@
 
 Counting in every write would make one row per workspace hot (measured: a quarter of the write
 throughput). So a sweep measures the usage, and each process adds what it has created since. A quota
-can therefore be exceeded by what other processes create between two measurements, and by requests that
-are checked at the same moment, but not by more.
+can therefore be exceeded by what other processes create between two measurements, but not by more.
 """
 
 from __future__ import annotations
@@ -84,19 +83,6 @@ def _limits_writes(account: _Account) -> bool:
     return account.limits["entries"] is not None or account.limits["bytes"] is not None
 
 
-def check_room(actor: Actor, what: What, amount: int) -> None:
-    """Raise QuotaExceeded if `amount` more would exceed the quota."""
-    room_left = room(actor, what)
-    if room_left is not None and amount > room_left:
-        account = _account(actor.workspace_id)
-        raise QuotaExceeded(
-            f"quota exceeded: {what}",
-            hint=QuotaExceeded.remedy,
-            limit=account.limits[what],
-            used=account.used[what] + account.added[what],
-        )
-
-
 def add_usage(actor: Actor, **added: int) -> None:
     """Count what was just created (or, if negative, removed) until the next measurement."""
     _add(actor.workspace_id, added)
@@ -105,12 +91,23 @@ def add_usage(actor: Actor, **added: int) -> None:
         additions.append((actor.workspace_id, added))
 
 
-def take(actor: Actor, *, entries: int, size: int) -> None:
-    """Check that a write may add so many entries and bytes, and count them. Raises QuotaExceeded."""
-    if limited(actor):
-        check_room(actor, "entries", entries)
-        check_room(actor, "bytes", max(0, size))
-        add_usage(actor, entries=entries, bytes=max(0, size))
+def take(actor: Actor, *, entries: int = 0, size: int = 0, threads: int = 0) -> None:
+    """Count what a write will add (or, if negative, remove), unless it exceeds a quota: then raise
+    QuotaExceeded. Concurrent requests of this process cannot exceed a quota together."""
+    added: dict[str, int] = {"entries": entries, "bytes": size, "threads": threads}
+    account = _account(actor.workspace_id)
+    with _lock:
+        for what, count in added.items():
+            limit, used = account.limits[what], account.used[what] + account.added[what]
+            if limit is not None and count > 0 and used + count > limit:
+                raise QuotaExceeded(
+                    f"quota exceeded: {what}", hint=QuotaExceeded.remedy, limit=limit, used=used
+                )
+        for what, count in added.items():
+            account.added[what] += count
+    additions = _additions.get()
+    if additions is not None:
+        additions.append((actor.workspace_id, added))
 
 
 @contextmanager

@@ -179,16 +179,18 @@ def insert_thread(
     """The thread with this id, and whether it is new. Raises Conflict if it exists with other
     content. `content` is what the client sent, `fields` the columns of a new thread."""
     existing = Thread.objects.filter(workspace_id=actor.workspace_id, public_id=public_id)
-    if quotas.room(actor, "threads") is not None and not existing.exists():
-        quotas.check_room(actor, "threads", 1)
-    thread, created = Thread.objects.get_or_create(
-        workspace_id=actor.workspace_id,
-        public_id=public_id,
-        defaults={**fields, "created_from": values.dump(content)},
-    )
-    if created:
-        quotas.add_usage(actor, threads=1)
-    elif not values.same(values.load(thread.created_from or "{}"), content):
+    counted = quotas.room(actor, "threads") is not None and not existing.exists()
+    with quotas.undo_additions():
+        if counted:
+            quotas.take(actor, threads=1)
+        thread, created = Thread.objects.get_or_create(
+            workspace_id=actor.workspace_id,
+            public_id=public_id,
+            defaults={**fields, "created_from": values.dump(content)},
+        )
+    if counted and not created:
+        quotas.add_usage(actor, threads=-1)
+    if not created and not values.same(values.load(thread.created_from or "{}"), content):
         raise Conflict(
             f"thread already exists with other content: {public_id}",
             hint="Use PATCH to change a thread.",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
+from functools import partial
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -12,6 +14,7 @@ from state_admin.models.limits import measure_usage
 from state_admin.services import quotas
 from state_admin.services.errors import QuotaExceeded
 from tests.builders import Person, make_namespace, make_thread, put
+from tests.services.racing import race
 
 UPDATE = "application/vnd.commonhold.update+json"
 
@@ -70,6 +73,49 @@ def test_bytes__one_entry_written_again__counts_the_difference(alice: Person) ->
     assert alice.api("PUT", "/state/notes/b", {"value": "x" * 98}).status_code == 201
     refused = alice.api("PUT", "/state/notes/c", {"value": "x" * 98})
     assert (refused.status_code, refused.json()["used"]) == (403, 200)
+
+
+def test_bytes__untracked_entry_written_again__counts_the_difference(alice: Person) -> None:
+    make_namespace(alice.actor, "cache", tracked=False)
+    set_quota(alice, bytes=250)
+    for size in (98, 98, 48, 98):
+        put(alice.actor, "cache", "a", "x" * size)
+    assert quotas.room(alice.actor, "bytes") == 150
+
+
+@pytest.mark.parametrize("tracked", [True, False])
+def test_entries__created_and_deleted__use_no_quota(alice: Person, tracked: bool) -> None:
+    make_namespace(alice.actor, "locks", tracked=tracked)
+    set_quota(alice, entries=2, bytes=100)
+    for number in range(5):
+        put(alice.actor, "locks", str(number), "x" * 98)
+        assert alice.api("DELETE", f"/state/locks/{number}").status_code == 204
+    assert alice.api("DELETE", "/state/locks/1").status_code == 204
+    assert (quotas.room(alice.actor, "entries"), quotas.room(alice.actor, "bytes")) == (2, 100)
+
+
+def test_entries__write_refused_by_its_precondition__uses_no_quota(alice: Person) -> None:
+    make_namespace(alice.actor)
+    set_quota(alice, entries=2, bytes=100)
+    answer = alice.api("PUT", "/state/notes/a", {"value": 1}, If_Match='"3"')
+    assert answer.status_code == 412
+    assert (quotas.room(alice.actor, "entries"), quotas.room(alice.actor, "bytes")) == (2, 100)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_quotas__concurrent_requests__store_exactly_as_many_as_permitted(alice: Person) -> None:
+    make_namespace(alice.actor)
+    set_quota(alice, entries=5, threads=5)
+    measure_usage()
+
+    def create(number: int) -> list[int]:
+        entry = alice.api("PUT", f"/state/notes/{number}", {"value": 1})
+        return [entry.status_code, alice.api("POST", "/threads", {"id": str(number)}).status_code]
+
+    answers = race([partial(create, number) for number in range(16)])
+
+    for statuses in zip(*answers, strict=True):
+        assert Counter(statuses) == {201: 5, 403: 11}
 
 
 def test_threads__quota_reached__refuses_new_ones_but_not_repeats(alice: Person) -> None:

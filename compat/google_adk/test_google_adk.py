@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commonhold import AsyncCommonhold, InvalidArgument
+from commonhold import AsyncCommonhold, CommonholdError, InvalidArgument
 from commonhold.google_adk import CommonholdSessionService
 from commonhold.threads import Threads
 from fixtures import lose_response
@@ -137,6 +137,18 @@ async def test_runner__scripted_agent__second_run_sees_the_state_of_the_first(
         ):
             pass
     assert (await read(service, session)).state == {"count": 2}
+
+
+@pytest.mark.parametrize("value", [float("nan"), "nul \0", "x" * 1_100_000])
+async def test_create_session__state_is_refused__leaves_no_session(
+    service: CommonholdSessionService, app_name: str, value: Any
+) -> None:
+    names = {"app_name": app_name, "user_id": "u1", "session_id": "s1"}
+    with pytest.raises(CommonholdError):
+        await service.create_session(**names, state={"app:a": 1, "b": value})
+    assert await service.get_session(**names) is None
+    session = await service.create_session(**names, state={"b": 2})
+    assert session.state == {"b": 2}
 
 
 async def test_service__same_calls__answers_like_the_sdks_own(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias, cast
 from weakref import WeakValueDictionary
 
@@ -28,7 +28,7 @@ from commonhold.answers import Entry, Message, Thread
 from commonhold.calls import join_id, random_id
 from commonhold.client import Adapter, AsyncCommonhold
 from commonhold.documents import pointer_of
-from commonhold.entries import register_namespace, registering
+from commonhold.entries import register_namespace, registering, run_batch
 from commonhold.keys import StateScope
 from commonhold.problems import Conflict, Gone, NotFound, NotRegistered, VersionConflict
 from commonhold.threads import Threads
@@ -119,6 +119,10 @@ class CommonholdSessionService(Adapter, BaseSessionService):
         given = "" if session_id is None else arguments.text("session_id", session_id)
         session_id = given.strip() or random_id()
         place = _SessionAddress(app_name, user_id, session_id)
+        changes = _changes(place, _by_scope(state or {}))
+        operations = [*changes, *_read_operations([place])]
+        # First, so that a state that is refused leaves no session without it.
+        entries = await self._batch(operations, dry_run=bool(changes))
         # The nonce tells a session that is there already from our own attempt a moment ago.
         facts = {"app_name": app_name, "user_id": user_id, "session_id": session_id}
         metadata = {_MEMBER: {**facts, "nonce": random_id()}}
@@ -128,8 +132,8 @@ class CommonholdSessionService(Adapter, BaseSessionService):
             )
         except Conflict:
             raise AlreadyExistsError(f"Session with id {session_id} already exists.") from None
-        changes = _changes(place, _by_scope(state or {}))
-        entries = await self._batch([*changes, *_read_operations([place])])
+        if changes:
+            entries = await self._batch(operations)
         return _session(place, thread, entries[len(changes) :], [])
 
     async def get_session(
@@ -261,18 +265,20 @@ class CommonholdSessionService(Adapter, BaseSessionService):
             raise _stale(place)
         return _position_of(thread, await self._batch(_read_operations([place])))
 
-    async def _batch(self, operations: list[Operation]) -> list[Entry]:
+    async def _batch(self, operations: list[Operation], *, dry_run: bool = False) -> list[Entry]:
         """The entries after all operations, which are stored together unless they are too many."""
-        outcomes = []
+        query = {"dry_run": True} if dry_run else {}
+        entries = []
         for start in range(0, len(operations), _BATCH):
-            part = operations[start : start + _BATCH]
+            call = replace(run_batch(operations[start : start + _BATCH]), query=query)
             try:
-                outcomes += await self._state.batch(part)
+                outcomes = await self._state.send(call)
             except NotRegistered as missing:
                 with registering(missing):
                     await self._register()
-                outcomes += await self._state.batch(part)
-        return [outcome.entry for outcome in outcomes if outcome.entry is not None]
+                outcomes = await self._state.send(call)
+            entries += [outcome.entry for outcome in outcomes if outcome.entry is not None]
+        return entries
 
     async def _register(self) -> None:
         """Register the namespaces. Repeating it changes nothing."""

@@ -48,11 +48,11 @@ def _create_namespace(actor: Actor, namespaces: Sequence[str]) -> Step:
     if namespaces:
         url, action = reverse("web:namespace-list"), "Namespaces"
     elif actor.may(Role.ADMIN):
-        url, action = reverse("web:namespace-new"), "New namespace"
+        url, action = reverse("web:namespace-new"), "Register namespace"
     text = "It has a name and a JSON Schema, which every entry in it must match."
     if not namespaces and not url:
-        text += " Ask an admin of this workspace to create one."
-    return Step("Create a namespace", text, bool(namespaces), url, action)
+        text += " Ask an admin of this workspace to register one."
+    return Step("Register a namespace", text, bool(namespaces), url, action)
 
 
 def _create_token(counts: Counts, namespaces: Sequence[str]) -> Step:

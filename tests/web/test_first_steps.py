@@ -17,7 +17,7 @@ STEP = re.compile(
     r'.*?</span></span>\s*(?:<a class="btn"[^>]*href="([^"]+)">)?',
     re.S,
 )
-NAMESPACE, TOKEN = "Create a namespace", "Create a token for an agent"
+NAMESPACE, TOKEN = "Register a namespace", "Create a token for an agent"
 ENTRY = "Write an entry, and watch it arrive"
 
 
@@ -107,7 +107,7 @@ def test_first_steps__state_of_another_workspace__does_not_count(
 @pytest.mark.parametrize(
     ("path", "action", "url"),
     [
-        ("/namespaces", "Create the first namespace", "/namespaces/+new"),
+        ("/namespaces", "Register the first namespace", "/namespaces/+new"),
         ("/state", "Write an entry", "/entries/new"),
     ],
 )

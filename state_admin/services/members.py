@@ -121,12 +121,12 @@ def end_member_sessions(*, actor: Actor, member_id: int, reason: str = "") -> in
     return _end(actor, find_member(actor, member_id).user, reason)
 
 
-def end_own_sessions(*, actor: Actor, key_digest: str = "") -> int:
+def end_own_sessions(*, actor: Actor, key_digest: str = "", reason: str = "") -> int:
     """End one of the actor's own sessions, or all of them without `key_digest`. Returns the
     number."""
     if actor.kind != "user":
         raise Forbidden("only users have sessions")
-    return _end(actor, User.objects.get(pk=actor.id), "", key_digest)
+    return _end(actor, User.objects.get(pk=actor.id), reason, key_digest)
 
 
 def _end(actor: Actor, user: User, reason: str, key_digest: str = "") -> int:

@@ -204,7 +204,8 @@ def remove(request: Request, member_id: int) -> HttpResponse:
 @page(methods=FORM, role=Role.ADMIN)
 def end_sessions(request: Request, member_id: int) -> HttpResponse:
     root = reverse("web:member-list")
-    name = find_member(request.actor, member_id).user.get_username()
+    user = find_member(request.actor, member_id).user
+    name = user.get_username()
     if request.method == "POST":
         ended = end_member_sessions(
             actor=request.actor, member_id=member_id, reason=reason_of(request)
@@ -217,8 +218,10 @@ def end_sessions(request: Request, member_id: int) -> HttpResponse:
         url=reverse("web:member-sessions", args=[member_id]),
         back=root,
         lines=[
-            "All browsers of this user are signed out, and unused login links "
-            "stop working. The user can sign in again with the password.",
+            "All browsers of this user are signed out, and unused login links stop working.",
+            "The user can sign in again with the password."
+            if user.has_usable_password()
+            else "The user has no password and needs single sign-on or a new login link to sign in again.",
         ],
     )
     return ask(request, confirm, part="members")

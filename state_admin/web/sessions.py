@@ -16,7 +16,8 @@ from state_admin.models.access import digest
 from state_admin.services.errors import NotFound
 from state_admin.services.members import end_own_sessions
 
-from .actors import POST, page
+from .actors import FORM, POST, page
+from .confirm import Confirm, ask, reason_of
 from .htmx import Request, render, toast
 from .lists import list_paths
 
@@ -79,12 +80,26 @@ def end_session(request: Request, session_id: str) -> HttpResponse:
     return redirect("web:sessions")
 
 
-@page(methods=POST)
+@page(methods=FORM)
 def end_everywhere(request: Request) -> HttpResponse:
     """Sign out in every browser, including this one."""
-    end_own_sessions(actor=request.actor)
-    request.session.flush()
-    return redirect("web:login")
+    if request.method == "POST":
+        end_own_sessions(actor=request.actor, reason=reason_of(request))
+        request.session.flush()
+        return redirect("web:login")
+    confirm = Confirm(
+        title="End all your sessions?",
+        verb="End all sessions",
+        url=reverse("web:sessions-end"),
+        back=reverse("web:sessions"),
+        lines=[
+            "All your browsers are signed out, also this one, and unused login links stop working.",
+            "You can sign in again with your password."
+            if request.user.has_usable_password()
+            else "You have no password: to sign in again, you need single sign-on or a new login link.",
+        ],
+    )
+    return ask(request, confirm)
 
 
 urlpatterns = [

@@ -194,6 +194,7 @@ PAGES = [
     "/access",
     "/access?username=alice&namespace=config.models&key=big",
     "/sessions",
+    "/sessions/end",
     "/sign-in",
     "/sign-in/totp",
     "/sign-in/totp/codes",

@@ -146,6 +146,7 @@ def pages() -> dict[str, str]:
         "token-new": "/tokens/+new",
         "access": "/access?username=ines&namespace=team_context&key=parent_thread::trip-lisbon",
         "sessions": "/sessions",
+        "sessions-end": "/sessions/end",
         "sign-in": "/sign-in",
         "totp": "/sign-in/totp",
         "totp-codes": "/sign-in/totp/codes",

@@ -137,8 +137,22 @@ def test_sessions__own__are_listed_and_ended_singly_and_together(
     client.post(f"/sessions/{found[0]}/end")
     outside = [browser.get("/sessions").status_code for browser in (phone, office)]
     assert sorted(outside) == [200, 302]
-    assert client.post("/sessions/end")["Location"] == "/login"
+    asked = page(client, "/sessions/end")
+    assert "You can sign in again with your password." in asked
+    assert UserSession.objects.filter(user=alice.user).count() == 2
+    assert client.post("/sessions/end", {"reason": "lost phone"})["Location"] == "/login"
+    assert AuditRow.objects.filter(action="session.end", reason="lost phone").exists()
     assert [b.get("/sessions").status_code for b in (client, phone, office)] == [302] * 3
+
+
+def test_sessions__user_without_password__are_ended_after_a_warning(
+    admin: Client, alice: Person
+) -> None:
+    ends = f"/members/{member('alice')}/sessions"
+    assert "You have no password" in page(admin, "/sessions/end")
+    assert "The user has no password" in page(admin, ends)
+    set_password(user=alice.user, password=PASSWORD)
+    assert "again with the password" in page(alice.browser(), ends)
 
 
 def test_sessions__of_another_user__cannot_be_ended(viewer: Client, alice: Person) -> None:

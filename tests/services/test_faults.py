@@ -14,7 +14,7 @@ from django.db import transaction
 
 from state_admin.domain.access import Role
 from state_admin.domain.config import Kind
-from state_admin.models import ApiToken, Change, Membership, ViewPage
+from state_admin.models import ApiToken, Change, Entry, EntryRevision, Membership, ViewPage
 from state_admin.models.reverts_sql import WrittenEntry
 from state_admin.services import (
     batches,
@@ -337,8 +337,8 @@ def world(alice: Person) -> Person:
             builders.put(a, namespace, "k", {"a": number})
     entries.delete_entry(actor=a, namespace="notes", key="k")
     builders.put(a, "notes", "k", {"a": 1})
-    entries.Entry.objects.filter(key="k", namespace__name="notes").update(version=1)
-    entries.EntryRevision.objects.filter(
+    Entry.objects.filter(key="k", namespace__name="notes").update(version=1)
+    EntryRevision.objects.filter(
         entry__key="k", entry__namespace__name="notes", version__gt=1
     ).delete()
     builders.make_record(a, "providers", "openai", _PROVIDER)

@@ -55,7 +55,12 @@ class ImportedSnapshot(Answer):
         doc("All values by state key, imported or not.", {"plan": ["search"]}),
     ]
     skipped_keys: Annotated[
-        list[str], doc("Keys that were left out because they are not registered.", ["scratch"])
+        list[str],
+        doc(
+            "Keys that were left out because they are not registered. Those of the runtime "
+            "(`__runtime.…`) are left out, too, and not listed.",
+            ["scratch"],
+        ),
     ]
 
     @classmethod

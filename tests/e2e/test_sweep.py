@@ -145,6 +145,7 @@ def submit_forms(context: BrowserContext, errors: Errors, paths: Sequence[str]) 
         if done.issuperset((view, each) for each in fetched):
             continue
         page.goto(path)
+        assert not urlsplit(page.url).path.startswith("/login"), f"signed out before {path}"
         is_fresh = True
         for element, action in page.evaluate(f"() => ({LIST_FORMS})(document)"):
             form = (view, resolve(action).view_name)

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: f0c5ecde5121b16a6109897f31910b02c0998e06cc248c51b24bce384ca5ac39
+// sha256 of docs/openapi.json: 58a980deb31f789265ab55afc0fd7167177f66f804a05ce551ec9e6be84b3b76
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -5032,7 +5032,7 @@ export interface components {
              */
             revision: number;
             /**
-             * @description Keys that were left out because they are not registered.
+             * @description Keys that were left out because they are not registered. Those of the runtime (`__runtime.…`) are left out, too, and not listed.
              * @example [
              *       "scratch"
              *     ]

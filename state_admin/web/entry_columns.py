@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, Final
 
 from state_admin.domain import values
@@ -29,11 +29,24 @@ _SCALARS: Final = {"string", "number", "integer", "boolean", "null"}
 _NUMBERS: Final = {"number", "integer"}
 
 
-def default_columns(members: Sequence[Column], *, state: bool, tags: bool) -> list[str]:
+def default_columns(
+    members: Sequence[Column],
+    rows: Sequence[Mapping[str, JSON] | None],
+    *,
+    state: bool,
+    tags: bool,
+) -> list[str]:
     """The columns of a list whose user has chosen none, with the states and the tags if an entry on the
-    page has any."""
-    first = [column.id for column in members[:_FIRST]]
-    return [*first, "value", *(["state"] * state), *(["tags"] * tags), "changed"]
+    page has any, and with the values, unless the members show each of those in `rows` completely."""
+    first = members[:_FIRST]
+    names = {column.label for column in first}
+    value = not rows or not all(row and _is_shown(row, names) for row in rows)
+    facts = {"value": value, "state": state, "tags": tags, "changed": True}
+    return [*(column.id for column in first), *(name for name, shown in facts.items() if shown)]
+
+
+def _is_shown(row: Mapping[str, JSON], names: Set[str]) -> bool:
+    return row.keys() <= names and all(_kind(member) in _SCALARS for member in row.values())
 
 
 def columns_of_schema(schema: JSON) -> list[Column]:

@@ -360,6 +360,7 @@ def list_columns(
     deleted = filters.show == "deleted"
     default = default_columns(
         members,
+        [row.members for row in rows],
         state=deleted or any(row.has_state for row in rows),
         tags=any(row.line.tags for row in rows),
     )

@@ -157,11 +157,14 @@ class Site(Protocol):
 
 def open_context(browser: Browser, server: Site, person: Person, **options: Any) -> BrowserContext:
     """A browser in which `person` is signed in."""
-    client = person.browser()
     context = browser.new_context(base_url=server.url, **options)
-    session = client.cookies["commonhold_session"]
-    context.add_cookies([{"name": "commonhold_session", "value": session.value, "url": server.url}])
+    sign_in(context, server.url, person)
     return context
+
+
+def sign_in(context: BrowserContext, url: str, person: Person) -> None:
+    session = person.browser().cookies["commonhold_session"]
+    context.add_cookies([{"name": "commonhold_session", "value": session.value, "url": url}])
 
 
 def press(page: Page, *keys: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -163,6 +164,27 @@ def test_list__namespace_without_schema__has_columns_of_its_values(
         ["2", "", "{n: 2}"],
         ["", "", "[1, 2]"],
     ]
+
+
+@pytest.mark.parametrize(
+    ("other", "has_value"),
+    [
+        ({"a": "x", "b": None}, False),
+        ({"a": [1]}, True),
+        ({"a": 1, "d": 2}, True),
+        ({}, True),
+        ("x", True),
+        ({"a": "x" * 10_000}, False),
+    ],
+)
+def test_list__members_show_all_of_each_value__has_no_column_for_it(
+    admin: Client, alice: Person, other: Any, has_value: bool
+) -> None:
+    make_namespace(alice.actor, "free", schema={})
+    for key, value in (("k1", {"a": "x", "b": "y", "c": "z"}), ("k2", other)):
+        put(alice.actor, "free", key, value)
+    found = headings(shown(admin, "/state?namespace=free"))
+    assert found.index("Value") == (4 if has_value else 5), "behind Changed: of narrow windows"
 
 
 @pytest.mark.usefixtures("plans")

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from state_admin.models import Membership
-from state_admin.services.errors import Problem
+from state_admin.services.errors import NotRegistered, Problem
 
 # Default hints of error pages, by status.
 _ADVICE = {
@@ -28,8 +28,11 @@ _BAD_ORIGIN = REASON_BAD_ORIGIN.partition("%")[0]
 
 
 def heading_of(problem: Problem) -> str:
-    """The message with a capital letter."""
-    return problem.detail[:1].upper() + problem.detail[1:]
+    """The message with a capital letter, and in the words of the admin."""
+    message = problem.detail
+    if isinstance(problem, NotRegistered):
+        message = message.replace("profile key", "namespace", 1)
+    return message[:1].upper() + message[1:]
 
 
 def hint_of(problem: Problem) -> str:

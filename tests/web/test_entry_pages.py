@@ -297,6 +297,11 @@ def test_entry__unregistered_namespace__is_shown_read_only(admin: Client, alice:
     assert "orphan value" in page
     assert "/entry/edit/" not in page
     assert admin.get("/state/n/other").status_code == 404
+    absent = admin.get("/state/nobody/k")
+    assert (absent.status_code, absent.context["message"]) == (
+        404,
+        "Namespace not registered: nobody",
+    )
 
 
 def test_entry__invalid_under_the_current_schema__is_marked(admin: Client, alice: Person) -> None:

@@ -42,7 +42,7 @@ def default_columns(
     names = {column.label for column in first}
     value = not rows or not all(row and _is_shown(row, names) for row in rows)
     facts = {"value": value, "state": state, "tags": tags, "changed": True}
-    return [*(column.id for column in first), *(name for name, shown in facts.items() if shown)]
+    return [*(column.id for column in first), *(name for name, needed in facts.items() if needed)]
 
 
 def _is_shown(row: Mapping[str, JSON], names: Set[str]) -> bool:

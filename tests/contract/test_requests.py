@@ -158,7 +158,9 @@ def test_body__not_json__is_415_with_the_supported_types_and_changes_no_row(worl
     assert (wrong, fingerprint()) == ({}, before)
 
 
-@pytest.mark.parametrize("body", [gzip.compress(b'{"value": 1}'), b'{"value": 1}'])
+@pytest.mark.parametrize(
+    "body", [gzip.compress(b'{"value": 1}'), b'{"value": 1}'], ids=["compressed", "plain"]
+)
 def test_body__compressed__is_415_and_changes_no_row(world: World, body: bytes) -> None:
     before = fingerprint()
     secret = world.secrets["admin"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import get_args
 
 from django.http import HttpResponse
 from msgspec import UNSET
@@ -79,7 +80,11 @@ def _default_kind(patch: values.JSON, pointer: str) -> PatchKind:
     if isinstance(patch, list) or (isinstance(patch, dict) and {"op", "path"} <= patch.keys()):
         raise Invalid(
             "patch_type is required for this patch",
-            [values.Fault(f"{pointer}/patch_type", "must be one of merge, json, update")],
+            [
+                values.Fault(
+                    f"{pointer}/patch_type", f"must be one of {', '.join(get_args(PatchKind))}"
+                )
+            ],
             hint="The patch may be a merge patch or a list of operations.",
         )
     return "merge"

@@ -6,7 +6,6 @@ The source is parsed and not imported: the server does not need the packages of 
 from __future__ import annotations
 
 import ast
-import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,7 +52,7 @@ def render_python_reference(source: Path) -> str:
                 classes[node.name] = node
             elif isinstance(node, ast.FunctionDef):
                 functions[node.name] = node
-    options = _text(ast.get_docstring(classes["Options"]))
+    options = ast.get_docstring(classes["Options"]) or ""
     parts = [_PREFACE, f"## The client\n\nThe options of `Commonhold.from_env`:\n{options}\n\n"]
     typed = _methods(classes["ProfileAccess"])
     for name, node in {**_methods(classes["_Client"]), **_methods(classes["Commonhold"])}.items():
@@ -95,7 +94,7 @@ def _method(name: str, node: ast.FunctionDef, about: str) -> str:
     line = f"{name}({', '.join(parameters)}) -> {result}"
     if len(line) > _LONGEST:
         line = f"{name}(\n" + "".join(f"    {each},\n" for each in parameters) + f") -> {result}"
-    return f"### {name}\n\n```text\n{line}\n```\n\n{_text(about)}\n\n"
+    return f"### {name}\n\n```text\n{line}\n```\n\n{about}\n\n"
 
 
 def _parameters(arguments: ast.arguments) -> Iterator[str]:
@@ -123,7 +122,3 @@ def _parameter(each: ast.arg, default: ast.expr | None = None) -> str:
     if value.isupper():  # a constant of the source
         value = "…"
     return f"{each.arg}{hint} = {value}"
-
-
-def _text(about: str | None) -> str:
-    return inspect.cleandoc(about or "")

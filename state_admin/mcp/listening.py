@@ -78,7 +78,7 @@ class Listening:
         addresses = _addresses(params.notifications.resource_subscriptions or ())
         if size > MOST_BYTES or len(addresses) > MOST_RESOURCES:
             raise MCPError(INVALID_PARAMS, f"At most {MOST_RESOURCES} resources in one stream")
-        untracked = await self.host.in_thread(lambda: _admit_call(caller, addresses))
+        untracked = await self.host.in_thread(lambda: _find_untracked(caller, addresses))
         addresses = {at: uris for at, uris in addresses.items() if at[0] not in untracked}
         token = caller.actor.id
         self._admit(token)
@@ -179,8 +179,9 @@ def _addresses(uris: Iterable[str]) -> dict[Address, set[str]]:
     return addresses
 
 
-def _admit_call(caller: Caller, addresses: Iterable[Address]) -> list[str]:
-    """Count the call. Returns the untracked ones of the namespaces, of which there are no changes."""
+def _find_untracked(caller: Caller, addresses: Iterable[Address]) -> list[str]:
+    """The namespaces that are untracked, so that there are no changes of their entries. Counts as one
+    call."""
     spend(caller)
     return find_untracked(caller.actor, {namespace for namespace, _ in addresses})
 

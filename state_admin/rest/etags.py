@@ -19,12 +19,12 @@ _TAG = re.compile(r'(?:W/)?"(\d{1,18})"\Z')
 
 def version_in(text: str) -> int:
     """Return the version in the entity tag of If-Match. The only valid form is `"<version>"`."""
-    match = _TAG.match(text.strip())
     if text.strip() == "*":
         raise BadRequest(
             "If-Match must name a version; * is not supported",
             hint='Read the resource, and send its ETag, for example "41".',
         )
+    match = _TAG.match(text.strip())
     if match is None:
         raise BadRequest(
             f"If-Match is not a valid ETag: {text[:40]}",

@@ -14,6 +14,7 @@ from . import quotas
 def discard_writes() -> Iterator[None]:
     """Discard the effects of the block: its rows, what it registered with `transaction.on_commit`
     (job notifications), and what it added to the usage of quotas in memory."""
-    with quotas.undo_additions(always=True), transaction.atomic():
+    with quotas.undo_additions() as undo, transaction.atomic():
         yield
         transaction.set_rollback(True)
+        undo()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -245,7 +245,7 @@ def delete_value(
     expected = precondition.version
     limited = quotas.limited(actor)
     for _ in range(_ATTEMPTS):
-        stored = _stored_sizes(definition.id, [key]) if limited else []
+        stored = _stored_size(definition.id, key) if limited else None
         written = entries_sql.delete_entry(
             {
                 **journal.parameters(actor, reason),
@@ -260,8 +260,8 @@ def delete_value(
             }
         )
         if written is not None:
-            if stored:
-                quotas.add_usage(actor, entries=-1, bytes=-stored[0])
+            if stored is not None:
+                quotas.add_usage(actor, entries=-1, bytes=-stored)
             return written.version
         current = read_entry(actor=actor, namespace=namespace, key=key)
         if precondition.version is not None and current.version != precondition.version:
@@ -306,13 +306,13 @@ def store_value(
             "only": only,
         }
         write = entries_sql.replace_entry if precondition.version else entries_sql.put_entry
-        with quotas.undo_additions():
-            growth = _take_quota(actor, new)
+        with quotas.undo_additions() as undo:
+            _take_quota(actor, new)
             written = write(parameters)
+            if written is None:
+                undo()
         if written is not None:
             return WriteResult(written_view(actor, new, written), written.created)
-        if growth:
-            quotas.add_usage(actor, entries=-growth[0], bytes=-growth[1])
         # Nothing was written: the schema changed meanwhile, or the precondition does not hold.
         if (
             find_definition(actor, namespace, fresh=True).schema_version
@@ -455,21 +455,17 @@ def patch_text(kind: PatchKind, text: str, operations: JSON) -> Raw:
     return Raw(values.dump(changed), changed)
 
 
-def _take_quota(actor: Actor, new: NewEntry) -> tuple[int, int] | None:
-    """Count a write. Returns the entries and bytes that it adds; None: there is no quota. Raises
-    QuotaExceeded."""
-    if not quotas.limited(actor):
-        return None
-    stored = _stored_sizes(new.namespace_id, [new.key])
-    growth = 1 - len(stored), new.size - sum(stored)
-    quotas.take(actor, entries=growth[0], size=growth[1])
-    return growth
+def _take_quota(actor: Actor, new: NewEntry) -> None:
+    """Count a write against the quotas. Raises QuotaExceeded."""
+    if quotas.limited(actor):
+        stored = _stored_size(new.namespace_id, new.key)
+        quotas.take(actor, entries=int(stored is None), size=new.size - (stored or 0))
 
 
-def _stored_sizes(namespace_id: int, keys: Collection[str]) -> list[int]:
-    """The sizes of the entries that exist, or have expired and wait for the sweep: all of them count."""
-    rows = Entry.objects.filter(namespace_id=namespace_id, key__in=keys, deleted=False)
-    return list(rows.values_list("size_bytes", flat=True))
+def _stored_size(namespace_id: int, key: str) -> int | None:
+    """The size of the entry. None: there is none. One that has expired counts until the sweep."""
+    rows = Entry.objects.filter(namespace_id=namespace_id, key=key, deleted=False)
+    return rows.values_list("size_bytes", flat=True).first()
 
 
 def check_entry(*, actor: Actor, namespace: str, value: Raw) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -86,9 +86,7 @@ def _limits_writes(account: _Account) -> bool:
 def add_usage(actor: Actor, **added: int) -> None:
     """Count what was just created (or, if negative, removed) until the next measurement."""
     _add(actor.workspace_id, added)
-    additions = _additions.get()
-    if additions is not None:
-        additions.append((actor.workspace_id, added))
+    _record(actor.workspace_id, added)
 
 
 def take(actor: Actor, *, entries: int = 0, size: int = 0, threads: int = 0) -> None:
@@ -105,28 +103,37 @@ def take(actor: Actor, *, entries: int = 0, size: int = 0, threads: int = 0) -> 
                 )
         for what, count in added.items():
             account.added[what] += count
-    additions = _additions.get()
-    if additions is not None:
-        additions.append((actor.workspace_id, added))
+    _record(actor.workspace_id, added)
 
 
 @contextmanager
-def undo_additions(*, always: bool = False) -> Iterator[None]:
-    """Subtract what the block adds if its transaction is rolled back: if it raises, or always."""
+def undo_additions() -> Iterator[Callable[[], None]]:
+    """Subtract what the block has added if it raises, or when it calls the function that it gets: if its
+    transaction is rolled back, or has written nothing."""
     additions: list[tuple[int, dict[str, int]]] = []
     outer = _additions.get()
     token = _additions.set(additions)
-    kept = False
+
+    def undo() -> None:
+        while additions:
+            workspace_id, added = additions.pop()
+            _add(workspace_id, {what: -count for what, count in added.items()})
+
     try:
-        yield
-        kept = not always
+        yield undo
+    except BaseException:
+        undo()
+        raise
     finally:
         _additions.reset(token)
-        if not kept:
-            for workspace_id, added in additions:
-                _add(workspace_id, {what: -count for what, count in added.items()})
-        elif outer is not None:
+        if outer is not None:
             outer += additions
+
+
+def _record(workspace_id: int, added: dict[str, int]) -> None:
+    additions = _additions.get()
+    if additions is not None:
+        additions.append((workspace_id, added))
 
 
 def _add(workspace_id: int, added: dict[str, int]) -> None:

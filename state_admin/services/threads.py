@@ -180,7 +180,7 @@ def insert_thread(
     content. `content` is what the client sent, `fields` the columns of a new thread."""
     existing = Thread.objects.filter(workspace_id=actor.workspace_id, public_id=public_id)
     counted = quotas.room(actor, "threads") is not None and not existing.exists()
-    with quotas.undo_additions():
+    with quotas.undo_additions() as undo:
         if counted:
             quotas.take(actor, threads=1)
         thread, created = Thread.objects.get_or_create(
@@ -188,8 +188,8 @@ def insert_thread(
             public_id=public_id,
             defaults={**fields, "created_from": values.dump(content)},
         )
-    if counted and not created:
-        quotas.add_usage(actor, threads=-1)
+        if not created:
+            undo()
     if not created and not values.same(values.load(thread.created_from or "{}"), content):
         raise Conflict(
             f"thread already exists with other content: {public_id}",

@@ -40,7 +40,7 @@ def default_columns(
     page has any, and with the values, unless the members show each of those in `rows` completely."""
     first = members[:_FIRST]
     names = {column.label for column in first}
-    value = not rows or not all(row and _is_shown(row, names) for row in rows)
+    value = not (rows and all(row and _is_shown(row, names) for row in rows))
     facts = {"value": value, "state": state, "tags": tags, "changed": True}
     return [*(column.id for column in first), *(name for name, needed in facts.items() if needed)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 from typing import Any, Self, TypedDict, TypeVar, Unpack, overload
 
@@ -123,11 +123,12 @@ def _address(url: str) -> str:
     raise InvalidArgument(f"not an address: {url!r}: {fault}")
 
 
-def _path(path: str) -> str:
-    """A path of `request`."""
+def _call(method: str, path: str, body: Any, query: Mapping[str, Any]) -> Call[Any]:
+    """The call of `request`."""
     if not arguments.text("path", path).startswith("/") or path.startswith("/api/"):
         raise InvalidArgument(f"path must be a path below /api/v1, such as /usage, not {path!r}")
-    return path
+    sent = {} if body is None else {"body": body}
+    return Call(method, path, lambda document: document, query, **sent)
 
 
 def from_environment() -> tuple[str, str]:
@@ -227,8 +228,7 @@ class Commonhold(_Client["Commonhold"]):
         **query: Any,
     ) -> Any:
         """Make a call that has no method here; `path` is below /api/v1. Returns the JSON of the response."""
-        sent = {} if body is None else {"body": body}
-        call = Call(method, _path(path), lambda document: document, query, **sent)
+        call = _call(method, path, body, query)
         return self.send(call, idempotency_key=idempotency_key)
 
     def read(self, key: type[T] | Profile[T], scope: str) -> T:
@@ -382,8 +382,7 @@ class AsyncCommonhold(_Client["AsyncCommonhold"]):
         **query: Any,
     ) -> Any:
         """Make a call that has no method here; `path` is below /api/v1. Returns the JSON of the response."""
-        sent = {} if body is None else {"body": body}
-        call = Call(method, _path(path), lambda document: document, query, **sent)
+        call = _call(method, path, body, query)
         return await self.send(call, idempotency_key=idempotency_key)
 
     async def read(self, key: type[T] | Profile[T], scope: str) -> T:

@@ -85,6 +85,7 @@ def _default_kind(patch: values.JSON, pointer: str) -> PatchKind:
                     f"{pointer}/patch_type", f"must be one of {', '.join(get_args(PatchKind))}"
                 )
             ],
-            hint="The patch may be a merge patch or a list of operations.",
+            hint="It looks like operations: set patch_type to json (JSON Patch) or update (update "
+            "operations), or to merge to apply it as a merge patch.",
         )
     return "merge"

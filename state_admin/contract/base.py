@@ -153,7 +153,7 @@ class Wait(Query):
     wait: WaitSeconds = 0
 
 
-# The statuses of responses that no Idempotency-Key stores, because the same request may succeed later.
+# The statuses of responses that are not stored for an Idempotency-Key: the same request may succeed later.
 NOT_KEPT: Final = (401, 408, 425, 429, 500, 502, 503, 504)
 
 
@@ -171,7 +171,7 @@ class Operation:
     well as a token. `kept`: repeats with one Idempotency-Key are answered from a record, and a
     Change-Reason is kept. `api_key`: `x-api-key` may hold the token. `problem_type`: the media type
     of problems, for other protocols. `replica`: a read replica may answer (services/replicas.py).
-    `response_headers`: those of this operation alone.
+    `response_headers`: names of headers that only this operation sends.
     `examples`: of bodies, and of responses that are not JSON, by media type. Without one, the example
     of a body has all its members: declare one where the server refuses them together.
     """

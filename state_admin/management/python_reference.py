@@ -28,16 +28,17 @@ _PREFACE: Final = """\
 
 # Python client
 
-The methods of `state = Commonhold.from_env()`. [The Python client](../guides/python.md) shows how to use them. `AsyncCommonhold` has the same methods;
-there they are coroutines.
+The methods of `state = Commonhold.from_env()`. [The Python client](../guides/python.md) shows how to use them. `AsyncCommonhold` has the same methods.
+There they are awaited, except `every`, which is used with `async for`, and `watch` and `edit` without a function, which are used with `async with`.
 
-- `namespace` is a name or a class derived from `ProfileKey`. `key` is a text or a `StateScope`.
+- `namespace` is a name or a class derived from `ProfileKey`. `key` is a string or a `StateScope`. In `read`, `write`, `edit` and `register`, `key` is the class
+  of the namespace, and `scope` is the key of the entry.
 - `**page` are `limit`, `cursor`, `order` (`"asc"` or `"desc"`), `created_after` and `created_before`. A method that returns a `Page` returns
   one page; `state.every(…)` iterates over all of them.
-- The members of the results are those of the [REST API](api/index.md). Times are `datetime` objects. Each result also has `document`, the JSON of the response.
+- The members of the results are those of the [REST API](api/index.md). Times are `datetime` objects. Each object of a result also has `document`, its JSON.
 - Each problem of the API is an exception ([problem types](../problems.md)); all are subclasses of `CommonholdError`.
-- Every method of the groups also creates a call without sending it: `Threads.create("t1")` is the call that `state.threads.create("t1")` sends, and
-  `Commonhold.put(…)` that of `state.put(…)`. `state.send` sends it.
+- The methods below *Entries and the change feed* and the headings after it can also be called on their class. Then they return the call without sending
+  it: `Threads.create("t1")` is the call that `state.threads.create("t1")` sends, and `Commonhold.put(…)` that of `state.put(…)`. `state.send` sends it.
 
 """
 

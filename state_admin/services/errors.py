@@ -135,9 +135,7 @@ class QuotaExceeded(Problem):
         "The workspace holds as many entries, bytes or threads as its quota permits.",
         "The workspace has as many webhooks, saved views or policies as permitted.",
     )
-    remedy = (
-        "Delete what is no longer needed and wait a minute, or ask the operator to raise the quota."
-    )
+    remedy = "Delete what is no longer needed, or ask the operator to raise the quota. Both count within a minute."
     members: ClassVar[dict[str, str]] = {
         "limit": "the quota",
         "used": "how much of it is used",

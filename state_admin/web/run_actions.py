@@ -171,7 +171,7 @@ def suggest(run: Run, *, can_decide: bool, handover: Handover | None = None) -> 
         )
     return action(
         "fail",
-        "Use this only if no worker will take the run. None holds its lease, so no work is interrupted.",
+        "Use this only if no worker will take the run. No worker holds its lease, so no work is interrupted.",
         "Its state and messages stay, and the thread is free for a new run. To continue the run instead, "
         "start a worker of its agent.",
     )

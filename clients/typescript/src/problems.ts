@@ -214,7 +214,7 @@ export async function problemIn(response: Response): Promise<Problem> {
     : {
         title: response.status ? `${response.status} ${response.statusText}`.trim() : "redirect",
         hint: isRedirect
-          ? `${response.url} redirects to ${target}, which is not followed: use that address.`
+          ? `${response.url} redirects to ${target}, which is not followed: correct the URL of the client.`
           : `The response of ${response.url} is not from Commonhold: check the address, and any proxy before the server.`,
       };
   const slug = String(known["type"] ?? "").split("/").pop()!;

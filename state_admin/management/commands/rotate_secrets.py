@@ -15,7 +15,7 @@ from state_admin.services import config_secrets, webhook_secrets
 class Command(BaseCommand):
     help = (
         "Re-encrypt every secret of the config registry and of authenticators with the "
-        "first key of CONFIG_SECRET_KEYS. List the webhooks whose signing secrets are derived from a former SECRET_KEY."
+        "first key of CONFIG_SECRET_KEYS, or with SECRET_KEY if that is not set. List the webhooks whose signing secrets are derived from a former SECRET_KEY."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -80,6 +80,6 @@ def _count_digests(file: Path) -> int:
         name = shlex.quote(str(file))
         raise ValueError(
             "its last line must be the word end and the number of lines before it. Only if an earlier version of "
-            f'Commonhold wrote the file, and it is complete, append this line: echo "end $(wc -l < {name})" >> {name}'
+            f'Commonhold wrote the file, and it is complete, append this line with the command: echo "end $(wc -l < {name})" >> {name}'
         )
     return before

@@ -44,8 +44,9 @@ _AGENT = f"commonhold-python/{__version__}".encode()
 
 
 class Options(TypedDict, total=False):
-    """`timeout`: seconds without a byte; `retries`: how often and patiently; `decimals`: read numbers
-    with a point as Decimal, digit by digit; `run_id`: the run that the writes belong to (blame)."""
+    """`timeout`: an attempt fails after so many seconds without a byte; `retries`: a `Retries` object, the
+    number of attempts and the pauses between them; `decimals`: read numbers with a decimal point as
+    Decimal, without losing digits; `run_id`: the run to which the writes are attributed."""
 
     timeout: float
     retries: Retries
@@ -163,7 +164,8 @@ class _Client(Entries[S]):
 
     @classmethod
     def from_env(cls, **options: Unpack[Options]) -> Self:
-        """From COMMONHOLD_URL and COMMONHOLD_TOKEN. KeyError: one is not set."""
+        """A client from the environment variables COMMONHOLD_URL and COMMONHOLD_TOKEN. Raises KeyError if
+        one of them is not set."""
         return cls(*from_environment(), **options)
 
     def __repr__(self) -> str:
@@ -316,7 +318,7 @@ class Commonhold(_Client["Commonhold"]):
             page = self.send(following)
 
     def close(self) -> None:
-        """Close the connections of this process. The client opens no others. Further calls do nothing."""
+        """Close the connections of this process. Later requests raise ClientClosed; closing again does nothing."""
         self._closed = True
         found = self._of_process.get(os.getpid())
         if found is not None:
@@ -494,7 +496,8 @@ class AsyncCommonhold(_Client["AsyncCommonhold"]):
             page = await self.send(following)
 
     async def close(self) -> None:
-        """Close the connections of the running loop, and make no more. Again does nothing."""
+        """Close the connections of the running loop. Later requests raise ClientClosed; closing again does
+        nothing."""
         self._closed = True
         found = self._of_loop.get(asyncio.get_running_loop())
         if found is not None:

@@ -99,7 +99,7 @@ def cancel_dispatch(dispatch_id: str) -> Call[Dispatch]:
 
 
 def replay_dispatch(dispatch_id: str) -> Call[Dispatch]:
-    """Enqueue a dead letter again, with all its attempts."""
+    """Enqueue a dead letter again. Its attempts are counted from zero."""
     return Call(
         "POST", f"/dispatches/{segment('dispatch_id', dispatch_id)}/replay", Dispatch.read, body={}
     )

@@ -310,8 +310,8 @@ def registering(missing: NotRegistered) -> Iterator[None]:
         yield
     except Forbidden as refused:
         hint = (
-            "The token may not register it. Do that once with a token of the role admin, or check "
-            "the spelling, the workspace of the token and its limits."
+            "This token may not register the namespace. Register it once with a token of the role admin. "
+            "If it is registered, check the spelling, the workspace of the token and the token's limits."
         )
         raise NotRegistered({**missing.document, "hint": hint}) from refused
 

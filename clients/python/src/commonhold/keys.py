@@ -157,8 +157,8 @@ def name_of(namespace: str | AnyKey) -> str:
 
 
 def encode(profile: Profile[T], value: T) -> Any:
-    """The JSON of a value. KeyEncode: it has none, or is not of the class of the key, whose other
-    members it would remove."""
+    """The JSON of a value. Raises KeyEncode if JSON cannot represent it, or if it is not an instance of the
+    class of the key: to store it would remove the members that it lacks."""
     kind: Any = profile.kind
     if shapes.is_record(kind) and not isinstance(value, kind):
         raise KeyEncode(profile.name, f"must be a {kind.__name__}, not {type(value).__name__}")

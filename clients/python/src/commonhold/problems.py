@@ -313,7 +313,9 @@ def problem_of(
             "server."
         )
         if location:
-            hint = f"It redirects to {location}, which is not followed: use that address."
+            hint = (
+                f"It redirects to {location}, which is not followed: correct the URL of the client."
+            )
         document = {"title": f"{status} {responses.get(status, '')}".strip(), "hint": hint}
     document = {**document, "status": status}
     slug = str(document.get("type", "")).rpartition("/")[2]

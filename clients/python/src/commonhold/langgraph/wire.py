@@ -25,7 +25,7 @@ Plan = Generator[Any, Any, R]
 
 class ClientPair:
     """A blocking client and one for each event loop, each made when it is first needed. `registrations`
-    are the calls that register the namespaces, made when the server says it knows none."""
+    are the calls that register the namespaces, made when a namespace is not registered."""
 
     def __init__(
         self, url: str, token: str, options: Options, registrations: Sequence[Call[Any]]
@@ -39,7 +39,7 @@ class ClientPair:
         self._client: Commonhold | None = None
         self._opening = threading.Lock()  # LangGraph's background threads write at once
         self._joiner = Joiner()
-        # Connections and what waits belong to the event loop they were made in.
+        # Connections and waiting writes belong to the event loop in which they were created.
         self._of_loop: dict[asyncio.AbstractEventLoop, tuple[AsyncCommonhold, AsyncJoiner]] = {}
 
     def register(self) -> Plan[None]:

@@ -25,7 +25,8 @@ document.addEventListener("submit", (event) => {
     show(before);
     showToast({ text: "The preference was not saved: the server did not respond.", kind: "failed" });
   };
-  fetch(form.action, { method: "POST", body, headers: { "HX-Request": "true" } })
+  // keepalive: also stored if the next click opens another page before the response.
+  fetch(form.action, { method: "POST", body, headers: { "HX-Request": "true" }, keepalive: true })
     .then((response) => response.ok || refuse())
     .catch(refuse);
 });

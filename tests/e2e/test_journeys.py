@@ -423,11 +423,11 @@ def test_tree__large__loads_nodes_on_demand(page: Page, alice: Person) -> None:
 def test_theme__selected__is_kept(page: Page) -> None:
     page.goto("/namespaces")
     page.get_by_role("button", name="Account and appearance").click()
-    page.get_by_role("button", name="Dark").click()
-    page.get_by_role("button", name="Compact").click()
+    for choice in ("Dark", "Compact"):
+        with page.expect_response("**/preferences"):
+            page.get_by_role("button", name=choice).click()
     root = page.locator("html")
     expect(root).to_have_attribute("data-theme", "dark")
-    page.wait_for_load_state("networkidle")
     page.reload()
     expect(root).to_have_attribute("data-theme", "dark")
     expect(root).to_have_attribute("data-density", "compact")
@@ -437,8 +437,9 @@ def test_theme__selected__is_kept(page: Page) -> None:
 def test_shortcuts__turned_off__ignore_single_keys_only(page: Page) -> None:
     page.goto("/namespaces")
     page.get_by_role("button", name="Account and appearance").click()
-    page.get_by_role("group", name="Single-key shortcuts").get_by_role("button", name="Off").click()
-    page.wait_for_load_state("networkidle")
+    shortcuts = page.get_by_role("group", name="Single-key shortcuts")
+    with page.expect_response("**/preferences"):
+        shortcuts.get_by_role("button", name="Off").click()
     page.goto("/state")
     for key in ("j", "x", "?"):
         page.keyboard.press(key)

@@ -50,7 +50,7 @@ def read_entry(*, actor: Actor, namespace: str, key: str) -> EntryView:
     """The current entry. An absent key is no error. Raises NotRegistered for an absent namespace."""
     if not actor.sees_namespace(namespace):
         raise NotRegistered(namespace)
-    row = entries_sql.read_entry(workspace_id=actor.workspace_id, namespace=namespace, key=key)
+    row = entries_sql.read_entry(Address(actor.workspace_id, namespace, key))
     if row is None:
         raise NotRegistered(namespace)
     return view(actor, namespace, key, row)

@@ -556,3 +556,41 @@ def test_store_joined__call_that_nobody_foresaw__leaves_its_neighbours_alone(
     assert versions(
         store([patch(mallory, "k", bad), write(alice, "k", 1), patch(mallory, "k", good)])
     ) == [None, 1, 2]
+
+
+# Attributes of rows that differ between two equal writes.
+_UNIQUE = {"id", "entry_id", "at", "xid", "seq", "created_at", "updated_at", "expires_at"}
+
+
+def rows_left(key: str) -> list[dict[str, Any]]:
+    entry = list(Entry.objects.filter(key=key).values())
+    history = list(EntryRevision.objects.filter(entry__key=key).order_by("pk").values())
+    log = [*Change.objects.filter(key=key).values(), *AuditRow.objects.filter(key=key).values()]
+    return [{name: row[name] for name in row.keys() - _UNIQUE} for row in entry + history + log]
+
+
+@pytest.mark.parametrize("given", [{}, {"expected": 1}, {"expected": 2}, {"ttl_seconds": 60}])
+@pytest.mark.parametrize("namespace", ["notes", "quiet"])
+@pytest.mark.parametrize("before", ["present", "deleted", "expired", "tagged"])
+def test_store_joined__write_alone__is_like_one_among_others(
+    alice: Person, namespace: str, before: str, given: dict[str, Any]
+) -> None:
+    make_namespace(alice.actor, "quiet", tracked=False)
+    namespaces.find_definition(alice.actor, "quiet")
+    found = []
+    for neighbours in ([], [write(alice, "other", 0)]):
+        with transaction.atomic():
+            tags = ["t"] if before == "tagged" else []
+            put(alice.actor, namespace, "k", 1, tags=tags, pinned=bool(tags))
+            if before == "deleted":
+                entries.delete_entry(actor=alice.actor, namespace=namespace, key="k")
+            if before == "expired":
+                Entry.objects.filter(key="k").update(expires_at="2020-01-01T00:00Z")
+            only = write(alice, "k", {"n": 2}, namespace=namespace, **given)
+            result = store([only, *neighbours])[0]
+            entry = Entry.objects.filter(key="k").first()
+            lifetime = entry and entry.expires_at and entry.expires_at - entry.updated_at
+            whole = lifetime and round(lifetime.total_seconds())
+            found.append((versions([result]), whole, rows_left("k")))
+            transaction.set_rollback(True)
+    assert found[0] == found[1]

@@ -424,6 +424,18 @@ async def test_append_event__every_kind_of_field__comes_back_equal(
     assert found.events == [full]
 
 
+async def test_list_sessions__with_more_state_than_a_response_has__are_complete(
+    service: CommonholdSessionService, app_name: str
+) -> None:
+    names = {"app_name": app_name, "user_id": "u1"}
+    await service.create_session(**names, session_id="0", state={"app:text": "x" * 900_000})
+    for number in range(1, 40):
+        await service.create_session(**names, session_id=str(number))
+    sessions = (await service.list_sessions(**names)).sessions
+    assert len(sessions) == 40
+    assert all(len(session.state["app:text"]) == 900_000 for session in sessions)
+
+
 async def test_list_sessions__are_ordered_by_last_update_time(
     service: CommonholdSessionService, app_name: str
 ) -> None:

@@ -439,6 +439,16 @@ def test_setup__again_and_async__changes_nothing(
     assert made.document["max_value_bytes"] == 8 * 1024 * 1024
 
 
+def test_values__larger_than_a_response__are_read_in_several(
+    saver: CommonholdSaver, thread: str
+) -> None:
+    values = {f"c{n}": "x" * (6 << 20) for n in range(7)}
+    put(saver, config(thread), values)
+    found = saver.get_tuple(config(thread))
+    assert found is not None
+    assert found.checkpoint["channel_values"] == values
+
+
 # Mistakes ----------------------------------------------------------------------------------------
 
 

@@ -14,7 +14,7 @@ from state_admin.contract.types import Cleared, Diff
 from state_admin.domain import scopes, values
 from state_admin.domain.patches import PatchKind
 from state_admin.domain.values import JSON, Raw
-from state_admin.models import Entry, EntryRevision
+from state_admin.models import EntryRevision
 from state_admin.models.feed_sql import FeedFilter
 from state_admin.rest import etags, long_polling, preferences
 from state_admin.rest.bodies import Response, answer, no_content
@@ -199,6 +199,7 @@ def list_state(call: Endpoint) -> HttpResponse:
         actor=call.actor,
         filters=_filters_of(call.query),
         plugin=call.query.plugin or "",
+        with_values=_with_values(call),
         limit=page.limit,
         after=page.after,
     )
@@ -212,6 +213,7 @@ def list_entries(call: Endpoint, namespace: str) -> HttpResponse:
         actor=call.actor,
         namespace=namespace,
         filters=_filters_of(call.query),
+        with_values=_with_values(call),
         last_first=call.query.order == "desc",
         before=call.query.before or "",
         limit=page.limit,
@@ -234,25 +236,33 @@ def _filters_of(query: contract.ListFilters) -> ListFilters:
     )
 
 
+@handles(contract.LIST_KEY)
+def list_key(call: Endpoint, key: str) -> HttpResponse:
+    page = read_page(call, str)
+    listed = listings.list_key(
+        actor=call.actor,
+        key=_checked(key),
+        created_after=call.query.created_after,
+        created_before=call.query.created_before,
+        with_values=_with_values(call),
+        last_first=call.query.order == "desc",
+        limit=page.limit,
+        after=page.after,
+    )
+    return _show_listed(call, page, listed)
+
+
+def _with_values(call: Endpoint) -> bool:
+    return bool(call.query.include == "value")
+
+
 def _show_listed(call: Endpoint, page: Page, listed: EntryPage) -> HttpResponse:
-    with_value = call.query.include == "value"
+    with_value = _with_values(call)
     items = [
         contract.EntryRow.of(row, valid=valid, with_value=with_value) for row, valid in listed.rows
     ]
     cursor = page.cursor_to(listed.after) if listed.after is not None else None
     return answer(base.Page(items=items, next_cursor=cursor))
-
-
-@handles(contract.LIST_KEY)
-def list_key(call: Endpoint, key: str) -> HttpResponse:
-    rows = Entry.objects.visible_to(call.actor).live().filter(key=_checked(key))
-    with_value = call.query.include == "value"
-
-    def show(row: Entry) -> contract.EntryRow:
-        valid = entry_views.is_valid(row, namespaces.define(row.namespace))
-        return contract.EntryRow.of(row, valid=valid, with_value=with_value)
-
-    return answer_rows(call, rows.select_related("namespace"), show, by="namespace__name")
 
 
 # Deletion in bulk ------------------------------------------------------------------------------

@@ -151,7 +151,8 @@ RUN_BATCH = Operation(
     summary="Run a batch",
     description="Gets, puts, patches and deletes up to 1,000 entries. All gets see one moment, and "
     "the writes of the batch that come before them. A batch of gets needs the role viewer, "
-    "another one the role editor. The values that patches produce have at most 32 MiB in all.",
+    "another one the role editor. The values that patches produce have at most 32 MiB in all, "
+    "and so have those that gets return.",
     role=Role.VIEWER,
     body=Batch,
     answers={200: BatchResults},

@@ -419,7 +419,8 @@ LIST_ENTRIES = _operation(
     replica=True,
     summary="List the entries of a namespace",
     description="By key. With `valid`, tags or `scope_kind=custom`, a page may have fewer items than "
-    "`limit`, or none: there are more as long as `next_cursor` is not null.",
+    "`limit`, or none: there are more as long as `next_cursor` is not null. A page with values ends "
+    "before they exceed 16 MiB.",
     query=NamespaceFilters,
     answers={200: Page[EntryRow]},
     problems=("not-registered",),
@@ -442,7 +443,7 @@ LIST_STATE = _operation(
     summary="List entries",
     description="The entries of all namespaces, also of unregistered ones, by namespace and key. "
     "With filters, a page may have fewer items than `limit`, or none: there are more as long as "
-    "`next_cursor` is not null.",
+    "`next_cursor` is not null. A page with values ends before they exceed 16 MiB.",
     query=StateFilters,
     answers={200: Page[EntryRow]},
 )
@@ -507,7 +508,7 @@ LIST_KEY = _operation(
     replica=True,
     summary="List the entries of a key",
     description="The entries with this key in all namespaces, also in unregistered ones, by "
-    "namespace.",
+    "namespace. A page with values ends before they exceed 16 MiB.",
     query=KeyFilters,
     answers={200: Page[EntryRow]},
 )

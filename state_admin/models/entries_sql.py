@@ -43,23 +43,38 @@ class EntryRow(NamedTuple):
     actor_name: str
 
 
-_VIEW = """
-    n.id, n.schema_version, e.id IS NOT NULL,
-    CASE WHEN e.id IS NULL THEN n.default::text ELSE e.value::text END,
+# The bytes of the values that one statement reads at most. Each copy of a response has their size.
+MOST_READ: Final = 32 << 20
+
+
+class ValuesTooLarge(Exception):
+    """The values of the entries have more than MOST_READ bytes."""
+
+
+_VALUE = "CASE WHEN e.id IS NULL THEN n.default::text ELSE e.value::text END"
+_SIZE = "CASE WHEN e.id IS NULL THEN length(n.default::text) ELSE e.size_bytes END"
+
+
+def _view(value: str = _VALUE) -> str:
+    """The columns of an EntryRow."""
+    return f"""
+    n.id, n.schema_version, e.id IS NOT NULL, {value},
     coalesce(e.version, 0), coalesce(e.schema_version, n.schema_version),
-    e.created_at, e.updated_at, e.expires_at, coalesce(e.tags, '{}'), coalesce(e.pinned, false),
+    e.created_at, e.updated_at, e.expires_at, coalesce(e.tags, '{{}}'), coalesce(e.pinned, false),
     coalesce(e.size_bytes, 0), coalesce(e.estimated_tokens, 0),
     coalesce(e.actor_kind, ''), coalesce(e.actor_name, '')
 """
 
+
 _READ_ONE = f"""
-SELECT n.workspace_id, n.name, %(key)s::text, {_VIEW}
+SELECT n.workspace_id, n.name, %(key)s::text, {_view()}
 FROM namespaces n
 LEFT JOIN entries e ON e.namespace_id = n.id AND e.key = %(key)s AND {LIVE}
 WHERE n.workspace_id = %(workspace_id)s AND n.name = %(namespace)s AND n.unregistered_at IS NULL
 """
 _READ_MANY = f"""
-SELECT want.workspace_id, want.namespace, want.key, {_VIEW}
+SELECT want.workspace_id, want.namespace, want.key,
+    {_view(f"CASE WHEN sum({_SIZE}) OVER () <= %(most)s THEN {_VALUE} END")}
 FROM unnest(%(workspace_id)b::bigint[], %(namespace)b::text[], %(key)b::text[])
     AS want(workspace_id, namespace, key)
 JOIN namespaces n ON n.workspace_id = want.workspace_id AND n.name = want.namespace
@@ -85,12 +100,16 @@ def reading_entries(addresses: Sequence[Address]) -> hot.Call:
     """The statement that reads entries. `entries_of` reads its rows."""
     if len(addresses) == 1:
         return _READ_ONE, _of_one_type(addresses[0]._asdict())
-    return _READ_MANY, hot.unzip(Address._fields, addresses)
+    return _READ_MANY, {"most": MOST_READ, **hot.unzip(Address._fields, addresses)}
 
 
 def entries_of(rows: Sequence[hot.Row]) -> dict[Address, EntryRow]:
-    """The entries by address. Addresses in unregistered namespaces are left out."""
-    return {Address._make(row[:3]): EntryRow._make(row[3:]) for row in rows}
+    """The entries by address. Addresses in unregistered namespaces are left out. Raises
+    ValuesTooLarge."""
+    entries = {Address._make(row[:3]): EntryRow._make(row[3:]) for row in rows}
+    if any(entry.value is None for entry in entries.values()):
+        raise ValuesTooLarge
+    return entries
 
 
 _TRACKED = "(SELECT n.tracked FROM namespaces n WHERE n.id = w.namespace_id)"

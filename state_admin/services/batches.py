@@ -11,7 +11,7 @@ from state_admin.domain.access import Actor, Role
 from state_admin.domain.patches import PatchKind
 from state_admin.domain.values import JSON, Raw
 from state_admin.models import entries_sql, hot
-from state_admin.models.entries_sql import Address
+from state_admin.models.entries_sql import Address, ValuesTooLarge
 
 from . import entries, entry_views, journal, quotas
 from .actors import require
@@ -60,8 +60,8 @@ def run_batch(
     All gets read one snapshot of the database, plus earlier writes of this batch. The change feed
     shows all writes at one position.
 
-    Raises Invalid, TooLarge when the values that its patches wrote exceed MAX_PATCHED_BYTES, and
-    what the verbs of entries raise.
+    Raises Invalid, TooLarge when the values that its gets return exceed MOST_READ bytes or those
+    that its patches wrote MAX_PATCHED_BYTES, and what the verbs of entries raise.
     """
     if not 1 <= len(operations) <= MAX_OPERATIONS:
         raise Invalid(f"a batch takes 1 to {MAX_OPERATIONS} operations, not {len(operations)}")
@@ -84,12 +84,15 @@ def run_batch(
 def _read_all(actor: Actor, operations: Sequence[BatchOperation]) -> list[OperationResult]:
     """One statement, which reads one snapshot without a transaction."""
     found = _read_together(actor, operations)
+    budget = _Budget()
+    results = []
     for index, operation in enumerate(operations):
-        if (operation.namespace, operation.key) not in found:
-            problem = NotRegistered(operation.namespace)
+        try:
+            results.append(_run_next(actor, operation, found, budget))
+        except Problem as problem:
             problem.data["index"] = index
-            raise problem
-    return [OperationResult("get", found[each.namespace, each.key]) for each in operations]
+            raise
+    return results
 
 
 def _key_order(operations: Sequence[BatchOperation]) -> list[int]:
@@ -101,10 +104,10 @@ def _key_order(operations: Sequence[BatchOperation]) -> list[int]:
 
 def _run_each(actor: Actor, operations: Sequence[BatchOperation]) -> list[OperationResult]:
     outcomes: dict[int, OperationResult] = {}
-    patched = _PatchBudget()
+    budget = _Budget()
     for index in _key_order(operations):  # with an Idempotency-Key all are in one transaction
         try:
-            outcomes[index] = _run(actor, operations[index], patched)
+            outcomes[index] = _run(actor, operations[index], budget)
         except Problem as problem:
             outcomes[index] = OperationResult(operations[index].op, problem=problem)
     return [outcomes[index] for index in range(len(operations))]
@@ -114,7 +117,7 @@ def _run_together(actor: Actor, operations: Sequence[BatchOperation]) -> list[Op
     outcomes: dict[int, OperationResult] = {}
     failed: dict[int, Problem] = {}
     grouped: set[int] = set()
-    patched = _PatchBudget()
+    budget = _Budget()
     with quotas.undo_additions(), transaction.atomic():
         seen = _read_together(actor, operations)
         order = _key_order(operations)
@@ -130,7 +133,7 @@ def _run_together(actor: Actor, operations: Sequence[BatchOperation]) -> list[Op
                     outcomes |= _delete_together(actor, operations, group)
                     if index in outcomes:
                         continue
-                outcomes[index] = _run_next(actor, operations[index], seen, patched)
+                outcomes[index] = _run_next(actor, operations[index], seen, budget)
             except Problem as problem:
                 failed[index] = problem
         if failed:
@@ -182,7 +185,7 @@ def _run_next(
     actor: Actor,
     operation: BatchOperation,
     seen: dict[tuple[str, str], EntryView],
-    patched: _PatchBudget,
+    budget: _Budget,
 ) -> OperationResult:
     """Run one operation of an atomic batch. `seen`: the entries that its gets return, which its
     writes change."""
@@ -190,8 +193,9 @@ def _run_next(
     if operation.op == "get":
         if address not in seen:
             raise NotRegistered(operation.namespace)
+        budget.add_read(seen[address])
         return OperationResult("get", seen[address])
-    outcome = _run(actor, operation, patched)
+    outcome = _run(actor, operation, budget)
     if address in seen:
         seen[address] = outcome.entry or entry_views.read_entry(
             actor=actor, namespace=operation.namespace, key=operation.key
@@ -221,28 +225,50 @@ def _read_together(
         if o.op == "get" and actor.sees_namespace(o.namespace)
     }
     rows = hot.fetch_all(*entries_sql.reading_entries(sorted(addresses))) if addresses else []
+    try:
+        found = entries_sql.entries_of(rows)
+    except ValuesTooLarge:
+        raise _too_much_read() from None
     return {
         (namespace, key): entry_views.view(actor, namespace, key, row)
-        for (_, namespace, key), row in entries_sql.entries_of(rows).items()
+        for (_, namespace, key), row in found.items()
     }
 
 
-class _PatchBudget:
-    """How many bytes the patches of a batch have written."""
+class _Budget:
+    """The bytes of the values that a batch has read and that its patches have written. Raises TooLarge."""
 
     def __init__(self) -> None:
-        self.size = 0
+        self._read = 0
+        self._patched = 0
 
-    def check(self) -> None:
-        if self.size > MAX_PATCHED_BYTES:
+    def add_read(self, entry: EntryView) -> None:
+        self._read += len(entry.value)
+        if self._read > entries_sql.MOST_READ:
+            raise _too_much_read()
+
+    def check_patches(self) -> None:
+        """Whether another patch may run."""
+        if self._patched > MAX_PATCHED_BYTES:
             raise TooLarge(
                 f"the patches of a batch may write at most {MAX_PATCHED_BYTES:,} bytes of values",
                 hint="Combine the patches of one key, or send several batches.",
                 limit=MAX_PATCHED_BYTES,
             )
 
+    def add_patch(self, size: int) -> None:
+        self._patched += size
 
-def _run(actor: Actor, operation: BatchOperation, patched: _PatchBudget) -> OperationResult:
+
+def _too_much_read() -> TooLarge:
+    return TooLarge(
+        f"the gets of a batch may return at most {entries_sql.MOST_READ:,} bytes of values",
+        hint="Read the entries in several batches.",
+        limit=entries_sql.MOST_READ,
+    )
+
+
+def _run(actor: Actor, operation: BatchOperation, budget: _Budget) -> OperationResult:
     address: dict[str, Any] = {
         "actor": actor,
         "namespace": operation.namespace,
@@ -250,14 +276,16 @@ def _run(actor: Actor, operation: BatchOperation, patched: _PatchBudget) -> Oper
     }
     precondition = Precondition(operation.if_version)
     if operation.op == "get":
-        return OperationResult("get", entry_views.read_entry(**address))
+        entry = entry_views.read_entry(**address)
+        budget.add_read(entry)
+        return OperationResult("get", entry)
     if operation.op == "delete":
         version = entries.delete_entry(
             **address, precondition=precondition, reason=operation.reason
         )
         return OperationResult("delete", version=version)
     if operation.op == "patch":
-        patched.check()
+        budget.check_patches()
         put = entries.patch_entry(
             **address,
             kind=operation.patch_kind,
@@ -265,7 +293,7 @@ def _run(actor: Actor, operation: BatchOperation, patched: _PatchBudget) -> Oper
             precondition=precondition,
             reason=operation.reason,
         )
-        patched.size += put.entry.size_bytes
+        budget.add_patch(put.entry.size_bytes)
     else:
         if operation.value is None:
             raise Invalid("put requires a value")

@@ -11,7 +11,7 @@ from state_admin.domain.access import Actor
 from state_admin.domain.redaction import holds_tombstone
 from state_admin.domain.values import JSON
 from state_admin.models import Entry, EntryRevision, entries_sql
-from state_admin.models.entries_sql import Address
+from state_admin.models.entries_sql import Address, ValuesTooLarge
 from state_admin.models.hot_async import Session
 
 from .errors import Gone, NotFound, NotRegistered
@@ -60,7 +60,7 @@ async def read_joined(
     requests: Sequence[tuple[Actor, str, str]], session: Session
 ) -> list[EntryView | None]:
     """Many entries (actor, namespace, key), read in one statement, each as its actor sees it. None
-    where read_entry would raise, query more, or take long."""
+    where read_entry would raise, query more, or take long, and everywhere if the values are large."""
     addresses = {
         Address(actor.workspace_id, namespace, key)
         for actor, namespace, key in requests
@@ -69,7 +69,10 @@ async def read_joined(
     if not addresses:
         return [None] * len(requests)
     (found,) = await session.fetch_each([entries_sql.reading_entries(list(addresses))])
-    rows = entries_sql.entries_of(found)
+    try:
+        rows = entries_sql.entries_of(found)
+    except ValuesTooLarge:
+        return [None] * len(requests)
     views: list[EntryView | None] = []
     for actor, namespace, key in requests:
         row = rows.get(Address(actor.workspace_id, namespace, key))

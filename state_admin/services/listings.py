@@ -2,22 +2,24 @@
 
 Whether a value is valid is not stored. A page that needs it reads at most MOST_OPENED values, so it
 may have fewer items than requested; the next page continues there. The same applies to filters
-without an index: a page examines a limited number of entries.
+without an index: a page examines a limited number of entries. A page with values ends before they
+exceed MOST_BYTES. Other pages read only values that were written under another schema version.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
+from operator import attrgetter
 
 from state_admin.domain.access import Actor
 from state_admin.domain.scopes import ScopeKind
-from state_admin.models import Entry, creation_times
+from state_admin.models import Entry, Namespace, creation_times
 from state_admin.models.browsing import EntryFilter, entry_addresses, window_end
 from state_admin.models.entries import EntryQuerySet
 
-from .batching import split_by_size
+from .batching import MOST_BYTES, split_by_size
 from .entry_views import is_valid
 from .namespaces import Definition, define, find_definition
 
@@ -25,6 +27,8 @@ MOST_OPENED = 2000
 _MOST_VALUES_PER_QUERY = 200
 # What a page of a namespace examines, deleted entries included, if a filter has no index.
 MOST_EXAMINED = 10_000
+# Columns that a list does not need, and which may be large.
+_LARGE = ("value", "namespace__schema", "namespace__default", "namespace__description")
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,7 @@ def list_namespace(
     actor: Actor,
     namespace: str,
     filters: ListFilters,
+    with_values: bool = False,
     last_first: bool = False,
     before: str = "",
     limit: int = 50,
@@ -75,17 +80,17 @@ def list_namespace(
     NotRegistered."""
     definition = find_definition(actor, namespace, fresh=True)
     rows = Entry.objects.filter(namespace_id=definition.id)
-    rows = rows.order_by("-key" if last_first else "key")
+    order = _Order("key", last_first)
     if filters.prefix:
         rows = rows.filter(key__startswith=filters.prefix)
     if before:
         rows = rows.filter(key__lt=before)
     if filters.scope_kind and not filters.custom:
         rows = rows.in_scope(filters.scope_kind)
-    end = _nth_key(rows, last_first, after, MOST_EXAMINED) if filters.sparse else None
+    end = order.nth(rows, after, MOST_EXAMINED) if filters.sparse else None
     if end is not None:
         rows = rows.filter(key__gte=end) if last_first else rows.filter(key__lte=end)
-    rows = rows.live().select_related("namespace")
+    rows = rows.live()
     if filters.custom:
         rows = rows.in_scope(ScopeKind.CUSTOM)
     if filters.updated_since:
@@ -93,12 +98,31 @@ def list_namespace(
     rows = creation_times.between(rows, "created_at", filters.created_after, filters.created_before)
     if filters.tags:
         rows = rows.filter(tags__contains=list(filters.tags))
-    if filters.valid is not None:
-        page = _filter_by_validity(rows, definition, filters.valid, last_first, limit, after)
-        return page if page.after is not None else EntryPage(page.rows, end)
-    fetched = list(_rows_after(rows, last_first, after)[: limit + 1])
-    judged = [(row, is_valid(row, definition)) for row in fetched[:limit]]
-    return EntryPage(judged, judged[-1][0].key if len(fetched) > limit else end)
+    # Only a value that was written under another schema version can be invalid.
+    if filters.valid is False:
+        rows = rows.exclude(schema_version=definition.schema_version)
+    page = _Page(limit, with_values, filters.valid)
+    after = _fill(page, rows, order, after, lambda _: definition)
+    return EntryPage(page.rows, end if after is None else after)
+
+
+def list_key(
+    *,
+    actor: Actor,
+    key: str,
+    created_after: datetime | None = None,
+    created_before: datetime | None = None,
+    with_values: bool = False,
+    last_first: bool = False,
+    limit: int = 50,
+    after: str | None = None,
+) -> EntryPage:
+    """Up to `limit` entries with this key, by namespace. Unregistered namespaces are included."""
+    rows = Entry.objects.visible_to(actor).live().filter(key=key)
+    rows = creation_times.between(rows, "created_at", created_after, created_before)
+    page = _Page(limit, with_values)
+    after = _fill(page, rows, _Order("namespace__name", last_first), after, define)
+    return EntryPage(page.rows, after)
 
 
 def list_entries(
@@ -106,6 +130,7 @@ def list_entries(
     actor: Actor,
     filters: ListFilters,
     plugin: str = "",
+    with_values: bool = False,
     limit: int = 50,
     after: str | None = None,
 ) -> EntryPage:
@@ -128,61 +153,123 @@ def list_entries(
     )
     most = limit + 1 if filters.valid is None else MOST_OPENED
     places = entry_addresses(actor, chosen, limit=most, window=MOST_OPENED)
-    judged: list[tuple[Entry, bool]] = []
-    for row in _open(Entry.objects.all(), [(place.id, place.size_bytes) for place in places]):
-        valid = is_valid(row, define(row.namespace))
-        if filters.valid in (None, valid):
-            if len(judged) == limit:
-                last = judged[-1][0]
-                return EntryPage(judged, f"{last.namespace.name}/{last.key}")
-            judged.append((row, valid))
+    page = _Page(limit, with_values, filters.valid)
+    if page.opens_values:
+        sized = [(place.id, place.size_bytes) for place in places]
+        full = not page.add_all(_open(Entry.objects.all(), sized), define)
+    else:
+        found = _lean(Entry.objects.all()).in_bulk([place.id for place in places])
+        full = not page.judge_all([found[p.id] for p in places if p.id in found], define)
+    if full:
+        last = page.rows[-1][0]
+        return EntryPage(page.rows, f"{last.namespace.name}/{last.key}")
     if len(places) == most:
-        return EntryPage(judged, f"{places[-1].namespace}/{places[-1].key}")
+        return EntryPage(page.rows, f"{places[-1].namespace}/{places[-1].key}")
     end = window_end(actor, chosen, MOST_OPENED)
-    return EntryPage(judged, "/".join(end) if end else None)
+    return EntryPage(page.rows, "/".join(end) if end else None)
 
 
-def _filter_by_validity(
+@dataclass(frozen=True)
+class _Order:
+    """The order of a list: by the unique column `by`."""
+
+    by: str
+    last_first: bool
+
+    def after(self, rows: EntryQuerySet, after: str | None) -> EntryQuerySet:
+        if after is not None:
+            rows = rows.filter(**{f"{self.by}__{'lt' if self.last_first else 'gt'}": after})
+        return rows.order_by(f"-{self.by}" if self.last_first else self.by)
+
+    def nth(self, rows: EntryQuerySet, after: str | None, number: int) -> str | None:
+        """The position of row `number` after `after`; None if there are fewer."""
+        positions = self.after(rows, after).values_list(self.by, flat=True)
+        return next(iter(positions[number - 1 : number]), None)
+
+    def position(self, row: Entry) -> str:
+        position: str = attrgetter(self.by.replace("__", "."))(row)
+        return position
+
+
+@dataclass
+class _Page:
+    """The entries of a page, with their values or without. `valid`: which ones are listed."""
+
+    limit: int
+    with_values: bool
+    valid: bool | None = None
+    rows: list[tuple[Entry, bool]] = field(default_factory=list)
+    _bytes: int = 0
+
+    @property
+    def opens_values(self) -> bool:
+        """Whether all rows are read with their values."""
+        return self.with_values or self.valid is not None
+
+    def judge_all(self, rows: Sequence[Entry], define: Callable[[Namespace], Definition]) -> bool:
+        """Add rows that were read without their values. False: the rest does not fit."""
+        kept = rows[: self.limit]
+        outdated = [
+            (row.pk, row.size_bytes)
+            for row in kept
+            if row.schema_version != row.namespace.schema_version
+        ]
+        valid = {
+            row.pk: is_valid(row, define(row.namespace))
+            for row in _open(Entry.objects.all(), outdated)
+        }
+        self.rows += [(row, valid.get(row.pk, True)) for row in kept]
+        return len(kept) == len(rows)
+
+    def add_all(self, rows: Iterator[Entry], define: Callable[[Namespace], Definition]) -> bool:
+        """Add rows that were read with their values. False: the rest does not fit."""
+        for row in rows:
+            valid = is_valid(row, define(row.namespace))
+            if self.valid in (None, valid) and not self._add(row, valid):
+                return False
+        return True
+
+    def _add(self, row: Entry, valid: bool) -> bool:
+        size = row.size_bytes if self.with_values else 0
+        if len(self.rows) == self.limit or (self.rows and self._bytes + size > MOST_BYTES):
+            return False
+        if not self.with_values:
+            del row.value  # a deferred column again, so that the page does not keep it in memory
+        self._bytes += size
+        self.rows.append((row, valid))
+        return True
+
+
+def _fill(
+    page: _Page,
     rows: EntryQuerySet,
-    definition: Definition,
-    valid: bool,
-    last_first: bool,
-    limit: int,
+    order: _Order,
     after: str | None,
-) -> EntryPage:
-    """The entries of `rows` that are valid, or invalid. Only a value that was written under another
-    schema version can be invalid."""
-    if not valid:
-        rows = rows.exclude(schema_version=definition.schema_version)
-    judged: list[tuple[Entry, bool]] = []
-    opened, size = 0, limit + 1
+    define: Callable[[Namespace], Definition],
+) -> str | None:
+    """Add the rows after `after` to the page. Returns where the next page starts, if any."""
+    if not page.opens_values:
+        fetched = list(_lean(order.after(rows, after))[: page.limit + 1])
+        full = not page.judge_all(fetched, define)
+        return order.position(page.rows[-1][0]) if full else None
+    opened, size = 0, page.limit + 1
     while True:
-        behind = _rows_after(rows, last_first, after).values_list("id", "size_bytes", "key")
+        behind = order.after(rows, after).values_list("id", "size_bytes", order.by)
         places = list(behind[:size])
-        for row in _open(rows, [place[:2] for place in places]):
-            if is_valid(row, definition) is valid:
-                if len(judged) == limit:
-                    return EntryPage(judged, judged[-1][0].key)
-                judged.append((row, valid))
+        if not page.add_all(_open(rows, [place[:2] for place in places]), define):
+            return order.position(page.rows[-1][0])
         if len(places) < size:
-            return EntryPage(judged, None)
+            return None
         after = places[-1][2]
         opened += size
         if opened >= MOST_OPENED:
-            return EntryPage(judged, after)
+            return after
         size = min(size * 4, MOST_OPENED - opened)
 
 
-def _rows_after(rows: EntryQuerySet, last_first: bool, after: str | None) -> EntryQuerySet:
-    if after is None:
-        return rows
-    return rows.filter(key__lt=after) if last_first else rows.filter(key__gt=after)
-
-
-def _nth_key(rows: EntryQuerySet, last_first: bool, after: str | None, number: int) -> str | None:
-    """The key of the row at position `number` after `after`; None if there are fewer."""
-    keys = _rows_after(rows, last_first, after).values_list("key", flat=True)
-    return next(iter(keys[number - 1 : number]), None)
+def _lean(rows: EntryQuerySet) -> EntryQuerySet:
+    """The rows without their values."""
+    return rows.select_related("namespace").defer(*_LARGE)
 
 
 def _open(rows: EntryQuerySet, sized: Sequence[tuple[int, int]]) -> Iterator[Entry]:

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from project import lane
-from state_admin.models import Traffic
+from state_admin.models import Traffic, entries_sql
 from state_admin.services import namespaces, quotas, throttles, traffic
 from tests.builders import make_namespace
 
@@ -97,6 +97,15 @@ def test_lane__batch_of_many_or_large_values__is_left_to_django(sides: tuple[Sid
     assert sides[0].joined == joined
     check_same(sides, [batch(get("big1"))])
     assert sides[0].joined == joined + 1
+
+
+def test_lane__values_that_exceed_a_response__are_refused_like_by_django(
+    sides: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_same(sides, [batch(put("a", "x" * 90), put("b", "x" * 90))])
+    monkeypatch.setattr(entries_sql, "MOST_READ", 150)
+    answers = check_same(sides, [batch(get("a"), get("b")), batch(get("a"), get("c"))])
+    assert [answer.start["status"] for answer in answers] == [413, 200]
 
 
 def test_lane__batch_of_many_gets__is_parsed_by_django_only(

@@ -10,7 +10,7 @@ import pytest
 from django.db import connections
 
 from state_admin.domain.access import Role
-from state_admin.models import AuditRow, Entry, EntryRevision
+from state_admin.models import AuditRow, Entry, EntryRevision, entries_sql
 from state_admin.services import batches, clearing, entries
 from state_admin.services.batches import BatchOperation
 from state_admin.services.errors import (
@@ -381,3 +381,25 @@ def test_atomic__get_after_a_delete__returns_the_default(notes: Person) -> None:
     before, _, after = run(notes, op("get", "a"), op("delete", "a"), op("get", "a"))
     assert (before.entry.value, before.entry.exists) == ('"a"', True)
     assert (after.entry.value, after.entry.exists, after.entry.version) == ("null", False, 0)
+
+
+@pytest.mark.parametrize(
+    "operations",
+    [
+        [op("get", "a"), op("get", "b")],
+        [op("get", "a"), op("get", "a")],
+        [op("put", "z", 1), op("get", "a"), op("get", "a")],
+    ],
+)
+def test_gets__of_too_much__are_refused(
+    notes: Person, monkeypatch: pytest.MonkeyPatch, operations: list[BatchOperation]
+) -> None:
+    for key in "ab":
+        put(notes.actor, "notes", key, "x" * 90)
+    monkeypatch.setattr(entries_sql, "MOST_READ", 160)
+    with pytest.raises(TooLarge) as refused:
+        run(notes, *operations)
+    assert refused.value.data["limit"] == 160
+    assert refused.value.hint == "Read the entries in several batches."
+    outcomes = run(notes, *operations, atomic=False)
+    assert [outcome.problem is None for outcome in outcomes][-2:] == [True, False]

@@ -6,9 +6,11 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from state_admin.models import Entry
-from state_admin.services import entries, listings, namespaces, redactions
+from state_admin.services import batching, entries, listings, namespaces, redactions
 from tests.builders import Person, call, make_namespace, make_token, put
 
 Address = tuple[str, str]
@@ -228,3 +230,51 @@ def test_list__unusual_text__is_no_server_error(alice: Person, path: str, name: 
     make_namespace(alice.actor)
     for text in ("\0", "%", "\\", "😀", '"{}"'):
         assert alice.api("GET", f"{path}?{name}={quote(text)}").status_code in (200, 400, 422)
+
+
+# Values --------------------------------------------------------------------------------------
+
+
+LISTS = ["/state", "/state/notes", "/state/notes?order=desc", "/state/notes?valid=true", "/keys/k2"]
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_list__without_values__reads_none(alice: Person, path: str) -> None:
+    """Unless they were written under another schema version."""
+    make_namespace(alice.actor)
+    for key in ("k1", "k2"):
+        put(alice.actor, "notes", key, {"text": "long"})
+    url = f"/api/v1{path}"
+    with CaptureQueriesContext(connection) as found:
+        answer = alice.api("GET", url.removeprefix("/api/v1"))
+    assert answer.json()["items"]
+    reads = [query["sql"] for query in found if '"entries"."value"' in query["sql"]]
+    assert bool(reads) == ("valid" in path)
+
+
+@pytest.mark.parametrize("path", LISTS)
+@pytest.mark.parametrize(("most", "sizes"), [(250, 2), (100, 1), (10, 1)])
+def test_list__with_large_values__ends_a_page_before_they_are_too_many(
+    alice: Person, monkeypatch: pytest.MonkeyPatch, path: str, most: int, sizes: int
+) -> None:
+    monkeypatch.setattr(listings, "MOST_BYTES", most)
+    monkeypatch.setattr(batching, "MOST_BYTES", most)
+    for namespace in ("notes", "plans", "tasks"):
+        make_namespace(alice.actor, namespace)
+        for key in ("k1", "k2", "k3"):
+            put(alice.actor, namespace, key, "x" * 98)
+    found = pages(alice, path + ("&" if "?" in path else "?") + "include=value", limit=200)
+    assert {len(page) for page in found[:-1]} == {sizes}
+    whole = pages(alice, path, limit=200)
+    assert [address for page in found for address in page] == whole[0]
+    assert len(whole) == 1
+
+
+def test_list__of_values_of_an_older_schema__judges_them_in_all_lists(alice: Person) -> None:
+    make_namespace(alice.actor, "plans", {"type": ["object", "string"]}, {})
+    put(alice.actor, "plans", "k", "text")
+    put(alice.actor, "plans", "l", {})
+    make_namespace(alice.actor, "plans", {"type": "object"}, {})
+    for path in ("/state", "/state/plans", "/keys/k"):
+        items = alice.api("GET", path).json()["items"]
+        assert [item["valid"] for item in items] == [item["key"] == "l" for item in items]

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 58a980deb31f789265ab55afc0fd7167177f66f804a05ce551ec9e6be84b3b76
+// sha256 of docs/openapi.json: 24d017f7f597725aa59211afe8c5544c15dd3949efb21336580d09fda0a4d073
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -1015,7 +1015,7 @@ export interface paths {
         };
         /**
          * List the entries of a key
-         * @description The entries with this key in all namespaces, also in unregistered ones, by namespace.
+         * @description The entries with this key in all namespaces, also in unregistered ones, by namespace. A page with values ends before they exceed 16 MiB.
          */
         get: operations["list_key"];
         put?: never;
@@ -1705,7 +1705,7 @@ export interface paths {
         };
         /**
          * List entries
-         * @description The entries of all namespaces, also of unregistered ones, by namespace and key. With filters, a page may have fewer items than `limit`, or none: there are more as long as `next_cursor` is not null.
+         * @description The entries of all namespaces, also of unregistered ones, by namespace and key. With filters, a page may have fewer items than `limit`, or none: there are more as long as `next_cursor` is not null. A page with values ends before they exceed 16 MiB.
          */
         get: operations["list_state"];
         put?: never;
@@ -1779,7 +1779,7 @@ export interface paths {
         put?: never;
         /**
          * Run a batch
-         * @description Gets, puts, patches and deletes up to 1,000 entries. All gets see one moment, and the writes of the batch that come before them. A batch of gets needs the role viewer, another one the role editor. The values that patches produce have at most 32 MiB in all.
+         * @description Gets, puts, patches and deletes up to 1,000 entries. All gets see one moment, and the writes of the batch that come before them. A batch of gets needs the role viewer, another one the role editor. The values that patches produce have at most 32 MiB in all, and so have those that gets return.
          */
         post: operations["run_batch"];
         delete?: never;
@@ -1797,7 +1797,7 @@ export interface paths {
         };
         /**
          * List the entries of a namespace
-         * @description By key. With `valid`, tags or `scope_kind=custom`, a page may have fewer items than `limit`, or none: there are more as long as `next_cursor` is not null.
+         * @description By key. With `valid`, tags or `scope_kind=custom`, a page may have fewer items than `limit`, or none: there are more as long as `next_cursor` is not null. A page with values ends before they exceed 16 MiB.
          */
         get: operations["list_entries"];
         put?: never;

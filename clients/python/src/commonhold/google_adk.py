@@ -30,7 +30,14 @@ from commonhold.client import Adapter, AsyncCommonhold
 from commonhold.documents import pointer_of
 from commonhold.entries import register_namespace, registering, run_batch
 from commonhold.keys import StateScope
-from commonhold.problems import Conflict, Gone, NotFound, NotRegistered, VersionConflict
+from commonhold.problems import (
+    Conflict,
+    Gone,
+    NotFound,
+    NotRegistered,
+    TooLarge,
+    VersionConflict,
+)
 from commonhold.threads import Threads
 
 Scope: TypeAlias = Literal["app", "user", "session"]
@@ -270,13 +277,20 @@ class CommonholdSessionService(Adapter, BaseSessionService):
         query = {"dry_run": True} if dry_run else {}
         entries = []
         for start in range(0, len(operations), _BATCH):
-            call = replace(run_batch(operations[start : start + _BATCH]), query=query)
+            chunk = operations[start : start + _BATCH]
+            call = replace(run_batch(chunk), query=query)
             try:
                 outcomes = await self._state.send(call)
             except NotRegistered as missing:
                 with registering(missing):
                     await self._register()
                 outcomes = await self._state.send(call)
+            except TooLarge:  # more than one response may contain
+                middle = len(chunk) // 2
+                if not middle or any(each["op"] != "get" for each in chunk):
+                    raise
+                entries += await self._batch(chunk[:middle]) + await self._batch(chunk[middle:])
+                continue
             entries += [outcome.entry for outcome in outcomes if outcome.entry is not None]
         return entries
 

@@ -14,7 +14,7 @@ from commonhold.langgraph.joining import StoreEntries
 from commonhold.langgraph.layout import PAGE, Document, next_page
 from commonhold.langgraph.packing import Packed
 from commonhold.langgraph.wire import Plan
-from commonhold.problems import Invalid
+from commonhold.problems import Invalid, TooLarge
 
 _BATCH: Final = 1000
 # The most bytes of values that a checkpoint, or the writes of a task, contain themselves.
@@ -97,13 +97,22 @@ def read_entries(namespace: str, keys: Iterable[str]) -> Plan[dict[str, Entry]]:
     found: dict[str, Entry] = {}
     distinct = list(dict.fromkeys(keys))
     for at in range(0, len(distinct), PAGE):
-        gets = [
-            {"op": "get", "namespace": namespace, "key": key} for key in distinct[at : at + PAGE]
-        ]
-        for outcome in (yield repeatable(run_batch(gets))):
-            if outcome.entry.exists:
-                found[outcome.entry.key] = outcome.entry
+        for entry in (yield from _read_together(namespace, distinct[at : at + PAGE])):
+            if entry.exists:
+                found[entry.key] = entry
     return found
+
+
+def _read_together(namespace: str, keys: Sequence[str]) -> Plan[list[Entry]]:
+    gets = [{"op": "get", "namespace": namespace, "key": key} for key in keys]
+    try:
+        return [outcome.entry for outcome in (yield repeatable(run_batch(gets)))]
+    except TooLarge:  # more than one response may contain
+        middle = len(keys) // 2
+        if not middle:
+            raise
+        first = yield from _read_together(namespace, keys[:middle])
+        return first + (yield from _read_together(namespace, keys[middle:]))
 
 
 def list_keys(namespace: str, prefix: str) -> Plan[Sequence[str]]:

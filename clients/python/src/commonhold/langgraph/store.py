@@ -41,6 +41,7 @@ from commonhold.entries import (
     run_batch,
     update_entry,
 )
+from commonhold.langgraph.operations import read_entries
 from commonhold.langgraph.packing import escape
 from commonhold.langgraph.wire import ClientPair, Connected, Plan
 from commonhold.problems import InvalidArgument, VersionConflict
@@ -178,7 +179,9 @@ class CommonholdStore(BaseStore, Connected):
                 results[position] = yield from self._list_namespaces(op)
             else:
                 raise ValueError(f"Unknown operation type: {type(op)}")
-        entries = yield from self._read({_key(op.namespace, op.key) for op in gets.values()})
+        entries = yield from read_entries(
+            self._name, {_key(op.namespace, op.key) for op in gets.values()}
+        )
         for position, op in gets.items():
             if entry := entries.get(_key(op.namespace, op.key)):
                 results[position] = _item(entry, Item)
@@ -200,15 +203,6 @@ class CommonholdStore(BaseStore, Connected):
             raise InvalidArgument(f"value must be a dict, not {type(value).__name__}")
         put = {"op": "put", **address, "value": dict(value)}
         return put if op.ttl is None else {**put, "ttl_seconds": _seconds(op.ttl)}
-
-    def _read(self, keys: Iterable[str]) -> Plan[dict[str, Entry]]:
-        found: dict[str, Entry] = {}
-        gets = [{"op": "get", "namespace": self._name, "key": key} for key in sorted(keys)]
-        for chunk in _chunks(gets):
-            for outcome in (yield replace(run_batch(chunk), keyed=False)):
-                if outcome.entry.exists:
-                    found[outcome.entry.key] = outcome.entry
-        return found
 
     def _search(self, op: SearchOp) -> Plan[list[EntryRow]]:
         found: list[EntryRow] = []

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 
 import structlog
 from celery import beat
+from celery.apps import beat as apps
 from django.db import InterfaceError, OperationalError, close_old_connections, connection
 
 from project import heartbeat
@@ -39,6 +41,23 @@ def newest() -> datetime | None:
     except (OSError, ValueError, TypeError, AttributeError):
         return None
     return max((moment for moment in moments if moment.tzinfo), default=None)
+
+
+class Beat(apps.Beat):
+    """Ends at SIGTERM wherever it is interrupted.
+
+    Celery's handler closes the scheduler, which may wait for a lock that the interrupted code holds, and
+    raises SystemExit, which is lost in a finalizer. Here the handler only requests the end; the loop of the
+    service closes the scheduler.
+    """
+
+    def install_sync_handler(self, service: beat.Service) -> None:
+        def end(*_: object) -> None:
+            service.stop()
+            raise SystemExit  # it interrupts the pause between two jobs
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, end)
 
 
 class Scheduler(beat.Scheduler):

@@ -162,12 +162,12 @@ def run(role: str, *, needs_tables: bool = True) -> None:
         signals.beat_init.connect(_begin)
     if role == "beat":
         # The worker does not need it.
-        from project.beat import Scheduler
+        from project.beat import Beat, Scheduler
 
         sweeps = importlib.import_module(f"{TASKS}.sweeps")
         app.conf.beat_schedule = sweeps.BEAT_SCHEDULE
         Scheduler.conditions = sweeps.CONDITIONS
-        app.Beat(quiet=True).run()
+        Beat(app=app, quiet=True).run()
         return
     heartbeat.report_from_worker()
     worker = app.Worker(

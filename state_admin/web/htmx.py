@@ -165,6 +165,13 @@ def deliver_toasts(request: HttpRequest, response: HttpResponse) -> None:
         response["HX-Trigger"] = json.dumps({"toast": {"toasts": toasts}})
 
 
+def list_url_of_page(request: Request, home: str, otherwise: str = "") -> str:
+    """The URL of the list `home` with the filters of the page that sent the request, which an action
+    keeps. If that page shows something else, or without htmx: `otherwise`, by default `home`."""
+    url = request.htmx.current_url_abs_path or ""
+    return url if url.partition("?")[0] == home else otherwise or home
+
+
 def see_other(request: HttpRequest, url: str, *, part: str = "") -> HttpResponse:
     """The redirect after a write. If the page of the request shows `#part`, htmx loads `url`, swaps
     its `#part` and pushes the URL."""

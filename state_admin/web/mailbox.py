@@ -29,7 +29,7 @@ from .actors import FORM, POST, page
 from .addresses import with_query
 from .bulk_actions import BulkAction, BulkList, Outlook, bulk_path
 from .confirm import PREVIEW, Confirm, ask, reason_of
-from .htmx import Request, render_list, see_other, toast
+from .htmx import Request, list_url_of_page, render_list, see_other, toast
 from .lists import table_paths
 from .paging import BY_AGE, downwards, upwards
 from .shell import format_count
@@ -232,10 +232,9 @@ def _confirm_dead_letters(
 
 def _stay(request: Request, row: Dispatch) -> HttpResponse:
     """Redirect to the list with its filters, or without htmx to the thread's mailbox."""
-    current_url = request.htmx.current_url_abs_path or ""
-    if current_url.partition("?")[0] == reverse("web:mailbox"):
-        return see_other(request, current_url, part="mailbox")
-    return _redirect_back(request, thread=row.thread.public_id)
+    home = reverse("web:mailbox")
+    url = list_url_of_page(request, home, with_query(home, thread=row.thread.public_id))
+    return see_other(request, url, part="mailbox")
 
 
 def _redirect_back(request: Request, **address: str) -> HttpResponse:

@@ -31,7 +31,7 @@ from .confirm import Confirm, ask, reason_of
 from .creation import Creation, show_form
 from .entry_undo import REFUSED
 from .errors import sentences_of
-from .htmx import Request, Undo, render_list, see_other, toast
+from .htmx import Request, Undo, list_url_of_page, render_list, see_other, toast
 from .lists import table_paths
 from .paging import NEWEST, OLDEST, by_column
 from .tables import Field, Orders, Table, choices_of, count_rows
@@ -149,11 +149,11 @@ def role(request: Request, member_id: int) -> HttpResponse:
     for name in (new_role, was) if was else (new_role,):
         if name not in _ROLES:
             raise Invalid(f"unknown role: {name}")
-    root = reverse("web:member-list")
+    back = list_url_of_page(request, reverse("web:member-list"))
     old = find_member(request.actor, member_id).role
     if was and was != old:
         toast(request, REFUSED, kind="failed")
-        return see_other(request, root, part="members")
+        return see_other(request, back, part="members")
     member = change_role(
         actor=request.actor, member_id=member_id, role=Role(new_role), expected=Role(old)
     )
@@ -166,7 +166,7 @@ def role(request: Request, member_id: int) -> HttpResponse:
         f"{member.user.get_username()} is now {member.role}",
         undo=undo if offered else None,
     )
-    return see_other(request, root, part="members")
+    return see_other(request, back, part="members")
 
 
 @page(methods=POST, role=Role.ADMIN)
@@ -179,18 +179,18 @@ def link(request: Request, member_id: int) -> HttpResponse:
 
 @page(methods=FORM, role=Role.ADMIN)
 def remove(request: Request, member_id: int) -> HttpResponse:
-    root = reverse("web:member-list")
+    back = list_url_of_page(request, reverse("web:member-list"))
     if request.method == "POST":
         member = remove_member(actor=request.actor, member_id=member_id, reason=reason_of(request))
         toast(request, f"{member.user.get_username()} is no longer a member")
-        return see_other(request, root, part="members")
+        return see_other(request, back, part="members")
     member = find_member(request.actor, member_id)
     name = member.user.get_username()
     confirm = Confirm(
         title=f"Remove {name}?",
         verb="Remove member",
         url=reverse("web:member-remove", args=[member_id]),
-        back=root,
+        back=back,
         lines=[
             f"{'You lose' if member.user.pk == request.user.pk else 'This member loses'} access to "
             f"this workspace at once: the role {member.role}.",
@@ -203,7 +203,7 @@ def remove(request: Request, member_id: int) -> HttpResponse:
 
 @page(methods=FORM, role=Role.ADMIN)
 def end_sessions(request: Request, member_id: int) -> HttpResponse:
-    root = reverse("web:member-list")
+    back = list_url_of_page(request, reverse("web:member-list"))
     user = find_member(request.actor, member_id).user
     name = user.get_username()
     if request.method == "POST":
@@ -211,12 +211,12 @@ def end_sessions(request: Request, member_id: int) -> HttpResponse:
             actor=request.actor, member_id=member_id, reason=reason_of(request)
         )
         toast(request, f"{plural(ended, 'session,sessions')} of {name} ended")
-        return see_other(request, root, part="members")
+        return see_other(request, back, part="members")
     confirm = Confirm(
         title=f"End the sessions of {name}?",
         verb="End sessions",
         url=reverse("web:member-sessions", args=[member_id]),
-        back=root,
+        back=back,
         lines=[
             "All browsers of this user are signed out, and unused login links stop working.",
             "The user can sign in again with the password."

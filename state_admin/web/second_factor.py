@@ -26,7 +26,7 @@ from . import errors
 from .actors import CONFIRMED, FORM, page
 from .authentication import begin_session, check_own_password
 from .confirm import Confirm, ask, reason_of
-from .htmx import Request, render, see_other, toast
+from .htmx import Request, list_url_of_page, render, see_other, toast
 
 # Session key: the user who passed the first factor and must still enter a code. Nobody is signed in
 # to that session.
@@ -174,19 +174,19 @@ def _show_codes(request: Request, codes: list[str]) -> HttpResponse:
 @page(methods=FORM, role=Role.ADMIN)
 def reset(request: Request, member_id: int) -> HttpResponse:
     """Remove the authenticator of a member who lost it."""
-    root = reverse("web:member-list")
+    back = list_url_of_page(request, reverse("web:member-list"))
     if request.method == "POST":
         member = second_factors.reset_member(
             actor=request.actor, member_id=member_id, reason=reason_of(request)
         )
         toast(request, f"Authenticator of {member.user.get_username()} reset")
-        return see_other(request, root, part="members")
+        return see_other(request, back, part="members")
     name = find_member(request.actor, member_id).user.get_username()
     confirm = Confirm(
         title=f"Reset the authenticator of {name}?",
         verb="Reset authenticator",
         url=reverse("web:member-totp", args=[member_id]),
-        back=root,
+        back=back,
         lines=[
             "The user can then sign in with the password only. Verify the identity of the "
             "person who requests this: an attacker who knows the password would request the same.",

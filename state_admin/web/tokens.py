@@ -31,7 +31,7 @@ from .choosers import NamespaceGlobs, ThreadPrefixes, warn_unmatched
 from .confirm import Choice, Confirm, ask, reason_of
 from .creation import Creation, show_form
 from .errors import sentences_of
-from .htmx import Request, render_list, see_other, toast
+from .htmx import Request, list_url_of_page, render_list, see_other, toast
 from .lists import table_paths
 from .paging import BY_AGE, Order, by_column, read_time
 from .tables import Field, Orders, Table, choices_of, count_rows
@@ -179,7 +179,7 @@ def _find(
 
 @page(methods=FORM, role=Role.ADMIN)
 def revoke(request: Request, token_id: int) -> HttpResponse:
-    root = reverse("web:token-list")
+    back = list_url_of_page(request, reverse("web:token-list"))
     if request.method == "GET":
         token = find_token(request.actor, token_id)
         used = "It was never used." if token.last_used_at is None else "It is in use."
@@ -187,7 +187,7 @@ def revoke(request: Request, token_id: int) -> HttpResponse:
             title=f"Revoke the token “{token.name}”?",
             verb="Revoke token",
             url=reverse("web:token-revoke", args=[token_id]),
-            back=root,
+            back=back,
             lines=[
                 "Requests with this token are refused immediately. This cannot be undone.",
                 f"{used} It starts with {token.beginning}.",
@@ -196,7 +196,7 @@ def revoke(request: Request, token_id: int) -> HttpResponse:
         return ask(request, confirm, part="tokens")
     token = revoke_token(actor=request.actor, token_id=token_id, reason=reason_of(request))
     toast(request, f"Token “{token.name}” revoked")
-    return see_other(request, root, part="tokens")
+    return see_other(request, back, part="tokens")
 
 
 @page(methods=FORM, role=Role.ADMIN)

@@ -19,7 +19,7 @@ from state_admin.services.webhooks import find_webhook
 
 from .actors import POST, page
 from .bulk_actions import BulkAction, BulkList, Outlook, bulk_path
-from .htmx import Request, see_other, toast
+from .htmx import Request, list_url_of_page, see_other, toast
 from .lists import list_paths
 from .paging import BY_AGE, downwards, upwards
 from .tables import Field, Orders, Table, choices_of
@@ -106,8 +106,8 @@ def _items(request: Request, name: str, webhook_id: str) -> tuple[list[contract.
 def replay(request: Request, delivery_id: str) -> HttpResponse:
     row = webhook_flow.replay_delivery(actor=request.actor, delivery_id=delivery_id)
     toast(request, "Delivery requeued")
-    back = reverse("web:webhook-detail", args=[row.webhook.public_id])
-    return see_other(request, back, part="webhook")
+    home = reverse("web:webhook-detail", args=[row.webhook.public_id])
+    return see_other(request, list_url_of_page(request, home), part="webhook")
 
 
 def _look(actor: Actor, ids: Sequence[str]) -> Outlook:

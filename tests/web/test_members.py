@@ -3,6 +3,7 @@ permissions."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 
@@ -14,7 +15,7 @@ from state_admin.models import ApiToken, AuditRow, Membership, UserSession
 from state_admin.services.actors import actor_of_token
 from state_admin.services.logins import set_password
 from tests.builders import Person, make_person, make_token
-from tests.web.test_threads import page
+from tests.web.test_threads import htmx, page
 
 PASSWORD = "correct horse battery staple"
 
@@ -230,3 +231,22 @@ def test_page__members__uses_a_bounded_number_of_queries(
 ) -> None:
     name = path.strip("/").replace("/{}/", ", ")
     baseline(name, count_queries(admin, path.format(member("bob"))))
+
+
+@pytest.mark.parametrize(
+    ("url", "part", "page_url", "list_url"),
+    [
+        ("/members/{bob}/role", "members", "/members?text=bob", "/members?text=bob"),
+        ("/members/{bob}/sessions", "members", "/members?text=bob", "/members?text=bob"),
+        ("/members/{bob}/remove", "members", "/members?text=bob", "/members?text=bob"),
+        ("/members/{bob}/remove", "members", "/access?username=bob", "/members"),
+        ("/tokens/{token}/revoke", "tokens", "/tokens?text=bob", "/tokens?text=bob"),
+    ],
+)
+def test_action__keeps_the_filters_of_its_list(
+    admin: Client, bob: Person, url: str, part: str, page_url: str, list_url: str
+) -> None:
+    url = url.format(bob=member("bob"), token=ApiToken.objects.get(name="bob's token").pk)
+    here = {"HX-Current-URL": f"http://testserver{page_url}"}
+    response = admin.post(url, {"role": "editor"}, headers=htmx(part) | here)
+    assert json.loads(response["HX-Location"])["path"] == list_url

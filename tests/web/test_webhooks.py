@@ -3,6 +3,7 @@ see."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from datetime import timedelta
@@ -155,6 +156,13 @@ def test_delivery__replayed__is_queued_again(admin: Client, hook: Webhook, numbe
     row = WebhookDelivery.objects.get(public_id=f"d{number}")
     assert row.status in ("queued", "failed")
     assert "Delivery requeued" in page(admin, url_of(hook))
+
+
+def test_delivery__replayed__keeps_the_filters_of_the_list(admin: Client, hook: Webhook) -> None:
+    url = f"{url_of(hook)}?status=dead"
+    here = {"HX-Current-URL": f"http://testserver{url}"}
+    response = admin.post("/deliveries/d1/replay", headers=htmx("webhook") | here)
+    assert json.loads(response["HX-Location"])["path"] == url
 
 
 def test_webhook__dead_letters_replayed__after_a_confirmation_with_their_number(

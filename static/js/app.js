@@ -203,11 +203,13 @@ document.addEventListener(
 
 // If a swap removes the focused element, the focus moves to the row at the same position, else to
 // the control with the same label, else to the main content: keyboard users keep their position.
+// The rows of another kind of list, which the swap may show instead, have no position in common.
 const rows = () => $$("main [data-row]").filter((row) => row.checkVisibility());
-const current = () =>
-  rows().findIndex((row) => (row.closest("tr, li, [data-ticket]") ?? row).contains(document.activeElement));
+const itemOf = (row) => row.closest("tr, li, [data-ticket]") ?? row;
+const current = () => rows().findIndex((row) => itemOf(row).contains(document.activeElement));
 const labelOf = (control) => `${control.tagName} ${control.ariaLabel ?? control.textContent.trim()}`;
 let place = -1;
+let kind = "";
 let count = 0;
 let name = "";
 let focused = false;
@@ -216,6 +218,7 @@ document.addEventListener("htmx:before:swap", () => {
   const { activeElement } = document;
   focused = activeElement !== document.body;
   place = current();
+  kind = place < 0 ? "" : itemOf(rows()[place]).tagName;
   count = rows().length;
   name = activeElement?.matches("a, button") ? labelOf(activeElement) : "";
 });
@@ -224,7 +227,8 @@ document.addEventListener("htmx:after:swap", (event) => {
   if (isLive(ctx) || document.activeElement !== document.body) return;
   if (ctx.sourceEvent?.type === "load" && !focused) return; // nobody has been anywhere on the page yet
   const same = () => $$("main :is(a, button)").find((each) => each.offsetParent && labelOf(each) === name);
-  const next = place < 0 ? name && same() : (rows()[place] ?? rows().at(-1));
+  const row = rows()[place] ?? rows().at(-1);
+  const next = place < 0 ? name && same() : row && itemOf(row).tagName === kind && row;
   (next || $("#main")).focus({ preventScroll: true });
   // The list may be shorter now, and what the user reads next above the window or under its top bar.
   if (place >= 0 && rows().length < count) (next || $("main h1"))?.scrollIntoView({ block: "nearest" });

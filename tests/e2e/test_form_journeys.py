@@ -71,3 +71,18 @@ def test_fork__title__is_labelled(server: LiveServer, page: Page, alice: Person)
     dialog = page.get_by_role("dialog", name="Fork at revision 3?")
     dialog.get_by_text("Title of the new thread").click()
     expect(dialog.get_by_role("textbox", name="Title of the new thread")).to_be_focused()
+
+
+def test_entry__restored_from_its_history__is_shown_from_its_top(
+    server: LiveServer, page: Page, alice: Person
+) -> None:
+    """The new page has another list of versions, with fewer of them, far below the value."""
+    make_namespace(alice.actor, "team")
+    for number in range(30):
+        put(alice.actor, "team", "global", {"steps": list(range(100)), "number": number})
+    page.goto("/state/team/global?tab=history")
+    page.locator("tr", has=page.locator("#v25")).get_by_text("Restore…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Restore version 25").click()
+    expect(page.locator("[data-toast]")).to_contain_text("Restored version 25 as 31")
+    expect(page.locator("#main")).to_be_focused()
+    expect(page.get_by_role("heading", name="global")).to_be_in_viewport()

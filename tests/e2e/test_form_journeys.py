@@ -6,7 +6,8 @@ import pytest
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from tests.builders import Person, make_namespace, put
+from state_admin.services.runs import RunChange, change_run
+from tests.builders import Person, make_namespace, make_run, make_thread, put
 from tests.web.stories import create_story
 
 from .conftest import Errors
@@ -86,3 +87,22 @@ def test_entry__restored_from_its_history__is_shown_from_its_top(
     expect(page.locator("[data-toast]")).to_contain_text("Restored version 25 as 31")
     expect(page.locator("#main")).to_be_focused()
     expect(page.get_by_role("heading", name="global")).to_be_in_viewport()
+
+
+def test_ticket__long_name_of_its_tool__is_shown_completely(
+    server: LiveServer, page: Page, alice: Person
+) -> None:
+    make_thread(alice.actor, "t1")
+    make_run(alice.actor, "t1", "r1")
+    name = "mcp__customers__delete_records_permanently" * 2
+    ticket = {"ticket_id": "k1", "tool_call_id": "c1", "tool_name": name}
+    waiting = {"reason": "tool_permission", "tickets": [ticket]}
+    change_run(actor=alice.actor, run_id="r1", change=RunChange(status="waiting", waiting=waiting))
+    page.set_viewport_size({"width": 360, "height": 800})
+    for url in ("/ticket/k1", "/runs/r1", "/inbox"):
+        page.goto(url)
+        shown = page.locator("[data-ticket] h2 .mono, [data-ticket] h2.mono")
+        expect(shown).to_have_text(name)
+        assert shown.evaluate(
+            "each => each.getBoundingClientRect().right <= each.closest('header').getBoundingClientRect().right"
+        )

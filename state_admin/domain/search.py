@@ -227,21 +227,22 @@ def find(value: JSON, query: Query, key: str = "") -> list[Match] | None:
         for term in dict.fromkeys(query.terms)
         if not _is_in_key(key, term)
     ]
-    for place in _places(value):
+    # The text behind a name that matches may be long, so it is not read any more.
+    texts = ((each, text) for each in _places(value) for text in _texts(each))
+    for place, text in texts:
         if not missing:
             break
-        for text in _texts(place):
-            spelled = list(words(text))
-            present = {word.text for word in spelled}
-            for each in list(missing):
-                term, whole = each
-                at = _place(spelled, term) if whole <= present else None
-                if at is not None:
-                    missing.remove(each)
-                    start, end = spelled[at].start, spelled[at + len(term.words) - 1].end
-                    named = text is place.name
-                    snippet = _label(place) if named else _snippet(text, start, end)
-                    matches.append(Match(place.pointer, snippet))
+        spelled = list(words(text))
+        present = {word.text for word in spelled}
+        for each in list(missing):
+            term, whole = each
+            at = _place(spelled, term) if whole <= present else None
+            if at is not None:
+                missing.remove(each)
+                start, end = spelled[at].start, spelled[at + len(term.words) - 1].end
+                named = text is place.name
+                snippet = _label(place) if named else _snippet(text, start, end)
+                matches.append(Match(place.pointer, snippet))
     if missing:
         return None
     seen: dict[str, Match] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pytest
 from hypothesis import given
@@ -223,6 +223,19 @@ def test_parse__unknown_operator__is_refused(operator: str) -> None:
 def test_parse__broken_string_in_a_condition__is_refused() -> None:
     with pytest.raises(BadQuery, match="is not a JSON string"):
         search.parse(r'/a = "\x"')
+
+
+def test_find__all_terms_found__reads_no_further_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The text behind the name may have a megabyte."""
+    query, texts = parse("te*"), []
+
+    def spell(text: str) -> Iterator[search.Word]:
+        texts.append(text)
+        return words(text)
+
+    monkeypatch.setattr(search, "words", spell)
+    assert find({"text": "long", "more": ["long"]}, query) == [("/text", "text: long")]
+    assert texts == ["", "text"]  # the key, then the first name
 
 
 def test_find__long_text__returns_a_plain_text_excerpt() -> None:

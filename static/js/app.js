@@ -394,10 +394,10 @@ document.addEventListener("keydown", (event) => {
   }
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.target.matches?.(FIELDS)) {
-    // The editor handles Escape itself (editor.js).
-    if (event.key === "Escape" && !event.target.matches(".code")) {
-      // Escape must not clear a search field and its filter, but it must close dialogs and menus.
-      if (!event.target.closest("dialog, [popover]")) event.preventDefault();
+    // The editor handles Escape itself (editor.js). Dialogs and menus close and return the focus, which the
+    // browser does only for a menu that has it. Elsewhere Escape must not clear a search field and its filter.
+    if (event.key === "Escape" && !event.target.closest(".code, dialog, [popover]")) {
+      event.preventDefault();
       event.target.blur();
     }
     return;

@@ -106,3 +106,15 @@ def test_ticket__long_name_of_its_tool__is_shown_completely(
         assert shown.evaluate(
             "each => each.getBoundingClientRect().right <= each.closest('header').getBoundingClientRect().right"
         )
+
+
+@pytest.mark.usefixtures("server")
+def test_filter_menu__closed_in_a_field__returns_the_focus(page: Page) -> None:
+    page.goto("/runs")
+    button = page.get_by_role("button", name="Filter", exact=True)
+    button.press("Enter")
+    menu = page.locator("#filter-menu")
+    expect(menu.get_by_label("Status")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(menu).to_be_hidden()
+    expect(button).to_be_focused()

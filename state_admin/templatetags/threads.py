@@ -66,6 +66,15 @@ def ended_as(run: Run) -> str:
 
 
 @register.filter
+def explain_end(run: Run) -> str:
+    """The texts that tell why a run ended, such as its error. Some agents name them differently."""
+    reason = run.termination_reason or {}
+    value = reason.get("value")
+    members = value if isinstance(value, dict) else reason
+    return " ".join(text for name, text in members.items() if name != "type" and type(text) is str)
+
+
+@register.filter
 def percent_saved(job: Compaction) -> str:
     """By how much the summarized messages became smaller: "82 %"."""
     if not job.tokens_before or job.tokens_after is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -17,7 +18,7 @@ from state_admin.services.leases import take_lease
 from state_admin.services.runs import RunChange, change_run, heartbeat
 from state_admin.services.tickets import decide_ticket
 from state_admin.services.webhooks import Filter, create_webhook
-from state_admin.templatetags.threads import run_state
+from state_admin.templatetags.threads import explain_end, run_state
 from state_admin.web.run_actions import actions_of, suggest
 from state_admin.web.tickets import draft
 from tests.builders import Person, commit, make_run, make_thread, raw
@@ -287,6 +288,21 @@ def test_runs__filtered__contains_only_matches(
 )
 def test_run_state__ended__only_success_is_green(end: str, colour: str) -> None:
     assert run_state(Run(status="done", termination_reason={"type": end}))[0] == colour
+
+
+@pytest.mark.parametrize(
+    ("reason", "text"),
+    [
+        (None, ""),
+        ({"type": "error"}, ""),
+        ({"type": "error", "value": "timeout"}, "timeout"),
+        ({"type": "error", "message": "timeout"}, "timeout"),
+        ({"type": "stopped", "value": {"code": "budget", "detail": "5 USD"}}, "budget 5 USD"),
+        ({"type": "stopped", "code": "budget", "detail": None}, "budget"),
+    ],
+)
+def test_end__with_texts__shows_them(reason: Any, text: str) -> None:
+    assert explain_end(Run(status="done", termination_reason=reason)) == text
 
 
 def test_runs__none__shows_how_to_start_one(admin: Client) -> None:

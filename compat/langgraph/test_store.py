@@ -303,6 +303,13 @@ def test_ttl__over__reads_as_missing_everywhere(store: CommonholdStore) -> None:
     assert store.list_namespaces(prefix=("t",)) == [("t",)]
 
 
+def test_ttl__not_a_number__is_refused_with_its_unit(store: CommonholdStore) -> None:
+    with pytest.raises(
+        InvalidArgument, match="ttl must be a number of minutes, at least 0, not -1"
+    ):
+        store.put(("t",), "k", {"n": 1}, ttl=-1)
+
+
 def test_ttl__read_again_and_again__lives_on(
     store: CommonholdStore, state: Commonhold, namespace: str
 ) -> None:

@@ -42,12 +42,12 @@ def version(argument: str, value: Any) -> int | None:
     return int(number)
 
 
-def seconds(argument: str, value: Any) -> float:
+def duration(argument: str, value: Any, unit: str = "seconds") -> float:
     """A duration, finite and not negative."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not 0 <= value < math.inf:
         raise InvalidArgument(
-            f"{argument} must be a number of seconds, at least 0, not {_quote(value)}"
+            f"{argument} must be a number of {unit}, at least 0, not {_quote(value)}"
         )
     return float(value)
 

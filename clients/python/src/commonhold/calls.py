@@ -78,7 +78,7 @@ class Retries:
         if not arguments.version("attempts", self.attempts):
             raise InvalidArgument(f"attempts must be at least 1, not {self.attempts!r}")
         for member in ("first", "longest", "patience"):
-            arguments.seconds(member, getattr(self, member))
+            arguments.duration(member, getattr(self, member))
 
     def pause(self, attempt: int) -> float:
         """Seconds after the failed attempt number `attempt`, which counts from 0."""
@@ -201,7 +201,7 @@ def one_line(argument: str, value: str) -> str:
 
 def polling(wait: float) -> int | None:
     """The parameter `wait` of a long poll: whole seconds, so that a short wait does not become none."""
-    return math.ceil(arguments.seconds("wait", wait)) or None
+    return math.ceil(arguments.duration("wait", wait)) or None
 
 
 def random_id() -> str:

@@ -69,7 +69,7 @@ class _Settings:
     ) -> None:
         self.address = _address(url)
         self.base = self.address + "/api/v1"
-        self.timeout = arguments.seconds("timeout", timeout)
+        self.timeout = arguments.duration("timeout", timeout)
         if not timeout:
             raise InvalidArgument("timeout must be greater than 0")
         if not isinstance(retries, Retries):

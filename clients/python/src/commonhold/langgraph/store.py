@@ -330,7 +330,7 @@ def _item(entry: Entry | EntryRow, kind: type[Item]) -> Any:
 
 
 def _seconds(minutes: float) -> int:
-    return max(1, math.ceil(arguments.seconds("ttl", minutes) * 60))
+    return max(1, math.ceil(arguments.duration("ttl", minutes, "minutes") * 60))
 
 
 def _lifetime(entry: EntryFacts) -> int | None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import uuid
 from collections.abc import AsyncIterator
@@ -41,7 +42,7 @@ from a2a.types.a2a_pb2 import (
     TaskState,
 )
 from a2a.utils.errors import InvalidParamsError
-from commonhold import AsyncCommonhold
+from commonhold import AsyncCommonhold, Invalid
 from commonhold.a2a import CommonholdTaskStore, VersionedCommonholdTaskStore
 from commonhold.threads import Threads
 from fixtures import lose_response
@@ -363,3 +364,17 @@ async def test_save__answer_lost__retry_does_not_double(
     assert lost
     log = await state.threads.messages(f"a2a:{owner}:task:t1")
     assert [message.content[0]["text"] for message in log] == ["hi"]
+
+
+async def test_save__state_key_missing_and_role_editor__says_who_registers_it(
+    state: AsyncCommonhold, owner: str
+) -> None:
+    await state.request("DELETE", "/state-keys/a2a.task")
+    body = {"name": owner, "role": "editor"}
+    secret = (await state.request("POST", "/tokens", body))["secret"]
+    async with AsyncCommonhold(os.environ["COMMONHOLD_URL"], secret) as editor:
+        with pytest.raises(
+            Invalid, match=r"unknown key: a2a\.task.*with a token of the role admin"
+        ):
+            await CommonholdTaskStore(editor).save(made(), call_of(owner))
+    await CommonholdTaskStore(state).save(made(), call_of(owner))

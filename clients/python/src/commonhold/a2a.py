@@ -30,7 +30,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 
 from commonhold.calls import join_id
 from commonhold.client import Adapter, AsyncCommonhold
-from commonhold.problems import Conflict, Invalid, NotFound, RevisionConflict
+from commonhold.problems import Conflict, Forbidden, Invalid, NotFound, RevisionConflict
 from commonhold.runs import Runs
 
 _KEY = "a2a.task"
@@ -128,9 +128,7 @@ class _TaskStore(Adapter):
             except Invalid as refused:
                 if not refused.detail.startswith("unknown key"):
                     raise
-                await self._state.state_keys.register(
-                    _KEY, scope="thread", schema={"type": "object"}
-                )
+                await self._register(refused)
             except RevisionConflict:
                 raise
             except Conflict as refused:
@@ -139,6 +137,18 @@ class _TaskStore(Adapter):
                 run_id = await self._run_after(thread_id)
             else:
                 return committed.revision
+
+    async def _register(self, missing: Invalid) -> None:
+        """Register the state key. Raises Invalid if the token may not: Forbidden would name a role
+        that saving a task does not need."""
+        try:
+            await self._state.state_keys.register(_KEY, scope="thread", schema={"type": "object"})
+        except Forbidden as refused:
+            hint = (
+                "This token may not register the state key."
+                " Save one task with a token of the role admin: that registers it."
+            )
+            raise Invalid({**missing.document, "hint": hint}) from refused
 
     async def _run_after(self, thread_id: str) -> str:
         """The run of a task that continues after its end: the active one, or a new one."""

@@ -91,7 +91,7 @@ def _check(pointers: Sequence[str], reason: str) -> None:
         )
     for index, pointer in enumerate(pointers):
         try:
-            json_pointers.parts_of(pointer)
+            json_pointers.parts_of(pointer, "pointer")
         except json_pointers.Mismatch as bad:
             raise Invalid(
                 "pointers must be JSON Pointers", [Fault(f"/pointers/{index}", str(bad))]

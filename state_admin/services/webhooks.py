@@ -134,7 +134,8 @@ def rotate_secret(
     `overlap_seconds`; 0 ends them immediately, for a secret that leaked."""
     require(actor, Role.ADMIN)
     if not 0 <= overlap_seconds <= LONGEST_OVERLAP:
-        raise Invalid(f"overlap_seconds must be between 0 and {LONGEST_OVERLAP}")
+        limits = f"must be between 0 and {LONGEST_OVERLAP}"
+        raise Invalid(f"overlap_seconds {limits}", [Fault("/overlap_seconds", limits)])
     with transaction.atomic():
         hook = lock_webhook(actor, webhook_id)
         retire_secrets(hook, timedelta(seconds=overlap_seconds))

@@ -119,7 +119,14 @@ def test_redact__missing_pointer__redacts_nothing(leaked: Person) -> None:
         {"pointer": "/tokn", "message": "no version has a value at this pointer"}
     ]
     assert list(EntryRevision.objects.values()) == before
-    for options in ({"reason": " "}, {"pointers": ["token"]}, {"pointers": []}):
+    malformed = leaked.api("POST", "/redact/notes/k", {"reason": "x", "pointers": ["token"]})
+    assert malformed.json()["errors"] == [
+        {
+            "pointer": "/pointers/0",
+            "message": "'pointer' must be a JSON Pointer, such as /a/0 or /a~1b",
+        }
+    ]
+    for options in ({"reason": " "}, {"pointers": []}):
         body = {"reason": "x", **options}
         assert leaked.api("POST", "/redact/notes/k", body).status_code == 422
     assert leaked.api("POST", "/redact/notes/k", {}).status_code == 422

@@ -170,6 +170,12 @@ def test_search__unsupported_option__is_refused(alice, body) -> None:
     assert alice.api("POST", f"{ITEMS}/search", body).status_code == 422
 
 
+def test_search__unknown_operator__lists_the_operators(alice) -> None:
+    answer = alice.api("POST", f"{ITEMS}/search", {"filter": {"n": {"$regex": "x"}}}).json()
+    message = "an operator must be one of $eq, $ne, $gt, $gte, $lt, $lte"
+    assert answer["errors"] == [{"pointer": "/filter/n", "message": message}]
+
+
 def test_search__too_many_items_for_a_filter__requires_a_longer_prefix(alice, monkeypatch) -> None:
     monkeypatch.setattr(store, "MOST_SEEN", 2)
     monkeypatch.setattr(store, "_SLICE", 1)

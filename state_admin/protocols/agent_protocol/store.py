@@ -233,7 +233,8 @@ def _check_filter(conditions: dict[str, JSON]) -> None:
         verbs = _verbs(condition)
         unknown = [verb for verb in verbs if verb not in (*_COMPARE, "$eq", "$ne")]
         if unknown:
-            fault = Fault(f"/filter{values.pointer_of(name)}", "$eq $ne $gt $gte $lt $lte")
+            message = "an operator must be one of $eq, $ne, $gt, $gte, $lt, $lte"
+            fault = Fault(f"/filter{values.pointer_of(name)}", message)
             raise Invalid(f"unknown operator of a filter: {unknown[0][:40]}", [fault])
 
 

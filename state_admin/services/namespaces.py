@@ -505,7 +505,7 @@ def _settle(actor: Actor, namespace: Namespace, entries: str, reason: str) -> in
 def _still_holds(name: str, count: int) -> Conflict:
     return Conflict(
         f"namespace {name} still holds {count} entries; choose entries=retain or entries=delete",
-        hint="retain keeps them as orphans until the name is registered again.",
+        hint="retain keeps them; they cannot be read or written until the name is registered again.",
         count=count,
     )
 

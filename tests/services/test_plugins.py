@@ -315,6 +315,7 @@ def test_uninstall__existing_entries__require_a_choice(used: Person) -> None:
     with pytest.raises(Conflict) as refused:
         uninstall(used)
     assert "kit.notes still holds 1 entries" in refused.value.detail
+    assert "cannot be read or written until" in (refused.value.hint or "")
     assert revisions() == before
     assert Plugin.objects.exists()
     uninstall(used, entries="retain")

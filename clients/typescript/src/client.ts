@@ -175,15 +175,22 @@ export class Commonhold {
     });
   }
 
-  /** Change a part on the server, under its lock: a merge patch (RFC 7396), `kind: "json"` a JSON Patch, `kind: "update"` operations. */
+  /**
+   * Change a part on the server, under its lock: a merge patch (RFC 7396), `kind: "json"` a JSON Patch, `kind: "update"` operations.
+   * An array, or an object with `op` and `path`, requires `kind`: as a merge patch, operations would be stored in the value, or replace it.
+   */
   patch<T = unknown>(
     namespace: Namespace,
     key: string,
     patch: unknown,
-    { kind = "merge", ...options }: { kind?: keyof typeof MEDIA } & Guarded = {},
+    { kind, ...options }: { kind?: keyof typeof MEDIA } & Guarded = {},
   ): Promise<Entry<T>> {
+    if (kind === undefined && looksLikeOperations(patch))
+      throw new TypeError(
+        'kind is required for this patch, because it looks like operations: send kind: "update" (as update() does), "json" for a JSON Patch, or "merge" for a merge patch',
+      );
     const path = place("state", namespace, key);
-    return this.send({ method: "PATCH", path, body: patch, media_type: MEDIA[kind], ...options });
+    return this.send({ method: "PATCH", path, body: patch, media_type: MEDIA[kind ?? "merge"], ...options });
   }
 
   /** Change parts of the value on the server, in one step. */
@@ -436,6 +443,10 @@ function within(name: string, value: number, least: number, most = Infinity): nu
 
 function noFetch(): never {
   throw new CommonholdError("this runtime has no fetch: use Node 20.3 or newer, or give the client one as the option fetch");
+}
+
+function looksLikeOperations(patch: unknown): boolean {
+  return Array.isArray(patch) || (typeof patch === "object" && patch !== null && "op" in patch && "path" in patch);
 }
 
 function place(verb: string, namespace: Namespace, key: string): string {

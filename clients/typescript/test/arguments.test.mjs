@@ -77,6 +77,8 @@ test("wrong arguments of a call are refused before it is sent", async (t) => {
   const put = (options) => state.put("notes", "k", 1, options);
   await refused(() => put({ ifVersion: 1 }), /^unknown option of PUT \/state\/notes\/k: ifVersion. Known options: if_version/);
   for (const each of ["1", NaN, null, -1, 1.5, {}]) await refused(() => put({ if_version: each }), /^if_version must be a version/);
+  const operation = { op: "add", path: "/n", value: 1 };
+  for (const patch of [operation, [operation], []]) await refused(() => state.patch("notes", "k", patch), /^kind is required for this patch/);
   await refused(() => put({ reason: {} }), /^reason must be a string, not an object/);
   await refused(() => put({ signal: new AbortController() }), /such as controller.signal/);
   await refused(() => put({ idempotency_key: "…" }), /^Idempotency-Key has a character/);

@@ -113,6 +113,12 @@ def test_memory_backend__value_not_json__is_refused_with_its_place() -> None:
         (lambda: NOWHERE.get("n", "k", wait=math.nan), "wait must be a number of seconds"),
         (lambda: NOWHERE.dispatches.claim(wait="3"), "wait must be a number of seconds"),
         (lambda: NOWHERE.patch("n", "k", [], kind="jsonpatch"), "kind must be one of merge, json"),
+        # As a merge patch, operations would be stored in the value, or replace it.
+        (
+            lambda: NOWHERE.patch("n", "k", {"op": "add", "path": "/n", "value": 1}),
+            "kind is required",
+        ),
+        (lambda: NOWHERE.patch("n", "k", [{"op": "add", "path": "/n"}]), "kind is required"),
         (lambda: NOWHERE.update("n", "k"), "operations must not be empty"),
         (lambda: NOWHERE.update("n", "k", "add"), r"operations\[0\] must be a dict, not str"),
         (lambda: NOWHERE.batch({"op": "get"}), "operations must be a list of dicts, not dict"),

@@ -112,13 +112,16 @@ def patch_entry(
     key: Key,
     patch: Any,
     *,
-    kind: PatchKind = "merge",
+    kind: PatchKind | None = None,
     if_version: int | None = None,
     reason: str = "",
 ) -> Call[Entry]:
-    """Change a part on the server, under its lock: a merge patch (RFC 7396), with kind "json" a JSON
-    Patch (RFC 6902), with "update" operations such as {"op": "add", "path": "/n", "value": 1}."""
-    if kind not in _MEDIA:
+    """Change a part on the server, under its lock: with kind "merge", the default, a merge patch (RFC
+    7396), with "json" a JSON Patch (RFC 6902), with "update" operations such as {"op": "add", "path":
+    "/n", "value": 1}. An array, or an object with "op" and "path", requires the kind."""
+    if kind is None:
+        kind = _default_kind(patch)
+    elif kind not in _MEDIA:
         raise InvalidArgument(f"kind must be one of {', '.join(_MEDIA)}, not {kind!r}")
     return Call(
         "PATCH",
@@ -128,6 +131,17 @@ def patch_entry(
         headers=_guard(if_version, reason),
         media_type=_MEDIA[kind],
     )
+
+
+def _default_kind(patch: Any) -> PatchKind:
+    """A merge patch. As one, operations would be stored in the value, or replace it."""
+    is_operation = isinstance(patch, Mapping) and {"op", "path"} <= patch.keys()
+    if is_operation or isinstance(patch, list | tuple):
+        raise InvalidArgument(
+            "kind is required for this patch, because it looks like operations: send kind='update'"
+            " (as update() does), kind='json' for a JSON Patch, or kind='merge' for a merge patch"
+        )
+    return "merge"
 
 
 def update_entry(

@@ -36,7 +36,7 @@ def list_config(call: Endpoint, kind: str) -> HttpResponse:
             row, valid=is_valid(row, definition), with_value=with_value, kind=kind, id=row.key
         )
 
-    return answer_rows(call, rows, show, by="key")
+    return answer_rows(call, rows, show, by="key", related=True)
 
 
 @handles(contract.READ_CONFIG)

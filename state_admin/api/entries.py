@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpResponse
 from rest_framework.request import Request
 
@@ -162,10 +162,11 @@ def read_history(call: Endpoint, namespace: str, key: str) -> HttpResponse:
 def answer_versions(call: Endpoint, rows: QuerySet[EntryRevision]) -> HttpResponse:
     """Return one page of versions, newest first."""
     with_value = call.query.include == "value"
+    rows = rows.annotate(has_value=Q(value__isnull=False))
     return answer_rows(
         call,
-        rows,
-        lambda row: contract.EntryVersion.of(row, with_value=with_value),
+        rows if with_value else rows.defer("value"),
+        lambda row: contract.EntryVersion.of(row, exists=row.has_value, with_value=with_value),
         by="version",
         created="at",
     )
@@ -176,7 +177,7 @@ def pin_version(call: Endpoint, namespace: str, key: str) -> HttpResponse:
     entries.check_address(namespace, key)
     body = call.body(contract.VersionPin)
     row = retention.pin_version(**call.author, namespace=namespace, key=key, **body.given())
-    return answer(contract.EntryVersion.of(row))
+    return answer(contract.EntryVersion.of(row, exists=row.value is not None))
 
 
 @handles(contract.DIFF_ENTRY)

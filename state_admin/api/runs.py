@@ -50,6 +50,7 @@ def start_run(call: Endpoint, thread_id: str) -> HttpResponse:
 def list_runs(call: Endpoint) -> HttpResponse:
     given = call.given(thread_id="thread__public_id", status="status", agent_id="agent_id")
     rows = Run.objects.visible_to(call.actor).timed().select_related("thread").filter(**given)
+    rows = rows.defer("created_from")
     if call.query.stuck:
         rows = rows.stuck()
     page_runs, cursor = pagination.fetch_page(call, rows)

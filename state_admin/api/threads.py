@@ -31,7 +31,7 @@ from .batches import read_operations
 def list_threads(call: Endpoint) -> HttpResponse:
     query, actor = call.query, call.actor
     given = call.given(resource_id="resource_id", prefix="public_id__startswith")
-    rows = Thread.objects.visible_to(actor).whole().filter(**given)
+    rows = Thread.objects.visible_to(actor).whole().defer("created_from").filter(**given)
     if query.root and query.parent_thread_id:
         raise BadRequest("choose root or parent_thread_id, not both")
     if parent := query.parent_thread_id:

@@ -249,11 +249,11 @@ class EntryVersion(Answer):
     ] = UNSET
 
     @classmethod
-    def of(cls, row: models.EntryRevision, *, with_value: bool = False) -> Self:
+    def of(cls, row: models.EntryRevision, *, exists: bool, with_value: bool = False) -> Self:
         redacted = row.redacted_at is not None
         return cls.from_attributes(
             row,
-            exists=row.value is not None,
+            exists=exists,
             actor=row.actor_name,
             run_id=row.run or None,
             redacted_at=time_of(row.redacted_at) or UNSET,

@@ -8,7 +8,8 @@ import binascii
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
+from functools import reduce
+from operator import add, attrgetter
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -17,6 +18,8 @@ from django.http import HttpResponse
 
 from state_admin.contract import base as contract
 from state_admin.models import creation_times
+from state_admin.models.large_columns import StoredBytes, large_columns, without_related
+from state_admin.services.batching import split_by_size
 from state_admin.services.errors import BadRequest
 from state_admin.services.feed_cursors import bad_cursor
 from state_admin.services.pointers import cursor_in_body
@@ -79,9 +82,12 @@ def answer_rows(
     created: str = "created_at",
     within: QuerySet[Any] | None = None,
     owner: Mapping[str, int] | None = None,
+    related: bool = False,
 ) -> HttpResponse:
     """Return one page of `rows`, each converted by `show`; see fetch_page."""
-    page_rows, cursor = fetch_page(call, rows, by=by, created=created, within=within, owner=owner)
+    page_rows, cursor = fetch_page(
+        call, rows, by=by, created=created, within=within, owner=owner, related=related
+    )
     return answer(contract.Page(items=list(map(show, page_rows)), next_cursor=cursor))
 
 
@@ -93,6 +99,7 @@ def fetch_page(
     created: str = "created_at",
     within: QuerySet[Any] | None = None,
     owner: Mapping[str, int] | None = None,
+    related: bool = False,
 ) -> tuple[Sequence[Any], str | None]:
     """Return the rows of one page and the cursor to the next. The rows are in the `order` of the
     query by the unique column `by`, and within its time range by the column `created`.
@@ -101,8 +108,13 @@ def fetch_page(
     WINDOW of them, and may have fewer rows than its limit although there are more.
 
     `owner`: of the rows, if it is not the workspace; see creation_times.id_at.
+
+    A page ends early if its rows have more than MOST_BYTES of text and JSON. Of related rows these are
+    read only if `related`.
     """
     query = call.query
+    if not related:
+        rows = without_related(rows)
     if owner is None and any(index.fields == _NEWEST for index in rows.model._meta.indexes):
         owner = {"workspace_id": call.actor.workspace_id}
     page = read_page(call, int if by in ("id", "seq", "version", "number") else str)
@@ -123,11 +135,23 @@ def fetch_page(
         end = remaining(within).values_list(by, flat=True)[WINDOW - 1 : WINDOW].first()
         if end is not None:
             rows = rows.filter(**{f"{by}__{'gte' if descends else 'lte'}": end})
-    fetched = list(remaining(rows)[: page.limit + 1])
-    found, cursor = page.close(fetched, attrgetter(by.replace("__", ".")))
+    found, cursor = _fetch_sized(page, remaining(rows), by)
     if cursor is None and end is not None:
         cursor = page.cursor_to(end)
     return found, cursor
+
+
+def _fetch_sized(page: Page, rows: QuerySet[Any], by: str) -> tuple[Sequence[Any], str | None]:
+    """Return the first rows of `rows` that are a page: MOST_BYTES of text and JSON, or one row with
+    more. The sizes are read first, because the driver keeps all rows of a statement in memory."""
+    columns = large_columns(rows)
+    if not columns:
+        return page.close(list(rows[: page.limit + 1]), attrgetter(by.replace("__", ".")))
+    size = reduce(add, map(StoredBytes, columns))
+    sized = list(rows.values_list(by, size)[: page.limit + 1])
+    keys = next(split_by_size(sized, page.limit), [])
+    found = list(rows.filter(**{f"{by}__in": keys})) if keys else []
+    return found, page.cursor_to(keys[-1]) if len(keys) < len(sized) else None
 
 
 def page_of(*, limit: int | None, cursor: str | None, filters: Any, path: str) -> Page:

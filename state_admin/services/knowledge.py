@@ -18,6 +18,7 @@ from state_admin.models import (
     knowledge_sql,
 )
 from state_admin.models.knowledge_sql import SharedEntry, VisibleVersion
+from state_admin.models.large_columns import without_related
 from state_admin.models.reads import RunReadQuerySet
 
 from . import snapshots
@@ -168,7 +169,8 @@ def readers_of(
     rows = RunRead.objects.visible_to(actor).filter(namespace=namespace, key=key)
     if version is not None:
         rows = rows.filter(version=version)
-    return rows.select_related("run__thread").with_current().order_by("-version", "-id")
+    rows = without_related(rows.select_related("run__thread"))
+    return rows.with_current().order_by("-version", "-id")
 
 
 def explain_reads(actor: Actor, reads: Sequence[Read]) -> None:

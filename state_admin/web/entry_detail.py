@@ -358,13 +358,14 @@ def _items(request: Request, name: str, namespace: str, key: str) -> tuple[list[
     if not Namespace.objects.visible_to(request.actor).filter(name=namespace).exists():
         raise NotRegistered(namespace)
     kind = name.rpartition("-")[2]
-    found = _older(_revisions(request.actor, namespace, key).defer(None), _before(request))
+    found = _older(_revisions(request.actor, namespace, key), _before(request))
+    found = found.annotate(has_value=Q(value__isnull=False))
     rows, next_url = paging.cut(
         list(found[: HISTORY_PAGE + 1]),
         HISTORY_PAGE,
         lambda last: entry_action_url("history", namespace, f"{key}.{kind}", before=last.version),
     )
-    return list(map(EntryVersion.of, rows)), next_url
+    return [EntryVersion.of(row, exists=row.has_value) for row in rows], next_url
 
 
 def _tabs(namespace: str, key: str, past: int) -> list[tuple[str, str, str]]:

@@ -246,7 +246,9 @@ READ_CONTEXT = Operation(
     tag="messages",
     summary="Read the context for a model",
     description="Compacted messages are replaced by their summary. A tool call without a result "
-    "gets one that says that it was interrupted, because model providers refuse it otherwise.",
+    "gets one that says that it was interrupted, because model providers refuse it otherwise. A "
+    "context of more than 32 MiB is refused.",
     query=ContextQuery,
     answers={200: Context},
+    problems=("invalid",),
 )

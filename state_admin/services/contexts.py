@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from state_admin.domain import boundaries, tokens, values
 from state_admin.domain.access import Actor
@@ -11,8 +12,11 @@ from state_admin.domain.values import JSON
 from state_admin.models import Message
 
 from .effective_views import effective_messages, recent_messages
+from .errors import Invalid
 from .threads import find_thread
 
+# Of the messages of one context: more than models accept, images included.
+MAX_CONTEXT_BYTES: Final = 32 << 20
 INTERRUPTED = "[Tool execution was interrupted]"
 
 
@@ -45,15 +49,16 @@ class Outline:
 def read_context(*, actor: Actor, thread_id: str, max_tokens: int | None = None) -> Context:
     """Return the summary of the summarized messages, then the other messages. Each tool call
     without a result gets the result INTERRUPTED, because providers reject conversations without
-    one. Raises NotFound."""
+    one. Raises NotFound, and Invalid if the messages have more than MAX_CONTEXT_BYTES."""
     thread = find_thread(actor, thread_id)
-    view = effective_messages(thread)
+    view = effective_messages(thread, bodies=False)
     fitted = _trim_view(view, max_tokens)
+    bodies = _read_bodies([view[index] for index in fitted.kept])
     texts: list[str] = []
     rows: list[Message | None] = []
     for index in fitted.kept:
         stand_ins = fitted.stand_ins.get(index, ())
-        texts += [view[index].body or "{}", *map(values.dump, stand_ins)]
+        texts += [bodies.get(view[index].pk) or "{}", *map(values.dump, stand_ins)]
         rows += [view[index], *(None for _ in stand_ins)]
     return Context(
         messages=texts,
@@ -63,6 +68,20 @@ def read_context(*, actor: Actor, thread_id: str, max_tokens: int | None = None)
         left_out=len(view) - len(fitted.kept),
         folded_to_seq=view[0].folds_to if view else None,
     )
+
+
+def _read_bodies(rows: Sequence[Message]) -> dict[int, str | None]:
+    """The bodies of rows of `effective_messages`, by primary key. Raises Invalid if they are too large."""
+    size = sum(getattr(row, "body_bytes", 0) for row in rows)
+    if size > MAX_CONTEXT_BYTES:
+        raise Invalid(
+            f"the context has {size:,} bytes; the limit is {MAX_CONTEXT_BYTES:,} bytes",
+            hint=(
+                "Send max_tokens to leave out the oldest messages, or compact the thread. The list of "
+                "messages has all of them, in pages."
+            ),
+        )
+    return dict(Message.objects.filter(pk__in=[row.pk for row in rows]).values_list("pk", "body"))
 
 
 def read_outline(

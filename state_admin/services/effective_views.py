@@ -9,15 +9,19 @@ from itertools import takewhile
 from django.db.models import F, Q, Sum
 
 from state_admin.models import Message, Revision, Thread
+from state_admin.models.large_columns import StoredBytes
 from state_admin.models.messages import MessageQuerySet, MessageRole
 
 # The maximum number of leading system messages that `recent_messages` returns.
 _LEADING = 20
 
 
-def effective_messages(thread: Thread, upto: int | None = None) -> list[Message]:
+def effective_messages(
+    thread: Thread, upto: int | None = None, *, bodies: bool = True
+) -> list[Message]:
     """Return the newest summary, if any, then the retained and the later messages. `upto`: only
-    messages up to and including this seq.
+    messages up to and including this seq. Without `bodies`, the later ones have `body_bytes` in place
+    of their bodies.
 
     Every summary starts at the first message, so the one with the highest `folds_to` covers all
     others. Reads two index ranges.
@@ -25,6 +29,8 @@ def effective_messages(thread: Thread, upto: int | None = None) -> list[Message]
     log = Message.objects.filter(thread=thread)
     summary = active_summary(thread)
     tail = log.filter(folds_to=None)
+    if not bodies:
+        tail = tail.defer("body").annotate(body_bytes=StoredBytes("body"))
     if upto is not None:
         tail = tail.filter(seq__lte=upto)
     if summary is not None:

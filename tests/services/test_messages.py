@@ -15,6 +15,7 @@ from state_admin.models import (
     Thread,
 )
 from state_admin.services import (
+    contexts,
     messages,
 )
 from state_admin.services.batches import BatchOperation
@@ -205,3 +206,17 @@ def test_race__appends__are_stored_consecutively(alice: Person) -> None:
     assert Thread.objects.get().message_count == 24
     tokens = sum(Message.objects.values_list("estimated_tokens", flat=True))
     assert Thread.objects.get().context_tokens == tokens
+
+
+def test_context__larger_than_the_limit__is_refused(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contexts, "MAX_CONTEXT_BYTES", 10_000)
+    make_thread(alice.actor)
+    append(alice.actor, "t1", *({"role": "user", "content": "x" * 4_000} for _ in range(3)))
+    refused = alice.api("GET", "/threads/t1/context")
+    assert refused.status_code == 422
+    assert "the limit is 10,000 bytes" in refused.json()["detail"]
+    assert "max_tokens" in refused.json()["hint"]
+    context = alice.api("GET", "/threads/t1/context?max_tokens=2100").json()
+    assert (len(context["messages"]), context["left_out"]) == (2, 1)

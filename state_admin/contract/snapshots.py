@@ -181,11 +181,11 @@ READ_STATE = _operation(
     route="GET /threads/{thread_id}/state",
     summary="Read the state of a thread",
     description="The newest state, or the state at a revision. A revision whose state compaction "
-    "removed is gone. `If-None-Match` has no effect with `export=true`.",
+    "removed is gone. A state of more than 32 MiB is refused. `If-None-Match` has no effect with `export=true`.",
     query=SnapshotFilters,
     answers={200: Snapshot, 304: None},
     headers=("If-None-Match",),
-    problems=("gone",),
+    problems=("gone", "invalid"),
     etag=True,
 )
 LIST_SNAPSHOTS = _operation(
@@ -215,7 +215,7 @@ DIFF_SNAPSHOTS = _operation(
     "when they get another index.",
     query=Revisions,
     answers={200: Diff},
-    problems=("gone",),
+    problems=("gone", "invalid"),
 )
 RESTORE_SNAPSHOT = _operation(
     id="restore_snapshot",

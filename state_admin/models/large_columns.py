@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
+from operator import add
 from typing import Any, TypeVar
 
 from django.db.models import BigIntegerField, Func, JSONField, Model, QuerySet, TextField
@@ -43,6 +45,11 @@ def _is_large(field: Any) -> bool:
     # Text with a collation of its own is a key or an id, which are short.
     text = isinstance(field, TextField) and not field.db_collation
     return text or isinstance(field, RawJSON | JSONField)
+
+
+def stored_bytes(rows: QuerySet[Any]) -> Any:
+    """Return the expression for the bytes of all large columns that `rows` reads."""
+    return reduce(add, map(StoredBytes, large_columns(rows)))
 
 
 def without_related(rows: _Rows) -> _Rows:

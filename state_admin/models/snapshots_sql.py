@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -19,15 +20,23 @@ class StateRow(NamedTuple):
     valid_from: int
 
 
-_CURRENT = """
-SELECT key, value::text, scope, persistent, valid_from FROM state_values
-WHERE thread_id = %(thread)s AND valid_to IS NULL
-ORDER BY key
+class StateTooLarge(Exception):
+    """The values of a thread have more than the requested number of bytes."""
+
+
+# The sizes are summed before any value is read; an uncompressed value has its size without that.
+_VALUE = """CASE WHEN sum(CASE WHEN pg_column_compression(v.value) IS NULL THEN pg_column_size(v.value)
+    ELSE octet_length(v.value::text) END) OVER () <= %(most)s THEN v.value::text END"""
+
+_CURRENT = f"""
+SELECT v.key, {_VALUE}, v.scope, v.persistent, v.valid_from FROM state_values v
+WHERE v.thread_id = %(thread)s AND v.valid_to IS NULL
+ORDER BY v.key
 """
 
 # Walks the distinct keys of the thread by the primary key and takes the valid row of each: the cost
 # depends on the number of keys, not on the number of revisions.
-_AT_REVISION = """
+_AT_REVISION = f"""
 WITH RECURSIVE names AS (
     (SELECT key FROM state_values WHERE thread_id = %(thread)s ORDER BY key LIMIT 1)
     UNION ALL
@@ -37,7 +46,7 @@ WITH RECURSIVE names AS (
     )
     FROM names WHERE names.key IS NOT NULL
 )
-SELECT v.key, v.value::text, v.scope, v.persistent, v.valid_from
+SELECT v.key, {_VALUE}, v.scope, v.persistent, v.valid_from
 FROM names
 CROSS JOIN LATERAL (
     SELECT * FROM state_values s
@@ -49,12 +58,18 @@ ORDER BY v.key
 """
 
 
-def read_state(*, thread_id: int, revision: int | None = None) -> list[StateRow]:
-    """All values of a thread, by key: the current ones, or those of a retained revision."""
+def read_state(
+    *, thread_id: int, revision: int | None = None, most: int = sys.maxsize
+) -> list[StateRow]:
+    """All values of a thread, by key: the current ones, or those of a retained revision. Raises
+    StateTooLarge if they have more than `most` bytes."""
+    parameters = {"thread": thread_id, "most": most}
     if revision is None:
-        rows = hot.fetch_all(_CURRENT, {"thread": thread_id})
+        rows = hot.fetch_all(_CURRENT, parameters)
     else:
-        rows = hot.fetch_all(_AT_REVISION, {"thread": thread_id, "revision": revision})
+        rows = hot.fetch_all(_AT_REVISION, parameters | {"revision": revision})
+    if rows and rows[0][1] is None:
+        raise StateTooLarge
     return [StateRow._make(row) for row in rows]
 
 

@@ -13,13 +13,13 @@ from django.http import HttpResponse
 from state_admin.contract import agent_views as contract
 from state_admin.domain import values
 from state_admin.domain.access import Actor
-from state_admin.domain.values import JSON, Fault
+from state_admin.domain.values import Fault
 from state_admin.models import Run, Thread, Ticket
 from state_admin.models.feed_sql import FeedRow
 from state_admin.models.runs import IN_PROGRESS, RunQuerySet
 from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.services import threads
-from state_admin.services.errors import Invalid
+from state_admin.services.errors import Gone, Invalid
 from state_admin.services.listeners import CLOSED
 from state_admin.services.runs import parents_of
 
@@ -29,7 +29,8 @@ from .following import answer_stream, event
 
 
 class _EventEncoder:
-    """What one client has received of a thread: its state, and how many of its messages.
+    """What one client has received of a thread: the revision of its state, and how many of its
+    messages. The state itself would be in memory once per client.
 
     Runs are read before the thread and its messages, so that all messages of an ended run are sent
     before its end."""
@@ -37,34 +38,48 @@ class _EventEncoder:
     def __init__(self, actor: Actor, thread_id: str) -> None:
         self.actor, self.thread_id = actor, thread_id
         self.over = False
-        self._state: JSON = None
+        self._revision = 0
         self._seq = 0
 
     def close(self, why: str) -> bytes:
         return _encode([ag_ui_events.closed(CLOSED[why])])
 
     def _encode_snapshot(self, thread: Thread) -> list[Event]:
-        self._state = reading.read_state(self.actor, self.thread_id)
-        state = ag_ui_events.state_snapshot(self._state)
-        return [state, ag_ui_events.messages_snapshot(self._read_log(thread))]
+        state = reading.read_state(self.actor, self.thread_id)
+        self._revision = state["revision"]
+        log, _ = self._read_log(thread)
+        return [ag_ui_events.state_snapshot(state), ag_ui_events.messages_snapshot(log)]
 
     def _encode_updates(self, thread: Thread) -> list[Event]:
-        before = self._state
-        self._state = reading.read_state(self.actor, self.thread_id)
+        changes = self._encode_state(thread)
         seen = self._seq
-        log = self._read_log(thread)
+        log, cut = self._read_log(thread)
         fresh = [message for message in log if message.seq > seen]
         events = ag_ui_events.message_events(fresh)
-        if events is None or len(fresh) == reading.MOST_MESSAGES:
+        if events is None or (cut and len(fresh) == len(log)):
             events = [ag_ui_events.messages_snapshot(log)]
-        return [*ag_ui_events.state_change(before, self._state), *events]
+        return [*changes, *events]
 
-    def _read_log(self, thread: Thread) -> list[parts.ThreadMessage]:
-        if thread.message_count == self._seq:
+    def _encode_state(self, thread: Thread) -> list[Event]:
+        if thread.revision == self._revision:
             return []
-        log = reading.read_messages(thread)
+        after = reading.read_state(self.actor, self.thread_id)
+        try:
+            before = reading.read_state(self.actor, self.thread_id, self._revision)
+        except Gone:
+            before = None
+        self._revision = after["revision"]
+        if before is None:
+            return [ag_ui_events.state_snapshot(after)]
+        return ag_ui_events.state_change(before, after)
+
+    def _read_log(self, thread: Thread) -> tuple[list[parts.ThreadMessage], bool]:
+        """The newest messages, and whether older ones are left out; none if there is no new one."""
+        if thread.message_count == self._seq:
+            return [], False
+        log, cut = reading.read_messages(thread)
         self._seq = max(thread.message_count, log[-1].seq if log else 0)
-        return log
+        return log, cut
 
     def _find_runs(self, run_ids: Collection[str]) -> RunQuerySet:
         rows = Run.objects.visible_to(self.actor).filter(thread__public_id=self.thread_id)

@@ -10,7 +10,6 @@ from django.http import HttpResponse
 from state_admin.contract import agent_views as contract
 from state_admin.domain import values
 from state_admin.domain.access import Actor
-from state_admin.domain.values import JSON
 from state_admin.models import Message, Run, RunStatus, Thread, Ticket
 from state_admin.models.feed_sql import FeedRow
 from state_admin.rest.bodies import no_content
@@ -29,8 +28,8 @@ _DONE = b"data: [DONE]\n\n"
 
 def read_log(thread: Thread) -> list[ThreadMessage]:
     """The newest messages. If older ones are left out, the first one does not depend on them."""
-    log = reading.read_messages(thread)
-    if len(log) == reading.MOST_MESSAGES:
+    log, cut = reading.read_messages(thread)
+    if cut:
         first = next((i for i, message in enumerate(log) if not ui_messages.answers(message)), 0)
         log = log[first:]
     return log
@@ -50,7 +49,7 @@ class Reply:
         self.actor, self.run, self.over = actor, run, False
         self.thread_id = run.thread.public_id
         self._seq = 0
-        self._state: JSON = None
+        self._revision: int | None = None  # of the state that was sent
         self._calls: set[str] = set()  # calls that were sent
         self._requested: set[str] = set()  # tickets that were sent
 
@@ -74,18 +73,18 @@ class Reply:
     def _encode_updates(self, thread: Thread) -> list[ui_messages.Shape]:
         # Before the messages are read, so that all messages of an ended run are sent before its end.
         self.run = runs.find_run(self.actor, self.run.public_id)
-        events = [*self._state_news(), *self._messages(thread)]
+        events = [*self._state_news(thread), *self._messages(thread)]
         if not self.over:
             events += self._questions()
             if self.run.status in (RunStatus.WAITING, RunStatus.DONE):
                 self.over = True
         return [*events, *(ui_messages.finish(self.run) if self.over else [])]
 
-    def _state_news(self) -> list[ui_messages.Shape]:
-        state = reading.read_state(self.actor, self.thread_id)
-        if values.same(state, self._state):
+    def _state_news(self, thread: Thread) -> list[ui_messages.Shape]:
+        if thread.revision == self._revision:
             return []
-        self._state = state
+        state = reading.read_state(self.actor, self.thread_id)
+        self._revision = state["revision"]
         return [ui_messages.state_part(state)]
 
     def _messages(self, thread: Thread) -> list[ui_messages.Shape]:

@@ -22,7 +22,7 @@ from state_admin.models.feed_sql import FeedFilter, FeedRow, Position
 from state_admin.rest.endpoint import Endpoint
 from state_admin.rest.event_streams import begin_stream, continue_stream
 from state_admin.rest.long_polling import hub_of
-from state_admin.services.errors import BadRequest, Gone, NotFound
+from state_admin.services.errors import BadRequest, Gone, Invalid, NotFound
 from state_admin.services.feed_cursors import open_cursor
 from state_admin.services.listeners import Listener, check_live
 from state_admin.streams import cursors, events
@@ -60,15 +60,21 @@ class ThreadStream(ListeningStream):
         self.filters = FeedFilter(thread=thread_id)
 
     async def run(self, channel: Channel) -> None:
-        """Stream until it is complete or closed. Raises FeedUnavailable, django.db.Error and
-        NotFound only if nothing was sent yet."""
+        """Stream until it is complete or closed. Raises FeedUnavailable, django.db.Error, NotFound and
+        Invalid (the state is too large) only if nothing was sent yet."""
         channel.on_end(self.close)
         try:
             await self._stream(channel)
-        except (FeedUnavailable, django.db.Error, NotFound) as error:
+        except (FeedUnavailable, django.db.Error, NotFound, Invalid) as error:
             if not channel.started:
                 raise
-            self.close("deleted" if isinstance(error, NotFound) else "unavailable")
+            match error:
+                case NotFound():
+                    self.close("deleted")
+                case Invalid():
+                    self.close("too large")
+                case _:
+                    self.close("unavailable")
         if self._closed == "gone":
             return
         if not self.encoder.over:

@@ -8,8 +8,7 @@ import binascii
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import add, attrgetter
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -18,7 +17,7 @@ from django.http import HttpResponse
 
 from state_admin.contract import base as contract
 from state_admin.models import creation_times
-from state_admin.models.large_columns import StoredBytes, large_columns, without_related
+from state_admin.models.large_columns import large_columns, stored_bytes, without_related
 from state_admin.services.batching import split_by_size
 from state_admin.services.errors import BadRequest
 from state_admin.services.feed_cursors import bad_cursor
@@ -144,11 +143,9 @@ def fetch_page(
 def _fetch_sized(page: Page, rows: QuerySet[Any], by: str) -> tuple[Sequence[Any], str | None]:
     """Return the first rows of `rows` that are a page: MOST_BYTES of text and JSON, or one row with
     more. The sizes are read first, because the driver keeps all rows of a statement in memory."""
-    columns = large_columns(rows)
-    if not columns:
+    if not large_columns(rows):
         return page.close(list(rows[: page.limit + 1]), attrgetter(by.replace("__", ".")))
-    size = reduce(add, map(StoredBytes, columns))
-    sized = list(rows.values_list(by, size)[: page.limit + 1])
+    sized = list(rows.values_list(by, stored_bytes(rows))[: page.limit + 1])
     keys = next(split_by_size(sized, page.limit), [])
     found = list(rows.filter(**{f"{by}__in": keys})) if keys else []
     return found, page.cursor_to(keys[-1]) if len(keys) < len(sized) else None

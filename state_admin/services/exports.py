@@ -106,7 +106,7 @@ def import_snapshot(
             action="thread.import",
             reason=reason or f"imported a snapshot of revision {revision}",
         )
-    now = snapshots.read_snapshot(actor=actor, thread_id=thread_id)
+        now = snapshots.read_snapshot(actor=actor, thread_id=thread_id)
     return Imported(now, tuple(unknown))
 
 

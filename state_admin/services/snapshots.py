@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Required, TypedDict, Unpack
+from typing import Final, Required, TypedDict, Unpack
 
 from django.db import transaction
 
@@ -17,11 +17,13 @@ from state_admin.models.snapshots_sql import AdvancedThread, Move, StateRow
 
 from . import journal
 from .actors import require
-from .errors import Conflict, Gone, NotFound
+from .errors import Conflict, Gone, Invalid, NotFound
 from .messages import check_inserted, new_messages
 from .state_keys import Slot, hold_registry, runtime_slot
 from .threads import find_thread, guard
 
+# Of the values of one state that a call reads. Their number is not limited.
+MAX_STATE_BYTES: Final = 32 << 20
 LIFECYCLE = "__runtime.run_lifecycle"
 
 
@@ -67,12 +69,12 @@ def read_snapshot(
     *, actor: Actor, thread_id: str, revision: int | None = None, scope: str = ""
 ) -> Snapshot:
     """Return the current state, or the one at `revision`. Raises NotFound if the revision never
-    existed, and Gone if snapshot compaction removed it."""
+    existed, Gone if snapshot compaction removed it, and Invalid if it is too large."""
     thread = find_thread(actor, thread_id)
     if revision is None or revision == thread.revision:
         # Read by number, because a commit may have followed since the thread was read.
         revision = thread.revision
-        rows = snapshots_sql.read_state(thread_id=thread.pk, revision=revision)
+        rows = read_values(thread, revision)
     else:
         rows = read_kept(thread, revision)
     return Snapshot(
@@ -82,9 +84,26 @@ def read_snapshot(
     )
 
 
+def read_values(thread: Thread, revision: int | None = None) -> list[StateRow]:
+    """Return the values at a revision that is retained; None: the current ones. Raises Invalid if they
+    have more than MAX_STATE_BYTES."""
+    try:
+        return snapshots_sql.read_state(
+            thread_id=thread.pk, revision=revision, most=MAX_STATE_BYTES
+        )
+    except snapshots_sql.StateTooLarge:
+        raise Invalid(
+            f"the state of thread {thread.public_id} has more than {MAX_STATE_BYTES:,} bytes",
+            hint=(
+                "Clear the state keys that are not needed with a commit, and store large values as "
+                "entries."
+            ),
+        ) from None
+
+
 def read_kept(thread: Thread, revision: int) -> list[StateRow]:
-    """Return the values at a revision. Raises what check_kept raises."""
-    rows = snapshots_sql.read_state(thread_id=thread.pk, revision=revision)
+    """Return the values at a revision. Raises what read_values and check_kept raise."""
+    rows = read_values(thread, revision)
     # Checked after the read: compaction marks a revision before it deletes any of its values, so
     # the values of an unmarked revision are complete.
     check_kept(thread, revision)
@@ -148,7 +167,7 @@ def restore_snapshot(
             action="thread.restore",
             reason=reason or f"restored revision {revision}",
         )
-    return read_snapshot(actor=actor, thread_id=thread_id)
+        return read_snapshot(actor=actor, thread_id=thread_id)
 
 
 def changes_to(

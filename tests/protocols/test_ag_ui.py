@@ -10,6 +10,7 @@ import pytest
 
 from state_admin.domain import patches
 from state_admin.domain.access import Role
+from state_admin.models import Revision
 from state_admin.models.feed_sql import change_of_run
 from state_admin.protocols.ag_ui import RunEventEncoder, ThreadEventEncoder
 from state_admin.services import runs, threads, tickets
@@ -318,3 +319,27 @@ def test_stream__idempotency_key__is_refused(alice) -> None:
 
 def test_stream__unknown_query__is_refused(alice) -> None:
     assert alice.api("GET", PATH + "?after=1").status_code == 400
+
+
+def test_state__sent_revision_was_removed__is_sent_whole(alice) -> None:
+    encoder = ThreadEventEncoder(alice.actor, "t1")
+    make_run(alice.actor, "t1", "r1")
+    commit(alice.actor, "r1", {"plan": "x" * 900})
+    encoder.begin([])
+    commit(alice.actor, "r1", {"sum": 1})
+    assert b"STATE_DELTA" in encoder.encode_changes([])
+    commit(alice.actor, "r1", {"sum": 1})
+    Revision.objects.filter(number=3).update(dropped=True)
+    assert b"STATE_SNAPSHOT" in encoder.encode_changes([])
+    assert encoder.encode_changes([]) == b""
+
+
+def test_state__too_large_while_it_is_followed__ends_the_stream(open_stream, alice) -> None:
+    make_run(alice.actor, "t1", "r1")
+    reader = open_stream(alice.token, PATH)
+    reader.take(3)
+    reader.settle()
+    for number in range(5):
+        make_state_key(alice.actor, f"large{number}")
+    commit(alice.actor, "r1", {f"large{number}": "x" * 7_000_000 for number in range(5)})
+    assert "too large to send" in until(reader, "CUSTOM")[-1]["value"]["detail"]

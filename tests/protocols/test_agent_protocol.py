@@ -486,3 +486,50 @@ def test_unserved_part__token_as_api_key__is_404_and_not_401(alice: Person, clie
     found = client.get(path, headers={"x-api-key": alice.token})
     assert (found.status_code, found.json()["detail"]) == (404, "path not found")
     assert client.get(path).status_code == 401
+
+
+# Large responses -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("state_admin.protocols.agent_protocol.endpoint.MAX_BYTES", 10_000)
+
+
+def test_history__large_states__ends_early(small_answers, alice) -> None:
+    make_state_key(alice.actor, "plan", scope="thread")
+    make_thread(alice.actor, "t1")
+    make_run(alice.actor, "t1")
+    for number in range(4):
+        commit(alice.actor, "r1", {"plan": f"{number}{'x' * 4_000}"})
+    path, sent = f"{BASE}/threads/t1/history", []
+    while states := alice.api("GET", path).json():
+        sent.append([int(state["checkpoint"]["checkpoint_id"]) for state in states])
+        path = f"{BASE}/threads/t1/history?before={sent[-1][-1]}"
+    assert sent[:2] == [[5, 4], [3, 2, 1]]
+    found = alice.api("POST", f"{BASE}/threads/t1/history", {"select": ["checkpoint"]}).json()
+    assert len(found) == 5
+
+
+def test_searches__large_results__are_refused_until_the_limit_is_smaller(
+    small_answers, alice
+) -> None:
+    for number in range(3):
+        put(alice, "users.ann", f"k{number}", {"text": "x" * 4_000})
+        thread = {"thread_id": f"t{number}", "metadata": {"text": "x" * 4_000}}
+        alice.api("POST", f"{BASE}/threads", thread)
+    for path in (f"{ITEMS}/search", f"{BASE}/threads/search"):
+        refused = alice.api("POST", path, {})
+        assert refused.status_code == 422
+        assert "Send a smaller limit" in refused.json()["hint"]
+        assert alice.api("POST", path, {"limit": 2}).status_code == 200
+    ids = alice.api("POST", f"{BASE}/threads/search", {"select": ["thread_id"]}).json()
+    assert len(ids) == 3
+
+
+def test_thread__large_messages__has_the_newest(alice, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("state_admin.services.batching.MOST_BYTES", 10_000)
+    make_thread(alice.actor, "t1")
+    append(alice.actor, "t1", *({"role": "user", "content": f"{n}{'x' * 4_000}"} for n in range(4)))
+    messages = alice.api("GET", f"{BASE}/threads/t1").json()["messages"]
+    assert [message["content"][0] for message in messages] == ["2", "3"]

@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from state_admin.contract.base import Body
 from state_admin.domain import values
-from state_admin.domain.values import Fault, Raw
+from state_admin.domain.values import JSON, Fault, Raw
 from state_admin.rest.endpoint import Endpoint
 from state_admin.services.errors import Invalid
+
+# Of the threads, states or items in one response.
+MAX_BYTES: Final = 32 << 20
+
+
+class Size:
+    """The bytes of the parts of one response, as they are collected."""
+
+    def __init__(self) -> None:
+        self._bytes = 0
+
+    def exceeds(self, part: JSON) -> bool:
+        """Add a part. Returns whether the parts are too large now."""
+        self._bytes += len(values.dump(part))
+        return self._bytes > MAX_BYTES
+
+
+def too_large(noun: str) -> Invalid:
+    return Invalid(
+        f"the {noun} of this response have more than {MAX_BYTES:,} bytes",
+        hint=f"Send a smaller limit, and read the {noun} in several requests.",
+    )
 
 
 def take(call: Endpoint, kind: type[Body]) -> dict[str, Raw]:

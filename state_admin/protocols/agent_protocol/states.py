@@ -9,7 +9,7 @@ from state_admin.domain.access import Actor
 from state_admin.domain.numbers import read_whole
 from state_admin.domain.values import JSON, Fault, Raw
 from state_admin.models import Message, Revision, Run, RunStatus, Thread, Ticket
-from state_admin.protocols.reading import MOST_MESSAGES
+from state_admin.protocols.reading import newest_messages
 from state_admin.services import snapshots
 from state_admin.services.errors import Invalid
 
@@ -53,11 +53,11 @@ def visible(held: dict[str, str]) -> Shape:
 
 def read_messages(thread: Thread, count: int | None = None) -> list[JSON]:
     """The newest messages of the thread, or of its first `count`; internal ones are left out."""
-    rows = Message.objects.filter(thread=thread).external()
+    rows = Message.objects.filter(thread=thread)
     if count is not None:
         rows = rows.filter(seq__lte=count)
-    newest = rows.order_by("-seq")[:MOST_MESSAGES]
-    return [{"id": row.public_id, **values.load(row.body or "{}")} for row in newest][::-1]
+    newest, _ = newest_messages(rows)
+    return [{"id": row.public_id, **values.load(row.body or "{}")} for row in newest]
 
 
 def checkpoint(thread: Thread, revision: int) -> Shape:

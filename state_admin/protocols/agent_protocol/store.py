@@ -27,7 +27,7 @@ from state_admin.services.batching import split_by_size
 from state_admin.services.entry_views import EntryView
 from state_admin.services.errors import BadRequest, Invalid, NotRegistered
 
-from .endpoint import bounds, read, refuse, take
+from .endpoint import Size, bounds, read, refuse, take, too_large
 
 STORE = "agent_store"
 _SCHEMA = Raw('{"type":"object"}', {"type": "object"})
@@ -105,7 +105,13 @@ def search_items(call: Endpoint) -> HttpResponse:
         for row in _items(call.actor, prefix, read(body, "query", ""))
         if not item_filter or fits(values.load(row.value or "null"), item_filter)
     )
-    return answer({"items": [show_item(row) for row in islice(items, offset, offset + limit)]})
+    documents: list[JSON] = []
+    size = Size()
+    for row in islice(items, offset, offset + limit):
+        documents.append(show_item(row))
+        if size.exceeds(documents[-1]):
+            raise too_large("items")
+    return answer({"items": documents})
 
 
 @handles(contract.LIST_NAMESPACES)

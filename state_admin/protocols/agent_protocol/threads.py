@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.http import HttpResponse
 
 from state_admin.contract import agent_protocol as contract
 from state_admin.domain import values
 from state_admin.domain.values import Fault, Raw
-from state_admin.models import Revision, RunStatus, StateValue, Thread, snapshots_sql
+from state_admin.models import Revision, RunStatus, StateValue, Thread
+from state_admin.models.large_columns import stored_bytes, without_related
 from state_admin.models.runs import IN_PROGRESS
 from state_admin.protocols.answers import answer
 from state_admin.rest.bodies import no_content
 from state_admin.rest.endpoint import Endpoint, handles
-from state_admin.services import forks, thread_patches, threads
+from state_admin.services import forks, snapshots, thread_patches, threads
+from state_admin.services.batching import split_by_size
 from state_admin.services.errors import Conflict, Invalid
 
 from . import states
-from .endpoint import bounds, read, refuse, take
+from .endpoint import Size, bounds, read, refuse, take, too_large
 from .states import Shape
 
 _SORTS = {
@@ -35,7 +39,7 @@ _STATUS = {
 
 
 def show(thread: Thread) -> Shape:
-    rows = snapshots_sql.read_state(thread_id=thread.pk)
+    rows = snapshots.read_values(thread)
     return {
         "thread_id": thread.public_id,
         "created_at": thread.created_at.isoformat(),
@@ -84,10 +88,18 @@ def search_threads(call: Endpoint) -> HttpResponse:
     by = F(order).asc(nulls_last=True) if ascending else F(order).desc(nulls_last=True)
     rows = matching(call, body)
     total = rows.count()
-    documents = [
-        states.select(show(thread), read(body, "select", []))
-        for thread in rows.order_by(by, "-id")[offset : offset + limit]
-    ]
+    runs = ("active_run", "latest_run")
+    unused = [f"{run}__{column}" for run in runs for column in ("metadata", "created_from")]
+    rows = rows.defer("created_from", *unused).order_by(by, "-id")
+    sized = list(rows.values_list("pk", stored_bytes(rows))[offset : offset + limit])
+    documents: list[Shape] = []
+    size = Size()
+    for ids in split_by_size(sized):
+        part = {row.pk: row for row in rows.filter(pk__in=ids)}
+        for thread in (part[each] for each in ids if each in part):
+            documents.append(states.select(show(thread), read(body, "select", [])))
+            if size.exceeds(documents[-1]):
+                raise too_large("threads")
     response = answer(documents)
     response["X-Pagination-Total"] = str(total)
     if offset + limit < total:
@@ -198,7 +210,7 @@ def _read_select(call: Endpoint) -> list[str]:
 def list_history(call: Endpoint, thread_id: str) -> HttpResponse:
     named = call.query.before
     before = states.read_revision(named, "/before") if named else None
-    return answer(_states(call, thread_id, call.query.limit, before))
+    return answer(_states(call, thread_id, call.query.limit, before, []))
 
 
 @handles(contract.SEARCH_HISTORY)
@@ -207,20 +219,26 @@ def search_history(call: Endpoint, thread_id: str) -> HttpResponse:
     refuse(body, "metadata")
     states.revision_in(body, "checkpoint")
     before = states.revision_in(body, "before")
-    fields = read(body, "select", [])
-    states_found = _states(call, thread_id, read(body, "limit", 10), before)
-    return answer([states.select(state, fields) for state in states_found])
+    limit, fields = read(body, "limit", 10), read(body, "select", [])
+    return answer(_states(call, thread_id, limit, before, fields))
 
 
-def _states(call: Endpoint, thread_id: str, limit: int, before: int | None) -> list[Shape]:
+def _states(
+    call: Endpoint, thread_id: str, limit: int, before: int | None, fields: Sequence[str]
+) -> list[Shape]:
+    """The newest states: at least one, and more only if they are not too large together."""
     thread = threads.read_thread(call.actor, thread_id)
     rows = Revision.objects.filter(thread=thread, dropped=False).select_related("run")
     if before is not None:
         rows = rows.filter(number__lt=before)
-    return [
-        states.read_state(call.actor, thread, row.number, row)
-        for row in rows.order_by("-number")[:limit]
-    ]
+    found: list[Shape] = []
+    size = Size()
+    for row in without_related(rows).order_by("-number")[:limit]:
+        state = states.select(states.read_state(call.actor, thread, row.number, row), fields)
+        if size.exceeds(state) and found:
+            break
+        found.append(state)
+    return found
 
 
 def writable(body: dict[str, Raw]) -> dict[str, Raw]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from django.http import HttpResponse
 
 from state_admin.contract import knowledge as contract
@@ -12,7 +14,7 @@ from state_admin.rest import pagination
 from state_admin.rest.bodies import answer
 from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.rest.pagination import answer_rows
-from state_admin.services import knowledge, runs
+from state_admin.services import batching, knowledge, runs
 from state_admin.services.errors import BadRequest
 from state_admin.services.feed_cursors import bad_cursor
 
@@ -34,8 +36,10 @@ def read_knowledge(call: Endpoint, run_id: str) -> HttpResponse:
         revision=query.revision,
         after=(namespace, key),
         limit=page.limit + 1,
+        most=batching.MOST_BYTES,
     )
-    entries, cursor = page.close(
+    fitting = sum(not row.beyond for row in known_state.entries)
+    entries, cursor = replace(page, limit=min(page.limit, fitting)).close(
         known_state.entries, lambda row: row.namespace + _BETWEEN + row.key
     )
     return answer(

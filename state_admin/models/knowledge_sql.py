@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -41,6 +42,14 @@ _NEWEST_VISIBLE = f"""
 # The value is lost if the version after the newest visible one was removed, unless that is the
 # newest of all: a removed version may have been visible.
 _KNOWN = f"""
+SELECT k.namespace, k.key, k.registered, k.version,
+    CASE WHEN k.place = 1 OR k.bytes <= %(most)s THEN k.value END AS value,
+    k.at, k.actor_name, k.reason, k.run, k.redacted_at, k.lost, k.current,
+    k.place > 1 AND k.bytes > %(most)s AS beyond
+FROM (
+SELECT k.*, row_number() OVER ordered AS place,
+    sum(coalesce(octet_length(k.value), 0)) OVER ordered AS bytes
+FROM (
 SELECT k.* FROM (
     SELECT n.name AS namespace, e.key, n.unregistered_at IS NULL AS registered, v.version,
         CASE WHEN r.expires_at IS NULL OR r.expires_at > %(at)s THEN r.value::text END AS value,
@@ -62,6 +71,10 @@ SELECT k.* FROM (
 WHERE k.value IS NOT NULL OR k.lost
 ORDER BY k.namespace, k.key
 LIMIT %(limit)s
+) k
+WINDOW ordered AS (ORDER BY k.namespace, k.key)
+) k
+ORDER BY k.namespace, k.key
 """
 
 
@@ -81,6 +94,8 @@ class VisibleVersion(NamedTuple):
     redacted_at: datetime | None
     lost: bool
     current: int
+    # Not read, because the values before it have too many bytes.
+    beyond: bool
 
 
 def read_visible(
@@ -90,10 +105,11 @@ def read_visible(
     *,
     after: tuple[str, str] = ("", ""),
     limit: int,
+    most: int = sys.maxsize,
 ) -> Sequence[VisibleVersion]:
     """The entries under `keys` that were visible to the transaction of `revision`, by (namespace,
-    key)."""
-    moment = {"seen": revision.seen, "at": revision.at}
+    key). Values have at most `most` bytes together, or are that of the first entry."""
+    moment = {"seen": revision.seen, "at": revision.at, "most": most}
     rows = hot.fetch_all(_KNOWN, _page(actor, keys, after, limit) | moment)
     return [VisibleVersion._make(row) for row in rows]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -57,12 +58,13 @@ def read_knowledge(
     revision: int | None = None,
     after: tuple[str, str] = ("", ""),
     limit: int = 50,
+    most: int = sys.maxsize,
 ) -> Knowledge:
     """Everything that a run could see when it committed its `step`-th revision, or the given
     `revision` of its thread, or its newest one.
 
     Each entry is as a read in the transaction of that commit would have returned it, regardless of
-    concurrent commits. Up to `limit` entries after `after`. Raises NotFound if there is no such
+    concurrent commits. Up to `limit` entries after `after`; `most` is that of read_visible. Raises NotFound if there is no such
     step.
     """
     run = find_run(actor, run_id)
@@ -84,7 +86,9 @@ def read_knowledge(
         keys=keys,
         exact=step_revision.seen is not None,
         state=state,
-        entries=knowledge_sql.read_visible(actor, step_revision, keys, after=after, limit=limit),
+        entries=knowledge_sql.read_visible(
+            actor, step_revision, keys, after=after, limit=limit, most=most
+        ),
         reads=list(reads.with_current().order_by("namespace", "key", "version")),
     )
 

@@ -88,3 +88,15 @@ def test_history__without_values__reads_none(alice: Person) -> None:
     alice.api("DELETE", "/state/notes/k")
     (page,) = read_pages(alice, path)
     assert [version["exists"] for version in page] == [False, True, True, True, True, True]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_knowledge__large_entries__ends_early(alice: Person) -> None:
+    make_thread(alice.actor)
+    for number in range(5):
+        make_namespace(alice.actor, f"notes{number}")
+        put(alice.actor, f"notes{number}", "global", LARGE)
+    alice.api("POST", "/threads/t1/runs", {"id": "r1"})
+    pages = read_pages(alice, "/runs/r1/knowledge")
+    assert [len(page) for page in pages] == [2, 2, 1]
+    assert all(item["value"] == LARGE for page in pages for item in page)

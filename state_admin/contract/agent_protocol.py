@@ -369,7 +369,7 @@ UPDATE_STATE = _operation(
 GET_THREAD = _operation(
     "get_agent_thread", "GET", "/threads/{thread_id}", "Read a thread",
     description="The thread with its state and messages.",
-    query=ThreadQuery, answers={200: AgentThreadWithMessages}, problems=("invalid",),
+    query=ThreadQuery, answers={200: AgentThreadWithMessages}, problems=("too-large",),
 )  # fmt: skip
 PATCH_THREAD = _operation(
     "patch_agent_thread", "PATCH", "/threads/{thread_id}", "Change a thread",

@@ -55,7 +55,7 @@ WATCH_THREAD = _operation(
     answer_type=EVENT_STREAM,
     examples={EVENT_STREAM: f"{_SNAPSHOTS}id: WzcsMywxNzY5ODYwODAwXQ\n\n"},
     headers=("Last-Event-ID",),
-    problems=("invalid",),
+    problems=("too-large",),
 )
 JOIN_RUN = _operation(
     id="join_run",
@@ -87,7 +87,7 @@ STREAM_UI_MESSAGE = _operation(
     description="A UI message stream of the AI SDK, from the beginning of the reply until the run ends "
     "or waits. 204 without an active run.",
     answers={200: str, 204: None},
-    problems=("invalid",),
+    problems=("too-large",),
     answer_type=EVENT_STREAM,
     response_headers=("x-vercel-ai-ui-message-stream",),
     examples={

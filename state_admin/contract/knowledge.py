@@ -169,7 +169,7 @@ READ_KNOWLEDGE = Operation(
     "run committed a step.",
     query=KnowledgeFilters,
     answers={200: Knowledge},
-    problems=("invalid",),
+    problems=("too-large",),
 )
 LIST_RUN_READS = Operation(
     id="list_run_reads",

@@ -250,5 +250,5 @@ READ_CONTEXT = Operation(
     "context of more than 32 MiB is refused.",
     query=ContextQuery,
     answers={200: Context},
-    problems=("invalid",),
+    problems=("too-large",),
 )

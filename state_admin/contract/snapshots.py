@@ -185,7 +185,7 @@ READ_STATE = _operation(
     query=SnapshotFilters,
     answers={200: Snapshot, 304: None},
     headers=("If-None-Match",),
-    problems=("gone", "invalid"),
+    problems=("gone", "too-large"),
     etag=True,
 )
 LIST_SNAPSHOTS = _operation(
@@ -215,7 +215,7 @@ DIFF_SNAPSHOTS = _operation(
     "when they get another index.",
     query=Revisions,
     answers={200: Diff},
-    problems=("gone", "invalid"),
+    problems=("gone", "too-large"),
 )
 RESTORE_SNAPSHOT = _operation(
     id="restore_snapshot",

@@ -22,7 +22,7 @@ from state_admin.models.feed_sql import FeedFilter, FeedRow, Position
 from state_admin.rest.endpoint import Endpoint
 from state_admin.rest.event_streams import begin_stream, continue_stream
 from state_admin.rest.long_polling import hub_of
-from state_admin.services.errors import BadRequest, Gone, Invalid, NotFound
+from state_admin.services.errors import BadRequest, Gone, NotFound, TooLarge
 from state_admin.services.feed_cursors import open_cursor
 from state_admin.services.listeners import Listener, check_live
 from state_admin.streams import cursors, events
@@ -61,17 +61,17 @@ class ThreadStream(ListeningStream):
 
     async def run(self, channel: Channel) -> None:
         """Stream until it is complete or closed. Raises FeedUnavailable, django.db.Error, NotFound and
-        Invalid (the state is too large) only if nothing was sent yet."""
+        TooLarge only if nothing was sent yet."""
         channel.on_end(self.close)
         try:
             await self._stream(channel)
-        except (FeedUnavailable, django.db.Error, NotFound, Invalid) as error:
+        except (FeedUnavailable, django.db.Error, NotFound, TooLarge) as error:
             if not channel.started:
                 raise
             match error:
                 case NotFound():
                     self.close("deleted")
-                case Invalid():
+                case TooLarge():
                     self.close("too large")
                 case _:
                     self.close("unavailable")

@@ -12,7 +12,7 @@ from state_admin.domain.values import JSON
 from state_admin.models import Message
 
 from .effective_views import effective_messages, recent_messages
-from .errors import Invalid
+from .errors import TooLarge
 from .threads import find_thread
 
 # Of the messages of one context: more than models accept, images included.
@@ -49,7 +49,7 @@ class Outline:
 def read_context(*, actor: Actor, thread_id: str, max_tokens: int | None = None) -> Context:
     """Return the summary of the summarized messages, then the other messages. Each tool call
     without a result gets the result INTERRUPTED, because providers reject conversations without
-    one. Raises NotFound, and Invalid if the messages have more than MAX_CONTEXT_BYTES."""
+    one. Raises NotFound, and TooLarge if the messages have more than MAX_CONTEXT_BYTES."""
     thread = find_thread(actor, thread_id)
     view = effective_messages(thread, bodies=False)
     fitted = _trim_view(view, max_tokens)
@@ -71,15 +71,16 @@ def read_context(*, actor: Actor, thread_id: str, max_tokens: int | None = None)
 
 
 def _read_bodies(rows: Sequence[Message]) -> dict[int, str | None]:
-    """The bodies of rows of `effective_messages`, by primary key. Raises Invalid if they are too large."""
+    """The bodies of rows of `effective_messages`, by primary key. Raises TooLarge."""
     size = sum(getattr(row, "body_bytes", 0) for row in rows)
     if size > MAX_CONTEXT_BYTES:
-        raise Invalid(
+        raise TooLarge(
             f"the context has {size:,} bytes; the limit is {MAX_CONTEXT_BYTES:,} bytes",
             hint=(
                 "Send max_tokens to leave out the oldest messages, or compact the thread. The list of "
                 "messages has all of them, in pages."
             ),
+            limit=MAX_CONTEXT_BYTES,
         )
     return dict(Message.objects.filter(pk__in=[row.pk for row in rows]).values_list("pk", "body"))
 

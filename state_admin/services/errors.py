@@ -446,6 +446,7 @@ class TooLarge(Problem):
         "The request body is larger than the server accepts.",
         "The value is larger than `max_value_bytes` of its namespace, or than the limit of state values.",
         "A patch or an append makes a stored value too large.",
+        "What the request reads is larger than one response may be.",
     )
     remedy = (
         "Send less, or split the value into several entries. An admin can raise `max_value_bytes`, and the "

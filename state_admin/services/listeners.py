@@ -25,10 +25,10 @@ from state_admin.streams.channel import Channel
 from .cells import is_elsewhere
 from .errors import (
     Gone,
-    Invalid,
     NotFound,
     Problem,
     RateLimited,
+    TooLarge,
     TooSlow,
     Unauthenticated,
     Unavailable,
@@ -57,7 +57,7 @@ CLOSED: dict[str, Problem] = {
     ),
     "moved": Unavailable("the workspace was moved to another cell", hint=_RECONNECT),
     "deleted": NotFound("the thread was deleted"),
-    "too large": Invalid("the state of the thread has become too large to send"),
+    "too large": TooLarge("the state of the thread has become too large to send"),
     "page": Unavailable("this server does not support open streams", hint=_RECONNECT),
 }
 

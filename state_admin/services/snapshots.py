@@ -17,7 +17,7 @@ from state_admin.models.snapshots_sql import AdvancedThread, Move, StateRow
 
 from . import journal
 from .actors import require
-from .errors import Conflict, Gone, Invalid, NotFound
+from .errors import Conflict, Gone, NotFound, TooLarge
 from .messages import check_inserted, new_messages
 from .state_keys import Slot, hold_registry, runtime_slot
 from .threads import find_thread, guard
@@ -69,7 +69,7 @@ def read_snapshot(
     *, actor: Actor, thread_id: str, revision: int | None = None, scope: str = ""
 ) -> Snapshot:
     """Return the current state, or the one at `revision`. Raises NotFound if the revision never
-    existed, Gone if snapshot compaction removed it, and Invalid if it is too large."""
+    existed, Gone if snapshot compaction removed it, and TooLarge."""
     thread = find_thread(actor, thread_id)
     if revision is None or revision == thread.revision:
         # Read by number, because a commit may have followed since the thread was read.
@@ -85,19 +85,20 @@ def read_snapshot(
 
 
 def read_values(thread: Thread, revision: int | None = None) -> list[StateRow]:
-    """Return the values at a revision that is retained; None: the current ones. Raises Invalid if they
+    """Return the values at a revision that is retained; None: the current ones. Raises TooLarge if they
     have more than MAX_STATE_BYTES."""
     try:
         return snapshots_sql.read_state(
             thread_id=thread.pk, revision=revision, most=MAX_STATE_BYTES
         )
     except snapshots_sql.StateTooLarge:
-        raise Invalid(
+        raise TooLarge(
             f"the state of thread {thread.public_id} has more than {MAX_STATE_BYTES:,} bytes",
             hint=(
                 "Clear the state keys that are not needed with a commit, and store large values as "
                 "entries."
             ),
+            limit=MAX_STATE_BYTES,
         ) from None
 
 

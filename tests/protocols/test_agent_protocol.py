@@ -520,7 +520,7 @@ def test_searches__large_results__are_refused_until_the_limit_is_smaller(
         alice.api("POST", f"{BASE}/threads", thread)
     for path in (f"{ITEMS}/search", f"{BASE}/threads/search"):
         refused = alice.api("POST", path, {})
-        assert refused.status_code == 422
+        assert refused.status_code == 413
         assert "Send a smaller limit" in refused.json()["hint"]
         assert alice.api("POST", path, {"limit": 2}).status_code == 200
     ids = alice.api("POST", f"{BASE}/threads/search", {"select": ["thread_id"]}).json()

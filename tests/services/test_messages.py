@@ -215,7 +215,7 @@ def test_context__larger_than_the_limit__is_refused(
     make_thread(alice.actor)
     append(alice.actor, "t1", *({"role": "user", "content": "x" * 4_000} for _ in range(3)))
     refused = alice.api("GET", "/threads/t1/context")
-    assert refused.status_code == 422
+    assert refused.status_code == 413
     assert "the limit is 10,000 bytes" in refused.json()["detail"]
     assert "max_tokens" in refused.json()["hint"]
     context = alice.api("GET", "/threads/t1/context?max_tokens=2100").json()

@@ -185,11 +185,11 @@ def test_state__larger_than_the_limit__is_refused_and_a_commit_can_clear_it(
     commit(thread.actor, "r1", {"plan": "x" * 6_000, "own": "é" * 3_000})
     for path in ("state", "state?revision=4", "diff?from=3&to=4"):
         refused = thread.api("GET", f"/threads/t1/{path}")
-        assert (refused.status_code, refused.json()["type"]) == (422, "/problems/invalid")
+        assert (refused.status_code, refused.json()["type"]) == (413, "/problems/too-large")
         assert "more than 10,000 bytes" in refused.json()["detail"]
     assert thread.api("GET", "/threads/t1/state?revision=3").status_code == 200
     cleared = {"updates": [{"key": "own", "clear": True}]}
     assert thread.api("POST", "/runs/r1/commits", cleared).status_code == 200
     assert thread.api("GET", "/threads/t1/state").json()["revision"] == 5
-    assert thread.api("POST", "/threads/t1/restore", {"revision": 4}).status_code == 422
+    assert thread.api("POST", "/threads/t1/restore", {"revision": 4}).status_code == 413
     assert thread.api("GET", "/threads/t1/state").json()["revision"] == 5

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 24d017f7f597725aa59211afe8c5544c15dd3949efb21336580d09fda0a4d073
+// sha256 of docs/openapi.json: 6db64f6045c2f4b48cb5b27035543a21739a145bb1cb41900f2d9e0d4ffef8a8
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -1973,7 +1973,7 @@ export interface paths {
         };
         /**
          * Read the context for a model
-         * @description Compacted messages are replaced by their summary. A tool call without a result gets one that says that it was interrupted, because model providers refuse it otherwise.
+         * @description Compacted messages are replaced by their summary. A tool call without a result gets one that says that it was interrupted, because model providers refuse it otherwise. A context of more than 32 MiB is refused.
          */
         get: operations["read_context"];
         put?: never;
@@ -2217,7 +2217,7 @@ export interface paths {
         };
         /**
          * Read the state of a thread
-         * @description The newest state, or the state at a revision. A revision whose state compaction removed is gone. `If-None-Match` has no effect with `export=true`.
+         * @description The newest state, or the state at a revision. A revision whose state compaction removed is gone. A state of more than 32 MiB is refused. `If-None-Match` has no effect with `export=true`.
          */
         get: operations["read_state"];
         put?: never;

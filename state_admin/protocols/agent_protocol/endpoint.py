@@ -8,7 +8,7 @@ from state_admin.contract.base import Body
 from state_admin.domain import values
 from state_admin.domain.values import JSON, Fault, Raw
 from state_admin.rest.endpoint import Endpoint
-from state_admin.services.errors import Invalid
+from state_admin.services.errors import Invalid, TooLarge
 
 # Of the threads, states or items in one response.
 MAX_BYTES: Final = 32 << 20
@@ -26,10 +26,11 @@ class Size:
         return self._bytes > MAX_BYTES
 
 
-def too_large(noun: str) -> Invalid:
-    return Invalid(
+def too_large(noun: str) -> TooLarge:
+    return TooLarge(
         f"the {noun} of this response have more than {MAX_BYTES:,} bytes",
         hint=f"Send a smaller limit, and read the {noun} in several requests.",
+        limit=MAX_BYTES,
     )
 
 

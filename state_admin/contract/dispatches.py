@@ -294,7 +294,8 @@ CLAIM_DISPATCHES = _operation(
     summary="Claim dispatches",
     description="Claims the next dispatch of up to `limit` threads in which none is claimed. With "
     "`wait`, the response is held until there is one; `wait` cannot be combined with "
-    "Idempotency-Key. A dispatch whose lease expires returns to the queue.",
+    "Idempotency-Key. A dispatch whose lease expires returns to the queue. Claims fewer than `limit` if "
+    "their payloads would exceed 16 MiB.",
     query=Wait,
     body=ClaimRequest,
     answers={200: Claims},

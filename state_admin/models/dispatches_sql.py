@@ -13,6 +13,7 @@ from typing import NamedTuple
 from state_admin.domain.access import Actor
 
 from . import hot
+from .large_columns import stored_bytes_of
 
 
 class ExpiredDispatch(NamedTuple):
@@ -108,19 +109,27 @@ WHERE f.id IS DISTINCT FROM f.was AND f.id IS NOT NULL
 RETURNING id
 """
 
-_CLAIM = """
+# Payloads beyond the limit are left to the next claim.
+_CLAIM = f"""
 WITH picked AS (
-    SELECT m.thread_id, m.next_id FROM mailboxes m
-    WHERE m.workspace_id = %(workspace)s AND m.next_id IS NOT NULL{narrowing}
+    SELECT m.thread_id, m.next_id, m.next_priority FROM mailboxes m
+    WHERE m.workspace_id = %(workspace)s AND m.next_id IS NOT NULL{{narrowing}}
     ORDER BY m.next_priority, m.next_id
     LIMIT %(limit)s
     FOR UPDATE OF m SKIP LOCKED
+), fitting AS (
+    SELECT s.thread_id, s.next_id FROM (
+        SELECT p.thread_id, p.next_id, row_number() OVER ordered AS place,
+            sum({stored_bytes_of("d.payload")}) OVER ordered AS bytes
+        FROM picked p JOIN dispatches d ON d.id = p.next_id
+        WINDOW ordered AS (ORDER BY p.next_priority, p.next_id)
+    ) s WHERE s.place = 1 OR s.bytes <= %(most)s
 ), claimed AS (
     UPDATE dispatches d
     SET status = 'Claimed', claim_digest = %(digest)s, claimed_by = %(consumer)s,
         claimed_at = statement_timestamp(), lease_until = statement_timestamp() + %(lease)s,
         updated_at = statement_timestamp()
-    FROM picked p WHERE d.id = p.next_id AND d.status = 'Queued'
+    FROM fitting f WHERE d.id = f.next_id AND d.status = 'Queued'
     RETURNING d.id, d.thread_id, d.lease_until
 ), taken AS (
     UPDATE mailboxes m
@@ -172,12 +181,13 @@ def claim(
     thread: int | None,
     agent: str,
     limit: int,
+    most: int,
     lease: timedelta,
     consumer: str,
     digest: str,
 ) -> list[int]:
     """Claim the first dispatch of up to `limit` free threads that the actor may see; returns their
-    ids."""
+    ids. Their payloads have at most `most` bytes together, or only one is claimed."""
     narrowing = (
         (_OF_THREAD if thread is not None else "")
         + (_OF_AGENT if agent else "")
@@ -191,6 +201,7 @@ def claim(
             "agent": agent,
             "prefixes": list(actor.thread_prefixes),
             "limit": limit,
+            "most": most,
             "lease": lease,
             "consumer": consumer,
             "digest": digest,

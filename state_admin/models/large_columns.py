@@ -14,13 +14,19 @@ from .fields import RawJSON
 _Rows = TypeVar("_Rows", bound=QuerySet[Any])
 
 
-class StoredBytes(Func):
-    """The bytes of the text of a column. The database reads only compressed values for it."""
-
-    template = (
-        "coalesce(CASE WHEN pg_column_compression(%(expressions)s) IS NULL"
-        " THEN pg_column_size(%(expressions)s) ELSE octet_length(%(expressions)s::text) END, 0)"
+def stored_bytes_of(column: str) -> str:
+    """Return the SQL for the bytes of the text of a column. The database reads only compressed values
+    for it."""
+    return (
+        f"coalesce(CASE WHEN pg_column_compression({column}) IS NULL"
+        f" THEN pg_column_size({column}) ELSE octet_length({column}::text) END, 0)"
     )
+
+
+class StoredBytes(Func):
+    """`stored_bytes_of` for querysets."""
+
+    template = stored_bytes_of("%(expressions)s")
     arity = 1
     output_field = BigIntegerField()
 

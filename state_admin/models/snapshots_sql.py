@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from . import hot
+from .large_columns import stored_bytes_of
 
 
 class StateRow(NamedTuple):
@@ -24,9 +25,8 @@ class StateTooLarge(Exception):
     """The values of a thread have more than the requested number of bytes."""
 
 
-# The sizes are summed before any value is read; an uncompressed value has its size without that.
-_VALUE = """CASE WHEN sum(CASE WHEN pg_column_compression(v.value) IS NULL THEN pg_column_size(v.value)
-    ELSE octet_length(v.value::text) END) OVER () <= %(most)s THEN v.value::text END"""
+# The sizes are summed before any value is read.
+_VALUE = f"CASE WHEN sum({stored_bytes_of('v.value')}) OVER () <= %(most)s THEN v.value::text END"
 
 _CURRENT = f"""
 SELECT v.key, {_VALUE}, v.scope, v.persistent, v.valid_from FROM state_values v

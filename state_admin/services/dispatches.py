@@ -26,8 +26,9 @@ from state_admin.domain.values import Fault, Raw
 from state_admin.models import Dispatch, DispatchStatus, Mailbox, Run, Thread, dispatches_sql
 from state_admin.models import access as access_models
 from state_admin.models.dispatches import OPEN
+from state_admin.models.large_columns import without_related
 
-from . import journal
+from . import batching, journal
 from .actors import require, system_actor
 from .errors import Conflict, Invalid, check_storable
 from .finding import find_row
@@ -123,7 +124,7 @@ def claim_dispatches(
     agent.
 
     First returns expired claims to their queues, so that this does not depend on the sweep. May
-    claim fewer than there are, because it skips locked mailboxes. No dispatch is claimed twice at a
+    claim fewer than there are, because it skips locked mailboxes and ends at MOST_BYTES of payloads. No dispatch is claimed twice at a
     time.
     """
     require(actor, Role.EDITOR)
@@ -140,11 +141,13 @@ def claim_dispatches(
             thread=thread.pk if thread else None,
             agent=agent_id,
             limit=limit,
+            most=batching.MOST_BYTES,
             lease=timedelta(seconds=lease_seconds),
             consumer=consumer or actor.name,
             digest=access_models.digest(token),
         )
         rows = Dispatch.objects.filter(pk__in=claimed).select_related("thread", "run")
+        rows = without_related(rows)
         got = list(rows.order_by("priority", "pk")) if claimed else []
         journal.record(
             actor,

@@ -100,3 +100,23 @@ def test_knowledge__large_entries__ends_early(alice: Person) -> None:
     pages = read_pages(alice, "/runs/r1/knowledge")
     assert [len(page) for page in pages] == [2, 2, 1]
     assert all(item["value"] == LARGE for page in pages for item in page)
+
+
+def test_claim__of_large_payloads__takes_those_that_fit(alice: Person) -> None:
+    for number in range(5):
+        make_thread(alice.actor, f"t{number}")
+        alice.api("POST", f"/threads/t{number}/dispatches", {"payload": LARGE})
+    claims = [alice.api("POST", "/dispatches/claim", {"limit": 5}).json() for _ in range(4)]
+    threads = [[each["thread_id"] for each in claim["items"]] for claim in claims]
+    assert threads == [["t0", "t1"], ["t2", "t3"], ["t4"], []]
+
+
+def test_claim__of_a_payload_beyond_the_limit__takes_it_alone(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batching, "MOST_BYTES", 100)
+    for number in range(2):
+        make_thread(alice.actor, f"t{number}")
+        alice.api("POST", f"/threads/t{number}/dispatches", {"payload": LARGE})
+    claimed = alice.api("POST", "/dispatches/claim", {"limit": 5}).json()["items"]
+    assert [each["thread_id"] for each in claimed] == ["t0"]

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 6db64f6045c2f4b48cb5b27035543a21739a145bb1cb41900f2d9e0d4ffef8a8
+// sha256 of docs/openapi.json: f0da7c4449dcbd57b5ef0878bd5e3043ae347f7529ea2102b88b9a775d38d2f4
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -773,7 +773,7 @@ export interface paths {
         put?: never;
         /**
          * Claim dispatches
-         * @description Claims the next dispatch of up to `limit` threads in which none is claimed. With `wait`, the response is held until there is one; `wait` cannot be combined with Idempotency-Key. A dispatch whose lease expires returns to the queue.
+         * @description Claims the next dispatch of up to `limit` threads in which none is claimed. With `wait`, the response is held until there is one; `wait` cannot be combined with Idempotency-Key. A dispatch whose lease expires returns to the queue. Claims fewer than `limit` if their payloads would exceed 16 MiB.
          */
         post: operations["claim_dispatches"];
         delete?: never;

@@ -57,13 +57,13 @@ def test_explain__commit_not_confirmed_by_a_standby__says_that_the_change_is_sto
 _START = """
 import sys
 from types import SimpleNamespace
-from project import celery
+from project import beat, celery
 
 def work():
     celery.app.loader.init_worker()
     print(*(name in sys.modules for name in ("state_admin.tasks.sweeps", "state_admin.web.urls")))
 
-celery.app.Beat = lambda **_: SimpleNamespace(run=work)
+beat.Beat = lambda **_: SimpleNamespace(run=work)
 celery.run("beat", needs_tables=False)
 """
 

@@ -43,13 +43,13 @@ FETCH_FORMS = f"""async (path) => {{
     const text = await (await fetch(path)).text();
     return ({LIST_FORMS})(new DOMParser().parseFromString(text, "text/html"));
 }}"""
-# Marks the document as busy until all requests of htmx have ended. A new document is not busy.
+# Marks the document as busy until all requests of htmx that begin now have ended; requests from before may
+# still be running. A new document is not busy.
 SUBMIT = """form => {
-    window.pending = 1;
-    document.addEventListener("htmx:before:request", () => (window.pending += 1));
-    document.addEventListener("htmx:finally:request", () => {
-        window.pending -= 1;
-        setTimeout(() => { if (window.pending === 1) window.pending = 0 });
+    const pending = (window.pending = new Set([form]));
+    document.addEventListener("htmx:before:request", ({ detail }) => pending.add(detail.ctx));
+    document.addEventListener("htmx:finally:request", ({ detail }) => {
+        if (pending.delete(detail.ctx)) setTimeout(() => pending.size === 1 && pending.clear());
     });
     for (const field of form.querySelectorAll("input:required:is([type=text], [type=number])")) field.value ||= "1";
     form.noValidate = true;
@@ -168,7 +168,7 @@ def submit_forms(
                 opener = page.locator("#dialog form")
                 opener.wait_for()
             opener.evaluate(SUBMIT)
-            page.wait_for_function("() => !window.pending")
+            page.wait_for_function("() => !window.pending?.size")
             page.wait_for_load_state()
             page.wait_for_function("() => true")  # errors until now have arrived
             found += [f"{form} on {path}: {error}" for error in errors.found]

@@ -16,27 +16,35 @@ from state_admin.models import Entry, EntryRevision
 from state_admin.rest import etags
 from state_admin.rest.bodies import answer, no_content
 from state_admin.rest.endpoint import Endpoint, handles
-from state_admin.rest.pagination import answer_rows
-from state_admin.services import config, namespaces
-from state_admin.services.entry_views import is_valid
+from state_admin.rest.pagination import read_page
+from state_admin.services import config, listings, namespaces
 from state_admin.services.errors import NotFound
+from state_admin.services.listings import ListFilters
 
-from .entries import answer_versions, read_patch
+from .entries import answer_versions, read_patch, show_listed, with_values
 
 
 @handles(contract.LIST_CONFIG)
 def list_config(call: Endpoint, kind: str) -> HttpResponse:
-    definition = namespaces.find_definition(call.actor, Kind(kind).namespace, fresh=True)
-    rows = Entry.objects.filter(namespace_id=definition.id).live().select_related("namespace")
-    rows = rows.filter(**call.given(prefix="key__startswith"))
-    with_value = call.query.include == "value"
+    page = read_page(call, str)
+    listed = listings.list_namespace(
+        actor=call.actor,
+        namespace=Kind(kind).namespace,
+        filters=ListFilters(
+            prefix=call.query.prefix or "",
+            created_after=call.query.created_after,
+            created_before=call.query.created_before,
+        ),
+        with_values=with_values(call),
+        last_first=call.query.order == "desc",
+        limit=page.limit,
+        after=page.after,
+    )
 
-    def show(row: Entry) -> contract.RecordRow:
-        return contract.RecordRow.of(
-            row, valid=is_valid(row, definition), with_value=with_value, kind=kind, id=row.key
-        )
+    def show(row: Entry, **more: bool) -> contract.RecordRow:
+        return contract.RecordRow.of(row, kind=kind, id=row.key, **more)
 
-    return answer_rows(call, rows, show, by="key", related=True)
+    return show_listed(call, page, listed, show)
 
 
 @handles(contract.READ_CONFIG)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from django.db.models import Q, QuerySet
@@ -200,11 +201,11 @@ def list_state(call: Endpoint) -> HttpResponse:
         actor=call.actor,
         filters=_filters_of(call.query),
         plugin=call.query.plugin or "",
-        with_values=_with_values(call),
+        with_values=with_values(call),
         limit=page.limit,
         after=page.after,
     )
-    return _show_listed(call, page, listed)
+    return show_listed(call, page, listed)
 
 
 @handles(contract.LIST_ENTRIES)
@@ -214,13 +215,13 @@ def list_entries(call: Endpoint, namespace: str) -> HttpResponse:
         actor=call.actor,
         namespace=namespace,
         filters=_filters_of(call.query),
-        with_values=_with_values(call),
+        with_values=with_values(call),
         last_first=call.query.order == "desc",
         before=call.query.before or "",
         limit=page.limit,
         after=page.after,
     )
-    return _show_listed(call, page, listed)
+    return show_listed(call, page, listed)
 
 
 def _filters_of(query: contract.ListFilters) -> ListFilters:
@@ -245,23 +246,27 @@ def list_key(call: Endpoint, key: str) -> HttpResponse:
         key=_checked(key),
         created_after=call.query.created_after,
         created_before=call.query.created_before,
-        with_values=_with_values(call),
+        with_values=with_values(call),
         last_first=call.query.order == "desc",
         limit=page.limit,
         after=page.after,
     )
-    return _show_listed(call, page, listed)
+    return show_listed(call, page, listed)
 
 
-def _with_values(call: Endpoint) -> bool:
+def with_values(call: Endpoint) -> bool:
     return bool(call.query.include == "value")
 
 
-def _show_listed(call: Endpoint, page: Page, listed: EntryPage) -> HttpResponse:
-    with_value = _with_values(call)
-    items = [
-        contract.EntryRow.of(row, valid=valid, with_value=with_value) for row, valid in listed.rows
-    ]
+def show_listed(
+    call: Endpoint,
+    page: Page,
+    listed: EntryPage,
+    show: Callable[..., contract.EntryRow] = contract.EntryRow.of,
+) -> HttpResponse:
+    """Return one page of entries, each converted by `show`."""
+    with_value = with_values(call)
+    items = [show(row, valid=valid, with_value=with_value) for row, valid in listed.rows]
     cursor = page.cursor_to(listed.after) if listed.after is not None else None
     return answer(base.Page(items=items, next_cursor=cursor))
 

@@ -58,6 +58,11 @@ def stored_bytes(rows: QuerySet[Any]) -> Any:
     return reduce(add, map(StoredBytes, large_columns(rows)))
 
 
+def without_large(rows: _Rows) -> _Rows:
+    """Return `rows` without their large columns."""
+    return rows.defer(*large_columns(rows))
+
+
 def without_related(rows: _Rows) -> _Rows:
     """Return `rows` without the large columns of related rows."""
     return rows.defer(*(name for name in large_columns(rows) if "__" in name))

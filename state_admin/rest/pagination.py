@@ -81,12 +81,9 @@ def answer_rows(
     created: str = "created_at",
     within: QuerySet[Any] | None = None,
     owner: Mapping[str, int] | None = None,
-    related: bool = False,
 ) -> HttpResponse:
     """Return one page of `rows`, each converted by `show`; see fetch_page."""
-    page_rows, cursor = fetch_page(
-        call, rows, by=by, created=created, within=within, owner=owner, related=related
-    )
+    page_rows, cursor = fetch_page(call, rows, by=by, created=created, within=within, owner=owner)
     return answer(contract.Page(items=list(map(show, page_rows)), next_cursor=cursor))
 
 
@@ -98,7 +95,6 @@ def fetch_page(
     created: str = "created_at",
     within: QuerySet[Any] | None = None,
     owner: Mapping[str, int] | None = None,
-    related: bool = False,
 ) -> tuple[Sequence[Any], str | None]:
     """Return the rows of one page and the cursor to the next. The rows are in the `order` of the
     query by the unique column `by`, and within its time range by the column `created`.
@@ -109,11 +105,10 @@ def fetch_page(
     `owner`: of the rows, if it is not the workspace; see creation_times.id_at.
 
     A page ends early if its rows have more than MOST_BYTES of text and JSON. Of related rows these are
-    read only if `related`.
+    not read.
     """
     query = call.query
-    if not related:
-        rows = without_related(rows)
+    rows = without_related(rows)
     if owner is None and any(index.fields == _NEWEST for index in rows.model._meta.indexes):
         owner = {"workspace_id": call.actor.workspace_id}
     page = read_page(call, int if by in ("id", "seq", "version", "number") else str)

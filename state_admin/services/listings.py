@@ -18,6 +18,7 @@ from state_admin.domain.scopes import ScopeKind
 from state_admin.models import Entry, Namespace, creation_times
 from state_admin.models.browsing import EntryFilter, entry_addresses, window_end
 from state_admin.models.entries import EntryQuerySet
+from state_admin.models.large_columns import without_large
 
 from .batching import MOST_BYTES, split_by_size
 from .entry_views import is_valid
@@ -27,8 +28,6 @@ MOST_OPENED = 2000
 _MOST_VALUES_PER_QUERY = 200
 # What a page of a namespace examines, deleted entries included, if a filter has no index.
 MOST_EXAMINED = 10_000
-# Columns that a list does not need, and which may be large.
-_LARGE = ("value", "namespace__schema", "namespace__default", "namespace__description")
 
 
 @dataclass(frozen=True)
@@ -158,7 +157,7 @@ def list_entries(
         sized = [(place.id, place.size_bytes) for place in places]
         full = not page.add_all(_open(Entry.objects.all(), sized), define)
     else:
-        found = _lean(Entry.objects.all()).in_bulk([place.id for place in places])
+        found = _without_values(Entry.objects.all()).in_bulk([place.id for place in places])
         full = not page.judge_all([found[p.id] for p in places if p.id in found], define)
     if full:
         last = page.rows[-1][0]
@@ -249,7 +248,7 @@ def _fill(
 ) -> str | None:
     """Add the rows after `after` to the page. Returns where the next page starts, if any."""
     if not page.opens_values:
-        fetched = list(_lean(order.after(rows, after))[: page.limit + 1])
+        fetched = list(_without_values(order.after(rows, after))[: page.limit + 1])
         full = not page.judge_all(fetched, define)
         return order.position(page.rows[-1][0]) if full else None
     opened, size = 0, page.limit + 1
@@ -267,9 +266,8 @@ def _fill(
         size = min(size * 4, MOST_OPENED - opened)
 
 
-def _lean(rows: EntryQuerySet) -> EntryQuerySet:
-    """The rows without their values."""
-    return rows.select_related("namespace").defer(*_LARGE)
+def _without_values(rows: EntryQuerySet) -> EntryQuerySet:
+    return without_large(rows.select_related("namespace"))
 
 
 def _open(rows: EntryQuerySet, sized: Sequence[tuple[int, int]]) -> Iterator[Entry]:

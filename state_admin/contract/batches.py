@@ -149,10 +149,11 @@ RUN_BATCH = Operation(
     route="POST /state/batch",
     tag="entries",
     summary="Run a batch",
-    description="Gets, puts, patches and deletes up to 1,000 entries. All gets see one moment, and "
-    "the writes of the batch that come before them. A batch of gets needs the role viewer, "
-    "another one the role editor. The values that patches produce have at most 32 MiB in all, "
-    "and so have those that gets return.",
+    description="Gets, puts, patches and deletes up to 1,000 entries. All `get` operations read the "
+    "same snapshot of the database, and the writes of the batch that come before them. A batch with "
+    "only `get` operations needs the role viewer, any other batch the role editor. The values that "
+    "patches produce have at most 32 MiB in all, and the values that `get` operations return have at "
+    "most another 32 MiB.",
     role=Role.VIEWER,
     body=Batch,
     answers={200: BatchResults},

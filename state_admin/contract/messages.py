@@ -247,7 +247,7 @@ READ_CONTEXT = Operation(
     summary="Read the context for a model",
     description="Compacted messages are replaced by their summary. A tool call without a result "
     "gets one that says that it was interrupted, because model providers refuse it otherwise. A "
-    "context of more than 32 MiB is refused.",
+    "context that exceeds 32 MiB gets 413.",
     query=ContextQuery,
     answers={200: Context},
     problems=("too-large",),

@@ -37,8 +37,8 @@ There they are awaited, except `every`, which is used with `async for`, and `wat
   one page; `state.every(…)` iterates over all of them.
 - The members of the results are those of the [REST API](api/index.md). Times are `datetime` objects. Each object of a result also has `document`, its JSON.
 - Each problem of the API is an exception ([problem types](../problems.md)); all are subclasses of `CommonholdError`.
-- The methods below *Entries and the change feed* and the headings after it can also be called on their class. Then they return the call without sending
-  it: `Threads.create("t1")` is the call that `state.threads.create("t1")` sends, and `Commonhold.put(…)` that of `state.put(…)`. `state.send` sends it.
+- The methods in the sections from *Entries and the change feed* on can also be called on their class. They then return a request that `state.send` sends:
+  `Threads.create("t1")` returns the request of `state.threads.create("t1")`, and `Commonhold.put(…)` returns that of `state.put(…)`.
 
 """
 

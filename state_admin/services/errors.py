@@ -135,7 +135,7 @@ class QuotaExceeded(Problem):
         "The workspace holds as many entries, bytes or threads as its quota permits.",
         "The workspace has as many webhooks, saved views or policies as permitted.",
     )
-    remedy = "Delete what is no longer needed, or ask the operator to raise the quota. Both count within a minute."
+    remedy = "Delete what is no longer needed, or ask the operator to raise the quota. Either takes effect within a minute."
     members: ClassVar[dict[str, str]] = {
         "limit": "the quota",
         "used": "how much of it is used",
@@ -441,16 +441,18 @@ class TooLarge(Problem):
     slug = "too-large"
     status = 413
     title = "Content too large"
-    meaning = "The body or the resulting value exceeds a size limit. Nothing was changed."
+    meaning = (
+        "The body, the resulting value or the response exceeds a size limit. Nothing was changed."
+    )
     causes: ClassVar[tuple[str, ...]] = (
         "The request body is larger than the server accepts.",
         "The value is larger than `max_value_bytes` of its namespace, or than the limit of state values.",
         "A patch or an append makes a stored value too large.",
-        "What the request reads is larger than one response may be.",
+        "The data to be returned exceeds the size limit of one response.",
     )
     remedy = (
-        "Send less, or split the value into several entries. An admin can raise `max_value_bytes`, and the "
-        "operator of the server `MAX_BODY_BYTES`."
+        "Send less, request less at once, or split the value into several entries. An admin can raise "
+        "`max_value_bytes`, and the operator of the server can raise `MAX_BODY_BYTES`."
     )
     members: ClassVar[dict[str, str]] = {
         "limit": "the limit in bytes",

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: f0da7c4449dcbd57b5ef0878bd5e3043ae347f7529ea2102b88b9a775d38d2f4
+// sha256 of docs/openapi.json: 9d7c30e1f303a2b9a1cf44babc678159cff8a50284be2319b1b5a60bb1bba051
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -1779,7 +1779,7 @@ export interface paths {
         put?: never;
         /**
          * Run a batch
-         * @description Gets, puts, patches and deletes up to 1,000 entries. All gets see one moment, and the writes of the batch that come before them. A batch of gets needs the role viewer, another one the role editor. The values that patches produce have at most 32 MiB in all, and so have those that gets return.
+         * @description Gets, puts, patches and deletes up to 1,000 entries. All `get` operations read the same snapshot of the database, and the writes of the batch that come before them. A batch with only `get` operations needs the role viewer, any other batch the role editor. The values that patches produce have at most 32 MiB in all, and the values that `get` operations return have at most another 32 MiB.
          */
         post: operations["run_batch"];
         delete?: never;
@@ -1973,7 +1973,7 @@ export interface paths {
         };
         /**
          * Read the context for a model
-         * @description Compacted messages are replaced by their summary. A tool call without a result gets one that says that it was interrupted, because model providers refuse it otherwise. A context of more than 32 MiB is refused.
+         * @description Compacted messages are replaced by their summary. A tool call without a result gets one that says that it was interrupted, because model providers refuse it otherwise. A context that exceeds 32 MiB gets 413.
          */
         get: operations["read_context"];
         put?: never;
@@ -2217,7 +2217,7 @@ export interface paths {
         };
         /**
          * Read the state of a thread
-         * @description The newest state, or the state at a revision. A revision whose state compaction removed is gone. A state of more than 32 MiB is refused. `If-None-Match` has no effect with `export=true`.
+         * @description The newest state, or the state at a revision. A revision whose state compaction removed is gone. A state that exceeds 32 MiB gets 413. `If-None-Match` has no effect with `export=true`.
          */
         get: operations["read_state"];
         put?: never;

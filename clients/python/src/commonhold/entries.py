@@ -116,9 +116,10 @@ def patch_entry(
     if_version: int | None = None,
     reason: str = "",
 ) -> Call[Entry]:
-    """Change a part on the server, under its lock: with kind "merge", the default, a merge patch (RFC
-    7396), with "json" a JSON Patch (RFC 6902), with "update" operations such as {"op": "add", "path":
-    "/n", "value": 1}. An array, or an object with "op" and "path", requires the kind."""
+    """Change a part of the value on the server, which locks the entry meanwhile. `kind` is "merge" (a
+    merge patch, RFC 7396; the default), "json" (a JSON Patch, RFC 6902) or "update" (operations such as
+    {"op": "add", "path": "/n", "value": 1}). It is required for a patch that is an array, or an object
+    with "op" and "path"."""
     if kind is None:
         kind = _default_kind(patch)
     elif kind not in _MEDIA:
@@ -134,7 +135,8 @@ def patch_entry(
 
 
 def _default_kind(patch: Any) -> PatchKind:
-    """A merge patch. As one, operations would be stored in the value, or replace it."""
+    """Return "merge". Raises InvalidArgument if the patch looks like operations: a merge patch would store
+    them in the value, or replace it by them."""
     is_operation = isinstance(patch, Mapping) and {"op", "path"} <= patch.keys()
     if is_operation or isinstance(patch, list | tuple):
         raise InvalidArgument(

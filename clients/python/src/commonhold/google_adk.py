@@ -285,7 +285,7 @@ class CommonholdSessionService(Adapter, BaseSessionService):
                 with registering(missing):
                     await self._register()
                 outcomes = await self._state.send(call)
-            except TooLarge:  # more than one response may contain
+            except TooLarge:  # the values exceed the limit of one response: read each half
                 middle = len(chunk) // 2
                 if not middle or any(each["op"] != "get" for each in chunk):
                     raise

@@ -158,7 +158,7 @@ def name_of(namespace: str | AnyKey) -> str:
 
 def encode(profile: Profile[T], value: T) -> Any:
     """The JSON of a value. Raises KeyEncode if JSON cannot represent it, or if it is not an instance of the
-    class of the key: to store it would remove the members that it lacks."""
+    class of the key: storing it would delete the stored members that it does not have."""
     kind: Any = profile.kind
     if shapes.is_record(kind) and not isinstance(value, kind):
         raise KeyEncode(profile.name, f"must be a {kind.__name__}, not {type(value).__name__}")

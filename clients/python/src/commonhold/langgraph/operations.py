@@ -107,7 +107,7 @@ def _read_together(namespace: str, keys: Sequence[str]) -> Plan[list[Entry]]:
     gets = [{"op": "get", "namespace": namespace, "key": key} for key in keys]
     try:
         return [outcome.entry for outcome in (yield repeatable(run_batch(gets)))]
-    except TooLarge:  # more than one response may contain
+    except TooLarge:  # the values exceed the limit of one response: read each half
         middle = len(keys) // 2
         if not middle:
             raise

@@ -13,7 +13,6 @@ from state_admin.rest.bodies import answer, no_content
 from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.rest.pagination import answer_rows
 from state_admin.services import namespaces
-from state_admin.services.errors import NotRegistered
 
 
 @handles(contract.LIST_NAMESPACES)
@@ -25,9 +24,7 @@ def list_namespaces(call: Endpoint) -> HttpResponse:
 
 @handles(contract.GET_NAMESPACE)
 def get_namespace(call: Endpoint, namespace: str) -> HttpResponse:
-    row = Namespace.objects.visible_to(call.actor).registered().filter(name=namespace).first()
-    if row is None:
-        raise NotRegistered(namespace)
+    row = namespaces.find_registered(call.actor, namespace)
     return answer(contract.Namespace.of(row), etag=row.schema_version)
 
 

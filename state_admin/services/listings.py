@@ -8,21 +8,21 @@ exceed MOST_BYTES. Other pages read only values that were written under another 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from operator import attrgetter
 
 from state_admin.domain.access import Actor
 from state_admin.domain.scopes import ScopeKind
-from state_admin.models import Entry, Namespace, creation_times
+from state_admin.models import Entry, creation_times
 from state_admin.models.browsing import EntryFilter, entry_addresses, window_end
 from state_admin.models.entries import EntryQuerySet
 from state_admin.models.large_columns import without_large
 
 from .batching import MOST_BYTES, split_by_size
 from .entry_views import is_valid
-from .namespaces import Definition, define, find_definition
+from .namespaces import define, find_registered
 
 MOST_OPENED = 2000
 _MOST_VALUES_PER_QUERY = 200
@@ -77,8 +77,8 @@ def list_namespace(
     """Up to `limit` entries of a namespace, by key, with keys below `before`. If a filter has no
     index, examines MOST_EXAMINED entries, so a page may have fewer items, or none. Raises
     NotRegistered."""
-    definition = find_definition(actor, namespace, fresh=True)
-    rows = Entry.objects.filter(namespace_id=definition.id)
+    registered = find_registered(actor, namespace)
+    rows: EntryQuerySet = registered.entries.all()  # which refer to it, without a join
     order = _Order("key", last_first)
     if filters.prefix:
         rows = rows.filter(key__startswith=filters.prefix)
@@ -99,9 +99,9 @@ def list_namespace(
         rows = rows.filter(tags__contains=list(filters.tags))
     # Only a value that was written under another schema version can be invalid.
     if filters.valid is False:
-        rows = rows.exclude(schema_version=definition.schema_version)
+        rows = rows.exclude(schema_version=registered.schema_version)
     page = _Page(limit, with_values, filters.valid)
-    after = _fill(page, rows, order, after, lambda _: definition)
+    after = _fill(page, rows, order, after)
     return EntryPage(page.rows, end if after is None else after)
 
 
@@ -117,10 +117,10 @@ def list_key(
     after: str | None = None,
 ) -> EntryPage:
     """Up to `limit` entries with this key, by namespace. Unregistered namespaces are included."""
-    rows = Entry.objects.visible_to(actor).live().filter(key=key)
+    rows = Entry.objects.visible_to(actor).live().filter(key=key).select_related("namespace")
     rows = creation_times.between(rows, "created_at", created_after, created_before)
     page = _Page(limit, with_values)
-    after = _fill(page, rows, _Order("namespace__name", last_first), after, define)
+    after = _fill(page, rows, _Order("namespace__name", last_first), after)
     return EntryPage(page.rows, after)
 
 
@@ -153,12 +153,12 @@ def list_entries(
     most = limit + 1 if filters.valid is None else MOST_OPENED
     places = entry_addresses(actor, chosen, limit=most, window=MOST_OPENED)
     page = _Page(limit, with_values, filters.valid)
+    rows = Entry.objects.select_related("namespace")
     if page.opens_values:
-        sized = [(place.id, place.size_bytes) for place in places]
-        full = not page.add_all(_open(Entry.objects.all(), sized), define)
+        full = not page.add_all(_open(rows, [(place.id, place.size_bytes) for place in places]))
     else:
-        found = _without_values(Entry.objects.all()).in_bulk([place.id for place in places])
-        full = not page.judge_all([found[p.id] for p in places if p.id in found], define)
+        found = without_large(rows).in_bulk([place.id for place in places])
+        full = not page.judge_all([found[p.id] for p in places if p.id in found])
     if full:
         last = page.rows[-1][0]
         return EntryPage(page.rows, f"{last.namespace.name}/{last.key}")
@@ -205,7 +205,7 @@ class _Page:
         """Whether all rows are read with their values."""
         return self.with_values or self.valid is not None
 
-    def judge_all(self, rows: Sequence[Entry], define: Callable[[Namespace], Definition]) -> bool:
+    def judge_all(self, rows: Sequence[Entry]) -> bool:
         """Add rows that were read without their values. False: the rest does not fit."""
         kept = rows[: self.limit]
         outdated = [
@@ -213,14 +213,12 @@ class _Page:
             for row in kept
             if row.schema_version != row.namespace.schema_version
         ]
-        valid = {
-            row.pk: is_valid(row, define(row.namespace))
-            for row in _open(Entry.objects.all(), outdated)
-        }
+        opened = _open(Entry.objects.select_related("namespace"), outdated)
+        valid = {row.pk: is_valid(row, define(row.namespace)) for row in opened}
         self.rows += [(row, valid.get(row.pk, True)) for row in kept]
         return len(kept) == len(rows)
 
-    def add_all(self, rows: Iterator[Entry], define: Callable[[Namespace], Definition]) -> bool:
+    def add_all(self, rows: Iterator[Entry]) -> bool:
         """Add rows that were read with their values. False: the rest does not fit."""
         for row in rows:
             valid = is_valid(row, define(row.namespace))
@@ -244,18 +242,17 @@ def _fill(
     rows: EntryQuerySet,
     order: _Order,
     after: str | None,
-    define: Callable[[Namespace], Definition],
 ) -> str | None:
     """Add the rows after `after` to the page. Returns where the next page starts, if any."""
     if not page.opens_values:
-        fetched = list(_without_values(order.after(rows, after))[: page.limit + 1])
-        full = not page.judge_all(fetched, define)
+        fetched = list(without_large(order.after(rows, after))[: page.limit + 1])
+        full = not page.judge_all(fetched)
         return order.position(page.rows[-1][0]) if full else None
     opened, size = 0, page.limit + 1
     while True:
         behind = order.after(rows, after).values_list("id", "size_bytes", order.by)
         places = list(behind[:size])
-        if not page.add_all(_open(rows, [place[:2] for place in places]), define):
+        if not page.add_all(_open(rows, [place[:2] for place in places])):
             return order.position(page.rows[-1][0])
         if len(places) < size:
             return None
@@ -266,13 +263,9 @@ def _fill(
         size = min(size * 4, MOST_OPENED - opened)
 
 
-def _without_values(rows: EntryQuerySet) -> EntryQuerySet:
-    return without_large(rows.select_related("namespace"))
-
-
 def _open(rows: EntryQuerySet, sized: Sequence[tuple[int, int]]) -> Iterator[Entry]:
     """The rows with these (ids, bytes) that still satisfy the conditions of `rows`, in that
     order."""
     for ids in split_by_size(sized, _MOST_VALUES_PER_QUERY):
-        held = {row.pk: row for row in rows.select_related("namespace").filter(pk__in=ids)}
+        held = {row.pk: row for row in rows.filter(pk__in=ids)}
         yield from (held[each] for each in ids if each in held)

@@ -104,21 +104,25 @@ def find_definition(actor: Actor, name: str, *, fresh: bool = False) -> Definiti
 
     `fresh`: read the database even if a definition is cached.
     """
-    if not actor.sees_namespace(name):
-        raise NotRegistered(name)
     cached = None if fresh else cached_definition(actor, name)
     if cached is not None:
         return cached
+    return define(find_registered(actor, name))
+
+
+def find_registered(actor: Actor, name: str) -> Namespace:
+    """A registered namespace that `actor` may see. Its definition is cached. Raises NotRegistered."""
+    if not actor.sees_namespace(name):
+        raise NotRegistered(name)
     address = (actor.workspace_id, name)
-    row = Namespace.objects.visible_to(actor).registered().filter(name=name).first()
+    row = Namespace.find_registered(*address)
     if row is None:
         _definitions.pop(address, None)
         raise NotRegistered(name)
     if len(_definitions) >= _DEFINITIONS_KEPT:
         _definitions.clear()
-    definition = define(row)
-    _definitions[address] = definition
-    return definition
+    _definitions[address] = define(row)
+    return row
 
 
 def find_namespace(actor: Actor, name: str) -> Namespace:

@@ -44,7 +44,7 @@ class ThreadQuerySet(VisibleQuerySet["Thread"]):
 
     def whole(self) -> Self:
         """With parent and runs in one query; read later, they may be deleted."""
-        return self.select_related("workspace", "parent", "active_run", "latest_run")
+        return self.select_related("parent", "active_run", "latest_run")
 
     def forks_of(self, public_id: str) -> Self:
         """Threads that were forked from the thread with this id."""

@@ -18,11 +18,17 @@ _Row = TypeVar("_Row", bound=Model)
 def find_row(rows: QuerySet[_Row, _Row], noun: str, **identity: Any) -> _Row:
     """The row with this identity, a lookup and its value. Raises NotFound with the noun and the
     value."""
-    row = rows.filter(**identity).first()
+    row = the_only(rows.filter(**identity))
     if row is None:
         (value,) = identity.values()
         raise NotFound(f"{noun} not found: {value}")
     return row
+
+
+def the_only(rows: QuerySet[_Row, _Row]) -> _Row | None:
+    """The row of a unique condition, if there is one. `first()` would sort, which doubles the time that Django
+    takes to write the statement."""
+    return next(iter(rows[:1]), None)
 
 
 def refuse(faults: Sequence[Fault], title: str) -> None:

@@ -30,7 +30,7 @@ from state_admin.models.runs import IN_PROGRESS
 from . import journal, snapshots, tool_calls
 from .actors import require
 from .errors import Conflict, Invalid, NotFound, RevisionConflict, Superseded
-from .finding import find_row, refuse
+from .finding import find_row, refuse, the_only
 from .snapshots import NewValue
 from .threads import check_id, find_thread
 
@@ -140,7 +140,7 @@ def start_run(
     with transaction.atomic():
         thread = find_thread(actor, thread_id, lock=True)
         same_id = Run.objects.filter(workspace_id=actor.workspace_id, public_id=public_id)
-        existing = same_id.timed().first()
+        existing = the_only(same_id.timed())
         if existing is not None:
             if not values.same(values.load(existing.created_from or "{}"), content):
                 raise Conflict(f"run already exists with other content: {public_id}")

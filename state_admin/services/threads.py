@@ -32,7 +32,7 @@ from . import journal, quotas
 from .actors import require
 from .clearing import clear_entries
 from .errors import Conflict, Forbidden, Invalid, NotFound, RevisionConflict, VersionConflict
-from .finding import checked
+from .finding import checked, the_only
 
 Children = Literal["detach", "reject", "cascade"]
 # Combines the stored object and the given one.
@@ -46,7 +46,7 @@ _PARENT = "/parent_thread_id"
 def find_thread(actor: Actor, thread_id: str, *, lock: bool = False) -> Thread:
     """The thread. Raises NotFound. `lock`: lock its row; all work on a thread takes this lock
     first."""
-    threads = Thread.objects.visible_to(actor).select_related("workspace")
+    threads = Thread.objects.visible_to(actor)
     return _the_one(threads.held() if lock else threads, thread_id)
 
 
@@ -56,7 +56,7 @@ def read_thread(actor: Actor, thread_id: str) -> Thread:
 
 
 def _the_one(threads: ThreadQuerySet, thread_id: str) -> Thread:
-    thread = threads.filter(public_id=thread_id).first()
+    thread = the_only(threads.filter(public_id=thread_id))
     if thread is None:
         raise thread_not_found(thread_id)
     return thread

@@ -48,7 +48,7 @@ def _create_namespace(actor: Actor, namespaces: Sequence[str]) -> Step:
     if namespaces:
         url, action = reverse("web:namespace-list"), "Namespaces"
     elif actor.may(Role.ADMIN):
-        url, action = reverse("web:namespace-new"), "Register namespace"
+        url, action = reverse("web:namespace-new"), "New namespace"
     text = "It has a name and a JSON Schema, which every entry in it must match."
     if not namespaces and not url:
         text += " Ask an admin of this workspace to register one."

@@ -209,7 +209,7 @@ def test_thread__slider_then_restore_then_undo(page: Page, alice: Person) -> Non
 @pytest.mark.usefixtures("story")
 def test_token__created_and_copied__is_used_and_revoked(page: Page) -> None:
     page.goto("/tokens")
-    page.get_by_role("link", name="Create token").click()
+    page.get_by_role("link", name="New token").click()
     expect(page.get_by_label("Name", exact=True)).to_be_focused()
     page.keyboard.type("ci")
     page.get_by_role("button", name="Create token").click()
@@ -267,7 +267,7 @@ def test_without_javascript__filter_read_compare_cancel_create__work(
     page.get_by_role("button", name="Cancel run").click()
     expect(page.locator("main")).to_contain_text("cancelled")
     page.goto("/tokens")
-    page.get_by_role("link", name="Create token").click()
+    page.get_by_role("link", name="New token").click()
     page.get_by_role("button", name="Create token").click()
     page.get_by_label("Name", exact=True).fill("plain")
     page.get_by_role("button", name="Create token").click()

@@ -331,7 +331,7 @@ def test_namespace__with_a_schema__gets_a_limited_token(begin: Begin) -> None:
     user = begin()
     page = user.page
     user.go("n")
-    user.choose(page.get_by_role("link", name="Register namespace"))
+    user.choose(page.get_by_role("link", name="New namespace"))
     user.write('{"type": "object"}', page.locator(".cm-content").first)
     user.write("orders", page.get_by_label("Name", exact=True))
     user.choose(page.get_by_role("button", name="Register"))
@@ -356,7 +356,7 @@ def test_member__invited(begin: Begin) -> None:
     page = user.page
     user.search("members")
     user.choose_hit("Members")
-    user.choose(page.get_by_role("link", name="Add member"))
+    user.choose(page.get_by_role("link", name="New member"))
     user.write("carol", page.get_by_label("Name", exact=True))
     user.choose(page.get_by_role("button", name="Add member"))
     expect(page.get_by_role("region", name="A login link for carol")).to_be_visible()

@@ -210,7 +210,7 @@ def test_member__added__signs_in_by_link_and_is_signed_out(
 ) -> None:
     errors.expected.add(401)  # the change stream of a page whose session has ended
     page.goto("/members")
-    page.get_by_role("link", name="Add member").click()
+    page.get_by_role("link", name="New member").click()
     form = page.get_by_role("region", name="New member")
     form.get_by_label("Name", exact=True).fill("carol")
     form.get_by_label("Role", exact=True).select_option("editor")

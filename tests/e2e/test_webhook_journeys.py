@@ -23,7 +23,7 @@ def test_journey__webhook__is_created_tested_replayed_rotated_deleted(
     errors.expected.add(422)  # a form with an error in it
     with receiving(answer(500)) as receiver:
         page.goto("/webhooks")
-        page.get_by_role("link", name="Create webhook").click()
+        page.get_by_role("link", name="New webhook").click()
         page.get_by_label("Name", exact=True).fill("billing")
         page.get_by_label("URL", exact=True).fill("ftp://nowhere")
         page.get_by_role("button", name="Create webhook").click()

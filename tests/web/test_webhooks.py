@@ -53,7 +53,7 @@ def test_webhooks__none__show_how_to_create_one(admin: Client, viewer: Client) -
         shown = page(client, "/webhooks")
         assert "No webhooks yet" in shown
         assert "curl -X POST" in shown
-    for words in ("Create webhook", "Create the first webhook"):
+    for words in ("New webhook", "Create the first webhook"):
         assert words in page(admin, "/webhooks")
         assert words not in page(viewer, "/webhooks")
 

@@ -3,7 +3,7 @@ deleted."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import cast
 
 from django.http import HttpResponse
@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from state_admin.contract.threads import ThreadContents
 from state_admin.domain.access import Actor, Role
-from state_admin.models import Thread
+from state_admin.models import Thread, Ticket
 from state_admin.services.errors import BadRequest, NotFound
 from state_admin.services.threads import (
     Children,
@@ -66,10 +66,7 @@ def _look(actor: Actor, ids: Sequence[str]) -> Outlook:
     found = Thread.objects.visible_to(actor).filter(public_id__in=ids).order_by("-pk")
     threads = list(found.only("public_id", "title", "active_run_id"))
     lines = [f"This removes {_counted(count_contents(actor, threads))}. It cannot be undone."]
-    if active := sum(thread.active_run_id is not None for thread in threads):
-        lines.append(
-            f"{plural(active, 'thread has,threads have')} an active run, whose next commit will fail."
-        )
+    lines += _of_active_runs(threads)
     parents = Thread.objects.filter(children__isnull=False, pk__in=found.values("pk"))
     outside = parents.exclude(children__in=found.values("pk")).distinct().count()
     choices: tuple[Choice, ...] = ()
@@ -96,8 +93,7 @@ def _ask(request: Request, thread_id: str) -> HttpResponse:
     all_of_them = delete_thread(actor=actor, thread_id=thread_id, children="cascade", dry_run=True)
     below = all_of_them.threads - 1
     lines = [f"This removes {_counted(alone)}. It cannot be undone."]
-    if thread.active_run_id:
-        lines.append("A run is active on it; the agent's next commit will fail.")
+    lines += _of_active_runs([thread])
     choices: tuple[Choice, ...] = ()
     if below:
         lines.append(f"It has {plural(below, 'descendant thread,descendant threads')}.")
@@ -118,6 +114,15 @@ def _ask(request: Request, thread_id: str) -> HttpResponse:
         choices=choices,
     )
     return ask(request, confirm)
+
+
+def _of_active_runs(threads: Sequence[Thread]) -> Iterator[str]:
+    """What the deletion of threads means for agents that work, and for people who decide."""
+    if active := sum(thread.active_run_id is not None for thread in threads):
+        yield f"{plural(active, 'thread has,threads have')} an active run, whose next commit will fail."
+    pending = Ticket.objects.pending().filter(run__thread__in=threads).count()
+    if pending:
+        yield f"{plural(pending, 'pending ticket is,pending tickets are')} deleted without a decision."
 
 
 def _counted(report: ThreadContents) -> str:

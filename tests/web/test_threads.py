@@ -492,6 +492,10 @@ def test_delete__confirmation__shows_what_and_how_many(admin: Client, alice: Per
     asked = page(admin, "/thread/delete/t1")
     assert "1 thread, " in asked
     assert "It has 1 descendant thread" in asked
+    assert "1 thread has an active run" in asked
+    assert "1 pending ticket is deleted without a decision" in asked
+    chosen = admin.post("/thread/bulk", {"action": "delete", "item": ["t1", "t1-child"]})
+    assert "1 pending ticket is deleted without a decision" in chosen.content.decode()
     assert 'value="cascade"' in asked
     assert Thread.objects.count() == 2
 

@@ -99,10 +99,7 @@ def compaction_list(request: Request) -> HttpResponse:
         **table,
         "rows": rows,
         "count": count_rows(
-            table,
-            rows,
-            lambda: _filtered(visible, filters),
-            "compaction,compactions",
+            table, rows, lambda: _filtered(visible, filters), "compaction,compactions"
         ),
         **snippets.both("POST", "threads/t1/compactions", "{}"),
     }
@@ -130,18 +127,16 @@ def _find(
 ) -> tuple[Sequence[Compaction], str]:
     """A page of jobs, and the URL of the next page of the list `name`."""
     rows = _filtered(rows.visible_to(request.actor), filters).select_related("thread", "namespace")
-    return _TABLE.page(request, rows, PAGE, name, filters)
+    return _TABLE.page(request, rows, PAGE, reverse(name), filters)
 
 
 def jobs_of_thread(request: Request, thread: Thread) -> dict[str, Any]:
     """The context of the table in the Compactions tab of a thread."""
     filters, jobs = _TABLE_OF_THREAD.read(request), Compaction.objects.filter(thread=thread)
     root = thread_url(thread.public_id, tab="compactions")
-    rows, next_url = _TABLE_OF_THREAD.page_at(
-        root, request, jobs.defer("summary_text"), PAGE, filters
-    )
+    rows, next_url = _TABLE_OF_THREAD.page(request, jobs.defer("summary_text"), PAGE, root, filters)
     file = with_query(reverse("web:compaction-list-json"), thread=thread.public_id)
-    table = _TABLE_OF_THREAD.describe_at(root, file, request, filters, next_url)
+    table = _TABLE_OF_THREAD.describe(request, filters, next_url, root=root, file=file)
     standing = active_summary(thread)
     for job in rows:
         job.can = can_do(request, job, standing)

@@ -133,7 +133,7 @@ def _find(
     if filters["prefix"]:
         rows = rows.filter(key__startswith=filters["prefix"])
     rows = rows.select_related("namespace")
-    return _table_of(kind).page(request, rows, MOST, name, filters, [kind])
+    return _table_of(kind).page(request, rows, MOST, reverse(name, args=[kind]), filters)
 
 
 def _items(request: Request, name: str, kind: str) -> tuple[list[RecordRow], str]:

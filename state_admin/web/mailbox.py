@@ -119,7 +119,7 @@ def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequenc
     rows = rows.concerning(**_address_arguments(filters))
     if filters["status"]:
         rows = rows.filter(status=filters["status"])
-    return _TABLE.page(request, rows, PAGE, name, filters)
+    return _TABLE.page(request, rows, PAGE, reverse(name), filters)
 
 
 def _row(request: Request, row: Dispatch) -> DispatchRow:

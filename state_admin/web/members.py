@@ -112,7 +112,7 @@ def _find(
     """A page of members, by default in the order in which they were added, and the URL of the next
     page."""
     rows = _filtered(request, filters).select_related("user")
-    return _TABLE.page(request, rows, PAGE, name, filters)
+    return _TABLE.page(request, rows, PAGE, reverse(name), filters)
 
 
 def _show(

@@ -113,7 +113,7 @@ def _find(
     if filters["show"] == "unregistered":
         namespaces = namespaces.exclude(unregistered_at=None)
     rows = namespaces.defer(*deferred)
-    return _TABLE.page(request, rows, PAGE, name, filters)
+    return _TABLE.page(request, rows, PAGE, reverse(name), filters)
 
 
 def format_entry_count(counted: int, most: int, estimate: int) -> str:

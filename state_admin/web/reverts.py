@@ -75,7 +75,7 @@ def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequenc
         rows = rows.filter(target=filters["request"])
     if filters["status"]:
         rows = rows.filter(status=filters["status"])
-    return _TABLE.page(request, rows, PAGE, name, filters)
+    return _TABLE.page(request, rows, PAGE, reverse(name), filters)
 
 
 @page(methods=POST, role=Role.EDITOR)

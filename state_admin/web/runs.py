@@ -149,7 +149,7 @@ def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequenc
     """A page of runs, newest first unless sorted otherwise, and the URL of the next page of the list
     `name`."""
     rows = _filtered(request.actor, filters).timed().select_related("thread")
-    return _TABLE.page(request, rows, PAGE, name, filters)
+    return _TABLE.page(request, rows, PAGE, reverse(name), filters)
 
 
 def _filtered(actor: Actor, filters: dict[str, str]) -> RunQuerySet:
@@ -191,7 +191,7 @@ def _page_of_thread(request: Request, thread: Thread, root: str) -> tuple[Sequen
     """A page of the runs of a thread, and the URL of the next page of the list at `root`."""
     filters = _TABLE_OF_THREAD.read(request)
     rows = Run.objects.filter(thread=thread).timed().select_related("thread")
-    return _TABLE_OF_THREAD.page_at(root, request, rows, PAGE, filters)
+    return _TABLE_OF_THREAD.page(request, rows, PAGE, root, filters)
 
 
 def runs_of_thread(request: Request, thread: Thread) -> dict[str, Any]:
@@ -200,16 +200,11 @@ def runs_of_thread(request: Request, thread: Thread) -> dict[str, Any]:
     file = thread_action_url("runs", f"{thread.public_id}.json")
     runs, next_url = _page_of_thread(request, thread, root)
     filters = _TABLE_OF_THREAD.read(request)
-    table = _TABLE_OF_THREAD.describe_at(root, file, request, filters, next_url)
+    table = _TABLE_OF_THREAD.describe(request, filters, next_url, root=root, file=file)
     return {
         **table,
         "runs": runs,
-        "count": count_rows(
-            table,
-            runs,
-            lambda: Run.objects.filter(thread=thread),
-            "run,runs",
-        ),
+        "count": count_rows(table, runs, lambda: Run.objects.filter(thread=thread), "run,runs"),
     }
 
 

@@ -84,7 +84,7 @@ def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequenc
     rows = StateKey.objects.visible_to(request.actor)
     if filters["prefix"]:
         rows = rows.filter(name__startswith=filters["prefix"])
-    return _TABLE.page(request, rows, MOST, name, filters)
+    return _TABLE.page(request, rows, MOST, reverse(name), filters)
 
 
 def _plugin_items(request: Request, name: str) -> tuple[list[PluginSummary], str]:

@@ -199,23 +199,10 @@ class Table:
         request: HttpRequest,
         rows: QuerySet[Row],
         most: int,
-        name: str,
-        filters: Mapping[str, str],
-        args: Sequence[str] = (),
-    ) -> tuple[Sequence[Row], str]:
-        """A page of the list with the URL `name` and its `args`, in the chosen order, and the URL of the
-        next page."""
-        return self.page_at(reverse(name, args=args), request, rows, most, filters)
-
-    def page_at(
-        self,
         root: str,
-        request: HttpRequest,
-        rows: QuerySet[Row],
-        most: int,
         filters: Mapping[str, str],
     ) -> tuple[Sequence[Row], str]:
-        """As `page`, of the list with the URL `root`."""
+        """A page of the list with the URL `root`, in the chosen order, and the URL of the next page."""
         return self.orders[filters["sort"]].page(
             rows,
             paging.cursor(request),
@@ -231,22 +218,14 @@ class Table:
         next_url: str = "",
         *,
         args: Sequence[str] = (),
+        root: str = "",
+        file: str = "",
     ) -> dict[str, Any]:
-        """As describe_at, of the list whose URL has `args`."""
-        file = reverse(f"{self.files or self.name}-json", args=args)
-        return self.describe_at(reverse(self.name, args=args), file, request, filters, next_url)
-
-    def describe_at(
-        self,
-        root: str,
-        file: str,
-        request: HttpRequest,
-        filters: Mapping[str, str],
-        next_url: str = "",
-    ) -> dict[str, Any]:
-        """What the templates show of the list with the URL `root` and the JSON file `file`: its filters and
-        their chips, its columns with their headings, its pager, and the URLs of the list, of its first
-        page, of this page and of the file. `filters`: what `read` returned."""
+        """What the templates show of the list: its filters and their chips, its columns with their headings,
+        its pager, and the URLs of the list, of its first page, of this page and of the JSON file. `filters`:
+        what `read` returned; `root` and `file`: the URLs, if they are not those of the names with `args`."""
+        root = root or reverse(self.name, args=args)
+        file = file or reverse(f"{self.files or self.name}-json", args=args)
         sort, after = filters["sort"], paging.cursor(request)
         bounded = self.is_bounded(sort)
         menu = [field for each in self.menu for field in each.filled(filters)]

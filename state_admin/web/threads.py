@@ -164,7 +164,7 @@ def _find(
         # No index supports the filter by size.
         if filters["size"]:
             rows = _sized(paging.newest(rows, whole=paging.is_file(request)), filters)
-        return *_TABLE.page(request, rows.whole(), PAGE, name, filters), None
+        return *_TABLE.page(request, rows.whole(), PAGE, reverse(name), filters), None
     elif filters["sort"] == "activity":
         threads, after = _by_activity(request.actor, rows, filters, last)
     else:

@@ -174,7 +174,7 @@ def _find(
 ) -> tuple[Sequence[ApiToken], str]:
     """A page of tokens, newest first unless sorted otherwise, and the URL of the next page."""
     rows = _filtered(request, filters).annotate(used=Coalesce("last_used_at", Value(_NEVER)))
-    return _TABLE.page(request, rows, PAGE, name, filters)
+    return _TABLE.page(request, rows, PAGE, reverse(name), filters)
 
 
 @page(methods=FORM, role=Role.ADMIN)

@@ -88,7 +88,7 @@ def _find(
     rows = hook.deliveries.all()
     if filters["status"]:
         rows = rows.filter(status=filters["status"])
-    return _TABLE.page(request, rows, PAGE, name, filters, [hook.public_id])
+    return _TABLE.page(request, rows, PAGE, reverse(name, args=[hook.public_id]), filters)
 
 
 def _row(request: Request, row: WebhookDelivery) -> DeliveryRow:

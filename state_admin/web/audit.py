@@ -158,7 +158,7 @@ def _find(request: Request, filters: AuditFilters, name: str) -> tuple[Sequence[
     if filters.request:
         rows = rows.filter(request_id=filters.request)
     acts, next_url = paging.cut(
-        list(rows.order_by("-pk")[: PAGE + 1]), PAGE, lambda last: filters.url(name, before=last.pk)
+        rows.order_by("-pk"), PAGE, lambda last: filters.url(name, before=last.pk)
     )
     return acts, next_url or (filters.url(name, before=end) if end else "")
 

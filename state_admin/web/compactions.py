@@ -191,7 +191,7 @@ def replaced(request: Request, job: Compaction) -> dict[str, Any]:
         return {}
     thread = job.thread
     after = paging.whole_number(request, "after") or 0
-    rows = list(folded_messages(job).lines().filter(seq__gt=after)[: REPLACED + 1])
+    rows = folded_messages(job).lines().filter(seq__gt=after)
     url = reverse("web:compaction-detail", args=[job.public_id])
     messages, next_url = paging.cut(rows, REPLACED, lambda last: with_query(url, after=last.seq))
     return {

@@ -361,7 +361,7 @@ def _items(request: Request, name: str, namespace: str, key: str) -> tuple[list[
     found = _older(_revisions(request.actor, namespace, key), _before(request))
     found = found.annotate(has_value=Q(value__isnull=False))
     rows, next_url = paging.cut(
-        list(found[: HISTORY_PAGE + 1]),
+        found,
         HISTORY_PAGE,
         lambda last: entry_action_url("history", namespace, f"{key}.{kind}", before=last.version),
     )

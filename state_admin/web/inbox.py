@@ -58,10 +58,7 @@ def _tickets(request: Request, name: str = "web:inbox") -> tuple[list[Ticket], s
     after = paging.whole_number(request, "after")
     rows = _pending(request).select_related("run__thread").order_by("pk")
     rows = rows.filter(pk__gt=after) if after else rows
-    tickets, next_url = paging.cut(
-        list(rows[: PAGE + 1]), PAGE, lambda last: _url(request, name, after=last.pk)
-    )
-    return list(tickets), next_url
+    return paging.cut(rows, PAGE, lambda last: _url(request, name, after=last.pk))
 
 
 def _url(request: Request, name: str = "web:inbox", **query: int | None) -> str:

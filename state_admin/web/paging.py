@@ -93,11 +93,12 @@ def text(request: HttpRequest, name: str) -> str:
     return request.GET.get(name, "").replace("\0", "").strip()
 
 
-def cut(rows: Sequence[T], most: int, url: Callable[[T], str]) -> tuple[Sequence[T], str]:
-    """The rows of a page out of `most + 1` fetched ones, and the URL of the next page, or ""."""
-    if len(rows) <= most:
-        return rows, ""
-    return rows[:most], url(rows[most - 1])
+def cut(
+    rows: Sequence[T] | QuerySet[Any, T], most: int, url: Callable[[T], str]
+) -> tuple[list[T], str]:
+    """The first `most` rows, of which one more is fetched, and the URL of the next page, or ""."""
+    found = list(rows[: most + 1])
+    return found[:most], url(found[most - 1]) if len(found) > most else ""
 
 
 def newest(rows: Rows, *, whole: bool) -> Rows:
@@ -158,7 +159,7 @@ class Order:
         ordered = self._following(newest(rows, whole=whole) if self.bounded else rows, after)
         if self.bounded:
             ordered = ordered.select_related(None).only("pk" if self.value else self.field)
-        found, next_url = cut(list(ordered[: most + 1]), most, lambda row: url(self._cursor(row)))
+        found, next_url = cut(ordered, most, lambda row: url(self._cursor(row)))
         if not self.bounded:
             return found, next_url
         return fetch_in_order(rows, [row.pk for row in found]), next_url

@@ -159,9 +159,7 @@ def revert_detail(request: Request, revert_id: str) -> HttpResponse:
     back, after = return_url(request.GET), paging.whole_number(request, "after") or 0
     url = revert_url(job, back)
     rows = revert_jobs.skipped_entries(job).filter(pk__gt=after).order_by("pk")
-    skipped, next_url = paging.cut(
-        list(rows[: PAGE + 1]), PAGE, lambda last: with_query(url, after=last.pk)
-    )
+    skipped, next_url = paging.cut(rows, PAGE, lambda last: with_query(url, after=last.pk))
     edits, unfinished = request.actor.may(Role.EDITOR), job.status in UNFINISHED
     context = {
         "job": job,

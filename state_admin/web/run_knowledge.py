@@ -182,9 +182,7 @@ def entry_readers(request: Request, namespace: str, key: str) -> HttpResponse:
     def url(**query: int) -> str:
         return entry_action_url("readers", namespace, key, version=version, **query)
 
-    reads, next_url = paging.cut(
-        list(rows[: PAGE + 1]), PAGE, lambda row: url(last=row.version, before=row.pk)
-    )
+    reads, next_url = paging.cut(rows, PAGE, lambda row: url(last=row.version, before=row.pk))
     context: dict[str, Any] = {
         "namespace": namespace,
         "key": key,

@@ -457,7 +457,7 @@ def _events(
         if kind in places:
             rows = rows.filter(**{"pk__gt" if oldest_first else "pk__lt": places[kind]})
         rows = rows.order_by("pk" if oldest_first else "-pk")
-        kept, last = paging.cut(list(rows[: _EVENTS + 1]), _EVENTS, lambda row: str(row.pk))
+        kept, last = paging.cut(rows, _EVENTS, lambda row: str(row.pk))
         if last:
             more[kind] = int(last)
         return kept

@@ -92,9 +92,7 @@ def _plugin_items(request: Request, name: str) -> tuple[list[PluginSummary], str
     if after := paging.text(request, "after"):
         rows = rows.filter(name__gt=after)
     url = reverse(name)
-    plugins, next_url = paging.cut(
-        list(rows[: MOST + 1]), MOST, lambda last: with_query(url, after=last.name)
-    )
+    plugins, next_url = paging.cut(rows, MOST, lambda last: with_query(url, after=last.name))
     parts = parts_of(request.actor, [row.name for row in plugins])
     return [PluginSummary.of(row, *parts[row.name]) for row in plugins], next_url
 

@@ -46,7 +46,7 @@ def show(request: Request, thread: Thread) -> dict[str, Any]:
     standing = list(log.active_summaries().lines().order_by("-folds_to", "-seq"))
     before = paging.whole_number(request, "before")
     rows = log.lines().order_by("-seq")
-    rows = list((rows.filter(seq__lt=before) if before else rows)[: PAGE + 1])
+    rows = rows.filter(seq__lt=before) if before else rows
 
     def older(last: Message) -> str:
         return thread_url(thread.public_id, tab="context", before=last.seq, max_tokens=limit)

@@ -199,7 +199,7 @@ def _listed(request: Request, thread: Thread, at: int) -> dict[str, Any]:
     def url(number: int) -> str:
         return thread_url(thread.public_id, tab="state", at=at, list=number)
 
-    revisions, older = paging.cut(list(rows[: LIST + 1]), LIST, lambda last: url(last.number - 1))
+    revisions, older = paging.cut(rows, LIST, lambda last: url(last.number - 1))
     return {
         "revisions": [
             RevisionLine(row, _at_url(thread.public_id, row.number)) for row in revisions

@@ -225,9 +225,8 @@ def _by_age_or_id(
         if end is not None:
             rows = rows.filter(**{f"{column}__{not_behind}": end})
         rows = _sized(rows, filters)
-    found = list(rows.whole()[: PAGE + 1])
-    threads, following = paging.cut(found, PAGE, lambda last: str(getattr(last, column)))
-    return list(threads), following or ("" if end is None else str(end))
+    threads, following = paging.cut(rows.whole(), PAGE, lambda last: str(getattr(last, column)))
+    return threads, following or ("" if end is None else str(end))
 
 
 def _by_activity(
@@ -245,7 +244,7 @@ def _by_activity(
     keys = list(rows.values_list("pk", flat=True)[: PAGE + 1])
     found = paging.fetch_in_order(Thread.objects.whole(), keys)
     threads, following = paging.cut(found, PAGE, lambda last: str(last.latest_run_id))
-    return list(threads), following or ("" if end is None else str(end))
+    return threads, following or ("" if end is None else str(end))
 
 
 @dataclass(frozen=True)

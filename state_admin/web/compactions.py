@@ -203,62 +203,57 @@ def replaced(request: Request, job: Compaction) -> dict[str, Any]:
 def _act(
     request: Request,
     compaction_id: str,
-    confirm: Callable[[Compaction], Confirm],
-    verb: Callable[..., Compaction],
+    verb: str,
+    lines_of: Callable[[Compaction], list[str]],
+    act: Callable[..., Compaction],
     message: str,
 ) -> HttpResponse:
-    """GET shows the confirmation; POST performs the action and redirects to the page it came
-    from."""
+    """GET shows the confirmation with the lines about the job; POST performs the action and redirects to
+    the page it came from."""
     job = find_compaction(request.actor, compaction_id)
+    detail_url = reverse("web:compaction-detail", args=[compaction_id])
     from_thread = request.POST.get("from") or request.GET.get("from")
     if request.method == "GET":
-        return ask(request, confirm(job), part="thread" if from_thread else "compaction")
-    verb(actor=request.actor, compaction_id=compaction_id, reason=reason_of(request))
+        confirm = Confirm(
+            title=f"{verb} this compaction?",
+            verb=f"{verb} compaction",
+            url=request.path,
+            back=detail_url,
+            lines=lines_of(job),
+            fields=[("from", "thread")] if from_thread == "thread" else [],
+        )
+        return ask(request, confirm, part="thread" if from_thread else "compaction")
+    act(actor=request.actor, compaction_id=compaction_id, reason=reason_of(request))
     toast(request, message)
     if from_thread and job.thread:
         back = thread_url(job.thread.public_id, tab="compactions")
         return see_other(request, back, part="thread")
-    return see_other(
-        request, reverse("web:compaction-detail", args=[compaction_id]), part="compaction"
-    )
+    return see_other(request, detail_url, part="compaction")
 
 
 @page(methods=FORM, role=Role.EDITOR)
 def undo(request: Request, compaction_id: str) -> HttpResponse:
-    def confirm(job: Compaction) -> Confirm:
+    def lines_of(job: Compaction) -> list[str]:
         below = _summary_below(job)
         again = (
             f"the summary of messages 1 to {below} and those behind it" if below else "messages 1"
         )
-        return Confirm(
-            title="Undo this compaction?",
-            verb="Undo compaction",
-            url=reverse("web:compaction-undo", args=[compaction_id]),
-            back=reverse("web:compaction-detail", args=[compaction_id]),
-            lines=[
-                f"The model will see {again} to {job.boundary_seq} again instead of this summary: "
-                f"about {tokens(job.tokens_before)} tokens instead of {tokens(job.tokens_after)}.",
-                "Nothing is deleted. The summary stays in the thread, and you can compact again.",
-            ],
-            fields=_from(request),
-        )
+        return [
+            f"The model will see {again} to {job.boundary_seq} again instead of this summary: "
+            f"about {tokens(job.tokens_before)} tokens instead of {tokens(job.tokens_after)}.",
+            "Nothing is deleted. The summary stays in the thread, and you can compact again.",
+        ]
 
-    return _act(request, compaction_id, confirm, undo_compaction, "Compaction undone")
+    return _act(request, compaction_id, "Undo", lines_of, undo_compaction, "Compaction undone")
 
 
 @page(methods=FORM, role=Role.EDITOR)
 def cancel(request: Request, compaction_id: str) -> HttpResponse:
-    def confirm(job: Compaction) -> Confirm:
-        return Confirm(
-            title="Cancel this compaction?",
-            verb="Cancel compaction",
-            url=reverse("web:compaction-cancel", args=[compaction_id]),
-            back=reverse("web:compaction-detail", args=[compaction_id]),
-            lines=[f"It is {job.status}. The conversation stays as it is."],
-            fields=_from(request),
-        )
+    def lines_of(job: Compaction) -> list[str]:
+        return [f"It is {job.status}. The conversation stays as it is."]
 
-    return _act(request, compaction_id, confirm, cancel_compaction, "Compaction cancelled")
+    message = "Compaction cancelled"
+    return _act(request, compaction_id, "Cancel", lines_of, cancel_compaction, message)
 
 
 def _summary_below(job: Compaction) -> int | None:
@@ -269,10 +264,6 @@ def _summary_below(job: Compaction) -> int | None:
     standing = Message.objects.filter(thread=job.thread).active_summaries()
     below = standing.filter(folds_to__lt=job.boundary_seq).order_by("-folds_to").first()
     return below.folds_to if below else None
-
-
-def _from(request: Request) -> list[tuple[str, str | int]]:
-    return [("from", "thread")] if request.GET.get("from") == "thread" else []
 
 
 @page(methods=POST, role=Role.EDITOR)

@@ -65,26 +65,11 @@ def about(number: int) -> str:
     return f"{FEW:,}+" if number == FEW + 1 else f"≈ {ui.tokens(number)}"
 
 
-def _runs(counts: Counts) -> str:
-    if counts.stuck_runs:
-        return f"{format_count(counts.stuck_runs)} stuck"
-    return format_count(counts.active_runs) if counts.active_runs else ""
-
-
-def _inbox(counts: Counts) -> str:
-    return format_count(counts.pending_tickets) if counts.pending_tickets else ""
-
-
-def _mailbox(counts: Counts) -> str:
-    if counts.dead_dispatches:
-        return f"{format_count(counts.dead_dispatches)} dead"
-    return format_count(counts.open_dispatches) if counts.open_dispatches else ""
-
-
-def _compactions(counts: Counts) -> str:
-    if counts.failed_compactions:
-        return f"{format_count(counts.failed_compactions)} failed"
-    return format_count(counts.unfinished_compactions) if counts.unfinished_compactions else ""
+def _open(number: int, failures: int = 0, word: str = "") -> str:
+    """The number of failures with a word for them; without any, that of what is open, if not zero."""
+    if failures:
+        return f"{format_count(failures)} {word}"
+    return format_count(number) if number else ""
 
 
 def _system(counts: Counts) -> str:
@@ -129,18 +114,25 @@ NAVIGATION: tuple[tuple[str, tuple[Item, ...]], ...] = (
                 lambda counts: about(counts.threads),
             ),
             Item(
-                "Runs", "web:run-list", "play", "r", ("/runs", "/run"), _runs,
+                "Runs", "web:run-list", "play", "r", ("/runs", "/run"),
+                lambda counts: _open(counts.active_runs, counts.stuck_runs, "stuck"),
                 _failing(lambda counts: counts.stuck_runs),
             ),
-            Item("Inbox", "web:inbox", "circle-check", "i", ("/inbox", "/ticket"), _inbox),
             Item(
-                "Mailbox", "web:mailbox", "inbox", "m", ("/mailbox",), _mailbox,
+                "Inbox", "web:inbox", "circle-check", "i", ("/inbox", "/ticket"),
+                lambda counts: _open(counts.pending_tickets),
+            ),
+            Item(
+                "Mailbox", "web:mailbox", "inbox", "m", ("/mailbox",),
+                lambda counts: _open(counts.open_dispatches, counts.dead_dispatches, "dead"),
                 _failing(lambda counts: counts.dead_dispatches),
             ),
             Item(
                 "Compactions", "web:compaction-list", "fold-vertical", "c",
                 ("/compactions", "/policies", "/policy"),
-                _compactions,
+                lambda counts: _open(
+                    counts.unfinished_compactions, counts.failed_compactions, "failed"
+                ),
                 _failing(lambda counts: counts.failed_compactions),
             ),
         ),

@@ -134,10 +134,6 @@ def span_of_days(last: date, days: int) -> list[date]:
     return [last - timedelta(days=ago) for ago in reversed(range(days))]
 
 
-def day_labels(span: Sequence[date]) -> list[str]:
-    return [f"{day:%-d %b}" for day in span]
-
-
 def day_ticks(span: Sequence[date]) -> list[Tick]:
     """About four labels, at equal distances, the last one for the last day."""
     every = max(1, len(span) // 3)

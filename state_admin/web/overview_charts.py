@@ -16,7 +16,7 @@ from state_admin.models import DispatchStatus, RunStatus, StorageSample
 from state_admin.models.counts import RUNS, ended_runs
 from state_admin.models.traffic import read_spans
 from state_admin.services.storage import read_series
-from state_admin.templatetags.charts import Chart, Series, Tick
+from state_admin.templatetags.charts import Chart, Series, Tick, span_of_days
 
 from .addresses import with_query
 from .usage import TREND_DAYS, saved_chart, storage_chart
@@ -99,10 +99,10 @@ def recent_charts(actor: Actor, period: Period) -> list[Chart]:
 def daily_charts(actor: Actor) -> list[Chart]:
     """Bytes stored and tokens saved by day."""
     samples: Sequence[StorageSample] = read_series(actor, days=TREND_DAYS)
-    today = timezone.now().date()
+    span = span_of_days(timezone.now().date(), TREND_DAYS)
     return [
-        storage_chart(samples, today, TREND_DAYS, reverse("web:usage")),
-        saved_chart(samples, today, TREND_DAYS, reverse("web:compaction-list")),
+        storage_chart(samples, span, reverse("web:usage")),
+        saved_chart(samples, span, reverse("web:compaction-list")),
     ]
 
 

@@ -28,7 +28,6 @@ from state_admin.templatetags.charts import (
     Chart,
     Series,
     Trend,
-    day_labels,
     day_ticks,
     span_of_days,
 )
@@ -87,8 +86,8 @@ def usage(request: Request) -> HttpResponse:
     whole = read_workspace(actor, days=days)
     usage_now = read_usage(actor)
     spending = _spending(actor, days)
-    today = timezone.now().date()
-    spent = spending.get(today, 0.0)
+    span = span_of_days(timezone.now().date(), days)
+    spent = spending.get(span[-1], 0.0)
     by = next((each for each, _ in GROUPS if request.GET.get("by") == each), GROUPS[0][0])
     namespaces = _lines(actor, "namespace", days)
     context: dict[str, Any] = {
@@ -100,11 +99,11 @@ def usage(request: Request) -> HttpResponse:
         "measured_threads": THREADS,
         "namespaces": namespaces,
         "threads": _lines(actor, "thread", days),
-        "spending_chart": _spending_chart(spending, today, days),
+        "spending_chart": _spending_chart(spending, span),
         "saved_chart": saved_chart(
-            whole.days if whole else (), today, days, reverse("web:compaction-list")
+            whole.days if whole else (), span, reverse("web:compaction-list")
         ),
-        "collecting": describe_collection(whole.days if whole else (), today),
+        "collecting": describe_collection(whole.days if whole else (), span[-1]),
         "spent": spent,
         "spent_text": _dollars(spent),
         "cap": float(settings.SUMMARY_DAILY_USD),
@@ -124,8 +123,8 @@ def usage(request: Request) -> HttpResponse:
                 ("Messages", newest.messages, newest.message_bytes),
                 ("Thread state", newest.state_rows, newest.state_bytes),
             ],
-            "storage_chart": _grouped_chart(actor, by, whole, namespaces, today, days),
-            "tokens_chart": _tokens_chart(whole, today, days),
+            "storage_chart": _grouped_chart(actor, by, whole, namespaces, span),
+            "tokens_chart": _tokens_chart(whole, span),
         }
     return render(request, "usage.html", context)
 
@@ -161,26 +160,25 @@ def saved_trend(samples: Sequence[StorageSample]) -> Trend:
     )
 
 
-def saved_chart(samples: Sequence[StorageSample], today: date, days: int, url: str = "") -> Chart:
+def saved_chart(samples: Sequence[StorageSample], span: Sequence[date], url: str) -> Chart:
     """Tokens saved by compaction per day."""
     total = sum(sample.tokens_saved for sample in samples)
     removed = sum(sample.rows_removed for sample in samples)
-    summary = f"tokens less in contexts in {days} days"
+    summary = f"tokens less in contexts in {len(span)} days"
     if removed:
         summary += f", {number(removed)} rows removed"
     values = {sample.day: sample.tokens_saved for sample in samples}
-    series = [Series("Tokens saved", _by_day(values, today, days), "ok")]
-    empty = f"No compaction saved tokens in the last {days} days."
+    series = [Series("Tokens saved", _by_day(values, span), "ok")]
+    empty = f"No compaction saved tokens in the last {len(span)} days."
     return _daily(
         "saved", "Saved by compaction", tokens(total), summary, "tokens per day", series, _tokens,
-        today, days, url, "" if total else empty,
+        span, url, "" if total else empty,
     )  # fmt: skip
 
 
 def storage_chart(
     samples: Sequence[StorageSample],
-    today: date,
-    days: int,
+    span: Sequence[date],
     url: str = "",
     series: Sequence[Series] = (),
 ) -> Chart:
@@ -192,12 +190,11 @@ def storage_chart(
         size(samples[-1].total_bytes if samples else None),
         describe_sizes(samples) if len(samples) > 1 else "",
         "at the end of the day",
-        series or [Series("Stored", _by_day(values, today, days), "1")],
+        series or [Series("Stored", _by_day(values, span), "1")],
         _bytes,
-        today,
-        days,
+        span,
         url,
-        describe_collection(samples, today),
+        describe_collection(samples, span[-1]),
     )
 
 
@@ -213,7 +210,7 @@ def describe_collection(samples: Sequence[StorageSample], today: date) -> str:
     return f"Collecting: the first sample arrives {when}."
 
 
-def _tokens_chart(whole: Level, today: date, days: int) -> Chart | None:
+def _tokens_chart(whole: Level, span: Sequence[date]) -> Chart | None:
     """Estimated tokens stored per day; None if there are none."""
     first, last = whole.days[0], whole.days[-1]
     if not any(sample.estimated_tokens for sample in whole.days):
@@ -222,10 +219,10 @@ def _tokens_chart(whole: Level, today: date, days: int) -> Chart | None:
     summary = "estimated, in entries and messages"
     if first is not last:
         summary += f"; {tokens(first.estimated_tokens)} on {first.day:%-d %b}"
-    series = [Series("Tokens", _by_day(values, today, days), "1")]
+    series = [Series("Tokens", _by_day(values, span), "1")]
     return _daily(
         "tokens", "Tokens stored", tokens(last.estimated_tokens), summary, "at the end of the day",
-        series, _tokens, today, days, "", describe_collection(whole.days, today),
+        series, _tokens, span, "", describe_collection(whole.days, span[-1]),
     )  # fmt: skip
 
 
@@ -237,12 +234,10 @@ def _daily(
     unit: str,
     series: Sequence[Series],
     text: Callable[[float], str],
-    today: date,
-    days: int,
+    span: Sequence[date],
     url: str,
     collecting: str,
 ) -> Chart:
-    span = span_of_days(today, days)
     return Chart(
         name,
         title,
@@ -250,7 +245,7 @@ def _daily(
         summary,
         unit,
         "Day (UTC)",
-        day_labels(span),
+        [f"{day:%-d %b}" for day in span],
         day_ticks(span),
         series,
         text,
@@ -260,8 +255,8 @@ def _daily(
     )
 
 
-def _by_day(values: Mapping[date, float], today: date, days: int) -> list[float | None]:
-    return [values.get(day) for day in span_of_days(today, days)]
+def _by_day(values: Mapping[date, float], span: Sequence[date]) -> list[float | None]:
+    return [values.get(day) for day in span]
 
 
 def _bytes(value: float) -> str:
@@ -276,7 +271,7 @@ def _tokens(value: float) -> str:
 
 
 def _grouped_chart(
-    actor: Actor, by: str, whole: Level, namespaces: Sequence[UsageLine], today: date, days: int
+    actor: Actor, by: str, whole: Level, namespaces: Sequence[UsageLine], span: Sequence[date]
 ) -> Chart:
     """The bytes stored per day as parts that add up to a part of the samples of the workspace."""
     if by == "kind":
@@ -285,25 +280,24 @@ def _grouped_chart(
             name: _sizes(whole.days, kind)
             for name, kind in zip(names, _ENTRY_BYTES + _THREAD_BYTES, strict=True)
         }
-        series = _stack(groups, {}, "", today, days)
-        return storage_chart(whole.days, today, days, series=series)
+        return storage_chart(whole.days, span, series=_stack(groups, {}, "", span))
     if by == "namespace":
         groups = {
             line.level.name: _sizes(line.level.days, *_ENTRY_BYTES)
             for line in namespaces[:_STACKED]
         }
         totals = _sizes(whole.days, *_ENTRY_BYTES)
-        series = _stack(groups, totals, "Other namespaces, state history", today, days)
+        series = _stack(groups, totals, "Other namespaces, state history", span)
         summary = "entries and versions"
     else:
-        found = read_groups(actor, group="agent" if by == "agent" else "resource", days=days)
+        found = read_groups(actor, group="agent" if by == "agent" else "resource", days=len(span))
         largest = sorted(found, key=lambda name: (-found[name].get(whole.newest.day, 0), name))
         groups = {name or f"No {by}": found[name] for name in largest[:_STACKED]}
         totals = _sizes(whole.days, *_THREAD_BYTES)
-        series = _stack(groups, totals, "Other threads", today, days)
+        series = _stack(groups, totals, "Other threads", span)
         summary = "messages and state of threads"
     return replace(
-        storage_chart(whole.days, today, days, series=series),
+        storage_chart(whole.days, span, series=series),
         total=size(totals[whole.newest.day]),
         summary=summary,
     )
@@ -317,12 +311,11 @@ def _stack(
     groups: Mapping[str, Mapping[date, int]],
     totals: Mapping[date, int],
     remainder: str,
-    today: date,
-    days: int,
+    span: Sequence[date],
 ) -> list[Series]:
     """A part for each group, and one for the remainder of the totals."""
     stack = [
-        Series(name, _by_day(values, today, days), str(place))
+        Series(name, _by_day(values, span), str(place))
         for place, (name, values) in enumerate(groups.items(), start=1)
     ]
     if totals:
@@ -331,7 +324,7 @@ def _stack(
             for day, total in totals.items()
         }
         if any(rest.values()):
-            stack.append(Series(remainder, _by_day(rest, today, days), "other"))
+            stack.append(Series(remainder, _by_day(rest, span), "other"))
     return stack
 
 
@@ -347,13 +340,13 @@ def _spending(actor: Actor, days: int) -> dict[date, float]:
     return {row.day: float(row.cost_usd) for row in rows.filter(cost_usd__gt=0)}
 
 
-def _spending_chart(spending: Mapping[date, float], today: date, days: int) -> Chart:
+def _spending_chart(spending: Mapping[date, float], span: Sequence[date]) -> Chart:
     total = sum(spending.values())
-    series = [Series("Spent", _by_day(spending, today, days), "1")]
-    empty = f"No model costs in the last {days} days."
+    series = [Series("Spent", _by_day(spending, span), "1")]
+    empty = f"No model costs in the last {len(span)} days."
     return _daily(
-        "spending", "Spent on models", _dollars(total), f"for summaries in {days} days",
-        "USD per day", series, _dollars, today, days, reverse("web:policy-list"), "" if total else empty,
+        "spending", "Spent on models", _dollars(total), f"for summaries in {len(span)} days",
+        "USD per day", series, _dollars, span, reverse("web:policy-list"), "" if total else empty,
     )  # fmt: skip
 
 

@@ -74,16 +74,6 @@ class BulkList:
         }
 
 
-@dataclass(frozen=True)
-class Selection:
-    """The selected items of a request, and the URL of the list that they were selected in."""
-
-    action: str
-    ids: Sequence[str]
-    url: str
-    back: str
-
-
 def bulk_path(route: str, bulk_list: BulkList) -> URLPattern:
     """The URL of the actions: the first POST shows the confirmation, the second changes the items."""
 
@@ -96,54 +86,49 @@ def bulk_path(route: str, bulk_list: BulkList) -> URLPattern:
         ids = list(dict.fromkeys(post.getlist("item")))
         if len(ids) > MAX_LIMIT:
             raise BadRequest(f"at most {MAX_LIMIT} items at once, not {len(ids):,}")
-        selected = Selection(
-            action=post["action"],
-            ids=ids,
-            url=request.path,
-            back=list_url_of(post, [reverse(f"web:{bulk_list.name}", kwargs=address)]),
-        )
+        back = list_url_of(post, [reverse(f"web:{bulk_list.name}", kwargs=address)])
         if not ids:
             toast(request, f"Select {bulk_list.nouns.rpartition(',')[2]} first", kind="note")
-            return see_other(request, selected.back, part=bulk_list.part)
+            return see_other(request, back, part=bulk_list.part)
         if "confirmed" not in post:
-            confirm = _describe(request.actor, bulk_list, action, selected)
+            confirm = _describe(request, bulk_list, action, ids, back)
             return ask(request, confirm, part=bulk_list.part)
-        return _run(request, bulk_list, action, selected)
+        return _run(request, bulk_list, action, ids, back)
 
     return path(route, bulk, name=f"{bulk_list.name}-bulk")
 
 
 def _describe(
-    actor: Actor, bulk_list: BulkList, action: BulkAction, selected: Selection
+    request: Request, bulk_list: BulkList, action: BulkAction, ids: Sequence[str], back: str
 ) -> Confirm:
-    outlook = action.look(actor, selected.ids)
+    outlook = action.look(request.actor, ids)
     names = list(outlook.names.values())
     if not names:
         return Confirm(
             title=f"Nothing to {action.verb.lower()}",
             verb="",
-            url=selected.url,
-            back=selected.back,
+            url=request.path,
+            back=back,
             lines=[f"{action.only}."],
         )
     lines = [*outlook.lines]
-    if others := len(selected.ids) - len(names):
+    if others := len(ids) - len(names):
         nouns = bulk_list.nouns.rpartition(",")[2]
         skipped = plural(others, "is skipped,are skipped")
         only = f"{action.only[0].lower()}{action.only[1:]}"
-        lines.append(f"Of the {len(selected.ids)} selected {nouns}, {skipped}: {only}.")
+        lines.append(f"Of the {len(ids)} selected {nouns}, {skipped}: {only}.")
     verb = f"{action.verb} {plural(len(names), bulk_list.nouns)}"
     return Confirm(
         title=f"{verb}?",
         verb=verb,
-        url=selected.url,
-        back=selected.back,
+        url=request.path,
+        back=back,
         lines=lines,
         names=names,
         fields=[
             ("confirmed", "yes"),
-            ("action", selected.action),
-            ("back", selected.back),
+            ("action", request.POST["action"]),
+            ("back", back),
             *(("item", each) for each in outlook.names),
         ],
         choices_name="choice" if outlook.choices else "",
@@ -154,12 +139,12 @@ def _describe(
 
 
 def _run(
-    request: Request, bulk_list: BulkList, action: BulkAction, selected: Selection
+    request: Request, bulk_list: BulkList, action: BulkAction, ids: Sequence[str], back: str
 ) -> HttpResponse:
     """Change the items. Show those that were not changed with the reasons, else the list."""
     done, skipped = 0, []
     reason, choice = reason_of(request), request.POST.get("choice", "")
-    for each in selected.ids:
+    for each in ids:
         try:
             done += action.do(request.actor, each, reason, choice)
         except Problem as refused:
@@ -168,12 +153,12 @@ def _run(
     text = f"{title}; skipped {len(skipped):,}" if skipped else title
     toast(request, text, kind="failed" if skipped else "done")
     if not skipped:
-        return see_other(request, selected.back, part=bulk_list.part)
+        return see_other(request, back, part=bulk_list.part)
     context = {
         "title": title,
         "noun": bulk_list.nouns.partition(",")[0].capitalize(),
         "part": bulk_list.part,
         "skipped": skipped,
-        "back": selected.back,
+        "back": back,
     }
     return render(request, "bulk.html", context, part="bulk")

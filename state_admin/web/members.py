@@ -91,7 +91,7 @@ def member_new(request: Request) -> HttpResponse:
     if not added.link:
         toast(request, f"{name} is now a member")
         return see_other(request, reverse("web:member-list"), part="members")
-    return _show(request, _link(name, added.link), status=201)
+    return _show(request, _link(name, added.link))
 
 
 def _link(name: str, secret: str) -> dict[str, Any]:
@@ -115,9 +115,7 @@ def _find(
     return _TABLE.page(request, rows, PAGE, reverse(name), filters)
 
 
-def _show(
-    request: Request, created: dict[str, Any] | None = None, status: int = 200
-) -> HttpResponse:
+def _show(request: Request, created: dict[str, Any] | None = None) -> HttpResponse:
     filters = _TABLE.read(request)
     members, next_url = _find(request, filters)
     enrolled: set[int] = set()
@@ -137,6 +135,7 @@ def _show(
         "count": count_rows(table, members, lambda: _filtered(request, filters), "member,members"),
         **(created or {}),
     }
+    status = 201 if created else 200
     return render_list(
         request, "members/list.html", context, part="members", rows="member-table", status=status
     )
@@ -174,7 +173,7 @@ def role(request: Request, member_id: int) -> HttpResponse:
 def link(request: Request, member_id: int) -> HttpResponse:
     secret = renew_link(actor=request.actor, member_id=member_id)
     name = find_member(request.actor, member_id).user.get_username()
-    return _show(request, _link(name, secret), status=201)
+    return _show(request, _link(name, secret))
 
 
 @page(methods=FORM, role=Role.ADMIN)

@@ -138,9 +138,7 @@ def token_new(request: Request) -> HttpResponse:
     return _show_secret(request, token, secret)
 
 
-def _show(
-    request: Request, created: dict[str, Any] | None = None, status: int = 200
-) -> HttpResponse:
+def _show(request: Request, created: dict[str, Any] | None = None) -> HttpResponse:
     filters = _TABLE.read(request)
     tokens, next_url = _find(request, filters)
     table = _TABLE.describe(request, filters, next_url)
@@ -151,6 +149,7 @@ def _show(
         "count": count_rows(table, tokens, lambda: _filtered(request, filters), "token,tokens"),
         **(created or {}),
     }
+    status = 201 if created else 200
     return render_list(
         request, "tokens/list.html", context, part="tokens", rows="token-table", status=status
     )
@@ -246,7 +245,7 @@ def _show_secret(request: Request, token: ApiToken, secret: str) -> HttpResponse
         "created_curl": f'curl -H "Authorization: Bearer {secret}" \\\n  {snippets.api("namespaces")}',
         "warnings": warn_unmatched(request.actor, token.namespaces),
     }
-    return _show(request, created, status=201)
+    return _show(request, created)
 
 
 def _look(actor: Actor, ids: Sequence[str]) -> Outlook:

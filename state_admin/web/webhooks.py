@@ -177,7 +177,7 @@ def webhook_new(request: Request) -> HttpResponse:
             " private addresses with WEBHOOK_ALLOW_PRIVATE=true."
         )
     created = {"created": hook, "secret": secret, "warnings": warnings}
-    return _list(request, created, status=201)
+    return _list(request, created)
 
 
 def _find(request: Request, filters: dict[str, str]) -> list[WebhookLine]:
@@ -199,9 +199,7 @@ def _items(request: Request, _: str) -> tuple[list[contract.Webhook], str]:
     return [contract.Webhook.of(line.hook, line.url) for line in lines], ""
 
 
-def _list(
-    request: Request, created: dict[str, Any] | None = None, status: int = 200
-) -> HttpResponse:
+def _list(request: Request, created: dict[str, Any] | None = None) -> HttpResponse:
     filters = _TABLE.read(request)
     lines = _find(request, filters)
     table = _TABLE.describe(request, filters)
@@ -213,6 +211,7 @@ def _list(
         **snippets.both("POST", "webhooks", _BODY),
         **(created or {}),
     }
+    status = 201 if created else 200
     return render_list(
         request, "webhooks/list.html", context, part="webhooks", rows="webhook-table", status=status
     )

@@ -12,7 +12,6 @@ from django import forms
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.urls import path, reverse_lazy
-from django.utils.functional import Promise
 from django.utils.html import escape
 
 from state_admin.domain.access import Actor
@@ -41,58 +40,36 @@ class Offer(NamedTuple):
     note: str = ""
 
 
-class _Chooser(forms.CharField):
-    """A text field. The page shows what its text matches, and suggests names."""
+class Chooser(forms.CharField):
+    """A text field. The page shows what its text matches, and suggests names: by the URLs with these
+    names."""
 
-    shows_matches = True  # components/_field.html
-
-    def __init__(self, matches: Promise | str, offers: Promise | str, **more: Any) -> None:
+    def __init__(self, matches: str, offers: str, **more: Any) -> None:
         attributes = {
             "autocomplete": "off",
             "spellcheck": "false",
-            "hx-get": matches,
+            "hx-get": reverse_lazy(matches),
             "hx-trigger": "input changed delay:250ms, load",
             "hx-target": "next .matches",
             "hx-swap": "innerHTML",
             "hx-sync": "replace",
         }
         super().__init__(required=False, widget=forms.TextInput(attrs=attributes), **more)
-        self.offers_url = offers
+        self.offers_url = reverse_lazy(offers)  # components/_field.html
 
 
-class NamespaceGlobs(_Chooser):
-    """Globs of namespaces, separated by spaces."""
-
-    def __init__(self, empty: str) -> None:
-        super().__init__(
-            reverse_lazy("web:namespace-matches"),
-            reverse_lazy("web:namespace-offers"),
-            max_length=LONGEST,
-            help_text=f"Globs, separated by spaces: team_* notes. {empty}",
-        )
+def namespace_globs_field(empty: str) -> Chooser:
+    """A field for globs of namespaces, separated by spaces."""
+    text = f"Globs, separated by spaces: team_* notes. {empty}"
+    return Chooser(
+        "web:namespace-matches", "web:namespace-offers", max_length=LONGEST, help_text=text
+    )
 
 
-class ThreadPrefixes(_Chooser):
-    """Prefixes of thread ids, separated by spaces."""
-
-    def __init__(self, empty: str) -> None:
-        super().__init__(
-            reverse_lazy("web:thread-matches"),
-            reverse_lazy("web:thread-offers"),
-            max_length=LONGEST,
-            help_text=f"Prefixes of thread ids, separated by spaces. {empty}",
-        )
-
-
-class ThreadId(_Chooser):
-    """The id of one thread."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            reverse_lazy("web:thread-named"),
-            reverse_lazy("web:thread-id-offers"),
-            max_length=128,
-        )
+def thread_prefixes_field(empty: str) -> Chooser:
+    """A field for prefixes of thread ids, separated by spaces."""
+    text = f"Prefixes of thread ids, separated by spaces. {empty}"
+    return Chooser("web:thread-matches", "web:thread-offers", max_length=LONGEST, help_text=text)
 
 
 @page()

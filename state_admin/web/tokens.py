@@ -27,7 +27,7 @@ from . import paging, snippets
 from .actors import FORM, page
 from .addresses import with_query
 from .bulk_actions import BulkAction, BulkList, Outlook, bulk_path
-from .choosers import NamespaceGlobs, ThreadPrefixes, warn_unmatched
+from .choosers import namespace_globs_field, thread_prefixes_field, warn_unmatched
 from .confirm import Choice, Confirm, ask, reason_of
 from .creation import Creation, show_form
 from .errors import sentences_of
@@ -93,8 +93,8 @@ class TokenForm(forms.Form):
         ],
         initial=Role.EDITOR.value,
     )
-    namespaces = NamespaceGlobs("Empty means all.")
-    thread_prefixes = ThreadPrefixes("Empty means all.")
+    namespaces = namespace_globs_field("Empty means all.")
+    thread_prefixes = thread_prefixes_field("Empty means all.")
     lives = forms.ChoiceField(
         required=False,
         label="Expires",

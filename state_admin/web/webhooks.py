@@ -24,7 +24,7 @@ from state_admin.templatetags.ui import plural
 
 from . import snippets, webhook_deliveries
 from .actors import FORM, POST, page
-from .choosers import NamespaceGlobs, ThreadId, warn_unmatched
+from .choosers import Chooser, namespace_globs_field, warn_unmatched
 from .confirm import Choice, Confirm, ask, reason_of
 from .creation import Creation, show_form
 from .errors import sentences_of
@@ -87,13 +87,13 @@ class WebhookForm(forms.Form):
         help_text="Globs, separated by spaces: entry.* run.done. Empty means all.",
         widget=forms.TextInput(attrs=_TEXT),
     )
-    namespaces = NamespaceGlobs("Empty means all, including threads and runs.")
+    namespaces = namespace_globs_field("Empty means all, including threads and runs.")
     key = forms.CharField(required=False, strip=False, widget=forms.TextInput(attrs=_TEXT))
     # Not named `prefix`, which is an argument of Django's forms.
     begins = forms.CharField(
         label="Key begins with", required=False, strip=False, widget=forms.TextInput(attrs=_TEXT)
     )
-    thread = ThreadId()
+    thread = Chooser("web:thread-named", "web:thread-id-offers", max_length=128)
     run = forms.CharField(required=False, strip=False, widget=forms.TextInput(attrs=_TEXT))
 
     def filters(self) -> Filter:

@@ -37,7 +37,7 @@ from .entry_columns import FACTS, columns_of_schema, columns_of_values, default_
 from .entry_orders import find_sorted, headings_of, is_sort, refuse_sort
 from .htmx import Request, render, render_list, target_id, wants_part
 from .lists import list_paths
-from .paging import next_continuation, read_number
+from .paging import last_text, next_continuation, read_number
 from .periods import end_of, period_fields, read_period, start_of
 from .saved_views import views_of
 from .tables import (
@@ -184,13 +184,7 @@ class EntryListRow:
 def read_filters(query: QueryDict) -> EntryListFilters:
     """The filters in a query string. Invalid scopes and values of `show` are ignored. BadRequest for
     malformed times."""
-    # A form may have several fields of a name, of which the last one that is not empty counts.
-    texts = {
-        each.name: ([""] + [text for text in query.getlist(each.name) if text])[-1].replace(
-            "\0", ""
-        )
-        for each in fields(EntryListFilters)
-    }
+    texts = {each.name: last_text(query, each.name) for each in fields(EntryListFilters)}
     texts["columns"] = read_columns(query)
     if texts["scope"] not in {kind.value for kind in ScopeKind}:
         texts["scope"] = ""

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 from django.db.models import Model, Q, QuerySet
 from django.db.models.expressions import Combinable
-from django.http import HttpRequest
+from django.http import HttpRequest, QueryDict
 
 from state_admin.domain import moments, values
 from state_admin.domain.numbers import read_whole
@@ -91,6 +91,12 @@ def choice(request: HttpRequest, name: str, choices: Sequence[str]) -> str:
 def text(request: HttpRequest, name: str) -> str:
     """A text of the query string without NUL, which PostgreSQL cannot compare."""
     return request.GET.get(name, "").replace("\0", "").strip()
+
+
+def last_text(query: QueryDict, name: str) -> str:
+    """The last text of a parameter that is not empty, "" without one: a form may have several fields of
+    a name."""
+    return ([""] + [text for text in query.getlist(name) if text])[-1].replace("\0", "")
 
 
 def cut(

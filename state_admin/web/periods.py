@@ -9,7 +9,7 @@ from typing import Final
 
 from django.http import HttpRequest, QueryDict
 
-from .paging import read_moment
+from .paging import last_text, read_moment
 from .tables import Field
 
 _LENGTHS: Final = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}
@@ -19,11 +19,7 @@ SINCES: Final = {"hour": "last hour", "day": "last day", "week": "last 7 days"}
 def read_period(query: QueryDict) -> tuple[str, str]:
     """The parameters `since` and `until`. `from` is the time of `since` in a form, whose choice of a
     period wins. BadRequest for malformed times."""
-    since, start, until = (
-        # A form may have several fields of a name, of which the last one that is not empty counts.
-        ([""] + [text for text in query.getlist(name) if text])[-1].replace("\0", "").strip()
-        for name in ("since", "from", "until")
-    )
+    since, start, until = (last_text(query, name).strip() for name in ("since", "from", "until"))
     since = since or start
     _ = start_of(since), end_of(until)
     return since, until

@@ -107,7 +107,6 @@ def _describe(
         return Confirm(
             title=f"Nothing to {action.verb.lower()}",
             verb="",
-            url=request.path,
             back=back,
             lines=[f"{action.only}."],
         )
@@ -121,7 +120,6 @@ def _describe(
     return Confirm(
         title=f"{verb}?",
         verb=verb,
-        url=request.path,
         back=back,
         lines=lines,
         names=names,

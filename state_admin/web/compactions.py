@@ -217,7 +217,6 @@ def _act(
         confirm = Confirm(
             title=f"{verb} this compaction?",
             verb=f"{verb} compaction",
-            url=request.path,
             back=detail_url,
             lines=lines_of(job),
             fields=[("from", "thread")] if from_thread == "thread" else [],

@@ -317,7 +317,6 @@ def record_delete(request: Request, kind: str, record_id: str) -> HttpResponse:
     confirm = Confirm(
         title=f"Delete {record_kind}/{record_id}?",
         verb="Delete anyway" if dependents else "Delete",
-        url=reverse("web:config-delete", args=[record_kind, record_id]),
         back=reverse("web:config-detail", args=[record_kind, record_id]),
         lines=lines,
         names=[f"{each.kind}/{each.id} {each.pointer}" for each in dependents],

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 from django.http import HttpRequest, HttpResponse
+from django.utils.encoding import escape_uri_path
 
 from .htmx import render, wants_part
 
@@ -55,15 +56,15 @@ class Count:
 @dataclass(frozen=True)
 class Confirm:
     """The context of components/_confirm.html. The form posts `fields`, the choice, the inputs and
-    `reason` to `url`; Cancel goes to `back` if JavaScript is off. With `download` the response is a
+    `reason` to `url`, by default that of the confirmation; Cancel goes to `back` if JavaScript is off. With `download` the response is a
     file and the page stays open. Without a `verb` there is no button. `details_url`: the address from which
     `names_title` and `names` are loaded after the page, if they take long to compute. `names_title`: the
     sentence above the names."""
 
     title: str
     verb: str
-    url: str
     back: str
+    url: str = ""
     count: Count | None = None
     lines: Sequence[str] = ()
     details_url: str = ""
@@ -74,7 +75,7 @@ class Confirm:
     fields: Sequence[tuple[str, str | int]] = ()
     choices_name: str = ""
     choices_label: str = ""
-    choices: Sequence[Choice] = field(default_factory=tuple)
+    choices: Sequence[Choice] = ()
     inputs: Sequence[Input] = ()
     kind: str = "danger"
     download: bool = False
@@ -103,6 +104,7 @@ def reason_of(request: HttpRequest) -> str:
 def ask(request: HttpRequest, confirm: Confirm, *, part: str = "") -> HttpResponse:
     """Show a confirmation: a dialog for htmx, else a page. `part` is the id of the element that the
     response to the POST replaces."""
+    confirm = replace(confirm, url=confirm.url or escape_uri_path(request.path))
     context = {"confirm": confirm, "part": part}
     return render(request, "confirm.html", context, part="confirm")
 

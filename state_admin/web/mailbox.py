@@ -154,7 +154,6 @@ def cancel(request: Request, dispatch_id: str) -> HttpResponse:
         confirm = Confirm(
             title="Cancel this dispatch?",
             verb="Cancel dispatch",
-            url=reverse("web:dispatch-cancel", args=[dispatch_id]),
             back=reverse("web:mailbox"),
             lines=["No worker will process it. If a worker claims it first, it is not cancelled."],
         )

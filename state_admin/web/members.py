@@ -188,7 +188,6 @@ def remove(request: Request, member_id: int) -> HttpResponse:
     confirm = Confirm(
         title=f"Remove {name}?",
         verb="Remove member",
-        url=reverse("web:member-remove", args=[member_id]),
         back=back,
         lines=[
             f"{'You lose' if member.user.pk == request.user.pk else 'This member loses'} access to "
@@ -214,7 +213,6 @@ def end_sessions(request: Request, member_id: int) -> HttpResponse:
     confirm = Confirm(
         title=f"End the sessions of {name}?",
         verb="End sessions",
-        url=reverse("web:member-sessions", args=[member_id]),
         back=back,
         lines=[
             "All browsers of this user are signed out, and unused login links stop working.",

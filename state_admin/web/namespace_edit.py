@@ -333,7 +333,6 @@ def namespace_unregister(request: Request, name: str) -> HttpResponse:
     question = Confirm(
         title=f"Unregister {name}?",
         verb="Unregister",
-        url=namespace_url(name, "unregister"),
         back=namespace_url(name),
         lines=[
             "API requests for it then return 404.",

@@ -38,7 +38,6 @@ def plugin_uninstall(request: Request, name: str) -> HttpResponse:
     question = Confirm(
         title=f"Uninstall {name}?",
         verb="Uninstall",
-        url=reverse("web:plugin-uninstall", args=[name]),
         back=reverse("web:state-key-list"),
         lines=_lines(would),
         names=parts,

@@ -71,7 +71,6 @@ def compact_history(request: Request, name: str) -> HttpResponse:
     question = Confirm(
         title=f"Remove old versions in {name}?",
         verb="Remove versions",
-        url=namespace_url(name, "compact"),
         back=namespace_url(name),
         count=show_count(name, count, whole_url=namespace_url(name, "compact", count="all")),
         lines=[

@@ -134,7 +134,6 @@ def _ask(request: Request, request_id: str, near: int, back: str) -> HttpRespons
     confirm = Confirm(
         title=f"{verb}?",
         verb=verb,
-        url=reverse("web:revert-start"),
         back=back,
         lines=[
             "Each entry gets back the value and expiry it had before this request, as a new version."

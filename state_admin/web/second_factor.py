@@ -185,7 +185,6 @@ def reset(request: Request, member_id: int) -> HttpResponse:
     confirm = Confirm(
         title=f"Reset the authenticator of {name}?",
         verb="Reset authenticator",
-        url=reverse("web:member-totp", args=[member_id]),
         back=back,
         lines=[
             "The user can then sign in with the password only. Verify the identity of the "

@@ -90,7 +90,6 @@ def end_everywhere(request: Request) -> HttpResponse:
     confirm = Confirm(
         title="End all your sessions?",
         verb="End all sessions",
-        url=reverse("web:sessions-end"),
         back=reverse("web:sessions"),
         lines=[
             "All your browsers are signed out, also this one, and unused login links stop working.",

@@ -185,7 +185,6 @@ def revoke(request: Request, token_id: int) -> HttpResponse:
         confirm = Confirm(
             title=f"Revoke the token “{token.name}”?",
             verb="Revoke token",
-            url=reverse("web:token-revoke", args=[token_id]),
             back=back,
             lines=[
                 "Requests with this token are refused immediately. This cannot be undone.",
@@ -208,7 +207,6 @@ def rotate(request: Request, token_id: int) -> HttpResponse:
         confirm = Confirm(
             title=f"Rotate the token “{token.name}”?",
             verb="Rotate token",
-            url=reverse("web:token-rotate", args=[token_id]),
             back=reverse("web:token-list"),
             lines=[
                 "A new token with the same name, role and access replaces it. The new token is "

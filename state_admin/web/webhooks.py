@@ -235,8 +235,8 @@ def _detail(request: Request, webhook_id: str, **extra: Any) -> HttpResponse:
     return render_list(request, "webhooks/detail.html", context, part=part, url=url)
 
 
-def _url(hook: Webhook, verb: str = "") -> str:
-    return reverse(f"web:webhook-{verb or 'detail'}", args=[hook.public_id])
+def _url(hook: Webhook) -> str:
+    return reverse("web:webhook-detail", args=[hook.public_id])
 
 
 def _redirect_back(request: Request, webhook_id: str, message: str) -> HttpResponse:
@@ -270,7 +270,6 @@ def resume(request: Request, webhook_id: str) -> HttpResponse:
     confirm = Confirm(
         title=f"Resume “{hook.name}”?",
         verb="Resume",
-        url=_url(hook, "resume"),
         back=_url(hook),
         lines=[hook.status_reason] if hook.status_reason else [],
         choices_name="from",
@@ -300,7 +299,6 @@ def rotate(request: Request, webhook_id: str) -> HttpResponse:
     confirm = Confirm(
         title="Rotate the signing secret?",
         verb="Rotate secret",
-        url=_url(hook, "rotate"),
         back=_url(hook),
         choices_name="overlap",
         choices_label="Current secret",
@@ -324,7 +322,6 @@ def replay_dead(request: Request, webhook_id: str) -> HttpResponse:
     confirm = Confirm(
         title="Redeliver all dead letters?",
         verb="Redeliver",
-        url=_url(hook, "replay"),
         back=_url(hook),
         lines=[f"{hook.dead} events are delivered before queued ones, with their original ids."],
         kind="primary",
@@ -344,7 +341,6 @@ def delete(request: Request, webhook_id: str) -> HttpResponse:
     confirm = Confirm(
         title=f"Delete the webhook “{hook.name}”?",
         verb="Delete webhook",
-        url=_url(hook, "delete"),
         back=_url(hook),
         lines=[
             f"{hook.waiting} queued deliveries and {hook.dead} dead letters are deleted with it, and "

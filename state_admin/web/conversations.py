@@ -235,7 +235,7 @@ def _piece(thread_id: str, row: Message, name: str, value: JSON, clip: int) -> M
     if isinstance(value, str) and (row.role == "tool" or name.startswith("call")):
         value = _parsed(value)
     if isinstance(value, str):
-        return MessagePart(name, kind, text=value[:clip], whole_size=len(value), tree_url="")
+        return MessagePart(name, kind, text=value[:clip], whole_size=len(value))
     url = thread_action_url(f"piece/{row.seq}/{name}", thread_id)
     return MessagePart(name, "data", value=value, tree_url=url)
 

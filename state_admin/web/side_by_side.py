@@ -71,8 +71,8 @@ def _pair(before: Any, after: Any, indent: str, label: str, ends: _Ends) -> Iter
     elif same(before, after):
         lines = _lines(before, indent, label)
         for line in lines[:-1]:
-            yield _row("same", line, line)
-        yield _row("same", lines[-1] + ends.before, lines[-1] + ends.after)
+            yield _same_row(line, line)
+        yield _same_row(lines[-1] + ends.before, lines[-1] + ends.after)
     elif isinstance(before, dict) and isinstance(after, dict):
         yield from _container("{}", _members(before, after), indent, label, ends)
     elif isinstance(before, list) and isinstance(after, list):
@@ -85,14 +85,14 @@ def _container(
     brackets: str, items: list[tuple[str, Any, Any]], indent: str, label: str, ends: _Ends
 ) -> Iterator[SideRow]:
     opener = indent + label + brackets[0]
-    yield _row("same", opener, opener)
+    yield _same_row(opener, opener)
     last_before = max((at for at, item in enumerate(items) if item[1] is not _MISSING), default=-1)
     last_after = max((at for at, item in enumerate(items) if item[2] is not _MISSING), default=-1)
     for at, (name, old, new) in enumerate(items):
         commas = _Ends("," if at < last_before else "", "," if at < last_after else "")
         yield from _pair(old, new, indent + _INDENT, name, commas)
     closer = indent + brackets[1]
-    yield _row("same", closer + ends.before, closer + ends.after)
+    yield _same_row(closer + ends.before, closer + ends.after)
 
 
 def _members(before: dict[str, JSON], after: dict[str, JSON]) -> list[tuple[str, Any, Any]]:
@@ -172,8 +172,8 @@ def _marked(kind: Literal["removed", "added"], line: str, skipped: int = 0) -> L
     return [Piece("same", indent), Piece(kind, _cut(f"…{line[skipped:]}" if skipped else text))]
 
 
-def _row(kind: Literal["same"], before: str, after: str) -> SideRow:
-    return SideRow(kind, [Piece("same", _cut(before))], [Piece("same", _cut(after))])
+def _same_row(before: str, after: str) -> SideRow:
+    return SideRow("same", [Piece("same", _cut(before))], [Piece("same", _cut(after))])
 
 
 def _cut(text: str) -> str:

@@ -27,13 +27,13 @@ class TextBudget:
     def __init__(self) -> None:
         self.left = _MOST_BYTES
 
-    def text(self, text: str, most: int = CLIP) -> TraceText:
+    def text(self, text: str) -> TraceText:
         """As much of the text as may be shown; nothing of it if the budget is used up."""
-        excerpt = text[:most]
+        excerpt = text[:CLIP]
         self.left -= len(escape(excerpt).encode())
         if self.left < 0:
             return TraceText("", clipped=bool(text))
-        return TraceText(excerpt, clipped=len(text) > most)
+        return TraceText(excerpt, clipped=len(text) > CLIP)
 
     def has(self, *texts: str) -> bool:
         self.left -= _MARKUP + sum(len(escape(text).encode()) for text in texts)

@@ -117,15 +117,16 @@ def logout(request: HttpRequest) -> HttpResponse:
 @page(methods=FORM)
 def password(request: Request) -> HttpResponse:
     by_link = bool(request.session.get(CAME_BY_LINK))
-    context: dict[str, object] = {
-        "by_link": by_link,
-        "needs_old": request.user.has_usable_password() and not by_link,
-    }
+    needs_old = request.user.has_usable_password() and not by_link
+    context: dict[str, object] = {"by_link": by_link, "needs_old": needs_old}
     if request.method == "GET":
         return render(request, "account/password.html", context)
     new_password = request.POST.get("password", "")
     try:
-        _check_new_password(request, new_password, needs_old=bool(context["needs_old"]))
+        if new_password != request.POST.get("again", ""):
+            raise Invalid("the new passwords do not match")
+        if needs_old:
+            check_own_password(request, "old_password")
         set_password(
             user=request.user, password=new_password, request_id=request.META["REQUEST_ID"]
         )
@@ -140,13 +141,6 @@ def password(request: Request) -> HttpResponse:
     request.session.pop(CAME_BY_LINK, None)
     toast(request, "Password set")
     return redirect("web:overview")
-
-
-def _check_new_password(request: Request, new_password: str, *, needs_old: bool) -> None:
-    if new_password != request.POST.get("again", ""):
-        raise Invalid("the new passwords do not match")
-    if needs_old:
-        check_own_password(request, "old_password")
 
 
 @page(methods=FORM, any_workspace=True)
@@ -169,11 +163,8 @@ def workspaces(request: Request) -> HttpResponse:
 @require_POST
 def preferences(request: HttpRequest) -> HttpResponse:
     """Store preferences in cookies: they belong to the browser, not to the user."""
-    response: HttpResponse
-    if cast(AnyRequest, request).htmx:
-        response = HttpResponse(status=204)
-    else:
-        response = redirect(next_url(request))
+    is_htmx = bool(cast(AnyRequest, request).htmx)
+    response = HttpResponse(status=204) if is_htmx else redirect(next_url(request))
     for name, kind in PREFERENCES.items():
         choice = request.POST.get(name, "")
         if choice in kind.choices:

@@ -107,10 +107,6 @@ class BulkAction:
     request_id: str = ""
     near: int = 0
 
-    @property
-    def root(self) -> str:
-        return reverse("web:entry-bulk")
-
     def fields(self) -> list[tuple[str, str | int]]:
         """The hidden fields that carry the action to the next request."""
         hidden: list[tuple[str, str | int]] = [("action", self.action), ("back", self.back)]
@@ -245,7 +241,7 @@ def _question(actor: Actor, order: BulkAction) -> Confirm:
     return Confirm(
         title=f"{verb}?",
         verb=verb,
-        url=order.root,
+        url=reverse("web:entry-bulk"),
         back=order.back,
         lines=lines,
         names=names,

@@ -105,10 +105,6 @@ class EntryListFilters:
         return namespace, key
 
     @property
-    def root(self) -> str:
-        return reverse("web:entry-list")
-
-    @property
     def home(self) -> str:
         """The URL without filters, with the namespace, the columns and the order."""
         return EntryListFilters(self.namespace, columns=self.columns, sort=self.sort).url()
@@ -247,7 +243,7 @@ def entry_list(request: Request) -> HttpResponseBase:
     )
     menu = filters.menu()
     inside = star_words(filters.text)
-    root = filters.root  # the tree has 200 links: the URL is reversed once
+    root = reverse("web:entry-list")  # the tree has 200 links: the URL is reversed once
     kept = {"show": filters.show, "since": filters.since, "sort": filters.sort}
     response = render_list(
         request,

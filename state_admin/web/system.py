@@ -25,6 +25,7 @@ from state_admin.models.metrics_sql import read_queues
 from state_admin.models.sweeps import newest_sweep
 from state_admin.services import replicas
 from state_admin.services.access import administers_all
+from state_admin.templatetags.ui import plural
 
 from .actors import page
 from .health import (
@@ -124,10 +125,11 @@ def _queues() -> list[Queue]:
 
 def _settings() -> list[tuple[str, str]]:
     """The settings of the deployment. For a secret, only whether it is set."""
+    servers = len(replicas.ALIASES)  # the setting contains passwords
     rows = [(name, _format_value(getattr(settings, name))) for name in _SHOWN]
     rows += [
         ("CSRF_TRUSTED_ORIGINS", _format_value(read_environment().csrf_trusted_origins)),
-        ("DATABASE_REPLICA_URLS", _format_count(len(replicas.ALIASES))),
+        ("DATABASE_REPLICA_URLS", plural(servers, "server,servers") if servers else "none"),
         ("CORS_ORIGINS", _format_value(settings.CORS_ALLOWED_ORIGINS)),
         ("AUDIT_STREAM", settings.AUDIT_STREAM.url if settings.AUDIT_STREAM else "off"),
         ("OIDC", "on" if settings.OIDC else "off"),
@@ -137,11 +139,6 @@ def _settings() -> list[tuple[str, str]]:
         *((name, "set" if getattr(settings, name) else "not set") for name in _SECRETS),
     ]
     return sorted(rows)
-
-
-def _format_count(number: int) -> str:
-    """The number of servers that a secret setting names."""
-    return f"{number} server{'' if number == 1 else 's'}" if number else "none"
 
 
 def _format_value(value: object) -> str:

@@ -32,31 +32,14 @@ LISTS: Final[Mapping[ViewPage, tuple[str, tuple[str, ...]]]] = {
     ViewPage.STATE: (
         "web:entry-list",
         (
-            "namespace",
-            "scope",
-            "prefix",
-            "since",
-            "until",
-            "show",
-            "tag",
-            "actor",
-            "text",
-            "columns",
+            "namespace", "scope", "prefix", "since", "until", "show", "tag", "actor", "text", "columns",
             "sort",
         ),
     ),
     ViewPage.THREADS: (
         "web:thread-list",
         (
-            "text",
-            "prefix",
-            "resource",
-            "agent",
-            "status",
-            "size",
-            "since",
-            "until",
-            "sort",
+            "text", "prefix", "resource", "agent", "status", "size", "since", "until", "sort",
             "columns",
         ),
     ),
@@ -64,7 +47,7 @@ LISTS: Final[Mapping[ViewPage, tuple[str, tuple[str, ...]]]] = {
         "web:run-list",
         ("status", "agent", "age", "since", "until", "sort", "columns"),
     ),
-}
+}  # fmt: skip
 
 
 def views_of(
@@ -119,16 +102,15 @@ def view_change(request: Request, view_id: int) -> HttpResponse:
     view_page = _page(request)
     query = _query(view_page, QueryDict(request.POST.get("query", "")[:10_000]))
     view: Any = {"actor": request.actor, "view_id": view_id}
-    match request.POST.get("do", ""):
-        case "delete":
-            return _then(request, view_page, query, partial(delete_view, **view), "View deleted")
-        case "default":
-            choose = partial(choose_default, chosen=True, **view)
-            return _then(request, view_page, query, choose, "Default view set")
-        case "undefault":
-            choose = partial(choose_default, chosen=False, **view)
-            return _then(request, view_page, query, choose, "Default view removed")
-    raise BadRequest("unknown action")
+    deeds: dict[str, tuple[Callable[[], object], str]] = {
+        "delete": (partial(delete_view, **view), "View deleted"),
+        "default": (partial(choose_default, chosen=True, **view), "Default view set"),
+        "undefault": (partial(choose_default, chosen=False, **view), "Default view removed"),
+    }
+    deed = deeds.get(request.POST.get("do", ""))
+    if deed is None:
+        raise BadRequest("unknown action")
+    return _then(request, view_page, query, *deed)
 
 
 def _then(

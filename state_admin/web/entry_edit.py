@@ -19,13 +19,7 @@ from state_admin.models import Namespace
 from state_admin.services.conflicts import ConflictSides
 from state_admin.services.entries import Precondition, check_address, check_entry, put_entry
 from state_admin.services.entry_views import EntryView, read_entry
-from state_admin.services.errors import (
-    BadRequest,
-    Invalid,
-    Problem,
-    TooLarge,
-    VersionConflict,
-)
+from state_admin.services.errors import BadRequest, Invalid, Problem, TooLarge, VersionConflict
 from state_admin.services.namespaces import Definition, find_definition
 from state_admin.services.presence import announce_editing
 from state_admin.templatetags.json_html import pretty

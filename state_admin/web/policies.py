@@ -19,12 +19,7 @@ from state_admin.domain.policies import BY_MODEL, DESTRUCTIVE, EXTRACTIVE, LONGE
 from state_admin.models import Thread
 from state_admin.services import policies
 from state_admin.services.compactions import Preview
-from state_admin.services.errors import (
-    Invalid,
-    NotFound,
-    QuotaExceeded,
-    VersionConflict,
-)
+from state_admin.services.errors import Invalid, NotFound, QuotaExceeded, VersionConflict
 from state_admin.services.policies import SCOPES, PolicyView, Scope
 from state_admin.services.policy_previews import Effect, preview_policy
 from state_admin.services.presence import announce_editing_policy

@@ -16,12 +16,7 @@ from django.utils.http import urlencode
 from state_admin.domain.access import Role
 from state_admin.models import ViewPage
 from state_admin.services.errors import BadRequest, Problem
-from state_admin.services.saved_views import (
-    choose_default,
-    delete_view,
-    list_views,
-    save_view,
-)
+from state_admin.services.saved_views import choose_default, delete_view, list_views, save_view
 
 from .actors import POST, page
 from .errors import sentences_of

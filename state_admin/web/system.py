@@ -28,13 +28,7 @@ from state_admin.services.access import administers_all
 from state_admin.templatetags.ui import plural
 
 from .actors import page
-from .health import (
-    BEAT_SILENCE,
-    broker_health,
-    migrations_applied,
-    newest_beat,
-    worker_state,
-)
+from .health import BEAT_SILENCE, broker_health, migrations_applied, newest_beat, worker_state
 from .htmx import Request, render
 
 # Names as in docs/operations.md. Settings that are not listed, such as secrets, are not shown.

@@ -13,12 +13,7 @@ from state_admin.contract.threads import ThreadContents
 from state_admin.domain.access import Actor, Role
 from state_admin.models import Thread, Ticket
 from state_admin.services.errors import BadRequest, NotFound
-from state_admin.services.threads import (
-    Children,
-    count_contents,
-    delete_thread,
-    find_thread,
-)
+from state_admin.services.threads import Children, count_contents, delete_thread, find_thread
 from state_admin.templatetags.ui import plural
 
 from .actors import FORM

@@ -14,13 +14,7 @@ from django.urls import path, reverse
 from state_admin.contract import threads as contract
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.numbers import read_whole
-from state_admin.models import (
-    Run,
-    Thread,
-    ViewPage,
-    creation_times,
-    lineages_sql,
-)
+from state_admin.models import Run, Thread, ViewPage, creation_times, lineages_sql
 from state_admin.models.threads import ThreadQuerySet
 from state_admin.services.errors import Invalid
 from state_admin.services.threads import read_words, thread_not_found

@@ -24,13 +24,7 @@ from state_admin.services.storage import (
     read_groups,
     read_workspace,
 )
-from state_admin.templatetags.charts import (
-    Chart,
-    Series,
-    Trend,
-    day_ticks,
-    span_of_days,
-)
+from state_admin.templatetags.charts import Chart, Series, Trend, day_ticks, span_of_days
 from state_admin.templatetags.ui import number, size, tokens
 
 from . import snippets

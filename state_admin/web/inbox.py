@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.http import HttpResponse
@@ -12,6 +13,7 @@ from state_admin.domain import values
 from state_admin.domain.access import Role
 from state_admin.domain.values import Raw
 from state_admin.models import Run, RunStatus, Ticket, TicketStatus
+from state_admin.models.tickets import TicketQuerySet
 from state_admin.services.actors import require
 from state_admin.services.errors import Conflict, Invalid
 from state_admin.services.runs import find_run
@@ -24,76 +26,62 @@ from .addresses import run_url, ticket_url, with_query
 from .confirm import reason_of
 from .htmx import Request, render, render_list, see_other, target_id, toast, wants_part
 from .id_address import id_page, id_path
-from .lists import list_paths
+from .lists import table_paths
+from .paging import OLDEST
 from .runs import run_context
-from .tables import COUNTED, Field, chips_of, format_row_count
+from .tables import COUNTED, Field, Orders, Table, count_rows
 from .tickets import question_of, read_answer, show_errors
 
 PAGE = 20
 _NOTHING = Raw("null", None)
+_TABLE = Table(
+    "web:inbox",
+    (Orders("Ticket", {"": OLDEST}),),
+    search=Field("tool", "Tool", placeholder="Tool name"),
+    menu=(Field("agent", "Agent"),),
+)
 
 
 @page()
 def inbox(request: Request) -> HttpResponse:
     if wants_part(request) and target_id(request) == "inbox-now":
         return render(request, "inbox/list.html", _count_updates(request), part="inbox-now")
-    return render_list(
-        request, "inbox/list.html", _context(request), part="inbox", url=_url(request)
-    )
+    return render_list(request, "inbox/list.html", _context(request), part="inbox")
 
 
-def _items(request: Request, name: str) -> tuple[list[contract.Ticket], str]:
-    tickets, next_url = _tickets(request, name)
-    return list(map(contract.Ticket.of, tickets)), next_url
-
-
-def _pending(request: Request) -> Any:
+def _pending(request: Request, filters: dict[str, str]) -> TicketQuerySet:
     rows = Ticket.objects.visible_to(request.actor).pending()
-    tool, agent = paging.text(request, "tool"), paging.text(request, "agent")
-    rows = rows.filter(tool_name=tool) if tool else rows
-    return rows.filter(run__agent_id=agent) if agent else rows
+    if filters["tool"]:
+        rows = rows.filter(tool_name=filters["tool"])
+    return rows.filter(run__agent_id=filters["agent"]) if filters["agent"] else rows
 
 
-def _tickets(request: Request, name: str = "web:inbox") -> tuple[list[Ticket], str]:
-    after = paging.whole_number(request, "after")
-    rows = _pending(request).select_related("run__thread").order_by("pk")
-    rows = rows.filter(pk__gt=after) if after else rows
-    return paging.cut(rows, PAGE, lambda last: _url(request, name, after=last.pk))
-
-
-def _url(request: Request, name: str = "web:inbox", **query: int | None) -> str:
-    tool, agent = paging.text(request, "tool"), paging.text(request, "agent")
-    return with_query(reverse(name), tool=tool, agent=agent, **query)
+def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequence[Ticket], str]:
+    """A page of tickets, and the URL of the next page of the list `name`."""
+    rows = _pending(request, filters).select_related("run__thread")
+    return _TABLE.page(request, rows, PAGE, reverse(name), filters)
 
 
 def _context(request: Request) -> dict[str, Any]:
-    tickets, next_url = _tickets(request)
-    after = paging.whole_number(request, "after")
-    current_url = _url(request, after=after)
-    tool, agent = paging.text(request, "tool"), paging.text(request, "agent")
-    menu = [Field("agent", "Agent", agent)]
+    filters = _TABLE.read(request)
+    tickets, next_url = _find(request, filters, "web:inbox")
+    table = _TABLE.describe(request, filters, next_url)
     ticket = '{"ticket_id": "k1", "tool_call_id": "c1", "tool_name": "refund", "arguments": {}}'
     waiting = f'{{"reason": "tool_permission", "tickets": [{ticket}]}}'
     body = f'{{"status": "waiting", "waiting": {waiting}}}'
-    found = len(tickets)
-    if next_url or after:
-        found = _pending(request).order_by()[: COUNTED + 1].count()
+    forms = "pending ticket,pending tickets"
     return {
+        **table,
+        "columns": None,  # the tickets are no table
         "questions": [question_of(ticket) for ticket in tickets],
-        "count": format_row_count(found, "pending ticket,pending tickets") if tickets else "",
-        "search": Field("tool", "Tool", tool, placeholder="Tool name"),
-        "menu": menu,
-        "chips": chips_of(menu, lambda name: with_query(reverse("web:inbox"), tool=tool)),
-        "filtered": bool(tool or agent),
-        "root": reverse("web:inbox"),
+        "count": count_rows(table, tickets, lambda: _pending(request, filters).order_by(), forms)
+        if tickets
+        else "",
         # A decision returns to the same filters.
-        "filter_query": _url(request).removeprefix(reverse("web:inbox")),
-        "json_url": _url(request, "web:inbox-json"),
-        "current_url": current_url,
-        "pager": {"first": _url(request) if after else "", "next": next_url},
+        "filter_query": table["list_url"].removeprefix(table["root"]),
         "can_act": request.actor.may(Role.EDITOR),
         "poll_url": with_query(
-            current_url,
+            table["current_url"],
             newest=tickets[-1].pk if tickets else None,
             oldest=tickets[0].pk if tickets else None,
             count=len(tickets),
@@ -108,12 +96,15 @@ def _count_updates(request: Request) -> dict[str, Any]:
     newest, oldest, count = (
         paging.whole_number(request, n) or 0 for n in ("newest", "oldest", "count")
     )
-    rows = _pending(request).order_by()
+    filters = _TABLE.read(request)
+    rows = _pending(request, filters).order_by()
     still = rows.filter(pk__gte=oldest, pk__lte=newest)[: PAGE + 1].count() if count else 0
     return {
         "arrived": rows.filter(pk__gt=newest)[: COUNTED + 1].count() if count < PAGE else 0,
         "gone": max(count - still, 0),
-        "current_url": _url(request, after=paging.whole_number(request, "after")),
+        "current_url": with_query(
+            reverse("web:inbox"), **filters, after=paging.whole_number(request, "after")
+        ),
         "poll_url": request.get_full_path(),
     }
 
@@ -145,7 +136,8 @@ def ticket_detail(request: Request, ticket_id: str) -> HttpResponse:
     toast(request, f"{done}: {ticket.tool_name or ticket_id}. {next_step}".strip())
     origin = request.POST.get("from")
     if origin == "inbox":
-        return see_other(request, _url(request), part="inbox")
+        filters = _TABLE.read(request)
+        return see_other(request, with_query(reverse("web:inbox"), **filters), part="inbox")
     if origin == "ticket":
         return see_other(request, ticket_url(ticket_id), part="ticket")
     return see_other(request, run_url(ticket.run.public_id), part="run")
@@ -198,6 +190,6 @@ def _render_again(
 
 urlpatterns = [
     path("inbox", inbox, name="inbox"),
-    *list_paths("inbox", "inbox", _items),
+    *table_paths("inbox", _TABLE, _find, contract.Ticket.of),
     id_path("ticket", ticket_detail, "ticket-detail"),
 ]

@@ -38,7 +38,7 @@ from .confirm import Confirm, ask, reason_of
 from .htmx import Request, render, render_list, see_other, toast, wants_part
 from .lists import list_paths
 from .paging import BY_AGE, downwards, upwards
-from .tables import Field, Orders, Table, choices_of, count_rows
+from .tables import Field, Orders, Table, choices_of, count_rows, matching
 from .thread_contexts import line_of
 from .usage import TREND_DAYS, saved_trend
 
@@ -145,13 +145,7 @@ def jobs_of_thread(request: Request, thread: Thread) -> dict[str, Any]:
 
 
 def _filtered(rows: CompactionQuerySet, filters: dict[str, str]) -> CompactionQuerySet:
-    if filters["status"]:
-        rows = rows.filter(status=filters["status"])
-    if filters["kind"]:
-        rows = rows.filter(kind=filters["kind"])
-    if filters["thread"]:
-        rows = rows.filter(thread__public_id=filters["thread"])
-    return rows
+    return matching(rows, filters, status="status", kind="kind", thread="thread__public_id")
 
 
 @page(replica=True)

@@ -60,7 +60,7 @@ from .htmx import Request, render, render_list, see_other, toast
 from .lists import list_paths
 from .paging import BY_CHANGE, Order
 from .schema_fields import Draft, answer_form_check, form_beside, held_value
-from .tables import Field, Orders, Table
+from .tables import Field, Orders, Table, matching
 
 MOST = 200
 _TEMPLATES: dict[Kind, JSON] = {
@@ -130,9 +130,7 @@ def _find(
 ) -> tuple[Sequence[Entry], str]:
     """A page of the records of a kind, and the URL of the next page of the list `name`."""
     rows = Entry.objects.visible_to(request.actor).live().filter(namespace__name=kind.namespace)
-    if filters["prefix"]:
-        rows = rows.filter(key__startswith=filters["prefix"])
-    rows = rows.select_related("namespace")
+    rows = matching(rows, filters, prefix="key__startswith").select_related("namespace")
     return _table_of(kind).page(request, rows, MOST, reverse(name, args=[kind]), filters)
 
 

@@ -29,7 +29,7 @@ from .id_address import id_page, id_path
 from .lists import table_paths
 from .paging import OLDEST
 from .runs import run_context
-from .tables import COUNTED, Field, Orders, Table, count_rows
+from .tables import COUNTED, Field, Orders, Table, count_rows, matching
 from .tickets import question_of, read_answer, show_errors
 
 PAGE = 20
@@ -51,9 +51,7 @@ def inbox(request: Request) -> HttpResponse:
 
 def _pending(request: Request, filters: dict[str, str]) -> TicketQuerySet:
     rows = Ticket.objects.visible_to(request.actor).pending()
-    if filters["tool"]:
-        rows = rows.filter(tool_name=filters["tool"])
-    return rows.filter(run__agent_id=filters["agent"]) if filters["agent"] else rows
+    return matching(rows, filters, tool="tool_name", agent="run__agent_id")
 
 
 def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequence[Ticket], str]:

@@ -33,7 +33,7 @@ from .htmx import Request, list_url_of_page, render_list, see_other, toast
 from .lists import table_paths
 from .paging import BY_AGE, downwards, upwards
 from .shell import format_count
-from .tables import Field, Orders, Table, choices_of, format_row_count
+from .tables import Field, Orders, Table, choices_of, format_row_count, matching
 
 PAGE = 50
 _SHOWN = 2000  # characters of a payload
@@ -116,9 +116,7 @@ def mailbox(request: Request) -> HttpResponse:
 def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequence[Dispatch], str]:
     """A page of dispatches, and the URL of the next page of the list `name`."""
     rows = Dispatch.objects.visible_to(request.actor).select_related("thread", "run")
-    rows = rows.concerning(**_address_arguments(filters))
-    if filters["status"]:
-        rows = rows.filter(status=filters["status"])
+    rows = matching(rows.concerning(**_address_arguments(filters)), filters, status="status")
     return _TABLE.page(request, rows, PAGE, reverse(name), filters)
 
 

@@ -34,7 +34,7 @@ from .errors import sentences_of
 from .htmx import Request, Undo, list_url_of_page, render_list, see_other, toast
 from .lists import table_paths
 from .paging import NEWEST, OLDEST, by_column
-from .tables import Field, Orders, Table, choices_of, count_rows
+from .tables import Field, Orders, Table, choices_of, count_rows, matching
 
 PAGE = 100
 _ROLES = [role.value for role in Role]
@@ -101,9 +101,7 @@ def _link(name: str, secret: str) -> dict[str, Any]:
 
 def _filtered(request: Request, filters: dict[str, str]) -> QuerySet[Membership]:
     rows = Membership.objects.filter(workspace_id=request.actor.workspace_id)
-    if filters["text"]:
-        rows = rows.filter(user__username__icontains=filters["text"])
-    return rows.filter(role=filters["role"]) if filters["role"] else rows
+    return matching(rows, filters, text="user__username__icontains", role="role")
 
 
 def _find(

@@ -36,7 +36,7 @@ from .htmx import Request, render, render_list
 from .invalid_entries import find_invalid
 from .lists import table_paths
 from .paging import BY_CHANGE, by_column
-from .tables import Field, Orders, Table
+from .tables import Field, Orders, Table, matching
 from .usage import describe_sizes
 
 PAGE = 50
@@ -108,12 +108,10 @@ def _find(
     """A page of namespaces without the `deferred` columns, and the URL of the next page of the list
     `name`."""
     namespaces = Namespace.objects.visible_to(request.actor).open()
-    if filters["prefix"]:
-        namespaces = namespaces.filter(name__startswith=filters["prefix"])
+    namespaces = matching(namespaces, filters, prefix="name__startswith")
     if filters["show"] == "unregistered":
         namespaces = namespaces.exclude(unregistered_at=None)
-    rows = namespaces.defer(*deferred)
-    return _TABLE.page(request, rows, PAGE, reverse(name), filters)
+    return _TABLE.page(request, namespaces.defer(*deferred), PAGE, reverse(name), filters)
 
 
 def format_entry_count(counted: int, most: int, estimate: int) -> str:

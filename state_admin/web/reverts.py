@@ -27,7 +27,7 @@ from .confirm import Confirm, ask, reason_of
 from .htmx import Request, Undo, render, render_list, see_other, toast
 from .lists import table_paths
 from .paging import BY_AGE, downwards, read_required_number, upwards
-from .tables import Field, Orders, Table, choices_of
+from .tables import Field, Orders, Table, choices_of, matching
 
 PAGE = 100
 _TABLE = Table(
@@ -71,10 +71,7 @@ def revert_list(request: Request) -> HttpResponse:
 def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequence[Revert], str]:
     """A page of jobs, newest first unless sorted otherwise, and the URL of the next page."""
     rows = Revert.objects.visible_to(request.actor)
-    if filters["request"]:
-        rows = rows.filter(target=filters["request"])
-    if filters["status"]:
-        rows = rows.filter(status=filters["status"])
+    rows = matching(rows, filters, request="target", status="status")
     return _TABLE.page(request, rows, PAGE, reverse(name), filters)
 
 

@@ -44,7 +44,7 @@ from .run_actions import RUNS, actions_of, describe_listeners, suggest
 from .run_costs import prices_of
 from .run_timeline import Timeline, read_timeline
 from .saved_views import views_of
-from .tables import Field, Orders, Table, choices_of, count_rows
+from .tables import Field, Orders, Table, choices_of, count_rows, matching
 from .tickets import question_of
 
 PAGE = 50
@@ -160,8 +160,7 @@ def _filtered(actor: Actor, filters: dict[str, str]) -> RunQuerySet:
         rows = rows.active()
     elif filters["status"]:
         rows = rows.filter(status=filters["status"])
-    if filters["agent"]:
-        rows = rows.filter(agent_id=filters["agent"])
+    rows = matching(rows, filters, agent="agent_id")
     owner = {"workspace_id": actor.workspace_id}
     ends = [end_of(filters["until"])]
     if filters["age"]:

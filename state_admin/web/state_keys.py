@@ -23,7 +23,7 @@ from .addresses import with_query
 from .htmx import Request, render_list
 from .lists import list_paths, table_paths
 from .paging import BY_CHANGE, by_column
-from .tables import Field, Orders, Table
+from .tables import Field, Orders, Table, matching
 
 MOST = 200
 NEWEST = 1000
@@ -81,9 +81,7 @@ def state_key_list(request: Request) -> HttpResponse:
 
 def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequence[StateKey], str]:
     """A page of state keys, and the URL of the next page of the list `name`."""
-    rows = StateKey.objects.visible_to(request.actor)
-    if filters["prefix"]:
-        rows = rows.filter(name__startswith=filters["prefix"])
+    rows = matching(StateKey.objects.visible_to(request.actor), filters, prefix="name__startswith")
     return _TABLE.page(request, rows, MOST, reverse(name), filters)
 
 

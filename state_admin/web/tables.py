@@ -25,6 +25,7 @@ from . import paging
 from .addresses import with_query
 
 Row = TypeVar("Row", bound=Model)
+Rows = TypeVar("Rows", bound="QuerySet[Any]")
 
 # A row has at most so many cells, which bounds the size of a page.
 MOST_COLUMNS = 10
@@ -266,6 +267,13 @@ class Table:
             "default_columns_url": url(columns=""),
             "filtered": any(filters[each] for each in filters if each not in ("sort", "columns")),
         }
+
+
+def matching(rows: Rows, filters: Mapping[str, str], **lookups: str) -> Rows:
+    """The rows that match the named filters, as far as these are set, each by its lookup."""
+    return rows.filter(
+        **{lookup: filters[name] for name, lookup in lookups.items() if filters[name]}
+    )
 
 
 def format_row_count(count: int, forms: str, most_sorted: int | None = None) -> str:

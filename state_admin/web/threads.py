@@ -38,7 +38,7 @@ from .paging import BY_AGE, downwards, read_time, upwards
 from .periods import Period, end_of, start_of
 from .runs import runs_of_thread
 from .saved_views import views_of
-from .tables import Field, Orders, Table, choices_of, count_rows
+from .tables import Field, Orders, Table, choices_of, count_rows, matching
 from .thread_delete import THREADS
 
 PAGE = 50
@@ -170,10 +170,7 @@ def _find(
 def _filtered(actor: Actor, filters: dict[str, str]) -> ThreadQuerySet:
     """The threads that match, except for their size."""
     rows = Thread.objects.visible_to(actor)
-    if filters["prefix"]:
-        rows = rows.filter(public_id__startswith=filters["prefix"])
-    if filters["resource"]:
-        rows = rows.filter(resource_id=filters["resource"])
+    rows = matching(rows, filters, prefix="public_id__startswith", resource="resource_id")
     if filters["agent"]:
         rows = rows.of_agent(filters["agent"])
     if filters["status"] == "stuck":

@@ -34,7 +34,7 @@ from .errors import sentences_of
 from .htmx import Request, list_url_of_page, render_list, see_other, toast
 from .lists import table_paths
 from .paging import BY_AGE, Order, by_column, read_time
-from .tables import Field, Orders, Table, choices_of, count_rows
+from .tables import Field, Orders, Table, choices_of, count_rows, matching
 
 PAGE = 100
 _DAY = 24 * 3600
@@ -161,11 +161,7 @@ def _filtered(request: Request, filters: dict[str, str]) -> TokenQuerySet:
         # The beginning of a token, as the list shows it: without the prefix of all tokens.
         lookup = text.removeprefix(f"{TOKEN_PREFIX}_").removesuffix("…").rstrip("_")
         rows = rows.filter(Q(name__icontains=text) | Q(lookup__startswith=lookup))
-    if filters["role"]:
-        rows = rows.filter(role=filters["role"])
-    if filters["state"]:
-        rows = rows.filter(Q(("state", filters["state"])))
-    return rows
+    return matching(rows, filters, role="role", state="state")
 
 
 def _find(

@@ -22,7 +22,7 @@ from .bulk_actions import BulkAction, BulkList, Outlook, bulk_path
 from .htmx import Request, list_url_of_page, see_other, toast
 from .lists import list_paths
 from .paging import BY_AGE, downwards, upwards
-from .tables import Field, Orders, Table, choices_of
+from .tables import Field, Orders, Table, choices_of, matching
 
 PAGE = 50
 _TABLE = Table(
@@ -85,9 +85,7 @@ def _find(
     request: Request, hook: Webhook, filters: dict[str, str], name: str
 ) -> tuple[Sequence[WebhookDelivery], str]:
     """A page of deliveries, and the URL of the next page of the list `name`."""
-    rows = hook.deliveries.all()
-    if filters["status"]:
-        rows = rows.filter(status=filters["status"])
+    rows = matching(hook.deliveries.all(), filters, status="status")
     return _TABLE.page(request, rows, PAGE, reverse(name, args=[hook.public_id]), filters)
 
 

@@ -61,9 +61,7 @@ def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequenc
 
 
 def _context(request: Request) -> dict[str, Any]:
-    filters = _TABLE.read(request)
-    tickets, next_url = _find(request, filters, "web:inbox")
-    table = _TABLE.describe(request, filters, next_url)
+    filters, tickets, table = _TABLE.load(request, _find)
     ticket = '{"ticket_id": "k1", "tool_call_id": "c1", "tool_name": "refund", "arguments": {}}'
     waiting = f'{{"reason": "tool_permission", "tickets": [{ticket}]}}'
     body = f'{{"status": "waiting", "waiting": {waiting}}}'

@@ -81,14 +81,12 @@ class DispatchRow:
 
 @page()
 def mailbox(request: Request) -> HttpResponse:
-    filters = _TABLE.read(request)
-    rows, next_url = _find(request, filters, "web:mailbox")
+    filters, rows, table = _TABLE.load(request, _find)
     address = {name: filters[name] for name in ("thread", "agent")}
     visible = Dispatch.objects.visible_to(request.actor)
     counts = visible.concerning(**_address_arguments(filters)).bounded_counts(MOST)
     status = filters["status"]
     found = counts[status] if status else sum(counts.values())
-    table = _TABLE.describe(request, filters, next_url)
     context = {
         **table,
         "rows": [_row(request, row) for row in rows],

@@ -104,9 +104,7 @@ def _filtered(request: Request, filters: dict[str, str]) -> QuerySet[Membership]
     return matching(rows, filters, text="user__username__icontains", role="role")
 
 
-def _find(
-    request: Request, filters: dict[str, str], name: str = "web:member-list"
-) -> tuple[Sequence[Membership], str]:
+def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequence[Membership], str]:
     """A page of members, by default in the order in which they were added, and the URL of the next
     page."""
     rows = _filtered(request, filters).select_related("user")
@@ -114,8 +112,7 @@ def _find(
 
 
 def _show(request: Request, created: dict[str, Any] | None = None) -> HttpResponse:
-    filters = _TABLE.read(request)
-    members, next_url = _find(request, filters)
+    filters, members, table = _TABLE.load(request, _find)
     enrolled: set[int] = set()
     if settings.LOGIN_TOTP != "off":
         # Needs the packages of requirements-login.txt.
@@ -123,7 +120,6 @@ def _show(request: Request, created: dict[str, Any] | None = None) -> HttpRespon
 
         enrolled = enrolled_among([row.user_id for row in members])
 
-    table = _TABLE.describe(request, filters, next_url)
     context = {
         **table,
         "rows": members,

@@ -57,9 +57,7 @@ def undo_of_request(request_id: str, back: str, near: int | str = "") -> Undo:
 
 @page(replica=True)
 def revert_list(request: Request) -> HttpResponse:
-    filters = _TABLE.read(request)
-    jobs, next_url = _find(request, filters, "web:revert-list")
-    table = _TABLE.describe(request, filters, next_url)
+    _, jobs, table = _TABLE.load(request, _find)
     context = {
         **table,
         "rows": jobs,

@@ -115,9 +115,7 @@ def run_list(request: Request) -> HttpResponse:
     views, default = views_of(request, ViewPage.RUNS)
     if default:
         return default
-    filters = _TABLE.read(request)
-    rows, next_url = _find(request, filters, "web:run-list")
-    table = _TABLE.describe(request, filters, next_url)
+    filters, rows, table = _TABLE.load(request, _find)
     # Stuck runs are first, on the first page of the whole list in its usual order.
     whole = not (table["pager"]["first"] or table["filtered"] or filters["sort"])
     stuck = list(_stuck(request.actor)) if whole else []

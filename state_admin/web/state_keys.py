@@ -46,12 +46,10 @@ _TABLE = Table(
 
 @page(replica=True)
 def state_key_list(request: Request) -> HttpResponse:
-    filters = _TABLE.read(request)
-    keys, next_url = _find(request, filters, "web:state-key-list")
+    _, keys, table = _TABLE.load(request, _find)
     holders = count_holders(request.actor, NEWEST)
     plugins = list(Plugin.objects.visible_to(request.actor).order_by("name")[:MOST])
     parts = parts_of(request.actor, [plugin.name for plugin in plugins])
-    table = _TABLE.describe(request, filters, next_url)
     body = '{"reducer": "append", "scope": "thread", "default": [], "schema": {"type": "array"}}'
     context = {
         **table,

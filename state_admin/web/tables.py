@@ -24,6 +24,7 @@ from state_admin.templatetags.ui import plural, words
 from . import paging
 from .addresses import with_query
 
+Item = TypeVar("Item")
 Row = TypeVar("Row", bound=Model)
 Rows = TypeVar("Rows", bound="QuerySet[Any]")
 
@@ -211,6 +212,17 @@ class Table:
             lambda after: with_query(root, **filters, after=after),
             whole=paging.is_file(request),
         )
+
+    def load(
+        self,
+        request: HttpRequest,
+        find: Callable[[Any, dict[str, str], str], tuple[Sequence[Item], str]],
+    ) -> tuple[dict[str, str], Sequence[Item], dict[str, Any]]:
+        """What `read` returns, the rows of the page, and what `describe` returns. `find` returns the rows and
+        the URL of the next page (lists.table_paths)."""
+        filters = self.read(request)
+        rows, next_url = find(request, filters, self.name)
+        return filters, rows, self.describe(request, filters, next_url)
 
     def describe(
         self,

@@ -139,9 +139,7 @@ def token_new(request: Request) -> HttpResponse:
 
 
 def _show(request: Request, created: dict[str, Any] | None = None) -> HttpResponse:
-    filters = _TABLE.read(request)
-    tokens, next_url = _find(request, filters)
-    table = _TABLE.describe(request, filters, next_url)
+    filters, tokens, table = _TABLE.load(request, _find)
     context = {
         **table,
         "rows": tokens,
@@ -164,9 +162,7 @@ def _filtered(request: Request, filters: dict[str, str]) -> TokenQuerySet:
     return matching(rows, filters, role="role", state="state")
 
 
-def _find(
-    request: Request, filters: dict[str, str], name: str = "web:token-list"
-) -> tuple[Sequence[ApiToken], str]:
+def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequence[ApiToken], str]:
     """A page of tokens, newest first unless sorted otherwise, and the URL of the next page."""
     rows = _filtered(request, filters).annotate(used=Coalesce("last_used_at", Value(_NEVER)))
     return _TABLE.page(request, rows, PAGE, reverse(name), filters)

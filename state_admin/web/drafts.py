@@ -22,7 +22,7 @@ from state_admin.templatetags.json_html import pretty
 
 from .errors import heading_of
 from .json_lines import line_of, mark_ranges, span_of, utf16
-from .paging import parse_json_field, read_required_number
+from .paging import number_in, parse_json_field
 
 # The position in the parser's message, counted from the first character that is not whitespace.
 _STOPPED = re.compile(r"\(char (\d+)\)\Z")
@@ -43,7 +43,7 @@ def typed_text(post: QueryDict) -> str:
 
 def seen_version(post: QueryDict) -> int:
     """The version that was edited; 0 if there was none."""
-    return read_required_number("base", post.get("base", "0"))
+    return number_in(post, "base", "0")
 
 
 def read_value(text: str) -> Raw:

@@ -23,7 +23,7 @@ from .entry_address import entry_page, entry_paths
 from .entry_detail import COMPARED_LATER
 from .entry_undo import undo_of, undo_of_delete
 from .htmx import Request, see_other, toast
-from .paging import read_required_number
+from .paging import number_in
 from .state_changes import sentence_of
 
 _CHANGED = "The entry was changed in the meantime. Nothing was done; this is the current version"
@@ -53,9 +53,7 @@ def entry_delete(request: Request, namespace: str, key: str) -> HttpResponse:
             fields=[("expected_version", now.version)],
         )
         return ask(request, question, part="entry")
-    expected_version = read_required_number(
-        "expected_version", request.POST.get("expected_version", "")
-    )
+    expected_version = number_in(request.POST, "expected_version")
     reason = reason_of(request)
     try:
         written = delete_entry(
@@ -76,7 +74,7 @@ def entry_delete(request: Request, namespace: str, key: str) -> HttpResponse:
 def entry_restore(request: Request, namespace: str, key: str) -> HttpResponse:
     address: Any = {"actor": request.actor, "namespace": namespace, "key": key}
     parameters = request.GET if request.method == "GET" else request.POST
-    version = read_required_number("version", parameters.get("version", ""))
+    version = number_in(parameters, "version")
     if request.method == "GET":
         now = read_entry(**address)
         old = read_past(**address, at_version=version)
@@ -107,9 +105,7 @@ def entry_restore(request: Request, namespace: str, key: str) -> HttpResponse:
             total=len(rows),
         )
         return show_details(request, question) if whole else ask(request, question, part="entry")
-    expected_version = read_required_number(
-        "expected_version", request.POST.get("expected_version", "")
-    )
+    expected_version = number_in(request.POST, "expected_version")
     reason = reason_of(request)
     written: Any = {
         "version": version,

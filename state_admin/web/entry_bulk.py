@@ -37,7 +37,7 @@ from .addresses import entry_url
 from .confirm import PREVIEW, Confirm, Input, ask, reason_of
 from .entry_list import EntryListFilters, find_all, read_filters
 from .htmx import Request, render, see_other, toast
-from .paging import read_list, read_moment, read_required_number
+from .paging import number_in, read_list, read_moment
 from .reverts import return_url, undo_of_request
 
 # Entries: counted for the confirmation, changed per request, listed as skipped.
@@ -154,12 +154,12 @@ def _order(request: Request) -> BulkAction:
         ttl=_ttl(post) if action == "expire" and "confirmed" in post else 0,
         patch=post.get("patch", "").strip() if action == "patch" else "",
         reason=reason_of(request),
-        total=read_required_number("total", post.get("total", "0")),
-        done=read_required_number("done", post.get("done", "0")),
+        total=number_in(post, "total", "0"),
+        done=number_in(post, "done", "0"),
         skipped=_read_skipped(post.get("skipped", "[]")),
-        more_skipped=read_required_number("more_skipped", post.get("more_skipped", "0")),
+        more_skipped=number_in(post, "more_skipped", "0"),
         request_id=_read_request_id(post) or request.actor.request_id,
-        near=read_required_number("near", post.get("near", "0")),
+        near=number_in(post, "near", "0"),
     )
 
 

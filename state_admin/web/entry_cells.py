@@ -31,7 +31,7 @@ from .entry_list import EntryListFilters, EntryListRow, is_valid, list_columns, 
 from .entry_undo import undo_of
 from .errors import sentences_of
 from .htmx import Request, Undo, render, toast
-from .paging import read_required_number
+from .paging import number_in
 from .tables import member_of, read_columns
 
 _TYPES = {str: "string", bool: "boolean", int: "integer", float: "number"}
@@ -82,7 +82,7 @@ def _save(
 ) -> HttpResponse:
     post, namespace, key = request.POST, now.namespace, now.key
     typed = post.get("typed", "").replace("\r\n", "\n")
-    version = read_required_number("version", post.get("version", ""))
+    version = number_in(post, "version")
 
     def again(now: EntryView, **more: str) -> HttpResponse:
         form = _form(post, now, field, typed, **more)

@@ -25,7 +25,7 @@ from .actors import POST
 from .addresses import entry_action_url, entry_url
 from .entry_address import entry_page, entry_paths
 from .htmx import Request, Undo, see_other, toast
-from .paging import read_list, read_required_number
+from .paging import number_in, read_list
 from .reverts import return_url
 
 _MOST_TAGS = 32
@@ -70,8 +70,7 @@ def undo_of_delete(actor: Actor, namespace: str, key: str, *, written: int) -> U
 @entry_page(methods=POST, role=Role.EDITOR)
 def entry_undo(request: Request, namespace: str, key: str) -> HttpResponse:
     written, before, deleted = (
-        read_required_number(name, request.POST.get(name, "0"))
-        for name in ("written", "before", "deleted")
+        number_in(request.POST, name, "0") for name in ("written", "before", "deleted")
     )
     if kind := config.kind_of(namespace):
         return _undo_record(request, kind, key, written, before)

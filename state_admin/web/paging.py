@@ -53,6 +53,11 @@ def read_required_number(name: str, text: str) -> int:
     return number
 
 
+def number_in(query: QueryDict, name: str, default: str = "") -> int:
+    """As read_required_number, of a parameter or field of a form."""
+    return read_required_number(name, query.get(name, default))
+
+
 def read_moment(name: str, text: str) -> datetime:
     """The parameter `name` as a time, in UTC unless it has an offset. BadRequest if it is
     malformed."""

@@ -408,9 +408,7 @@ def policy_undo(request: Request) -> HttpResponse:
             body=paging.parse_json_field(
                 request.POST.get("before", ""), "an undo requires the previous policy"
             ),
-            expected_version=paging.read_required_number(
-                "version", request.POST.get("version", "")
-            ),
+            expected_version=paging.number_in(request.POST, "version"),
             reason="undo",
         )
     except VersionConflict:

@@ -26,7 +26,7 @@ from .addresses import entry_url, list_url_of, with_query
 from .confirm import Confirm, ask, reason_of
 from .htmx import Request, Undo, render, render_list, see_other, toast
 from .lists import table_paths
-from .paging import BY_AGE, downwards, read_required_number, upwards
+from .paging import BY_AGE, downwards, upwards
 from .tables import Field, Orders, Table, choices_of, matching
 
 PAGE = 100
@@ -77,7 +77,7 @@ def _find(request: Request, filters: dict[str, str], name: str) -> tuple[Sequenc
 def revert_start(request: Request) -> HttpResponse:
     post = request.POST
     request_id, back = post.get("request", ""), return_url(post)
-    near = read_required_number("near", post["near"]) if post.get("near") else None
+    near = paging.read_number("near", post.get("near", ""))
     if post.get("change"):
         request_id, near = revert_jobs.find_request(request.actor, *_read_change(post["change"]))
         if not request_id:

@@ -53,20 +53,14 @@ def entry_delete(request: Request, namespace: str, key: str) -> HttpResponse:
             fields=[("expected_version", now.version)],
         )
         return ask(request, question, part="entry")
-    expected_version = number_in(request.POST, "expected_version")
-    reason = reason_of(request)
+    expected = Precondition(number_in(request.POST, "expected_version"))
     try:
-        written = delete_entry(
-            **address, precondition=Precondition(expected_version), reason=reason
-        )
+        written = delete_entry(**address, precondition=expected, reason=reason_of(request))
     except VersionConflict:
         toast(request, _CHANGED, kind="failed")
     else:
-        toast(
-            request,
-            f"Deleted {key}",
-            undo=undo_of_delete(request.actor, namespace, key, written=written),
-        )
+        undo = undo_of_delete(request.actor, namespace, key, written=written)
+        toast(request, f"Deleted {key}", undo=undo)
     return see_other(request, back, part="entry")
 
 
@@ -106,15 +100,10 @@ def entry_restore(request: Request, namespace: str, key: str) -> HttpResponse:
         )
         return show_details(request, question) if whole else ask(request, question, part="entry")
     expected_version = number_in(request.POST, "expected_version")
-    reason = reason_of(request)
-    written: Any = {
-        "version": version,
-        "precondition": Precondition(expected_version),
-        "reason": reason,
-    }
-    kind = config.kind_of(namespace)
+    precondition = Precondition(expected_version)
+    written: Any = {"version": version, "precondition": precondition, "reason": reason_of(request)}
     try:
-        if kind:
+        if kind := config.kind_of(namespace):
             restored = restore_record(actor=request.actor, kind=kind, identity=key, **written)
         else:
             restored = restore_entry(**address, **written)

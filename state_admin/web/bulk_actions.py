@@ -105,10 +105,7 @@ def _describe(
     names = list(outlook.names.values())
     if not names:
         return Confirm(
-            title=f"Nothing to {action.verb.lower()}",
-            verb="",
-            back=back,
-            lines=[f"{action.only}."],
+            title=f"Nothing to {action.verb.lower()}", verb="", back=back, lines=[f"{action.only}."]
         )
     lines = [*outlook.lines]
     if others := len(ids) - len(names):

@@ -366,9 +366,7 @@ def _value(request: Request, kind: Kind, now: EntryView, text: str) -> Raw:
 
 def _draft(request: Request) -> Draft:
     return Draft(
-        text=typed_text(request.POST),
-        base=seen_version(request.POST),
-        reason=reason_of(request),
+        text=typed_text(request.POST), base=seen_version(request.POST), reason=reason_of(request)
     )
 
 

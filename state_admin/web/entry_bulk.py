@@ -197,10 +197,7 @@ def _edit(request: Request, order: BulkAction) -> HttpResponse:
         selected, after, _ = _select(request.actor, order)
         try:
             result = patch_entries(
-                actor=request.actor,
-                seen=selected,
-                patch=read_patch(order.patch),
-                dry_run=True,
+                actor=request.actor, seen=selected, patch=read_patch(order.patch), dry_run=True
             )
             examined = len(result.done) + len(result.skipped)
             preview = EditPreview(result, examined, partly=bool(after) or examined < len(selected))
@@ -414,6 +411,4 @@ def _ttl(post: QueryDict) -> int:
     return ttl
 
 
-urlpatterns = [
-    path("entries/bulk", entry_bulk, name="entry-bulk"),
-]
+urlpatterns = [path("entries/bulk", entry_bulk, name="entry-bulk")]

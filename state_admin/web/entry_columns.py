@@ -30,11 +30,7 @@ _NUMBERS: Final = {"number", "integer"}
 
 
 def default_columns(
-    members: Sequence[Column],
-    rows: Sequence[Mapping[str, JSON] | None],
-    *,
-    state: bool,
-    tags: bool,
+    members: Sequence[Column], rows: Sequence[Mapping[str, JSON] | None], *, state: bool, tags: bool
 ) -> list[str]:
     """The columns of a list whose user has chosen none, with the states and the tags if an entry on the
     page has any, and with the values, unless the members show each of those in `rows` completely."""

@@ -61,10 +61,7 @@ def entry_edit(request: Request, namespace: str, key: str) -> HttpResponse:
         if len(now.value) > BIG and "whole" not in request.GET:
             return render(request, "entries/edit_big.html", {"entry": now}, part="entry")
         draft = EntryDraft(
-            pretty(values.load(now.value)),
-            now.version,
-            tags=", ".join(now.tags),
-            pinned=now.pinned,
+            pretty(values.load(now.value)), now.version, tags=", ".join(now.tags), pinned=now.pinned
         )
         if request.GET.get("as") == "form":
             _show_form(definition, draft)

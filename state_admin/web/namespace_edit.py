@@ -248,10 +248,7 @@ def _initial(namespace: Namespace) -> dict[str, Any]:
     }
     for name in _TEXTS:
         initial[name] = pretty(values.load(getattr(namespace, name) or "null"))
-    return initial | {
-        "base": namespace.schema_version,
-        "seen": namespace.updated_at.isoformat(),
-    }
+    return initial | {"base": namespace.schema_version, "seen": namespace.updated_at.isoformat()}
 
 
 def _content(form: NamespaceForm, namespace: Namespace | None) -> dict[str, Any]:

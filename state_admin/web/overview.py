@@ -142,11 +142,7 @@ def overview(request: Request) -> HttpResponse:
         _, _, namespaces, invalid = _list_largest_namespaces(request.actor)
         sums = _attention(request.actor, counts, namespaces, invalid)
         return render(request, "overview.html", sums, part=part)
-    context = {
-        **_status(counts),
-        **_details(request.actor, counts),
-        "period": _period(request),
-    }
+    context = {**_status(counts), **_details(request.actor, counts), "period": _period(request)}
     if wants_part(request) or "charts" in request.GET:
         context |= _charts(request)
     return render(request, "overview.html", context, part="overview")
@@ -201,10 +197,7 @@ def _details(actor: Actor, counts: Counts) -> dict[str, Any]:
 
 
 def _attention(
-    actor: Actor,
-    counts: Counts,
-    invalid_by_namespace: list[AttentionItem],
-    invalid: AttentionTotal,
+    actor: Actor, counts: Counts, invalid_by_namespace: list[AttentionItem], invalid: AttentionTotal
 ) -> dict[str, Any]:
     """What needs attention: the numbers, and the oldest of each kind."""
     stuck = _list_stuck(actor) if counts.stuck_runs else []

@@ -45,11 +45,7 @@ _BODY = '{"autocompact_threshold": 60000}'
 # The names of values, in the form and wherever a policy is shown.
 _NAMES: Final = {
     "mode": dict(zip(MODES, ("keep the newest messages", "keep a minimum"), strict=True)),
-    "summarizer": {
-        EXTRACTIVE: EXTRACTIVE,
-        BY_MODEL: BY_MODEL,
-        NONE: f"default ({EXTRACTIVE})",
-    },
+    "summarizer": {EXTRACTIVE: EXTRACTIVE, BY_MODEL: BY_MODEL, NONE: f"default ({EXTRACTIVE})"},
     "fallback": {EXTRACTIVE: EXTRACTIVE, NONE: NONE},
 }
 # The fields of the form in groups, with the unit of each.
@@ -149,8 +145,7 @@ class PolicyForm(forms.Form):
     )
     fallback = _choice("fallback", "Summarizer if the model is unavailable")
     snapshot_keep_last = _number_or_none(
-        "Newest to keep per thread",
-        "keep all snapshots. Removed snapshots cannot be restored",
+        "Newest to keep per thread", "keep all snapshots. Removed snapshots cannot be restored"
     )
     snapshot_keep_every = _number_or_none("Of older snapshots, keep every n-th", "keep none")
     max_context_tokens = _count("Context window")

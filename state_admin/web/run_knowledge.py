@@ -69,9 +69,7 @@ def run_knowledge(request: Request, run_id: str) -> HttpResponse:
         return run_action_url("knowledge", run_id, step=number, **query)
 
     entries, next_url = paging.cut(
-        known_state.entries,
-        PAGE,
-        lambda last: url(step, namespace=last.namespace, after=last.key),
+        known_state.entries, PAGE, lambda last: url(step, namespace=last.namespace, after=last.key)
     )
     state = None
     if known_state.state:

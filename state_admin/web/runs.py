@@ -64,8 +64,7 @@ _RANK = Case(
 )
 # Active runs have none yet: one that grows between two pages would be on both.
 _MICROSECONDS = Cast(
-    Coalesce(Extract(F("finished_at") - F("created_at"), "epoch") * 1_000_000, 0),
-    BigIntegerField(),
+    Coalesce(Extract(F("finished_at") - F("created_at"), "epoch") * 1_000_000, 0), BigIntegerField()
 )
 _TOKENS = F("input_tokens") + F("output_tokens")
 _THREAD = Orders("Thread")

@@ -58,10 +58,7 @@ def _rows(request: Request) -> list[tuple[SessionRow, UserSession]]:
 
 @page()
 def session_list(request: Request) -> HttpResponse:
-    context = {
-        "rows": [row for row, _ in _rows(request)],
-        "json_url": reverse("web:sessions-json"),
-    }
+    context = {"rows": [row for row, _ in _rows(request)], "json_url": reverse("web:sessions-json")}
     return render(request, "account/sessions.html", context)
 
 

@@ -31,10 +31,7 @@ def delete(request: Request, thread_id: str) -> HttpResponse:
     if request.method == "GET":
         return _ask(request, thread_id)
     number = _delete(
-        request.actor,
-        thread_id,
-        reason_of(request),
-        request.POST.get("children", "reject"),
+        request.actor, thread_id, reason_of(request), request.POST.get("children", "reject")
     )
     toast(request, f"Deleted {plural(number, 'thread,threads')}")
     return see_other(request, reverse("web:thread-list"))

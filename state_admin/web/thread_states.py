@@ -119,10 +119,7 @@ def show(request: Request, thread: Thread) -> dict[str, Any]:
         context |= _shared(request, thread)
     if not gone:
         now = read_snapshot(actor=request.actor, thread_id=public_id, revision=at)
-        context |= {
-            "keys": held_values(now, revision),
-            "nodes": nodes_of(len(now.rows)),
-        }
+        context |= {"keys": held_values(now, revision), "nodes": nodes_of(len(now.rows))}
         compared = context["compared"]
         if at and previous == at - 1 and not compared and _changed_big(now, revision):
             context["compare_url"] = thread_url(

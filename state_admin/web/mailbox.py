@@ -37,6 +37,10 @@ from .tables import Field, Orders, Table, choices_of, format_row_count, matching
 
 PAGE = 50
 _SHOWN = 2000  # characters of a payload
+_REQUEUED = (
+    "They are requeued, and their attempts are counted from zero. The first dispatch of each thread is "
+    "available at once."
+)
 # Dead letters first, then in the order of their life.
 _RANK = Case(
     When(status=DispatchStatus.DEAD, then=0),
@@ -161,39 +165,23 @@ def cancel(request: Request, dispatch_id: str) -> HttpResponse:
 
 @page(methods=FORM, role=Role.EDITOR)
 def replay_all(request: Request) -> HttpResponse:
-    address = _address_filters(request)
     if request.method == "GET":
-        return _confirm_dead_letters(
-            request,
-            "Replay the dead letters?",
-            "Replay",
-            "They are requeued, and their attempts are counted from zero. The first dispatch of each thread is available at once.",
-            "web:mailbox-replay",
-            kind="primary",
-        )
-    number = replay_dead_letters(
-        actor=request.actor, reason=reason_of(request), **_address_arguments(address)
-    )
-    toast(request, f"{plural(number, 'dispatch,dispatches')} requeued")
-    return _redirect_back(request, **address)
+        return _confirm_dead_letters(request, "Replay", _REQUEUED, kind="primary")
+    address = _address_arguments(_address_filters(request))
+    number = replay_dead_letters(actor=request.actor, reason=reason_of(request), **address)
+    return _redirect_back(request, f"{plural(number, 'dispatch,dispatches')} requeued")
 
 
 @page(methods=FORM, role=Role.ADMIN)
 def clear(request: Request) -> HttpResponse:
-    address = _address_filters(request)
     if request.method == "GET":
-        return _confirm_dead_letters(
-            request,
-            "Clear the dead letters?",
-            "Clear",
-            "They are deleted permanently, with their payloads. The audit log keeps their number.",
-            "web:mailbox-clear",
+        line = (
+            "They are deleted permanently, with their payloads. The audit log keeps their number."
         )
-    done = clear_dead_letters(
-        actor=request.actor, reason=reason_of(request), **_address_arguments(address)
-    )
-    toast(request, f"{done.deleted:,} cleared")
-    return _redirect_back(request, **address)
+        return _confirm_dead_letters(request, "Clear", line)
+    address = _address_arguments(_address_filters(request))
+    done = clear_dead_letters(actor=request.actor, reason=reason_of(request), **address)
+    return _redirect_back(request, f"{done.deleted:,} cleared")
 
 
 def _address_filters(request: Request) -> dict[str, str]:
@@ -205,7 +193,7 @@ def _address_arguments(filters: dict[str, str]) -> dict[str, Any]:
 
 
 def _confirm_dead_letters(
-    request: Request, title: str, verb: str, line: str, name: str, kind: str = "danger"
+    request: Request, verb: str, line: str, kind: str = "danger"
 ) -> HttpResponse:
     address = _address_filters(request)
     letters = Dispatch.objects.visible_to(request.actor).dead()
@@ -213,9 +201,9 @@ def _confirm_dead_letters(
     number = letters.count()
     first = letters.select_related("thread").order_by("-pk")[:PREVIEW]
     confirm = Confirm(
-        title=title,
+        title=f"{verb} the dead letters?",
         verb=f"{verb} {number:,}",
-        url=with_query(reverse(name), **address),
+        url=with_query(request.path, **address),
         back=with_query(reverse("web:mailbox"), **address, status=DispatchStatus.DEAD),
         lines=[line],
         names=[f"{row.thread.public_id}: {row.last_error or 'no reason given'}" for row in first],
@@ -232,8 +220,10 @@ def _stay(request: Request, row: Dispatch) -> HttpResponse:
     return see_other(request, url, part="mailbox")
 
 
-def _redirect_back(request: Request, **address: str) -> HttpResponse:
-    return see_other(request, with_query(reverse("web:mailbox"), **address), part="mailbox")
+def _redirect_back(request: Request, message: str) -> HttpResponse:
+    toast(request, message)
+    url = with_query(reverse("web:mailbox"), **_address_filters(request))
+    return see_other(request, url, part="mailbox")
 
 
 def _look(status: DispatchStatus, line: str) -> Callable[[Actor, Sequence[str]], Outlook]:
@@ -268,11 +258,7 @@ DISPATCHES = BulkList(
             verb="Replay",
             past="Requeued",
             only="Only dead letters can be replayed",
-            look=_look(
-                DispatchStatus.DEAD,
-                "They are requeued, and their attempts are counted from zero. The first dispatch of each thread is "
-                "available at once.",
-            ),
+            look=_look(DispatchStatus.DEAD, _REQUEUED),
             do=_replay_selected,
             kind="primary",
         ),

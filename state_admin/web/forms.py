@@ -18,38 +18,23 @@ _CODE = {
 _MOST = (1 << 53) - 1
 
 
+def _limit(label: str, most: int, empty: str) -> forms.IntegerField:
+    """`empty`: what an empty field means."""
+    return forms.IntegerField(
+        label=label, required=False, min_value=1, max_value=most, help_text=f"Empty: {empty}"
+    )
+
+
 class NamespaceLimitsForm(forms.Form):
     """The limits of a namespace: what its registration has beside name, schema and default."""
 
     description = forms.CharField(required=False, max_length=10_000)
-    max_value_bytes = forms.IntegerField(
-        label="Largest value, in bytes",
-        required=False,
-        min_value=1,
-        max_value=MAX_VALUE_BYTES,
-        help_text=f"Empty: {DEFAULT_MAX_VALUE_BYTES:,}",
+    max_value_bytes = _limit(
+        "Largest value, in bytes", MAX_VALUE_BYTES, f"{DEFAULT_MAX_VALUE_BYTES:,}"
     )
-    ttl_seconds = forms.IntegerField(
-        label="Entries expire after, in seconds",
-        required=False,
-        min_value=1,
-        max_value=MAX_TTL,
-        help_text="Empty: never",
-    )
-    history_keep_last = forms.IntegerField(
-        label="Keep this many versions of each entry",
-        required=False,
-        min_value=1,
-        max_value=1_000_000,
-        help_text="Empty: all",
-    )
-    history_keep_seconds = forms.IntegerField(
-        label="Keep versions younger than, in seconds",
-        required=False,
-        min_value=1,
-        max_value=MAX_TTL,
-        help_text="Empty: all",
-    )
+    ttl_seconds = _limit("Entries expire after, in seconds", MAX_TTL, "never")
+    history_keep_last = _limit("Keep this many versions of each entry", 1_000_000, "all")
+    history_keep_seconds = _limit("Keep versions younger than, in seconds", MAX_TTL, "all")
 
 
 class NamespaceForm(NamespaceLimitsForm):

@@ -175,7 +175,7 @@ def _read_page(request: Request, namespace: str, key: str) -> EntryPage:
     recent = list(_revisions(request.actor, namespace, key)[: RECENT + 1])
     if not now.exists and not recent and not registered:
         raise NotRegistered(namespace)
-    entry, past = read_requested_entry(request, now, registered=registered)
+    entry, past = read_requested_entry(request, now) if registered else (now, 0)
     tab = request.GET.get("tab", "value")
     return EntryPage(
         request, now, entry, past, registered, recent, tab if tab in _TABS else "value"

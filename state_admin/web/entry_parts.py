@@ -22,7 +22,7 @@ from .htmx import Request, render
 def entry_tree(request: Request, namespace: str, key: str) -> HttpResponse:
     """A node of a large value: the children at `pointer`, beginning with number `start`."""
     now = read_entry(actor=request.actor, namespace=namespace, key=key)
-    entry, past = read_requested_entry(request, now, registered=True)
+    entry, past = read_requested_entry(request, now)
     pointer = request.GET.get("pointer", "")
     start = read_whole(request.GET.get("start", "0")) or 0
     try:
@@ -62,7 +62,7 @@ def entry_newer(request: Request, namespace: str, key: str) -> HttpResponse:
 def entry_raw(request: Request, namespace: str, key: str) -> HttpResponse:
     """The value as it is stored, byte for byte."""
     now = read_entry(actor=request.actor, namespace=namespace, key=key)
-    entry, _ = read_requested_entry(request, now, registered=True)
+    entry, _ = read_requested_entry(request, now)
     response = HttpResponse(entry.value, content_type="application/json; charset=utf-8")
     response["ETag"] = f'"{entry.version}"'
     return response

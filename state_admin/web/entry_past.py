@@ -11,13 +11,9 @@ from .htmx import Request
 from .paging import read_moment, read_required_number
 
 
-def read_requested_entry(
-    request: Request, now: EntryView, *, registered: bool
-) -> tuple[EntryView, int]:
+def read_requested_entry(request: Request, now: EntryView) -> tuple[EntryView, int]:
     """The requested state of the entry, and its version if it is a past one, else 0."""
     address: Any = {"actor": request.actor, "namespace": now.namespace, "key": now.key}
-    if not registered:
-        return now, 0
     if text := request.GET.get("version", ""):
         version = read_required_number("version", text)
         if version == now.version:

@@ -38,7 +38,15 @@ from .tables import Field, Orders, Table, choices_of, count_rows, matching
 
 PAGE = 100
 _DAY = 24 * 3600
-_LIVES = {"": None, "1": _DAY, "7": 7 * _DAY, "30": 30 * _DAY, "90": 90 * _DAY, "365": 365 * _DAY}
+# The lifetimes of tokens, in days.
+_LIVES = {
+    "1": "in a day",
+    "7": "in a week",
+    "30": "in 30 days",
+    "90": "in 90 days",
+    "365": "in a year",
+    "": "never",
+}
 _STATES = ("live", "rotated", "expired", "revoked")
 _CREATION = Creation("Tokens", "web:token-list", "tokens", "New token", "Create token")
 _NEVER = datetime.fromtimestamp(0, UTC)
@@ -95,19 +103,7 @@ class TokenForm(forms.Form):
     )
     namespaces = namespace_globs_field("Empty means all.")
     thread_prefixes = thread_prefixes_field("Empty means all.")
-    lives = forms.ChoiceField(
-        required=False,
-        label="Expires",
-        initial="90",
-        choices=[
-            ("1", "in a day"),
-            ("7", "in a week"),
-            ("30", "in 30 days"),
-            ("90", "in 90 days"),
-            ("365", "in a year"),
-            ("", "never"),
-        ],
-    )
+    lives = forms.ChoiceField(required=False, label="Expires", initial="90", choices=_LIVES)
 
 
 @page(methods=FORM, role=Role.ADMIN)
@@ -130,7 +126,7 @@ def token_new(request: Request) -> HttpResponse:
             role=Role(cleaned["role"]),
             namespaces=cleaned["namespaces"].split(),
             thread_prefixes=cleaned["thread_prefixes"].split(),
-            expires_in_seconds=_LIVES[cleaned["lives"]],
+            expires_in_seconds=int(cleaned["lives"]) * _DAY if cleaned["lives"] else None,
         )
     except (Invalid, Forbidden) as problem:
         form.add_error(None, sentences_of(problem))

@@ -165,15 +165,14 @@ class Orders:
 
 @dataclass(frozen=True)
 class Table:
-    """A data table: what its page and its files share. `name` is the name of its URL, and `files` that of
-    its JSON and CSV files if it is another one. The first of the `columns` is always shown; the list can
-    be ordered by the others as these say. `search` is the field beside the menu of filters."""
+    """A data table: what its page and its files share. `name` is the name of its URL. The first of the
+    `columns` is always shown; the list can be ordered by the others as these say. `search` is the field
+    beside the menu of filters."""
 
     name: str
     columns: Sequence[Orders]
     search: Field | None = None
     menu: Sequence[Filter] = ()
-    files: str = ""
 
     def read(self, request: HttpRequest) -> dict[str, str]:
         """The parameters of the list but that of the page: filters, order and columns. Invalid choices
@@ -238,7 +237,7 @@ class Table:
         its pager, and the URLs of the list, of its first page, of this page and of the JSON file. `filters`:
         what `read` returned; `root` and `file`: the URLs, if they are not those of the names with `args`."""
         root = root or reverse(self.name, args=args)
-        file = file or reverse(f"{self.files or self.name}-json", args=args)
+        file = file or reverse(f"{self.name}-json", args=args)
         sort, after = filters["sort"], paging.cursor(request)
         bounded = self.is_bounded(sort)
         menu = [field for each in self.menu for field in each.filled(filters)]

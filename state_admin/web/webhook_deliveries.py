@@ -45,7 +45,6 @@ _TABLE = Table(
         Orders("Actions"),
     ),
     menu=(Field("status", "Status", choices=choices_of(DeliveryStatus.values)),),
-    files="web:webhook-deliveries",
 )
 _STATES = {
     DeliveryStatus.DELIVERING: "running",
@@ -70,7 +69,8 @@ def rows_for(request: Request, hook: Webhook) -> dict[str, Any]:
     """The context of the list."""
     filters = _TABLE.read(request)
     rows, next_url = _find(request, hook, filters, "web:webhook-detail")
-    table = _TABLE.describe(request, filters, next_url, args=[hook.public_id])
+    file = reverse("web:webhook-deliveries-json", args=[hook.public_id])
+    table = _TABLE.describe(request, filters, next_url, args=[hook.public_id], file=file)
     return {
         **table,
         "chips": (),  # the page has a field for the status

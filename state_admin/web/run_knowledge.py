@@ -63,7 +63,8 @@ def run_knowledge(request: Request, run_id: str) -> HttpResponse:
     before = knowledge.read_entries_before(
         actor=request.actor, knowledge=known_state, after=after, limit=PAGE + 1
     )
-    step = known_state.revision.step or 0
+    run, revision = known_state.run, known_state.revision
+    step = revision.step or 0
 
     def url(number: int, **query: str) -> str:
         return run_action_url("knowledge", run_id, step=number, **query)
@@ -73,16 +74,13 @@ def run_knowledge(request: Request, run_id: str) -> HttpResponse:
     )
     state = None
     if known_state.state:
-        state = [
-            value
-            for value in held_values(known_state.state, known_state.revision)
-            if value.key != LIFECYCLE
-        ]
-    waterfall = read_waterfall(request.actor, known_state.run, known_state.revision.number)
-    messages, between = recent_messages(known_state.run.thread, _MESSAGES, known_state.revision)
+        held = held_values(known_state.state, revision)
+        state = [value for value in held if value.key != LIFECYCLE]
+    waterfall = read_waterfall(request.actor, run, revision.number)
+    messages, between = recent_messages(run.thread, _MESSAGES, revision)
     context = {
-        "run": known_state.run,
-        "thread": known_state.run.thread,
+        "run": run,
+        "thread": run.thread,
         "tabs": run_tabs(run_id),
         "tab": "knowledge",
         "knowledge": known_state,
@@ -91,14 +89,12 @@ def run_knowledge(request: Request, run_id: str) -> HttpResponse:
         "next_step_url": url(step + 1) if step < known_state.steps else "",
         "state": state,
         "nodes": nodes_of(len(state or ())),
-        "state_url": thread_url(
-            known_state.run.thread.public_id, tab="state", at=known_state.revision.number
-        ),
+        "state_url": thread_url(run.thread.public_id, tab="state", at=revision.number),
         "this_step": waterfall.step,
         "waterfall": waterfall,
         "messages": [
             replace(
-                line_of(known_state.run.thread, row, ()),
+                line_of(run.thread, row, ()),
                 lifted=False,
                 lit=row.seq >= waterfall.step.first_message,
             )

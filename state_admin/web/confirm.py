@@ -56,10 +56,10 @@ class Count:
 @dataclass(frozen=True)
 class Confirm:
     """The context of components/_confirm.html. The form posts `fields`, the choice, the inputs and
-    `reason` to `url`, by default that of the confirmation; Cancel goes to `back` if JavaScript is off. With `download` the response is a
-    file and the page stays open. Without a `verb` there is no button. `details_url`: the address from which
-    `names_title` and `names` are loaded after the page, if they take long to compute. `names_title`: the
-    sentence above the names."""
+    `reason` to `url`, by default that of the confirmation; Cancel goes to `back` if JavaScript is off.
+    With `download` the response is a file and the page stays open. Without a `verb` there is no button.
+    `details_url`: the address from which `names_title` and `names` are loaded after the page, if they take
+    long to compute. `names_title`: the sentence above the names."""
 
     title: str
     verb: str

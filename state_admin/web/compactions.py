@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from django.db.models import Case, F, Value, When
@@ -36,7 +37,7 @@ from .actors import FORM, POST, page
 from .addresses import thread_url, with_query
 from .confirm import Confirm, ask, reason_of
 from .htmx import Request, render, render_list, see_other, toast, wants_part
-from .lists import list_paths
+from .lists import table_paths
 from .paging import BY_AGE, downwards, upwards
 from .tables import Field, Orders, Table, choices_of, count_rows, matching
 from .thread_contexts import line_of
@@ -89,11 +90,8 @@ _TABLE_OF_THREAD = replace(
 
 @page(replica=True)
 def compaction_list(request: Request) -> HttpResponse:
-    filters = _TABLE.read(request)
-    rows, next_url = _find(
-        request, filters, "web:compaction-list", Compaction.objects.defer("summary_text")
-    )
-    table = _TABLE.describe(request, filters, next_url)
+    find = partial(_find, jobs=Compaction.objects.defer("summary_text"))
+    filters, rows, table = _TABLE.load(request, find)
     visible = Compaction.objects.visible_to(request.actor)
     context = {
         **table,
@@ -116,17 +114,11 @@ def _trends(actor: Actor) -> list[Trend]:
     return [saved_trend(samples), Trend(label, number(sum(removed)), removed, note)]
 
 
-def _items(request: Request, name: str) -> tuple[list[contract.Compaction], str]:
-    filters, jobs = _TABLE.read(request), Compaction.objects.select_related("summary")
-    rows, next_url = _find(request, filters, name, jobs)
-    return [contract.Compaction.of(row) for row in rows], next_url
-
-
 def _find(
-    request: Request, filters: dict[str, str], name: str, rows: CompactionQuerySet
+    request: Request, filters: dict[str, str], name: str, jobs: CompactionQuerySet
 ) -> tuple[Sequence[Compaction], str]:
     """A page of jobs, and the URL of the next page of the list `name`."""
-    rows = _filtered(rows.visible_to(request.actor), filters).select_related("thread", "namespace")
+    rows = _filtered(jobs.visible_to(request.actor), filters).select_related("thread", "namespace")
     return _TABLE.page(request, rows, PAGE, reverse(name), filters)
 
 
@@ -270,7 +262,12 @@ def retry(request: Request, compaction_id: str) -> HttpResponse:
 
 urlpatterns = [
     path("compactions", compaction_list, name="compaction-list"),
-    *list_paths("compactions", "compaction-list", _items),
+    *table_paths(
+        "compactions",
+        _TABLE,
+        partial(_find, jobs=Compaction.objects.select_related("summary")),
+        contract.Compaction.of,
+    ),
     path("compactions/<str:compaction_id>", compaction_detail, name="compaction-detail"),
     path("compactions/<str:compaction_id>/undo", undo, name="compaction-undo"),
     path("compactions/<str:compaction_id>/cancel", cancel, name="compaction-cancel"),

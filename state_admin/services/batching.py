@@ -44,13 +44,16 @@ def rest_after(seconds: float) -> float:
     return min(30 * seconds, 3600)
 
 
-def split_by_size(sized: Iterable[tuple[T, int]], most: int = MOST_ROWS) -> Iterator[list[T]]:
-    """Yield the items of (item, bytes) in order, in batches of at most `most` items and MOST_BYTES.
-    An item larger than that is a batch of its own."""
+def split_by_size(
+    sized: Iterable[tuple[T, int]], most: int = MOST_ROWS, most_bytes: int | None = None
+) -> Iterator[list[T]]:
+    """Yield the items of (item, bytes) in order, in batches of at most `most` items and `most_bytes`
+    (default MOST_BYTES). An item larger than that is a batch of its own."""
+    most_bytes = MOST_BYTES if most_bytes is None else most_bytes
     batch: list[T] = []
     total = 0
     for item, size in sized:
-        if batch and (len(batch) == most or total + size > MOST_BYTES):
+        if batch and (len(batch) == most or total + size > most_bytes):
             yield batch
             batch, total = [], 0
         batch.append(item)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
+from operator import attrgetter
 from typing import BinaryIO, Final
 
 from django.db import Error, IntegrityError, transaction
@@ -25,6 +26,7 @@ from state_admin.models.workspace_tables import OLDEST_MIGRATION, TABLES
 
 from . import journal
 from .actors import system_actor
+from .batching import split_by_size
 from .config_secrets import import_secrets
 from .errors import Conflict, Invalid
 from .webhook_secrets import live_secrets
@@ -68,8 +70,11 @@ def import_workspace(*, stream: BinaryIO, slug: str = "", members: bool = False)
         _check_tables(reader.header)
         columns = {name: each.columns for name, each in reader.header.tables.items()}
         with _staging(columns):
-            for (_, name), rows in groupby(reader.read_rows(), _splitter()):
-                _stage(name, columns[name], rows)
+            for name, rows in groupby(reader.read_rows(), attrgetter("table")):
+                sized = ((row, sum(len(each) for each in row.values if each)) for row in rows)
+                for batch in split_by_size(sized, _MOST_ROWS, _MOST_BYTES):
+                    _stage(name, columns[name], batch)
+                    batch.clear()  # before the next one is read
             _check_references()
             if reader.header.clock > workspace_copies_sql.read_clock():
                 feed_eras.begin_era()
@@ -130,22 +135,6 @@ def _staging(columns: Mapping[str, tuple[str, ...]]) -> Iterator[None]:
         # If this fails, PostgreSQL drops them when the connection closes.
         with contextlib.suppress(Error), transaction.atomic():
             workspace_copies_sql.drop_staging()
-
-
-def _splitter() -> Callable[[Row], tuple[int, str]]:
-    """A key function for groupby: returns the number of the batch of a row, and its table."""
-    number = rows = size = 0
-    table = ""
-
-    def batch_of(row: Row) -> tuple[int, str]:
-        nonlocal number, rows, size, table
-        if row.table != table or rows >= _MOST_ROWS or size >= _MOST_BYTES:
-            number, rows, size, table = number + 1, 0, 0, row.table
-        rows += 1
-        size += sum(len(value) for value in row.values if value)
-        return number, table
-
-    return batch_of
 
 
 def _stage(name: str, columns: tuple[str, ...], rows: Iterable[Row]) -> None:

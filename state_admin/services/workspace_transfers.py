@@ -38,6 +38,7 @@ from state_admin.models.workspace_moves_sql import MOVED, Row
 from state_admin.models.workspace_tables import Table
 
 from . import config_secrets, verification
+from .batching import split_by_size
 from .errors import Conflict, Gone
 
 # The most rows, and characters, of a transaction on the target.
@@ -252,19 +253,9 @@ def _seal(table: Table, batch: Sequence[Row], workspace_id: int) -> list[Sequenc
     return rows
 
 
-def _batches(
-    rows: Iterator[Row],
-) -> Iterator[list[Row]]:
-    batch: list[Row] = []
-    size = 0
-    for row in rows:
-        batch.append(row)
-        size += sum(len(value) for value in row[1] if value)
-        if len(batch) >= _MOST_ROWS or size >= _MOST_BYTES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
+def _batches(rows: Iterator[Row]) -> Iterator[list[Row]]:
+    sized = ((row, sum(len(value) for value in row[1] if value)) for row in rows)
+    return split_by_size(sized, _MOST_ROWS, _MOST_BYTES)
 
 
 def _digest(

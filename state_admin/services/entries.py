@@ -107,30 +107,19 @@ def put_entries(
     require(actor, Role.EDITOR)
     if quotas.limited(actor):
         return None
-    definitions: list[Definition] = []
-    for index, (namespace, _, value) in enumerate(puts):
+    rows: list[NewEntry] = []
+    for index, (namespace, key, value) in enumerate(puts):
         try:
             require_open(namespace)
-            definitions.append(definition_for(actor, namespace, value))
+            rows.append(new_entry(definition_for(actor, namespace, value), key, value.text))
         except Problem as problem:
             problem.data["index"] = index
             raise
-    rows = [
-        new_entry(definition, key, value.text)
-        for definition, (_, key, value) in zip(definitions, puts, strict=True)
-    ]
     parameters = {**journal.parameters(actor, reason), "operation": Operation.PUT.value}
     written = entries_sql.put_entries(parameters, rows)
     if not written:
         return None
-    stored = [
-        written[definition.id, key]
-        for definition, (_, key, _) in zip(definitions, puts, strict=True)
-    ]
-    return [
-        WriteResult(written_view(actor, new, row), row.created)
-        for new, row in zip(rows, stored, strict=True)
-    ]
+    return results_of(actor, rows, written)
 
 
 def new_entry(definition: Definition, key: str, text: str) -> NewEntry:
@@ -312,7 +301,7 @@ def store_value(
             if written is None:
                 undo()
         if written is not None:
-            return WriteResult(written_view(actor, new, written), written.created)
+            return _result_of(actor, new, written)
         # Nothing was written: the schema changed meanwhile, or the precondition does not hold.
         if (
             find_definition(actor, namespace, fresh=True).schema_version
@@ -513,8 +502,17 @@ def check_value(definition: Definition, value: Raw) -> None:
         )
 
 
-def written_view(actor: Actor, new: NewEntry, written: entries_sql.WrittenEntry) -> EntryView:
-    return EntryView(
+def results_of(
+    actor: Actor,
+    entries: Sequence[NewEntry],
+    written: Mapping[tuple[int, str], entries_sql.WrittenEntry],
+) -> list[WriteResult]:
+    """The results of writes that one statement has stored, by (namespace id, key)."""
+    return [_result_of(actor, new, written[new.namespace_id, new.key]) for new in entries]
+
+
+def _result_of(actor: Actor, new: NewEntry, written: entries_sql.WrittenEntry) -> WriteResult:
+    entry = EntryView(
         namespace=new.namespace,
         key=new.key,
         exists=True,
@@ -530,3 +528,4 @@ def written_view(actor: Actor, new: NewEntry, written: entries_sql.WrittenEntry)
         estimated_tokens=new.tokens,
         actor=actor.name,
     )
+    return WriteResult(entry, written.created)

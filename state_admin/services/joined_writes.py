@@ -13,12 +13,12 @@ from state_admin.domain.access import Actor, Role
 from state_admin.domain.patches import PatchKind
 from state_admin.domain.values import JSON, Raw
 from state_admin.models import Operation, entries_sql, hot, idempotency_sql
-from state_admin.models.entries_sql import JoinedEntry, JoinedPut, NewEntry, WrittenEntry
+from state_admin.models.entries_sql import JoinedEntry, JoinedPut
 from state_admin.models.hot_async import Session
 
 from . import entry_views, idempotency, journal, quotas
 from .actors import require, require_open
-from .entries import WriteResult, check_value, new_entry, patch_text, written_view
+from .entries import WriteResult, check_value, new_entry, patch_text, results_of
 from .entry_views import EntryView
 from .errors import Problem
 from .groups import is_undone, note_fault, take_turns
@@ -165,20 +165,11 @@ def _respond_to(
     written = entries_sql.written_by_address(found[-1])
     responses = {}
     for index, row in rows.items():
-        first = row.entries[0].entry
-        if (first.namespace_id, first.key) in written:
+        entries = [each.entry for each in row.entries]
+        if (entries[0].namespace_id, entries[0].key) in written:
             write = writes[index]
-            responses[index] = write.respond(
-                [_result_of(write.actor, each.entry, written) for each in row.entries]
-            )
+            responses[index] = write.respond(results_of(write.actor, entries, written))
     return responses
-
-
-def _result_of(
-    actor: Actor, entry: NewEntry, written: Mapping[tuple[int, str], WrittenEntry]
-) -> WriteResult:
-    row = written[entry.namespace_id, entry.key]
-    return WriteResult(written_view(actor, entry, row), row.created)
 
 
 async def _prepare_all(

@@ -15,6 +15,7 @@ from state_admin.models import RevisionKind, StateKey
 
 from . import snapshots
 from .actors import require
+from .errors import check_storable
 from .finding import refuse
 from .snapshots import LIFECYCLE, Snapshot
 from .state_keys import Slot, find_slots, hold_registry
@@ -72,7 +73,9 @@ def import_snapshot(
     `pointer`: the JSON pointer of `extensions` in the body.
     """
     require(actor, Role.EDITOR)
-    refuse(_name_faults(extensions, pointer), "the snapshot cannot be stored")
+    names = dict.fromkeys(extensions)
+    # Names, registered or not, may contain NUL or lone surrogates, or be too many.
+    check_storable(Raw(values.dump(names), names), "the snapshot", pointer)
     with transaction.atomic():
         hold_registry(actor)
         thread = find_thread(actor, thread_id, lock=True)
@@ -108,16 +111,6 @@ def import_snapshot(
         )
         now = snapshots.read_snapshot(actor=actor, thread_id=thread_id)
     return Imported(now, tuple(unknown))
-
-
-def _name_faults(extensions: Mapping[str, Raw], pointer: str) -> list[Fault]:
-    """Faults of names, registered or not: NUL, lone surrogates, too many names."""
-    names = dict.fromkeys(extensions)
-    try:
-        values.check(Raw(values.dump(names), names), pointer)
-    except values.RefusedJSON as refused:
-        return list(refused.faults)
-    return []
 
 
 def _value_faults(slot: Slot, raw: Raw, pointer: str) -> list[Fault]:

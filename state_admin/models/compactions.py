@@ -16,7 +16,7 @@ from .leases import LeasedQuerySet, LeasedRow
 from .messages import Message
 from .namespaces import Namespace
 from .threads import Thread
-from .visibility import glob_regex, thread_prefix
+from .visibility import within_limits
 from .workspaces import Workspace
 
 
@@ -67,14 +67,7 @@ class CompactionQuerySet(LeasedQuerySet["Compaction"]):
     due = "available_at"
 
     def visible_to(self, actor: Actor) -> Self:
-        rows = self.filter(workspace_id=actor.workspace_id)
-        if actor.thread_prefixes:
-            visible = thread_prefix(actor.thread_prefixes, "thread__public_id")
-            rows = rows.filter(Q(thread=None) | visible)
-        if actor.namespaces:
-            visible = Q(namespace__name__regex=glob_regex(actor.namespaces))
-            rows = rows.filter(Q(namespace=None) | visible)
-        return rows
+        return self.filter(within_limits(actor))
 
 
 class Compaction(LeasedRow):

@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Self
 
 from django.db import models
-from django.db.models import Q
 from django.utils import timezone
 
 from state_admin.domain.access import Actor
@@ -14,20 +13,13 @@ from state_admin.domain.storage import Counts
 
 from .namespaces import Namespace
 from .threads import Thread
-from .visibility import glob_regex, thread_prefix
+from .visibility import within_limits
 from .workspaces import Workspace
 
 
 class StorageSampleQuerySet(models.QuerySet["StorageSample"]):
     def visible_to(self, actor: Actor) -> Self:
-        rows = self.filter(workspace_id=actor.workspace_id)
-        if actor.namespaces:
-            visible = Q(namespace__name__regex=glob_regex(actor.namespaces))
-            rows = rows.filter(Q(namespace=None) | visible)
-        if actor.thread_prefixes:
-            visible = thread_prefix(actor.thread_prefixes, "thread__public_id")
-            rows = rows.filter(Q(thread=None) | visible)
-        return rows
+        return self.filter(within_limits(actor))
 
     def totals(self) -> Self:
         """Samples of whole workspaces."""

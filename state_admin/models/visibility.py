@@ -27,6 +27,17 @@ def thread_prefix(prefixes: Iterable[str], column: str = "public_id") -> Q:
     return condition
 
 
+def within_limits(actor: Actor) -> Q:
+    """The rows of an actor's workspace that a restricted token may see, of tables with the nullable foreign
+    keys `namespace` and `thread`: those of its namespaces and threads, and those of neither."""
+    visible = Q(workspace_id=actor.workspace_id)
+    if actor.namespaces:
+        visible &= Q(namespace=None) | Q(namespace__name__regex=glob_regex(actor.namespaces))
+    if actor.thread_prefixes:
+        visible &= Q(thread=None) | thread_prefix(actor.thread_prefixes, "thread__public_id")
+    return visible
+
+
 class WorkspaceWideQuerySet(models.QuerySet[_Row]):
     """Rows that concern a whole workspace. They are hidden from restricted tokens, which could otherwise
     learn the names of resources that they cannot access."""

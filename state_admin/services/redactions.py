@@ -133,23 +133,19 @@ def _make_version(actor: Actor, entry: Entry, pointers: Sequence[str], reason: s
         text, _, _ = _redact(entry.value or "null", pointers)
     definition = define(entry.namespace)
     fits = text is not None and definition.validator.accepts(values.load(text))
-    entry.value = text
-    entry.version += 1
-    entry.schema_version = definition.schema_version if fits else 0
-    entry.size_bytes = len(text.encode()) if text is not None else 0
-    entry.estimated_tokens = tokens.estimate_text(text) if text is not None else 0
-    entry.actor_kind = actor.kind
-    entry.actor_name = actor.name
-    Entry.objects.filter(pk=entry.pk).update(
-        value=entry.value,
-        version=entry.version,
-        schema_version=entry.schema_version,
-        size_bytes=entry.size_bytes,
-        estimated_tokens=entry.estimated_tokens,
-        actor_kind=entry.actor_kind,
-        actor_name=entry.actor_name,
-        updated_at=Now(),
-    )
+    columns = {
+        "value": text,
+        "version": entry.version + 1,
+        "schema_version": definition.schema_version if fits else 0,
+        "size_bytes": len(text.encode()) if text is not None else 0,
+        "estimated_tokens": tokens.estimate_text(text) if text is not None else 0,
+        "actor_kind": actor.kind,
+        "actor_name": actor.name,
+        "updated_at": Now(),
+    }
+    for name, column in columns.items():
+        setattr(entry, name, column)
+    entry.save(update_fields=columns)
     if not entry.namespace.tracked:
         return
     entry.refresh_from_db(fields=["updated_at"])

@@ -16,7 +16,8 @@ from state_admin import egress
 from state_admin.domain import retries, summaries
 from state_admin.egress import Timeout
 
-from .base import Summary, SummaryFailed
+from . import prompts
+from .base import Summary, SummaryFailed, SummaryRequest
 
 # The response contains a summary, some numbers, and possibly a model's reasoning.
 MOST_ANSWER: Final = 4 * 1024 * 1024
@@ -122,33 +123,51 @@ def post(provider: Provider, path: str, headers: Mapping[str, str], body: Any) -
     return answer
 
 
-def wrong_shape(provider: Provider) -> SummaryFailed:
-    return SummaryFailed(
-        f"provider {provider.id} returned JSON of an unexpected shape; check its adapter",
-        retry=False,
-        blames=True,
-        billed=True,
-    )
+class ChatModel:
+    """A summarizer that asks a model. A class of each API sends the prompt and reads the response."""
 
+    name: str
 
-def summary_of(
-    name: str, model: Model, reply: ChatReply, prompt_tokens: int, max_tokens: int
-) -> Summary:
-    """The summary in a response, as data (ADR 11). Raises SummaryFailed if there is none."""
-    text = summaries.clean(reply.text, max_tokens)
-    spent = _counted(reply.input_tokens, prompt_tokens)
-    written = _counted(reply.output_tokens, max_tokens)
-    cost = model.cost(spent, written)
-    if reply.refused or not text:
-        raise SummaryFailed(
-            "the model refused to summarise this" if reply.refused else "empty summary returned",
-            retry=not reply.refused,
-            billed=True,
-            input_tokens=spent,
-            output_tokens=written,
-            cost_usd=cost,
-        )
-    return Summary(text, name, model.upstream_model[:128], spent, written, cost)
+    def __init__(self, provider: Provider, model: Model) -> None:
+        self._provider = provider
+        self._model = model
+
+    def summarize(self, request: SummaryRequest) -> Summary:
+        """Raises SummaryFailed."""
+        prompt = prompts.write(request, self._model.context_window)
+        answer = self._ask(prompt, self._model.answer_tokens(request.max_tokens))
+        try:
+            reply = self._read(answer)
+        except (LookupError, TypeError, AttributeError):
+            raise SummaryFailed(
+                f"provider {self._provider.id} returned JSON of an unexpected shape; check its adapter",
+                retry=False,
+                blames=True,
+                billed=True,
+            ) from None
+        # The text of a model is data (ADR 11).
+        text = summaries.clean(reply.text, request.max_tokens)
+        spent = _counted(reply.input_tokens, prompt.tokens)
+        written = _counted(reply.output_tokens, request.max_tokens)
+        cost = self._model.cost(spent, written)
+        if reply.refused or not text:
+            raise SummaryFailed(
+                "the model refused to summarise this"
+                if reply.refused
+                else "empty summary returned",
+                retry=not reply.refused,
+                billed=True,
+                input_tokens=spent,
+                output_tokens=written,
+                cost_usd=cost,
+            )
+        return Summary(text, self.name, self._model.upstream_model[:128], spent, written, cost)
+
+    def _ask(self, prompt: prompts.Prompt, most: int) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _read(self, answer: dict[str, Any]) -> ChatReply:
+        raise NotImplementedError
 
 
 def _counted(count: Any, otherwise: int) -> int:

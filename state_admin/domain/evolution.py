@@ -18,9 +18,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from typing import Any, Final
-from urllib.parse import unquote
 
 from state_admin.domain import json_pointers
+from state_admin.domain.schema_faults import shorten
 from state_admin.domain.values import JSON, MISSING, Fault, dump, identity, pointer_of, same
 
 MAX_FAULTS: Final = 20
@@ -223,9 +223,7 @@ class _Comparison:
         return _ANY if schema is True else schema
 
     def _target(self, reference: JSON, side: int) -> JSON:
-        return json_pointers.find(
-            self._roots[side], json_pointers.parts_of(unquote(str(reference)[1:]))
-        )
+        return json_pointers.look_up_reference(self._roots[side], str(reference))
 
     def _differ(self, pointer: str, old: Any, new: Any) -> None:
         self._faults.append(_difference(pointer, old, new))
@@ -236,10 +234,7 @@ def _difference(pointer: str, old: Any, new: Any) -> Fault:
 
 
 def _quote(value: Any) -> str:
-    if value is MISSING:
-        return "nothing"
-    text = dump(value)
-    return text if len(text) <= 80 else text[:79] + "…"
+    return "nothing" if value is MISSING else shorten(dump(value))
 
 
 def _is_void(keyword: str, value: Any) -> bool:

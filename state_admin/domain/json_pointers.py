@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable
 from typing import Final
+from urllib.parse import unquote
 
 from state_admin.domain.values import JSON, MAX_DEPTH, MISSING, identity
 
@@ -66,6 +67,16 @@ def look_up(node: JSON, path: _Path) -> JSON:
     """The value at the path; MISSING if there is none."""
     try:
         return find(node, path)
+    except Mismatch:
+        return MISSING
+
+
+def look_up_reference(schema: JSON, reference: str) -> JSON:
+    """The part of the schema that a reference such as `#/$defs/name` names; MISSING if there is none."""
+    if not reference.startswith("#"):
+        return MISSING
+    try:
+        return find(schema, parts_of(unquote(reference[1:])))
     except Mismatch:
         return MISSING
 

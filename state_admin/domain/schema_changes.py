@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import Any, Final, NamedTuple
-from urllib.parse import unquote
+from typing import Final, NamedTuple
 
-from state_admin.domain import json_pointers
 from state_admin.domain.diffs import Kind
+from state_admin.domain.json_pointers import look_up_reference
+from state_admin.domain.schema_faults import shorten
 from state_admin.domain.values import JSON, dump
 
 # Parts of a value that are compared; schemas describe few.
@@ -66,11 +66,11 @@ def _parts(
     """Each part of the value with what the schema says about it. A reference is followed once."""
     if isinstance(schema, dict) and "$ref" in schema:
         reference = str(schema["$ref"])
-        target = None if reference in seen else _target(root, reference)
-        if target is None:
-            schema = {**schema, "reference": reference}
-        else:
+        target = None if reference in seen else look_up_reference(root, reference)
+        if isinstance(target, dict):
             schema, seen = {**target, **schema}, seen | {reference}
+        else:
+            schema = {**schema, "reference": reference}
     yield part, _summary(schema, required=required)
     if not isinstance(schema, dict):
         return
@@ -81,16 +81,6 @@ def _parts(
         yield from _parts(member, root, inner, seen, required=is_required)
     if "items" in schema:
         yield from _parts(schema["items"], root, f"{part}[]", seen, required=False)
-
-
-def _target(root: JSON, reference: str) -> dict[str, Any] | None:
-    if not reference.startswith("#"):
-        return None
-    try:
-        found = json_pointers.find(root, json_pointers.parts_of(unquote(reference[1:])))
-    except json_pointers.Mismatch:
-        return None
-    return found if isinstance(found, dict) else None
 
 
 def _summary(schema: JSON, *, required: bool) -> str:
@@ -112,5 +102,4 @@ def _summary(schema: JSON, *, required: bool) -> str:
 
 
 def _quote(rule: JSON) -> str:
-    text = rule if isinstance(rule, str) else dump(rule)
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return shorten(rule if isinstance(rule, str) else dump(rule), _LONGEST)

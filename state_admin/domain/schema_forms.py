@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from itertools import count
 from typing import Any, Final
-from urllib.parse import unquote
 
 from state_admin.domain import json_pointers
 from state_admin.domain.values import (
@@ -218,18 +217,9 @@ def _resolve(schema: dict[str, Any], place: _Location) -> tuple[dict[str, Any], 
     """The schema that a reference within the document names. Notes beside the reference apply."""
     while "$ref" in schema:
         reference = str(schema["$ref"])
-        if (
-            not reference.startswith("#")
-            or reference in place.seen
-            or schema.keys() - _NOTES - {"$ref"}
-        ):
+        if reference in place.seen or schema.keys() - _NOTES - {"$ref"}:
             raise _NotRepresentable
-        try:
-            target = json_pointers.find(
-                place.root, json_pointers.parts_of(unquote(reference.removeprefix("#")))
-            )
-        except json_pointers.Mismatch:
-            raise _NotRepresentable from None
+        target = json_pointers.look_up_reference(place.root, reference)
         if not isinstance(target, dict):
             raise _NotRepresentable
         notes = {name: note for name, note in schema.items() if name != "$ref"}

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -58,16 +57,9 @@ _ANY_JSON = {"schema", "default", "value", "body", "payload"}
 _NESTED = {"state_keys", "namespaces"}
 
 
-@dataclass(frozen=True)
-class Demo:
-    """The demo workspace. `created` False: it existed already and was not changed."""
-
-    workspace: str
-    created: bool
-
-
-def load_demo() -> Demo:
-    """Create the workspace `demo` once. The members of `default` become its members."""
+def load_demo() -> bool:
+    """Create the workspace `demo`. The members of `default` become its members. False: it existed and
+    was not changed."""
     workspace, _ = ensure_workspace(WORKSPACE)
     operator = system_actor(workspace.pk, "demo")
     actors: dict[str, Actor | None] = {"operator": operator}
@@ -77,7 +69,7 @@ def load_demo() -> Demo:
         add_member(workspace=workspace, user=user, role=Role(membership.role))
         actors["person"] = actor_of_user(user, WORKSPACE)
     if Namespace.objects.visible_to(operator).open().exists():
-        return Demo(WORKSPACE, created=False)
+        return False
     data = json.loads(_DATA.read_text())
     for step in data["steps"]:
         actor = actors.get(step.pop("as"))  # None: `default` has no member yet
@@ -85,7 +77,7 @@ def load_demo() -> Demo:
         if actor is not None and actor.may(Role.EDITOR):
             verb(actor=actor, **_arguments(step))
     _create_traffic(operator, data["traffic"])
-    return Demo(WORKSPACE, created=True)
+    return True
 
 
 def _arguments(step: Mapping[str, Any]) -> dict[str, Any]:

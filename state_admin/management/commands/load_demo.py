@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from state_admin.services.demo import load_demo
+from state_admin.services.demo import WORKSPACE, load_demo
 
 
 class Command(BaseCommand):
@@ -16,11 +16,10 @@ class Command(BaseCommand):
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        demo = load_demo()
-        if demo.created:
+        if load_demo():
             self.stdout.write(
-                f"The workspace {demo.workspace} is ready. To switch to it, click the name of the "
+                f"The workspace {WORKSPACE} is ready. To switch to it, click the name of the "
                 "workspace at the top left of the admin."
             )
         else:
-            self.stdout.write(f"The workspace {demo.workspace} already exists and was not changed.")
+            self.stdout.write(f"The workspace {WORKSPACE} already exists and was not changed.")

@@ -66,6 +66,15 @@ class EntryQuerySet(VisibleQuerySet["Entry"]):
     def in_scope(self, kind: ScopeKind) -> Self:
         return self.filter(in_scope(kind))
 
+    def under(self, prefix: str, scope_kind: ScopeKind | None) -> Self:
+        """Entries whose key has the prefix and the scope kind, where they are given."""
+        rows = self.filter(key__startswith=prefix) if prefix else self
+        return rows.in_scope(scope_kind) if scope_kind else rows
+
+    def with_history(self) -> Self:
+        """Entries of registered namespaces whose changes are recorded."""
+        return self.filter(namespace__unregistered_at=None, namespace__tracked=True)
+
 
 class Operation(models.TextChoices):
     PUT = "put"

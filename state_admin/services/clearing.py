@@ -56,11 +56,7 @@ def clear_matching(
         if row is None:
             raise NotRegistered(namespace)
         rows = rows.filter(namespace=row)
-    if prefix:
-        rows = rows.filter(key__startswith=prefix)
-    if scope_kind:
-        rows = rows.in_scope(scope_kind)
-    return _clear(actor, rows, dry_run, reason)
+    return _clear(actor, rows.under(prefix, scope_kind), dry_run, reason)
 
 
 def _clear(actor: Actor, rows: EntryQuerySet, dry_run: bool, reason: str) -> int:

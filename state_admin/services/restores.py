@@ -103,11 +103,7 @@ def _choose(
 ) -> EntryQuerySet:
     if not (namespace or key or prefix or scope_kind):
         raise BadRequest("a namespace, a key, a prefix or a scope_kind is required")
-    rows = (
-        Entry.objects.visible_to(actor)
-        .open()
-        .filter(namespace__unregistered_at=None, namespace__tracked=True)
-    )
+    rows = Entry.objects.visible_to(actor).open().with_history()
     if namespace:
         require_open(namespace)
         definition = find_definition(actor, namespace, fresh=True)
@@ -115,9 +111,7 @@ def _choose(
         rows = rows.filter(namespace_id=definition.id)
     if key:
         rows = rows.filter(key=key)
-    if prefix:
-        rows = rows.filter(key__startswith=prefix)
-    return rows.in_scope(scope_kind) if scope_kind else rows
+    return rows.under(prefix, scope_kind)
 
 
 def _plan(

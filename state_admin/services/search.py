@@ -80,20 +80,13 @@ def search_entries(
     except BadQuery as bad:
         pointer = "/text" if bad.condition is None else f"/where/{bad.condition}/path"
         raise Invalid(f"invalid query: {bad}", [Fault(pointer, str(bad))]) from bad
-    rows = (
-        Entry.objects.visible_to(actor)
-        .live()
-        .filter(namespace__unregistered_at=None, namespace__tracked=True)
-    )
+    rows = Entry.objects.visible_to(actor).live().with_history()
     home = search.home_of("w", actor.workspace_id)
     if namespace:
         definition = find_definition(actor, namespace, fresh=True)
         rows = rows.filter(namespace_id=definition.id)
         home = search.home_of("n", definition.id)
-    if prefix:
-        rows = rows.filter(key__startswith=prefix)
-    if scope_kind:
-        rows = rows.in_scope(scope_kind)
+    rows = rows.under(prefix, scope_kind)
     judged = search_models.filter_by_patterns(rows, search.build_patterns(query)).select_related(
         "namespace"
     )

@@ -234,9 +234,7 @@ class Mover:
                 slug=self.slug,
                 workspace_pk=workspace.pk,
                 cell=sides.target.keys["cell"],
-                progress={
-                    "moved_to": workspace.moved_to,
-                },
+                progress={"moved_to": workspace.moved_to},
             )
 
         freeze(workspace.pk, self._detail(sides.target), create_row)
@@ -244,9 +242,8 @@ class Mover:
 
     def _begin_copy(self, sides: Sides) -> None:
         """Reserve the numbers of the rows in the target."""
-        self._check_workspace(
-            sides.target
-        )  # again: until the freeze, writes could add secrets or members
+        # Again: until the freeze, writes could add secrets or members.
+        self._check_workspace(sides.target)
         source = self._source(sides)
         with transaction.atomic():
             workspace_copies_sql.begin_copying()
@@ -306,12 +303,7 @@ class Mover:
                 advance(target, MoveState.OPEN)
                 clock = _read_clock()
                 _arrive(workspace_of(target), clock, end, _shift_of_changes(target, clock))
-                unfreeze(
-                    workspace_of(target),
-                    _name_of(target),
-                    "workspace.receive",
-                    self._detail(target),
-                )
+                self._unfreeze_target(target, "workspace.receive")
         self.report("The target accepts writes.")
 
     def _close_target(self, sides: Sides) -> None:
@@ -341,9 +333,11 @@ class Mover:
         target = sides.target
         with self._target.used(), transaction.atomic():
             advance(target, MoveState.OPEN)
-            unfreeze(
-                workspace_of(target), _name_of(target), "workspace.unfreeze", self._detail(target)
-            )
+            self._unfreeze_target(target, "workspace.unfreeze")
+
+    def _unfreeze_target(self, target: WorkspaceMove, action: str) -> None:
+        # The name of the target is also its own `moved_to` (models/workspaces.py).
+        unfreeze(workspace_of(target), target.keys["cell"], action, self._detail(target))
 
     def _cancel(self, target: WorkspaceMove) -> None:
         """Mark the target as undone. From the commit on, it can never open the workspace of this move."""
@@ -504,12 +498,6 @@ def _check_audit_is_sent(source: WorkspaceMove) -> None:
             "the audit stream has not sent all rows of the workspace",
             hint="Repeat the command when it has: manage.py doctor says how far it is.",
         )
-
-
-def _name_of(target: WorkspaceMove) -> str:
-    """The name of the target, also its own `moved_to` (models/workspaces.py)."""
-    cell: str = target.keys["cell"]
-    return cell
 
 
 def _describe(sides: Sides) -> str:

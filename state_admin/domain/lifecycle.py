@@ -40,11 +40,7 @@ TERMINATION_TYPES: Final = (
     "error",
 )
 EXPIRIES: Final = ("keep", "cancel")
-RESUME_MODES: Final = (
-    "replay_tool_call",
-    "use_decision_as_tool_result",
-    "pass_decision_to_tool",
-)
+RESUME_MODES: Final = ("replay_tool_call", "use_decision_as_tool_result", "pass_decision_to_tool")
 
 # The texts that the reference implementation writes into `status_reason`.
 _WAITING_STRINGS: Final = {

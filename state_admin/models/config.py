@@ -33,9 +33,7 @@ class ConfigSecret(models.Model):
         db_table = "config_secrets"
         constraints = [
             # The secret at a pointer of an entry; the secrets that a write made obsolete.
-            models.UniqueConstraint(
-                fields=["entry", "pointer"], name="config_secrets_place_unique"
-            ),
+            models.UniqueConstraint(fields=["entry", "pointer"], name="config_secrets_place_unique")
         ]
 
 

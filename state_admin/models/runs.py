@@ -51,11 +51,7 @@ class RunQuerySet(VisibleQuerySet["Run"]):
         """Runs that require attention. `Run.stuck_reason` says why."""
         return self.filter(
             Q(status=RunStatus.RUNNING, lease_expires_at__lte=Now())
-            | Q(
-                status=RunStatus.RUNNING,
-                lease_expires_at=None,
-                lease_released_at__isnull=False,
-            )
+            | Q(status=RunStatus.RUNNING, lease_expires_at=None, lease_released_at__isnull=False)
             | Q(status=RunStatus.WAITING, deadline_at__lte=Now())
             | Q(status=RunStatus.WAITING, ticket_due_at__lte=Now())
             | Q(status__in=ACTIVE, max_rounds__gt=0, step_count__gte=F("max_rounds"))

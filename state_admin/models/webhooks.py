@@ -120,9 +120,7 @@ class Webhook(models.Model):
 
     class Meta:
         db_table = "webhooks"
-        constraints = [
-            models.UniqueConstraint(fields=["public_id"], name="webhooks_id_unique"),
-        ]
+        constraints = [models.UniqueConstraint(fields=["public_id"], name="webhooks_id_unique")]
         indexes = [
             # The list of a workspace.
             models.Index(fields=["workspace", "-id"], name="webhooks_newest"),

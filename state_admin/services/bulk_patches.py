@@ -20,14 +20,7 @@ from state_admin.models.reverts_sql import RevertibleEntry, WrittenEntry
 from . import journal
 from .actors import require
 from .batching import MOST_BYTES, split_by_size
-from .bulk import (
-    MOST,
-    BulkResult,
-    ChangedEntry,
-    SelectedEntry,
-    SkippedEntry,
-    store_together,
-)
+from .bulk import MOST, BulkResult, ChangedEntry, SelectedEntry, SkippedEntry, store_together
 from .dry_runs import discard_writes
 from .entries import check_value, new_entry, patch_text
 from .errors import Conflict, Invalid, Problem

@@ -21,12 +21,7 @@ from django.db.models.functions import Coalesce, Now
 from project import log_context, tracing
 from state_admin import egress
 from state_admin.domain import retries, signatures, webhooks
-from state_admin.models import (
-    DeliveryStatus,
-    Webhook,
-    WebhookDelivery,
-    webhooks_sql,
-)
+from state_admin.models import DeliveryStatus, Webhook, WebhookDelivery, webhooks_sql
 from state_admin.models.webhooks_sql import ClaimedDelivery
 
 from .batching import delete_in_batches

@@ -136,10 +136,7 @@ class QuotaExceeded(Problem):
         "The workspace has as many webhooks, saved views or policies as permitted.",
     )
     remedy = "Delete what is no longer needed, or ask the operator to raise the quota. Either takes effect within a minute."
-    members: ClassVar[dict[str, str]] = {
-        "limit": "the quota",
-        "used": "how much of it is used",
-    }
+    members: ClassVar[dict[str, str]] = {"limit": "the quota", "used": "how much of it is used"}
 
 
 class NotFound(Problem):
@@ -192,9 +189,7 @@ class MethodNotAllowed(Problem):
         "An `/mcp` request uses `GET` or `DELETE`: the endpoint has no sessions.",
     )
     remedy = "Use one of the methods in the `Allow` header."
-    members: ClassVar[dict[str, str]] = {
-        "allowed": "the methods of the path",
-    }
+    members: ClassVar[dict[str, str]] = {"allowed": "the methods of the path"}
 
 
 class Conflict(Problem):

@@ -8,14 +8,7 @@ from django.db import transaction
 
 from state_admin.domain import search, values
 from state_admin.domain.access import Actor
-from state_admin.models import (
-    Entry,
-    Namespace,
-    SearchDocument,
-    SearchPosition,
-    Workspace,
-    feed_sql,
-)
+from state_admin.models import Entry, Namespace, SearchDocument, SearchPosition, Workspace, feed_sql
 from state_admin.models import search as search_models
 from state_admin.models.feed_sql import FeedFilter, Position
 

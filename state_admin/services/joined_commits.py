@@ -14,13 +14,7 @@ from django.db import DatabaseError, InterfaceError
 from state_admin.domain import policies, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.messages import ParsedMessage
-from state_admin.models import (
-    RevisionKind,
-    Run,
-    idempotency_sql,
-    runs_sql,
-    snapshots_sql,
-)
+from state_admin.models import RevisionKind, Run, idempotency_sql, runs_sql, snapshots_sql
 from state_admin.models import policies as policies_sql
 from state_admin.models.hot_async import Session
 from state_admin.models.runs import IN_PROGRESS

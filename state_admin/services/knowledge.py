@@ -9,15 +9,7 @@ from dataclasses import dataclass
 from state_admin.domain import scopes
 from state_admin.domain.access import Actor
 from state_admin.domain.values import Fault
-from state_admin.models import (
-    Entry,
-    Namespace,
-    Revision,
-    Run,
-    RunRead,
-    Thread,
-    knowledge_sql,
-)
+from state_admin.models import Entry, Namespace, Revision, Run, RunRead, Thread, knowledge_sql
 from state_admin.models.knowledge_sql import SharedEntry, VisibleVersion
 from state_admin.models.large_columns import without_related
 from state_admin.models.reads import RunReadQuerySet

@@ -19,11 +19,7 @@ from . import journal
 from .actors import require, require_unrestricted
 from .errors import Conflict, Invalid, NotFound, Problem
 from .finding import checked
-from .namespaces import (
-    register_namespace,
-    settle_namespaces,
-    withdraw_namespace,
-)
+from .namespaces import register_namespace, settle_namespaces, withdraw_namespace
 from .pointers import prefix_pointers
 from .state_keys import AFFECTS_ALL, register_state_key
 from .state_removals import count_held, remove_keys, stop_writers

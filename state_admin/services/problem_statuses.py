@@ -65,11 +65,7 @@ _HINTS = {413: "Send less in one request. The operator of the server can raise M
 
 def body_too_large(limit: int) -> Problem:
     """The refusal of a request body of more than `limit` bytes."""
-    return errors.TooLarge(
-        f"the body has more than {limit} bytes",
-        hint=_HINTS[413],
-        limit=limit,
-    )
+    return errors.TooLarge(f"the body has more than {limit} bytes", hint=_HINTS[413], limit=limit)
 
 
 def problem_of_status(status: int, detail: str) -> Problem:

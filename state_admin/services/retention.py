@@ -378,13 +378,7 @@ def _close(job: Compaction, status: CompactionStatus, detail: str) -> None:
     job.save(update_fields=[*_PROGRESS, "status", "detail", "finished_at", "lease_expires_at"])
 
 
-_PROGRESS = (
-    "progress",
-    "rows_before",
-    "rows_removed",
-    "bytes_before",
-    "bytes_removed",
-)
+_PROGRESS = ("progress", "rows_before", "rows_removed", "bytes_before", "bytes_removed")
 
 
 def _record(job: Compaction, mine: Compaction, before: tuple[int, int]) -> None:

@@ -190,14 +190,7 @@ def start_run(
         run.lease_expires_at = now + timedelta(seconds=lease_seconds) if running else None
         if timeout_seconds:
             run.times_out_at = now + timedelta(seconds=timeout_seconds)
-        run.save(
-            update_fields=[
-                "start_revision",
-                "started_at",
-                "lease_expires_at",
-                "times_out_at",
-            ]
-        )
+        run.save(update_fields=["start_revision", "started_at", "lease_expires_at", "times_out_at"])
         Thread.objects.filter(pk=thread.pk).update(active_run=run, latest_run=run)
     return run, True
 

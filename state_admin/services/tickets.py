@@ -8,15 +8,7 @@ from django.db.models.functions import Now
 from state_admin.domain import moments, schemas, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.values import Raw
-from state_admin.models import (
-    OnExpiry,
-    RevisionKind,
-    Run,
-    RunStatus,
-    Thread,
-    Ticket,
-    TicketStatus,
-)
+from state_admin.models import OnExpiry, RevisionKind, Run, RunStatus, Thread, Ticket, TicketStatus
 from state_admin.models.tickets import TicketQuerySet
 
 from . import dispatches, journal, runs, snapshots, tool_calls

@@ -9,13 +9,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from state_admin.domain.access import Actor, Role
-from state_admin.models import (
-    DeliveryStatus,
-    Webhook,
-    WebhookDelivery,
-    WebhookStatus,
-    feed_sql,
-)
+from state_admin.models import DeliveryStatus, Webhook, WebhookDelivery, WebhookStatus, feed_sql
 from state_admin.models.feed_sql import Position
 from state_admin.models.webhooks import UNFINISHED
 

@@ -19,11 +19,7 @@ from state_admin.domain import changes
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.ids import uuid7
 from state_admin.domain.values import Fault
-from state_admin.models import (
-    Webhook,
-    WebhookDelivery,
-    feed_sql,
-)
+from state_admin.models import Webhook, WebhookDelivery, feed_sql
 from state_admin.models.feed_sql import Position
 
 from . import journal

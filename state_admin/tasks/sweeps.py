@@ -61,13 +61,7 @@ SWEEPS: Final = (
         5,
         maintenance.any_ticket_due,
     ),
-    Sweep(
-        "index entries",
-        "maintenance.index_entries",
-        indexing.index_entries,
-        5,
-        is_behind,
-    ),
+    Sweep("index entries", "maintenance.index_entries", indexing.index_entries, 5, is_behind),
     Sweep(
         "find lost compactions",
         "maintenance.find_lost_compactions",

@@ -112,10 +112,8 @@ def read_past(
     definition = find_definition(actor, namespace, fresh=True)
     require_history(definition)
     history = EntryRevision.objects.visible_to(actor).of_key(namespace, key)
-    newest = (
-        Entry.objects.filter(namespace_id=definition.id, key=key).values_list("version").first()
-    )
-    last: int = newest[0] if newest else 0
+    current = Entry.objects.filter(namespace_id=definition.id, key=key)
+    last = current.values_list("version", flat=True).first() or 0
     if at_version is not None:
         revision = history.filter(version=at_version).first()
         if revision is None and at_version > last:
@@ -130,14 +128,11 @@ def read_past(
             f"the requested version of {namespace}/{key} was removed by history compaction",
             hint="The history policy of the namespace sets how many versions are retained.",
         )
-    gone = revision is None or revision.value is None
-    if not gone and at is not None and revision is not None:
-        gone = revision.expires_at is not None and revision.expires_at <= at
-    if revision is None or gone:
-        return EntryView(
-            namespace, key, False, definition.default, revision.version if revision else 0
-        )
-    text = revision.value or "null"
+    if revision is None:
+        return EntryView(namespace, key, False, definition.default, 0)
+    text = revision.value
+    if text is None or (at and revision.expires_at and revision.expires_at <= at):
+        return EntryView(namespace, key, False, definition.default, revision.version)
     return EntryView(
         namespace=namespace,
         key=key,

@@ -139,22 +139,17 @@ class EntryFilter(NamedTuple):
     @property
     def sparse(self) -> str:
         """The conditions without an index, "" if there are none."""
-        parts = ["e.deleted"] if self.deleted else []
-        if self.stale or self.unjudged:
-            parts.append("e.schema_version <> e.present")
-        if self.since:
-            parts.append("e.updated_at >= %(since)s")
-        if self.until:
-            parts.append("e.updated_at < %(until)s")
-        if self.created_after:
-            parts.append("e.created_at >= %(created_after)s")
-        if self.created_before:
-            parts.append("e.created_at < %(created_before)s")
-        if self.tags:
-            parts.append("e.tags @> %(tags)s::varchar[]")
-        if self.writer:
-            parts.append("e.actor_name = %(writer)s")
-        return " AND ".join(parts)
+        conditions = {
+            "e.deleted": self.deleted,
+            "e.schema_version <> e.present": self.stale or self.unjudged,
+            "e.updated_at >= %(since)s": self.since,
+            "e.updated_at < %(until)s": self.until,
+            "e.created_at >= %(created_after)s": self.created_after,
+            "e.created_at < %(created_before)s": self.created_before,
+            "e.tags @> %(tags)s::varchar[]": self.tags,
+            "e.actor_name = %(writer)s": self.writer,
+        }
+        return " AND ".join(each for each, applies in conditions.items() if applies)
 
 
 def entry_page(
@@ -345,23 +340,20 @@ def window_end(actor: Actor, filters: EntryFilter, window: int) -> tuple[str, st
 
 
 def _stretch(actor: Actor, filters: EntryFilter, conditions: str) -> str:
-    namespaces = ""
-    if filters.namespace:
-        namespaces += " AND n.name = %(namespace)s"
-    if actor.namespaces:
-        namespaces += " AND n.name ~ %(globs)s"
-    if filters.plugin:
-        namespaces += " AND n.plugin = %(plugin)s"
-    if filters.orphans:
-        namespaces += " AND n.unregistered_at IS NOT NULL"
-    if filters.stale:  # a schema that never changed has no entries of an earlier version
-        namespaces += " AND n.schema_version > 1"
+    namespaces = {
+        " AND n.name = %(namespace)s": filters.namespace,
+        " AND n.name ~ %(globs)s": actor.namespaces,
+        " AND n.plugin = %(plugin)s": filters.plugin,
+        " AND n.unregistered_at IS NOT NULL": filters.orphans,
+        # A schema that never changed has no entries of an earlier version.
+        " AND n.schema_version > 1": filters.stale,
+    }
     if filters.prefix:
         conditions += " AND e.key >= %(prefix)s AND e.key < %(prefix_end)s"
     ranges = [f" AND {each}" for each in _ranges(filters.scope)] if filters.scope else [""]
     return _ENTRIES.format(
         ranges=" UNION ALL ".join(_RANGE.format(conditions=conditions + each) for each in ranges),
-        namespaces=namespaces,
+        namespaces="".join(each for each, applies in namespaces.items() if applies),
     )
 
 

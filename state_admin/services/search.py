@@ -11,7 +11,7 @@ from state_admin.domain.access import Actor
 from state_admin.domain.scopes import ScopeKind
 from state_admin.domain.search import BadQuery, Condition, Match
 from state_admin.domain.values import Fault
-from state_admin.models import Entry
+from state_admin.models import Entry, creation_times
 from state_admin.models import search as search_models
 
 from .batching import split_by_size
@@ -90,10 +90,7 @@ def search_entries(
     judged = search_models.filter_by_patterns(rows, search.build_patterns(query)).select_related(
         "namespace"
     )
-    if since:
-        judged = judged.filter(updated_at__gte=since)
-    if until:
-        judged = judged.filter(updated_at__lt=until)
+    judged = creation_times.between(judged, "updated_at", since, until)
     if tag:
         judged = judged.filter(tags__contains=[tag])
     if writer:

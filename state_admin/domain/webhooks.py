@@ -84,10 +84,5 @@ def cloud_event(
         "datacontenttype": "application/json",
         "data": dict(data),
     }
-    if subject:
-        event["subject"] = subject
-    if sequence:
-        event["sequence"] = sequence
-    if traceparent:
-        event["traceparent"] = traceparent
-    return event
+    optional = {"subject": subject, "sequence": sequence, "traceparent": traceparent}
+    return event | {name: text for name, text in optional.items() if text}

@@ -388,26 +388,21 @@ def _check_work() -> Iterator[Finding]:
 
 def _check_moves() -> Iterator[Finding]:
     remedies = {
-        (MoveSide.SOURCE, MoveState.FROZEN): (
-            "run manage.py move_workspace {slug} with --resume or with --undo"
-        ),
-        (MoveSide.SOURCE, MoveState.MOVED): (
+        MoveState.FROZEN: "run manage.py move_workspace {slug} with --resume or with --undo",
+        MoveState.MOVED: (
             "and you will not undo the move, run manage.py move_workspace {slug} --forget: it deletes "
             "the rows in this cell, and the move cannot be undone afterwards"
         ),
-        (MoveSide.SOURCE, MoveState.REMOVING): "run manage.py move_workspace {slug} --forget again",
-        (MoveSide.TARGET, MoveState.COPYING): "continue or undo the move in the source",
-        (MoveSide.TARGET, MoveState.COPIED): "continue or undo the move in the source",
-        (
-            MoveSide.TARGET,
-            MoveState.CLOSING,
-        ): "run manage.py move_workspace {slug} --undo in the source again",
+        MoveState.REMOVING: "run manage.py move_workspace {slug} --forget again",
+        MoveState.COPYING: "continue or undo the move in the source",
+        MoveState.COPIED: "continue or undo the move in the source",
+        MoveState.CLOSING: "run manage.py move_workspace {slug} --undo in the source again",
     }
-    unfinished = WorkspaceMove.objects.filter(state__in={state for _, state in remedies})
+    unfinished = WorkspaceMove.objects.filter(state__in=remedies)
     for move in unfinished.order_by("updated_at")[:_MOST_EXAMPLES]:
         cell = f" (move to {move.cell})" if move.side == MoveSide.SOURCE and move.cell else ""
         state = f"{MoveState(move.state).label} since {_utc(move.updated_at)}"
-        remedy = remedies[MoveSide(move.side), MoveState(move.state)].format(slug=move.slug)
+        remedy = remedies[MoveState(move.state)].format(slug=move.slug)
         yield Finding(
             "moves",
             "warning",

@@ -17,7 +17,7 @@ from state_admin.models.dispatches import OPEN
 from . import journal
 from .actors import require
 from .batching import delete_in_batches
-from .dispatches import find_dispatch, lock_dispatch
+from .dispatches import find_dispatch, lock_dispatch, record_verb
 from .errors import Conflict
 from .threads import find_thread
 
@@ -43,13 +43,7 @@ def replay_dispatch(*, actor: Actor, dispatch_id: str, reason: str = "") -> Disp
                 f"dispatch is not a dead letter: {dispatch_id}", dispatch_status=letter.status
             )
         dispatches_sql.refresh([letter.thread_id], actor.name)
-        trace = journal.Trace(
-            "dispatch.replay",
-            key=dispatch_id,
-            thread=letter.thread.public_id,
-            run=letter.run.public_id if letter.run else "",
-        )
-        journal.record(actor, [trace], reason=reason)
+        record_verb(actor, "replay", letter, reason)
         journal.align_feed_clock(actor)
         return find_dispatch(actor, dispatch_id)
 

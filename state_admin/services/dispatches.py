@@ -100,10 +100,15 @@ def enqueue_dispatch(
                 )
         except IntegrityError as error:
             duplicate = Dispatch.objects.get(thread=thread, dedupe_key=dedupe_key, status__in=OPEN)
-            raise _duplicate(duplicate) from error
+            raise Conflict(
+                f"dispatch already enqueued: {dedupe_key}",
+                hint="A dispatch with this dedupe_key is still open.",
+                dispatch_id=duplicate.public_id,
+                dispatch_status=duplicate.status,
+            ) from error
         changed = dispatches_sql.refresh([thread.pk], actor.name)
         dispatch = find_dispatch(actor, public_id)
-        _record(actor, "enqueue", dispatch, reason, priority=priority)
+        record_verb(actor, "enqueue", dispatch, reason, priority=priority)
         if changed:
             journal.align_feed_clock(actor)
     return dispatch
@@ -370,27 +375,18 @@ def _find_run(thread: Thread, run_id: str) -> Run:
     return run
 
 
-def _duplicate(dispatch: Dispatch) -> Conflict:
-    return Conflict(
-        f"dispatch already enqueued: {dispatch.dedupe_key}",
-        hint="A dispatch with this dedupe_key is still open.",
-        dispatch_id=dispatch.public_id,
-        dispatch_status=dispatch.status,
-    )
-
-
 def _move(actor: Actor, verb: str, dispatch: Dispatch, reason: str, **columns: Any) -> Dispatch:
     """Change a dispatch whose mailbox is locked. Returns the changed dispatch."""
     Dispatch.objects.filter(pk=dispatch.pk).update(updated_at=Now(), **columns)
     changed = dispatches_sql.refresh([dispatch.thread_id], actor.name)
     moved = find_dispatch(actor, dispatch.public_id)
-    _record(actor, verb, moved, reason, status=moved.status)
+    record_verb(actor, verb, moved, reason, status=moved.status)
     if changed:
         journal.align_feed_clock(actor)
     return moved
 
 
-def _record(actor: Actor, verb: str, dispatch: Dispatch, reason: str, **detail: Any) -> None:
+def record_verb(actor: Actor, verb: str, dispatch: Dispatch, reason: str, **detail: Any) -> None:
     journal.record(actor, [_trace(verb, dispatch, **detail)], reason=reason)
 
 

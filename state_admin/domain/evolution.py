@@ -126,10 +126,8 @@ class _Comparison:
                     self._differ(at, old, new)
             elif keyword == "$ref":
                 self._queue.append((self._target(old, 0), self._target(new, 1), at, strict))
-            elif keyword in _OPEN_SCHEMA:
-                self._queue.append((old, new, at, strict))
-            elif keyword in _STRICT_SCHEMA:
-                self._queue.append((old, new, at, True))
+            elif keyword in _OPEN_SCHEMA | _STRICT_SCHEMA:
+                self._queue.append((old, new, at, strict or keyword in _STRICT_SCHEMA))
             elif keyword in _OPEN_LIST | _STRICT_LIST and _are_lists_of_one_length(old, new):
                 for index, pair in enumerate(zip(old, new, strict=True)):
                     here = strict or keyword in _STRICT_LIST
@@ -137,10 +135,7 @@ class _Comparison:
             elif keyword in _STRICT_MAP and _are_maps_of_the_same_names(old, new):
                 for name in old:
                     self._queue.append((old[name], new[name], at + pointer_of(name), True))
-            elif keyword in _SETS:
-                if not _are_same_set(old, new):
-                    self._differ(at, old, new)
-            elif not same(old, new):
+            elif not (_are_same_set(old, new) if keyword in _SETS else same(old, new)):
                 self._differ(at, old, new)
 
     def _properties(

@@ -61,6 +61,10 @@ class Connection(psycopg.Connection[Any]):
         super().__init__(*arguments, **options)
         self._unconfirmed = watch(self)
 
+    @property
+    def seconds(self) -> float:
+        return patience()
+
     def wait(self, gen: Generator[Any, Any, T], *options: Any, **more: Any) -> T:
         try:
             result = super().wait(self._bound(gen), *options, **more)
@@ -71,23 +75,25 @@ class Connection(psycopg.Connection[Any]):
         return result
 
     def _bound(self, gen: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
-        """`gen`, but every PATIENCE seconds without a response, end_wait is called in a thread."""
-        until = time.monotonic() + patience()
+        """`gen`, but after each `seconds` without a response, `_handle_silence` is called."""
+        until = time.monotonic() + self.seconds
         try:
             awaited = next(gen)
             while True:
                 ready = yield awaited
                 if not ready and time.monotonic() > until:
-                    if self.pgconn.transaction_status == TransactionStatus.ACTIVE:
-                        # ACTIVE excludes waiting for notifications. A thread, because connecting may
-                        # also block.
-                        stuck = self.info, self.server_pid
-                        threading.Thread(target=end_wait, args=stuck, daemon=True).start()
-                    until = time.monotonic() + patience()
+                    self._handle_silence()
+                    until = time.monotonic() + self.seconds
                 awaited = gen.send(ready)
         except StopIteration as ended:
             result: T = ended.value
             return result
+
+    def _handle_silence(self) -> None:
+        # ACTIVE excludes waiting for notifications. A thread, because connecting may also block.
+        if self.pgconn.transaction_status == TransactionStatus.ACTIVE:
+            stuck = self.info, self.server_pid
+            threading.Thread(target=end_wait, args=stuck, daemon=True).start()
 
 
 class ReplicaConnection(Connection):
@@ -96,19 +102,9 @@ class ReplicaConnection(Connection):
 
     seconds = CHECK_SECONDS
 
-    def _bound(self, gen: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
-        until = time.monotonic() + self.seconds
-        try:
-            awaited = next(gen)
-            while True:
-                ready = yield awaited
-                if not ready and time.monotonic() > until:
-                    self.close()
-                    raise psycopg.OperationalError("the replica does not respond")
-                awaited = gen.send(ready)
-        except StopIteration as ended:
-            result: T = ended.value
-            return result
+    def _handle_silence(self) -> None:
+        self.close()
+        raise psycopg.OperationalError("the replica does not respond")
 
 
 class AsyncConnection(psycopg.AsyncConnection[Any]):

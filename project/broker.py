@@ -20,8 +20,7 @@ from pgmq.install import get_embedded_install_sql
 from psycopg_pool import ConnectionPool
 
 from project.env import BadSetting
-from project.postgres import replication, session
-from project.postgres.base import connect_embedded, is_dead
+from project.postgres import base
 
 _DATABASE = (
     "pgmq://database"  # the host is not used: the transport below connects to Django's database
@@ -196,13 +195,8 @@ def _params() -> dict[str, Any]:
 
 
 def _connect(**params: Any) -> psycopg.Connection[Any]:
-    def connect(params: dict[str, Any]) -> replication.Connection:
-        return replication.Connection.connect(**params)
-
-    embedded = connections["default"].settings_dict.get("EMBEDDED")
-    connection = connect_embedded(connect, params) if embedded else connect(params)
-    session.prepare(connection)
-    return connection
+    embedded = connections["default"].settings_dict.get("EMBEDDED", False)
+    return base.connect(params, to_embedded=embedded)
 
 
 class _BrokerConnection(psycopg.Connection[tuple[Any, ...]]):
@@ -212,7 +206,7 @@ class _BrokerConnection(psycopg.Connection[tuple[Any, ...]]):
 
 
 def _alive(connection: psycopg.Connection[Any]) -> None:
-    if is_dead(connection):
+    if base.is_dead(connection):
         connection.close()  # otherwise the pool would reuse it
         raise psycopg.OperationalError("the server closed this connection")
 

@@ -11,8 +11,7 @@ import contextlib
 import functools
 import select
 import time
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import psycopg
 from django.db import OperationalError
@@ -29,8 +28,6 @@ from project.postgres.server import PORT
 _RESTART_PATIENCE = 15.0
 _RESTARTING = ("starting up", "shutting down", "in recovery mode", "not yet accepting")
 
-Connection = TypeVar("Connection")
-
 
 @functools.cache
 def embedded() -> Cluster:
@@ -38,11 +35,17 @@ def embedded() -> Cluster:
     return Cluster(data_dir() / "postgres")
 
 
-def connect_embedded(
-    connect: Callable[[dict[str, Any]], Connection], params: dict[str, Any]
-) -> Connection:
-    """`connect(params)` on the embedded server. Starts it if it is down, and waits if it is
-    restarting.
+def connect(params: dict[str, Any], *, to_embedded: bool) -> replication.Connection:
+    """A prepared connection. UnsafeServer or StandbyServer if the server must not be used."""
+    connection = (
+        _connect_embedded(params) if to_embedded else replication.Connection.connect(**params)
+    )
+    session.prepare(connection)
+    return connection
+
+
+def _connect_embedded(params: dict[str, Any]) -> replication.Connection:
+    """A connection to the embedded server. Starts it if it is down, and waits if it is restarting.
 
     Creates the database `dbname` if it is missing, except test databases, which the test runner
     creates.
@@ -54,7 +57,7 @@ def connect_embedded(
     deadline = time.monotonic() + _RESTART_PATIENCE
     while True:
         try:
-            return connect(params)
+            return replication.Connection.connect(**params)
         except psycopg.OperationalError as error:
             missing = f'database "{name}" does not exist' in str(error)
             restarting = any(word in str(error) for word in _RESTARTING) or not cluster.is_up()
@@ -91,13 +94,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             replica = replication.ReplicaConnection.connect(**conn_params)
             session.prepare_replica(replica)
             return replica
-        connection: replication.Connection = (
-            connect_embedded(lambda params: replication.Connection.connect(**params), conn_params)
-            if self.settings_dict.get("EMBEDDED")
-            else replication.Connection.connect(**conn_params)
-        )
-        session.prepare(connection)
-        return connection
+        return connect(conn_params, to_embedded=self.settings_dict.get("EMBEDDED", False))
 
     def commit(self) -> None:
         """Commit. UnconfirmedCommit means that the transaction is committed, so the functions of

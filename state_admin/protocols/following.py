@@ -91,19 +91,12 @@ class ThreadStream(ListeningStream):
             begin = functools.partial(self._begin, start)
             await self._send(channel, begin, events.hello(position, at))
             while not self.encoder.over:
-                rows = await listener.take(events.HEARTBEAT)
-                rows = [row for row in rows if row.position > position]
-                if rows:
-                    position, at = rows[-1].position, rows[-1].at
-                    encode = functools.partial(self.encoder.encode_changes, rows)
-                    await self._send(channel, encode, _mark(position, at))
-                elif listener.closed:
-                    self.close(listener.closed)
+                rows = await self._next_rows(channel, listener, position)
+                if not rows:
                     return
-                else:
-                    reached, seen_at = self.hub.reached(self.actor.workspace_id)
-                    position = max(position, reached)
-                    await channel.send(events.heartbeat(position, seen_at))
+                position = rows[-1].position
+                encode = functools.partial(self.encoder.encode_changes, rows)
+                await self._send(channel, encode, _mark(position, rows[-1].at))
 
     def _begin(self, until: Position) -> bytes:
         return self.encoder.begin(missed(self.actor, self.filters, self.after, until))

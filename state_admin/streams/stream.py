@@ -23,6 +23,8 @@ _PAGE = 500
 class ListeningStream:
     """A stream to one client that listens to the hub, and can be closed at any time."""
 
+    hub: Hub
+    actor: Actor
     _listener: Subscription | None = None
     _closed = ""
 
@@ -31,6 +33,23 @@ class ListeningStream:
         self._closed = self._closed or why
         if self._listener is not None:
             self._listener.close(why)
+
+    async def _next_rows(
+        self, channel: Channel, listener: Subscription, position: Position
+    ) -> list[FeedRow]:
+        """The next rows after `position`, with heartbeats until there are some; [] when the stream is
+        closed."""
+        while True:
+            # A cursor of another process may be ahead of this process's reader.
+            taken = await listener.take(events.HEARTBEAT)
+            if rows := [row for row in taken if row.position > position]:
+                return rows
+            if listener.closed:
+                self.close(listener.closed)
+                return []
+            reached, seen_at = self.hub.reached(self.actor.workspace_id)
+            position = max(position, reached)
+            await channel.send(events.heartbeat(position, seen_at))
 
 
 class ChangeStream(ListeningStream):
@@ -77,8 +96,9 @@ class ChangeStream(ListeningStream):
             if not channel.started:
                 seen_at = self.hub.reached(self.actor.workspace_id)[1]
                 await channel.send(events.hello(*(self.after or (position, seen_at))))
-            await self._follow(channel, listener, position)
-            self.close(listener.closed)
+            while rows := await self._next_rows(channel, listener, position):
+                await self._send(channel, rows)
+                position = rows[-1].position
 
     async def _catch_up(
         self, channel: Channel, position: Position, *, until: Position | None = None
@@ -101,21 +121,6 @@ class ChangeStream(ListeningStream):
             self.actor, after=after, until=end, filters=self.filters, limit=_PAGE
         )
         return list(rows), end
-
-    async def _follow(self, channel: Channel, listener: Subscription, position: Position) -> None:
-        while True:
-            rows = await listener.take(events.HEARTBEAT)
-            # A cursor of another process may be ahead of this process's reader.
-            rows = [row for row in rows if row.position > position]
-            if rows:
-                await self._send(channel, rows)
-                position = rows[-1].position
-            elif listener.closed:
-                return
-            else:
-                reached, seen_at = self.hub.reached(self.actor.workspace_id)
-                position = max(position, reached)
-                await channel.send(events.heartbeat(position, seen_at))
 
     async def _send(self, channel: Channel, rows: list[FeedRow]) -> None:
         if not channel.started and self.after is not None:

@@ -18,6 +18,7 @@ from state_admin.rest.bodies import answer, no_content
 from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.rest.pagination import read_page
 from state_admin.services import config, listings, namespaces
+from state_admin.services.entry_views import EntryView
 from state_admin.services.errors import NotFound
 from state_admin.services.listings import ListFilters
 
@@ -52,7 +53,12 @@ def read_config(call: Endpoint, kind: str, record_id: str) -> HttpResponse:
     record = config.read_record(actor=call.actor, kind=Kind(kind), identity=record_id)
     if etags.not_modified(call.request, record.version):
         return etags.unchanged(record.version)
-    return answer(contract.Record.of_kind(Kind(kind), record), etag=record.version)
+    return _show(kind, record)
+
+
+def _show(kind: str, record: EntryView, status: int = 200) -> HttpResponse:
+    document = contract.Record.of(record, kind=kind, id=record.key)
+    return answer(document, status, etag=record.version)
 
 
 @handles(contract.WRITE_CONFIG)
@@ -64,8 +70,7 @@ def write_config(call: Endpoint, kind: str, record_id: str) -> HttpResponse:
         value=call.body(contract.RecordWrite).value,
         precondition=etags.precondition(call.request),
     )
-    record = contract.Record.of_kind(Kind(kind), written.entry)
-    return answer(record, 201 if written.created else 200, etag=written.entry.version)
+    return _show(kind, written.entry, 201 if written.created else 200)
 
 
 @handles(contract.PATCH_CONFIG)
@@ -79,8 +84,7 @@ def patch_config(call: Endpoint, kind: str, record_id: str) -> HttpResponse:
         operations=operations,
         precondition=etags.precondition(call.request),
     )
-    record = contract.Record.of_kind(Kind(kind), written.entry)
-    return answer(record, etag=written.entry.version)
+    return _show(kind, written.entry)
 
 
 @handles(contract.DELETE_CONFIG)
@@ -118,8 +122,7 @@ def restore_config(call: Endpoint, kind: str, record_id: str) -> HttpResponse:
         version=call.body(VersionToRestore).version,
         precondition=etags.precondition(call.request),
     )
-    record = contract.Record.of_kind(Kind(kind), written.entry)
-    return answer(record, etag=written.entry.version)
+    return _show(kind, written.entry)
 
 
 @handles(contract.LIST_CONFIG_DEPENDENTS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import Annotated, Any
 
 from state_admin.domain.access import Role
 from state_admin.domain.config import Kind
@@ -22,9 +22,6 @@ from .entries import (
 )
 from .types import JsonIn, Pointer
 
-if TYPE_CHECKING:
-    from state_admin.services.entry_views import EntryView
-
 RecordKind = Annotated[
     str, doc("Kind of the record.", "providers", choices=tuple(str(each) for each in Kind))
 ]
@@ -36,10 +33,6 @@ class Record(entries.Entry, kw_only=True):
 
     kind: RecordKind
     id: RecordId
-
-    @classmethod
-    def of_kind(cls, kind: Kind, view: EntryView) -> Self:
-        return cls.of(view, kind=kind.value, id=view.key)
 
 
 class RecordRow(entries.EntryRow, kw_only=True):

@@ -189,8 +189,8 @@ async def answer_writes(
 def _read_write(call: WriteCall | BatchWrite) -> PutWrite | PatchWrite | None:
     """Return the write of a call, or None if the body is invalid or sets tags or a pin."""
     if isinstance(call, BatchWrite):
-        respond = _acknowledge_puts if call.minimal else _respond_to_puts
-        return PutWrite(call.actor, call.reason, call.once, respond, call.items)
+        respond_to_puts = partial(_respond_to_puts, minimal=call.minimal)
+        return PutWrite(call.actor, call.reason, call.once, respond_to_puts, call.items)
     respond = _acknowledge_write if call.minimal else _respond_to_write
     common = (call.actor, call.reason, call.once, respond)
     try:
@@ -221,23 +221,18 @@ def _acknowledge_write(results: Sequence[WriteResult]) -> StoredResponse:
     return StoredResponse(204, headers, b"")
 
 
-def _respond_to_puts(results: Sequence[WriteResult]) -> StoredResponse:
-    return _respond_to_batch(
-        [
-            BatchResult(status=201 if each.created else 200, entry=Entry.of(each.entry))
-            for each in results
-        ]
-    )
-
-
-def _acknowledge_puts(results: Sequence[WriteResult]) -> StoredResponse:
+def _respond_to_puts(results: Sequence[WriteResult], *, minimal: bool) -> StoredResponse:
     response = _respond_to_batch(
         [
-            BatchResult(status=201 if each.created else 200, version=each.entry.version)
+            BatchResult(
+                status=201 if each.created else 200,
+                entry=UNSET if minimal else Entry.of(each.entry),
+                version=each.entry.version if minimal else UNSET,
+            )
             for each in results
         ]
     )
-    return replace(response, headers=response.headers | APPLIED)
+    return replace(response, headers=response.headers | APPLIED) if minimal else response
 
 
 def _respond_to_batch(results: list[BatchResult]) -> StoredResponse:

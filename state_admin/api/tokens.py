@@ -9,7 +9,7 @@ from django.http import HttpResponse
 from state_admin.contract import tokens as contract
 from state_admin.domain.access import Actor, Role
 from state_admin.models import ApiToken
-from state_admin.rest.bodies import answer, answer_once
+from state_admin.rest.bodies import answer, answer_once, no_content
 from state_admin.rest.endpoint import Endpoint, handles, row_id
 from state_admin.rest.pagination import answer_rows
 from state_admin.services import tokens
@@ -58,7 +58,7 @@ def rotate_token(call: Endpoint, token_id: str) -> HttpResponse:
 @handles(contract.REVOKE_TOKEN)
 def revoke_token(call: Endpoint, token_id: str) -> HttpResponse:
     tokens.revoke_token(**call.author, token_id=row_id("token", token_id))
-    return HttpResponse(status=204)
+    return no_content()
 
 
 def _answer_secret(token: ApiToken, secret: str) -> HttpResponse:

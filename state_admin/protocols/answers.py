@@ -8,7 +8,7 @@ from state_admin.domain import values
 from state_admin.domain.values import JSON
 
 
-def answer(data: JSON, status: int = 200) -> HttpResponse:
-    response = HttpResponse(values.dump(data), status=status, content_type="application/json")
+def answer(data: JSON) -> HttpResponse:
+    response = HttpResponse(values.dump(data), content_type="application/json")
     response["Cache-Control"] = "no-store"
     return response

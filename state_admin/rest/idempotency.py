@@ -85,8 +85,5 @@ def identify(environ: Mapping[str, Any], path: str, body: bytes) -> Key:
 
 
 def _replay(kept: StoredResponse) -> HttpResponse:
-    response = HttpResponse(kept.body, status=kept.status)
-    for name, value in kept.headers.items():
-        response[name] = value
-    response["Idempotent-Replayed"] = "true"
-    return response
+    headers = {**kept.headers, "Idempotent-Replayed": "true"}
+    return HttpResponse(kept.body, status=kept.status, headers=headers)

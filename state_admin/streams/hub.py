@@ -114,11 +114,8 @@ class _WorkspaceFeed:
 class Hub:
     """Belongs to one event loop. `connect` opens an autocommit connection."""
 
-    def __init__(
-        self, connect: Connect, *, interval: float = _INTERVAL, linger: float = _LINGER
-    ) -> None:
+    def __init__(self, connect: Connect, *, linger: float = _LINGER) -> None:
         self._connect = connect
-        self._interval = interval
         self._linger = linger
         self._feeds: dict[int, _WorkspaceFeed] = {}
         self._reader: asyncio.Task[None] | None = None
@@ -205,7 +202,7 @@ class Hub:
                 except TimeoutError:
                     return
             if not await self._poll(session):
-                await asyncio.sleep(self._interval)
+                await asyncio.sleep(_INTERVAL)
 
     async def _resume(self, session: Session) -> None:
         async with asyncio.timeout(_PATIENCE):

@@ -26,14 +26,13 @@ def read_state(
     if row is None and number:
         rows = Revision.objects.filter(thread=thread, number=number)
         row = rows.select_related("run").first()
-    interrupts = _interrupts(thread.active_run) if number == thread.revision else []
     busy = thread.active_run if number == thread.revision else None
     return {
         "values": visible({item.key: item.value for item in snapshot.rows}),
         "messages": read_messages(thread, row.message_count if row and revision else None),
         "next": [busy.agent_id or busy.public_id] if busy else [],
         "tasks": [],
-        "interrupts": interrupts,
+        "interrupts": _interrupts(busy),
         "checkpoint": checkpoint(thread, number),
         "parent_checkpoint": checkpoint(thread, number - 1) if number else None,
         "metadata": {

@@ -119,7 +119,7 @@ def list_namespaces(call: Endpoint) -> HttpResponse:
     body = take(call, contract.NamespaceSearch)
     limit, offset = bounds(body, limit=100)
     prefix, suffix = read(body, "prefix", []), read(body, "suffix", [])
-    depth = read(body, "max_depth", None)
+    depth = read(body, "max_depth")
     try:
         home = namespaces.find_definition(call.actor, STORE)
     except NotRegistered:  # nothing was stored yet

@@ -60,7 +60,7 @@ def create_thread(call: Endpoint) -> HttpResponse:
     body = take(call, contract.ThreadCreate)
     refuse(body, "ttl", "supersteps")
     keep = read(body, "if_exists", "raise") == "do_nothing"
-    thread_id = read(body, "thread_id", None)
+    thread_id = read(body, "thread_id")
     if thread_id is not None:
         threads.check_id(thread_id, "/thread_id")
     metadata = body.get("metadata", values.EMPTY_OBJECT)

@@ -37,115 +37,103 @@ _WITH_BODY: Final = ("too-large", "request-timeout", "invalid")
 # absent key or agent has defaults.
 _OPTIONAL: Final = {"namespace", "key", "agent_id"}
 
+
+def _header(description: str, **schema: Any) -> Schema:
+    """A header, whose value is a string unless `schema` says otherwise."""
+    return {"schema": {"type": "string", **schema}, "description": description}
+
+
 _ETAG_PATTERN: Final = r'^(W/)?"[0-9]{1,18}"$'
 REQUEST_HEADERS: Final[dict[str, Schema]] = {
-    "If-Match": {
-        "schema": {"type": "string", "pattern": _ETAG_PATTERN, "examples": ['"41"']},
-        "description": "Perform the operation only if the current version or revision is this one:"
+    "If-Match": _header(
+        "Perform the operation only if the current version or revision is this one:"
         " the ETag of a previous response, with its quotes.",
-    },
-    "If-None-Match": {
-        "schema": {"type": "string", "enum": ["*"]},
-        "description": "`*`: create only, never replace.",
-    },
-    "If-Changed": {
-        "schema": {"type": "string", "enum": ["true", "false"]},
-        "description": "`true`: a write of an equal value creates no new version.",
-    },
-    "On-Conflict": {
-        "schema": {"type": "string", "enum": ["merge"]},
-        "description": "`merge`, together with If-Match: merge with concurrent changes that do not"
+        pattern=_ETAG_PATTERN,
+        examples=['"41"'],
+    ),
+    "If-None-Match": _header("`*`: create only, never replace.", enum=["*"]),
+    "If-Changed": _header(
+        "`true`: a write of an equal value creates no new version.", enum=["true", "false"]
+    ),
+    "On-Conflict": _header(
+        "`merge`, together with If-Match: merge with concurrent changes that do not"
         " overlap instead of refusing the write. Objects are merged by member, arrays by item.",
-    },
-    "Prefer": {
-        "schema": {"type": "string", "examples": ["return=minimal"]},
-        "description": "`return=minimal` (RFC 7240): the response has the version of what was written,"
+        enum=["merge"],
+    ),
+    "Prefer": _header(
+        "`return=minimal` (RFC 7240): the response has the version of what was written,"
         " but not the value. Other preferences are ignored, and so is this one in a dry run.",
-    },
-    "Last-Event-ID": {
-        "schema": {"type": "string"},
-        "description": "Id of the last event received; the stream continues after it.",
-    },
-    "Idempotency-Key": {
-        "schema": {"type": "string", "minLength": 1, "maxLength": 255},
-        "description": "A unique key of this request. A repetition with the same key within 24 hours"
+        examples=["return=minimal"],
+    ),
+    "Last-Event-ID": _header("Id of the last event received; the stream continues after it."),
+    "Idempotency-Key": _header(
+        "A unique key of this request. A repetition with the same key within 24 hours"
         " returns the first response and does nothing.",
-    },
-    "Change-Reason": {
-        "schema": {"type": "string", "maxLength": 1000},
-        "description": "Why the change is made; kept in history and audit. UTF-8.",
-    },
-    "Run-Id": {
-        "schema": {"type": "string", "maxLength": 128},
-        "description": "The run on whose behalf the change is made; kept in history and audit.",
-    },
+        minLength=1,
+        maxLength=255,
+    ),
+    "Change-Reason": _header(
+        "Why the change is made; kept in history and audit. UTF-8.", maxLength=1000
+    ),
+    "Run-Id": _header(
+        "The run on whose behalf the change is made; kept in history and audit.", maxLength=128
+    ),
 }
 # What a header of writes means on a read.
 _READ_HEADERS: Final[dict[str, Schema]] = {
-    "If-None-Match": {
-        "schema": {"type": "string", "examples": ['"41"']},
-        "description": "An ETag: 304 if the version is still this one.",
-    },
+    "If-None-Match": _header("An ETag: 304 if the version is still this one.", examples=['"41"']),
 }
 _RESPONSE_HEADERS: Final[dict[str, Schema]] = {
-    "ETag": {
-        "description": "Version or revision of the resource, in quotes. Send it as If-Match.",
-        "schema": {"type": "string", "examples": ['"41"']},
-    },
-    "Location": {
-        "description": "Path of the new resource, or of the job that a worker performs.",
-        "schema": {"type": "string", "examples": ["/api/v1/dispatches/7"]},
-    },
-    "Idempotent-Replayed": {
-        "description": "`true`: the response to an earlier request with this Idempotency-Key; this one "
+    "ETag": _header(
+        "Version or revision of the resource, in quotes. Send it as If-Match.", examples=['"41"']
+    ),
+    "Location": _header(
+        "Path of the new resource, or of the job that a worker performs.",
+        examples=["/api/v1/dispatches/7"],
+    ),
+    "Idempotent-Replayed": _header(
+        "`true`: the response to an earlier request with this Idempotency-Key; this one "
         "changed nothing. Absent otherwise.",
-        "schema": {"type": "string", "enum": ["true"]},
-    },
-    "Accept": {
-        "description": "The media types that the operation accepts for the request body.",
-        "schema": {"type": "string", "examples": [JSON_TYPE]},
-    },
-    "Accept-Patch": {
-        "description": "The media types that the operation accepts for the request body.",
-        "schema": {"type": "string", "examples": ["application/merge-patch+json"]},
-    },
-    "Preference-Applied": {
-        "description": "The preference that the response follows. Absent without one.",
-        "schema": {"type": "string", "examples": ["return=minimal"]},
-    },
-    "Retry-After": {
-        "description": "Seconds to wait before the request is repeated.",
-        "schema": {"type": "integer", "minimum": 0},
-    },
-    "Read-From": {
-        "description": "`replica`: a read replica responded, whose state may be some seconds old. Absent otherwise.",
-        "schema": {"type": "string", "enum": ["replica"]},
-    },
-    "X-Pagination-Total": {
-        "description": "The number of threads that the search finds.",
-        "schema": {"type": "integer", "minimum": 0},
-    },
-    "X-Pagination-Next": {
-        "description": "The `offset` of the next page. Absent on the last one.",
-        "schema": {"type": "integer", "minimum": 0},
-    },
-    "x-vercel-ai-ui-message-stream": {
-        "description": "The version of the AI SDK's stream protocol.",
-        "schema": {"type": "string", "enum": ["v1"]},
-    },
-    "WWW-Authenticate": {
-        "description": "The scheme of authentication.",
-        "schema": {"type": "string", "examples": ['Bearer realm="commonhold"']},
-    },
-    "RateLimit-Policy": {
-        "description": "The rate limit of the token: `q` requests per `w` seconds. Absent if it has no limit.",
-        "schema": {"type": "string", "examples": ['"token";q=600;w=60']},
-    },
-    "RateLimit": {
-        "description": "`r`: remaining requests. `t`: seconds until all requests are available again if "
+        enum=["true"],
+    ),
+    "Accept": _header(
+        "The media types that the operation accepts for the request body.", examples=[JSON_TYPE]
+    ),
+    "Accept-Patch": _header(
+        "The media types that the operation accepts for the request body.",
+        examples=["application/merge-patch+json"],
+    ),
+    "Preference-Applied": _header(
+        "The preference that the response follows. Absent without one.", examples=["return=minimal"]
+    ),
+    "Retry-After": _header(
+        "Seconds to wait before the request is repeated.", type="integer", minimum=0
+    ),
+    "Read-From": _header(
+        "`replica`: a read replica responded, whose state may be some seconds old. Absent otherwise.",
+        enum=["replica"],
+    ),
+    "X-Pagination-Total": _header(
+        "The number of threads that the search finds.", type="integer", minimum=0
+    ),
+    "X-Pagination-Next": _header(
+        "The `offset` of the next page. Absent on the last one.", type="integer", minimum=0
+    ),
+    "x-vercel-ai-ui-message-stream": _header(
+        "The version of the AI SDK's stream protocol.", enum=["v1"]
+    ),
+    "WWW-Authenticate": _header(
+        "The scheme of authentication.", examples=['Bearer realm="commonhold"']
+    ),
+    "RateLimit-Policy": _header(
+        "The rate limit of the token: `q` requests per `w` seconds. Absent if it has no limit.",
+        examples=['"token";q=600;w=60'],
+    ),
+    "RateLimit": _header(
+        "`r`: remaining requests. `t`: seconds until all requests are available again if "
         "none is sent; with status 429, seconds until the next request is accepted.",
-        "schema": {"type": "string", "examples": ['"token";r=599;t=1']},
-    },
+        examples=['"token";r=599;t=1'],
+    ),
 }
 _HEADER_REF: Final = "#/components/headers/{name}"
 _LIMITS: Final = ("RateLimit-Policy", "RateLimit")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from state_admin import models
 
 _LONGEST_TIMEOUT: Final = 10 * 365 * 86_400
-_TEXT: Final = {"type": "string"}
 TokenCount = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 
 RunStatus = Annotated[
@@ -71,6 +70,37 @@ FencingToken = Annotated[
         1,
     ),
 ]
+
+
+def _member(description: str, *types: str, **rest: Any) -> dict[str, Any]:
+    """The JSON Schema of a member that has one of these types."""
+    return {"type": types[0] if len(types) == 1 else [*types], **rest, "description": description}
+
+
+_TICKET: Final = {
+    "type": "object",
+    "required": ["tool_call_id", "tool_name"],
+    "additionalProperties": False,
+    "properties": {
+        "ticket_id": _member("Id of the ticket. Default: generated.", "string", "null"),
+        "tool_call_id": _member(
+            "Id of the tool call to decide about.", "string", minLength=1, maxLength=256
+        ),
+        "tool_name": _member("Name of the tool.", "string", minLength=1, maxLength=256),
+        "arguments": {"description": "Arguments of the tool call."},
+        "reason": _member("Why a decision is needed.", "string", "null"),
+        "resume_mode": _member(
+            "What the agent does with the decision.", "string", "null", enum=[*RESUME_MODES, None]
+        ),
+        "response_schema": _member(
+            "JSON Schema that the decision's payload must match.", "object", "boolean", "null"
+        ),
+        "expires_at": _member("When the ticket expires.", "string", "null", format="date-time"),
+        "on_expiry": _member(
+            "What happens at that time.", "string", "null", enum=[*EXPIRIES, None]
+        ),
+    },
+}
 _WAITING: Final = doc(
     "Only with the status `waiting`: what the run waits for. Default: "
     '`{"reason": "external_event"}`.',
@@ -83,73 +113,29 @@ _WAITING: Final = doc(
         "required": ["reason"],
         "additionalProperties": False,
         "properties": {
-            "reason": {**_TEXT, "enum": list(WAITING_REASONS), "description": "Why it waits."},
-            "message": {
-                "type": ["string", "null"],
-                "description": "A text for people, which the page of the run shows.",
-            },
-            "deadline_at": {
-                "type": ["string", "null"],
-                "format": "date-time",
-                "description": "When the run counts as stuck if it still waits.",
-            },
-            "wake": {
-                "type": ["string", "null"],
-                "enum": ["dispatch", None],
-                "description": "`dispatch`: the last decision enqueues a dispatch for the thread.",
-            },
-            "tickets": {
-                "type": ["array", "null"],
-                "maxItems": 100,
-                "description": "Tickets to open, one per decision that is needed.",
-                "items": {
-                    "type": "object",
-                    "required": ["tool_call_id", "tool_name"],
-                    "additionalProperties": False,
-                    "properties": {
-                        "ticket_id": {
-                            "type": ["string", "null"],
-                            "description": "Id of the ticket. Default: generated.",
-                        },
-                        "tool_call_id": {
-                            **_TEXT,
-                            "minLength": 1,
-                            "maxLength": 256,
-                            "description": "Id of the tool call to decide about.",
-                        },
-                        "tool_name": {
-                            **_TEXT,
-                            "minLength": 1,
-                            "maxLength": 256,
-                            "description": "Name of the tool.",
-                        },
-                        "arguments": {"description": "Arguments of the tool call."},
-                        "reason": {
-                            "type": ["string", "null"],
-                            "description": "Why a decision is needed.",
-                        },
-                        "resume_mode": {
-                            "type": ["string", "null"],
-                            "enum": [*RESUME_MODES, None],
-                            "description": "What the agent does with the decision.",
-                        },
-                        "response_schema": {
-                            "type": ["object", "boolean", "null"],
-                            "description": "JSON Schema that the decision's payload must match.",
-                        },
-                        "expires_at": {
-                            "type": ["string", "null"],
-                            "format": "date-time",
-                            "description": "When the ticket expires.",
-                        },
-                        "on_expiry": {
-                            "type": ["string", "null"],
-                            "enum": [*EXPIRIES, None],
-                            "description": "What happens at that time.",
-                        },
-                    },
-                },
-            },
+            "reason": _member("Why it waits.", "string", enum=list(WAITING_REASONS)),
+            "message": _member(
+                "A text for people, which the page of the run shows.", "string", "null"
+            ),
+            "deadline_at": _member(
+                "When the run counts as stuck if it still waits.",
+                "string",
+                "null",
+                format="date-time",
+            ),
+            "wake": _member(
+                "`dispatch`: the last decision enqueues a dispatch for the thread.",
+                "string",
+                "null",
+                enum=["dispatch", None],
+            ),
+            "tickets": _member(
+                "Tickets to open, one per decision that is needed.",
+                "array",
+                "null",
+                maxItems=100,
+                items=_TICKET,
+            ),
         },
     },
 )
@@ -160,7 +146,7 @@ _TERMINATION: Final = doc(
         "type": ["object", "null"],
         "required": ["type"],
         "properties": {
-            "type": {**_TEXT, "enum": list(TERMINATION_TYPES), "description": "Why it ended."},
+            "type": _member("Why it ended.", "string", enum=list(TERMINATION_TYPES)),
             "value": {
                 "description": "Of `blocked` and `error`: a text. Of `stopped`: an object with "
                 "`code` and, optionally, `detail`."

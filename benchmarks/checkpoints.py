@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import psycopg
 
+from benchmarks.database_floors import Database
 from benchmarks.own_server import ROOT, run_commonhold
 from benchmarks.tables import format_table
 from project.postgres.server import Server
@@ -57,10 +58,7 @@ def main() -> None:
                 "commonhold": ("commonhold", f"http://127.0.0.1:{running.api.port}"),
                 "postgres": ("peer", f"host={folder} user=postgres dbname=peer"),
             }
-            with psycopg.connect(
-                f"host={folder} user=postgres dbname=postgres", autocommit=True
-            ) as connection:
-                connection.execute("CREATE DATABASE peer")
+            Database(str(folder)).create("peer")
             for (kind, (database, where)), found in zip(places.items(), rows.values(), strict=True):
                 dsn = f"host={folder} user=postgres dbname={database}"
                 found.append(run(arguments.peer, kind, where, arguments.steps, dsn, token))

@@ -33,17 +33,22 @@ def own_database(keep: Path | None = None) -> Iterator[None]:
             connections.close_all()
 
 
-def begin() -> Any:
-    """Set up Django and the tables. Returns an actor in a workspace of the benchmark."""
+def migrate() -> None:
+    """Set up Django and the tables."""
     import django
 
     django.setup()
     from django.core.management import call_command
 
+    call_command("migrate", verbosity=0)
+
+
+def begin() -> Any:
+    """Set up Django and the tables. Returns an actor in a workspace of the benchmark."""
+    migrate()
     from state_admin.services.actors import system_actor
     from state_admin.services.workspaces import ensure_workspace
 
-    call_command("migrate", verbosity=0)
     workspace, _ = ensure_workspace("bench")
     return system_actor(workspace.pk, "bench")
 

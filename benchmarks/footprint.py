@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from benchmarks.growth import read_processor_time, read_processor_times
+from benchmarks.growth import find_pids, read_processor_time, read_processor_times
 from benchmarks.load import measure
 from benchmarks.own_server import (
     READ,
@@ -30,7 +30,6 @@ from benchmarks.own_server import (
     stop,
 )
 from benchmarks.tables import NOTHING, format_table
-from tests.project.running import children
 
 # Until the first sweeps and the imports in the background are over.
 SETTLE_SECONDS = 30
@@ -111,14 +110,12 @@ def measure_starts(count: int) -> list[tuple[float, float]]:
 
 
 def find_processes(running: Commonhold) -> list[Process]:
-    postmaster = int((running.data / "postgres/pg/postmaster.pid").read_text().split()[0])
-    database = {postmaster, *children(postmaster)}
+    own, database = find_pids(running)
     found = []
-    for pid in dict.fromkeys([running.pid, *children(running.pid)]):
+    for pid in own:
         command = read_text(pid, "cmdline").replace("\0", " ")
         names = [name for name, part in _ROLES.items() if part in command]
-        if pid not in database:
-            found.append(Process(names[0] if names else command[:40], (pid,)))
+        found.append(Process(names[0] if names else command[:40], (pid,)))
     return [*found, Process(f"PostgreSQL, {len(database)} processes", tuple(sorted(database)))]
 
 

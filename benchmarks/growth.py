@@ -111,14 +111,17 @@ def run(running: Commonhold, work: Work, connections: int, seconds: float, cell:
     cell.costs.append((web, postgres))
 
 
+def find_pids(running: Commonhold) -> tuple[list[int], set[int]]:
+    """Return the processes of Commonhold and those of PostgreSQL."""
+    postmaster = int((running.data / "postgres/pg/postmaster.pid").read_text().split()[0])
+    database = {postmaster, *children(postmaster)}
+    own = dict.fromkeys([running.pid, *children(running.pid)])
+    return [pid for pid in own if pid not in database], database
+
+
 def read_processor_times(running: Commonhold) -> tuple[float, float]:
     """Return the seconds of CPU time used so far by Commonhold and by PostgreSQL."""
-    postmaster = int((running.data / "postgres/pg/postmaster.pid").read_text().split()[0])
-    families = [running.pid, *children(running.pid)], [postmaster, *children(postmaster)]
-    web, postgres = (
-        sum(map(read_processor_time, set(family) - shared))
-        for family, shared in zip(families, (set(families[1]), set()), strict=True)
-    )
+    web, postgres = (sum(map(read_processor_time, pids)) for pids in find_pids(running))
     return web, postgres
 
 

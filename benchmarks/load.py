@@ -171,7 +171,7 @@ async def _serve_nothing(port: Any) -> None:
     await server.serve_forever()
 
 
-def measure_limit(seconds: float = 2.0) -> dict[int, Measurement]:
+def measure_limit() -> dict[int, Measurement]:
     """Return the maximum of the generator on this machine, by number of connections."""
     import multiprocessing
 
@@ -182,7 +182,7 @@ def measure_limit(seconds: float = 2.0) -> dict[int, Measurement]:
     port = ours.recv()
     request = render_request("GET", "/", {"Authorization": "Bearer " + "x" * 40})
     work = Work("nothing", lambda *_: request)
-    found = {count: measure(port, work, count, seconds) for count in (1, 8, 32)}
+    found = {count: measure(port, work, count, 2.0) for count in (1, 8, 32)}
     child.terminate()
     return found
 

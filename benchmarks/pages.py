@@ -27,7 +27,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.databases import own_database
+from benchmarks.databases import migrate, own_database
 from benchmarks.seeded_rows import Size
 from benchmarks.seeding import seed
 
@@ -94,12 +94,7 @@ def main() -> None:
 
 def prepare(size: Size, folder: Path | None) -> None:
     """Migrate, and seed unless the folder contains a seeded database."""
-    import django
-
-    django.setup()
-    from django.core.management import call_command
-
-    call_command("migrate", verbosity=0)
+    migrate()
     mark = folder / "seeded.json" if folder else None
     if mark and mark.exists():
         print(f"as seeded: {mark.read_text()}")
@@ -267,16 +262,22 @@ def addresses() -> list[str]:
     return [*PAGES, *deep, *lists]
 
 
-def measure(rounds: int, only: str) -> list[Measured]:
+def allow_test_client() -> None:
+    """Change the settings so that Django's test client gets pages."""
     from django.conf import settings
-    from django.contrib.auth import get_user_model
-    from django.test import Client
 
     settings.ALLOWED_HOSTS = ["testserver"]
     # Hashed file names exist only after collectstatic, which benchmarks skip.
     settings.STORAGES["staticfiles"]["BACKEND"] = (
         "django.contrib.staticfiles.storage.StaticFilesStorage"
     )
+
+
+def measure(rounds: int, only: str) -> list[Measured]:
+    from django.contrib.auth import get_user_model
+    from django.test import Client
+
+    allow_test_client()
     client = Client(raise_request_exception=False)
     client.force_login(get_user_model().objects.get(username="alice"))
     found = []

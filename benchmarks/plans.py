@@ -423,16 +423,12 @@ def main() -> None:
 
 
 def explain(addresses: Sequence[str]) -> Plans:
-    from django.conf import settings
-
+    from benchmarks.pages import allow_test_client
     from state_admin.domain.access import Role
     from state_admin.services import batching
     from tests.builders import make_person
 
-    settings.ALLOWED_HOSTS = ["testserver"]
-    settings.STORAGES["staticfiles"]["BACKEND"] = (
-        "django.contrib.staticfiles.storage.StaticFilesStorage"
-    )
+    allow_test_client()
     # One batch of each sweep.
     with patch.object(batching, "PATIENCE", 0.0), rolled_back():
         return collect(make_person("alice", "acme", Role.ADMIN), addresses)

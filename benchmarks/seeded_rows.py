@@ -9,9 +9,10 @@ from typing import Any
 _CHUNK = 200_000
 # Large namespaces beside `facts`, which holds half of all entries.
 _AREAS = 200
-_AREA = "'area-' || lpad((power({n} % 10007 * 7919 % 10007 / 10007.0, 3) * 200)::int::text, 3, '0')"
+_AREA = "'area-' || lpad((power(n % 10007 * 7919 % 10007 / 10007.0, 3) * 200)::int::text, 3, '0')"
 _THREAD = "'th-' || lpad(({n})::text, 6, '0')"
-_ACTOR = "'agent-' || {n} % 50"
+_ACTOR = "'agent-' || n % 50"
+_AGENT = {"actor_kind": "'token'", "actor_id": "'1'", "actor_name": "'agent-1'"}
 
 
 @dataclass(frozen=True)
@@ -102,11 +103,11 @@ class Seeding:
             f" WHERE workspace_id = {self.workspace} AND public_id = '{public_id}') {name}"
         )
 
-    def at(self, number: str, count: int, days: int) -> str:
-        return f"now() - interval '{self.size.days or days} days' * (1 - ({number} + 1) / {count + 1}.0)"
+    def at(self, count: int, days: int = 30) -> str:
+        return f"now() - interval '{self.size.days or days} days' * (1 - (n + 1) / {count + 1}.0)"
 
-    def xid(self, number: str, count: int) -> str:
-        return f"({self.first_xid} + ({number})::bigint * {self.xids} / {count})::text::xid8"
+    def xid(self, count: int) -> str:
+        return f"({self.first_xid} + n::bigint * {self.xids} / {count})::text::xid8"
 
     def people(self) -> None:
         for table, name in (("users", "username"), ("state_keys", "name"), ("api_tokens", "name")):
@@ -159,13 +160,13 @@ class Seeding:
                 "size_bytes": f"CASE WHEN n % 100 <> 99 THEN octet_length({value}) ELSE 0 END",
                 "estimated_tokens": "40",
                 "actor_kind": "'token'",
-                "actor_name": _ACTOR.format(n="n"),
-                "created_at": self.at("n", count, 30),
-                "updated_at": self.at("n", count, 30),
+                "actor_name": _ACTOR,
+                "created_at": self.at(count),
+                "updated_at": self.at(count),
             },
             "{series} JOIN namespaces s ON s.workspace_id = "
             f"{self.workspace} AND s.name = CASE WHEN n % 2 = 0 THEN 'facts' ELSE "
-            f"{_AREA.format(n='n')} END ORDER BY n",
+            f"{_AREA} END ORDER BY n",
             count,
         )
         self.history(first, count)
@@ -176,12 +177,7 @@ class Seeding:
     def history(self, first: int, count: int) -> None:
         """Insert the versions, changes and audit rows of the entries from `first` on."""
         entry = f"{{series}} CROSS JOIN LATERAL (SELECT * FROM entries WHERE id = {first} + n OFFSET 0) e"
-        stamp = {
-            "actor_kind": "'token'",
-            "actor_id": "'1'",
-            "actor_name": "e.actor_name",
-            "request_id": "'req-' || n / 5",
-        }
+        stamp = _AGENT | {"actor_name": "e.actor_name", "request_id": "'req-' || n / 5"}
         self.insert(
             "entry_revisions",
             stamp
@@ -193,7 +189,7 @@ class Seeding:
                 "schema_version": "e.schema_version",
                 "size_bytes": "e.size_bytes",
                 "at": "e.updated_at",
-                "xid": self.xid("n", count),
+                "xid": self.xid(count),
             },
             f"{entry} CROSS JOIN LATERAL generate_series(1, e.version) v",
             count,
@@ -207,9 +203,9 @@ class Seeding:
         }
         kind = "'entry.' || CASE WHEN e.deleted THEN 'delete' ELSE 'put' END"
         source = f"{entry} JOIN namespaces s ON s.id = e.namespace_id ORDER BY n"
-        changed = {"xid": self.xid("n", count), "at": self.at("n", count, 7), "kind": kind}
+        changed = {"xid": self.xid(count), "at": self.at(count, 7), "kind": kind}
         self.insert("changes", happened | changed, source, count)
-        audited = {"at": self.at("n", count, 30), "action": kind}
+        audited = {"at": self.at(count), "action": kind}
         self.insert("audit", happened | stamp | audited, source, count)
 
     def threads(self) -> None:
@@ -235,8 +231,8 @@ class Seeding:
                 "parent_id": f"CASE WHEN n BETWEEN 1 AND 1000 THEN {first} END",
                 "forked_from": """CASE WHEN n BETWEEN 1001 AND 2000 THEN
                     '{"thread_id": "th-000001", "revision": 3, "message_count": 12}'::jsonb END""",
-                "created_at": self.at("n", count, 30),
-                "updated_at": self.at("n", count, 30),
+                "created_at": self.at(count),
+                "updated_at": self.at(count),
             },
             "{series}",
             count,
@@ -257,9 +253,9 @@ class Seeding:
                 "revision_count": "2",
                 "lease_expires_at": f"CASE WHEN n / 2 >= {count - 1100} AND n % 4 = 1 THEN now()"
                 " + CASE WHEN n % 20 = 1 THEN -interval '1 hour' ELSE interval '30 days' END END",
-                "created_at": self.at("n", 2 * count, 30),
-                "finished_at": self.at("n", 2 * count, 30),
-                "updated_at": self.at("n", 2 * count, 30),
+                "created_at": self.at(2 * count),
+                "finished_at": self.at(2 * count),
+                "updated_at": self.at(2 * count),
             },
             "{series}",
             2 * count,
@@ -302,7 +298,7 @@ class Seeding:
                 "opens": f"CASE WHEN {place} % 4 = 2 THEN jsonb_build_array('c' || {place}) ELSE '[]' END",
                 "answers": f"CASE WHEN {place} % 4 = 3 THEN 'c' || {place} - 1 END",
                 "estimated_tokens": "100",
-                "created_at": self.at("n", count, 30),
+                "created_at": self.at(count),
             },
             "{series}",
             count,
@@ -322,10 +318,8 @@ class Seeding:
                 if count != self.size.messages
                 else number,
                 "label": "CASE WHEN n % 997 = 5 THEN 'mark ' || n ELSE '' END",
-                "actor_kind": "'token'",
-                "actor_id": "'1'",
-                "actor_name": "'agent-1'",
-                "at": self.at("n", count, 30),
+                **_AGENT,
+                "at": self.at(count),
             },
             "{series}",
             count,
@@ -411,10 +405,8 @@ class Seeding:
                 "value": '(\'{"n":\' || n || \',"title":"as ever"}\')::json',
                 "schema_version": "1",
                 "size_bytes": "9",
-                "actor_kind": "'token'",
-                "actor_id": "'1'",
-                "actor_name": "'agent-1'",
-                "at": self.at("n", count, 30),
+                **_AGENT,
+                "at": self.at(count),
             },
             "{series}",
             count,
@@ -440,8 +432,8 @@ class Seeding:
         """Tickets, the mailbox, compactions, deliveries: most of them finished."""
         count = self.size.threads
         mine = {"workspace_id": str(self.workspace)}
-        made = {"created_at": self.at("n", count, 30)}
-        ended = {"finished_at": self.at("n", count, 30)}
+        made = {"created_at": self.at(count)}
+        ended = {"finished_at": self.at(count)}
         waits = f"n >= {count - 1100} AND n % 2 = 1"
         self.insert(
             "tickets",

@@ -56,9 +56,9 @@ def pick_key(caller: int, turn: int) -> str:
     return f"k{caller + 32 * (turn % 32)}"
 
 
-def engine_url(settings: str, driver: str) -> str:
+def engine_url(settings: str) -> str:
     host, user, name = (word.partition("=")[2] for word in settings.split())
-    return f"postgresql+{driver}://{user}@/{name}?host={quote(host)}"
+    return f"postgresql+asyncpg://{user}@/{name}?host={quote(host)}"
 
 
 # LangGraph -----------------------------------------------------------------------------------
@@ -142,9 +142,7 @@ async def open_adk(settings: str, row: str, callers: int) -> AsyncIterator[Call]
     from google.adk.sessions import DatabaseSessionService
     from google.genai import types
 
-    service = DatabaseSessionService(
-        engine_url(settings, "asyncpg"), pool_size=callers, max_overflow=0
-    )
+    service = DatabaseSessionService(engine_url(settings), pool_size=callers, max_overflow=0)
     named = {"app_name": "bench", "user_id": "u"}
     sessions = [await service.create_session(**named, state=value()) for _ in range(callers)]
 
@@ -182,7 +180,7 @@ async def open_openai(settings: str, row: str, callers: int) -> AsyncIterator[Ca
     from agents.extensions.memory import SQLAlchemySession
     from sqlalchemy.ext.asyncio import create_async_engine
 
-    engine = create_async_engine(engine_url(settings, "asyncpg"), pool_size=callers, max_overflow=0)
+    engine = create_async_engine(engine_url(settings), pool_size=callers, max_overflow=0)
     sessions = [
         SQLAlchemySession(uuid.uuid4().hex, engine=engine, create_tables=True)
         for _ in range(callers)
@@ -205,7 +203,7 @@ async def open_agno(settings: str, row: str, callers: int) -> AsyncIterator[Call
     from agno.session.agent import AgentSession
     from sqlalchemy.ext.asyncio import create_async_engine
 
-    engine = create_async_engine(engine_url(settings, "asyncpg"), pool_size=callers, max_overflow=0)
+    engine = create_async_engine(engine_url(settings), pool_size=callers, max_overflow=0)
     store = AsyncPostgresDb(db_engine=engine, db_schema="agno")
     names = [uuid.uuid4().hex for _ in range(callers)]
 

@@ -25,7 +25,7 @@ Send = Callable[[Message], Awaitable[None]]
 T = TypeVar("T")
 
 # Seconds after which a client that does not read is disconnected.
-_STALLED = 60.0
+STALLED_SECONDS = 60.0
 # Statuses of responses that have no body.
 _BODILESS = (204, 304)
 
@@ -98,9 +98,9 @@ class Channel:
         """End `run` if a send takes too long. A timer for each send would be the largest part of
         its cost."""
         now = self._loop.time()
-        if self._sending_since and now - self._sending_since > _STALLED:
+        if self._sending_since and now - self._sending_since > STALLED_SECONDS:
             limit.reschedule(now)
-        self._next_check = self._loop.call_later(_STALLED / 4, self._check_progress, limit)
+        self._next_check = self._loop.call_later(STALLED_SECONDS / 4, self._check_progress, limit)
 
     async def _watch(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":

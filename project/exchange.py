@@ -10,15 +10,13 @@ from typing import Any
 
 import structlog
 
-from project.channel import Answer, Message, Receive, Send
+from project.channel import STALLED_SECONDS, Answer, Message, Receive, Send
 from project.threads import Threads, request_kind_of
 
 log = structlog.get_logger(__name__)
 
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
-# Seconds after which a client that does not read is disconnected.
-_STALLED = 60.0
 _CHUNK = 64 * 1024
 
 
@@ -105,7 +103,7 @@ class Exchange:
             await work
 
         try:
-            asyncio.run_coroutine_threadsafe(step(), self.loop).result(_STALLED)
+            asyncio.run_coroutine_threadsafe(step(), self.loop).result(STALLED_SECONDS)
         except FutureTimeout:
             self.gone = True
 

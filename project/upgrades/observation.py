@@ -77,7 +77,7 @@ WHERE x.relnamespace = 'public'::regnamespace ORDER BY x.relname
 
 
 def list_tables(connection: BaseDatabaseWrapper) -> frozenset[str]:
-    return frozenset(name for _, name, *_ in _fetch(connection, _TABLES))
+    return frozenset(name for _, name, *_ in fetch(connection, _TABLES))
 
 
 def observe(
@@ -120,14 +120,14 @@ def _transaction(
 ) -> Iterator[None]:
     """A transaction whose effects are appended to `found`. Its locks are read before it ends."""
     with transaction.atomic(connection.alias):
-        before = {oid: rest for oid, *rest in _fetch(connection, _TABLES) if rest[0] in tables}
+        before = {oid: rest for oid, *rest in fetch(connection, _TABLES) if rest[0] in tables}
         indexes = _read_indexes(connection)
         yield
         effects = Effects(indexes=_find_new(connection, indexes, tables, concurrent=False))
-        held = [(oid, mode) for oid, mode in _fetch(connection, _LOCKS) if oid in before]
+        held = [(oid, mode) for oid, mode in fetch(connection, _LOCKS) if oid in before]
         for oid, mode in sorted(held, key=lambda lock: _MODES.index(lock[1])):
             effects.locks[before[oid][0]] = mode
-        for oid, name, file, scans in _fetch(connection, _TABLES):
+        for oid, name, file, scans in fetch(connection, _TABLES):
             if oid not in before:
                 continue
             if file != before[oid][1]:
@@ -155,7 +155,7 @@ def _run_concurrently(
 
 
 def _read_indexes(connection: BaseDatabaseWrapper) -> dict[int, list[Any]]:
-    return {file: rest for file, *rest in _fetch(connection, _INDEXES)}
+    return {file: rest for file, *rest in fetch(connection, _INDEXES)}
 
 
 def _find_new(
@@ -172,7 +172,7 @@ def _find_new(
     ]
 
 
-def _fetch(connection: BaseDatabaseWrapper, statement: str) -> list[tuple[Any, ...]]:
+def fetch(connection: BaseDatabaseWrapper, statement: str) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(statement)
         return list(cursor.fetchall())

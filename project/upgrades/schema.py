@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from django.db.backends.base.base import BaseDatabaseWrapper
+
+from project.upgrades.observation import fetch
 
 
 class Column(NamedTuple):
@@ -53,20 +55,14 @@ SELECT oid::regprocedure::text FROM pg_proc WHERE pronamespace = 'public'::regna
 
 
 def read_schema(connection: BaseDatabaseWrapper) -> Schema:
-    with connection.cursor() as cursor:
-
-        def fetch(statement: str) -> list[tuple[Any, ...]]:
-            cursor.execute(statement)
-            return list(cursor.fetchall())
-
-        tables: dict[str, dict[str, Column]] = {}
-        for table, column, *rest in fetch(_COLUMNS):
-            tables.setdefault(table, {})[column] = Column(*rest)
-        return Schema(
-            tables,
-            frozenset((table, rule) for table, rule in fetch(_RULES)),
-            frozenset(name for (name,) in fetch(_FUNCTIONS)),
-        )
+    tables: dict[str, dict[str, Column]] = {}
+    for table, column, *rest in fetch(connection, _COLUMNS):
+        tables.setdefault(table, {})[column] = Column(*rest)
+    return Schema(
+        tables,
+        frozenset((table, rule) for table, rule in fetch(connection, _RULES)),
+        frozenset(name for (name,) in fetch(connection, _FUNCTIONS)),
+    )
 
 
 def find_breaks(old: Schema, new: Schema) -> list[str]:

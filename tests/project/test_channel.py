@@ -25,7 +25,7 @@ def make_channel(go_on: Any, send: Any) -> Channel:
 
 
 def test_send__client_does_not_read__response_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(channels, "_STALLED", STALLED)
+    monkeypatch.setattr(channels, "STALLED_SECONDS", STALLED)
     ended: list[str] = []
 
     async def go_on(channel: Channel, first: Answer) -> None:
@@ -45,7 +45,7 @@ def test_send__client_does_not_read__response_ends(monkeypatch: pytest.MonkeyPat
 def test_send__long_pauses_between_parts__response_continues(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(channels, "_STALLED", STALLED)
+    monkeypatch.setattr(channels, "STALLED_SECONDS", STALLED)
     sent: list[bytes] = []
 
     async def send(message: dict[str, Any]) -> None:

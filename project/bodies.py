@@ -76,13 +76,13 @@ class BodyBudget:
         self.limits = limits
         self.held = 0
         self.held_anonymously = 0
-        self._held_by: Counter[Client] = Counter()
+        self.held_by: Counter[Client] = Counter()
 
     def charge(self, client: Client, size: int) -> None:
         """Count `size` more bytes of a client. Raises Unavailable beyond a limit."""
         anonymous = 0 if client.has_token else size
         if (
-            self._held_by[client] + size > self.limits.share
+            self.held_by[client] + size > self.limits.share
             or self.held_anonymously + anonymous > self.limits.anonymous
             or self.held + size > max(self.limits.one, self.limits.total)
         ):
@@ -92,18 +92,14 @@ class BodyBudget:
             )
         self.held += size
         self.held_anonymously += anonymous
-        self._held_by[client] += size
-
-    def clients(self) -> list[Client]:
-        """The clients that have bytes in memory."""
-        return list(self._held_by)
+        self.held_by[client] += size
 
     def release(self, client: Client, size: int) -> None:
         self.held -= size
         self.held_anonymously -= 0 if client.has_token else size
-        self._held_by[client] -= size
-        if not self._held_by[client]:
-            del self._held_by[client]
+        self.held_by[client] -= size
+        if not self.held_by[client]:
+            del self.held_by[client]
 
 
 class Bodies:

@@ -496,7 +496,10 @@ def read_environment() -> Environment:
     except msgspec.ValidationError as error:
         setting = _SETTINGS[str(error).rpartition("$.")[2].partition("[")[0].rstrip("`")]
         raise BadSetting(f"{setting.name} must be {setting.kind}") from None
-    _check_spending(environment.summary_daily_usd)
+    limit = environment.summary_daily_usd
+    # No sum of costs reaches NaN or infinity.
+    if not limit.is_finite() or limit < 0:
+        raise BadSetting("SUMMARY_DAILY_USD must be a number from 0")
     try:
         if environment.site_url:
             check_origins("SITE_URL", environment.site_url.rstrip("/"))
@@ -507,12 +510,6 @@ def read_environment() -> Environment:
     except ValueError as error:
         raise BadSetting(str(error)) from None
     return environment
-
-
-def _check_spending(limit: Decimal) -> None:
-    # No sum of costs reaches NaN or infinity.
-    if not limit.is_finite() or limit < 0:
-        raise BadSetting("SUMMARY_DAILY_USD must be a number from 0")
 
 
 def _read_secret(name: str) -> str:

@@ -8,9 +8,9 @@ reconnects.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Protocol
 
 import django.db
@@ -88,14 +88,13 @@ class ThreadStream(ListeningStream):
                 return
             start, at = listener.start, self.hub.reached(self.actor.workspace_id)[1]
             position = max(start, self.after or start)
-            begin = functools.partial(self._begin, start)
-            await self._send(channel, begin, events.hello(position, at))
+            await self._send(channel, lambda: self._begin(start), events.hello(position, at))
             while not self.encoder.over:
                 rows = await self._next_rows(channel, listener, position)
                 if not rows:
                     return
                 position = rows[-1].position
-                encode = functools.partial(self.encoder.encode_changes, rows)
+                encode = partial(self.encoder.encode_changes, rows)
                 await self._send(channel, encode, _mark(position, rows[-1].at))
 
     def _begin(self, until: Position) -> bytes:

@@ -182,7 +182,7 @@ def receive(
 
 
 def client_of(bodies: Bodies) -> tuple[str, bool]:
-    (client,) = bodies.ledger.clients()
+    (client,) = bodies.ledger.held_by
     return client.name, client.has_token
 
 

@@ -79,8 +79,7 @@ class Usage(Answer):
 
     @classmethod
     def of(cls, found: Used) -> Self:
-        usage = found.usage
-        return cls.from_attributes(usage, limits=found.limits)
+        return cls.from_attributes(found.usage, limits=found.limits)
 
 
 class Explanation(Answer):

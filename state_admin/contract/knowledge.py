@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Self
 
 from state_admin.domain.scopes import ScopeKind, scope_kind
@@ -159,11 +160,11 @@ class ReaderFilters(Paging):
     version: Annotated[Natural | None, doc("Only reads of this version; 0: of its absence.")] = None
 
 
-READ_KNOWLEDGE = Operation(
+_operation = partial(Operation, tag="provenance")
+READ_KNOWLEDGE = _operation(
     id="read_knowledge",
     route="GET /runs/{run_id}/knowledge",
     replica=True,
-    tag="provenance",
     summary="Read what a run could see",
     description="The state of the thread and the entries of the run's scopes, as they were when the "
     "run committed a step.",
@@ -171,21 +172,19 @@ READ_KNOWLEDGE = Operation(
     answers={200: Knowledge},
     problems=("too-large",),
 )
-LIST_RUN_READS = Operation(
+LIST_RUN_READS = _operation(
     id="list_run_reads",
     route="GET /runs/{run_id}/reads",
     replica=True,
-    tag="provenance",
     summary="List the reads of a run",
     description="The versions of entries that its commits reported as read, newest first.",
     query=ReadFilters,
     answers={200: Page[RunRead]},
 )
-LIST_READERS = Operation(
+LIST_READERS = _operation(
     id="list_readers",
     route="GET /reads/{namespace}/{key}",
     replica=True,
-    tag="provenance",
     summary="List the readers of an entry",
     description="The steps of runs that reported it as read, the newest version first.",
     query=ReaderFilters,

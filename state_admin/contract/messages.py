@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
@@ -218,20 +219,19 @@ class Context(Answer):
     ]
 
 
-LIST_MESSAGES = Operation(
+_operation = partial(Operation, tag="messages")
+LIST_MESSAGES = _operation(
     id="list_messages",
     route="GET /threads/{thread_id}/messages",
-    tag="messages",
     summary="List messages",
     description="All messages of the thread, compacted ones and summaries included. For what a "
     "model should receive, read the context.",
     query=MessageFilters,
     answers={200: Page[Message]},
 )
-APPEND_MESSAGES = Operation(
+APPEND_MESSAGES = _operation(
     id="append_messages",
     route="POST /threads/{thread_id}/messages",
-    tag="messages",
     summary="Append messages",
     description="State and revision of the thread do not change. With `If-Match`, only if the "
     "state is at that revision. A message id that the thread contains already is a conflict.",
@@ -240,10 +240,9 @@ APPEND_MESSAGES = Operation(
     headers=("If-Match",),
     problems=("revision-conflict", "not-registered", "quota-exceeded", "version-conflict"),
 )
-READ_CONTEXT = Operation(
+READ_CONTEXT = _operation(
     id="read_context",
     route="GET /threads/{thread_id}/context",
-    tag="messages",
     summary="Read the context for a model",
     description="Compacted messages are replaced by their summary. A tool call without a result "
     "gets one that says that it was interrupted, because model providers refuse it otherwise. A "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from msgspec import UNSET, UnsetType
@@ -228,10 +229,10 @@ class CompactionPolicy(Answer):
         )
 
 
-LIST_POLICIES = Operation(
+_operation = partial(Operation, tag="compaction policies")
+LIST_POLICIES = _operation(
     id="list_policies",
     route="GET /compaction-policies",
-    tag="compaction policies",
     summary="List compaction policies",
     description="The policy of the workspace and those of agents, on one page. The policy of a"
     " thread is read at its own path.",
@@ -245,12 +246,10 @@ def _operations(
     """Read, replace and delete the policy of a scope."""
     path = f"/compaction-policies/{path}"
     absent = ("not-found",) if scope == "thread" else ()
-    tag = "compaction policies"
     return (
-        Operation(
+        _operation(
             id=f"get_{scope}_policy",
             route=f"GET {path}",
-            tag=tag,
             summary=f"Read the compaction policy of {_NAMES[scope]}",
             description="Returns the fields that it sets, and the policy that applies, with the"
             " source of each field.",
@@ -258,10 +257,9 @@ def _operations(
             problems=("invalid",) if scope == "agent" else (),
             etag=True,
         ),
-        Operation(
+        _operation(
             id=f"put_{scope}_policy",
             route=f"PUT {path}",
-            tag=tag,
             summary=f"Replace the compaction policy of {_NAMES[scope]}",
             description="Fields that the body leaves out are no longer set. Queued compactions keep"
             " the policy with which they were requested. Setting `snapshot_keep_last` or"
@@ -273,10 +271,9 @@ def _operations(
             problems=("version-conflict", *problems),
             etag=True,
         ),
-        Operation(
+        _operation(
             id=f"delete_{scope}_policy",
             route=f"DELETE {path}",
-            tag=tag,
             summary=f"Delete the compaction policy of {_NAMES[scope]}",
             description="None of its fields is set any more.",
             role=role,

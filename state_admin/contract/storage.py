@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Self
 
 from .base import Answer, Operation, Page, Paging, Query, doc
@@ -94,21 +95,20 @@ class MeasureQuery(Query):
     days: Days = 30
 
 
-LIST_STORAGE = Operation(
+_operation = partial(Operation, tag="storage")
+LIST_STORAGE = _operation(
     id="list_storage",
     route="GET /usage/storage",
     replica=True,
-    tag="storage",
     summary="List storage",
     description="What was stored at the last measurement, largest first. Of threads, the 100"
     " largest are measured.",
     query=StorageQuery,
     answers={200: Page[Storage]},
 )
-MEASURE_NAMESPACE = Operation(
+MEASURE_NAMESPACE = _operation(
     id="measure_namespace",
     route="GET /usage/storage/namespaces/{namespace}",
-    tag="storage",
     summary="Measure a namespace",
     description="What the namespace holds now. If it is too large to be measured in a request, the"
     " last measurement is returned with `exact` false.",
@@ -116,10 +116,9 @@ MEASURE_NAMESPACE = Operation(
     answers={200: Storage},
     problems=("not-registered", "not-found"),
 )
-MEASURE_THREAD = Operation(
+MEASURE_THREAD = _operation(
     id="measure_thread",
     route="GET /usage/storage/threads/{thread_id}",
-    tag="storage",
     summary="Measure a thread",
     description="What the thread holds now. If it is too large to be measured in a request, the last"
     " measurement is returned with `exact` false.",

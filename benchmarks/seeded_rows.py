@@ -73,9 +73,11 @@ class Seeding:
         number: int = self.cursor.fetchone()[0]
         return number
 
-    def insert(self, table: str, columns: dict[str, str], source: str, count: int) -> None:
-        """Insert rows from `source` for n in [0, count), in chunks. Other columns get the model's
-        default."""
+    def insert(
+        self, table: str, columns: dict[str, str], count: int, source: str = "{series}"
+    ) -> None:
+        """Insert rows from `source` for n in [0, count), in chunks. Other columns get the workspace, or
+        the model's default."""
         from django.apps import apps
 
         model = next(m for m in apps.get_models() if m._meta.db_table == table)
@@ -84,7 +86,9 @@ class Seeding:
             column = field.column
             if not column or column in given or field.primary_key:
                 continue
-            if field.has_default() and not field.has_db_default():
+            if column == "workspace_id":
+                given[column] = str(self.workspace)
+            elif field.has_default() and not field.has_db_default():
                 given[column] = self.cursor.mogrify("%s", [field.get_default()])
             elif not field.null and not field.has_db_default():
                 given[column] = "''"
@@ -112,14 +116,12 @@ class Seeding:
     def people(self) -> None:
         for table, name in (("users", "username"), ("state_keys", "name"), ("api_tokens", "name")):
             columns = {name: f"'bulk-{table}-' || n"}
-            if table != "users":
-                columns["workspace_id"] = str(self.workspace)
             if table == "state_keys":
                 columns |= {"schema": "'{}'", "default": "'null'", "scope": "'thread'"}
                 columns |= {"merge": "'exclusive'", "reducer": "'replace'"}
             if table == "api_tokens":
                 columns |= {"lookup": "'bulk' || n", "digest": "md5(n::text)", "role": "'editor'"}
-            self.insert(table, columns, "{series}", 300)
+            self.insert(table, columns, 300)
         self.cursor.execute(
             "INSERT INTO memberships (user_id, workspace_id, role)"
             f" SELECT id, {self.workspace}, 'viewer' FROM users WHERE username LIKE 'bulk-%'"
@@ -127,14 +129,13 @@ class Seeding:
 
     def namespaces(self) -> None:
         columns = {
-            "workspace_id": str(self.workspace),
             "name": "CASE n WHEN 0 THEN 'facts' ELSE 'area-' || lpad((n - 1)::text, 3, '0') END",
             "schema": """'{"type": "object"}'""",
             # Every tenth namespace was changed once; half of its entries were written before.
             "schema_version": "CASE WHEN n % 10 = 1 THEN 2 ELSE 1 END",
             "default": "'{}'",
         }
-        self.insert("namespaces", columns, "{series}", _AREAS + 2)
+        self.insert("namespaces", columns, _AREAS + 2)
 
     def entries(self) -> None:
         count, first = self.size.entries, self.next_id("entries")
@@ -164,10 +165,10 @@ class Seeding:
                 "created_at": self.at(count),
                 "updated_at": self.at(count),
             },
+            count,
             "{series} JOIN namespaces s ON s.workspace_id = "
             f"{self.workspace} AND s.name = CASE WHEN n % 2 = 0 THEN 'facts' ELSE "
             f"{_AREA} END ORDER BY n",
-            count,
         )
         self.history(first, count)
 
@@ -191,11 +192,10 @@ class Seeding:
                 "at": "e.updated_at",
                 "xid": self.xid(count),
             },
-            f"{entry} CROSS JOIN LATERAL generate_series(1, e.version) v",
             count,
+            f"{entry} CROSS JOIN LATERAL generate_series(1, e.version) v",
         )
         happened = {
-            "workspace_id": str(self.workspace),
             "namespace": "s.name",
             "key": "e.key",
             "version": "e.version",
@@ -204,9 +204,9 @@ class Seeding:
         kind = "'entry.' || CASE WHEN e.deleted THEN 'delete' ELSE 'put' END"
         source = f"{entry} JOIN namespaces s ON s.id = e.namespace_id ORDER BY n"
         changed = {"xid": self.xid(count), "at": self.at(count, 7), "kind": kind}
-        self.insert("changes", happened | changed, source, count)
+        self.insert("changes", happened | changed, count, source)
         audited = {"at": self.at(count), "action": kind}
-        self.insert("audit", happened | stamp | audited, source, count)
+        self.insert("audit", happened | stamp | audited, count, source)
 
     def threads(self) -> None:
         """Twenty messages, five revisions and two runs each. A hundred runs are stuck, a thousand
@@ -218,7 +218,6 @@ class Seeding:
             "threads",
             {
                 "id": f"{first} + n",
-                "workspace_id": str(self.workspace),
                 "public_id": self.thread(),
                 "resource_id": "'user-' || n % 20000",
                 "title": "'Conversation ' || n",
@@ -234,14 +233,12 @@ class Seeding:
                 "created_at": self.at(count),
                 "updated_at": self.at(count),
             },
-            "{series}",
             count,
         )
         self.insert(
             "runs",
             {
                 "id": f"{run} + n",
-                "workspace_id": str(self.workspace),
                 "thread_id": f"{first} + n / 2",
                 "public_id": "'run-' || lpad(n::text, 7, '0')",
                 "agent_id": "'helper-' || n % 20",
@@ -257,7 +254,6 @@ class Seeding:
                 "finished_at": self.at(2 * count),
                 "updated_at": self.at(2 * count),
             },
-            "{series}",
             2 * count,
         )
         self.log("n / 20", f"{first} + n / 20", "n % 20 + 1", 20 * count)
@@ -272,7 +268,6 @@ class Seeding:
                 "value": """('{"step":' || n % 5 || ',"text":"' || md5(n::text) || '"}')::json""",
                 "scope": "'thread'",
             },
-            "{series}",
             5 * count,
         )
 
@@ -300,7 +295,6 @@ class Seeding:
                 "estimated_tokens": "100",
                 "created_at": self.at(count),
             },
-            "{series}",
             count,
         )
 
@@ -321,7 +315,6 @@ class Seeding:
                 **_AGENT,
                 "at": self.at(count),
             },
-            "{series}",
             count,
         )
 
@@ -329,11 +322,9 @@ class Seeding:
         """One thread with many messages and revisions, whose one run read as many entries; and one
         entry with as many versions and readers."""
         count, thread, run = self.size.messages, self.next_id("threads"), self.next_id("runs")
-        mine = {"workspace_id": str(self.workspace)}
         self.insert(
             "runs",
-            mine
-            | {
+            {
                 "id": str(run),
                 "thread_id": str(thread),
                 "public_id": "'r-long'",
@@ -345,13 +336,11 @@ class Seeding:
                 "start_revision": "1",
                 "lease_expires_at": "now() + interval '30 days'",
             },
-            "{series}",
             1,
         )
         self.insert(
             "threads",
-            mine
-            | {
+            {
                 "id": str(thread),
                 "public_id": "'long'",
                 "title": "'A long story'",
@@ -361,7 +350,6 @@ class Seeding:
                 "active_run_id": str(run),
                 "latest_run_id": str(run),
             },
-            "{series}",
             1,
         )
         self.log("n", str(thread), "n + 1", count)
@@ -376,7 +364,6 @@ class Seeding:
                 "value": """('{"step":' || n || ',"text":"' || repeat(md5(n::text), 30) || '"}')::json""",
                 "scope": "'thread'",
             },
-            "{series}",
             count,
         )
         self.insert(
@@ -393,8 +380,8 @@ class Seeding:
                 "actor_kind": "'token'",
                 "actor_name": "'agent-1'",
             },
-            f"{{series}} JOIN namespaces s ON s.workspace_id = {self.workspace} AND s.name = 'facts'",
             1,
+            f"{{series}} JOIN namespaces s ON s.workspace_id = {self.workspace} AND s.name = 'facts'",
         )
         self.insert(
             "entry_revisions",
@@ -408,13 +395,11 @@ class Seeding:
                 **_AGENT,
                 "at": self.at(count),
             },
-            "{series}",
             count,
         )
         self.insert(
             "run_reads",
-            mine
-            | {
+            {
                 "thread_id": str(thread),
                 "run_id": str(run),
                 "revision": "n + 1",
@@ -424,21 +409,18 @@ class Seeding:
                 "version": f"CASE WHEN n % 2 = 0 THEN 5 ELSE {count} END",
                 "held": str(count),
             },
-            "{series}",
             count,
         )
 
     def work(self) -> None:
         """Tickets, the mailbox, compactions, deliveries: most of them finished."""
         count = self.size.threads
-        mine = {"workspace_id": str(self.workspace)}
         made = {"created_at": self.at(count)}
         ended = {"finished_at": self.at(count)}
         waits = f"n >= {count - 1100} AND n % 2 = 1"
         self.insert(
             "tickets",
-            mine
-            | made
+            made
             | {
                 "run_id": "r.first + 2 * n + 1",
                 "public_id": "'ticket-' || n",
@@ -447,14 +429,13 @@ class Seeding:
                 "reason": "'Above the limit.'",
                 "status": f"CASE WHEN {waits} THEN 'pending' ELSE 'resumed' END",
             },
-            "{series}" + self.beside("runs", "run-0000000", "r"),
             count,
+            "{series}" + self.beside("runs", "run-0000000", "r"),
         )
         threads = "{series}" + self.beside("threads", "th-000000", "t")
         self.insert(
             "dispatches",
-            mine
-            | made
+            made
             | {
                 "thread_id": "t.first + n",
                 "public_id": "'dispatch-' || n",
@@ -463,8 +444,8 @@ class Seeding:
                 "status": "CASE n % 100 WHEN 1 THEN 'Queued' WHEN 2 THEN 'DeadLetter' ELSE 'Acked' END",
                 "finished_at": f"CASE WHEN n % 100 <> 1 THEN {made['created_at']} END",
             },
-            threads,
             count,
+            threads,
         )
         self.cursor.execute(
             "INSERT INTO mailboxes (thread_id, workspace_id, epoch, next_id, next_priority, next_agent)"
@@ -473,8 +454,7 @@ class Seeding:
         )
         self.insert(
             "compactions",
-            mine
-            | made
+            made
             | ended
             | {
                 "thread_id": "t.first + n",
@@ -488,8 +468,8 @@ class Seeding:
                 "tokens_after": "2000",
                 "summary_text": "repeat('Said. ', 60)",
             },
-            threads,
             count // 2,
+            threads,
         )
         self.insert(
             "webhook_deliveries",
@@ -507,14 +487,13 @@ class Seeding:
                 "status": "CASE WHEN n % 50 = 1 THEN 'dead' ELSE 'delivered' END",
                 "attempts": "1",
             },
-            "{series}" + self.beside("webhooks", "hook1", "h"),
             count,
+            "{series}" + self.beside("webhooks", "hook1", "h"),
         )
 
     def samples(self) -> None:
         """Storage samples of ninety days, for every namespace and a hundred threads."""
         columns = {
-            "workspace_id": str(self.workspace),
             "day": "current_date - n % 90 - 1",
             "measured_at": "now()",
             "total_bytes": "1000000 + n",
@@ -523,12 +502,12 @@ class Seeding:
         self.insert(
             "storage_samples",
             columns | {"namespace_id": "s.id", "thread_id": "NULL"},
-            "{series} CROSS JOIN (SELECT id FROM namespaces WHERE name LIKE 'area-%') s",
             90,
+            "{series} CROSS JOIN (SELECT id FROM namespaces WHERE name LIKE 'area-%') s",
         )
         self.insert(
             "storage_samples",
             columns | {"namespace_id": "NULL", "thread_id": "t.id"},
-            "{series} CROSS JOIN (SELECT id FROM threads WHERE public_id LIKE 'th-0000%') t",
             90,
+            "{series} CROSS JOIN (SELECT id FROM threads WHERE public_id LIKE 'th-0000%') t",
         )

@@ -252,10 +252,14 @@ def writes(person: Any, joined: Any) -> dict[str, Callable[[], object]]:
             {"op": "put", "namespace": "facts", "key": f"b{n}", "value": value} for n in range(100)
         ]
     }
+
+    def call(method: str, path: str, body: Any, **extra: Any) -> Callable[[], object]:
+        return partial(_call, person, method, path, body, **extra)
+
     return {
-        "PUT state key": lambda: _call(person, "PUT", "/state-keys/planned", {"scope": "thread"}),
+        "PUT state key": call("PUT", "/state-keys/planned", {"scope": "thread"}),
         # First, because the joined calls need what it caches.
-        "PUT entry": lambda: _call(person, "PUT", "/state/facts/hot", {"value": value}),
+        "PUT entry": call("PUT", "/state/facts/hot", {"value": value}),
         "read an entry, joined": lambda: complete(
             entry_views.read_joined([(actor, "facts", "hot")], joined)
         ),
@@ -265,27 +269,17 @@ def writes(person: Any, joined: Any) -> dict[str, Callable[[], object]]:
                 [CommitCall(actor, "r-long", json.dumps(step).encode(), None, "", None)], joined
             )
         ),
-        "PATCH entry": lambda: _call(
-            person,
-            "PATCH",
-            "/state/facts/hot",
-            {"n": 2},
-            content_type="application/merge-patch+json",
+        "PATCH entry": call(
+            "PATCH", "/state/facts/hot", {"n": 2}, content_type="application/merge-patch+json"
         ),
-        "DELETE entry": lambda: _call(person, "DELETE", "/state/facts/hot"),
-        "POST batch": lambda: _call(person, "POST", "/state/batch", many),
-        "POST thread": lambda: _call(person, "POST", "/threads", {"id": "planned"}),
-        "POST run": lambda: _call(
-            person, "POST", "/threads/planned/runs", {"id": "planned", "agent_id": "x"}
-        ),
-        "POST messages": lambda: _call(
-            person, "POST", "/threads/planned/messages", {"messages": step["messages"]}
-        ),
-        "POST commit": lambda: _call(person, "POST", "/runs/r-long/commits", step),
-        "POST heartbeat": lambda: _call(person, "POST", "/runs/r-long/heartbeat", {}),
-        "POST dispatch": lambda: _call(
-            person, "POST", "/threads/th-000001/dispatches", {"payload": {}}
-        ),
+        "DELETE entry": call("DELETE", "/state/facts/hot", None),
+        "POST batch": call("POST", "/state/batch", many),
+        "POST thread": call("POST", "/threads", {"id": "planned"}),
+        "POST run": call("POST", "/threads/planned/runs", {"id": "planned", "agent_id": "x"}),
+        "POST messages": call("POST", "/threads/planned/messages", {"messages": step["messages"]}),
+        "POST commit": call("POST", "/runs/r-long/commits", step),
+        "POST heartbeat": call("POST", "/runs/r-long/heartbeat", {}),
+        "POST dispatch": call("POST", "/threads/th-000001/dispatches", {"payload": {}}),
     }
 
 

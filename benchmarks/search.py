@@ -85,8 +85,7 @@ def run(count: int, rounds: int, explain: bool) -> None:
     print(f"with it ({SearchDocument.objects.count():,} documents)")
     show(measure(rows | {"write 100": write}, rounds))
     builders.put(actor, "bench", "fresh", {"title": "freshword"})
-    hits = rows_of(find("freshword"))
-    print(f"\nfound right after the write: {hits == 1}")
+    print(f"\nfound right after the write: {len(find('freshword')().hits) == 1}")
     for number in range(1000):
         builders.put(actor, "bench", f"k{number:07}", {"title": "bal behind"})
     print("\n1,000 entries written since the last indexing")
@@ -124,10 +123,6 @@ def fill(actor: Any, count: int) -> None:
             }
             operations.append(BatchOperation("put", "bench", f"k{number:07}", value=raw(value)))
         run_batch(actor=actor, operations=operations)
-
-
-def rows_of(call: Callable[[], Any]) -> int:
-    return len(call().hits)
 
 
 def measure(rows: dict[str, Callable[[], Any]], rounds: int) -> dict[str, tuple[float, int]]:

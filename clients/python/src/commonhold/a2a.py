@@ -74,17 +74,20 @@ class _TaskStore(Adapter):
         async for run in self._state.every(Runs.list(agent_id=self._agent_id, limit=200)):
             if run.thread_id.startswith(prefix) and _MEMBER in run.metadata:
                 tasks.setdefault(run.thread_id, run.metadata[_MEMBER])
-        matching = sorted(
-            (_place(facts), thread) for thread, facts in tasks.items() if _matches(facts, params)
-        )[::-1]
+        matching = [
+            (ListTasksCursor(facts["timestamp_ns"], facts["task_id"]), thread)
+            for thread, facts in tasks.items()
+            if _matches(facts, params)
+        ]
+        matching.sort(key=lambda each: (each[0].sort_key(), each[1]), reverse=True)
         size = params.page_size or DEFAULT_LIST_TASKS_PAGE_SIZE
         after = _after(params.page_token)
-        behind = [each for each in matching if after is None or each[0] < after]
+        behind = [each for each in matching if after is None or each[0].sort_key() < after]
         held = await asyncio.gather(*(self._read(thread) for _, thread in behind[:size]))
         more = len(behind) > size
         return ListTasksResponse(
             tasks=[_task_of(each.document) for each in held if each.document is not None],
-            next_page_token=_cursor(behind[size - 1][0]) if more else "",
+            next_page_token=encode_list_tasks_cursor(behind[size - 1][0]) if more else "",
             total_size=len(matching),
             page_size=size,
         )
@@ -296,12 +299,6 @@ def _block(part: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": next((kind for kind in ("data", "url", "raw") if kind in part), "part")}
 
 
-def _place(facts: Mapping[str, Any]) -> tuple[bool, int, str]:
-    """The place of a task in the order of the list, as ListTasksCursor has it, ascending."""
-    stamp = facts["timestamp_ns"]
-    return (stamp is not None, stamp or 0, facts["task_id"])
-
-
 def _matches(facts: Mapping[str, Any], params: ListTasksRequest) -> bool:
     since = params.status_timestamp_after
     return (
@@ -314,12 +311,6 @@ def _matches(facts: Mapping[str, Any], params: ListTasksRequest) -> bool:
             )
         )
     )
-
-
-def _cursor(place: tuple[bool, int, str]) -> str:
-    stamped, stamp, task_id = place
-    cursor: str = encode_list_tasks_cursor(ListTasksCursor(stamp if stamped else None, task_id))
-    return cursor
 
 
 def _after(token: str) -> tuple[bool, int, str] | None:

@@ -35,37 +35,29 @@ class Refusal:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-class Gate:
-    """Accepts a request and stores its Caller in the scope, or returns the reason for the
-    refusal."""
-
-    def __init__(self, host: Host) -> None:
-        self.host = host
-
-    async def __call__(self, scope: Message) -> Refusal | None:
-        headers = {name: text.decode("latin-1") for name, text in scope["headers"]}
-        request_id = log_context.choose_request_id(headers.get(b"x-request-id", ""))
-        place = ",".join(t.decode("latin-1") for name, t in scope["headers"] if name == b"host")
-        try:
-            check_host(place)
-        except Problem as problem:
-            return Refusal(problem, request_id)
-        if not _is_origin_allowed(headers.get(b"origin"), place, scope["scheme"]):
-            return Refusal(Forbidden("requests from this origin are not permitted"), request_id)
-        try:
-            actor = await self.host.in_thread(
-                lambda: _actor(headers.get(b"authorization", ""), request_id)
-            )
-        except Unauthenticated as problem:
-            return Refusal(problem, request_id, {"www-authenticate": 'Bearer realm="commonhold"'})
-        except WorkspaceMoved as problem:
-            return Refusal(problem, request_id, {"retry-after": "1"})
-        except django.db.Error as error:
-            log.warning("database.unavailable", error=describe_error(error))
-            busy = Unavailable("the database did not respond in time")
-            return Refusal(busy, request_id, {"retry-after": "1"})
-        scope[Caller.KEY] = Caller(actor, scope)
-        return None
+async def check(host: Host, scope: Message) -> Refusal | None:
+    """Accept a request and store its Caller in the scope, or return the reason for the refusal."""
+    headers = {name: text.decode("latin-1") for name, text in scope["headers"]}
+    request_id = log_context.choose_request_id(headers.get(b"x-request-id", ""))
+    place = ",".join(t.decode("latin-1") for name, t in scope["headers"] if name == b"host")
+    try:
+        check_host(place)
+    except Problem as problem:
+        return Refusal(problem, request_id)
+    if not _is_origin_allowed(headers.get(b"origin"), place, scope["scheme"]):
+        return Refusal(Forbidden("requests from this origin are not permitted"), request_id)
+    try:
+        actor = await host.in_thread(lambda: _actor(headers.get(b"authorization", ""), request_id))
+    except Unauthenticated as problem:
+        return Refusal(problem, request_id, {"www-authenticate": 'Bearer realm="commonhold"'})
+    except WorkspaceMoved as problem:
+        return Refusal(problem, request_id, {"retry-after": "1"})
+    except django.db.Error as error:
+        log.warning("database.unavailable", error=describe_error(error))
+        busy = Unavailable("the database did not respond in time")
+        return Refusal(busy, request_id, {"retry-after": "1"})
+    scope[Caller.KEY] = Caller(actor, scope)
+    return None
 
 
 def _actor(authorization: str, request_id: str) -> Actor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, cast
 
 import mcp_types as types
@@ -17,8 +18,7 @@ from state_admin import __version__
 from state_admin.services.errors import Problem
 from state_admin.streams.hub import Hub
 
-from . import calls, resources
-from .gate import Gate
+from . import calls, gate, resources
 from .host import Caller, Host
 from .listening import Listening
 from .mount import Mount
@@ -52,7 +52,7 @@ def build(host: Host, hub: Hub) -> Mount:
     )
     # That of the SDK makes spans with the texts of errors and the names that callers send.
     server.middleware.clear()
-    return Mount(server, Gate(host), max_body=settings.MAX_BODY_BYTES)
+    return Mount(server, partial(gate.check, host), max_body=settings.MAX_BODY_BYTES)
 
 
 def _handlers(host: Host, listening: Listening) -> dict[str, Any]:

@@ -20,13 +20,7 @@ from typing import Any
 from benchmarks.databases import read_sizes
 from benchmarks.growth import read_processor_times
 from benchmarks.load import Work, measure
-from benchmarks.own_server import (
-    KEYS,
-    Commonhold,
-    create_namespace,
-    run_commonhold,
-    vary,
-)
+from benchmarks.own_server import KEYS, Commonhold, create_namespace, run_commonhold, vary
 from benchmarks.tables import format_table
 from project.postgres.cluster import Cluster
 from tests.project.sites import connect

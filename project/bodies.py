@@ -19,11 +19,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from project.channel import Receive
-from state_admin.services.errors import (
-    BadRequest,
-    Problem,
-    Unavailable,
-)
+from state_admin.services.errors import BadRequest, Problem, Unavailable
 from state_admin.services.problem_statuses import RequestTimeout, body_too_large
 
 Headers = Mapping[bytes, bytes]

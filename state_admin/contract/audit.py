@@ -8,17 +8,7 @@ from state_admin.domain.access import Role
 
 from .base import Answer, DescendingList, Operation, Page, doc
 from .changes import KindGlob
-from .types import (
-    Actor,
-    ActorKind,
-    Key,
-    Namespace,
-    Reason,
-    RequestId,
-    RunId,
-    ThreadId,
-    Time,
-)
+from .types import Actor, ActorKind, Key, Namespace, Reason, RequestId, RunId, ThreadId, Time
 
 if TYPE_CHECKING:
     from state_admin import models

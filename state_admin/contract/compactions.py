@@ -10,18 +10,7 @@ from state_admin.domain.access import Role
 from .base import Answer, AscendingList, Body, DescendingList, Operation, Page, Query, doc
 from .messages import Message
 from .policies import EffectivePolicy, Sources
-from .types import (
-    Actor,
-    Bytes,
-    Cost,
-    JsonOut,
-    Namespace,
-    Reason,
-    ThreadId,
-    Time,
-    Tokens,
-    json_of,
-)
+from .types import Actor, Bytes, Cost, JsonOut, Namespace, Reason, ThreadId, Time, Tokens, json_of
 
 if TYPE_CHECKING:
     from state_admin import models

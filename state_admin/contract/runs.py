@@ -10,12 +10,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from state_admin.domain.access import Actor
-from state_admin.domain.lifecycle import (
-    EXPIRIES,
-    RESUME_MODES,
-    TERMINATION_TYPES,
-    WAITING_REASONS,
-)
+from state_admin.domain.lifecycle import EXPIRIES, RESUME_MODES, TERMINATION_TYPES, WAITING_REASONS
 
 from .base import (
     JSON_TYPE,

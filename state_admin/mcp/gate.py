@@ -13,12 +13,7 @@ from project.failures import describe_error
 from project.hosts import check_host
 from state_admin.domain.access import Actor
 from state_admin.services import actors
-from state_admin.services.errors import (
-    Forbidden,
-    Problem,
-    Unauthenticated,
-    Unavailable,
-)
+from state_admin.services.errors import Forbidden, Problem, Unauthenticated, Unavailable
 from state_admin.services.move_problems import WorkspaceMoved
 
 from .host import Caller, Host, Message

@@ -30,14 +30,7 @@ from commonhold.client import Adapter, AsyncCommonhold
 from commonhold.documents import pointer_of
 from commonhold.entries import register_namespace, registering, run_batch
 from commonhold.keys import StateScope
-from commonhold.problems import (
-    Conflict,
-    Gone,
-    NotFound,
-    NotRegistered,
-    TooLarge,
-    VersionConflict,
-)
+from commonhold.problems import Conflict, Gone, NotFound, NotRegistered, TooLarge, VersionConflict
 from commonhold.threads import Threads
 
 Scope: TypeAlias = Literal["app", "user", "session"]

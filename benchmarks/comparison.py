@@ -225,11 +225,7 @@ class Frameworks:
 def run_frameworks(command: list[str]) -> Iterator[Frameworks]:
     """ValueError or OSError if it does not start."""
     child = subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
     try:
         yield Frameworks(child)

@@ -45,9 +45,7 @@ SORT = f"Sort of more than {MOST_SORTED:,} rows"
 # The plans that most pages have in common, those of the navigation.
 EVERY_PAGE = "every page"
 # The tables of which requests have to read everything. Such sweeps pause in proportion to their duration.
-WHOLE = {
-    "sweep: measure usage": {"entries"},
-}
+WHOLE = {"sweep: measure usage": {"entries"}}
 
 
 class Recorder:

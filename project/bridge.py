@@ -256,12 +256,7 @@ class Bridge:
             log.info("request.refused", problem=problem.slug, reason=reason, count=count)
 
     async def _continue(
-        self,
-        first: Answer,
-        on_loop: OnLoop,
-        environ: dict[str, Any],
-        receive: Receive,
-        send: Send,
+        self, first: Answer, on_loop: OnLoop, environ: dict[str, Any], receive: Receive, send: Send
     ) -> None:
         """Continue a response on the event loop, where it needs no thread while it waits."""
         self._check_channels()

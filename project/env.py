@@ -129,8 +129,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
         ),
     ] = None
     secret_key_fallbacks: Annotated[
-        tuple[str, ...],
-        _doc("Former values of `SECRET_KEY` that are still accepted.", secret=True),
+        tuple[str, ...], _doc("Former values of `SECRET_KEY` that are still accepted.", secret=True)
     ] = ()
     config_secret_keys: Annotated[
         tuple[str, ...],
@@ -162,10 +161,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
     )
     oidc_new_domains: Annotated[
         tuple[str, ...],
-        _doc(
-            "Email domains whose users become members at their first sign-in.",
-            default="none",
-        ),
+        _doc("Email domains whose users become members at their first sign-in.", default="none"),
     ] = ()
     oidc_new_workspace: Annotated[
         str, _doc("The workspace that users from `OIDC_NEW_DOMAINS` join.")
@@ -366,9 +362,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
     webhook_disable_after_hours: Annotated[
         float,
         _doc(
-            "A webhook whose deliveries all failed for this long is disabled.",
-            gt=0,
-            le=_MOST_HOURS,
+            "A webhook whose deliveries all failed for this long is disabled.", gt=0, le=_MOST_HOURS
         ),
     ] = 24.0
     webhook_retention_days: Annotated[

@@ -25,10 +25,7 @@ CONFIG_SECRET_KEYS = env.config_secret_keys
 PORT = env.port
 HOST = env.host
 SITE_URL = (env.site_url or f"http://127.0.0.1:{PORT}").rstrip("/")
-ALLOWED_HOSTS = [
-    *env.allowed_hosts,
-    re.sub(r":\d+$", "", urlsplit(SITE_URL).netloc),
-]
+ALLOWED_HOSTS = [*env.allowed_hosts, re.sub(r":\d+$", "", urlsplit(SITE_URL).netloc)]
 CSRF_TRUSTED_ORIGINS = [SITE_URL, *env.csrf_trusted_origins]
 WEB_WORKERS = env.web_workers
 WEB_THREADS = env.web_threads

@@ -41,10 +41,7 @@ def value() -> dict[str, Any]:
 
 def step(turn: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     updates = {name: {"n": turn, "text": text(100)} for name in "abc"}
-    messages = [
-        {"role": "user", "content": text(70)},
-        {"role": "assistant", "content": text(270)},
-    ]
+    messages = [{"role": "user", "content": text(70)}, {"role": "assistant", "content": text(270)}]
     return updates, messages
 
 

@@ -111,9 +111,7 @@ class AsyncConnection(psycopg.AsyncConnection[Any]):
     server_pid = 0
 
 
-def watch(
-    connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any],
-) -> list[Diagnostic]:
+def watch(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> list[Diagnostic]:
     """Return the list to which the connection appends a notice for each unconfirmed commit."""
     unconfirmed: list[Diagnostic] = []
 

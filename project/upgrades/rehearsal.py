@@ -59,10 +59,7 @@ def rehearse(applied: Collection[tuple[str, str]]) -> Rehearsal:
 
 def _environment(folder: Path) -> dict[str, str]:
     """That of this process, with an embedded PostgreSQL in `folder` and no other server."""
-    own = {
-        "DJANGO_SETTINGS_MODULE": "project.settings",
-        "COMMONHOLD_DATA_DIR": str(folder),
-    }
+    own = {"DJANGO_SETTINGS_MODULE": "project.settings", "COMMONHOLD_DATA_DIR": str(folder)}
     others = ("DATABASE_URL", "DATABASE_REPLICA_URLS", "AUDIT_STREAM")
     return {
         name: value

@@ -40,11 +40,7 @@ def read_entry(call: Endpoint, namespace: str, key: str) -> HttpResponse:
                 parameter="at" if query.at_version is None else "at_version",
             )
         past = entry_views.read_past(
-            actor=call.actor,
-            namespace=namespace,
-            key=key,
-            at_version=query.at_version,
-            at=query.at,
+            actor=call.actor, namespace=namespace, key=key, at_version=query.at_version, at=query.at
         )
         return _show(call, past)
 

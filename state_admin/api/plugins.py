@@ -56,7 +56,5 @@ def uninstall_plugin(call: Endpoint, name: str) -> HttpResponse:
 
 def _show(call: Endpoint, row: Plugin) -> contract.Plugin:
     return contract.Plugin.of(
-        row,
-        plugins.keys_of(call.actor, row.name),
-        plugins.namespaces_of(call.actor, row.name),
+        row, plugins.keys_of(call.actor, row.name), plugins.namespaces_of(call.actor, row.name)
     )

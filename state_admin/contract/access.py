@@ -36,8 +36,7 @@ class Me(Answer):
         list[str], doc("Globs of the namespaces that it may access; empty: all.", ["team_*"])
     ]
     thread_prefixes: Annotated[
-        list[str],
-        doc("Prefixes of the ids of the threads that it may access; empty: all.", []),
+        list[str], doc("Prefixes of the ids of the threads that it may access; empty: all.", [])
     ]
 
     @classmethod

@@ -25,8 +25,7 @@ Object = Annotated[dict[str, Any], doc("A JSON object.", {"language": "en"})]
 Offset = Annotated[int, doc("Number of items to skip.", 0, ge=0, lt=2**31)]
 Limit = Annotated[int, doc("Maximum number of items.", 10, ge=1, le=MAX_ITEMS)]
 ForeignTime = Annotated[
-    str,
-    doc("RFC 3339 time.", "2026-01-31T12:00:00.000000+00:00", schema={"format": "date-time"}),
+    str, doc("RFC 3339 time.", "2026-01-31T12:00:00.000000+00:00", schema={"format": "date-time"})
 ]
 CheckpointId = Annotated[str, doc("Id of a checkpoint: a revision of the thread's state.", "3")]
 Checkpoint = Annotated[
@@ -243,8 +242,7 @@ class StateUpdate(Body):
     """Values that are written to the state of a thread."""
 
     values: Annotated[
-        Any,
-        doc("State values to write: an object, or an array of objects.", {"plan": ["search"]}),
+        Any, doc("State values to write: an object, or an array of objects.", {"plan": ["search"]})
     ] = None
     checkpoint_id: CheckpointId | None = None
     checkpoint: Annotated[

@@ -12,8 +12,7 @@ from .runs import FencingToken, Run, RunFields
 from .types import MAX_ID, MAX_INTEGER, BigInt, JsonIn, RevisionNumber
 
 BaseRevision = Annotated[
-    Natural | None,
-    doc("Revision of the state that the updates were made for; null: any.", 12),
+    Natural | None, doc("Revision of the state that the updates were made for; null: any.", 12)
 ]
 
 
@@ -81,8 +80,7 @@ class Commit(Body):
     ] = UNSET
     messages: MessagesIn | UnsetType = UNSET
     expected_message_count: Annotated[
-        BigInt | None,
-        doc("Commit only if the thread has this number of messages; null: any.", 8),
+        BigInt | None, doc("Commit only if the thread has this number of messages; null: any.", 8)
     ] = None
     run: Annotated[RunFields | UnsetType, doc("What changes of the run itself.")] = UNSET
     reads: Annotated[

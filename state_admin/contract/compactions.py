@@ -166,8 +166,7 @@ class CompactionPlan(Answer):
     tokens_before: Annotated[Tokens, doc("Estimated tokens of the messages to summarize.")]
     kept: Annotated[int, doc("Number of later messages, which are retained.", 2, ge=0)]
     carried_seq: Annotated[
-        Seq | None,
-        doc("User message within the range that the context retains; null: none.", None),
+        Seq | None, doc("User message within the range that the context retains; null: none.", None)
     ]
 
     @classmethod
@@ -229,8 +228,7 @@ class SnapshotPreview(HistoryPreview):
 
     keep_last: Annotated[int, doc("Newest snapshots that are retained.", 100, ge=1)]
     keep_every: Annotated[
-        int | None,
-        doc("Revisions that are a multiple of it are retained too; null: none.", None),
+        int | None, doc("Revisions that are a multiple of it are retained too; null: none.", None)
     ]
     snapshots: Annotated[int, doc("Snapshots of the thread.", 140, ge=0)]
     snapshots_removed: Annotated[int, doc("How many of them would be removed.", 40, ge=0)]

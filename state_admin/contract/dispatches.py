@@ -178,8 +178,7 @@ class ClaimRequest(Body):
         UNSET
     )
     agent_id: Annotated[
-        Name | UnsetType,
-        doc("Claim only where the next dispatch is for this agent.", "planner"),
+        Name | UnsetType, doc("Claim only where the next dispatch is for this agent.", "planner")
     ] = UNSET
     consumer: Annotated[
         Name | UnsetType,

@@ -78,8 +78,7 @@ ValueIn = Annotated[
     doc("The value: any JSON that the schema of the namespace accepts.", {"goal": "Ship it"}),
 ]
 ValueIfIncluded = Annotated[
-    JsonOut | UnsetType,
-    doc("The value. Present only with `include=value`.", {"goal": "Ship it"}),
+    JsonOut | UnsetType, doc("The value. Present only with `include=value`.", {"goal": "Ship it"})
 ]
 RedactedAt = Annotated[
     str | UnsetType,
@@ -244,8 +243,7 @@ class EntryVersion(Answer):
     redacted_at: RedactedAt = UNSET
     redacted_by: RedactedBy = UNSET
     value: Annotated[
-        ValueIfIncluded,
-        doc("The value; null for a deletion. Present only with `include=value`."),
+        ValueIfIncluded, doc("The value; null for a deletion. Present only with `include=value`.")
     ] = UNSET
 
     @classmethod

@@ -15,8 +15,7 @@ class Selection(Body):
     """The items of a bulk operation."""
 
     ids: Annotated[
-        list[NonEmpty],
-        doc("Ids of the items.", ["a", "b"], min_length=1, max_length=MAX_LIMIT),
+        list[NonEmpty], doc("Ids of the items.", ["a", "b"], min_length=1, max_length=MAX_LIMIT)
     ]
 
 

@@ -23,11 +23,7 @@ class KnownEntry(Answer):
     key: Key
     scope_kind: Annotated[
         str,
-        doc(
-            "Scope of the key.",
-            "parent_thread",
-            choices=tuple(each.value for each in ScopeKind),
-        ),
+        doc("Scope of the key.", "parent_thread", choices=tuple(each.value for each in ScopeKind)),
     ]
     registered: Annotated[bool, doc("Whether the namespace is registered now.", True)]
     version: Annotated[int, doc("Version at that time.", 3, ge=0)]
@@ -100,11 +96,7 @@ class EntryReader(RunRead):
     def of(cls, row: models.RunRead, **more: str) -> Self:
         run = row.run
         return super().of(
-            row,
-            run_id=run.public_id,
-            thread_id=run.thread.public_id,
-            agent_id=run.agent_id,
-            **more,
+            row, run_id=run.public_id, thread_id=run.thread.public_id, agent_id=run.agent_id, **more
         )
 
 

@@ -76,8 +76,7 @@ MessageIn = Annotated[
     ),
 ]
 MessagesIn = Annotated[
-    list[MessageIn],
-    doc("1 to 1,000 messages, in order.", schema={"minItems": 1, "maxItems": 1000}),
+    list[MessageIn], doc("1 to 1,000 messages, in order.", schema={"minItems": 1, "maxItems": 1000})
 ]
 
 
@@ -87,8 +86,7 @@ class Summarized(Answer):
     from_seq: Annotated[int, doc("`seq` of the first of them.", 1, ge=1)]
     to_seq: Annotated[int, doc("`seq` of the last of them.", 6, ge=1)]
     undone_at: Annotated[
-        Time | None,
-        doc("When the compaction was undone; null: the summary is in effect.", None),
+        Time | None, doc("When the compaction was undone; null: the summary is in effect.", None)
     ]
 
 

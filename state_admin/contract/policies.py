@@ -21,8 +21,7 @@ MaxContextTokens = Annotated[
     int, doc("Size of the context window of the model, in estimated tokens.", 200_000, ge=1)
 ]
 MaxOutputTokens = Annotated[
-    int,
-    doc("Part of the window that is reserved for the model's output, in tokens.", 16_384, ge=1),
+    int, doc("Part of the window that is reserved for the model's output, in tokens.", 16_384, ge=1)
 ]
 Threshold = Annotated[
     int,
@@ -52,8 +51,7 @@ Mode = Annotated[
     ),
 ]
 SuffixMessages = Annotated[
-    int,
-    doc("Newest messages that are retained with `mode` `keep_recent_raw_suffix`.", 2, ge=0),
+    int, doc("Newest messages that are retained with `mode` `keep_recent_raw_suffix`.", 2, ge=0)
 ]
 RecentMessages = Annotated[
     int,
@@ -65,8 +63,7 @@ RecentMessages = Annotated[
     ),
 ]
 GainTokens = Annotated[
-    int,
-    doc("Fewest estimated tokens of messages that are worth a summary.", 1_024, ge=0),
+    int, doc("Fewest estimated tokens of messages that are worth a summary.", 1_024, ge=0)
 ]
 _RATIO = doc(
     "Smallest share of the summarized tokens, from 0 to 1, that a summary must save; one that saves"
@@ -94,8 +91,7 @@ SummaryModel = Annotated[
     ),
 ]
 SummaryTokens = Annotated[
-    int,
-    doc("Largest size of a summary, in estimated tokens; longer ones are cut.", 1_024, ge=1),
+    int, doc("Largest size of a summary, in estimated tokens; longer ones are cut.", 1_024, ge=1)
 ]
 Prompt = Annotated[
     str,
@@ -124,8 +120,7 @@ KeepLast = Annotated[
     ),
 ]
 KeepEvery = Annotated[
-    int,
-    doc("Also retain every revision that is a multiple of this number; null: none.", 10, ge=1),
+    int, doc("Also retain every revision that is a multiple of this number; null: none.", 10, ge=1)
 ]
 
 

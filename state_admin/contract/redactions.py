@@ -23,8 +23,7 @@ class Redaction(Answer):
     ]
     rewritten: Annotated[int, doc("Number of versions from which something was removed.", 5, ge=0)]
     withdrawn_answers: Annotated[
-        int,
-        doc("Number of stored responses of idempotent requests that were deleted.", 0, ge=0),
+        int, doc("Number of stored responses of idempotent requests that were deleted.", 0, ge=0)
     ]
 
 
@@ -32,8 +31,7 @@ class RedactionRequest(Body):
     """Which parts of the value to remove from all versions, and why."""
 
     reason: Annotated[
-        str,
-        doc("Why; kept in history and audit.", "API key leaked", min_length=1, max_length=1000),
+        str, doc("Why; kept in history and audit.", "API key leaked", min_length=1, max_length=1000)
     ]
     pointers: (
         Annotated[

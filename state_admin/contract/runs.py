@@ -61,8 +61,7 @@ RunStatus = Annotated[
 FencingToken = Annotated[
     Annotated[int, msgspec.Meta(ge=1, le=MAX_INTEGER)] | None,
     doc(
-        "The worker's fencing token. A token that is not the newest is refused. Null: no check.",
-        1,
+        "The worker's fencing token. A token that is not the newest is refused. Null: no check.", 1
     ),
 ]
 
@@ -99,10 +98,7 @@ _TICKET: Final = {
 _WAITING: Final = doc(
     "Only with the status `waiting`: what the run waits for. Default: "
     '`{"reason": "external_event"}`.',
-    {
-        "reason": "tool_permission",
-        "tickets": [{"tool_call_id": "call-1", "tool_name": "refund"}],
-    },
+    {"reason": "tool_permission", "tickets": [{"tool_call_id": "call-1", "tool_name": "refund"}]},
     schema={
         "type": ["object", "null"],
         "required": ["reason"],
@@ -168,11 +164,7 @@ class Run(Answer):
     ]
     termination_reason: Annotated[
         JsonOut,
-        doc(
-            "Why it ended; null: it is not finished.",
-            None,
-            schema={"type": ["object", "null"]},
-        ),
+        doc("Why it ended; null: it is not finished.", None, schema={"type": ["object", "null"]}),
     ]
     parent_run_id: Annotated[
         str | None, doc("Id of the parent run; null: none, or none that you may see.", None)
@@ -181,8 +173,7 @@ class Run(Answer):
         str | None, doc("Id of the parent thread; null: none, or none that you may see.", None)
     ]
     origin: Annotated[
-        str,
-        doc("What started it.", "user", choices=("user", "mcp", "subagent", "internal")),
+        str, doc("What started it.", "user", choices=("user", "mcp", "subagent", "internal"))
     ]
     metadata: MetadataOut
     step_count: Annotated[int, doc("Steps of the agent so far.", 3, ge=0)]
@@ -278,10 +269,7 @@ class NewRun(Body):
     max_rounds: Annotated[
         int,
         doc(
-            "Number of steps at which the run counts as stuck; 0: no limit.",
-            20,
-            ge=0,
-            le=1_000_000,
+            "Number of steps at which the run counts as stuck; 0: no limit.", 20, ge=0, le=1_000_000
         ),
     ] = 0
     timeout_seconds: Annotated[
@@ -372,8 +360,7 @@ class RunRecovery(Body):
 
     fencing_token: FencingToken = None
     revision: Annotated[
-        BigInt | None,
-        doc("Revision whose state is restored first; null: the state stays.", 10),
+        BigInt | None, doc("Revision whose state is restored first; null: the state stays.", 10)
     ] = None
     expected_revision: Annotated[
         BigInt | None,

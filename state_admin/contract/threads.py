@@ -80,8 +80,7 @@ class Thread(Answer):
         ),
     ]
     version: Annotated[
-        int,
-        doc("Version of these fields: 1 more with each change of them. The ETag.", 1, ge=1),
+        int, doc("Version of these fields: 1 more with each change of them. The ETag.", 1, ge=1)
     ]
     revision: RevisionNumber
     message_count: Annotated[int, doc("Number of messages of the thread.", 8, ge=0)]
@@ -153,12 +152,10 @@ class NewThread(Body):
         doc("Id of the thread. Default: generated.", "thread-1", schema={"maxLength": MAX_ID}),
     ] = UNSET
     resource_id: Annotated[
-        str,
-        doc("What the thread is about, for example a user.", "user-7", max_length=MAX_ID),
+        str, doc("What the thread is about, for example a user.", "user-7", max_length=MAX_ID)
     ] = ""
     parent_thread_id: Annotated[
-        NonEmpty | None,
-        doc("Id of the parent thread; null: none.", None),
+        NonEmpty | None, doc("Id of the parent thread; null: none.", None)
     ] = None
     title: Annotated[str, _TITLE] = ""
     metadata: MetadataIn | UnsetType = UNSET

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
 RoleName = Literal["viewer", "editor", "admin"]
 Globs = Annotated[
-    list[str],
-    doc("Globs of the namespaces that the token is limited to; empty: all.", ["team_*"]),
+    list[str], doc("Globs of the namespaces that the token is limited to; empty: all.", ["team_*"])
 ]
 Prefixes = Annotated[
     list[str],

@@ -32,8 +32,7 @@ MAX_INTEGER = 2**63 - 1
 BigInt = Annotated[int, msgspec.Meta(ge=0, le=MAX_INTEGER)]
 
 Namespace = Annotated[
-    str,
-    doc("Name of a namespace.", "team_context", schema={"pattern": f"^{NAME}$"}),
+    str, doc("Name of a namespace.", "team_context", schema={"pattern": f"^{NAME}$"})
 ]
 Key = Annotated[
     str,
@@ -66,9 +65,7 @@ Version = Annotated[int, doc("Version; grows with every change.", 3, ge=0)]
 Cost = Annotated[
     str,
     doc(
-        "US dollars, a decimal number in text.",
-        "0.012500",
-        schema={"pattern": r"^-?\d+(\.\d+)?$"},
+        "US dollars, a decimal number in text.", "0.012500", schema={"pattern": r"^-?\d+(\.\d+)?$"}
     ),
 ]
 Bytes = Annotated[int, doc("Size in bytes of UTF-8.", 512, ge=0)]
@@ -90,12 +87,10 @@ RevisionNumber = Annotated[
     int, doc("Revision of the thread's state; 0 before the first one.", 12, ge=0)
 ]
 MetadataOut = Annotated[
-    JsonOut,
-    doc("Any JSON object that clients store with it.", {"channel": "web"}, schema=OBJECT),
+    JsonOut, doc("Any JSON object that clients store with it.", {"channel": "web"}, schema=OBJECT)
 ]
 MetadataIn = Annotated[
-    JsonIn,
-    doc("Any JSON object to store with it.", {"channel": "web"}, schema=OBJECT),
+    JsonIn, doc("Any JSON object to store with it.", {"channel": "web"}, schema=OBJECT)
 ]
 
 

@@ -157,10 +157,7 @@ class Delivery(Answer):
     test: Annotated[bool, doc("Whether it is a test event.", False)]
     event: Annotated[
         JsonOut,
-        doc(
-            "The CloudEvent that is sent.",
-            {"specversion": "1.0", "type": "commonhold.entry.put"},
-        ),
+        doc("The CloudEvent that is sent.", {"specversion": "1.0", "type": "commonhold.entry.put"}),
     ]
     attempts: Annotated[int, doc("Attempts since it was last queued.", 1, ge=0)]
     replays: Annotated[int, doc("How many times it was replayed.", 0, ge=0)]

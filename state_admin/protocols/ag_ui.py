@@ -191,8 +191,7 @@ def join_run(call: Endpoint, thread_id: str) -> HttpResponse:
     body = call.body(contract.RunAgentInput)
     if body.thread_id != thread_id:
         raise Invalid(
-            "threadId is not the thread of the path",
-            [Fault("/threadId", f"must be {thread_id}")],
+            "threadId is not the thread of the path", [Fault("/threadId", f"must be {thread_id}")]
         )
     run_id = threads.check_id(body.run_id, "/runId")
     threads.find_thread(call.actor, thread_id)

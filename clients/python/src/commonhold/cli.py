@@ -63,11 +63,7 @@ def put(state: Commonhold, options: argparse.Namespace) -> int | None:
     except ValueError as error:
         return _complain(f"the value is not JSON: {error}")
     entry = state.put(
-        options.namespace,
-        options.key,
-        value,
-        if_version=options.if_version,
-        reason=options.reason,
+        options.namespace, options.key, value, if_version=options.if_version, reason=options.reason
     )
     _show({"version": entry.version})
     return None

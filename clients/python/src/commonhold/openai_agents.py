@@ -94,11 +94,7 @@ class CommonholdSession(Adapter):
     async def _newest_first(self, limit: int, before: int | None = None) -> AsyncIterator[Item]:
         """The items that no mark has taken, as of the log below `before`."""
         call = Threads.messages(
-            self.session_id,
-            before=before,
-            order="desc",
-            visibility="all",
-            limit=min(limit, _PAGE),
+            self.session_id, before=before, order="desc", visibility="all", limit=min(limit, _PAGE)
         )
         taken = 0
         try:

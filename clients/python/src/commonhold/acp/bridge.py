@@ -42,10 +42,7 @@ async def run(state: AsyncCommonhold, command: Sequence[str], *, recall_tokens: 
     editor = asyncio.StreamReader(limit=_LONGEST_LINE)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(editor), sys.stdin)
     agent = await asyncio.create_subprocess_exec(
-        *command,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        limit=_LONGEST_LINE,
+        *command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=_LONGEST_LINE
     )
     if agent.stdin is None or agent.stdout is None:
         raise RuntimeError("the agent was started without pipes")

@@ -256,7 +256,7 @@ class Seeding:
             },
             2 * count,
         )
-        self.log("n / 20", f"{first} + n / 20", "n % 20 + 1", 20 * count)
+        self.log(f"{first} + n / 20", "n % 20 + 1", 20 * count)
         self.revisions(f"{first} + n / 5", f"{run} + 2 * (n / 5)", "n % 5 + 1", "'plan'", 5 * count)
         self.insert(
             "state_values",
@@ -271,7 +271,7 @@ class Seeding:
             5 * count,
         )
 
-    def log(self, who: str, thread: str, seq: str, count: int) -> None:
+    def log(self, thread: str, seq: str, count: int) -> None:
         """Insert rounds of a question, a tool call, its result and an answer."""
         place = f"({seq})"
         self.insert(
@@ -352,7 +352,7 @@ class Seeding:
             },
             1,
         )
-        self.log("n", str(thread), "n + 1", count)
+        self.log(str(thread), "n + 1", count)
         self.revisions(str(thread), str(run), "n + 1", "'key-' || n % 12", count)
         self.insert(
             "state_values",

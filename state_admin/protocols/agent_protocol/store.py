@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import operator
 from collections.abc import Iterator, Sequence
 from itertools import islice, takewhile
 
@@ -34,12 +35,7 @@ _SCHEMA = Raw('{"type":"object"}', {"type": "object"})
 # Items that one filtered search examines. With more items the prefix must be longer.
 MOST_SEEN = 10_000
 _SLICE = 200
-_COMPARE = {
-    "$gt": lambda a, b: a > b,
-    "$gte": lambda a, b: a >= b,
-    "$lt": lambda a, b: a < b,
-    "$lte": lambda a, b: a <= b,
-}
+_COMPARE = {"$gt": operator.gt, "$gte": operator.ge, "$lt": operator.lt, "$lte": operator.le}
 
 
 @handles(contract.GET_ITEM)
@@ -260,7 +256,8 @@ def fits(value: JSON, conditions: dict[str, JSON]) -> bool:
 
 
 def _member_fits(value: dict[str, JSON], name: str, condition: JSON) -> bool:
-    has, member = name in value, value.get(name)
+    has = name in value
+    member: JSON = value.get(name)
     verbs = _verbs(condition)
     if not verbs:
         return has and values.same(member, condition)

@@ -28,7 +28,6 @@ from .bodies import answer
 if TYPE_CHECKING:
     from .endpoint import Endpoint
 
-DEFAULT_LIMIT = contract.DEFAULT_LIMIT
 # The maximum number of rows that a page of a list without an index for its filters examines.
 WINDOW = 20_000
 # The fields of the index of a list of a workspace, newest first.
@@ -56,7 +55,8 @@ class Page:
 
     def cursor_to(self, position: Any) -> str:
         """Return the cursor to the rows after `position`."""
-        return _seal(self.filters, position)
+        sealed = orjson.dumps([self.filters, position])
+        return base64.urlsafe_b64encode(sealed).decode().rstrip("=")
 
 
 def read_page(view: Endpoint, position: type[int] | type[str] = int) -> Page:
@@ -151,15 +151,11 @@ def page_of(*, limit: int | None, cursor: str | None, filters: Any, path: str) -
     sealed = _fingerprint(filters, path)
     with cursor_in_body():
         after = _open(cursor, sealed, int) if cursor else None
-    return Page(limit or DEFAULT_LIMIT, after, sealed)
+    return Page(limit or contract.DEFAULT_LIMIT, after, sealed)
 
 
 def _fingerprint(filters: Any, path: str) -> str:
     return hashlib.sha256(orjson.dumps([path, filters])).hexdigest()[:12]
-
-
-def _seal(filters: str, position: Any) -> str:
-    return base64.urlsafe_b64encode(orjson.dumps([filters, position])).decode().rstrip("=")
 
 
 def _open(cursor: str, filters: str, kind: type[int] | type[str]) -> Any:

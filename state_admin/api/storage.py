@@ -12,7 +12,6 @@ from state_admin.rest.bodies import answer
 from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.services import storage
 from state_admin.services.feed_cursors import bad_cursor
-from state_admin.services.storage import Level
 
 
 @handles(contract.LIST_STORAGE)
@@ -25,7 +24,9 @@ def list_storage(call: Endpoint) -> HttpResponse:
         limit=page.limit + 1,
         after=_place(page.after),
     )
-    page_levels, cursor = page.close(levels, _position)
+    page_levels, cursor = page.close(
+        levels, lambda level: f"{level.newest.total_bytes}:{level.newest.pk}"
+    )
     return answer(Page(items=list(map(contract.Storage.of, page_levels)), next_cursor=cursor))
 
 
@@ -39,10 +40,6 @@ def measure_namespace(call: Endpoint, namespace: str) -> HttpResponse:
 def measure_thread(call: Endpoint, thread_id: str) -> HttpResponse:
     level = storage.measure_thread(call.actor, thread_id, days=call.query.days)
     return answer(contract.Storage.of(level))
-
-
-def _position(level: Level) -> str:
-    return f"{level.newest.total_bytes}:{level.newest.pk}"
 
 
 def _place(position: str | None) -> tuple[int, int] | None:

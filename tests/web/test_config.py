@@ -71,9 +71,7 @@ def test_list__empty__shows_examples_that_are_valid_unchanged(admin: Client, ali
         assert f"/api/v1/config/{kind}/main" in shown
         assert values.dump({"value": value}) in shown
         assert f"<h2>No {kind} yet</h2>" in shown
-        assert re.search(
-            rf'href="/config/{kind}/\+new">.*New {kind.removesuffix("s")}</a>', shown
-        )
+        assert re.search(rf'href="/config/{kind}/\+new">.*New {kind.removesuffix("s")}</a>', shown)
         make_record(alice.actor, kind, "main", value)
 
 

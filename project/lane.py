@@ -158,8 +158,7 @@ class Lane:
             case _:
                 return None
         credential = None if target is None else _find_credential(environ)
-        # The database would refuse a write to a frozen workspace, and with it all calls of its group.
-        if credential is None or (credential.actor.frozen and environ["REQUEST_METHOD"] != "GET"):
+        if credential is None or _is_refused(environ, credential):
             return None
         request_id = environ["HTTP_X_REQUEST_ID"] = log_context.choose_request_id(
             environ.get("HTTP_X_REQUEST_ID", "")
@@ -354,6 +353,11 @@ def _understands(environ: Environ, headers: Set[str]) -> bool:
 def _find_credential(environ: Environ) -> Credential | None:
     scheme, _, presented = environ.get("HTTP_AUTHORIZATION", "").partition(" ")
     return cached_credential(presented.strip()) if scheme.lower() == "bearer" else None
+
+
+def _is_refused(environ: Environ, credential: Credential) -> bool:
+    """Whether the database would refuse the call, and with it all calls of its group."""
+    return credential.actor.frozen and environ["REQUEST_METHOD"] != "GET"
 
 
 def _show(

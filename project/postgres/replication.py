@@ -61,8 +61,7 @@ class Connection(psycopg.Connection[Any]):
         super().__init__(*arguments, **options)
         self._unconfirmed = watch(self)
 
-    @property
-    def seconds(self) -> float:
+    def _patience(self) -> float:
         return patience()
 
     def wait(self, gen: Generator[Any, Any, T], *options: Any, **more: Any) -> T:
@@ -75,15 +74,15 @@ class Connection(psycopg.Connection[Any]):
         return result
 
     def _bound(self, gen: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
-        """`gen`, but after each `seconds` without a response, `_handle_silence` is called."""
-        until = time.monotonic() + self.seconds
+        """`gen`, but after each `_patience` without a response, `_handle_silence` is called."""
+        until = time.monotonic() + self._patience()
         try:
             awaited = next(gen)
             while True:
                 ready = yield awaited
                 if not ready and time.monotonic() > until:
                     self._handle_silence()
-                    until = time.monotonic() + self.seconds
+                    until = time.monotonic() + self._patience()
                 awaited = gen.send(ready)
         except StopIteration as ended:
             result: T = ended.value
@@ -101,6 +100,9 @@ class ReplicaConnection(Connection):
     statement without a response after `seconds` closes the connection and raises OperationalError."""
 
     seconds = CHECK_SECONDS
+
+    def _patience(self) -> float:
+        return self.seconds
 
     def _handle_silence(self) -> None:
         self.close()

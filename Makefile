@@ -7,8 +7,8 @@ BIN := $(VENV)/bin
 BYTECODE := PYTHONDONTWRITEBYTECODE=
 PYTEST := $(BYTECODE) $(BIN)/pytest
 
-# The processes of `make test`, one per core. Each has a PostgreSQL of its own.
-WORKERS ?= 2
+# The processes of `make test`: more than cores, because some tests wait. Each has a PostgreSQL of its own.
+WORKERS ?= 3
 # The markers of tests that other targets run.
 OF_OTHER_TARGETS := slow or exhaustive or dist or guides
 

@@ -7,8 +7,8 @@ BIN := $(VENV)/bin
 BYTECODE := PYTHONDONTWRITEBYTECODE=
 PYTEST := $(BYTECODE) $(BIN)/pytest
 
-# The processes of `make test`: more than cores, because some tests wait. Each has a PostgreSQL of its own.
-WORKERS ?= 3
+# The processes of `make test`, one per core. Each has a PostgreSQL of its own.
+WORKERS ?= 2
 # The markers of tests that other targets run.
 OF_OTHER_TARGETS := slow or exhaustive or dist or guides
 
@@ -53,12 +53,12 @@ run: $(VENV)/run.stamp ## install what is missing and start everything; Ctrl-C s
 serve:
 	@exec env $(BYTECODE) $(BIN)/python manage.py serve
 
-test: $(VENV)/dev.stamp ## all tests but those of test-system, on a PostgreSQL of their own: 13 minutes on two cores; WORKERS=8 uses eight, ARGS goes to pytest
+test: $(VENV)/dev.stamp ## all tests but those of test-system, on a PostgreSQL of their own: 9 minutes on two cores; WORKERS=8 uses eight, ARGS goes to pytest
 	$(PYTEST) -n $(WORKERS) --dist worksteal -m "not (system or $(OF_OTHER_TARGETS))" $(ARGS)
 
 # For two cores: the tests wait for other processes, leases and restarts.
 test-system: WORKERS = 4
-test-system: $(VENV)/dev.stamp ## the tests that start brokers, browsers or a server of their own: 20 minutes on two cores
+test-system: $(VENV)/dev.stamp ## the tests that start brokers, browsers or a server of their own: 15 minutes on two cores
 	$(PYTEST) -n $(WORKERS) --dist worksteal -m "system and not ($(OF_OTHER_TARGETS))" $(ARGS)
 
 check: $(VENV)/dev.stamp check-deploy ## lint, formats, types, layers, links of the documentation, migrations, deployment files and settings

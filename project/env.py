@@ -25,9 +25,9 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 # Host names of a URL that only this machine can open.
 LOOPBACK_HOSTS: Final = ("127.0.0.1", "::1", "localhost")
 
-# Calls that arrive at one process together share statements, so more processes than are needed make
-# writes slower (docs/performance.md, "Growth").
-DEFAULT_WEB_WORKERS: Final = min(max(1, (os.cpu_count() or 1) // 2), 4)
+# Two are faster than one even on two processors (docs/performance.md, "Growth"). Calls that arrive at one
+# process together share statements, so more processes than are needed make writes slower.
+DEFAULT_WEB_WORKERS: Final = min(max(2, (os.cpu_count() or 1) // 2), 4)
 
 # The most milliseconds that PostgreSQL accepts for a timeout.
 _MOST_MS: Final = 2**31 - 1
@@ -74,7 +74,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, rename="upper"):
             "Processes of the web server. Each has `WEB_THREADS` database connections, up to eight"
             " more, and one for each download that it streams. The default leaves the other"
             " processors to PostgreSQL, worker and beat.",
-            default="half of the processors, 1 to 4",
+            default="half of the processors, 2 to 4",
             ge=1,
         ),
     ] = DEFAULT_WEB_WORKERS

@@ -286,7 +286,9 @@ def test_revert__above_the_quota__fails_and_keeps_what_it_did(
 # Any size ----------------------------------------------------------------------------------------
 
 
-def test_revert__more_entries_than_a_batch__are_reverted_and_the_revert_is_undone(alice: Person) -> None:
+def test_revert__more_entries_than_a_batch__are_reverted_and_the_revert_is_undone(
+    alice: Person,
+) -> None:
     write_many(alice, 1_200)
     put(alice.actor, "notes", "k7", 7)
 

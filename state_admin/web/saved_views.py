@@ -97,23 +97,23 @@ def view_change(request: Request, view_id: int) -> HttpResponse:
     view_page = _page(request)
     query = _query(view_page, QueryDict(request.POST.get("query", "")[:10_000]))
     view: Any = {"actor": request.actor, "view_id": view_id}
-    deeds: dict[str, tuple[Callable[[], object], str]] = {
+    actions: dict[str, tuple[Callable[[], object], str]] = {
         "delete": (partial(delete_view, **view), "View deleted"),
         "default": (partial(choose_default, chosen=True, **view), "Default view set"),
         "undefault": (partial(choose_default, chosen=False, **view), "Default view removed"),
     }
-    deed = deeds.get(request.POST.get("do", ""))
-    if deed is None:
+    action = actions.get(request.POST.get("do", ""))
+    if action is None:
         raise BadRequest("unknown action")
-    return _then(request, view_page, query, *deed)
+    return _then(request, view_page, query, *action)
 
 
 def _then(
-    request: Request, page: ViewPage, query: str, deed: Callable[[], object], message: str
+    request: Request, page: ViewPage, query: str, action: Callable[[], object], message: str
 ) -> HttpResponse:
     """Perform the action, show a toast, and redirect to the list with its filters."""
     try:
-        deed()
+        action()
     except Problem as problem:
         toast(request, sentences_of(problem), kind="failed")
     else:

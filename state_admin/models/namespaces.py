@@ -72,9 +72,11 @@ class Namespace(models.Model):
 
 
 # In the order of the fields, as from_db takes them.
-_COLUMNS = [field.attname for field in Namespace._meta.concrete_fields]
+_FIELDS = Namespace._meta.concrete_fields
+_COLUMNS = [field.attname for field in _FIELDS]
+_SELECTED = (f'"{f.column}"' + ("::text" if isinstance(f, RawJSON) else "") for f in _FIELDS)
 _FIND_REGISTERED = f"""
-SELECT {", ".join(f'"{each}"::text' if each in ("schema", "default") else f'"{each}"' for each in _COLUMNS)}
+SELECT {", ".join(_SELECTED)}
 FROM namespaces
 WHERE workspace_id = %(workspace)s AND name = %(name)s AND unregistered_at IS NULL
 """

@@ -15,7 +15,13 @@ from state_admin.models.entries_sql import Address, ValuesTooLarge
 from state_admin.models.hot_async import Session
 
 from .errors import Gone, NotFound, NotRegistered
-from .namespaces import Definition, cached_definition, find_definition, require_history
+from .namespaces import (
+    Definition,
+    cached_definition,
+    define,
+    find_definition,
+    require_history,
+)
 
 
 class EntryView(NamedTuple):
@@ -212,9 +218,12 @@ def _view_of(
     )
 
 
-def is_valid(row: Entry, definition: Definition) -> bool:
-    """Whether the current schema accepts the value of a row."""
-    return _valid(definition, row.schema_version, row.value or "null")
+def is_valid(row: Entry) -> bool:
+    """Whether the current schema accepts the value of a row. Reads the schema only for a value that was
+    written under another version of it."""
+    if row.schema_version == row.namespace.schema_version:
+        return True
+    return define(row.namespace).validator.accepts(values.load(row.value or "null"))
 
 
 def _valid(definition: Definition, schema_version: int, text: str) -> bool:

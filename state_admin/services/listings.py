@@ -22,7 +22,7 @@ from state_admin.models.large_columns import without_large
 
 from .batching import MOST_BYTES, split_by_size
 from .entry_views import is_valid
-from .namespaces import define, find_registered
+from .namespaces import find_registered
 
 MOST_OPENED = 2000
 _MOST_VALUES_PER_QUERY = 200
@@ -214,14 +214,14 @@ class _Page:
             if row.schema_version != row.namespace.schema_version
         ]
         opened = _open(Entry.objects.select_related("namespace"), outdated)
-        valid = {row.pk: is_valid(row, define(row.namespace)) for row in opened}
+        valid = {row.pk: is_valid(row) for row in opened}
         self.rows += [(row, valid.get(row.pk, True)) for row in kept]
         return len(kept) == len(rows)
 
     def add_all(self, rows: Iterator[Entry]) -> bool:
         """Add rows that were read with their values. False: the rest does not fit."""
         for row in rows:
-            valid = is_valid(row, define(row.namespace))
+            valid = is_valid(row)
             if self.valid in (None, valid) and not self._add(row, valid):
                 return False
         return True

@@ -17,7 +17,7 @@ from state_admin.models import search as search_models
 from .batching import split_by_size
 from .entry_views import is_valid
 from .errors import Invalid
-from .namespaces import define, find_definition
+from .namespaces import find_definition
 
 # The maximum number of values that one search reads, and of their bytes times the number of terms and
 # conditions: it compares each word with each term. A search with more candidates returns a shorter
@@ -38,7 +38,7 @@ class FoundEntry:
     @property
     def valid(self) -> bool:
         """Whether the current schema accepts the value."""
-        return is_valid(self.entry, define(self.entry.namespace))
+        return is_valid(self.entry)
 
 
 @dataclass(frozen=True)

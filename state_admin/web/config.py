@@ -39,7 +39,6 @@ from state_admin.services.errors import (
     TooLarge,
     VersionConflict,
 )
-from state_admin.services.namespaces import define
 from state_admin.templatetags.json_html import pretty
 from state_admin.templatetags.ui import plural
 
@@ -139,10 +138,7 @@ def _items(request: Request, name: str, kind: str) -> tuple[list[RecordRow], str
         raise NotFound(f"unknown kind: {kind}")
     record_kind = Kind(kind)
     rows, next_url = _find(request, record_kind, _table_of(record_kind).read(request), name)
-    items = [
-        RecordRow.of(row, valid=is_valid(row, define(row.namespace)), kind=kind, id=row.key)
-        for row in rows
-    ]
+    items = [RecordRow.of(row, valid=is_valid(row), kind=kind, id=row.key) for row in rows]
     return items, next_url
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -211,9 +210,9 @@ def test_list__few_invalid_among_many__reads_a_bounded_number_and_has_a_cursor(
     opened: list[int] = []
     judge = listings.is_valid
 
-    def counted(row: Entry, known: Any) -> bool:
+    def counted(row: Entry) -> bool:
         opened.append(row.pk)
-        return judge(row, known)
+        return judge(row)
 
     monkeypatch.setattr(listings, "is_valid", counted)
     first = stale_numbers.api("GET", f"{path}?valid=false&limit=2").json()

@@ -54,25 +54,21 @@ class Reply:
         self._requested: set[str] = set()  # tickets that were sent
 
     def begin(self, missed: Sequence[FeedRow]) -> bytes:
-        thread = threads.find_thread(self.actor, self.thread_id)
-        others = (
-            Message.objects.filter(thread=thread).external().exclude(role__in=["assistant", "tool"])
-        )
-        self._seq = others.order_by("-seq").values_list("seq", flat=True).first() or 0
-        return _encode(
-            [ui_messages.begin(self._seq, self.run), *self._encode_updates(thread)], self.over
-        )
+        others = Message.objects.filter(thread=self.run.thread_id).external()
+        others = others.exclude(role__in=["assistant", "tool"]).order_by("-seq")
+        self._seq = others.values_list("seq", flat=True).first() or 0
+        return _encode([ui_messages.begin(self._seq, self.run), *self._encode_updates()], self.over)
 
     def encode_changes(self, rows: Sequence[FeedRow]) -> bytes:
-        thread = threads.find_thread(self.actor, self.thread_id)
-        return _encode(self._encode_updates(thread), self.over)
+        return _encode(self._encode_updates(), self.over)
 
     def close(self, why: str) -> bytes:
         return _encode([{"type": "error", "errorText": CLOSED[why].detail}], over=True)
 
-    def _encode_updates(self, thread: Thread) -> list[ui_messages.Shape]:
-        # Before the messages are read, so that all messages of an ended run are sent before its end.
+    def _encode_updates(self) -> list[ui_messages.Shape]:
+        # The run first, so that the state and all messages of an ended run are sent before its end.
         self.run = runs.find_run(self.actor, self.run.public_id)
+        thread = threads.find_thread(self.actor, self.thread_id)
         events = [*self._state_news(thread), *self._messages(thread)]
         if not self.over:
             events += self._questions()

@@ -3,10 +3,12 @@ time."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+from state_admin.protocols import ai_sdk
 from state_admin.services import runs, threads, tickets
 from state_admin.services.runs import RunChange
 from tests.builders import Person, append, commit, make_run, make_state_key, make_thread, raw
@@ -74,6 +76,28 @@ def test_stream__live_reply__is_sent_from_start_to_done(open_stream, alice) -> N
     states = [chunk["data"] for chunk in seen if chunk != "[DONE]" and "data" in chunk]
     assert states[-1] == alice.api("GET", "/threads/t1/state").json()
     assert alice.api("GET", MESSAGES).json()[1]["id"] == "reply-1"
+
+
+def test_reply__run_ends_while_it_is_read__has_the_last_state(
+    alice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reply = ai_sdk.Reply(alice.actor, runs.find_run(alice.actor, "r1"))
+    reply.begin([])
+    find_thread = threads.find_thread
+
+    def read_just_before_the_end(*args: Any) -> Any:
+        monkeypatch.undo()
+        thread = find_thread(*args)
+        finish(alice)
+        return thread
+
+    monkeypatch.setattr(threads, "find_thread", read_just_before_the_end)
+    sent = b""
+    while not reply.over:
+        sent += reply.encode_changes([])
+    chunks = [json.loads(line[6:]) for line in sent.splitlines() if line.startswith(b"data: {")]
+    states = [chunk["data"] for chunk in chunks if chunk["type"] == "data-state"]
+    assert states == [alice.api("GET", "/threads/t1/state").json()]
 
 
 def test_stream__joined_late__sends_the_reply_from_its_beginning(open_stream, alice) -> None:

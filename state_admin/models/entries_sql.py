@@ -413,12 +413,11 @@ _REPLACE = (
     + _RETURN
 )
 
-_DELETABLE = """e.namespace_id = %(namespace_id)s AND e.key = %(key)s AND NOT e.deleted
-        AND coalesce(e.expires_at <= now(), false) = %(expired)s
+_DELETABLE = f"""e.namespace_id = %(namespace_id)s AND e.key = %(key)s AND {LIVE}
         AND (%(expected)s::bigint IS NULL OR e.version = %(expected)s)
-        AND (%(orphans)s OR EXISTS (
+        AND EXISTS (
             SELECT 1 FROM namespaces n
-            WHERE n.id = e.namespace_id AND n.unregistered_at IS NULL))"""
+            WHERE n.id = e.namespace_id AND n.unregistered_at IS NULL)"""
 _DELETE = (
     f"""
 WITH w AS (
@@ -571,8 +570,7 @@ def replace_entry(parameters: Mapping[str, Any]) -> WrittenEntry | None:
 
 
 def delete_entry(parameters: Mapping[str, Any]) -> WrittenEntry | None:
-    """Delete a live entry, or with `expired` an expired one. `expected`: only if it has this
-    version; None: any. `orphans`: also in an unregistered namespace. `tracked`: whether the
-    namespace is tracked. None: no entry matched."""
+    """Delete a live entry of a registered namespace. `expected`: only if it has this version; None:
+    any. `tracked`: whether the namespace is tracked. None: no entry matched."""
     row = hot.fetch_one(_DELETE if parameters["tracked"] else _REMOVE, parameters)
     return WrittenEntry._make(row) if row else None

@@ -243,8 +243,6 @@ def delete_value(
                 "key": key,
                 "operation": operation.value,
                 "expected": precondition.version,
-                "expired": False,
-                "orphans": False,
                 "tracked": definition.tracked,
             }
         )

@@ -37,6 +37,7 @@ def test_worker__killed_between_batches__another_continues_and_reverts_each_once
     TASKS["find lost reverts"]()
     wait_for(lambda: rows.filter(status="done").exists(), "another worker finishes it")
     job.refresh_from_db()
-    assert (job.reverted, job.skipped, job.claim) == (4_000, 0, 2)
+    assert (job.reverted, job.skipped) == (4_000, 0)
+    assert job.claim >= 2  # on a slow machine the work takes several turns
     assert set(Entry.objects.values_list("value", "version")) == {("1", 3)}
     assert EntryRevision.objects.filter(request_id=job.public_id).count() == 4_000

@@ -58,4 +58,4 @@ def patch_thread(
                 reason=reason,
             )
         journal.align_feed_clock(actor)
-    return threads.read_thread(actor, thread_id)
+        return threads.read_thread(actor, thread_id)

@@ -4,6 +4,7 @@ isolation."""
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from state_admin.domain.access import Role
 from state_admin.domain.values import load
 from state_admin.models import Entry, agent_store_sql, hot
 from state_admin.protocols.agent_protocol import store
-from state_admin.services import entries, runs, thread_patches
+from state_admin.services import entries, runs, thread_patches, threads
 from state_admin.services.errors import Invalid, RevisionConflict
 from state_admin.services.runs import RunChange
 from tests.builders import (
@@ -32,6 +33,7 @@ from tests.builders import (
     make_token,
     raw,
 )
+from tests.services.racing import interleave
 
 BASE = "/agent-protocol"
 ITEMS = f"{BASE}/store/items"
@@ -369,6 +371,44 @@ def test_state__update_and_history__use_revisions_as_checkpoints(alice) -> None:
     older = alice.api("GET", f"{path}/history?before=2&limit=1").json()
     assert [each["checkpoint"]["checkpoint_id"] for each in older] == ["1"]
     assert alice.api("GET", f"{path}/state/7").status_code == 404
+
+
+@pytest.mark.django_db(transaction=True)
+def test_state__another_update_follows_at_once__returns_its_own_checkpoint(
+    alice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_state_key(alice.actor, "plan", scope="thread")
+    make_thread(alice.actor, "t1")
+    update = partial(thread_patches.patch_thread, actor=alice.actor, thread_id="t1")
+    second = partial(update, values={"plan": raw(2)})
+    with interleave(monkeypatch, threads, "read_thread", second):
+        done = alice.api("POST", f"{BASE}/threads/t1/state", {"values": {"plan": 1}}).json()
+    assert done["checkpoint_id"] == "1"
+
+
+def test_state__commit_while_it_is_read__is_wholly_at_one_revision(
+    alice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_state_key(alice.actor, "plan", scope="thread")
+    make_thread(alice.actor, "t1")
+    make_run(alice.actor, "t1", "r1")
+    read_thread = threads.read_thread
+
+    def read_just_before_a_commit(*args: Any) -> Any:
+        monkeypatch.undo()
+        thread = read_thread(*args)
+        commit(alice.actor, "r1", {"plan": 1}, messages=[{"role": "user", "content": "hi"}])
+        return thread
+
+    monkeypatch.setattr(threads, "read_thread", read_just_before_a_commit)
+    for step, values, messages in (("1", {}, 0), ("2", {"plan": 1}, 1)):
+        state = alice.api("GET", f"{BASE}/threads/t1/state").json()
+        assert state["checkpoint"]["checkpoint_id"] == step
+        assert (state["values"], len(state["messages"]), state["next"]) == (
+            values,
+            messages,
+            ["r1"],
+        )
 
 
 def test_state__runtime_keys__are_neither_shown_nor_written(alice) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
+import pytest
 from django.db import connection, connections, transaction
 
 from state_admin.services.errors import Problem
@@ -60,6 +62,27 @@ def overlap(
             wait_for(lambda: later.done() or holds_up(), "the second waits for the first")
             last()
         return later.result(PATIENCE)
+
+
+@contextmanager
+def interleave(
+    monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, second: Callable[[], Any]
+) -> Iterator[None]:
+    """Within the block, the next call of `owner.name` runs only when the concurrent `second` has
+    finished, or waits for the caller's transaction."""
+    original = getattr(owner, name)
+    later: list[Future[Any]] = []
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        monkeypatch.setattr(owner, name, original)
+        later.append(other.submit(closing(second)))
+        wait_for(lambda: later[0].done() or holds_up(), "the second waits for the first")
+        return original(*args, **kwargs)
+
+    with ThreadPoolExecutor(1) as other:
+        monkeypatch.setattr(owner, name, call)
+        yield
+        later[0].result(PATIENCE)
 
 
 def holds_up() -> bool:

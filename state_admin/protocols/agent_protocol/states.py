@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from state_admin.domain import values
-from state_admin.domain.access import Actor
 from state_admin.domain.numbers import read_whole
 from state_admin.domain.values import JSON, Fault, Raw
 from state_admin.models import Message, Revision, Run, RunStatus, Thread, Ticket
@@ -16,20 +15,23 @@ from state_admin.services.errors import Invalid
 Shape = dict[str, JSON]
 
 
-def read_state(
-    actor: Actor, thread: Thread, revision: int | None = None, row: Revision | None = None
-) -> Shape:
+def read_state(thread: Thread, revision: int | None = None, row: Revision | None = None) -> Shape:
     """The ThreadState at a revision; None: the current one. `values` does not contain keys of the
-    runtime."""
-    snapshot = snapshots.read_snapshot(actor=actor, thread_id=thread.public_id, revision=revision)
-    number = snapshot.revision
+    runtime. Raises what snapshots.read_kept raises."""
+    # The thread's own revision, run and messages, because a commit may have followed since it was
+    # read.
+    number = thread.revision if revision is None else revision
+    is_current = number == thread.revision
+    read_values = snapshots.read_values if is_current else snapshots.read_kept
+    held = {item.key: item.value for item in read_values(thread, number)}
     if row is None and number:
         rows = Revision.objects.filter(thread=thread, number=number)
         row = rows.select_related("run").first()
-    busy = thread.active_run if number == thread.revision else None
+    count = row.message_count if row else None
+    busy = thread.active_run if is_current else None
     return {
-        "values": visible({item.key: item.value for item in snapshot.rows}),
-        "messages": read_messages(thread, row.message_count if row and revision else None),
+        "values": visible(held),
+        "messages": read_messages(thread, thread.message_count if revision is None else count),
         "next": [busy.agent_id or busy.public_id] if busy else [],
         "tasks": [],
         "interrupts": _interrupts(busy),

@@ -167,7 +167,7 @@ def copy_thread(call: Endpoint, thread_id: str) -> HttpResponse:
 
 @handles(contract.READ_STATE)
 def read_state(call: Endpoint, thread_id: str) -> HttpResponse:
-    state = states.read_state(call.actor, threads.read_thread(call.actor, thread_id))
+    state = states.read_state(threads.read_thread(call.actor, thread_id))
     return answer(states.select(state, _read_select(call)))
 
 
@@ -189,7 +189,7 @@ def update_state(call: Endpoint, thread_id: str) -> HttpResponse:
 def read_state_at(call: Endpoint, thread_id: str, checkpoint_id: str) -> HttpResponse:
     thread = threads.read_thread(call.actor, thread_id)
     revision = states.read_revision(checkpoint_id)
-    state = states.read_state(call.actor, thread, revision)
+    state = states.read_state(thread, revision)
     return answer(states.select(state, _read_select(call)))
 
 
@@ -198,7 +198,7 @@ def read_state_of(call: Endpoint, thread_id: str) -> HttpResponse:
     body = take(call, contract.StateAt)
     thread = threads.read_thread(call.actor, thread_id)
     revision = states.revision_in(body, "checkpoint")
-    state = states.read_state(call.actor, thread, revision)
+    state = states.read_state(thread, revision)
     return answer(states.select(state, read(body, "select", [])))
 
 
@@ -234,7 +234,7 @@ def _states(
     found: list[Shape] = []
     size = Size()
     for row in without_related(rows).order_by("-number")[:limit]:
-        state = states.select(states.read_state(call.actor, thread, row.number, row), fields)
+        state = states.select(states.read_state(thread, row.number, row), fields)
         if size.exceeds(state) and found:
             break
         found.append(state)

@@ -120,17 +120,17 @@ def put_policy(
     require(actor, role_of(scope))
     _refuse_narrowed(actor, scope)
     check_policy(body)
-    if scope == "thread":
-        change_thread(
-            actor=actor,
-            thread_id=name,
-            policy=body,
-            expected_version=expected_version,
-            reason=reason,
-        )
-        return read_policy(actor=actor, scope=scope, name=name)
     agent_id = _agent(scope, name)
     with transaction.atomic():
+        if scope == "thread":
+            change_thread(
+                actor=actor,
+                thread_id=name,
+                policy=body,
+                expected_version=expected_version,
+                reason=reason,
+            )
+            return read_policy(actor=actor, scope=scope, name=name)
         if agent_id:
             _check_room(actor, agent_id)
         version = rows.write(
@@ -146,7 +146,7 @@ def put_policy(
         detail = {"agent": agent_id, "fields": sorted(body.value)}
         trace = journal.Trace("compaction_policy.put", version=version, detail=detail)
         journal.record(actor, [trace], reason=reason)
-    return read_policy(actor=actor, scope=scope, name=name)
+        return read_policy(actor=actor, scope=scope, name=name)
 
 
 def delete_policy(

@@ -22,7 +22,7 @@ from state_admin.services.errors import (
 from state_admin.services.policies import effective_policy
 from tests import builders
 from tests.builders import Person, append, conversation, make_run, make_thread, make_token, raw
-from tests.services.racing import race, split
+from tests.services.racing import interleave, race, split
 
 
 def put(person: Person, scope: Any, name: str = "", **body: Any) -> policies.PolicyView:
@@ -157,6 +157,21 @@ def test_race__writers_of_one_version__one_wins(alice: Person) -> None:
         assert (len(won), len(lost)) == (1, 5)
         assert all(isinstance(error, VersionConflict) for error in lost)
     assert AuditRow.objects.filter(action="compaction_policy.put").count() == 2
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("scope", ["workspace", "agent", "thread"])
+def test_put__another_follows_at_once__returns_its_own_version(
+    alice: Person, scope: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "" if scope == "workspace" else "t1"
+    make_thread(alice.actor, "t1")
+    second = partial(put, alice, scope, name, prompt="second")
+    with interleave(monkeypatch, policies, "read_policy", second):
+        written = put(alice, scope, name, prompt="first")
+    assert raw({"prompt": "first"}).text == written.body
+    newest = policies.read_policy(actor=alice.actor, scope=scope, name=name)  # type: ignore[arg-type]
+    assert newest.version == written.version + 1
 
 
 def test_put__more_agents_than_allowed__is_refused(

@@ -46,17 +46,18 @@ class Reply:
     """The reply of a run for one client: from its beginning, then as it grows."""
 
     def __init__(self, actor: Actor, run: Run) -> None:
-        self.actor, self.run, self.over = actor, run, False
-        self.thread_id = run.thread.public_id
-        self._seq = 0
+        self.actor, self.over = actor, False
+        others = Message.objects.filter(thread=run.thread_id).external()
+        others = others.exclude(role__in=["assistant", "tool"]).order_by("-seq")
+        self._seq = others.values_list("seq", flat=True).first() or 0
+        # Read again: if it is not done, the reply after that message is its reply.
+        self.run = runs.find_run(actor, run.public_id)
+        self.thread_id = self.run.thread.public_id
         self._revision: int | None = None  # of the state that was sent
         self._calls: set[str] = set()  # calls that were sent
         self._requested: set[str] = set()  # tickets that were sent
 
     def begin(self, missed: Sequence[FeedRow]) -> bytes:
-        others = Message.objects.filter(thread=self.run.thread_id).external()
-        others = others.exclude(role__in=["assistant", "tool"]).order_by("-seq")
-        self._seq = others.values_list("seq", flat=True).first() or 0
         return _encode([ui_messages.begin(self._seq, self.run), *self._encode_updates()], self.over)
 
     def encode_changes(self, rows: Sequence[FeedRow]) -> bytes:
@@ -66,26 +67,29 @@ class Reply:
         return _encode([{"type": "error", "errorText": CLOSED[why].detail}], over=True)
 
     def _encode_updates(self) -> list[ui_messages.Shape]:
-        # The run first, so that the state and all messages of an ended run are sent before its end.
+        # The run first, so that all messages and the state of an ended run are sent before its end.
         self.run = runs.find_run(self.actor, self.run.public_id)
-        thread = threads.find_thread(self.actor, self.thread_id)
-        events = [*self._state_news(thread), *self._messages(thread)]
+        messages = self._messages()
+        if self.over:  # the run may have ended before the message that ends the reply
+            self.run = runs.find_run(self.actor, self.run.public_id)
+        events = [*self._state_news(), *messages]
         if not self.over:
-            events += self._questions()
-            if self.run.status in (RunStatus.WAITING, RunStatus.DONE):
-                self.over = True
+            pending = list(Ticket.objects.filter(run=self.run).pending().order_by("pk"))
+            events += self._questions(pending)
+            self.over = runs.is_resting(self.actor, self.run, pending)
         return [*events, *(ui_messages.finish(self.run) if self.over else [])]
 
-    def _state_news(self, thread: Thread) -> list[ui_messages.Shape]:
+    def _state_news(self) -> list[ui_messages.Shape]:
+        thread = threads.find_thread(self.actor, self.thread_id)
         if thread.revision == self._revision:
             return []
         state = reading.read_state(self.actor, self.thread_id)
         self._revision = state["revision"]
         return [ui_messages.state_part(state)]
 
-    def _messages(self, thread: Thread) -> list[ui_messages.Shape]:
+    def _messages(self) -> list[ui_messages.Shape]:
         events: list[ui_messages.Shape] = []
-        rows = Message.objects.filter(thread=thread, seq__gt=self._seq).external()
+        rows = Message.objects.filter(thread=self.run.thread_id, seq__gt=self._seq).external()
         for row in rows.select_related("run").in_order():
             message = parts.read(row)
             if not ui_messages.answers(message):
@@ -99,9 +103,9 @@ class Reply:
                 events.append(ui_messages.result(message))
         return events
 
-    def _questions(self) -> list[ui_messages.Shape]:
+    def _questions(self, pending: Sequence[Ticket]) -> list[ui_messages.Shape]:
         events: list[ui_messages.Shape] = []
-        for ticket in Ticket.objects.filter(run=self.run).pending().order_by("pk"):
+        for ticket in pending:
             if ticket.public_id in self._requested or not ticket.tool_call_id:
                 continue
             self._requested.add(ticket.public_id)
@@ -126,8 +130,10 @@ def stream_ui_message(call: Endpoint, thread_id: str) -> HttpResponse:
     thread = threads.read_thread(call.actor, thread_id)
     if thread.active_run is None:
         return no_content()
-    run = runs.find_run(call.actor, thread.active_run.public_id)
-    return answer_stream(call, thread_id, Reply(call.actor, run), headers=_HEADERS)
+    reply = Reply(call.actor, thread.active_run)
+    if reply.run.status == RunStatus.DONE:
+        return no_content()
+    return answer_stream(call, thread_id, reply, headers=_HEADERS)
 
 
 def _encode(chunks: Sequence[ui_messages.Shape], over: bool) -> bytes:

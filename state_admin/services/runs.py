@@ -66,6 +66,14 @@ def find_run(actor: Actor, run_id: str) -> Run:
     return find_row(rows, "run", public_id=run_id)
 
 
+def is_resting(actor: Actor, run: Run, pending: Sequence[Ticket]) -> bool:
+    """Whether a run is done or waits. `pending`: its pending tickets, read after it. Without them it
+    is read again, because the last decision may have resumed it in between. Raises NotFound."""
+    if run.status != RunStatus.WAITING or pending:
+        return run.status not in IN_PROGRESS
+    return find_run(actor, run.public_id).last_revision == run.last_revision
+
+
 def parents_of(actor: Actor, runs: Sequence[Run]) -> set[str]:
     """Return the ids of the parents of `runs`, without those outside the thread prefixes of the
     actor's token. An unknown parent is omitted in the same way as a hidden one."""

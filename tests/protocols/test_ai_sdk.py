@@ -37,6 +37,26 @@ def say(person: Person, *messages: dict[str, Any], **updates: Any) -> None:
     commit(person.actor, "r1", updates, messages=list(messages))
 
 
+def wait_for_decision(person: Person) -> None:
+    ticket = {"ticket_id": "k1", "tool_call_id": "c1", "tool_name": "refund", "arguments": {"n": 1}}
+    waiting = {"reason": "tool_permission", "tickets": [ticket]}
+    change = RunChange(status="waiting", waiting=waiting)
+    runs.change_run(actor=person.actor, run_id="r1", change=change)
+
+
+def chunks_in(sent: bytes) -> list[Any]:
+    """The chunks that were sent, without the mark of the end."""
+    return [json.loads(line[6:]) for line in sent.splitlines() if line.startswith(b"data: {")]
+
+
+def rest_of(reply: ai_sdk.Reply) -> list[Any]:
+    """The chunks of a reply that ends soon."""
+    sent = b""
+    while not reply.over:
+        sent += reply.encode_changes([])
+    return chunks_in(sent)
+
+
 def types(chunks: list[Any]) -> list[str]:
     return [chunk if chunk == "[DONE]" else chunk["type"] for chunk in chunks]
 
@@ -92,12 +112,79 @@ def test_reply__run_ends_while_it_is_read__has_the_last_state(
         return thread
 
     monkeypatch.setattr(threads, "find_thread", read_just_before_the_end)
-    sent = b""
-    while not reply.over:
-        sent += reply.encode_changes([])
-    chunks = [json.loads(line[6:]) for line in sent.splitlines() if line.startswith(b"data: {")]
-    states = [chunk["data"] for chunk in chunks if chunk["type"] == "data-state"]
+    states = [chunk["data"] for chunk in rest_of(reply) if chunk["type"] == "data-state"]
     assert states == [alice.api("GET", "/threads/t1/state").json()]
+
+
+@pytest.mark.parametrize("meanwhile", ["find_run", "find_thread"])
+def test_reply__next_question_while_it_is_read__has_the_last_state_and_the_error(
+    alice, monkeypatch: pytest.MonkeyPatch, meanwhile: str
+) -> None:
+    reply = ai_sdk.Reply(alice.actor, runs.find_run(alice.actor, "r1"))
+    reply.begin([])
+    owner = runs if meanwhile == "find_run" else threads
+    find = getattr(owner, meanwhile)
+
+    def read_just_before_the_question(*args: Any) -> Any:
+        monkeypatch.undo()
+        found = find(*args)
+        say(alice, {"role": "assistant", "content": "One."}, plan=["tell"])
+        finish(alice, type="error", message="no money")
+        append(alice.actor, "t1", {"role": "user", "content": "again"})
+        return found
+
+    monkeypatch.setattr(owner, meanwhile, read_just_before_the_question)
+    chunks = rest_of(reply)
+    states = [chunk["data"] for chunk in chunks if chunk["type"] == "data-state"]
+    assert states[-1] == alice.api("GET", "/threads/t1/state").json()
+    assert [chunk["delta"] for chunk in chunks if "delta" in chunk] == ["One."]
+    assert types(chunks)[-2:] == ["error", "finish"]
+
+
+@pytest.mark.parametrize("meanwhile", ["read_thread", "begin"])
+def test_reply__next_run_before_it_begins__is_the_whole_reply_of_one_run(
+    alice, monkeypatch: pytest.MonkeyPatch, meanwhile: str
+) -> None:
+    say(alice, {"role": "assistant", "content": "One."})
+
+    def go_on(*args: Any) -> Any:
+        monkeypatch.undo()
+        found = original(*args)
+        finish(alice)
+        make_run(alice.actor, "t1", "r2")
+        question = {"role": "user", "content": "again"}
+        commit(alice.actor, "r2", messages=[question, {"role": "assistant", "content": "Two."}])
+        return found
+
+    if meanwhile == "begin":
+        reply = ai_sdk.Reply(alice.actor, runs.find_run(alice.actor, "r1"))
+        original = id
+        go_on(reply)
+        sent = reply.begin([])
+        texts = [chunk["delta"] for chunk in chunks_in(sent) if "delta" in chunk]
+        assert (texts, types(chunks_in(sent))[-1]) == (["One."], "finish")
+    else:
+        original = threads.read_thread
+        monkeypatch.setattr(threads, "read_thread", go_on)
+        assert alice.api("GET", PATH).status_code == 204
+
+
+def test_reply__decision_while_it_is_read__goes_on(alice, monkeypatch: pytest.MonkeyPatch) -> None:
+    reply = ai_sdk.Reply(alice.actor, runs.find_run(alice.actor, "r1"))
+    reply.begin([])
+    wait_for_decision(alice)
+    find_run = runs.find_run
+
+    def read_just_before_the_decision(*args: Any) -> Any:
+        monkeypatch.undo()
+        run = find_run(*args)
+        tickets.decide_ticket(actor=alice.actor, ticket_id="k1", action="resume", payload=raw(None))
+        return run
+
+    monkeypatch.setattr(runs, "find_run", read_just_before_the_decision)
+    assert "finish" not in types(chunks_in(reply.encode_changes([])))
+    finish(alice)
+    assert rest_of(reply)[-1] == {"type": "finish", "finishReason": "stop"}
 
 
 def test_stream__joined_late__sends_the_reply_from_its_beginning(open_stream, alice) -> None:
@@ -122,11 +209,7 @@ def test_stream__no_active_run__is_204(open_stream, alice) -> None:
 def test_stream__run_that_waits_for_a_decision__ends_with_the_request(open_stream, alice) -> None:
     reader = open_stream(alice.token, PATH)
     reader.take(2)
-    ticket = {"ticket_id": "k1", "tool_call_id": "c1", "tool_name": "refund", "arguments": {"n": 1}}
-    waiting = {"reason": "tool_permission", "tickets": [ticket]}
-    runs.change_run(
-        actor=alice.actor, run_id="r1", change=RunChange(status="waiting", waiting=waiting)
-    )
+    wait_for_decision(alice)
     *_, called, asked, finished, done = reader
     assert (called["toolName"], called["input"]) == ("refund", {"n": 1})
     assert (asked["approvalId"], asked["toolCallId"]) == ("k1", "c1")

@@ -14,14 +14,13 @@ from state_admin.contract import agent_views as contract
 from state_admin.domain import values
 from state_admin.domain.access import Actor
 from state_admin.domain.values import Fault
-from state_admin.models import Run, Thread, Ticket
+from state_admin.models import Run, RunStatus, Thread, Ticket
 from state_admin.models.feed_sql import FeedRow
 from state_admin.models.runs import IN_PROGRESS, RunQuerySet
 from state_admin.rest.endpoint import Endpoint, handles
-from state_admin.services import threads
+from state_admin.services import runs, threads
 from state_admin.services.errors import Gone, Invalid
 from state_admin.services.listeners import CLOSED
-from state_admin.services.runs import parents_of
 
 from . import ag_ui_events, parts, reading
 from .ag_ui_events import Event
@@ -86,12 +85,15 @@ class _EventEncoder:
         return rows.filter(public_id__in=run_ids)
 
     def _encode_start(self, run_id: str, run: Run | None) -> Event:
-        above = parents_of(self.actor, [run]) if run else ()
+        above = runs.parents_of(self.actor, [run]) if run else ()
         return ag_ui_events.run_started(self.thread_id, run_id, *above)
 
-    def _encode_end(self, run: Run) -> Event:
+    def _encode_end(self, run: Run) -> list[Event]:
+        """The end of a run that is done or waits; [] if it has resumed since it was read."""
         pending = list(Ticket.objects.filter(run=run).pending().order_by("pk"))
-        return ag_ui_events.run_finished(self.thread_id, run.public_id, run, pending)
+        if not runs.is_resting(self.actor, run, pending):
+            return []
+        return [ag_ui_events.run_finished(self.thread_id, run.public_id, run, pending)]
 
 
 class ThreadEventEncoder(_EventEncoder):
@@ -100,47 +102,56 @@ class ThreadEventEncoder(_EventEncoder):
     def __init__(self, actor: Actor, thread_id: str) -> None:
         super().__init__(actor, thread_id)
         self._open = ""  # the run for which RUN_STARTED was sent, and RUN_FINISHED was not
+        self._done = ""  # the last run for which the RUN_FINISHED of its end was sent
 
     def begin(self, missed: Sequence[FeedRow]) -> bytes:
-        runs = self._runs(missed)
-        thread = threads.read_thread(self.actor, self.thread_id)
-        events = self._encode_snapshot(thread) + runs
-        active = thread.active_run
-        if active is not None and active.public_id != self._open:
-            events += self._encode_run(active, started=True, ended=False)
-        return _encode(events)
+        active = threads.read_thread(self.actor, self.thread_id).active_run
+        changes = [(row.run, row.kind) for row in missed]
+        if active is not None:
+            changes.append((active.public_id, "run.start"))
+        events = self._encode_runs(changes)
+        thread = threads.find_thread(self.actor, self.thread_id)
+        return _encode([*self._encode_snapshot(thread), *events])
 
     def encode_changes(self, rows: Sequence[FeedRow]) -> bytes:
-        runs = self._runs(rows)
+        events = self._encode_runs([(row.run, row.kind) for row in rows if row.run])
         thread = threads.find_thread(self.actor, self.thread_id)
         # The events of a run must be between its start and its end.
-        last = runs[-1:] if runs and runs[-1]["type"] != "RUN_STARTED" else []
-        return _encode([*runs[: len(runs) - len(last)], *self._encode_updates(thread), *last])
+        last = events[-1:] if events and events[-1]["type"] != "RUN_STARTED" else []
+        return _encode([*events[: len(events) - len(last)], *self._encode_updates(thread), *last])
 
-    def _runs(self, rows: Sequence[FeedRow]) -> list[Event]:
+    def _encode_runs(self, changes: Sequence[tuple[str, str]]) -> list[Event]:
+        """The events of changes of runs (id, kind). All runs are read together, so that at most one
+        is active."""
         kinds: dict[str, set[str]] = {}
-        for row in rows:
-            if row.run:
-                kinds.setdefault(row.run, set()).add(row.kind)
-        runs = {run.public_id: run for run in self._find_runs(kinds)}
+        for run_id, kind in changes:
+            kinds.setdefault(run_id, set()).add(kind)
+        found = {run.public_id: run for run in self._find_runs(kinds)}
         return [
             each
             for run_id, seen in kinds.items()
-            if run_id in runs
-            for each in self._encode_run(runs[run_id], "run.start" in seen, "run.done" in seen)
+            if run_id in found
+            for each in self._encode_run(found[run_id], "run.start" in seen, "run.done" in seen)
         ]
 
     def _encode_run(self, run: Run, started: bool, ended: bool) -> list[Event]:
         """The events of a run's change. `started`, `ended`: whether changes of these kinds arrived.
         A run that waits for a decision ends for AG-UI, and starts again after it."""
-        events = []
+        events: list[Event] = []
+        # A run is read later than its changes. So the end of this one may have been sent, or the
+        # start of a later one.
+        if run.public_id == self._done or self._open not in ("", run.public_id):
+            return events
         going = run.status in IN_PROGRESS
         if self._open != run.public_id and (started or going):
             events.append(self._encode_start(run.public_id, run))
             self._open = run.public_id
         if not going and (ended or self._open == run.public_id):
-            events.append(self._encode_end(run))
-            self._open = ""
+            ends = self._encode_end(run)
+            self._open = "" if ends else self._open
+            if run.status == RunStatus.DONE:
+                self._done = run.public_id
+            events += ends
         return events
 
 
@@ -174,10 +185,9 @@ class RunEventEncoder(_EventEncoder):
         if run is None:
             self.over = True
             return [ag_ui_events.run_finished(self.thread_id, self._run_id)]
-        if run.status in IN_PROGRESS:
-            return []
-        self.over = True
-        return [self._encode_end(run)]
+        ends = [] if run.status in IN_PROGRESS else self._encode_end(run)
+        self.over = bool(ends)
+        return ends
 
 
 @handles(contract.WATCH_THREAD)

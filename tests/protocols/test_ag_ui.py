@@ -11,7 +11,8 @@ import pytest
 from state_admin.domain import patches
 from state_admin.domain.access import Role
 from state_admin.models import Revision
-from state_admin.models.feed_sql import change_of_run
+from state_admin.models.feed_sql import FeedRow, change_of_run
+from state_admin.models.tickets import TicketQuerySet
 from state_admin.protocols.ag_ui import RunEventEncoder, ThreadEventEncoder
 from state_admin.services import runs, threads, tickets
 from state_admin.services.runs import RunChange
@@ -45,6 +46,25 @@ def thread(alice: Person) -> None:
 def finish(person: Person, run_id: str = "r1", **termination: Any) -> None:
     change = RunChange(status="done", termination_reason=termination or None)
     runs.change_run(actor=person.actor, run_id=run_id, change=change)
+
+
+def wait_for_decision(person: Person) -> None:
+    ticket = {"ticket_id": "k1", "tool_call_id": "c1", "tool_name": "refund", "reason": "refund?"}
+    waiting = {"reason": "tool_permission", "tickets": [ticket]}
+    change = RunChange(status="waiting", waiting=waiting)
+    runs.change_run(actor=person.actor, run_id="r1", change=change)
+
+
+def changes_of(run_id: str) -> list[FeedRow]:
+    """The start and the end of a run in the feed."""
+    return [change_of_run(kind, "t1", run_id) for kind in ("run.start", "run.done")]
+
+
+def runs_in(*sent: bytes) -> list[tuple[str, str]]:
+    """The starts and ends of runs that were sent."""
+    lines = b"".join(sent).decode().splitlines()
+    events = [json.loads(line[6:]) for line in lines if line.startswith("data: ")]
+    return [(each["type"], each["runId"]) for each in events if each["type"].startswith("RUN_")]
 
 
 def follow(state: Any, events: list[Any]) -> Any:
@@ -139,11 +159,7 @@ def test_onlooker__run_waits_for_a_decision__ends_with_an_interrupt_and_starts_a
     make_run(alice.actor, "t1", "r1")
     reader = open_stream(alice.token, PATH)
     reader.take(3)
-    ticket = {"ticket_id": "k1", "tool_call_id": "c1", "tool_name": "refund", "reason": "refund?"}
-    waiting = {"reason": "tool_permission", "tickets": [ticket]}
-    runs.change_run(
-        actor=alice.actor, run_id="r1", change=RunChange(status="waiting", waiting=waiting)
-    )
+    wait_for_decision(alice)
     (interrupt,) = until(reader, "RUN_FINISHED")[-1]["outcome"]["interrupts"]
     assert (interrupt["id"], interrupt["toolCallId"]) == ("k1", "c1")
     assert interrupt["reason"] == "refund?"
@@ -221,6 +237,78 @@ def test_stream__server_cannot_stream__sends_the_current_state_and_ends(alice) -
     lines = answer.content.decode().split("\n")
     assert sum(line.startswith("data: ") for line in lines) == 3
     assert "commonhold.closed" in answer.content.decode()
+
+
+def test_onlooker__short_run__ends_once(alice) -> None:
+    encoder = ThreadEventEncoder(alice.actor, "t1")
+    encoder.begin([])
+    make_run(alice.actor, "t1", "r1")
+    finish(alice)
+    sent = [encoder.encode_changes([change]) for change in changes_of("r1")]
+    assert runs_in(*sent) == [("RUN_STARTED", "r1"), ("RUN_FINISHED", "r1")]
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_onlooker__next_run_while_it_connects__gets_each_start_and_end_once(
+    alice, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    make_run(alice.actor, "t1", "r1")
+    encoder = ThreadEventEncoder(alice.actor, "t1")
+    read_thread = threads.read_thread
+
+    def read_at_the_next_run(*args: Any) -> Any:
+        monkeypatch.undo()
+        thread = read_thread(*args)
+        finish(alice)
+        make_run(alice.actor, "t1", "r2")
+        return read_thread(*args) if when == "before" else thread
+
+    monkeypatch.setattr(threads, "read_thread", read_at_the_next_run)
+    begun = encoder.begin(changes_of("r1")[:1])
+    news = encoder.encode_changes([*changes_of("r1")[1:], *changes_of("r2")[:1]])
+    assert runs_in(begun, news) == [
+        *(("RUN_STARTED", "r1"), ("RUN_FINISHED", "r1"), ("RUN_STARTED", "r2"))
+    ]
+
+
+@pytest.mark.parametrize("encoder_of", [ThreadEventEncoder, partial(RunEventEncoder, run_id="r1")])
+def test_decision_while_events_are_encoded__run_goes_on(
+    alice, monkeypatch: pytest.MonkeyPatch, encoder_of: Any
+) -> None:
+    make_run(alice.actor, "t1", "r1")
+    encoder = encoder_of(alice.actor, "t1")
+    begun = encoder.begin([])
+    wait_for_decision(alice)
+    find_thread, pending = threads.find_thread, TicketQuerySet.pending
+
+    def decide() -> None:
+        monkeypatch.undo()
+        tickets.decide_ticket(actor=alice.actor, ticket_id="k1", action="resume", payload=raw(None))
+
+    def find_just_before_the_decision(*args: Any) -> Any:
+        thread = find_thread(*args)
+        decide()
+        return thread
+
+    def pending_just_after_the_decision(rows: TicketQuerySet) -> TicketQuerySet:
+        decide()
+        return pending(rows)
+
+    if encoder_of is ThreadEventEncoder:  # which encodes runs before it reads the thread
+        monkeypatch.setattr(TicketQuerySet, "pending", pending_just_after_the_decision)
+    else:
+        monkeypatch.setattr(threads, "find_thread", find_just_before_the_decision)
+    news = [encoder.encode_changes([change_of_run("run.waiting", "t1", "r1")])]
+    finish(alice)
+    news.append(encoder.encode_changes(changes_of("r1")[1:]))
+    assert runs_in(begun, *news) == [("RUN_STARTED", "r1"), ("RUN_FINISHED", "r1")]
+
+
+def test_onlooker__last_event_id_of_a_run_that_waits__gets_one_start_and_interrupt(alice) -> None:
+    make_run(alice.actor, "t1", "r1")
+    wait_for_decision(alice)
+    sent = ThreadEventEncoder(alice.actor, "t1").begin(changes_of("r1")[:1])
+    assert runs_in(sent) == [("RUN_STARTED", "r1"), ("RUN_FINISHED", "r1")]
 
 
 # Taking part ---------------------------------------------------------------------------------

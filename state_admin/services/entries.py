@@ -174,14 +174,19 @@ def restore_entry(
     NotFound if that version has no value."""
     require(actor, Role.EDITOR)
     require_open(namespace)
-    old = read_past(actor=actor, namespace=namespace, key=key, at_version=version)
-    if not old.exists:
-        raise NotFound(f"version {version} of {namespace}/{key} has no value")
-    value = Raw(old.value, values.load(old.value))
+
+    def read_value(_: EntryView | None) -> Raw:
+        old = read_past(actor=actor, namespace=namespace, key=key, at_version=version)
+        if not old.exists:
+            raise NotFound(f"version {version} of {namespace}/{key} has no value")
+        return Raw(old.value, values.load(old.value))
+
+    read_value(None)
     reason = reason or f"restored version {version}"
     definition = find_definition(actor, namespace)
+    # The value is read again after the entry, so that one that is redacted meanwhile is not written.
     return rewrite_value(
-        actor, definition, key, precondition, lambda _: value, reason, Operation.RESTORE, pure=True
+        actor, definition, key, precondition, read_value, reason, Operation.RESTORE, pure=True
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from state_admin.domain import values
@@ -61,6 +63,23 @@ def test_redact__secret__is_in_no_table(leaked: Person, pointers: tuple[str, ...
     found = search.search_entries(actor=leaked.actor, text=SECRET)
     assert found.hits == []
     indexing.index_entries()
+    assert tables_with(SECRET) == set()
+
+
+def test_redact__while_a_version_is_restored__is_in_no_table(
+    leaked: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_past = entries.read_past
+
+    def read_just_before_the_redaction(**address: Any) -> Any:
+        monkeypatch.undo()
+        old = read_past(**address)
+        redact(leaked, "/token")
+        return old
+
+    monkeypatch.setattr(entries, "read_past", read_just_before_the_redaction)
+    with pytest.raises(Invalid):  # the schema refuses the tombstone
+        entries.restore_entry(actor=leaked.actor, namespace="notes", key="k", version=1)
     assert tables_with(SECRET) == set()
 
 

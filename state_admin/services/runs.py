@@ -258,7 +258,9 @@ def heartbeat(
     if reason:
         trace = journal.Trace("run.renew", thread=run.thread.public_id, run=run_id)
         journal.record(actor, [trace], reason=reason)
-    return find_run(actor, run_id)
+    run = find_run(actor, run_id)
+    check_fencing(run, fencing_token)  # of the run that is returned: another worker may have it now
+    return run
 
 
 def cancel_run(

@@ -60,6 +60,22 @@ WORKS: dict[str, Callable[[Person, int], Any]] = {
 }  # fmt: skip
 
 
+def test_heartbeat__lease_is_taken_before_the_run_is_read__is_refused(
+    run: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    find_run, seen = runs.find_run, []
+
+    def find_after_the_takeover(*args: Any) -> Run:
+        seen.append(args)
+        if len(seen) == 2:
+            take(run)
+        return find_run(*args)
+
+    monkeypatch.setattr(runs, "find_run", find_after_the_takeover)
+    with pytest.raises(Superseded):
+        runs.heartbeat(actor=run.actor, run_id="r1", fencing_token=1)
+
+
 @pytest.mark.parametrize("work", WORKS)
 @pytest.mark.parametrize("superseding", ["take", "release", "resume"])
 def test_token__superseded__is_refused_with_the_exact_text_and_nothing_changes(

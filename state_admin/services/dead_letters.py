@@ -120,8 +120,8 @@ def _lock_dead_letters(actor: Actor, thread_id: str, agent_id: str) -> Rows:
     """The dead letters, with the mailboxes of all of them locked."""
     letters = _find_dead_letters(actor, thread_id, agent_id)
     boxes = Mailbox.objects.filter(thread__in=letters.values("thread")).order_by("pk")
-    list(boxes.select_for_update())
-    return letters
+    # Those of other threads, which became dead letters since then, can still be changed by others.
+    return letters.filter(thread__in=list(boxes.select_for_update().values_list("pk", flat=True)))
 
 
 def _requeue(rows: Rows) -> int:

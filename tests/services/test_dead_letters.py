@@ -140,6 +140,36 @@ def test_purge__past_the_retention__deletes_and_keeps_dead_letters_longer(
     assert set(Dispatch.objects.values_list("public_id", flat=True)) == {queued, fresh}
 
 
+@pytest.mark.parametrize("verb", ["replay", "clear"])
+def test_all__letter_of_another_thread_meanwhile__is_left_to_others(
+    box: Person, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    make_dead_letter(box)
+    make_thread(box.actor, "t2")
+    lock_dead_letters, traces = dead_letters._lock_dead_letters, dead_letters._traces
+    late: list[str] = []
+
+    def lock_just_before_the_letter(*args: Any) -> Any:
+        letters = lock_dead_letters(*args)
+        late.append(make_dead_letter(box, thread="t2"))
+        return letters
+
+    def trace_just_before_others_replay_it(*args: Any) -> Any:
+        found = traces(*args)
+        monkeypatch.undo()
+        dead_letters.replay_dispatch(actor=box.actor, dispatch_id=late[0])
+        take(box, thread_id="t2")
+        return found
+
+    monkeypatch.setattr(dead_letters, "_lock_dead_letters", lock_just_before_the_letter)
+    monkeypatch.setattr(dead_letters, "_traces", trace_just_before_others_replay_it)
+    if verb == "replay":
+        assert replay_all(box) == 1
+    else:
+        assert dead_letters.clear_dead_letters(actor=box.actor).deleted == 1
+    assert status(late[0]) == "Claimed"
+
+
 @pytest.mark.django_db(transaction=True)
 def test_race__replays_and_clears_of_many_threads__each_has_one_result(box: Person) -> None:
     for number in range(6):

@@ -13,7 +13,7 @@ from state_admin.models import Message
 
 from .effective_views import effective_messages, recent_messages
 from .errors import TooLarge
-from .threads import find_thread
+from .threads import find_thread, thread_not_found
 
 # Of the messages of one context: more than models accept, images included.
 MAX_CONTEXT_BYTES: Final = 32 << 20
@@ -54,6 +54,8 @@ def read_context(*, actor: Actor, thread_id: str, max_tokens: int | None = None)
     view = effective_messages(thread, bodies=False)
     fitted = _trim_view(view, max_tokens)
     bodies = _read_bodies([view[index] for index in fitted.kept])
+    if len(bodies) < len(fitted.kept):  # deleted since the view was read
+        raise thread_not_found(thread_id)
     texts: list[str] = []
     rows: list[Message | None] = []
     for index in fitted.kept:

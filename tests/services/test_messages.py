@@ -17,6 +17,7 @@ from state_admin.models import (
 from state_admin.services import (
     contexts,
     messages,
+    threads,
 )
 from state_admin.services.batches import BatchOperation
 from state_admin.services.errors import (
@@ -206,6 +207,21 @@ def test_race__appends__are_stored_consecutively(alice: Person) -> None:
     assert Thread.objects.get().message_count == 24
     tokens = sum(Message.objects.values_list("estimated_tokens", flat=True))
     assert Thread.objects.get().context_tokens == tokens
+
+
+def test_context__thread_deleted_while_it_is_read__is_not_found(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_thread(alice.actor, "t1")
+    append(alice.actor, "t1", USER)
+    read_bodies = contexts._read_bodies
+
+    def read_after_the_deletion(rows: Any) -> Any:
+        threads.delete_thread(actor=alice.actor, thread_id="t1")
+        return read_bodies(rows)
+
+    monkeypatch.setattr(contexts, "_read_bodies", read_after_the_deletion)
+    assert alice.api("GET", "/threads/t1/context").status_code == 404
 
 
 def test_context__larger_than_the_limit__is_refused(

@@ -133,14 +133,20 @@ def restore_record(
     put_record raises."""
     require(actor, Role.ADMIN)
     check_id(identity)
-    old = entry_views.read_past(
-        actor=actor, namespace=kind.namespace, key=identity, at_version=version
-    )
-    if not old.exists:
-        raise NotFound(f"version {version} of {kind}/{identity} has no value")
+
+    def read_value() -> JSON:
+        old = entry_views.read_past(
+            actor=actor, namespace=kind.namespace, key=identity, at_version=version
+        )
+        if not old.exists:
+            raise NotFound(f"version {version} of {kind}/{identity} has no value")
+        return values.load(old.value)
+
+    read_value()
 
     def change(before: EntryView) -> JSON:
-        return config.reseal(kind, values.load(old.value), _markers(kind, before))
+        # Read again now that the entry is locked: it may have been redacted meanwhile.
+        return config.reseal(kind, read_value(), _markers(kind, before))
 
     reason = reason or f"restored version {version}"
     return _change(

@@ -343,6 +343,30 @@ def test_restore__old_version__keeps_the_current_secret(registry: Person) -> Non
     assert answer.status_code == 404
 
 
+def test_restore__version_that_is_redacted_meanwhile__is_not_written(
+    registry: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at: dict[str, Any] = {"actor": registry.actor, "kind": Kind.PROVIDERS, "identity": "openai"}
+    read_past = entry_views.read_past
+
+    def read_just_before_the_redaction(**address: Any) -> Any:
+        monkeypatch.undo()
+        old = read_past(**address)
+        redactions.redact_entry(
+            actor=registry.actor,
+            namespace=Kind.PROVIDERS.namespace,
+            key="openai",
+            reason="leaked",
+            pointers=["/base_url"],
+        )
+        return old
+
+    monkeypatch.setattr(entry_views, "read_past", read_just_before_the_redaction)
+    with pytest.raises(Invalid):  # the schema refuses the tombstone
+        config.restore_record(**at, version=1)
+    assert "entry_revisions" not in tables_with(PROVIDER["base_url"])
+
+
 def test_delete__then_restore__has_no_secret(registry: Person) -> None:
     delete(registry, Kind.PROVIDERS, "openai", force=True)
     assert not ConfigSecret.objects.exists()

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import pytest
 from commonhold import Commonhold, InvalidArgument, NotFound, NotRegistered
-from commonhold.langgraph import CommonholdSaver, CommonholdStore
+from commonhold.langgraph import CommonholdSaver, CommonholdStore, reading
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.base.id import uuid6
@@ -276,6 +276,36 @@ def test_prune__also_frees_values_and_leaves_writes_that_are_ahead(
     assert found.pending_writes == [("task", "a", 1)]
     with pytest.raises(ValueError, match="strategy must be keep_latest or delete, not 'all'"):
         saver.prune([thread], strategy="all")
+
+
+@pytest.mark.parametrize("size", [300, 10_000_000], ids=["small", "in parts"])
+@pytest.mark.parametrize("strategy", ["keep_latest", "delete"])
+def test_get__pruned_while_it_is_read__is_whole_or_gone(
+    saver: CommonholdSaver,
+    thread: str,
+    monkeypatch: pytest.MonkeyPatch,
+    strategy: str,
+    size: int,
+) -> None:
+    at = put(saver, config(thread), {"a": random.randbytes(size)})  # not compressible
+    read_documents, reads = reading.read_documents, []
+
+    def read_after_the_next_step(*args: Any) -> Any:
+        reads.append(args)
+        if len(reads) == (1 if size == 300 else 2):  # the values or, after them, their parts
+            monkeypatch.undo()
+            put(saver, at, {"a": [2, "x" * 300]}, versions={"a": "2"})
+            saver.prune([thread], strategy=strategy)
+        return (yield from read_documents(*args))
+
+    monkeypatch.setattr(reading, "read_documents", read_after_the_next_step)
+    found = saver.get_tuple(config(thread))
+    if strategy == "delete":
+        assert found is None
+    else:
+        assert found is not None
+        assert found.checkpoint["channel_values"] == {"a": [2, "x" * 300]}
+        assert saver.get_tuple(at) is None
 
 
 # Lists -------------------------------------------------------------------------------------------

@@ -46,10 +46,13 @@ class CheckpointReader:
     def channel_values(
         self, found: StoredCheckpoint, documents: Mapping[str, Document]
     ) -> Document:
+        """The values by channel; without those that were deleted, with some or all of their parts, since
+        the checkpoint was read."""
         values = dict(found.head["values"])
         for channel in found.head["channels"]:
             key = value_key(found, channel)
-            if key in documents:
+            parts = documents[key].get("parts", 0) if key in documents else 0
+            if {key, *(f"{key}/{n}" for n in range(parts))} <= documents.keys():
                 values[channel] = self._unpack(documents[key], key, documents)
         return values
 

@@ -295,18 +295,28 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
     # Plans ---------------------------------------------------------------------------------------
 
     def _get(self, config: RunnableConfig) -> Plan[CheckpointTuple | None]:
+        found = yield from self._find(config)
+        while found is not None:
+            (checkpoint,) = yield from self._reader.read_tuples([found])
+            values = checkpoint.checkpoint["channel_values"]
+            if found.head["channels"].keys() <= values.keys():
+                return checkpoint
+            # Values are deleted after the checkpoints that need them: this one may be gone by now.
+            base, found = found.base, (yield from self._find(config))
+            if found is not None and found.base == base:
+                return checkpoint
+        return None
+
+    def _find(self, config: RunnableConfig) -> Plan[StoredCheckpoint | None]:
+        """The checkpoint that `config` names, or the newest, without its values."""
         base = self._base(config)
         if checkpoint_id := get_checkpoint_id(config):
-            found = yield from find_checkpoint(self._checkpoints, base + id_key(checkpoint_id))
-        else:
-            found = None
-            newest = CheckpointPages(self._checkpoints, base, size=_FIRST_PAGE, needed=1)
-            while newest.more and found is None:
-                found = next(iter((yield from newest.read())), None)
-        if found is None:
-            return None
-        (checkpoint,) = yield from self._reader.read_tuples([found])
-        return checkpoint
+            return (yield from find_checkpoint(self._checkpoints, base + id_key(checkpoint_id)))
+        newest = CheckpointPages(self._checkpoints, base, size=_FIRST_PAGE, needed=1)
+        while newest.more:
+            for found in (yield from newest.read()):
+                return found
+        return None
 
     def _put(
         self,

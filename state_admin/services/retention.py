@@ -278,7 +278,7 @@ def pin_version(
             "entry.pin", namespace=namespace, key=key, version=version, detail={"pinned": pinned}
         )
         journal.record(actor, [trace], reason=reason)
-    return rows.get()
+        return rows.get()
 
 
 # The batches: each changes the given job in memory and returns None, or the result of the job. ----

@@ -245,7 +245,7 @@ def mark_revision(
             raise NotFound(f"no revision {revision} of thread {thread_id}")
         trace = journal.Trace("thread.mark", thread=thread_id, version=revision, detail=changes)
         journal.record(actor, [trace], reason=reason)
-    return rows.get()
+        return rows.select_related("run").get()
 
 
 class MoveDetails(TypedDict, total=False):

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 from django.db import connection
+from django.db.models import QuerySet
 from django.test.utils import CaptureQueriesContext
 
 from state_admin.models import AuditRow, Revision, RevisionKind
-from state_admin.services import snapshots
+from state_admin.services import snapshots, threads
 from state_admin.services.errors import Conflict, Forbidden, Gone, NotFound
 from state_admin.services.runs import RunChange
 from state_admin.services.snapshots import NewValue
 from tests.builders import Person, commit, make_run, make_state_key, make_thread
+from tests.services.racing import interleave
 
 
 @pytest.fixture
@@ -54,6 +57,16 @@ def test_mark__label_and_pin__are_set_independently_and_recorded(thread: Person)
     row = AuditRow.objects.filter(action="thread.mark").earliest("id")
     assert (row.thread, row.version, row.reason) == ("t1", 2, "works")
     assert row.detail == {"label": "good"}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_mark__thread_deleted_at_once__returns_the_revision(
+    thread: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    delete = partial(threads.delete_thread, actor=thread.actor, thread_id="t1")
+    with interleave(monkeypatch, QuerySet, "get", delete):
+        answer = thread.api("PATCH", "/threads/t1/snapshots/2", {"label": "kept"})
+    assert (answer.status_code, answer.json()["label"]) == (200, "kept")
 
 
 def test_mark__no_change__returns_the_revision(thread: Person) -> None:

@@ -164,7 +164,7 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
     ) -> RunnableConfig:
         """Store a checkpoint and the values that are new in it, in one transaction and one round
         trip (two for the first of a thread). Beyond 8 MiB the values go ahead in their own. Every 32
-        steps, three more round trips make a segment of older checkpoints."""
+        steps, two more round trips make a segment of older checkpoints."""
         return self._wire.run(self._put(config, checkpoint, metadata, new_versions))
 
     async def aput(

@@ -31,12 +31,7 @@ from commonhold.langgraph.layout import (
     segment_key,
     segment_range,
 )
-from commonhold.langgraph.operations import (
-    put_operation,
-    read_entries,
-    repeatable,
-    write,
-)
+from commonhold.langgraph.operations import put_operation, repeatable, write
 from commonhold.langgraph.wire import Plan
 from commonhold.problems import CommonholdError
 
@@ -65,17 +60,14 @@ def fold(namespace: str, base: str) -> Plan[None]:
 
 
 def _fold(namespace: str, base: str) -> Plan[None]:
-    page = yield list_entries(namespace, prefix=base, limit=PAGE)
+    page = yield list_entries(namespace, prefix=base, values=True, limit=PAGE)
     folded = _choose(page.items, is_last=page.next_cursor is None)
     if len(folded) < _FEWEST:
         return
-    entries = yield from read_entries(namespace, [e.key for rows in folded.values() for e in rows])
     stored = []
     for base, rows in folded.items():
-        documents = rows_of(entries[row.key] for row in rows if row.key in entries)
-        head = documents.pop(base + "checkpoint", None)
-        if head is None:
-            return
+        documents = rows_of(rows)
+        head = documents.pop(base + "checkpoint")
         stored.append(StoredCheckpoint(base, head, documents))
     operations = [
         {**put_operation(namespace, _key_of(stored), _pack(stored)), "if_version": 0},

@@ -129,6 +129,7 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
     """Closes what is still connected to the test database, so that it can be dropped: threads of this
     process, and processes that a test has stopped and that may take a moment to end."""
     with django_db_blocker.unblock():
+        postpone_autovacuum()
         create_usual_people()
     yield
     with django_db_blocker.unblock(), connection.cursor() as cursor:
@@ -136,6 +137,14 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
             "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
+
+
+def postpone_autovacuum() -> None:
+    """It would run at any time: an open transaction of it delays the feed, its locks delay a test, and
+    new statistics change a plan. The cluster is that of the tests alone."""
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER SYSTEM SET autovacuum_naptime = '10d'")
+        cursor.execute("SELECT pg_reload_conf()")
 
 
 @pytest.fixture(scope="module")

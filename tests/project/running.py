@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -22,11 +23,22 @@ from tests.patience import PATIENCE
 T = TypeVar("T")
 
 
+# The newest of them belong to the running test.
+_MOST_RESERVED = 50
+_reserved: deque[socket.socket] = deque()
+
+
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port on which nothing listens, and that no concurrent test gets before the server of this one
+    listens: it stays bound. A server can listen on it because it sets SO_REUSEADDR, as servers do."""
+    reservation = socket.socket()
+    reservation.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    reservation.bind(("127.0.0.1", 0))
+    _reserved.append(reservation)
+    if len(_reserved) > _MOST_RESERVED:
+        _reserved.popleft().close()
+    port: int = reservation.getsockname()[1]
+    return port
 
 
 def wait_for(

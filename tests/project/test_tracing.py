@@ -76,11 +76,13 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["content-length"]))
         assert self.path == "/v1/traces"
         self.server.bodies.append(body)
-        for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
-            for scope in resource.scope_spans:
-                self.server.spans += [
-                    _span(span, _attributes(resource.resource.attributes)) for span in scope.spans
-                ]
+        # At once: a test that finds a span also finds those that ended before it.
+        self.server.spans += [
+            _span(span, _attributes(resource.resource.attributes))
+            for resource in ExportTraceServiceRequest.FromString(body).resource_spans
+            for scope in resource.scope_spans
+            for span in scope.spans
+        ]
         self.send_response(200)
         self.send_header("content-type", "application/x-protobuf")
         self.end_headers()
@@ -260,11 +262,13 @@ def test_job__queued_by_a_request__is_in_its_trace(server: Server, collector: Co
 def test_delivery__of_a_change__sends_the_trace_of_the_request(
     server: Server, collector: Collector
 ) -> None:
-    for path, body in [("/state/notes/hooked", {"value": CANARY}), ("/threads", {"id": "hooked"})]:
+    for method, path, route, body in [
+        ("PUT", "/state/notes/hooked", ENTRY, {"value": CANARY}),
+        ("POST", "/threads", "/api/v1/threads", {"id": "hooked"}),
+    ]:
         with receiving(answer(200)) as receiver:
             hook = server.call("POST", "/webhooks", {"name": token_hex(4), "url": receiver.url})
             trace_id, parent = new_trace()
-            method = "PUT" if "state" in path else "POST"
             server.call(method, path, body, Traceparent=parent)
             delivery = collector.find(trace_id, "webhook delivery")
             assert delivery.attributes["commonhold.webhook_id"] == hook["id"]
@@ -273,9 +277,9 @@ def test_delivery__of_a_change__sends_the_trace_of_the_request(
             assert sent.attributes["http.response.status_code"] == 200
             (received,) = [r for r in receiver.received if trace_id in r.headers["traceparent"]]
             assert received.headers["traceparent"] == f"00-{trace_id}-{sent.span_id}-01"
-            requests = [s for s in collector.of(trace_id) if s.kind == KIND.SPAN_KIND_SERVER]
-            assert delivery.parent_id == requests[0].span_id
-            assert received.event["traceparent"] == f"00-{trace_id}-{requests[0].span_id}-01"
+            request = collector.find(trace_id, f"{method} {route}")
+            assert delivery.parent_id == request.span_id
+            assert received.event["traceparent"] == f"00-{trace_id}-{request.span_id}-01"
             assert server.line("webhook.attempt", trace_id=trace_id)
             server.call("DELETE", f"/webhooks/{hook['id']}")
 

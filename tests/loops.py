@@ -9,10 +9,12 @@ from typing import Any, TypeVar
 
 from django.db import connections
 
+from tests.patience import PATIENCE
+
 T = TypeVar("T")
 
 
-def run(work: Coroutine[Any, Any, Any], seconds: float = 60) -> Any:
+def run(work: Coroutine[Any, Any, Any], seconds: float = PATIENCE) -> Any:
     return in_thread(lambda: asyncio.run(asyncio.wait_for(work, seconds)))
 
 

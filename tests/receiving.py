@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from tests.patience import PATIENCE
+
 Manners = Callable[["Handler", int], None]
 
 
@@ -84,7 +86,7 @@ class Receiver(ThreadingHTTPServer):
             self._noted.notify_all()
             return len(self.received)
 
-    def wait_for(self, number: int, seconds: float = 60.0) -> None:
+    def wait_for(self, number: int, seconds: float = PATIENCE) -> None:
         with self._noted:
             came = self._noted.wait_for(lambda: len(self.received) >= number, seconds)
             assert came, f"{len(self.received)} of {number} requests came"

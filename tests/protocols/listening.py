@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from tests.patience import PATIENCE
 from tests.streams.listening import Connection
 
 
@@ -23,7 +24,7 @@ class Reader(Connection):
         body: Any = None,
         *,
         last_event_id: str = "",
-        timeout: float = 20,
+        timeout: float = PATIENCE,
     ) -> None:
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         if last_event_id:

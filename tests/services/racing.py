@@ -17,7 +17,7 @@ from tests.patience import PATIENCE
 from tests.project.running import wait_for
 
 
-def race(works: Sequence[Callable[[], Any]], *, patience: float = 60) -> list[Any]:
+def race(works: Sequence[Callable[[], Any]], *, patience: float = PATIENCE) -> list[Any]:
     """The result of each function, or the Problem it raised, in order. Any other exception fails,
     and so does a function that takes longer than `patience` seconds."""
     gate = threading.Barrier(len(works))

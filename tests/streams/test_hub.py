@@ -17,6 +17,7 @@ from state_admin.models.feed_sql import FeedFilter, FeedRow, Position
 from state_admin.streams.hub import FeedUnavailable, Hub, Subscription
 from tests.builders import Person
 from tests.loops import run
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -58,7 +59,7 @@ async def keys_of(listener: Subscription, count: int) -> list[str]:
     """The next `count` keys; fewer if no more arrive in time."""
     found: list[str] = []
     while len(found) < count:
-        rows = await listener.take(10)
+        rows = await listener.take(PATIENCE)
         if not rows:
             break
         found += [row.key for row in rows]
@@ -194,14 +195,19 @@ def test_hub__later_subscriber__gets_only_changes_after_its_start(alice: Person)
 
 def test_hub__connection_killed__has_no_gap_and_no_repeat(alice: Person) -> None:
     async def scene() -> None:
-        hub, write = Hub(open_hub), await writer(alice)
+        opened: list[AsyncConnection] = []
+
+        async def open_noted() -> AsyncConnection:
+            opened.append(await open_hub())
+            return opened[-1]
+
+        hub, write = Hub(open_noted), await writer(alice)
         async with hub.subscribe(alice.actor, EVERYTHING) as listener:
             for turn in range(3):
                 await write.change(f"{turn}a")
                 assert await keys_of(listener, 1) == [f"{turn}a"]
                 killed = await write.connection.execute(
-                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                    " WHERE application_name = 'test hub' AND datname = current_database()"
+                    "SELECT pg_terminate_backend(%s)", [opened[-1].info.backend_pid]
                 )
                 assert await killed.fetchall() == [(True,)]
                 await write.change(f"{turn}b", f"{turn}c")
@@ -273,12 +279,12 @@ def test_hub__new_era_after_reconnection__closes_those_who_got_lost_changes(
 
 def test_hub__no_subscribers__closes_its_connection(alice: Person) -> None:
     async def scene() -> None:
-        hub, write = Hub(open_hub, linger=0.0), await writer(alice)
+        name = "test hub to leave"  # connections of other tests may be about to end
+        hub, write = Hub(lambda: open_hub(name), linger=0.0), await writer(alice)
 
         async def connections() -> int:
             found = await write.connection.execute(
-                "SELECT count(*) FROM pg_stat_activity"
-                " WHERE application_name = 'test hub' AND datname = current_database()"
+                "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s", [name]
             )
             row = await found.fetchone()
             assert row is not None

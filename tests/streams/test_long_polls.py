@@ -214,15 +214,18 @@ def test_polls__many_waiting__use_no_thread_and_no_connection(poll, web, alice) 
         path = "/api/v1/state/notes/plain"
         return web.get(path, Authorization=f"Bearer {alice.token}")[0]
 
-    assert read_plainly() == 200
-    before = connections("web")
+    def is_ready() -> bool:
+        """Whether the thread and the listener for revoked tokens, which begins with it, are connected."""
+        return read_plainly() == 200 and connections("web") == 2
+
+    wait_for(is_ready, "both are connected")
     start = alice.api("GET", "/changes?limit=200").json()["next_cursor"]
     polls = [poll(alice, f"/state/notes/k?wait={LONG}&since=0") for _ in range(60)]
     polls += [poll(alice, f"/changes?wait={LONG}&key=k&cursor={start}") for _ in range(60)]
 
     assert [read_plainly() for _ in range(20)] == [200] * 20  # each of them needs the thread
-    assert connections("web") == before
-    assert connections("commonhold feed") == 1
+    assert connections("web") == 2
+    wait_for(lambda: connections("commonhold feed") == 1, "the hub follows the feed for all")
     put(alice.actor, "notes", "k", 1)
     assert [one.answer()[0] for one in polls] == [200] * 120
 
@@ -249,7 +252,7 @@ def _write_through(alice: Person, poll: Any, version: int) -> None:
 @pytest.mark.usefixtures("nobody_polls")
 def test_poll__token_revoked_while_it_waits__is_401(poll, alice) -> None:
     token, actor = make_token(alice, Role.VIEWER)
-    one = poll(token, "/state/notes/k?wait=2")
+    one = poll(token, f"/state/notes/k?wait={LONG}")
     wait_for(parked, "the poll is parked")
     revoke_token(actor=alice.actor, token_id=int(actor.id))
     put(alice.actor, "notes", "k", 1)
@@ -269,7 +272,8 @@ def test_poll__checking_several_times__counts_as_one_call(poll, alice) -> None:
 def test_sigterm__waiting_polls__return_at_once(start, alice) -> None:
     server = web_on_this_database(start, WEB_WORKERS="1", WEB_THREADS="1")
     polls = [Poll(server.port, alice.token, f"/state/notes/k?wait={LONG}") for _ in range(10)]
-    wait_for(parked, "the polls are parked")
+    wait_for(parked, "a poll is parked")
+    assert server.answers("/healthz")  # the server has accepted the connections before this one
     server.signal(signal.SIGTERM)
 
     assert [one.answer()[0] for one in polls] == [200] * 10

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 from django.db import connections
@@ -177,10 +178,11 @@ def test_bucket__many_processes__never_exceed_the_limit(alice: Person) -> None:
         allowed.extend(wait for wait in waits if wait == 0.0)
         connections.close_all()
 
+    began = time.monotonic()
     threads = [threading.Thread(target=go) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    # Including calls that were refilled meanwhile: at most one in three seconds.
-    assert 20 <= len(allowed) <= 22
+    refilled = (time.monotonic() - began) * 20 / 60
+    assert 20 <= len(allowed) <= 20 + refilled

@@ -25,6 +25,7 @@ from state_admin.services.dispatches import enqueue_dispatch
 from state_admin.services.workspaces import ensure_workspace
 from state_admin.templatetags.ui import effects, period
 from tests.builders import Person, make_thread, raw
+from tests.project.running import wait_for
 from tests.web.test_threads import page
 
 SECRET = "hunter2-and-more"
@@ -168,6 +169,7 @@ def sleeper(transactional_db: None) -> Iterator[None]:
     """A statement that runs as long as the test, with a text that only some users may see."""
     thread = threading.Thread(target=_sleep)
     thread.start()
+    wait_for(_is_sleeping, "the statement runs")
     yield
     with connection.cursor() as cursor:
         cursor.execute(
@@ -184,24 +186,27 @@ def _sleep() -> None:
     connection.close()
 
 
-def _running(client: Client) -> str:
-    while "SELECT" not in (shown := page(client, "/system")):
-        pass  # the other connection has not started
-    return shown
+def _is_sleeping() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT 1 FROM pg_stat_activity"
+            " WHERE query LIKE 'SELECT pg_sleep(600)%%' AND state = 'active'"
+        )
+        return cursor.fetchone() is not None
 
 
 def test_system__running_statements__show_text_to_admins_of_all_workspaces_only(
     sleeper: None, alice: Person, bob: Person
 ) -> None:
-    alone = _running(alice.browser())
+    alone = page(alice.browser(), "/system")
     assert f"SELECT pg_sleep(600) /* {SECRET} */" in alone
-    assert SECRET not in _running(bob.browser())
+    assert SECRET not in page(bob.browser(), "/system")
     ensure_workspace("another")
-    shown = _running(alice.browser())
+    shown = page(alice.browser(), "/system")
     assert SECRET not in shown
     assert "SELECT …" in shown
     User.objects.filter(username="alice").update(is_superuser=True)
-    assert SECRET in _running(alice.browser())
+    assert SECRET in page(alice.browser(), "/system")
 
 
 def test_administers_all__user__requires_each_workspace(alice: Person, bob: Person) -> None:

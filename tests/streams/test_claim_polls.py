@@ -81,10 +81,13 @@ def test_claim__waiting_in_vain__is_empty_at_the_end(alice: Person, post: Post) 
 
 def test_claims__two_waiting_for_one__one_gets_it(alice: Person, post: Post) -> None:
     make_thread(alice.actor, "t1")
-    polls = [post("/dispatches/claim?wait=3", {"consumer": f"w{n}"}) for n in range(2)]
+    make_thread(alice.actor, "t2")
+    polls = [post("/dispatches/claim?wait=30", {"consumer": f"w{n}"}) for n in range(2)]
     assert served(post)
-    made = enqueue(alice)
-    got = [row["id"] for poll in polls for row in items(poll)]
-    assert got == [made]
-    assert Dispatch.objects.get().attempts == 0
+    first = enqueue(alice)
+    wait_for(lambda: Dispatch.objects.get().status == "Claimed", "one gets it")
+    second = enqueue(alice, thread="t2")
+    got = [[row["id"] for row in items(poll)] for poll in polls]
+    assert sorted(got) == sorted([[first], [second]])
+    assert {row.attempts for row in Dispatch.objects.all()} == {0}
     wait_for(lambda: connections("web") <= 3, "nobody holds a connection")

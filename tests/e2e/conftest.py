@@ -18,6 +18,7 @@ from playwright.sync_api import (
     Locator,
     Page,
     Response,
+    Route,
     expect,
 )
 from pytest_django import Settings
@@ -25,6 +26,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from tests.builders import Person
 from tests.patience import PATIENCE
+from tests.project.running import wait_for
 
 # Playwright runs an event loop in this thread; the ORM calls of a test are not in it.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
@@ -178,6 +180,17 @@ def click(page: Page, what: Locator) -> None:
     """Click something on a page after a navigation, once it has loaded and handles clicks."""
     page.wait_for_load_state()
     what.click()
+
+
+def take_held(page: Page, held: list[Route]) -> Route:
+    """The request that a route of the test holds. The page is busy a moment before."""
+
+    def is_held() -> bool:
+        page.wait_for_timeout(10)  # lets Playwright call the route
+        return bool(held)
+
+    wait_for(is_held, "the page has sent the request")
+    return held.pop()
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from state_admin.web import entry_list
 from tests.builders import Person, make_namespace, put
 from tests.web.stories import create_story
 
-from .conftest import Errors, open_context, press
+from .conftest import Errors, open_context, press, take_held
 from .pages import BIG
 
 
@@ -552,13 +552,13 @@ def test_slow_answer__marks_the_part_that_waits(page: Page, errors: Errors) -> N
     bar = "getComputedStyle(document.body, '::before')"
     assert page.evaluate(f"{bar}.content") != "none"
     assert page.evaluate(f"{bar}.animationName") == "none"
-    held.pop().continue_()
+    take_held(page, held).continue_()
     expect(page.get_by_label("Changes at a path")).to_be_visible()
     expect(page.locator("[aria-busy]")).to_have_count(0)
     delete = page.get_by_role("link", name="Delete…")
     delete.click()
     expect(delete).to_have_attribute("aria-busy", "true")
-    held.pop().fulfill(status=502, body="<h1>Bad Gateway</h1>")
+    take_held(page, held).fulfill(status=502, body="<h1>Bad Gateway</h1>")
     expect(page.locator("[aria-busy]")).to_have_count(0)
     expect(page.locator("[data-toast]")).to_contain_text("The server is not available (502)")
 

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, Route, expect
 
 from tests.builders import Person, append, make_thread
 
-from .conftest import Errors, press
+from .conftest import Errors, press, take_held
 from .test_journeys import team
 
 __all__ = ["team"]
@@ -51,7 +51,7 @@ def test_palette__another_region_swapped_before_its_results__offers_recent_pages
     page.evaluate(
         "document.dispatchEvent(new CustomEvent('htmx:after:swap', { detail: { ctx: {} } }))"
     )
-    held.pop().continue_()
+    take_held(page, held).continue_()
     chosen = page.locator("#palette-results [aria-selected=true]")
     expect(chosen).to_contain_text("recent namespace")
 

@@ -14,7 +14,7 @@ from state_admin.web import namespace_edit
 from state_admin.web import retention as pages
 from tests.builders import Person, make_namespace, put
 
-from .conftest import Errors, open_context
+from .conftest import Errors, open_context, take_held
 
 ALL = "8 of 12 versions (8 B of 12 B) will be removed."
 
@@ -47,7 +47,7 @@ def test_compact__while_counting__can_be_confirmed(page: Page) -> None:
     expect(count).to_have_attribute("aria-busy", "true")
     expect(dialog.get_by_role("link", name="Count all")).to_have_count(0)
     dialog.get_by_label("Reason").fill("tidy")
-    held.pop().continue_()
+    take_held(page, held).continue_()
     expect(count).to_contain_text("4 of the first 6 versions")
     expect(count).to_have_attribute("aria-busy", "true")
     expect(dialog.get_by_label("Reason")).to_have_value("tidy")

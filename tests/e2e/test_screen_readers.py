@@ -12,7 +12,7 @@ from pytest_django.live_server_helper import LiveServer
 from tests.builders import Person, make_namespace, put
 from tests.web.stories import create_story
 
-from .conftest import Errors
+from .conftest import Errors, take_held
 
 SCHEMA = {"properties": {"goal": {"type": "string"}, "steps": {"type": "array"}}}
 
@@ -201,7 +201,7 @@ def test_part_loaded_later__shows_a_skeleton_and_is_busy_until_it_is_there(page:
     skeleton = "pane => getComputedStyle(pane, '::after').content"
     assert pane.evaluate(skeleton) != "none"
     expect(page.get_by_role("link", name="thread::t2")).to_be_visible()  # the rest can be read
-    held.pop().continue_()
+    take_held(page, held).continue_()
     expect(pane.get_by_role("heading", name="thread::t1")).to_be_visible()
     expect(page.locator("[aria-busy]")).to_have_count(0)
     assert pane.evaluate(skeleton) == "none"

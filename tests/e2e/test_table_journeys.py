@@ -20,7 +20,7 @@ from tests.builders import Person, make_namespace, make_run, make_thread, put
 from tests.services.test_dead_letters import make_dead_letter
 from tests.services.test_dispatches import enqueue
 
-from .conftest import Errors, press
+from .conftest import Errors, press, take_held
 
 SCHEMA = {"properties": {"goal": {"type": "string"}, "price": {"type": "number"}}}
 # The width of a window of 1280 px, less the scrollbars of the page and of a list.
@@ -475,13 +475,13 @@ def test_cell__saved__is_shown_at_once_and_reverted_without_a_response(
         json.loads(read_entry(actor=alice.actor, namespace="plans", key="k1").value)["goal"]
         == "goal 1"
     )
-    held.pop().fulfill(status=502, body="<h1>Bad Gateway</h1>")
+    take_held(page, held).fulfill(status=502, body="<h1>Bad Gateway</h1>")
     expect(page.locator("[data-toast]")).to_contain_text("The server is not available (502)")
     expect(field).to_be_focused()
     expect(field).to_have_value("sail")
     press(page, "Enter")
     expect(cell.locator(".saving")).to_have_text("sail")
-    held.pop().continue_()
+    take_held(page, held).continue_()
     expect(page.locator("[data-toast]").last).to_contain_text("Saved version 2 of k1")
     expect(cell).to_have_text("sail")
 

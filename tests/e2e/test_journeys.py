@@ -496,9 +496,11 @@ def test_without_javascript__read_filter_edit_delete__work(
     expect(page.locator("[data-toast]")).to_contain_text("Saved version 2")
     assert value(alice) == {"goal": "plain"}
     page.get_by_role("button", name="Undo").click()
+    expect(page.locator("[data-toast]")).to_contain_text("Undone")
     assert value(alice) == {"goal": "ship", "steps": ["a"]}
     page.get_by_role("link", name="Delete…").click()
     page.get_by_role("button", name="Delete").click()
+    expect(page.locator("#entry")).to_contain_text("was deleted or has expired")
     assert value(alice) is None
     context.close()
 

@@ -70,6 +70,7 @@ def log_in(page: Page) -> None:
     page.get_by_label("Name").fill("alice")
     page.get_by_label("Password").fill(GOOD)
     page.get_by_role("button", name="Sign in").click()
+    expect(page).not_to_have_url(re.compile("/login$"))  # another navigation would abort this one
 
 
 def log_out(page: Page, check: Check) -> None:

@@ -242,9 +242,9 @@ def test_edit__many_conflicts__have_choices_up_to_a_hundred(
     for value in (1, 2):
         put(alice.actor, "free", "k", members(value))
     path = "/entry/edit/free/k"
-    start = time.monotonic()
+    start = time.thread_time()  # on a busy machine, too
     page = save(admin, members(3), 1, path=path).content.decode()
-    assert time.monotonic() - start < 5
+    assert time.thread_time() - start < 5
     assert len(conflicts_of(page)) == (count if count == 100 else 0)
     assert ("too many to choose a value for each" in page) == (count > 100)
     assert page.count("<mark>") == (300 if count == 100 else 0)

@@ -30,14 +30,14 @@ _reserved: deque[socket.socket] = deque()
 
 def free_port() -> int:
     """A port on which nothing listens, and that no concurrent test gets before the server of this one
-    listens: it stays bound. A server can listen on it because it sets SO_REUSEADDR, as servers do."""
+    listens: it stays bound. On Linux a server can listen on it, because servers set SO_REUSEADDR."""
     reservation = socket.socket()
     reservation.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     reservation.bind(("127.0.0.1", 0))
-    _reserved.append(reservation)
-    if len(_reserved) > _MOST_RESERVED:
-        _reserved.popleft().close()
     port: int = reservation.getsockname()[1]
+    _reserved.append(reservation)
+    if len(_reserved) > _MOST_RESERVED or sys.platform != "linux":
+        _reserved.popleft().close()
     return port
 
 

@@ -12,6 +12,9 @@ _LOCK = f"SELECT scope, {TRY_LOCK.format('scope')} FROM unnest(%(scopes)b::text[
 # A statement of its own after the lock, so that it sees what the previous holder committed.
 _LOOK = "SELECT scope FROM idempotency_records WHERE scope = ANY(%(scopes)b::text[])"
 
+# What the transaction sees from its first statement on, for `_UNSEEN`.
+_BEGIN = "SELECT set_config('commonhold.began', pg_current_snapshot()::text, true)"
+
 _INSERT = """
 INSERT INTO idempotency_records (scope, workspace_id, fingerprint, status, headers, body)
 SELECT scope, workspace_id, fingerprint, status, headers::jsonb, body
@@ -19,6 +22,32 @@ FROM unnest(%(scope)b::text[], %(workspace_id)b::bigint[], %(fingerprint)b::text
     %(status)b::int[], %(headers)b::text[], %(body)b::bytea[])
     AS x(scope, workspace_id, fingerprint, status, headers, body)
 RETURNING scope
+"""
+# A response is stored under the shared lock of its workspace, and the responses are expired under
+# the exclusive one: the expiry then finds the response, or `_UNSEEN` the expiry.
+_LOCK_NAME = "hashtext('stored responses'), %(workspace)s::int"
+_SHARE = f"SELECT pg_advisory_xact_lock_shared({_LOCK_NAME})"
+_EXCLUDE = f"SELECT pg_advisory_xact_lock({_LOCK_NAME})"
+# The last expiry of a workspace, with its transaction in place of a fingerprint.
+_MARK = """
+INSERT INTO idempotency_records (scope, fingerprint, status, headers, body)
+VALUES ('expired ' || %(workspace)s::bigint, pg_current_xact_id()::text, 0, '{}', '')
+ON CONFLICT (scope) DO UPDATE
+SET fingerprint = excluded.fingerprint, created_at = excluded.created_at
+RETURNING scope
+"""
+# Whether the responses of a workspace were expired by a transaction that this one may not have seen
+# from its first statement on. After a restore of the database, the mark may be that of a later
+# transaction than the current ones.
+_UNSEEN = """
+SELECT EXISTS (
+    SELECT 1 FROM idempotency_records
+    WHERE scope = 'expired ' || %(workspace)s::bigint
+        AND fingerprint::xid8 < pg_snapshot_xmax(pg_current_snapshot())
+        AND fingerprint::xid8 <> pg_current_xact_id()
+        AND NOT pg_visible_in_snapshot(
+            fingerprint::xid8, current_setting('commonhold.began')::pg_snapshot)
+)
 """
 # Writes nothing but WAL: the commit waits until the standbys have this and all that was before it.
 _CONFIRM = """
@@ -32,6 +61,24 @@ def claiming(scopes: Sequence[str]) -> list[hot.Call]:
     """Two statements: `locking`, then one that finds the keys that were used. `claimed` reads their
     rows."""
     return [locking(scopes), (_LOOK, {"scopes": list(scopes)})]
+
+
+def beginning() -> hot.Call:
+    """The statement with which a transaction begins that uses `storing`."""
+    return _BEGIN, {}
+
+
+def storing(workspace_id: int, insertion: hot.Call) -> list[hot.Call]:
+    """Three statements: the second is `insertion`, of responses of a workspace. The third returns
+    whether they must be expired, because they may have been read before a concurrent expiry."""
+    of_workspace = {"workspace": workspace_id}
+    return [(_SHARE, of_workspace), insertion, (_UNSEEN, of_workspace)]
+
+
+def expiring(workspace_id: int) -> list[hot.Call]:
+    """The statements before the responses of a workspace are expired."""
+    of_workspace = {"workspace": workspace_id}
+    return [(_EXCLUDE, of_workspace), (_MARK, of_workspace)]
 
 
 def locking(scopes: Iterable[str]) -> hot.Call:

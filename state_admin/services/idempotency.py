@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from django.db.models import QuerySet
+
 from state_admin.contract.base import PROBLEM_TYPE
 from state_admin.domain import values
 from state_admin.models import IdempotencyRecord, hot, idempotency_sql
@@ -38,7 +40,9 @@ def claim(key: Key) -> StoredResponse | None:
     it is in progress, and Invalid if the key was used for another request. An advisory lock fails
     immediately, where the unique index would make the second caller wait.
     """
-    locks, used = hot.fetch_each(idempotency_sql.claiming([key.scope]))
+    _, locks, used = hot.fetch_each(
+        [idempotency_sql.beginning(), *idempotency_sql.claiming([key.scope])]
+    )
     if not locks[0][1]:
         raise InFlight("a request with this Idempotency-Key is still in flight")
     record = IdempotencyRecord.objects.filter(scope=key.scope).first() if used else None
@@ -66,8 +70,15 @@ def first_of(keys: Mapping[int, Key]) -> dict[str, int]:
 
 def keep(key: Key, workspace_id: int | None, response: StoredResponse) -> None:
     """Store the response to a request that `claim` reserved. `workspace_id`: the workspace whose
-    data it contains."""
-    hot.fetch_all(*keeping([(key, workspace_id, response)]))
+    data it contains. If its responses were expired since then, this one is too: it may have been
+    read before."""
+    insertion = keeping([(key, workspace_id, response)])
+    if workspace_id is None:
+        hot.fetch_all(*insertion)
+        return
+    _, _, unseen = hot.fetch_each(idempotency_sql.storing(workspace_id, insertion))
+    if unseen[0][0]:
+        _withdraw(IdempotencyRecord.objects.filter(scope=key.scope))
 
 
 def forget(key: Key) -> None:
@@ -105,10 +116,12 @@ def expire_responses(workspace_id: int) -> int:
 
     All of them, because any response may contain a part of a secret: a conflict, a page, a snippet.
     """
-    kept = IdempotencyRecord.objects.filter(workspace_id=workspace_id).exclude(
-        body__in=[b"", _WITHDRAWN_BODY]
-    )
-    return kept.update(
+    hot.fetch_each(idempotency_sql.expiring(workspace_id))
+    return _withdraw(IdempotencyRecord.objects.filter(workspace_id=workspace_id))
+
+
+def _withdraw(records: QuerySet[IdempotencyRecord]) -> int:
+    return records.exclude(body__in=[b"", _WITHDRAWN_BODY]).update(
         status=_WITHDRAWN.status,
         headers={"Content-Type": PROBLEM_TYPE},
         body=_WITHDRAWN_BODY,

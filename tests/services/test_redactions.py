@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from state_admin.domain import values
 from state_admin.models import AuditRow, Change, Entry, EntryRevision, IdempotencyRecord
-from state_admin.services import entries, indexing, namespaces, redactions, search
+from state_admin.services import entries, idempotency, indexing, namespaces, redactions, search
 from state_admin.services.entries import Precondition
 from state_admin.services.errors import Forbidden, Invalid, NotFound, VersionConflict
 from tests.builders import Person, make_namespace, make_token, put, raw
 from tests.feeding import wait_for_feed
 from tests.services.canary import tables_with
-from tests.services.racing import race, split
+from tests.services.racing import interleave, race, split
 
 SECRET = "canary7f3a9e"
 TOMBSTONE = {"$redacted": True}
@@ -81,6 +82,38 @@ def test_redact__while_a_version_is_restored__is_in_no_table(
     with pytest.raises(Invalid):  # the schema refuses the tombstone
         entries.restore_entry(actor=leaked.actor, namespace="notes", key="k", version=1)
     assert tables_with(SECRET) == set()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("after", [False, True])
+def test_redact__while_a_response_is_stored__is_in_no_table(
+    leaked: Person, monkeypatch: pytest.MonkeyPatch, after: bool
+) -> None:
+    def write() -> Any:
+        headers = {"If_Match": '"2"', "Idempotency_Key": "meanwhile"}
+        return leaked.api("PUT", "/state/notes/k", {"value": {}}, **headers)
+
+    owner, name = (BaseDatabaseWrapper, "commit") if after else (idempotency, "keep")
+    with interleave(monkeypatch, owner, name, lambda: redact(leaked)):
+        first = write()
+    assert (first.status_code, SECRET in first.text) == (412, True)
+    assert tables_with(SECRET) == set()
+    assert write().status_code == 410
+
+
+@pytest.mark.django_db(transaction=True)
+def test_redact__with_a_key__keeps_its_response(leaked: Person) -> None:
+    def request() -> Any:
+        body = {"reason": "leaked"}
+        return leaked.api("POST", "/redact/notes/k", body, Idempotency_Key="redact")
+
+    first, second = request(), request()
+    assert (first.status_code, second.status_code) == (200, 200)
+    assert first.content == second.content
+    put(leaked.actor, "notes", "k", {"n": 5})
+    headers = {"If_Match": '"2"', "Idempotency_Key": "later"}
+    later = [leaked.api("PUT", "/state/notes/k", {"value": {}}, **headers) for _ in range(2)]
+    assert [answer.status_code for answer in later] == [412, 412]
 
 
 def test_redact__every_version__is_marked_and_keeps_the_rest(leaked: Person) -> None:
@@ -187,7 +220,8 @@ def test_redact__repeated_request_with_a_redacted_response__reports_it(
     assert Entry.objects.get(key="k").version == 5
     again = mallory.api("PUT", "/state/notes/x", **theirs)
     assert (again.status_code, again.content) == (first.status_code, first.content)
-    assert IdempotencyRecord.objects.filter(workspace=None).count() == 0
+    responses = IdempotencyRecord.objects.exclude(status=0)
+    assert responses.filter(workspace=None).count() == 0
 
 
 def test_redact__stale_write_with_merge__does_not_restore_the_data(leaked: Person) -> None:

@@ -145,7 +145,9 @@ def restore_record(
     read_value()
 
     def change(before: EntryView) -> JSON:
-        # Read again now that the entry is locked: it may have been redacted meanwhile.
+        # Read again now that the entry is locked, also if it is deleted: it may have been redacted
+        # meanwhile.
+        _hold_entry(actor, kind, identity)
         return config.reseal(kind, read_value(), _markers(kind, before))
 
     reason = reason or f"restored version {version}"

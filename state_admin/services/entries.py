@@ -175,19 +175,26 @@ def restore_entry(
     require(actor, Role.EDITOR)
     require_open(namespace)
 
-    def read_value(_: EntryView | None) -> Raw:
+    with transaction.atomic():
+        # Locked even if it is deleted, so that a version that is redacted meanwhile is not written.
+        rows = Entry.objects.visible_to(actor).filter(namespace__name=namespace, key=key)
+        list(rows.select_for_update(of=("self",)).values_list("pk"))
         old = read_past(actor=actor, namespace=namespace, key=key, at_version=version)
         if not old.exists:
             raise NotFound(f"version {version} of {namespace}/{key} has no value")
-        return Raw(old.value, values.load(old.value))
-
-    read_value(None)
-    reason = reason or f"restored version {version}"
-    definition = find_definition(actor, namespace)
-    # The value is read again after the entry, so that one that is redacted meanwhile is not written.
-    return rewrite_value(
-        actor, definition, key, precondition, read_value, reason, Operation.RESTORE, pure=True
-    )
+        value = Raw(old.value, values.load(old.value))
+        reason = reason or f"restored version {version}"
+        definition = find_definition(actor, namespace)
+        return rewrite_value(
+            actor,
+            definition,
+            key,
+            precondition,
+            lambda _: value,
+            reason,
+            Operation.RESTORE,
+            pure=True,
+        )
 
 
 def delete_entry(

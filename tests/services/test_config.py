@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import logging
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -45,7 +46,7 @@ from state_admin.services.errors import (
 )
 from tests.builders import Person, call, make_namespace, make_person, make_token, put, raw
 from tests.services.canary import tables_with
-from tests.services.racing import race, split
+from tests.services.racing import interleave, race, split
 
 SECRET = "canary-7f3a-secret-9d21"
 NEWER = "canary-0b8e-newer-44aa"
@@ -343,15 +344,15 @@ def test_restore__old_version__keeps_the_current_secret(registry: Person) -> Non
     assert answer.status_code == 404
 
 
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("deleted", [False, True])
+@pytest.mark.parametrize(
+    ("owner", "name"), [(entry_views, "read_past"), (entries, "read_entry"), (config, "_seal")]
+)
 def test_restore__version_that_is_redacted_meanwhile__is_not_written(
-    registry: Person, monkeypatch: pytest.MonkeyPatch
+    registry: Person, monkeypatch: pytest.MonkeyPatch, deleted: bool, owner: Any, name: str
 ) -> None:
-    at: dict[str, Any] = {"actor": registry.actor, "kind": Kind.PROVIDERS, "identity": "openai"}
-    read_past = entry_views.read_past
-
-    def read_just_before_the_redaction(**address: Any) -> Any:
-        monkeypatch.undo()
-        old = read_past(**address)
+    def redact() -> None:
         redactions.redact_entry(
             actor=registry.actor,
             namespace=Kind.PROVIDERS.namespace,
@@ -359,11 +360,13 @@ def test_restore__version_that_is_redacted_meanwhile__is_not_written(
             reason="leaked",
             pointers=["/base_url"],
         )
-        return old
 
-    monkeypatch.setattr(entry_views, "read_past", read_just_before_the_redaction)
-    with pytest.raises(Invalid):  # the schema refuses the tombstone
-        config.restore_record(**at, version=1)
+    if deleted:
+        delete(registry, Kind.PROVIDERS, "openai", force=True)
+    with interleave(monkeypatch, owner, name, redact), suppress(Invalid):
+        config.restore_record(
+            actor=registry.actor, kind=Kind.PROVIDERS, identity="openai", version=1
+        )
     assert "entry_revisions" not in tables_with(PROVIDER["base_url"])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -67,20 +68,19 @@ def test_redact__secret__is_in_no_table(leaked: Person, pointers: tuple[str, ...
     assert tables_with(SECRET) == set()
 
 
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("deleted", [False, True])
+@pytest.mark.parametrize("name", ["read_past", "read_entry", "store_value"])
 def test_redact__while_a_version_is_restored__is_in_no_table(
-    leaked: Person, monkeypatch: pytest.MonkeyPatch
+    leaked: Person, monkeypatch: pytest.MonkeyPatch, deleted: bool, name: str
 ) -> None:
-    read_past = entries.read_past
-
-    def read_just_before_the_redaction(**address: Any) -> Any:
-        monkeypatch.undo()
-        old = read_past(**address)
-        redact(leaked, "/token")
-        return old
-
-    monkeypatch.setattr(entries, "read_past", read_just_before_the_redaction)
-    with pytest.raises(Invalid):  # the schema refuses the tombstone
-        entries.restore_entry(actor=leaked.actor, namespace="notes", key="k", version=1)
+    address: dict[str, Any] = {"actor": leaked.actor, "namespace": "notes", "key": "k"}
+    if deleted:
+        entries.delete_entry(**address)
+    # Invalid: the schema refuses the tombstone.
+    meanwhile = interleave(monkeypatch, entries, name, lambda: redact(leaked, "/token"))
+    with meanwhile, suppress(Invalid):
+        entries.restore_entry(**address, version=1)
     assert tables_with(SECRET) == set()
 
 

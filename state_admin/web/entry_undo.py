@@ -14,12 +14,14 @@ from state_admin.domain import config, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.config import Kind
 from state_admin.domain.values import Raw
-from state_admin.models import Entry, Operation
+from state_admin.models import Operation
+from state_admin.models.reverts_sql import WrittenEntry
 from state_admin.services.config import delete_record, restore_record
-from state_admin.services.entries import Precondition, WriteResult, delete_entry, put_entry
+from state_admin.services.entries import Precondition, delete_entry, put_entry
 from state_admin.services.entry_views import read_past
 from state_admin.services.errors import BadRequest, Conflict, Invalid, NotFound, VersionConflict
 from state_admin.services.namespaces import find_definition
+from state_admin.services.reverts import revert_entries
 
 from .actors import POST
 from .addresses import entry_action_url, entry_url
@@ -77,7 +79,7 @@ def entry_undo(request: Request, namespace: str, key: str) -> HttpResponse:
     address: Any = {"actor": request.actor, "namespace": namespace, "key": key}
     try:
         if deleted:
-            undelete(request.actor, namespace, key, deleted)
+            _revert_deletion(request.actor, WrittenEntry(namespace, key, deleted, deleted))
         elif written and before:
             _write_again(
                 request.actor,
@@ -97,6 +99,8 @@ def entry_undo(request: Request, namespace: str, key: str) -> HttpResponse:
             raise BadRequest("an undo requires the version to undo")
     except VersionConflict:
         toast(request, REFUSED, kind="failed")
+    except Conflict as problem:
+        toast(request, f"Not undone: {problem.detail}", kind="failed")
     else:
         toast(request, "Undone")
     if "back" in request.POST:
@@ -130,29 +134,12 @@ def _undo_record(
     return see_other(request, reverse("web:config-detail", args=[kind, identity]), part="record")
 
 
-def undelete(actor: Actor, namespace: str, key: str, written: int) -> WriteResult:
-    """Restore what the deletion that created version `written` removed, with its tags, pin and
-    remaining lifetime. VersionConflict if the entry was written since then."""
-    row = (
-        Entry.objects.visible_to(actor)
-        .filter(namespace__name=namespace, key=key)
-        .only("version", "deleted", "tags", "pinned")
-        .first()
-    )
-    if row is None:
-        raise NotFound(f"entry not found: {namespace}/{key}")
-    if row.version != written or not row.deleted:
-        raise VersionConflict(written, row.version)
-    return _write_again(
-        actor,
-        namespace,
-        key,
-        version=written - 1,
-        precondition=Precondition(0),
-        tags=row.tags,
-        pinned=row.pinned,
-        reason=f"undo of the deletion (version {written})",
-    )
+def _revert_deletion(actor: Actor, deletion: WrittenEntry) -> None:
+    """Restore a deleted entry with its tags, pin and expiry. Raises Conflict if it cannot be."""
+    reason = f"undo of the deletion (version {deletion.last})"
+    result = revert_entries(actor=actor, written=[deletion], reason=reason, deleted=True)
+    for refused in result.skipped:
+        raise Conflict(refused.why)
 
 
 def _write_again(
@@ -165,11 +152,11 @@ def _write_again(
     tags: Sequence[str] | None,
     pinned: bool | None,
     reason: str,
-) -> WriteResult:
+) -> None:
     old = read_past(actor=actor, namespace=namespace, key=key, at_version=version)
     if not old.exists:
         raise NotFound(f"version {version} of {namespace}/{key} has no value")
-    return put_entry(
+    put_entry(
         actor=actor,
         namespace=namespace,
         key=key,

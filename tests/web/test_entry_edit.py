@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from functools import partial
 from html import unescape
 from typing import Any
 
@@ -13,10 +14,13 @@ from django.conf import settings
 from django.test import Client
 
 from state_admin.models import AuditRow
+from state_admin.services import journal, reverts
 from state_admin.services.entries import delete_entry
 from state_admin.services.entry_views import EntryView, read_entry
+from state_admin.services.redactions import redact_entry
 from state_admin.web.addresses import run_url
 from tests.builders import TEAM_SCHEMA, Person, make_namespace, put
+from tests.services.racing import interleave
 
 EDIT = "/entry/edit/team/global"
 
@@ -306,6 +310,25 @@ def test_delete__undo_after_another_write__is_refused(
     delete_entry(actor=alice.actor, namespace="team", key="global")
     admin.post(url, fields)
     assert not stored(alice).exists
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("owner", "name"), [(journal, "parameters"), (reverts, "new_entry")])
+def test_delete__undo_while_the_entry_is_redacted__does_not_restore_the_secret(
+    admin: Client,
+    alice: Person,
+    team: EntryView,
+    monkeypatch: pytest.MonkeyPatch,
+    owner: Any,
+    name: str,
+) -> None:
+    admin.post("/entry/delete/team/global", {"expected_version": 1})
+    url, fields = undo_fields(admin, "/state/team/global")
+    address: Any = {"actor": alice.actor, "namespace": "team", "key": "global"}
+    redact = partial(redact_entry, **address, reason="leaked", pointers=["/goal"])
+    with interleave(monkeypatch, owner, name, redact):
+        admin.post(url, fields)
+    assert "ship" not in stored(alice).value
 
 
 def test_delete__changed_since_shown__does_nothing(

@@ -75,6 +75,8 @@ def read_snapshot(
         # Read by number, because a commit may have followed since the thread was read.
         revision = thread.revision
         rows = read_values(thread, revision)
+        if not rows and revision:
+            find_thread(actor, thread_id)  # it may have been deleted since it was read
     else:
         rows = read_kept(thread, revision)
     return Snapshot(

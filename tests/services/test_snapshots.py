@@ -10,7 +10,7 @@ from django.db import connection
 from django.db.models import QuerySet
 from django.test.utils import CaptureQueriesContext
 
-from state_admin.models import AuditRow, Revision, RevisionKind
+from state_admin.models import AuditRow, Revision, RevisionKind, snapshots_sql
 from state_admin.services import snapshots, threads
 from state_admin.services.errors import Conflict, Forbidden, Gone, NotFound
 from state_admin.services.runs import RunChange
@@ -67,6 +67,19 @@ def test_mark__thread_deleted_at_once__returns_the_revision(
     with interleave(monkeypatch, QuerySet, "get", delete):
         answer = thread.api("PATCH", "/threads/t1/snapshots/2", {"label": "kept"})
     assert (answer.status_code, answer.json()["label"]) == (200, "kept")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("query", ["", "?revision=3", "?revision=2"])
+def test_read__thread_deleted_at_once__is_not_found(
+    thread: Person, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    path = f"/threads/t1/state{query}"
+    assert thread.api("GET", path).status_code == 200
+    delete = partial(threads.delete_thread, actor=thread.actor, thread_id="t1")
+    with interleave(monkeypatch, snapshots_sql, "read_state", delete):
+        answer = thread.api("GET", path)
+    assert answer.status_code == 404, answer.text
 
 
 def test_mark__no_change__returns_the_revision(thread: Person) -> None:

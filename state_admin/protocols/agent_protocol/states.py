@@ -11,6 +11,7 @@ from state_admin.models import Message, Revision, Run, RunStatus, Thread, Ticket
 from state_admin.protocols.reading import newest_messages
 from state_admin.services import snapshots
 from state_admin.services.errors import Invalid
+from state_admin.services.threads import thread_not_found
 
 Shape = dict[str, JSON]
 
@@ -27,11 +28,15 @@ def read_state(thread: Thread, revision: int | None = None, row: Revision | None
     if row is None and number:
         rows = Revision.objects.filter(thread=thread, number=number)
         row = rows.select_related("run").first()
-    count = row.message_count if row else None
+    count = thread.message_count if revision is None else row.message_count if row else None
+    messages = read_messages(thread, count)
+    seems_deleted = (row is None and number) or (count and not messages)
+    if seems_deleted and not Thread.objects.filter(pk=thread.pk).exists():
+        raise thread_not_found(thread.public_id)
     busy = thread.active_run if is_current else None
     return {
         "values": visible(held),
-        "messages": read_messages(thread, thread.message_count if revision is None else count),
+        "messages": messages,
         "next": [busy.agent_id or busy.public_id] if busy else [],
         "tasks": [],
         "interrupts": _interrupts(busy),

@@ -18,7 +18,7 @@ from state_admin.rest.bodies import no_content
 from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.services import forks, snapshots, thread_patches, threads
 from state_admin.services.batching import split_by_size
-from state_admin.services.errors import Conflict, Invalid
+from state_admin.services.errors import Conflict, Gone, Invalid
 
 from . import states
 from .endpoint import Size, bounds, read, refuse, take, too_large
@@ -234,7 +234,10 @@ def _states(
     found: list[Shape] = []
     size = Size()
     for row in without_related(rows).order_by("-number")[:limit]:
-        state = states.select(states.read_state(thread, row.number, row), fields)
+        try:
+            state = states.select(states.read_state(thread, row.number, row), fields)
+        except Gone:  # compaction has removed it since then
+            continue
         if size.exceeds(state) and found:
             break
         found.append(state)

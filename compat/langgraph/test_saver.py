@@ -308,6 +308,26 @@ def test_get__pruned_while_it_is_read__is_whole_or_gone(
         assert saver.get_tuple(at) is None
 
 
+@pytest.mark.parametrize("ns", [{}, {"checkpoint_ns": ""}], ids=["all namespaces", "one"])
+def test_list__pruned_while_it_is_read__leaves_out_what_is_gone(
+    saver: CommonholdSaver, thread: str, monkeypatch: pytest.MonkeyPatch, ns: dict[str, str]
+) -> None:
+    at = config(thread)
+    for version in "123":
+        at = put(saver, at, {"a": [version, "x" * 300]}, versions={"a": version})
+    read_documents = reading.read_documents
+
+    def read_after_the_pruning(*args: Any) -> Any:
+        monkeypatch.undo()
+        saver.prune([thread])
+        return (yield from read_documents(*args))
+
+    monkeypatch.setattr(reading, "read_documents", read_after_the_pruning)
+    (found,) = saver.list({"configurable": {"thread_id": thread, **ns}})
+    assert found.config == at
+    assert found.checkpoint["channel_values"] == {"a": ["3", "x" * 300]}
+
+
 # Lists -------------------------------------------------------------------------------------------
 
 

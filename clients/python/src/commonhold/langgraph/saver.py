@@ -298,10 +298,8 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
         found = yield from self._find(config)
         while found is not None:
             (checkpoint,) = yield from self._reader.read_tuples([found])
-            values = checkpoint.checkpoint["channel_values"]
-            if found.head["channels"].keys() <= values.keys():
+            if _is_whole(found, checkpoint):
                 return checkpoint
-            # Values are deleted after the checkpoints that need them: this one may be gone by now.
             base, found = found.base, (yield from self._find(config))
             if found is not None and found.base == base:
                 return checkpoint
@@ -423,11 +421,17 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
             found = [
                 each for each in (yield from source.read()) if self._reader.matches(each, condition)
             ]
-            if left is not None:
-                found = found[:left]
-                left -= len(found)
-            for checkpoint in (yield from self._reader.read_tuples(found, values)):  # noqa: UP028  # a list takes no answers
+            found = found[:left]
+            tuples = yield from self._reader.read_tuples(found, values)
+            for stored, checkpoint in zip(found, tuples, strict=True):
+                is_gone = not _is_whole(stored, checkpoint) and (
+                    (yield from find_checkpoint(self._checkpoints, stored.base)) is None
+                )
+                if is_gone:
+                    continue
                 yield checkpoint
+                if left is not None:
+                    left -= 1
 
     def _delta_history(
         self, config: RunnableConfig, channels: Sequence[str]
@@ -573,3 +577,10 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
         # A part goes with what it is a part of.
         unused = [k for k in values if "/".join(k.split("/", 4)[:4]) not in used]
         yield from delete_keys(self._channels, unused)
+
+
+def _is_whole(stored: StoredCheckpoint, checkpoint: CheckpointTuple) -> bool:
+    """Whether all values were found. Values are deleted after the checkpoints that need them: if not,
+    this one may be gone by now."""
+    channels = stored.head["channels"].keys()
+    return bool(channels <= checkpoint.checkpoint["channel_values"].keys())

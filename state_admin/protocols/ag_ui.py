@@ -6,7 +6,7 @@ write with commits, people through /api/v1.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from django.http import HttpResponse
 
@@ -104,11 +104,16 @@ class ThreadEventEncoder(_EventEncoder):
         self._open = ""  # the run for which RUN_STARTED was sent, and RUN_FINISHED was not
         self._done = ""  # the last run for which the RUN_FINISHED of its end was sent
 
-    def begin(self, missed: Sequence[FeedRow]) -> bytes:
+    def begin(
+        self, missed: Sequence[FeedRow], coming: Callable[[], Sequence[FeedRow]] = tuple
+    ) -> bytes:
         active = threads.read_thread(self.actor, self.thread_id).active_run
         changes = [(row.run, row.kind) for row in missed]
         if active is not None:
-            changes.append((active.public_id, "run.start"))
+            start = (active.public_id, "run.start")
+            # If its start follows, so may the end of the run that the client knows.
+            if start not in ((row.run, row.kind) for row in coming()):
+                changes.append(start)
         events = self._encode_runs(changes)
         thread = threads.find_thread(self.actor, self.thread_id)
         return _encode([*self._encode_snapshot(thread), *events])
@@ -163,7 +168,9 @@ class RunEventEncoder(_EventEncoder):
         super().__init__(actor, thread_id)
         self._run_id = run_id
 
-    def begin(self, missed: Sequence[FeedRow]) -> bytes:
+    def begin(
+        self, missed: Sequence[FeedRow], coming: Callable[[], Sequence[FeedRow]] = tuple
+    ) -> bytes:
         named = self._find_runs([self._run_id]).first()
         thread = threads.read_thread(self.actor, self.thread_id)
         run = named or thread.active_run

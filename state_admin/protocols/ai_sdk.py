@@ -3,7 +3,7 @@ stream that a client may join at any time."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from django.http import HttpResponse
 
@@ -57,7 +57,9 @@ class Reply:
         self._calls: set[str] = set()  # calls that were sent
         self._requested: set[str] = set()  # tickets that were sent
 
-    def begin(self, missed: Sequence[FeedRow]) -> bytes:
+    def begin(
+        self, missed: Sequence[FeedRow], coming: Callable[[], Sequence[FeedRow]] = tuple
+    ) -> bytes:
         return _encode([ui_messages.begin(self._seq, self.run), *self._encode_updates()], self.over)
 
     def encode_changes(self, rows: Sequence[FeedRow]) -> bytes:

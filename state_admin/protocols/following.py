@@ -31,6 +31,7 @@ from state_admin.streams.hub import FeedUnavailable, Hub
 from state_admin.streams.stream import ListeningStream
 
 _PAGE = 500
+_LAST = Position(2**63 - 1)
 
 
 class ThreadEncoder(Protocol):
@@ -40,8 +41,11 @@ class ThreadEncoder(Protocol):
 
     over: bool  # whether the stream is complete
 
-    def begin(self, missed: Sequence[FeedRow]) -> bytes:
-        """The current thread. `missed`: the changes since the client disconnected."""
+    def begin(
+        self, missed: Sequence[FeedRow], coming: Callable[[], Sequence[FeedRow]] = tuple
+    ) -> bytes:
+        """The current thread. `missed`: the changes since the client disconnected. `coming` returns
+        those that it will get next, as far as they are committed."""
 
     def encode_changes(self, rows: Sequence[FeedRow]) -> bytes:
         """The events for new changes of the thread."""
@@ -88,7 +92,8 @@ class ThreadStream(ListeningStream):
                 return
             start, at = listener.start, self.hub.reached(self.actor.workspace_id)[1]
             position = max(start, self.after or start)
-            await self._send(channel, lambda: self._begin(start), events.hello(position, at))
+            begin = partial(begin_at, start, self.encoder, self.actor, self.filters, self.after)
+            await self._send(channel, begin, events.hello(position, at))
             while not self.encoder.over:
                 rows = await self._next_rows(channel, listener, position)
                 if not rows:
@@ -97,13 +102,23 @@ class ThreadStream(ListeningStream):
                 encode = partial(self.encoder.encode_changes, rows)
                 await self._send(channel, encode, _mark(position, rows[-1].at))
 
-    def _begin(self, until: Position) -> bytes:
-        return self.encoder.begin(missed(self.actor, self.filters, self.after, until))
-
     async def _send(self, channel: Channel, work: Callable[[], bytes], mark: bytes) -> None:
         """Send the events with their position after them: if the connection is lost in between,
         they are repeated."""
         await channel.send(await channel.in_thread(work) + mark)
+
+
+def begin_at(
+    position: Position,
+    encoder: ThreadEncoder,
+    actor: Actor,
+    filters: FeedFilter,
+    after: Position | None,
+) -> bytes:
+    """The first events for a client that has received the feed up to `after`, and gets it from
+    `position` on."""
+    coming = partial(missed, actor, filters, position if after is not None else None, _LAST)
+    return encoder.begin(missed(actor, filters, after, position), coming)
 
 
 def missed(
@@ -131,7 +146,7 @@ def answer_stream(
     hub = hub_of(view.request)
     if hub is None:
         end = feed_sql.read_end(actor.workspace_id)
-        beginning = encoder.begin(missed(actor, FeedFilter(thread=thread_id), after, end.position))
+        beginning = begin_at(end.position, encoder, actor, FeedFilter(thread=thread_id), after)
         last = b"" if encoder.over else encoder.close("page")
         response.content = beginning + events.hello(end.position, end.at) + last
     else:

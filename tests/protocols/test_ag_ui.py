@@ -10,10 +10,11 @@ import pytest
 
 from state_admin.domain import patches
 from state_admin.domain.access import Role
-from state_admin.models import Revision
-from state_admin.models.feed_sql import FeedRow, change_of_run
+from state_admin.models import Revision, feed_sql
+from state_admin.models.feed_sql import FeedFilter, FeedRow, change_of_run
 from state_admin.models.tickets import TicketQuerySet
 from state_admin.protocols.ag_ui import RunEventEncoder, ThreadEventEncoder
+from state_admin.protocols.following import begin_at
 from state_admin.services import runs, threads, tickets
 from state_admin.services.runs import RunChange
 from state_admin.services.tokens import revoke_token
@@ -27,6 +28,7 @@ from tests.builders import (
     make_token,
     raw,
 )
+from tests.feeding import wait_for_feed
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -269,6 +271,18 @@ def test_onlooker__next_run_while_it_connects__gets_each_start_and_end_once(
     assert runs_in(begun, news) == [
         *(("RUN_STARTED", "r1"), ("RUN_FINISHED", "r1"), ("RUN_STARTED", "r2"))
     ]
+
+
+def test_onlooker__next_run_while_it_reconnects__gets_the_end_of_the_previous_one(alice) -> None:
+    make_run(alice.actor, "t1", "r1")
+    wait_for_feed(alice.workspace.pk)
+    at = feed_sql.read_end(alice.workspace.pk).position
+    encoder = ThreadEventEncoder(alice.actor, "t1")
+    finish(alice)
+    make_run(alice.actor, "t1", "r2")
+    begun = begin_at(at, encoder, alice.actor, FeedFilter(thread="t1"), at)
+    news = encoder.encode_changes([*changes_of("r1")[1:], *changes_of("r2")[:1]])
+    assert runs_in(begun, news) == [("RUN_FINISHED", "r1"), ("RUN_STARTED", "r2")]
 
 
 @pytest.mark.parametrize("encoder_of", [ThreadEventEncoder, partial(RunEventEncoder, run_id="r1")])

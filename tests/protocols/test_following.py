@@ -72,7 +72,7 @@ class ThreadEncoder:
     def __init__(self, told_before_over: int = 99) -> None:
         self.over, self.left, self.seen = False, told_before_over, []
 
-    def begin(self, missed: Sequence[FeedRow]) -> bytes:
+    def begin(self, *_: Any) -> bytes:
         return b"begin\n"
 
     def encode_changes(self, rows: Sequence[FeedRow]) -> bytes:
@@ -154,7 +154,7 @@ def test_stream__closed_by_the_server__sends_the_reason(why: str) -> None:
 
 
 def test_stream__thread_deleted_before_the_first_event__raises() -> None:
-    def gone(missed: Any) -> bytes:
+    def gone(*_: Any) -> bytes:
         raise NotFound("thread not found: t1")
 
     encoder = SimpleNamespace(over=False, begin=gone)

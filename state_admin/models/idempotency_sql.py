@@ -40,13 +40,15 @@ RETURNING scope
 # from its first statement on. After a restore of the database, the mark may be that of a later
 # transaction than the current ones.
 _UNSEEN = """
+WITH mark AS MATERIALIZED (  -- the fingerprints of all others are no numbers
+    SELECT fingerprint FROM idempotency_records WHERE scope = 'expired ' || %(workspace)s::bigint
+)
 SELECT EXISTS (
-    SELECT 1 FROM idempotency_records
-    WHERE scope = 'expired ' || %(workspace)s::bigint
-        AND fingerprint::xid8 < pg_snapshot_xmax(pg_current_snapshot())
-        AND fingerprint::xid8 <> pg_current_xact_id()
+    SELECT 1 FROM (SELECT fingerprint::xid8 AS number FROM mark) expiry
+    WHERE number < pg_snapshot_xmax(pg_current_snapshot())
+        AND number <> pg_current_xact_id()
         AND NOT pg_visible_in_snapshot(
-            fingerprint::xid8, current_setting('commonhold.began')::pg_snapshot)
+            number, current_setting('commonhold.began')::pg_snapshot)
 )
 """
 # Writes nothing but WAL: the commit waits until the standbys have this and all that was before it.

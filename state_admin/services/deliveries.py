@@ -22,6 +22,7 @@ from project import log_context, tracing
 from state_admin import egress
 from state_admin.domain import retries, signatures, webhooks
 from state_admin.models import DeliveryStatus, Webhook, WebhookDelivery, webhooks_sql
+from state_admin.models.webhooks import WebhookQuerySet
 from state_admin.models.webhooks_sql import ClaimedDelivery
 
 from .batching import delete_in_batches
@@ -182,10 +183,11 @@ def _settle(claimed: ClaimedDelivery, outcome: DeliveryAttempt) -> DeliveryStatu
         )
         if not settled:
             return None
+        current = Webhook.objects.filter(pk=claimed.webhook_id)
         if outcome.hopeless:
-            disable_webhook(claimed.webhook_id, outcome.hopeless)
+            disable_webhook(current, outcome.hopeless)
         if not claimed.test:
-            _note_health(claimed.webhook_id, outcome)
+            _note_health(current, outcome)
     log.info(
         "webhook.attempt",
         attempt=claimed.attempts,
@@ -210,18 +212,17 @@ def _next(claimed: ClaimedDelivery, outcome: DeliveryAttempt) -> tuple[DeliveryS
     )
 
 
-def _note_health(webhook_pk: int, outcome: DeliveryAttempt) -> None:
-    row = Webhook.objects.filter(pk=webhook_pk)
+def _note_health(row: WebhookQuerySet, outcome: DeliveryAttempt) -> None:
     if not outcome.error:
         row.update(failing_since=None, last_error="", last_delivered_at=Now())
         return
     row.update(failing_since=Coalesce("failing_since", Now()), last_error=outcome.error[:500])
     patience = settings.WEBHOOK_DISABLE_AFTER
-    if row.filter(failing_since__lte=Now() - patience).exists():
-        hours = f"{patience.total_seconds() / 3600:g} h"
-        disable_webhook(
-            webhook_pk, f"no delivery succeeded for {hours}; last error: {outcome.error}"
-        )
+    hours = f"{patience.total_seconds() / 3600:g} h"
+    disable_webhook(
+        row.filter(failing_since__lte=Now() - patience),
+        f"no delivery succeeded for {hours}; last error: {outcome.error}",
+    )
 
 
 def tick() -> tuple[dict[str, int], list[str], list[str]]:

@@ -12,7 +12,6 @@ import msgspec
 import orjson
 from django.conf import settings
 from django.db import transaction
-from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -20,7 +19,7 @@ from state_admin.domain import webhooks
 from state_admin.domain.ids import uuid7
 from state_admin.models import Webhook, WebhookDelivery, WebhookStatus, feed_sql
 from state_admin.models.feed_sql import FeedEnd, FeedRow
-from state_admin.models.webhooks import UNFINISHED
+from state_admin.models.webhooks import UNFINISHED, WebhookQuerySet
 from state_admin.streams import cursors, events
 
 from . import journal
@@ -61,11 +60,12 @@ def _pump_page(hook: Webhook) -> tuple[int, bool]:
     changes."""
     end = feed_sql.read_end(hook.workspace_id)
     if has_lost_position(hook, end):
-        disable_webhook(hook.pk, "changes were deleted before they could be queued for the webhook")
+        why = "changes were deleted before they could be queued for the webhook"
+        disable_webhook(_unchanged(hook), why)
         return 0, False
     if end.position <= hook.place:
         if end.at - hook.place_at > _RENEW_PLACE:
-            _at_place(hook).update(place_at=end.at)
+            _unchanged(hook).update(place_at=end.at)
         return 0, False
     waiting = WebhookDelivery.objects.filter(webhook=hook, status__in=UNFINISHED).count()
     limit = min(PAGE, MOST_WAITING - waiting)
@@ -79,8 +79,8 @@ def _pump_page(hook: Webhook) -> tuple[int, bool]:
     queued = [_delivery(hook, row) for row in rows if hook.choice.takes(row.kind, row.namespace)]
     with transaction.atomic():
         # Locks the webhook, so that deliveries get ids in the order of the feed. If no row matches,
-        # another worker has advanced the position.
-        if not _at_place(hook).update(place_xid=place.xid, place_id=place.id, place_at=at):
+        # another worker has advanced the position, or the filter was changed.
+        if not _unchanged(hook).update(place_xid=place.xid, place_id=place.id, place_at=at):
             return 0, False
         WebhookDelivery.objects.bulk_create(queued)
     return len(queued), full
@@ -96,10 +96,13 @@ def has_lost_position(hook: Webhook, end: FeedEnd) -> bool:
     return False
 
 
-def _at_place(hook: Webhook) -> QuerySet[Webhook, Webhook]:
-    """The webhook, if it is active and its position has not changed."""
+def _unchanged(hook: Webhook) -> WebhookQuerySet:
+    """The webhook, if it is active, and neither its position nor its filter has changed."""
     return Webhook.objects.active().filter(
-        pk=hook.pk, place_xid=hook.place_xid, place_id=hook.place_id
+        pk=hook.pk,
+        place_xid=hook.place_xid,
+        place_id=hook.place_id,
+        updated_at=hook.updated_at,
     )
 
 
@@ -154,12 +157,14 @@ def _source(hook: Webhook) -> str:
     return f"{settings.SITE_URL}/workspaces/{hook.workspace.slug}"
 
 
-def disable_webhook(webhook_pk: int, why: str) -> None:
-    """Disable an active webhook, with the reason. Its deliveries remain."""
+def disable_webhook(rows: WebhookQuerySet, why: str) -> None:
+    """Disable the only webhook in `rows`, if it is active, with the reason. Its deliveries remain."""
     with transaction.atomic():
-        hook = Webhook.objects.active().filter(pk=webhook_pk)
-        if hook.update(status=WebhookStatus.DISABLED, status_reason=why, updated_at=Now()):
-            row = Webhook.objects.get(pk=webhook_pk)
-            actor = system_actor(row.workspace_id, "webhooks")
-            trace = journal.Trace("webhook.disable", key=row.name, detail={"why": why})
+        hook = rows.active().select_for_update(no_key=True).first()
+        if hook is not None:
+            Webhook.objects.filter(pk=hook.pk).update(
+                status=WebhookStatus.DISABLED, status_reason=why, updated_at=Now()
+            )
+            actor = system_actor(hook.workspace_id, "webhooks")
+            trace = journal.Trace("webhook.disable", key=hook.name, detail={"why": why})
             journal.record(actor, [trace], reason=why)

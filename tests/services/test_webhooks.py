@@ -46,7 +46,7 @@ from tests import builders, feeding
 from tests.builders import Person, make_namespace, make_token, put
 from tests.feeding import wait_for_feed
 from tests.services.faults import fail_everywhere
-from tests.services.racing import race
+from tests.services.racing import interleave, race
 
 # The feed contains committed changes only.
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -250,6 +250,42 @@ def test_pump__transaction_commits_late__is_neither_missed_nor_out_of_order(alic
         "entry.put state/notes/first",
         "entry.put state/notes/second",
     ]
+
+
+@pytest.mark.usefixtures("notes")
+def test_pump__filter_widened_meanwhile__later_changes_match_the_new_one(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hook = make(alice.actor, filters=Filter(kinds=("run.*",)))
+
+    def widen() -> None:
+        wide = Filter(kinds=("entry.*",))
+        webhooks.change_webhook(actor=alice.actor, webhook_id=hook.public_id, filters=wide)
+        put(alice.actor, "notes", "later", 1)
+        wait_for_feed(alice.workspace.pk)
+
+    # After the pump has read the filter.
+    with interleave(monkeypatch, feed_sql, "read_end", widen):
+        webhook_pump.pump_webhook(hook.public_id)
+    assert delivered_subjects(hook) == ["entry.put state/notes/later"]
+
+
+@pytest.mark.usefixtures("notes")
+def test_pump__expired_position_skipped_meanwhile__webhook_stays_active(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hook = make(alice.actor)
+    put(alice.actor, "notes", "a", 1)
+    Webhook.objects.update(place_at=datetime(2020, 1, 1, tzinfo=UTC))
+
+    def skip() -> None:
+        webhook_flow.resume_webhook(actor=alice.actor, webhook_id=hook.public_id, skip=True)
+
+    wait_for_feed(alice.workspace.pk)
+    with interleave(monkeypatch, webhook_pump, "has_lost_position", skip):
+        webhook_pump.pump_webhook(hook.public_id)
+    hook.refresh_from_db()
+    assert hook.status == "active"
 
 
 @pytest.mark.usefixtures("notes")

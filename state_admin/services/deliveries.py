@@ -183,7 +183,8 @@ def _settle(claimed: ClaimedDelivery, outcome: DeliveryAttempt) -> DeliveryStatu
         )
         if not settled:
             return None
-        current = Webhook.objects.filter(pk=claimed.webhook_id)
+        # A receiver that was replaced meanwhile says nothing about the present one.
+        current = Webhook.objects.filter(pk=claimed.webhook_id, url=claimed.url)
         if outcome.hopeless:
             disable_webhook(current, outcome.hopeless)
         if not claimed.test:

@@ -440,6 +440,25 @@ def test_deliver__receiver_returns_gone__webhook_is_disabled_at_once(alice: Pers
     assert (hook.status, hook.status_reason) == ("disabled", "the receiver returned 410 Gone")
 
 
+def test_deliver__url_changed_meanwhile__response_of_the_former_one_does_not_disable(
+    alice: Person, receiver: Receiver
+) -> None:
+    def change(handler: Handler, number: int) -> None:
+        url = receiver.url
+        race(
+            [lambda: webhooks.change_webhook(actor=alice.actor, webhook_id=hook.public_id, url=url)]
+        )
+        answer(410)(handler, number)
+
+    with receiving(change) as former:
+        hook, _ = make(alice, former)
+        write(alice, "a")
+        work(hook)
+    hook.refresh_from_db()
+    assert (hook.status, hook.failing_since, hook.last_error) == ("active", None, "")
+    assert work(hook) == [("a", "delivered")]
+
+
 # Tests ---------------------------------------------------------------------------------------
 
 

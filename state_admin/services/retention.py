@@ -321,9 +321,12 @@ def _begin_snapshots(job: Compaction) -> _Piece:
 
 
 def _remove_versions(mine: Compaction) -> str | None:
-    if mine.namespace is None:
+    # Locked, so that its limits cannot change before the end of the batch.
+    namespaces = Namespace.objects.select_for_update(no_key=True)
+    namespace = namespaces.filter(pk=mine.namespace_id or 0).first()
+    if namespace is None:
         return "the namespace no longer exists"
-    history = _history(mine.namespace)  # as it is now: it may keep more than when the job began
+    history = _history(namespace)  # as it is now: it may keep more than when the job began
     if history.keep_last is None and history.keep_seconds is None:
         return "the namespace keeps every version"
     after = mine.progress.get("after", "")

@@ -3,6 +3,7 @@ keeps."""
 
 from __future__ import annotations
 
+import threading
 from datetime import timedelta
 from typing import Any
 
@@ -30,6 +31,7 @@ from tests.builders import (
     make_namespace,
     put,
 )
+from tests.services.racing import interleave
 from tests.services.test_entries import operations_of
 
 
@@ -123,6 +125,31 @@ def test_history__limits_removed_while_a_job_runs__removes_no_more_versions(
     job = retention.request_history(actor=alice.actor, namespace="notes")
     assert retention.run_retention(job.public_id) == "done"
     assert len(operations_of("k")) == 3
+
+
+@pytest.mark.django_db(transaction=True)
+def test_history__limits_removed_just_before_a_batch__it_removes_nothing(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_namespace(alice.actor, history_keep_last=1)
+    for number in range(4):
+        put(alice.actor, "notes", "k", number)
+    job = retention.request_history(actor=alice.actor, namespace="notes")
+    changed = threading.Event()
+
+    def keep_all() -> None:
+        make_namespace(alice.actor)
+        changed.set()
+
+    remove_versions = retention_sql.remove_versions
+
+    def remove(*args: Any, **options: Any) -> Any:
+        assert not changed.is_set(), "the limits are those of the namespace"
+        return remove_versions(*args, **options)
+
+    monkeypatch.setattr(retention_sql, "remove_versions", remove)
+    with interleave(monkeypatch, retention_sql, "remove_versions", keep_all):
+        retention.run_retention(job.public_id)
 
 
 def test_history__no_limits__keeps_all_and_reports_it(alice: Person) -> None:

@@ -22,7 +22,7 @@ from state_admin.models import LoginAttempt, User
 
 from . import journal
 from .actors import actors_of_user, system_actor
-from .errors import Invalid, NotFound, RateLimited, Unavailable
+from .errors import Conflict, Invalid, NotFound, RateLimited, Unavailable
 from .users import cancel_login_links, make_login_link
 
 # Failures within WINDOW after which further attempts are refused: with one name from one address, and
@@ -117,18 +117,22 @@ def start_session(
 
 def set_password(*, user: User, password: str, request_id: str = "") -> None:
     """Set the password of `user`. Their unused login links stop working, as their sessions do. Raises
-    Invalid with the reasons, and Unavailable."""
+    Invalid with the reasons, Unavailable, and Conflict if another request has set it since `user` was
+    read: that has ended the session of this one."""
     try:
         validate_password(password, user)
     except ValidationError as refused:
         faults = [Fault("", message) for message in refused.messages]
         raise Invalid("the password does not meet the requirements", faults) from refused
+    before = user.password
     try:
         user.set_password(password)  # outside of the transaction, because it may wait
     except hashing.Busy:
         raise _busy() from None
     with transaction.atomic():
-        user.save(update_fields=["password"])
+        rows = User.objects.filter(pk=user.pk, password=before)
+        if not rows.update(password=user.password):
+            raise Conflict("the password was changed in the meantime", hint="Sign in again.")
         cancel_login_links(user)
         _record(user, "password.set", request_id)
 

@@ -20,7 +20,7 @@ from project.command_lines import command_line
 from project.env import LOOPBACK_HOSTS
 from state_admin.models import Membership, User
 from state_admin.services.bootstrap import LOGIN_LINK_COMMAND
-from state_admin.services.errors import Invalid, NotFound, RateLimited, Unavailable
+from state_admin.services.errors import Conflict, Invalid, NotFound, RateLimited, Unavailable
 from state_admin.services.logins import check_password, set_password
 from state_admin.services.users import use_login_link
 
@@ -130,7 +130,7 @@ def password(request: Request) -> HttpResponse:
         set_password(
             user=request.user, password=new_password, request_id=request.META["REQUEST_ID"]
         )
-    except (Invalid, RateLimited, Unavailable) as problem:
+    except (Conflict, Invalid, RateLimited, Unavailable) as problem:
         context |= {
             "message": heading_of(problem),
             "hint": problem.hint,

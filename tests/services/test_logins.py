@@ -14,11 +14,11 @@ from django.test.utils import CaptureQueriesContext
 from project import hashing
 from state_admin.models import LoginAttempt, User
 from state_admin.services import logins
-from state_admin.services.errors import RateLimited, Unavailable
+from state_admin.services.errors import Conflict, RateLimited, Unavailable
 from state_admin.services.logins import check_password, set_password
 from state_admin.services.users import make_login_link, use_login_link
 from tests.builders import Person
-from tests.services.racing import race, split
+from tests.services.racing import interleave, race, split
 
 GOOD, WRONG = "correct horse battery staple", "wrong"
 HERE, ELSEWHERE = "192.0.2.1", "198.51.100.1"
@@ -143,3 +143,23 @@ def test_password__is_set__unused_login_links_stop_working(alice: Person, bob: P
     set_password(user=alice.user, password=GOOD)
     assert use_login_link(link) is None
     assert use_login_link(of_another) == bob.user
+
+
+@pytest.mark.django_db(transaction=True)
+def test_password__set_by_another_session_meanwhile__is_kept(
+    with_password: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stolen = User.objects.get(pk=with_password.pk)
+    changed = "another fine password"
+    # While the request of the other session waits for its hash.
+    with (
+        interleave(
+            monkeypatch,
+            User,
+            "set_password",
+            lambda: set_password(user=with_password, password=changed),
+        ),
+        pytest.raises(Conflict, match="changed in the meantime"),
+    ):
+        set_password(user=stolen, password="a password of a thief")
+    assert attempt(password=changed) == with_password

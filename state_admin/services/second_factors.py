@@ -171,7 +171,8 @@ def renew_codes(*, actor: Actor) -> list[str]:
     authenticator."""
     with transaction.atomic():
         user = _lock_own_user(actor)
-        if not is_enrolled(user):
+        # Locked, so that check_code does not find its recovery codes deleted.
+        if _devices(user, _Type.TOTP).select_for_update().first() is None:
             raise NotFound("no authenticator is set up")
         codes = _make_codes(user)
         _record(actor, "totp.codes", user)

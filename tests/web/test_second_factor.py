@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import time_machine
 from allauth.mfa.models import Authenticator
+from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
 from django.core.management import CommandError, call_command
 from django.test import Client
@@ -25,7 +26,7 @@ from state_admin.services.logins import set_password
 from state_admin.services.users import make_login_link
 from state_admin.services.workspaces import add_member, ensure_workspace
 from tests.builders import Person
-from tests.services.racing import race
+from tests.services.racing import interleave, race
 from tests.web.test_account import GOOD, with_password
 from tests.web.test_single_sign_on import logged_in
 
@@ -310,6 +311,21 @@ def test_recovery_code__correct__signs_in_once(
     log_in(other)
     assert enter_code(other, codes[3]).status_code == 422
     assert enter_code(other, codes[4]).status_code == 302
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("secret")
+def test_recovery_codes__created_again_while_an_old_one_is_checked__it_is_right(
+    with_password: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, *_ = second_factors.renew_codes(actor=with_password.actor)
+
+    def renew() -> None:
+        second_factors.renew_codes(actor=with_password.actor)
+
+    with interleave(monkeypatch, RecoveryCodes, "validate_code", renew):
+        assert second_factors.check_code(user=with_password.user, code=old)
+    assert second_factors.find_state(with_password.user).codes_left == 10
 
 
 def test_recovery_codes__created_again__replace_the_old_ones(

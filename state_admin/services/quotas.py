@@ -44,8 +44,8 @@ class _Account:
 
 _lock = threading.Lock()
 _accounts: dict[int, _Account] = {}
-# Within undo_additions: what was added so far, by workspace.
-_additions: ContextVar[list[tuple[int, dict[str, int]]] | None] = ContextVar(
+# Within undo_additions: what was added so far, with the `added` of the account.
+_additions: ContextVar[list[tuple[dict[str, int], dict[str, int]]] | None] = ContextVar(
     "quota_additions", default=None
 )
 
@@ -85,8 +85,9 @@ def _limits_writes(account: _Account) -> bool:
 
 def add_usage(actor: Actor, **added: int) -> None:
     """Count what was just created (or, if negative, removed) until the next measurement."""
-    _add(actor.workspace_id, added)
-    _record(actor.workspace_id, added)
+    account = _account(actor.workspace_id)
+    _add(account.added, added)
+    _record(account.added, added)
 
 
 def take(actor: Actor, *, entries: int = 0, size: int = 0, threads: int = 0) -> None:
@@ -103,21 +104,21 @@ def take(actor: Actor, *, entries: int = 0, size: int = 0, threads: int = 0) -> 
                 )
         for what, count in added.items():
             account.added[what] += count
-    _record(actor.workspace_id, added)
+    _record(account.added, added)
 
 
 @contextmanager
 def undo_additions() -> Iterator[Callable[[], None]]:
     """Subtract what the block has added if it raises, or when it calls the function that it gets: if its
-    transaction is rolled back, or has written nothing."""
-    additions: list[tuple[int, dict[str, int]]] = []
+    transaction is rolled back, or has written nothing. A measurement meanwhile has not counted it."""
+    additions: list[tuple[dict[str, int], dict[str, int]]] = []
     outer = _additions.get()
     token = _additions.set(additions)
 
     def undo() -> None:
         while additions:
-            workspace_id, added = additions.pop()
-            _add(workspace_id, {what: -count for what, count in added.items()})
+            total, added = additions.pop()
+            _add(total, {what: -count for what, count in added.items()})
 
     try:
         yield undo
@@ -130,17 +131,16 @@ def undo_additions() -> Iterator[Callable[[], None]]:
             outer += additions
 
 
-def _record(workspace_id: int, added: dict[str, int]) -> None:
+def _record(total: dict[str, int], added: dict[str, int]) -> None:
     additions = _additions.get()
     if additions is not None:
-        additions.append((workspace_id, added))
+        additions.append((total, added))
 
 
-def _add(workspace_id: int, added: dict[str, int]) -> None:
-    account = _account(workspace_id)
+def _add(total: dict[str, int], added: dict[str, int]) -> None:
     with _lock:
         for what, count in added.items():
-            account.added[what] += count
+            total[what] += count
 
 
 def read_usage(actor: Actor) -> Usage:

@@ -160,6 +160,21 @@ def test_undo_additions__inner_block_succeeds_and_outer_fails__undoes_both(alice
     assert quotas.room(alice.actor, "entries") == 5
 
 
+@pytest.mark.django_db(transaction=True)
+def test_undo_additions__measured_meanwhile__leaves_the_room_that_there_is(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_quota(alice, entries=2)
+    assert quotas.room(alice.actor, "entries") == 2
+    with quotas.undo_additions() as undo:
+        quotas.take(alice.actor, entries=1)
+        monkeypatch.setattr(quotas, "_FRESH", 0.0)
+        measure_usage()
+        assert quotas.room(alice.actor, "entries") == 2
+        undo()
+    assert quotas.room(alice.actor, "entries") == 2
+
+
 def test_measurement__after_deletes__frees_quota(alice: Person) -> None:
     make_namespace(alice.actor)
     set_quota(alice, entries=1)

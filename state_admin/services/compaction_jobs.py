@@ -62,8 +62,10 @@ class _JobLost(Exception):
 
 def run_next() -> CompactionStatus | None:
     """Perform the next job, taking workspaces in turn. None: there is none."""
-    compaction_id = claim_next(LEASE)
-    return _work(compaction_id) if compaction_id else None
+    with transaction.atomic():
+        compaction_id = claim_next(LEASE)
+        job = _find_claimed(compaction_id) if compaction_id else None
+    return _work(job) if job else None
 
 
 def run_compaction(compaction_id: str) -> CompactionStatus | None:
@@ -71,17 +73,25 @@ def run_compaction(compaction_id: str) -> CompactionStatus | None:
 
     Safe to call any number of times; only the holder of the newest claim can apply the summary.
     """
-    return _work(compaction_id) if claim(compaction_id, CompactionKind.CONTEXT) else None
+    job = claim(compaction_id, CompactionKind.CONTEXT)
+    return _work(job) if job else None
 
 
-def claim(compaction_id: str, *kinds: CompactionKind) -> bool:
-    """Claim a job of these kinds for the length of LEASE. Returns whether it was free."""
-    return bool(
-        Compaction.objects.filter(public_id=compaction_id, kind__in=kinds)
-        .claimable()
-        .in_open_workspaces()
-        .update(phase=Phase.CLAIMED, started_at=Now(), **CompactionQuerySet.claimed(LEASE))
-    )
+def claim(compaction_id: str, *kinds: CompactionKind) -> Compaction | None:
+    """Claim a job of these kinds for the length of LEASE. None: it is not free."""
+    rows = Compaction.objects.filter(public_id=compaction_id, kind__in=kinds)
+    free = rows.claimable().in_open_workspaces()
+    with transaction.atomic():
+        claimed = free.update(
+            phase=Phase.CLAIMED, started_at=Now(), **CompactionQuerySet.claimed(LEASE)
+        )
+        return _find_claimed(compaction_id) if claimed else None
+
+
+def _find_claimed(compaction_id: str) -> Compaction:
+    """A job, in the transaction that has claimed it: its row has the claim of this worker, and cannot be
+    deleted before it is read."""
+    return Compaction.objects.select_related("thread", "namespace").get(public_id=compaction_id)
 
 
 def count_lost() -> int:
@@ -91,8 +101,7 @@ def count_lost() -> int:
     return lost[:_MOST_LOST].count()
 
 
-def _work(compaction_id: str) -> CompactionStatus:
-    job = Compaction.objects.select_related("thread").get(public_id=compaction_id)
+def _work(job: Compaction) -> CompactionStatus:
     thread_id = job.thread.public_id if job.thread else ""
     try:
         with log_context.bound(workspace=job.workspace_id, thread_id=thread_id):

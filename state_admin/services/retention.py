@@ -226,9 +226,9 @@ def run_retention(compaction_id: str) -> CompactionStatus | None:
 
     Safe to call any number of times; a worker that lost its claim stops before the next batch.
     """
-    if not claim(compaction_id, *_KINDS):
+    job = claim(compaction_id, *_KINDS)
+    if job is None:
         return None
-    job = Compaction.objects.select_related("thread", "namespace").get(public_id=compaction_id)
     thread_id = job.thread.public_id if job.thread else ""
     with log_context.bound(workspace=job.workspace_id, thread_id=thread_id):
         return _run(job)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
@@ -13,10 +14,13 @@ from django.db.models.functions import Now
 from state_admin.domain import boundaries
 from state_admin.models import AuditRow, Compaction, Message, Thread
 from state_admin.models.compactions_sql import claim_next
-from state_admin.services import compaction_jobs, compactions, maintenance, policies
+from state_admin.services import compaction_jobs, compactions, maintenance, policies, threads
 from state_admin.tasks import compaction as task
 from tests.builders import Person, append, conversation, make_run, make_thread, raw
-from tests.services.racing import race
+from tests.loops import closing
+from tests.patience import PATIENCE
+from tests.project.running import wait_for
+from tests.services.racing import holds_up, race
 from tests.services.test_compactions import Fake, fake
 
 __all__ = ["fake"]
@@ -245,6 +249,40 @@ def test_cancel__before_the_model_is_called__costs_nothing(
     assert compaction_jobs.run_compaction(asked) == "superseded"
     assert fake.asked == []
     assert Compaction.objects.get().status == "cancelled"
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("is_deleted", [True, False], ids=["thread deleted", "taken over"])
+def test_claim__lost_before_the_job_is_read__calls_no_model(
+    alice: Person, fake: Fake, monkeypatch: pytest.MonkeyPatch, is_deleted: bool
+) -> None:
+    talk(alice)
+    work = compaction_jobs._work
+
+    def interfere() -> None:
+        if is_deleted:
+            threads.delete_thread(actor=alice.actor, thread_id="t1")
+        else:
+            Compaction.objects.update(lease_expires_at=Now())
+            assert claim_next(LEASE)
+
+    with ThreadPoolExecutor(1) as other:
+        later: list[Future[None]] = []
+
+        def claim_and_lose(lease: timedelta) -> str | None:
+            claimed = claim_next(lease)
+            later.append(other.submit(closing(interfere)))
+            wait_for(lambda: later[0].done() or holds_up(), "the other is done, or waits")
+            return claimed
+
+        def work_later(job: Any) -> Any:
+            later[0].result(PATIENCE)
+            return work(job)
+
+        monkeypatch.setattr(compaction_jobs, "claim_next", claim_and_lose)
+        monkeypatch.setattr(compaction_jobs, "_work", work_later)
+        assert compaction_jobs.run_next() == "superseded"
+    assert fake.asked == []
 
 
 @pytest.mark.parametrize("failures", [0, 1])

@@ -115,10 +115,19 @@ def start_session(
         _record(user, "session.start", request_id, method=method)
 
 
-def set_password(*, user: User, password: str, request_id: str = "") -> None:
-    """Set the password of `user`. Their unused login links stop working, as their sessions do. Raises
-    Invalid with the reasons, Unavailable, and Conflict if another request has set it since `user` was
-    read: that has ended the session of this one."""
+def set_password(
+    *,
+    user: User,
+    password: str,
+    renew: Callable[[], None] = lambda: None,
+    request_id: str = "",
+) -> None:
+    """Set the password of `user`. Their unused login links stop working, as their sessions do. `renew`
+    continues the session of the request, in the transaction of the change.
+
+    Raises Invalid with the reasons, Unavailable, and Conflict if another request has set it since `user`
+    was read: that has ended the session of this one.
+    """
     try:
         validate_password(password, user)
     except ValidationError as refused:
@@ -133,6 +142,7 @@ def set_password(*, user: User, password: str, request_id: str = "") -> None:
         rows = User.objects.filter(pk=user.pk, password=before)
         if not rows.update(password=user.password):
             raise Conflict("the password was changed in the meantime", hint="Sign in again.")
+        renew()
         cancel_login_links(user)
         _record(user, "password.set", request_id)
 

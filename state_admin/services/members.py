@@ -133,6 +133,7 @@ def _end(actor: Actor, user: User, reason: str, key_digest: str = "") -> int:
     """End sessions of a user. Ending all of them also invalidates unused login links, because they
     would let the same person in again."""
     with transaction.atomic():
+        _lock_account(user.pk)  # a request that sets the password gives its session a new key
         rows = UserSession.objects.filter(user=user)
         ended, _ = (rows.filter(session_key=key_digest) if key_digest else rows).delete()
         links = 0

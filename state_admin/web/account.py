@@ -3,6 +3,7 @@ preferences of the browser."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -128,7 +129,10 @@ def password(request: Request) -> HttpResponse:
         if needs_old:
             check_own_password(request, "old_password")
         set_password(
-            user=request.user, password=new_password, request_id=request.META["REQUEST_ID"]
+            user=request.user,
+            password=new_password,
+            renew=partial(_renew_session, request),
+            request_id=request.META["REQUEST_ID"],
         )
     except (Conflict, Invalid, RateLimited, Unavailable) as problem:
         context |= {
@@ -137,10 +141,16 @@ def password(request: Request) -> HttpResponse:
             "errors": problem.data.get("errors"),
         }
         return render(request, "account/password.html", context, status=problem.status)
-    auth.update_session_auth_hash(request, request.user)
     request.session.pop(CAME_BY_LINK, None)
     toast(request, "Password set")
     return redirect("web:overview")
+
+
+def _renew_session(request: Request) -> None:
+    """Give the session a new key. Raises Conflict if it was ended after the request began."""
+    if not request.session.exists(request.session.session_key or ""):
+        raise Conflict("this session was ended in the meantime", hint="Sign in again.")
+    auth.update_session_auth_hash(request, request.user)
 
 
 @page(methods=FORM, any_workspace=True)

@@ -16,12 +16,14 @@ from django.utils import timezone
 from project import command_lines, hashing
 from project.env import BASE_DIR
 from state_admin.domain.access import Actor, Role
-from state_admin.models import AuditRow, Entry, LoginAttempt, LoginLink, UserSession
+from state_admin.models import AuditRow, Entry, LoginAttempt, LoginLink, User, UserSession
 from state_admin.services import journal, logins
 from state_admin.services.logins import MOST_FAILURES, set_password
+from state_admin.services.members import end_own_sessions
 from state_admin.services.users import make_login_link
 from state_admin.services.workspaces import add_member, ensure_workspace
 from tests.builders import Person, make_namespace, make_person, make_run, make_thread, put
+from tests.services.racing import interleave
 
 GOOD = "correct horse battery staple"
 
@@ -246,6 +248,38 @@ def test_password__changed__ends_other_sessions(client: Client, with_password: P
     client.post("/password", {"old_password": GOOD, "password": new, "again": new})
     assert logged_in(client)
     assert not logged_in(other)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_password__session_ended_meanwhile__is_not_set(
+    client: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.post(f"/login/once/{make_login_link(alice.user)}")
+
+    def end() -> None:
+        assert end_own_sessions(actor=alice.actor) == 1
+
+    # While the request waits for the hash.
+    with interleave(monkeypatch, User, "set_password", end):
+        response = client.post("/password", {"password": GOOD, "again": GOOD})
+    assert response.status_code == 409
+    assert b"This session was ended" in response.content
+    assert not UserSession.objects.exists()
+    assert log_in(Client()).status_code == 422
+
+
+@pytest.mark.django_db(transaction=True)
+def test_password__sessions_are_ended_while_it_is_stored__ends_the_new_session_too(
+    client: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.post(f"/login/once/{make_login_link(alice.user)}")
+
+    def end() -> None:
+        assert end_own_sessions(actor=alice.actor) == 1
+
+    with interleave(monkeypatch, logins, "cancel_login_links", end):
+        client.post("/password", {"password": GOOD, "again": GOOD})
+    assert not UserSession.objects.exists()
 
 
 def test_logout__by_get__is_refused(client: Client, with_password: Person) -> None:

@@ -67,12 +67,15 @@ def install_plugin(
         spaces = [item["name"] for item in namespaces]
         _refuse_taken(name, "/state_keys", keys, StateKey.objects.visible_to(actor))
         _refuse_taken(name, "/namespaces", spaces, Namespace.objects.visible_to(actor).registered())
+        (own,) = parts_of(actor, [name]).values()
         for index, item in enumerate(state_keys):
             with _naming(f"/state_keys/{index}"):
-                register_state_key(actor=actor, plugin=name, reason=reason, **item)
+                _, created = register_state_key(actor=actor, plugin=name, reason=reason, **item)
+                _refuse_found(created or item["name"] in own[0], item["name"])
         for index, item in enumerate(namespaces):
             with _naming(f"/namespaces/{index}"):
-                register_namespace(actor=actor, plugin=name, reason=reason, **item)
+                registration = register_namespace(actor=actor, plugin=name, reason=reason, **item)
+                _refuse_found(registration.created or item["name"] in own[1], item["name"])
         _record(actor, "plugin.install", name, keys, reason)
         journal.align_feed_clock(actor)
         plugin.refresh_from_db()
@@ -174,6 +177,12 @@ def _refuse_taken(
                 pointer=f"{pointer}/{index}",
             )
         seen.add(name)
+
+
+def _refuse_found(expected: bool, name: str) -> None:
+    """Refuse a name that was registered without a plugin after _refuse_taken."""
+    if not expected:
+        raise Conflict(f"key already registered: {name}", hint="It belongs to no plugin.")
 
 
 @contextmanager

@@ -26,6 +26,7 @@ from state_admin.models import (
 from state_admin.services import (
     messages,
     namespaces,
+    plugins,
     snapshots,
     state_keys,
     state_removals,
@@ -44,7 +45,7 @@ from tests.builders import (
     put,
     raw,
 )
-from tests.services.racing import race, split
+from tests.services.racing import interleave, race, split
 
 GONE = "unknown key: kit.plan"
 
@@ -195,6 +196,30 @@ def test_install__invalid_item__registers_nothing_and_reports_its_place(
     assert refused.value.data["pointer"] in ("/state_keys/0", "/state_keys/1", "/namespaces/0")
     assert not Namespace.objects.open().exists()
     assert [kind.objects.count() for kind in (StateKey, Plugin)] == [0, 0]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("kind", ["state_key", "namespace"])
+def test_install__name_registered_meanwhile_without_plugin__registers_nothing(
+    alice: Person, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    mine = {"description": "mine"}
+
+    def register() -> None:
+        if kind == "state_key":
+            state_keys.register_state_key(actor=alice.actor, **key("kit.plan", **mine))
+        else:
+            namespaces.register_namespace(actor=alice.actor, **key("kit.notes", **mine))
+
+    with (
+        interleave(monkeypatch, plugins, f"register_{kind}", register),
+        pytest.raises(Conflict, match="key already registered: kit") as refused,
+    ):
+        install(alice)
+    assert refused.value.data["pointer"] in ("/state_keys/0", "/namespaces/0")
+    assert not Plugin.objects.exists()
+    rows = StateKey.objects.all() if kind == "state_key" else Namespace.objects.registered()
+    assert rows.filter(name__startswith="kit").get().description == "mine"
 
 
 def test_install__key_registered_for_the_plugin__is_adopted(alice: Person) -> None:

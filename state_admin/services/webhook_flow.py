@@ -36,10 +36,16 @@ def pause_webhook(*, actor: Actor, webhook_id: str, reason: str = "") -> Webhook
 
 
 def resume_webhook(
-    *, actor: Actor, webhook_id: str, skip: bool = False, reason: str = ""
+    *,
+    actor: Actor,
+    webhook_id: str,
+    skip: bool = False,
+    if_stopped: bool = False,
+    reason: str = "",
 ) -> Webhook:
     """Send again, from the position where it stopped. `skip`: from now on; waiting deliveries
-    become dead letters.
+    become dead letters. `if_stopped`: raise Conflict instead of skipping deliveries of an active
+    webhook, so that a form sent twice skips once.
 
     Raises Gone if changes after the position may have been deleted meanwhile; then only `skip` is
     possible.
@@ -49,6 +55,11 @@ def resume_webhook(
         hook = lock_webhook(actor, webhook_id)
         if hook.status == WebhookStatus.ACTIVE and not skip:
             return find_webhook(actor, webhook_id)
+        if hook.status == WebhookStatus.ACTIVE and if_stopped:
+            raise Conflict(
+                "the webhook is already active",
+                hint="Nothing was skipped. To skip its deliveries, pause it first.",
+            )
         changed: dict[str, object] = {}
         if skip:
             end = feed_sql.read_end(hook.workspace_id)

@@ -263,6 +263,7 @@ def resume(request: Request, webhook_id: str) -> HttpResponse:
             actor=request.actor,
             webhook_id=webhook_id,
             skip=request.POST.get("from") == "now",
+            if_stopped=True,
             reason=reason_of(request),
         )
         return _redirect_back(request, webhook_id, "Webhook resumed")

@@ -260,6 +260,20 @@ def test_webhook__disabled__shows_the_reason(admin: Client, hook: Webhook) -> No
     assert "Disabled by the server" in page(admin, url_of(hook))
 
 
+def test_resume__from_now_sent_again__skips_nothing_that_came_since(
+    admin: Client, hook: Webhook
+) -> None:
+    admin.post(url_of(hook, "pause"))
+    assert admin.post(url_of(hook, "resume"), {"from": "now"}).status_code == 302
+    hook.deliveries.update(status="queued")
+    position = Webhook.objects.values("place_xid", "place_id").get()
+    again = admin.post(url_of(hook, "resume"), {"from": "now"})
+    assert again.status_code == 409
+    assert b"Nothing was skipped" in again.content
+    assert set(hook.deliveries.values_list("status", flat=True)) == {"queued"}
+    assert Webhook.objects.values("place_xid", "place_id").get() == position
+
+
 VERBS = ["pause", "resume", "rotate", "test", "replay", "delete"]
 
 

@@ -353,16 +353,21 @@ def namespace_reregister(request: Request, name: str) -> HttpResponse:
     if namespace.unregistered_at is None:
         toast(request, f"{name} is already registered again", kind="note")
         return see_other(request, namespace_url(name))
-    register_namespace(
-        actor=request.actor,
-        name=name,
-        schema=_stored(namespace.schema or "{}"),
-        default=_stored(namespace.default or "null"),
-        plugin=namespace.plugin,
-        reason="undo of unregistering",
-        **{name: getattr(namespace, name) for name in _REST},
-    )
-    toast(request, f"Registered {name} again")
+    try:
+        register_namespace(
+            actor=request.actor,
+            name=name,
+            schema=_stored(namespace.schema or "{}"),
+            default=_stored(namespace.default or "null"),
+            plugin=namespace.plugin,
+            expected_time=namespace.updated_at,
+            reason="undo of unregistering",
+            **{name: getattr(namespace, name) for name in _REST},
+        )
+    except Conflict:
+        toast(request, REFUSED, kind="failed")
+    else:
+        toast(request, f"Registered {name} again")
     return see_other(request, namespace_url(name))
 
 

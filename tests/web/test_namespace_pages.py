@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from state_admin.services.namespaces import find_definition
 from state_admin.services.storage import measure_storage
 from state_admin.web import namespace_edit, namespace_list
 from tests.builders import Person, make_namespace, make_person, put
+from tests.services.racing import interleave
 
 
 def fields(**changes: Any) -> dict[str, Any]:
@@ -225,6 +227,19 @@ def test_unregister__retain__keeps_entries_and_undo_registers_again(admin: Clien
     assert admin.get("/state.json?show=orphans").json()["items"][0]["registered"] is False
     admin.post("/namespaces/team/reregister")
     assert Namespace.objects.open().get().unregistered_at is None
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("numbers")
+def test_unregister__undo_while_another_registers__keeps_what_the_other_registered(
+    admin: Client, alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admin.post("/namespaces/team/unregister", {"entries": "retain"})
+    register = partial(make_namespace, alice.actor, "team", {"title": "theirs"}, {})
+    with interleave(monkeypatch, namespace_edit, "register_namespace", register):
+        admin.post("/namespaces/team/reregister")
+    assert "theirs" in (Namespace.objects.open().get().schema or "")
+    assert "Not undone" in admin.get("/namespaces/team").content.decode()
 
 
 @pytest.mark.usefixtures("numbers")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from commonhold import (
     StateStore,
     UnknownKey,
 )
+from commonhold import store as stores
 from hypothesis import given
 from hypothesis import strategies as some
 
@@ -452,6 +453,30 @@ def test_save__then_load__round_trips(scoped: StateStore, tmp_path: Path) -> Non
     scoped.load(tmp_path / "state.json")
     assert (scoped.revision, scoped.read(Counter), scoped.read(Note)) == (1, 3, None)
     assert [path.name for path in tmp_path.iterdir()] == ["state.json"]
+
+
+def test_save__while_another_thread_saves_a_newer_revision__does_not_replace_it(
+    scoped: StateStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, write, newer = tmp_path / "state.json", stores.write_atomically, []
+
+    def commit_and_save() -> None:
+        scoped.commit(batch(1))
+        scoped.save(path)
+
+    def overtaken(*given: Any) -> None:
+        monkeypatch.setattr(stores, "write_atomically", write)
+        newer.append(other.submit(commit_and_save))
+        wait([newer[0]], timeout=0.5)  # until it is stored, or waits for this one
+        write(*given)
+
+    with ThreadPoolExecutor(1) as other:
+        monkeypatch.setattr(stores, "write_atomically", overtaken)
+        scoped.save(path)
+        newer[0].result(PATIENCE)
+    revision = scoped.revision
+    scoped.load(path)
+    assert scoped.revision == revision
 
 
 # The server's rules --------------------------------------------------------------------------

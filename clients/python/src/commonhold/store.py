@@ -283,7 +283,8 @@ class StateStore:
 
     def save(self, path: str | Path) -> None:
         """Keep what is persistent in a file, replaced whole or not at all."""
-        write_atomically(Path(path), documents.dump(self.export_persisted().document()))
+        with self._lock:  # of two threads that save, the one with the newer state writes last
+            write_atomically(Path(path), documents.dump(self.export_persisted().document()))
 
     def load(self, path: str | Path, unknown: UnknownKeyPolicy = "error") -> None:
         """Restore what `save` kept. FileNotFoundError: nothing was."""

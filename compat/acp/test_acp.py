@@ -210,6 +210,17 @@ async def test_agent_dies_in_a_turn__what_it_said_is_kept(state: AsyncCommonhold
     assert [message.content[0]["text"] for message in log] == ["die", "I am dy"]
 
 
+async def test_session_load__in_the_same_process__also_replays_what_is_not_yet_in_the_thread() -> (
+    None
+):
+    async with editor() as client:
+        session_id = await begin(client)
+        await client.agent.set_session_mode(session_id=session_id, mode_id="plan")
+        assert client.heard == ["current_mode_update: "]
+        await client.agent.load_session(cwd="/work", session_id=session_id, mcp_servers=[])
+        assert client.heard == ["current_mode_update: "] * 2
+
+
 async def test_session_load__in_two_editors_at_once__each_turn_is_kept_whole(
     state: AsyncCommonhold,
 ) -> None:

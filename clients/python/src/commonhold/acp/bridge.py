@@ -169,6 +169,7 @@ class Bridge:
             try:
                 bound = self._facts(params, agent_id)
                 await self._state.threads.change(session_id, metadata=bound, merge=True)
+                await self.settle(session_id)  # this process may have more than the thread
                 await self._replay(session_id)
             except CommonholdError as error:
                 return self._refuse(message, _INTERNAL, f"commonhold: {error}")

@@ -279,6 +279,26 @@ async def test_store__saves_after_the_end__land_in_a_run_of_their_own(
     assert [run.status for run in runs] == ["running", "done", "done"]
 
 
+async def test_store__two_save_after_the_end_at_once__share_the_next_run(
+    state: AsyncCommonhold, owner: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, call, send = CommonholdTaskStore(state), call_of(owner), state.send
+    await store.save(made(state=TaskState.TASK_STATE_COMPLETED), call)
+
+    async def send_after_the_other(request: Any) -> Any:
+        if request.method == "POST" and request.path.endswith("/runs"):
+            monkeypatch.undo()
+            await store.save(made(state=TaskState.TASK_STATE_SUBMITTED), call)
+        return await send(request)
+
+    monkeypatch.setattr(state, "send", send_after_the_other)
+    task = made(state=TaskState.TASK_STATE_WORKING)
+    await store.save(task, call)
+    assert await store.get("t1", call) == task
+    runs = await state.runs.list(thread_id=f"a2a:{owner}:task:t1")
+    assert [run.status for run in runs] == ["running", "done"]
+
+
 async def test_save__50_tasks_of_one_context_at_once__all_are_there(
     state: AsyncCommonhold, owner: str
 ) -> None:

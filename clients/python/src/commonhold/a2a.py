@@ -37,6 +37,7 @@ _KEY = "a2a.task"
 _MEMBER = "a2a"
 _LEASE = 3600
 _RUN_IS_DONE = ("run is done", "invalid run transition: done")
+_RUN_IS_ACTIVE = "thread already has an active run"
 _ENDED = frozenset({"COMPLETED", "FAILED", "CANCELED", "REJECTED"})
 
 
@@ -155,11 +156,19 @@ class _TaskStore(Adapter):
 
     async def _run_after(self, thread_id: str) -> str:
         """The run of a task that continues after its end: the active one, or a new one."""
-        thread = await self._state.threads.get(thread_id)
-        if thread.active_run_id is not None:
-            return thread.active_run_id
-        run = await self._state.runs.start(thread_id, agent_id=self._agent_id, lease_seconds=_LEASE)
-        return run.id
+        while True:
+            thread = await self._state.threads.get(thread_id)
+            if thread.active_run_id is not None:
+                return thread.active_run_id
+            try:
+                run = await self._state.runs.start(
+                    thread_id, agent_id=self._agent_id, lease_seconds=_LEASE
+                )
+            except Conflict as refused:  # another process has just started one
+                if not refused.detail.startswith(_RUN_IS_ACTIVE):
+                    raise
+            else:
+                return run.id
 
     async def _open(self, owner: str, task: Task) -> None:
         """The threads of the context and of the task, and the task's run; again changes nothing."""

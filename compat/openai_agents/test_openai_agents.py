@@ -164,6 +164,23 @@ async def test_add_items__100_at_once__loses_and_mixes_nothing(
     assert sorted(pairs) == sorted((f"{n}/a", f"{n}/b") for n in range(100))
 
 
+async def test_add_items__another_session_creates_the_thread_meanwhile__are_stored(
+    state: AsyncCommonhold, session_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = CommonholdSession(session_id, state, resource_id="customer-7")
+    send = state.send
+
+    async def send_after_the_other(request: Any) -> Any:
+        if request.path == "/threads":
+            monkeypatch.undo()
+            await other.add_items(ITEMS[:1])
+        return await send(request)
+
+    monkeypatch.setattr(state, "send", send_after_the_other)
+    await CommonholdSession(session_id, state).add_items(ITEMS[1:2])
+    assert await other.get_items() == ITEMS[:2]
+
+
 async def test_pop_item__50_at_once__each_gets_another(
     state: AsyncCommonhold, session_id: str
 ) -> None:

@@ -192,6 +192,21 @@ def test_bulk__each_item__has_a_result(running: Commonhold) -> None:
     assert [each.status for each in running.threads.delete_many(["t/1", "none"])] == [204, 204]
 
 
+def test_conversation__thread_is_created_meanwhile__keeps_what_is_appended(
+    state: Commonhold, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send = state.send
+
+    def send_after_the_other(call: Any) -> Any:
+        if call.path == "/threads":
+            monkeypatch.undo()
+            state.threads.create("t9", title="Theirs")
+        return send(call)
+
+    monkeypatch.setattr(state, "send", send_after_the_other)
+    assert Conversation(state, "t9").append({"role": "user", "content": "hi"}) == 1
+
+
 def test_conversation__agentkit_interface__works(state: Commonhold) -> None:
     state.register(KV)
     talk = Conversation(state, "t9")

@@ -7,11 +7,12 @@ one entry, so that `set` and `delete` of several agents at once lose nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from commonhold.client import Commonhold
 from commonhold.keys import StateScope, profile_key
-from commonhold.problems import NotFound
+from commonhold.problems import Conflict, NotFound
 from commonhold.profiles import Backend, ProfileAccess
 from commonhold.threads import Threads
 
@@ -73,5 +74,6 @@ class Conversation:
         try:
             return self._state.threads.append(self.thread_id, *messages).message_count
         except NotFound:
-            self._state.threads.create(self.thread_id)
+            with suppress(Conflict):  # another program has just created it
+                self._state.threads.create(self.thread_id)
             return self._state.threads.append(self.thread_id, *messages).message_count

@@ -7,6 +7,7 @@ one. No message is removed: `pop_item` and `clear_session` append a mark, which 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 from agents.memory import SessionSettings
@@ -15,7 +16,7 @@ from agents.memory.session_settings import coerce_session_settings, resolve_sess
 from commonhold import arguments, documents
 from commonhold.answers import Appended, Message
 from commonhold.client import Adapter, AsyncCommonhold
-from commonhold.problems import NotFound
+from commonhold.problems import Conflict, NotFound
 from commonhold.threads import Threads
 
 Item: TypeAlias = Any
@@ -83,7 +84,8 @@ class CommonholdSession(Adapter):
         try:
             return await self._state.threads.append(self.session_id, *messages)
         except NotFound:
-            await self._state.threads.create(self.session_id, resource_id=self._resource_id)
+            with suppress(Conflict):  # another session has just created it
+                await self._state.threads.create(self.session_id, resource_id=self._resource_id)
             return await self._state.threads.append(self.session_id, *messages)
 
     async def _newest(self, before: int | None = None) -> Item | None:

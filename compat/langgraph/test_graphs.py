@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypedDict
 
 import pytest
 from commonhold import AsyncCommonhold
-from commonhold.langgraph import CommonholdSaver, CommonholdStore
+from commonhold.langgraph import CommonholdSaver, CommonholdStore, pages, reading
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -371,3 +371,29 @@ def test_hand_built_agent__async_and_streamed__resumes_before_its_tool(
     steps, kept = asyncio.run(run())
     assert steps == ["model", "__interrupt__", "tools", "model"]
     assert kept.value == {"text": "window"}
+
+
+@pytest.mark.parametrize("when", ["values", "second page"])
+def test_delta_channel__pruned_while_its_history_is_read__is_whole_or_gone(
+    saver: CommonholdSaver, thread: str, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    graph = notes(saver)
+    for turn in range(4):
+        graph.invoke({"notes": [f"in{turn}" + "x" * 300], "turn": turn}, at(thread))
+    found = saver.get_tuple(at(thread))
+    assert found is not None
+    asked: Any = {"config": found.config, "channels": ["notes"]}
+    assert "seed" in saver.get_delta_channel_history(**asked)["notes"]
+    owner, name = (reading, "read_documents") if when == "values" else (pages, "next_page")
+    original = getattr(owner, name)
+    if when == "second page":
+        sizes = {"size": 8, "needed": 8}  # of the entries of some ancestors
+        monkeypatch.setattr(pages.CheckpointPages.__init__, "__kwdefaults__", sizes)
+
+    def after_the_pruning(*args: Any) -> Any:
+        monkeypatch.undo()
+        saver.prune([thread], strategy="delete")
+        return original(*args)
+
+    monkeypatch.setattr(owner, name, after_the_pruning)
+    assert saver.get_delta_channel_history(**asked)["notes"] == {"writes": []}

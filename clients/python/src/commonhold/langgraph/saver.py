@@ -436,6 +436,17 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
     def _delta_history(
         self, config: RunnableConfig, channels: Sequence[str]
     ) -> Plan[Mapping[str, DeltaChannelHistory]]:
+        missing: set[str] = set()
+        while True:
+            history, gone = yield from self._walk(config, channels)
+            if gone <= missing:
+                return history
+            missing = gone  # pruned while they were read: the checkpoint may be gone, too
+
+    def _walk(
+        self, config: RunnableConfig, channels: Sequence[str]
+    ) -> Plan[tuple[Mapping[str, DeltaChannelHistory], set[str]]]:
+        """The history, and the bases of ancestors that are gone or whose values are."""
         # Ancestors have smaller ids, as everywhere in LangGraph: one walk down passes all of them.
         base, target = self._base(config), get_checkpoint_id(config)
         end = after(base + id_key(target)) if target else None
@@ -443,12 +454,11 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
         newest_first: _Writes = {channel: [] for channel in channels}
         seeds: dict[str, StoredCheckpoint] = {}
         awaited = base + id_key(target) if target else None
-        is_target = True
-        while source.more and awaited != "" and len(seeds) < len(newest_first):
+        is_target, is_gone = True, False
+        while source.more and awaited != "" and not is_gone and len(seeds) < len(newest_first):
             for found in (yield from source.read()):
                 if awaited is not None and found.base != awaited:
-                    if found.base < awaited:  # it is gone
-                        awaited = ""
+                    if is_gone := found.base < awaited:
                         break
                     continue
                 if not is_target:
@@ -458,6 +468,7 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
                 awaited = base + id_key(parent) if parent else ""
                 if not parent or len(seeds) == len(newest_first):
                     break
+        gone = {awaited} if awaited and not is_target and len(seeds) < len(newest_first) else set()
         stored = {c: found for c, found in seeds.items() if c not in found.head["values"]}
         documents = yield from self._reader.read_values(
             value_key(found, c) for c, found in stored.items()
@@ -469,7 +480,9 @@ class CommonholdSaver(BaseCheckpointSaver[str], Connected):
                 values = self._reader.channel_values(seeds[channel], documents)
                 if channel in values:
                     result[channel]["seed"] = values[channel]
-        return result
+                else:
+                    gone.add(seeds[channel].base)
+        return result, gone
 
     def _collect(
         self, found: StoredCheckpoint, newest_first: _Writes, seeds: dict[str, StoredCheckpoint]

@@ -241,6 +241,22 @@ test("state that others changed meanwhile is joined; a clash fails the run and o
   assert.equal((await api.read(Trip, scope)).to, "OPO");
 });
 
+test("what others changed meanwhile is kept when a hook is called again", async () => {
+  const scope = StateScope.thread(randomUUID());
+  await api.put(Trip, scope, { budget: 500, old: true });
+  const threadId = scope.slice("thread::".length);
+  const history = commonholdHistory(api, { data: Trip });
+  const state = stateOf(threadId);
+  const context = { state, input: "hi", threadId, newResults: [] };
+  await history.createThread(context);
+  await api.patch(Trip, scope, { seen: true, old: null });
+  state.data.to = "LIS";
+  for (let replay = 0; replay < 2; replay++) {
+    await history.appendResults(context);
+    assert.deepEqual(await api.read(Trip, scope), { budget: 500, seen: true, to: "LIS" });
+  }
+});
+
 test("100 concurrent edits of a thread's typed state lose nothing", async () => {
   const scope = StateScope.thread(randomUUID());
   await Promise.all(Array.from({ length: 100 }, () => api.edit(Trip, scope, (trip) => void (trip.n = (trip.n ?? 0) + 1))));

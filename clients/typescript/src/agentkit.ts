@@ -18,6 +18,7 @@ import {
 
 import { randomId } from "./calls.js";
 import type { Commonhold } from "./client.js";
+import { same } from "./json.js";
 import { StateScope, decode, encode, type ProfileKey } from "./keys.js";
 import { Conflict, KeyDecode } from "./problems.js";
 import type { Entry, NewMessage } from "./schemas.js";
@@ -57,9 +58,14 @@ export function commonholdHistory<T extends StateData>(
   async function save(state: State<T>, threadId: string): Promise<void> {
     if (!data) return;
     const { exists, version } = loaded.get(state) ?? { exists: false, version: 0 };
-    const value = await encode(data, { ...state.data });
+    const value = (await encode(data, { ...state.data })) as T;
     const options = { if_version: exists ? version : 0, merge: true, if_changed: true };
-    loaded.set(state, await api.put(data, StateScope.thread(threadId), value, options));
+    const stored = await api.put(data, StateScope.thread(threadId), value, options);
+    loaded.set(state, stored);
+    if (same(value, stored.value)) return;
+    // Without what others changed, the next save would take it back.
+    Object.assign(state.data, await decode(data, stored.value));
+    for (const name of Object.keys(value)) if (!Object.hasOwn(stored.value, name)) delete state.data[name];
   }
 
   return {

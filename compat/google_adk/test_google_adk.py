@@ -196,6 +196,22 @@ async def test_service__same_calls__answers_like_the_sdks_own(
     assert await play(service) == await play(InMemorySessionService())
 
 
+async def test_get_session__deleted_while_it_is_read__is_none(
+    state: AsyncCommonhold, service: CommonholdSessionService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = await service.create_session(app_name="app", user_id="u")
+    names = {"app_name": "app", "user_id": "u", "session_id": session.id}
+    get = state.threads.get
+
+    async def get_before_the_deletion(thread_id: str) -> Any:
+        thread = await get(thread_id)
+        await service.delete_session(**names)
+        return thread
+
+    monkeypatch.setattr(state.threads, "get", get_before_the_deletion)
+    assert await service.get_session(**names) is None
+
+
 @pytest.mark.parametrize(
     ("config", "expected"),
     [

@@ -147,12 +147,14 @@ class CommonholdSessionService(Adapter, BaseSessionService):
         place = _SessionAddress(app_name, user_id, arguments.text("session_id", session_id).strip())
         try:
             thread = await self._state.threads.get(place.thread)
+            entries, events = await asyncio.gather(
+                self._batch(_read_operations([place])),
+                self._events(place, config or GetSessionConfig()),
+            )
+        except NotRegistered:
+            raise
         except NotFound:
             return None
-        entries, events = await asyncio.gather(
-            self._batch(_read_operations([place])),
-            self._events(place, config or GetSessionConfig()),
-        )
         return _session(place, thread, entries, events)
 
     async def list_sessions(

@@ -7,7 +7,7 @@ Not here: those of the state browser, which also apply to all matching entries (
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.http import HttpResponse
@@ -27,19 +27,21 @@ from .htmx import Request, render, see_other, toast
 @dataclass(frozen=True)
 class Outlook:
     """What an action would do: the names of the items that it would change by their ids, in the order in
-    which they are changed, and sentences about them."""
+    which they are changed, and sentences about them. `seen`: by id, what the action has to find
+    unchanged."""
 
     names: Mapping[str, str]
     lines: Sequence[str] = ()
     choices_label: str = ""
     choices: Sequence[Choice] = ()
+    seen: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class BulkAction:
     """An action on several items. `do` changes the item of an id and returns how many items it changed;
-    its other arguments are the reason and the choice, "" without one. `only` says which items can be
-    changed."""
+    its other arguments are the reason, and the choice or, without one, what was `seen`. `only` says
+    which items can be changed."""
 
     verb: str
     past: str
@@ -125,6 +127,7 @@ def _describe(
             ("action", request.POST["action"]),
             ("back", back),
             *(("item", each) for each in outlook.names),
+            *(("seen", outlook.seen[each]) for each in outlook.names if outlook.seen),
         ],
         choices_name="choice" if outlook.choices else "",
         choices_label=outlook.choices_label,
@@ -139,9 +142,10 @@ def _run(
     """Change the items. Show those that were not changed with the reasons, else the list."""
     done, skipped = 0, []
     reason, choice = reason_of(request), request.POST.get("choice", "")
+    seen = dict(zip(request.POST.getlist("item"), request.POST.getlist("seen"), strict=False))
     for each in ids:
         try:
-            done += action.do(request.actor, each, reason, choice)
+            done += action.do(request.actor, each, reason, choice or seen.get(each, ""))
         except Problem as refused:
             skipped.append((bulk_list.url(each), each, refused.detail))
     title = f"{action.past} {plural(done, bulk_list.nouns)}"

@@ -33,6 +33,7 @@ from .paging import read_number, whole_number
 
 # The newest dispatches of a workspace among which claims of an agent are looked for.
 _RECENT = 200
+_CHANGED = "the run has changed since this confirmation was opened"
 
 
 @dataclass(frozen=True)
@@ -289,7 +290,7 @@ def run_act(request: Request, run_id: str, action: str) -> HttpResponse:
         act.do(actor=request.actor, run_id=run_id, reason=reason_of(request), **arguments)
     except (RevisionConflict, Superseded) as problem:
         raise Conflict(
-            "the run has changed since this confirmation was opened",
+            _CHANGED,
             hint="Nothing was changed. Check its current status, then open the action again.",
         ) from problem
     toast(request, act.message)
@@ -298,17 +299,31 @@ def run_act(request: Request, run_id: str, action: str) -> HttpResponse:
 
 def _look(line: str) -> Callable[[Actor, Sequence[str]], Outlook]:
     def look(actor: Actor, ids: Sequence[str]) -> Outlook:
-        runs = Run.objects.visible_to(actor).active().filter(public_id__in=ids).order_by("-pk")
-        rows = runs.values_list("public_id", "status", "thread__public_id")
-        names = {run_id: f"{run_id}: {status}, thread {thread}" for run_id, status, thread in rows}
-        return Outlook(names, [line])
+        runs = Run.objects.visible_to(actor).active().timed().select_related("thread")
+        found = {run.public_id: run for run in runs.filter(public_id__in=ids).order_by("-pk")}
+        return Outlook(
+            {
+                run_id: f"{run_id}: {run.status}, thread {run.thread.public_id}"
+                for run_id, run in found.items()
+            },
+            [line],
+            seen={
+                run_id: " ".join(map(str, _expectations(run, "cancel").values()))
+                for run_id, run in found.items()
+            },
+        )
 
     return look
 
 
 def _each(change: Callable[..., Run]) -> Callable[[Actor, str, str, str], int]:
-    def do(actor: Actor, run_id: str, reason: str, _: str) -> int:
-        run = change(actor=actor, run_id=run_id, reason=reason)
+    def do(actor: Actor, run_id: str, reason: str, seen: str) -> int:
+        numbers = [read_number("seen", text) for text in seen.split()]
+        expected = dict(zip(("fencing_token", "expected_revision"), numbers, strict=False))
+        try:
+            run = change(actor=actor, run_id=run_id, reason=reason, **expected)
+        except (RevisionConflict, Superseded) as problem:
+            raise Conflict(_CHANGED) from problem
         if run.finished_at != run.read_at:  # ending a run again changes nothing
             raise Conflict(f"the run has already ended ({ended_as(run)})")
         return 1

@@ -10,6 +10,7 @@ import pytest
 from django.test import Client
 
 from state_admin.models import ApiToken, AuditRow, Dispatch, Run, Thread, WebhookDelivery
+from state_admin.services.recoveries import resume_run
 from state_admin.services.runs import cancel_run
 from tests.builders import Person, append, make_run, make_thread, make_token
 from tests.e2e.pages import fill
@@ -33,14 +34,18 @@ def confirm_of(client: Client, url: str, **data: Any) -> str:
 
 def send(client: Client, url: str, **data: Any) -> Any:
     """What the form of the confirmation sends."""
-    shown = confirm_of(client, url, **data)
-    fields = re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', shown)
-    sent: dict[str, list[str]] = {}
-    for name, value in fields:
-        sent.setdefault(name, []).append(html.unescape(value))
-    assert sent["confirmed"] == ["yes"]
+    sent = fields_of(confirm_of(client, url, **data))
     extra = {name: data[name] for name in ("reason", "choice") if name in data}
     return client.post(url, {**sent, **extra})
+
+
+def fields_of(shown: str) -> dict[str, list[str]]:
+    """The hidden fields of a confirmation."""
+    sent: dict[str, list[str]] = {}
+    for name, value in re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', shown):
+        sent.setdefault(name, []).append(html.unescape(value))
+    assert sent["confirmed"] == ["yes"]
+    return sent
 
 
 def audited(action: str) -> list[tuple[str, str, str]]:
@@ -102,6 +107,19 @@ def test_runs__ended_since_the_confirmation__is_reported(
         "type": "error",
         "value": "failed by erin",
     }
+
+
+def test_runs__resumed_since_the_confirmation__are_left_alone(
+    editor: Client, alice: Person, runs: list[str]
+) -> None:
+    Run.objects.active().update(status="waiting", waiting={"reason": "manual_pause"})
+    asked = {"action": "cancel", "item": runs, "back": "/runs"}
+    sent = fields_of(confirm_of(editor, "/run/bulk", **asked))
+    resume_run(actor=alice.actor, run_id="r2")
+    shown = editor.post("/run/bulk", sent).content.decode()
+    assert "Cancelled 1 run</h2>" in shown
+    assert "the run has changed since this confirmation was opened" in shown
+    assert Run.objects.get(public_id="r2").status == "running"
 
 
 def test_runs__htmx__replaces_the_rows(editor: Client, runs: list[str]) -> None:

@@ -138,10 +138,18 @@ ENTRY = "/api/v1/state/{namespace}/{key}"
 def test_write__in_the_lane__continues_the_trace_of_the_caller_down_to_the_statement(
     server: Server, collector: Collector
 ) -> None:
-    server.call("PUT", "/state/notes/k", {"value": 1})  # the lane knows the token and the namespace
-    trace_id, parent = new_trace()
-    server.call("PUT", "/state/notes/k", {"value": CANARY}, Traceparent=parent, Run_Id="r1")
-    request = collector.find(trace_id, f"PUT {ENTRY}")
+    def in_lane() -> tuple[str, Span] | None:
+        """The trace of a write, and the span of its request. None: it was not in the lane, which has to
+        know the token and the namespace from a call within the last seconds."""
+        trace_id, parent = new_trace()
+        server.call("PUT", "/state/notes/k", {"value": CANARY}, Traceparent=parent, Run_Id="r1")
+        request = collector.find(trace_id, f"PUT {ENTRY}")
+        names = {span.name for span in collector.of(trace_id)}
+        return None if "write_entry" in names else (trace_id, request)
+
+    found = wait_for(in_lane, "a write in the lane")
+    assert found is not None
+    trace_id, request = found
     assert request.kind == KIND.SPAN_KIND_SERVER
     assert request.parent_id == "00f067aa0ba902b7"
     expected = {

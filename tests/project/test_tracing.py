@@ -138,6 +138,8 @@ ENTRY = "/api/v1/state/{namespace}/{key}"
 def test_write__in_the_lane__continues_the_trace_of_the_caller_down_to_the_statement(
     server: Server, collector: Collector
 ) -> None:
+    server.call("PUT", "/state/notes/k", {"value": 1})
+
     def in_lane() -> tuple[str, Span] | None:
         """The trace of a write, and the span of its request. None: it was not in the lane, which has to
         know the token and the namespace from a call within the last seconds."""

@@ -88,6 +88,7 @@ def test_form__typed__shows_its_json_and_whether_it_is_valid(
     shown = page.get_by_label("The value as JSON")
     says = page.locator("[data-preview] [data-check-says]")
     expect(shown).to_contain_text('"price": 1,')
+    expect(shown).to_have_role("textbox")  # the editor is there, and follows the form
     expect(says).to_be_empty()
     page.get_by_label("Price").fill("2.50")
     expect(shown).to_contain_text('"price": 2.50,')

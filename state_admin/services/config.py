@@ -25,7 +25,7 @@ from state_admin.models import Entry, Namespace, Operation
 from . import entries, entry_views
 from .actors import require
 from .config_secrets import find_live_record, keep_secrets
-from .entries import ANY, Precondition, WriteResult
+from .entries import ANY, Precondition, WriteResult, lock_entry
 from .entry_views import EntryView
 from .errors import BadRequest, Conflict, Invalid, NotFound, check_storable
 from .finding import checked, refuse
@@ -145,9 +145,8 @@ def restore_record(
     read_value()
 
     def change(before: EntryView) -> JSON:
-        # Read again now that the entry is locked, also if it is deleted: it may have been redacted
-        # meanwhile.
-        _hold_entry(actor, kind, identity)
+        # Read again now that the row is locked: the version may have been redacted meanwhile.
+        lock_entry(actor, kind.namespace, identity)
         return config.reseal(kind, read_value(), _markers(kind, before))
 
     reason = reason or f"restored version {version}"
@@ -253,8 +252,7 @@ def _lock_registry(actor: Actor, kind: Kind) -> None:
 
 def _hold_entry(actor: Actor, kind: Kind, identity: str) -> EntryView:
     """Return the current record, with its row locked against redaction and erasure."""
-    rows = Entry.objects.visible_to(actor).filter(namespace__name=kind.namespace, key=identity)
-    list(rows.select_for_update(of=("self",)).values_list("pk"))
+    lock_entry(actor, kind.namespace, identity)
     return entry_views.read_entry(actor=actor, namespace=kind.namespace, key=identity)
 
 

@@ -174,11 +174,8 @@ def restore_entry(
     NotFound if that version has no value."""
     require(actor, Role.EDITOR)
     require_open(namespace)
-
     with transaction.atomic():
-        # Locked even if it is deleted, so that a version that is redacted meanwhile is not written.
-        rows = Entry.objects.visible_to(actor).filter(namespace__name=namespace, key=key)
-        list(rows.select_for_update(of=("self",)).values_list("pk"))
+        lock_entry(actor, namespace, key)  # a version that is redacted meanwhile is not written
         old = read_past(actor=actor, namespace=namespace, key=key, at_version=version)
         if not old.exists:
             raise NotFound(f"version {version} of {namespace}/{key} has no value")
@@ -195,6 +192,12 @@ def restore_entry(
             Operation.RESTORE,
             pure=True,
         )
+
+
+def lock_entry(actor: Actor, namespace: str, key: str) -> None:
+    """Lock the row of an entry, even if it is deleted, against redaction and erasure."""
+    rows = Entry.objects.visible_to(actor).filter(namespace__name=namespace, key=key)
+    list(rows.select_for_update(of=("self",)).values_list("pk"))
 
 
 def delete_entry(

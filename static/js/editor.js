@@ -153,6 +153,14 @@ async function mountBeside(pane) {
   shown.remove();
 }
 
+// Whether a form has other values than the page has given it.
+function isTyped(form) {
+  const given = form.cloneNode(true);
+  given.reset();
+  const [now, before] = [form, given].map((each) => new URLSearchParams(new FormData(each)).toString());
+  return now !== before;
+}
+
 function follow(form, check) {
   const text = form.querySelector("[data-beside]");
   const fields = form.querySelector("[data-fields]");
@@ -168,7 +176,8 @@ function follow(form, check) {
     if (fields.contains(target)) send(false);
     check();
   });
-  if ("unsaved" in form.dataset) check(); // for example a restored draft
+  // A restored draft, or what was typed before this file was loaded.
+  if ("unsaved" in form.dataset || isTyped(form)) check();
   return {
     typed(value) {
       field.value = value;

@@ -8,13 +8,13 @@ import re
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 from pytest_django.live_server_helper import LiveServer
 
 from state_admin.services.entry_views import read_entry
 from tests.builders import Person, make_namespace, make_record, put
 
-from .conftest import Errors, open_context, press
+from .conftest import Errors, open_context, press, take_held
 
 SCHEMA = {
     "type": "object",
@@ -105,6 +105,20 @@ def test_form__typed__shows_its_json_and_whether_it_is_valid(
     expect(says).to_contain_text("/price")
     assert violations(page) == []
     assert value(alice) == VALUE
+
+
+def test_form__typed_before_the_editor_is_loaded__is_in_its_json(page: Page) -> None:
+    held: list[Route] = []
+    page.route("**/codemirror*", lambda route: held.append(route))
+    page.goto(f"{URL}?as=form")
+    price = page.get_by_label("Price")
+    price.fill("2.50")
+    editor_file = take_held(page, held)
+    expect(page.get_by_label("The value as JSON")).to_contain_text('"price": 1,')
+    editor_file.continue_()
+    text = page.get_by_role("textbox", name="The value as JSON")
+    expect(text).to_contain_text('"price": 2.50,')
+    expect(price).to_have_value("2.50")
 
 
 def test_json_beside_form__typed__is_in_the_form_and_saved(page: Page, alice: Person) -> None:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
+from django.db import transaction
 from django.db.models import QuerySet
 
 from state_admin.contract.base import PROBLEM_TYPE
 from state_admin.domain import values
+from state_admin.domain.access import Actor
 from state_admin.models import IdempotencyRecord, hot, idempotency_sql
 
-from .errors import Gone, InFlight, Invalid
+from .errors import Conflict, Gone, InFlight, Invalid
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -79,6 +85,31 @@ def keep(key: Key, workspace_id: int | None, response: StoredResponse) -> None:
     _, _, unseen = hot.fetch_each(idempotency_sql.storing(workspace_id, insertion))
     if unseen[0][0]:
         _withdraw(IdempotencyRecord.objects.filter(scope=key.scope))
+
+
+def perform_once(
+    *, actor: Actor, form_id: str, work: Callable[[], R], succeeded: Callable[[R], bool]
+) -> R:
+    """Return the result of `work`, which creates what a form of the actor describes. Raises Conflict if
+    the form with this id has succeeded before, or is being processed. Nothing else is stored: the
+    response may contain a secret."""
+    scope = hashlib.sha256(f"form {actor.kind} {actor.id}\n{form_id}".encode()).hexdigest()
+    key = Key(scope, "")
+    with transaction.atomic():
+        try:
+            is_new = claim(key) is None
+        except InFlight:
+            is_new = False
+        if not is_new:
+            raise Conflict(
+                "this form was already sent",
+                hint="What it has created is in the list. If you have not seen its secret or link, create"
+                " a new one there.",
+            )
+        result = work()
+        if succeeded(result):
+            keep(key, actor.workspace_id, StoredResponse(201, {}, b""))
+    return result
 
 
 def forget(key: Key) -> None:

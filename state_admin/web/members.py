@@ -28,7 +28,7 @@ from state_admin.templatetags.ui import plural
 
 from .actors import FORM, POST, page
 from .confirm import Confirm, ask, reason_of
-from .creation import Creation, show_form
+from .creation import Creation, created_once, show_form
 from .entry_undo import REFUSED
 from .errors import sentences_of
 from .htmx import Request, Undo, list_url_of_page, render_list, see_other, toast
@@ -70,6 +70,7 @@ class MemberForm(forms.Form):
 
 
 @page(methods=FORM, role=Role.ADMIN)
+@created_once
 @sensitive_variables("added")
 def member_new(request: Request) -> HttpResponse:
     """The form. The response to its POST is the only page that shows the login link."""

@@ -29,7 +29,7 @@ from .addresses import with_query
 from .bulk_actions import BulkAction, BulkList, Outlook, bulk_path
 from .choosers import namespace_globs_field, thread_prefixes_field, warn_unmatched
 from .confirm import Choice, Confirm, ask, reason_of
-from .creation import Creation, show_form
+from .creation import Creation, created_once, show_form
 from .errors import sentences_of
 from .htmx import Request, list_url_of_page, render_list, see_other, toast
 from .lists import table_paths
@@ -107,6 +107,7 @@ class TokenForm(forms.Form):
 
 
 @page(methods=FORM, role=Role.ADMIN)
+@created_once
 @sensitive_variables("secret")
 def token_new(request: Request) -> HttpResponse:
     """The form, in which `namespaces` of the query string are filled in, also as the name. The

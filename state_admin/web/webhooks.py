@@ -26,7 +26,7 @@ from . import snippets, webhook_deliveries
 from .actors import FORM, POST, page
 from .choosers import Chooser, namespace_globs_field, warn_unmatched
 from .confirm import Choice, Confirm, ask, reason_of
-from .creation import Creation, show_form
+from .creation import Creation, created_once, show_form
 from .errors import sentences_of
 from .htmx import Request, render_list, see_other, target_id, toast
 from .lists import list_paths
@@ -143,6 +143,7 @@ def line_of(request: Request, hook: Webhook) -> WebhookLine:
 
 
 @page(methods=FORM, role=Role.ADMIN)
+@created_once
 @sensitive_variables("secret")
 def webhook_new(request: Request) -> HttpResponse:
     """The form. The response to its POST is the only page that shows the secret."""

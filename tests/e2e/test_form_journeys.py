@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Request, expect
 from pytest_django.live_server_helper import LiveServer
 
+from state_admin.models import ApiToken
 from state_admin.services.runs import RunChange, change_run
 from tests.builders import Person, make_namespace, make_run, make_thread, put
 from tests.web.stories import create_story
@@ -63,6 +66,20 @@ def test_token__created__is_counted_in_the_navigation_at_once(page: Page) -> Non
     page.keyboard.press("Enter")
     expect(page.locator(".card.created")).to_be_visible()
     expect(tokens).to_have_text(str(before + 1))
+
+
+@pytest.mark.usefixtures("server")
+def test_token__form_sent_twice__is_created_once_and_shown(page: Page) -> None:
+    page.goto("/tokens/+new")
+    page.get_by_label("Name", exact=True).fill("nightly")
+    sent: list[Request] = []
+    page.on("request", lambda request: request.method == "POST" and sent.append(request))
+    page.get_by_role("button", name="Create token").dblclick()
+    expect(page.locator(".card.created")).to_be_visible()
+    page.get_by_role("link", name="Overview").click()  # after whatever the form has sent
+    expect(page).to_have_title(re.compile("Overview"))
+    assert len(sent) == 1
+    assert ApiToken.objects.filter(name="nightly").count() == 1
 
 
 def test_fork__title__is_labelled(server: LiveServer, page: Page, alice: Person) -> None:

@@ -16,6 +16,7 @@ from state_admin.services.actors import actor_of_token
 from state_admin.services.logins import set_password
 from tests.builders import Person, make_person, make_token
 from tests.web.test_threads import htmx, page
+from tests.web.test_tokens import form_id
 
 PASSWORD = "correct horse battery staple"
 
@@ -42,6 +43,13 @@ def test_member__added__link_is_shown_once_and_works(admin: Client, client: Clie
     assert found[0] not in page(admin, "/members")
     client.post(found[0])
     assert "editor of acme" in page(client, "/")
+
+
+def test_member_form__sent_twice__does_not_hide_the_link(admin: Client) -> None:
+    form = {"username": "carol", "role": "editor", "form_id": form_id(admin, "/members/+new")}
+    assert "/login/once/" in admin.post("/members/+new", form).content.decode()
+    again = admin.post("/members/+new", form, headers=htmx("members"))
+    assert (again.status_code, again["HX-Retarget"]) == (409, "#problem")
 
 
 def test_member__known_user__is_added_without_a_link(admin: Client, mallory: Person) -> None:

@@ -15,7 +15,7 @@ from state_admin.models import ApiToken, AuditRow
 from state_admin.services.actors import actor_of_token, system_actor
 from state_admin.services.tokens import create_token
 from state_admin.web import choosers
-from tests.builders import Person, make_namespace, make_thread
+from tests.builders import Person, make_namespace, make_person, make_thread
 from tests.web.stories import HOSTILE
 from tests.web.test_threads import htmx, page
 
@@ -30,6 +30,13 @@ def make(client: Client, **changes: str) -> tuple[str, str]:
     found = re.search(r"ch_[0-9a-f]{12}_[0-9a-f]{64}", shown)
     assert found
     return shown, found[0]
+
+
+def form_id(client: Client, url: str) -> str:
+    """The id of the form on a new page."""
+    found = re.search(r'name="form_id" value="([^"]+)"', page(client, url))
+    assert found
+    return found[1]
 
 
 def test_token__created__works_and_is_shown_exactly_once(admin: Client) -> None:
@@ -112,6 +119,23 @@ def test_token__invalid_form__creates_none_and_keeps_the_typed_fields(
     assert response.status_code == 422
     assert "kept_*" in response.content.decode()
     assert ApiToken.objects.count() == before
+
+
+def test_token_form__sent_twice__creates_one_token(admin: Client) -> None:
+    before = ApiToken.objects.count()
+    form = FORM | {"form_id": form_id(admin, "/tokens/+new")}
+    assert admin.post("/tokens/+new", form | {"name": ""}).status_code == 422  # creates nothing
+    assert admin.post("/tokens/+new", form).status_code == 201
+    again = admin.post("/tokens/+new", form)
+    assert (again.status_code, again.content.count(b"ch_")) == (409, 0)
+    assert "This form was already sent" in again.content.decode()
+    assert ApiToken.objects.count() == before + 1
+    other = make_person("carol", "acme", Role.ADMIN).browser()
+    assert other.post("/tokens/+new", form).status_code == 201
+    assert (
+        admin.post("/tokens/+new", form | {"form_id": form_id(admin, "/tokens/+new")}).status_code
+        == 201
+    )
 
 
 def test_token__hostile_name__is_escaped(admin: Client) -> None:

@@ -20,6 +20,7 @@ from state_admin.services.webhooks import Filter
 from tests.builders import Person
 from tests.web.stories import HOSTILE
 from tests.web.test_threads import htmx, page
+from tests.web.test_tokens import form_id
 
 FORM = {
     "name": "billing", "url": "https://hooks.example.com/s3cret-path", "kinds": "entry.* run.done",
@@ -107,6 +108,15 @@ def test_webhook__private_address_or_unmatched_glob__is_named(
     settings.WEBHOOK_ALLOW_PRIVATE = True
     again = admin.post("/webhooks/+new", sent | {"name": "again"}).content.decode()
     assert "Deliveries will fail" not in again
+
+
+def test_webhook_form__sent_twice__creates_one_webhook(admin: Client) -> None:
+    form = FORM | {"form_id": form_id(admin, "/webhooks/+new")}
+    assert admin.post("/webhooks/+new", form).status_code == 201
+    again = admin.post("/webhooks/+new", form, headers=htmx("webhooks"))
+    assert again.status_code == 409
+    assert again["HX-Retarget"] == "#problem"  # the secret remains on the page
+    assert Webhook.objects.count() == 1
 
 
 def test_webhook__detail__escapes_deliveries(admin: Client, hook: Webhook) -> None:

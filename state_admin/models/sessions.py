@@ -13,9 +13,14 @@ from django.utils import timezone
 
 from .access import User, digest
 
+# Session key: the user who has passed the first factor and must still enter a code. Nobody is signed in
+# to that session.
+PENDING_USER = "pending_user"
+
 
 class UserSession(AbstractBaseSession):
-    """A session of a browser. `user` is NULL before the sign-in."""
+    """A session of a browser. `user` is the one who is signed in or must still enter a code, and NULL
+    before."""
 
     # The SHA-256 of the cookie's value, so that a copy of the table cannot be used to sign in.
     session_key = models.CharField(max_length=64, primary_key=True)
@@ -64,5 +69,5 @@ class SessionStore(db.SessionStore):
     def create_model_instance(self, data: dict[str, Any]) -> UserSession:
         row = cast(UserSession, super().create_model_instance(data))
         row.session_key = digest(row.session_key)
-        row.user_id = data.get(SESSION_KEY)
+        row.user_id = data.get(SESSION_KEY, data.get(PENDING_USER))
         return row

@@ -18,6 +18,7 @@ from django.views.decorators.http import require_http_methods
 
 from state_admin.domain.access import Role
 from state_admin.models import User
+from state_admin.models.sessions import PENDING_USER
 from state_admin.services import second_factors
 from state_admin.services.errors import Invalid, Problem
 from state_admin.services.members import find_member
@@ -28,8 +29,7 @@ from .authentication import begin_session, check_own_password
 from .confirm import Confirm, ask, reason_of
 from .htmx import Request, list_url_of_page, render, see_other, toast
 
-# Session key: the user who passed the first factor and must still enter a code. Nobody is signed in
-# to that session.
+# Session key: how the user in PENDING_USER has passed the first factor.
 _PENDING = "code_pending"
 _PENDING_SECONDS = 10 * 60
 # Session key: the secret during enrolment.
@@ -43,8 +43,8 @@ def ask_for_code(request: HttpRequest, user: User, method: str, after: str) -> H
         return None
     request.session.flush()
     request.session.set_expiry(_PENDING_SECONDS)
+    request.session[PENDING_USER] = user.pk
     request.session[_PENDING] = {
-        "user": user.pk,
         # A change of the password invalidates this, as it invalidates sessions.
         "hash": user.get_session_auth_hash(),
         "method": method,
@@ -59,7 +59,7 @@ def ask_for_code(request: HttpRequest, user: User, method: str, after: str) -> H
 @require_http_methods(["GET", "POST"])
 def login_code(request: HttpRequest) -> HttpResponse:
     pending: dict[str, Any] | None = request.session.get(_PENDING)
-    user = _pending_user(pending)
+    user = _pending_user(request, pending)
     if user is None or pending is None:
         request.session.pop(_PENDING, None)
         return redirect("web:login")
@@ -79,10 +79,10 @@ def login_code(request: HttpRequest) -> HttpResponse:
     )
 
 
-def _pending_user(pending: dict[str, Any] | None) -> User | None:
+def _pending_user(request: HttpRequest, pending: dict[str, Any] | None) -> User | None:
     if not pending or time.time() - pending["at"] > _PENDING_SECONDS:
         return None
-    user = User.objects.filter(pk=pending["user"], is_active=True).first()
+    user = User.objects.filter(pk=request.session.get(PENDING_USER, 0), is_active=True).first()
     if user is None or not hmac.compare_digest(pending["hash"], user.get_session_auth_hash()):
         return None
     return user

@@ -13,6 +13,7 @@ from django.utils.dateparse import parse_datetime
 
 from state_admin.models import UserSession
 from state_admin.models.access import digest
+from state_admin.models.sessions import PENDING_USER
 from state_admin.services.errors import NotFound
 from state_admin.services.members import end_own_sessions
 
@@ -43,6 +44,8 @@ def _rows(request: Request) -> list[tuple[SessionRow, UserSession]]:
     rows = []
     for session in mine.order_by("-expire_date")[:100]:
         noted = session.get_decoded()
+        if PENDING_USER in noted:
+            continue  # nobody is signed in yet
         row = SessionRow(
             id=session.session_key[:20],
             agent=str(noted.get(AGENT, "")),

@@ -274,6 +274,18 @@ def test_code__password_changed_meanwhile__login_starts_again(
     assert enter_code(client, code_of(secret))["Location"] == "/login"
 
 
+def test_code__all_sessions_ended_meanwhile__login_starts_again(
+    client: Client, secret: str, with_password: Person
+) -> None:
+    log_in(client)
+    browser = with_password.browser()
+    shown = browser.get("/sessions.json").json()["items"]
+    assert [each["here"] for each in shown] == [True]  # nobody is signed in to the other one
+    browser.post("/sessions/end")
+    assert enter_code(client, code_of(secret))["Location"] == "/login"
+    assert not logged_in(client)
+
+
 def test_login__correct_password__resets_password_failures_but_not_those_of_codes(
     client: Client, secret: str
 ) -> None:

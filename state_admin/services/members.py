@@ -35,8 +35,7 @@ def find_member(actor: Actor, member_id: int) -> Membership:
 
 def add_member(*, actor: Actor, username: str, role: Role, reason: str = "") -> AddedMember:
     """Add a user to the actor's workspace. A user who does not exist is created, and gets a login
-    link. The unused links of an existing user stop working: an admin of another workspace has them,
-    and they would sign in to this one, too.
+    link. The unused links of an existing user stop working.
 
     Raises Conflict if the user is a member already (see change_role), and Forbidden for a token
     with limits, because members have none.
@@ -46,13 +45,12 @@ def add_member(*, actor: Actor, username: str, role: Role, reason: str = "") -> 
     username = _checked(username)
     with transaction.atomic():
         user, is_new = users.ensure_user(username)
-        _lock_account(user.pk)  # against a concurrent renew_link of another admin
         member, is_member = Membership.objects.get_or_create(
             workspace_id=actor.workspace_id, user=user, defaults={"role": role.value}
         )
         if not is_member:
             raise Conflict(f"already a member: {username}", hint=f"With the role {member.role}.")
-        users.cancel_login_links(user)
+        users.cancel_links_of_new_members(user.pk)
         link = users.make_login_link(user) if is_new else ""
         _record(actor, "member.add", member, reason, role=role.value, new_user=is_new)
     return AddedMember(member, link)

@@ -29,6 +29,7 @@ from .actors import system_actor
 from .batching import split_by_size
 from .config_secrets import import_secrets
 from .errors import Conflict, Invalid
+from .users import cancel_links_of_new_members
 from .webhook_secrets import live_secrets
 from .workspaces import check_slug
 
@@ -57,7 +58,7 @@ def import_workspace(*, stream: BinaryIO, slug: str = "", members: bool = False)
 
     First, the whole file is copied into temporary tables and checked. Then one transaction inserts the
     rows. The memory used does not depend on their number. `members`: users who have the same names as
-    members of the source get their roles and saved views.
+    members of the source get their roles and saved views, and their unused login links stop working.
 
     Raises Conflict if the workspace exists, and Invalid if the file has another format, is of a newer
     or too old version, is truncated or changed, or contradicts itself.
@@ -190,6 +191,8 @@ def _store(header: Header, slug: str, members: bool) -> WorkspaceImport:
             webhooks = _disable_webhooks(workspace_id)
             _record(workspace_id, slug, header)
             workspace_copies_sql.check_constraints()
+            memberships = Membership.objects.filter(workspace_id=workspace_id)
+            cancel_links_of_new_members(*memberships.values_list("user_id", flat=True))
             return WorkspaceImport(
                 workspace=Workspace.objects.get(pk=workspace_id),
                 rows=rows,

@@ -44,6 +44,7 @@ from state_admin.models.workspace_moves_sql import MOVED
 from . import config_secrets, webhook_secrets
 from .errors import Conflict, Invalid, NotFound
 from .token_cache import announce_revocation
+from .users import cancel_links_of_new_members
 from .workspace_freezes import freeze, record, unfreeze
 from .workspace_transfers import (
     SHOWN,
@@ -303,6 +304,8 @@ class Mover:
                 advance(target, MoveState.OPEN)
                 clock = _read_clock()
                 _arrive(workspace_of(target), clock, end, _shift_of_changes(target, clock))
+                members = Membership.objects.filter(workspace_id=workspace_of(target))
+                cancel_links_of_new_members(*members.values_list("user_id", flat=True))
                 self._unfreeze_target(target, "workspace.receive")
         self.report("The target accepts writes.")
 

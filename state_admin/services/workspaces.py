@@ -74,7 +74,12 @@ def acting_in(actor: Actor, slug: str) -> Actor:
 
 
 def add_member(*, workspace: Workspace, user: User, role: Role) -> Membership:
-    """Give `user` a role in a workspace, or change it. For operators with a shell."""
+    """Give `user` a role in a workspace, or change it. For operators with a shell.
+
+    Unused login links remain valid, unlike those of other new members (users.cancel_links_of_new_members):
+    the first admin, a new user, has none, and the demo is often loaded before the link of the first start
+    is used. Its members are those of `default`, whose admins are also admins of the demo.
+    """
     with transaction.atomic():
         membership, _ = Membership.objects.update_or_create(
             workspace=workspace, user=user, defaults={"role": role.value}

@@ -35,6 +35,7 @@ from state_admin.services import (
     indexing,
     knowledge,
     search,
+    users,
     verification,
 )
 from state_admin.services.actors import actor_of_token, system_actor
@@ -150,6 +151,17 @@ def _forget_ciphertexts(*files: Any) -> None:
     for rows in files:
         for row in rows["config_secrets"]:
             assert row.pop("ciphertext")
+
+
+def test_copy__with_members__their_unused_login_links_stop_working(
+    file: bytes, source: Person
+) -> None:
+    """Admins of their other workspaces may have them."""
+    first, second = (users.make_login_link(source.user) for _ in range(2))
+    copy(file, "without")
+    assert users.use_login_link(first) == source.user
+    copy(file, members=True)
+    assert users.use_login_link(second) is None
 
 
 def test_copy__digests_of_verify_state__are_equal(file: bytes) -> None:

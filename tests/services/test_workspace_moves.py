@@ -14,7 +14,9 @@ from state_admin.models import (
     AuditRow,
     ConfigSecret,
     Entry,
+    Membership,
     MoveState,
+    User,
     Webhook,
     Workspace,
     feed_sql,
@@ -27,6 +29,7 @@ from state_admin.models.workspace_moves_sql import KINDS, MOVED
 from state_admin.services import (
     config_secrets,
     indexing,
+    users,
     webhook_secrets,
     workspace_moves,
     workspace_transfers,
@@ -193,6 +196,22 @@ def test_run__secrets_and_tokens__work_in_the_target(ann: Person, target: Cell) 
         assert webhook_secrets.live_secrets(moved.pk) == signing
         workspace = Workspace.objects.get(slug=SLUG)
         assert tokens_of(workspace.pk) == before
+
+
+def test_run__members__unused_login_links_of_the_target_stop_working(
+    acme: Person, target: Cell
+) -> None:
+    """Admins of workspaces of the target may have them."""
+    expect(target, "acme", "alice", "bob", "carol")
+    with target.used():
+        links = {user.username: users.make_login_link(user) for user in User.objects.all()}
+    with mover_to(target, "acme") as mover:
+        mover.run()
+    with target.used():
+        working = {name for name, link in links.items() if users.use_login_link(link)}
+        members = set(Membership.objects.values_list("user__username", flat=True))
+        assert "alice" in members
+        assert working == links.keys() - members
 
 
 def test_run__audit__has_a_row_of_each_step_on_both_sides(acme: Person, target: Cell) -> None:

@@ -53,6 +53,11 @@ def test_runs__long_ids_and_agents__fit_without_scrolling_sideways(
     expect(page.locator(".reason")).to_contain_text("no commit or heartbeat since")
     assert page.locator("td.anywhere").evaluate(FITS)
     assert page.locator(".table-frame").evaluate(FITS)
+    shown = page.get_by_role("link", name=run)
+    expect(shown).to_have_attribute("title", run)
+    box = shown.bounding_box()
+    assert box
+    assert box["height"] < 24  # one line
 
 
 def test_mailbox__payload__has_room(page: Page, alice: Person) -> None:

@@ -13,6 +13,7 @@ from state_admin.rest.bodies import answer, no_content
 from state_admin.rest.endpoint import Endpoint, handles
 from state_admin.rest.pagination import answer_rows
 from state_admin.services import namespaces
+from state_admin.services.namespace_updates import update_namespace
 
 
 @handles(contract.LIST_NAMESPACES)
@@ -28,6 +29,13 @@ def get_namespace(call: Endpoint, namespace: str) -> HttpResponse:
     return answer(contract.Namespace.of(row), etag=row.schema_version)
 
 
+_VERBS = {
+    "replace": namespaces.register_namespace,
+    "accept": namespaces.ensure_namespace,
+    "update": update_namespace,
+}
+
+
 @handles(contract.REGISTER_NAMESPACE)
 def register_namespace(call: Endpoint, namespace: str) -> HttpResponse:
     body = call.body(contract.NamespaceDefinition)
@@ -39,12 +47,10 @@ def register_namespace(call: Endpoint, namespace: str) -> HttpResponse:
         "reason": call.reason,
         **body.arguments(),
     }
-    if call.query.if_exists == "accept":
+    if call.query.if_exists != "replace":
         for part, raw in (("schema", body.schema), ("default", body.default)):
             arguments[part] = None if raw is UNSET else raw
-        registered = namespaces.ensure_namespace(**arguments)
-    else:
-        registered = namespaces.register_namespace(**arguments)
+    registered = _VERBS[call.query.if_exists](**arguments)
     if registered.violations is not None:
         return answer(_preview(registered.changed, registered.violations))
     document = contract.Namespace.of(registered.namespace)

@@ -132,7 +132,8 @@ class HistoryPolicy(Body):
 
 
 class NamespaceDefinition(Body):
-    """The definition of a namespace. A member that is left out has its default."""
+    """The definition of a namespace. A member that is left out has its default, unless
+    `if_exists` says otherwise."""
 
     schema: Annotated[JsonIn, _SCHEMA] | UnsetType = UNSET
     default: Annotated[JsonIn, _DEFAULT] | UnsetType = UNSET
@@ -178,10 +179,10 @@ class NamespaceFilters(AscendingList):
 
 class Registration(Query):
     if_exists: Annotated[
-        Literal["replace", "accept"],
+        Literal["replace", "accept", "update"],
         doc(
-            "If the namespace is registered: `replace` its definition, or `accept` it if it is "
-            "compatible."
+            "If the namespace is registered: `replace` its definition, `accept` it if it is "
+            "compatible, or `update` the members that the body contains and keep the others."
         ),
     ] = "replace"
 
@@ -230,7 +231,9 @@ REGISTER_NAMESPACE = _operation(
     "allows (it does not restrict `additionalProperties`). Annotations such as `title` and "
     "`description` do not count. Defaults may differ by such fields only. A `schema` or `default` "
     "that the body omits is compatible; the other members of the body are used only when the "
-    "namespace is created.",
+    "namespace is created.\n\n"
+    "With `if_exists=update`, a registered namespace keeps the members that the body omits, except "
+    "that a namespace of a plugin requires its name as `plugin`.",
     role=Role.ADMIN,
     query=Registration,
     body=NamespaceDefinition,

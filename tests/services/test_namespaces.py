@@ -15,6 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from state_admin.models import AuditRow, Entry, Namespace, NamespaceVersion
 from state_admin.services import namespaces, plugins
 from state_admin.services.errors import Conflict, Invalid, VersionConflict
+from state_admin.services.namespace_updates import update_namespace
 from state_admin.services.namespaces import NamespaceRegistration
 from tests.builders import Person, put, raw
 from tests.patience import PATIENCE
@@ -250,6 +251,39 @@ def test_accept__with_a_precondition__compares_the_version(alice: Person) -> Non
     assert alice.api("PUT", path, {}, If_None_Match="*").status_code == 201
     assert alice.api("PUT", path, {}, If_None_Match="*").status_code == 412
     assert alice.api("PUT", path, {}, If_Match='"1"').status_code == 200
+
+
+def test_update__registered__keeps_what_the_body_omits(alice: Person) -> None:
+    path = "/namespaces/notes?if_exists=update"
+    history = {"keep_last": 5, "keep_seconds": 60}
+    kept = {"description": "kept", "ttl_seconds": 60, "max_value_bytes": 100, "history": history}
+    created = alice.api("PUT", path, {"schema": GOAL, "default": {}, **kept})
+    assert created.status_code == 201
+    preview = alice.api("PUT", path + "&dry_run=true", {"default": {"goal": "x"}}).json()
+    assert preview["would_change"]
+    updated = alice.api("PUT", path, {"default": {"goal": "x"}, "ttl_seconds": None}).json()
+    assert updated["schema_version"] == 2
+    assert (updated["schema"], updated["default"]) == (GOAL, {"goal": "x"})
+    assert {name: updated[name] for name in kept} == {**kept, "ttl_seconds": None}
+    assert alice.api("PUT", path, {"schema": TEXT}).status_code == 422
+    assert alice.api("PUT", path, {}, If_Match='"1"').status_code == 412
+
+
+def test_update__namespace_of_a_plugin__requires_its_name(alice: Person) -> None:
+    register(alice, plugin="kit")
+    path = "/namespaces/notes?if_exists=update"
+    assert alice.api("PUT", path, {"description": "d"}).status_code == 409
+    assert alice.api("PUT", path, {"description": "d", "plugin": "kit"}).status_code == 200
+
+
+@pytest.mark.django_db(transaction=True)
+def test_update__several_at_once__each_change_is_kept(alice: Person) -> None:
+    register(alice)
+    update = partial(update_namespace, actor=alice.actor, name="notes", schema=None, default=None)
+    changes = {"description": "d", "ttl_seconds": 60, "history_keep_last": 5, "max_value_bytes": 9}
+    race([partial(update, **{name: value}) for name, value in changes.items()])
+    stored = Namespace.objects.get(name="notes")
+    assert {name: getattr(stored, name) for name in changes} == changes
 
 
 @pytest.mark.django_db(transaction=True)

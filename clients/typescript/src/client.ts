@@ -18,7 +18,7 @@ import { Watch, type WatchOptions } from "./changes.js";
 import { isObject, refuseOthers, requireObject, same, shown } from "./json.js";
 import { decode, encode, nameOf, type Namespace, type ProfileKey } from "./keys.js";
 import { Paged, type Page } from "./pages.js";
-import { CommonholdError, KeyDecode, NotRegistered, VersionConflict } from "./problems.js";
+import { CommonholdError, KeyDecode, VersionConflict } from "./problems.js";
 import type {
   BatchOperation,
   Body,
@@ -290,8 +290,8 @@ export class Commonhold {
    * Register the namespaces of keys, with their default and JSON Schema; needs the role admin. A namespace that is
    * registered already stays as it is: it is accepted if its schema and default are the same except for optional
    * fields, else SchemaConflict with the differences. With `{ replace: true }` after the keys, schema and default
-   * are replaced and the other settings kept. Throws VersionConflict if another client changes the namespace at the
-   * same time, or if its schema version is not `if_version`.
+   * are replaced and the other settings kept. Throws VersionConflict if the schema version is not `if_version`, or if
+   * another client registers the namespace at the same time.
    */
   async register(...keys: ProfileKey<any>[] | [...keys: ProfileKey<any>[], options: Replacing]): Promise<NamespaceInfo[]> {
     const other = keys.find((each) => !isObject(each));
@@ -299,25 +299,15 @@ export class Commonhold {
       throw new TypeError(`register() takes keys of profileKey(), not ${shown(other)}; with a name, use namespaces.register()`);
     }
     const registered: NamespaceInfo[] = [];
-    const options = (keys.find((each) => !("name" in each)) ?? {}) as Replacing;
+    const { replace, if_version } = (keys.find((each) => !("name" in each)) ?? {}) as Replacing;
+    const query = { if_exists: replace ? "update" : "accept" };
     for (const key of keys) {
       if (!("name" in key)) continue;
-      const definition = { schema: key.json_schema, default: key.default, ...options };
-      const kept = options.replace ? await this.settingsOf(key) : {};
-      registered.push(await this.namespaces.register(key.name, { ...kept, ...definition }));
+      const path = `/namespaces/${segment(key.name)}`;
+      const body = { schema: key.json_schema ?? (replace ? {} : undefined), default: key.default };
+      registered.push(await this.send({ method: "PUT", path, query, body, if_version }));
     }
     return registered;
-  }
-
-  /** What a replaced definition keeps, and the version it replaces. */
-  private async settingsOf(key: ProfileKey<any>): Promise<Body<"NamespaceDefinition"> & { if_version: number }> {
-    try {
-      const { description, max_value_bytes, ttl_seconds, history, schema_version } = await this.namespaces.get(key);
-      return { description, max_value_bytes, ttl_seconds, history, if_version: schema_version };
-    } catch (error) {
-      if (error instanceof NotRegistered) return { if_version: 0 };
-      throw error;
-    }
   }
 
   /** Read the value; the default if there is none (nothing is written). Throws KeyDecode if the stored value is not valid. */

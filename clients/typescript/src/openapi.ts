@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 9d7c30e1f303a2b9a1cf44babc678159cff8a50284be2319b1b5a60bb1bba051
+// sha256 of docs/openapi.json: f66f362c64cc045cd3c11031c4d316d7aaaffd36ec5fda25ac90272406d3d549
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -1179,6 +1179,8 @@ export interface paths {
          * @description Registers a namespace (201), or replaces its definition (200). With If-Match, only if the schema version is the one that it names; with `If-None-Match: *`, only if the namespace is not registered. The dry run returns the entries that a new schema would refuse.
          *
          *     With `if_exists=accept`, a registered namespace never changes: its definition is returned if it is compatible; otherwise the response is 409 `schema-conflict`, and `errors` lists the differences. Schemas are compatible if they are the same except for optional fields: `properties` of one schema that the other lacks, that neither requires, and that the other allows (it does not restrict `additionalProperties`). Annotations such as `title` and `description` do not count. Defaults may differ by such fields only. A `schema` or `default` that the body omits is compatible; the other members of the body are used only when the namespace is created.
+         *
+         *     With `if_exists=update`, a registered namespace keeps the members that the body omits, except that a namespace of a plugin requires its name as `plugin`.
          */
         put: operations["register_namespace"];
         post?: never;
@@ -5629,7 +5631,10 @@ export interface components {
              */
             updated_at: string;
         };
-        /** @description The definition of a namespace. A member that is left out has its default. */
+        /**
+         * @description The definition of a namespace. A member that is left out has its default, unless
+         *     `if_exists` says otherwise.
+         */
         NamespaceDefinition: {
             /**
              * @description Value of an entry that does not exist. Default: null.
@@ -11618,8 +11623,8 @@ export interface operations {
     register_namespace: {
         parameters: {
             query?: {
-                /** @description If the namespace is registered: `replace` its definition, or `accept` it if it is compatible. */
-                if_exists?: "accept" | "replace";
+                /** @description If the namespace is registered: `replace` its definition, `accept` it if it is compatible, or `update` the members that the body contains and keep the others. */
+                if_exists?: "accept" | "replace" | "update";
                 /** @description `true`: validate and count, but change nothing. The response has `dry_run: true`. */
                 dry_run?: boolean;
             };

@@ -21,6 +21,8 @@ from commonhold import (
     VersionConflict,
     profile_key,
 )
+from commonhold.calls import Call
+from commonhold.entries import get_namespace
 
 from project.env import BASE_DIR
 from tests.builders import Person, make_namespace
@@ -317,6 +319,26 @@ def test_register__replace__requires_the_version_and_keeps_other_settings(
     assert state.register(OtherPlan, replace=True)[0].schema_version == 3
     (created,) = state.register(profile_key("absent", str, default=""), replace=True)
     assert created.schema_version == 1
+
+
+def test_register__replace_while_the_description_changes__keeps_the_newer_one(
+    state: Commonhold, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state.register(OldPlan)
+    send = state.send
+
+    def send_after_change(call: Call[Any]) -> Any:
+        if call.method == "PUT":
+            stored = send(get_namespace("plan")).document
+            body = {"schema": stored["schema"], "default": stored["default"]}
+            changed = {"description": "newer", "history": {"keep_last": 5}}
+            send(Call("PUT", "/namespaces/plan", dict, body=body | changed))
+        return send(call)
+
+    monkeypatch.setattr(state, "send", send_after_change)
+    (replaced,) = state.register(OtherPlan, replace=True)
+    assert (replaced.schema_version, replaced.document["description"]) == (2, "newer")
+    assert replaced.document["history"] == {"keep_last": 5, "keep_seconds": None}
 
 
 def test_register__async__behaves_like_sync(state: Commonhold, web: Running, alice: Person) -> None:

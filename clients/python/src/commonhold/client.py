@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
@@ -18,7 +19,7 @@ from commonhold.changes import HEARTBEAT_TIMEOUT, AsyncWatch, Feed, Watch
 from commonhold.dispatches import Dispatches
 from commonhold.entries import Entries, Filters, Namespaces, query_of, register_namespace
 from commonhold.keys import Profile, encode, profile_of
-from commonhold.problems import ClientClosed, InvalidArgument, NotRegistered, VersionConflict
+from commonhold.problems import ClientClosed, InvalidArgument, VersionConflict
 from commonhold.profiles import (
     ATTEMPTS,
     AsyncChange,
@@ -278,19 +279,10 @@ class Commonhold(_Client["Commonhold"]):
         A namespace that is registered already stays as it is: it is accepted if its schema and
         default are the same except for optional fields, so that old and new versions of a program
         run side by side, else SchemaConflict with the differences. With `replace` the schema and
-        default are replaced and the other settings kept. Raises VersionConflict if another client
-        changes the namespace at the same time, or if its schema version is not `if_version`.
+        default are replaced and the other settings kept. Raises VersionConflict if the schema
+        version is not `if_version`, or if another client registers the namespace at the same time.
         """
-        if not replace:
-            return [self.send(registration(key, if_version=if_version)) for key in keys]
-        found = []
-        for key in keys:
-            try:
-                stored: Namespace | None = self.namespaces.get(key)
-            except NotRegistered:
-                stored = None
-            found.append(self.send(replacement(key, stored, if_version)))
-        return found
+        return [self.send(registration(key, replace, if_version)) for key in keys]
 
     def watch(
         self,
@@ -458,16 +450,7 @@ class AsyncCommonhold(_Client["AsyncCommonhold"]):
         self, *keys: type[Any] | Profile[Any], replace: bool = False, if_version: int | None = None
     ) -> list[Namespace]:
         """See Commonhold.register."""
-        if not replace:
-            return [await self.send(registration(key, if_version=if_version)) for key in keys]
-        found = []
-        for key in keys:
-            try:
-                stored: Namespace | None = await self.namespaces.get(key)
-            except NotRegistered:
-                stored = None
-            found.append(await self.send(replacement(key, stored, if_version)))
-        return found
+        return [await self.send(registration(key, replace, if_version)) for key in keys]
 
     def watch(
         self,
@@ -541,22 +524,14 @@ def _page(pages: Any) -> Page[Any]:
     return pages
 
 
-def registration(key: type[Any] | Profile[Any], **options: Any) -> Call[Namespace]:
-    """The call that registers a ProfileKey's namespace."""
+def registration(
+    key: type[Any] | Profile[Any], replace: bool, if_version: int | None
+) -> Call[Namespace]:
+    """The call that registers a ProfileKey's namespace. `replace`: schema and default of a
+    registered namespace are replaced; the server keeps its other settings."""
     profile = profile_of(key)
     default = encode(profile, profile.default())
-    return register_namespace(
-        profile.name, schema=schema_of(profile.kind), default=default, **options
+    call = register_namespace(
+        profile.name, schema=schema_of(profile.kind), default=default, if_version=if_version
     )
-
-
-def replacement(
-    key: type[Any] | Profile[Any], stored: Namespace | None, if_version: int | None
-) -> Call[Namespace]:
-    """The call that replaces schema and default and keeps the other settings of `stored`."""
-    settings = stored.document if stored is not None else {}
-    names = ("description", "max_value_bytes", "ttl_seconds", "history")
-    kept = {name: settings.get(name) for name in names}
-    current = stored.schema_version if stored is not None else 0
-    expected = current if if_version is None else if_version
-    return registration(key, **kept, replace=True, if_version=expected)
+    return dataclasses.replace(call, query={"if_exists": "update"}) if replace else call

@@ -13,7 +13,7 @@ from state_admin.domain import policies, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.policies import EffectivePolicy, Policy
 from state_admin.domain.values import EMPTY_OBJECT, Raw
-from state_admin.models import CompactionPolicy, Thread
+from state_admin.models import CompactionPolicy, Thread, database
 from state_admin.models import policies as rows
 
 from . import journal, summaries
@@ -190,6 +190,7 @@ def _agent(scope: Scope, name: str) -> str:
 
 
 def _check_room(actor: Actor, agent_id: str) -> None:
+    database.lock("compaction policies", actor.workspace_id)
     # Deleted policies count too, because their rows remain.
     others = CompactionPolicy.objects.visible_to(actor).exclude(agent_id__in=["", agent_id])
     if others.count() >= MOST_AGENTS:

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
 from state_admin.domain.access import Actor, Role
-from state_admin.models import DefaultView, SavedView, ViewPage
+from state_admin.models import DefaultView, SavedView, ViewPage, database
 
 from . import journal
 from .actors import require
@@ -71,6 +71,7 @@ def save_view(
     if shared:
         require(actor, Role.EDITOR)
     with transaction.atomic():
+        database.lock("saved views", actor.workspace_id)
         mine = SavedView.objects.filter(workspace_id=actor.workspace_id, owner_id=int(actor.id))
         old = mine.filter(page=page, name=name).select_for_update().first()
         if old is None and mine.count() >= MOST:

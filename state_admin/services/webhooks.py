@@ -19,7 +19,7 @@ from state_admin.domain import changes
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.ids import uuid7
 from state_admin.domain.values import Fault
-from state_admin.models import Webhook, WebhookDelivery, feed_sql
+from state_admin.models import Webhook, WebhookDelivery, database, feed_sql
 from state_admin.models.feed_sql import Position
 
 from . import journal
@@ -69,6 +69,7 @@ def create_webhook(
     require(actor, Role.ADMIN)
     _check(name, url, filters)
     with transaction.atomic():
+        database.lock("webhooks", actor.workspace_id)
         place, place_at = find_position(actor, cursor)
         mine = Webhook.objects.filter(workspace_id=actor.workspace_id)
         if mine.count() >= MOST_PER_WORKSPACE:

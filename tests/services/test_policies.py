@@ -22,7 +22,7 @@ from state_admin.services.errors import (
 from state_admin.services.policies import effective_policy
 from tests import builders
 from tests.builders import Person, append, conversation, make_run, make_thread, make_token, raw
-from tests.services.racing import interleave, race, split
+from tests.services.racing import interleave, overlap, race, split
 
 
 def put(person: Person, scope: Any, name: str = "", **body: Any) -> policies.PolicyView:
@@ -184,6 +184,15 @@ def test_put__more_agents_than_allowed__is_refused(
         put(alice, "agent", "c", min_gain_tokens=1)
     put(alice, "agent", "b", min_gain_tokens=2)
     put(alice, "workspace", min_gain_tokens=2)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_put__two_agents_for_the_last_place__one_is_refused(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(policies, "MOST_AGENTS", 1)
+    with pytest.raises(QuotaExceeded):
+        overlap(partial(put, alice, "agent", "a", prompt="x"), partial(put, alice, "agent", "b"))
 
 
 # The preview ----------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from django.db.models.functions import Now
@@ -19,6 +20,7 @@ from state_admin.services.saved_views import (
     save_view,
 )
 from tests.builders import Person, make_namespace, make_person
+from tests.services.racing import overlap
 
 STATE = ViewPage.STATE
 
@@ -42,6 +44,16 @@ def test_save__same_name__replaces_the_users_own(alice: Person) -> None:
     for query in ("tag=x", "tag=y"):
         save_view(actor=alice.actor, page=STATE, name="v", query=query)
     assert [view.query for view in list_views(alice.actor, STATE)] == ["tag=y"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_save__two_for_the_last_place__one_is_over_the_quota(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(saved_views, "MOST", 1)
+    save = partial(save_view, actor=alice.actor, page=STATE, query="")
+    with pytest.raises(QuotaExceeded):
+        overlap(partial(save, name="a"), partial(save, name="b"))
 
 
 def test_save__shared_by_a_viewer__is_refused(bob: Person) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -46,7 +47,7 @@ from tests import builders, feeding
 from tests.builders import Person, make_namespace, make_token, put
 from tests.feeding import wait_for_feed
 from tests.services.faults import fail_everywhere
-from tests.services.racing import interleave, race
+from tests.services.racing import interleave, overlap, race
 
 # The feed contains committed changes only.
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -116,6 +117,14 @@ def test_create__hundred_and_first__is_over_the_quota(
     make(alice.actor)
     with pytest.raises(QuotaExceeded, match="quota exceeded: webhooks"):
         make(alice.actor)
+
+
+def test_create__two_for_the_last_place__one_is_over_the_quota(
+    alice: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(webhooks, "MOST_PER_WORKSPACE", 1)
+    with pytest.raises(QuotaExceeded):
+        overlap(partial(make, alice.actor), partial(make, alice.actor))
 
 
 def test_create__any__stores_no_secret(alice: Person) -> None:

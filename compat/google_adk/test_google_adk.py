@@ -212,6 +212,41 @@ async def test_get_session__deleted_while_it_is_read__is_none(
     assert await service.get_session(**names) is None
 
 
+@pytest.mark.parametrize("before", ["the state", "the events"])
+async def test_get_session__appended_while_it_is_read__has_the_state_of_its_events(
+    state: AsyncCommonhold,
+    service: CommonholdSessionService,
+    monkeypatch: pytest.MonkeyPatch,
+    app_name: str,
+    before: str,
+) -> None:
+    session = await service.create_session(app_name=app_name, user_id="u1")
+    await service.append_event(session, event("0", n=0))
+    name = {"the state": "_batch", "the events": "_newest_first"}[before]
+    original = getattr(service, name)
+
+    def after_append(*arguments: Any) -> Any:
+        monkeypatch.undo()
+        return append_then_read(*arguments) if name == "_batch" else append_then_list(*arguments)
+
+    async def append_then_read(*arguments: Any) -> Any:
+        await service.append_event(session, event("1", n=1))
+        # The events are read first if both are read at once.
+        await asyncio.sleep(0.2)
+        return await original(*arguments)
+
+    async def append_then_list(*arguments: Any) -> AsyncGenerator[Any, None]:
+        await asyncio.sleep(0.2)
+        await service.append_event(session, event("1", n=1))
+        async for message in original(*arguments):
+            yield message
+
+    monkeypatch.setattr(service, name, after_append)
+    found = await read(service, session)
+    assert found.state == {"n": len(found.events) - 1}
+    await service.append_event(found, event("2", n=2))
+
+
 @pytest.mark.parametrize(
     ("config", "expected"),
     [

@@ -145,12 +145,16 @@ class CommonholdSessionService(Adapter, BaseSessionService):
         config: GetSessionConfig | None = None,
     ) -> Session | None:
         place = _SessionAddress(app_name, user_id, arguments.text("session_id", session_id).strip())
+        events: list[Event] | None = None
         try:
-            thread = await self._state.threads.get(place.thread)
-            entries, events = await asyncio.gather(
-                self._batch(_read_operations([place])),
-                self._events(place, config or GetSessionConfig()),
-            )
+            # State is read between the count and the events, so it is that after the last event
+            # unless an event was appended meanwhile: then again.
+            while events is None:
+                thread = await self._state.threads.get(place.thread)
+                entries = await self._batch(_read_operations([place]))
+                events = await self._events(
+                    place, config or GetSessionConfig(), thread.message_count
+                )
         except NotRegistered:
             raise
         except NotFound:
@@ -297,12 +301,17 @@ class CommonholdSessionService(Adapter, BaseSessionService):
                 register_namespace(name, schema={"type": "object"}, default={}, history=history)
             )
 
-    async def _events(self, place: _SessionAddress, config: GetSessionConfig) -> list[Event]:
+    async def _events(
+        self, place: _SessionAddress, config: GetSessionConfig, message_count: int
+    ) -> list[Event] | None:
+        """The requested events. None: there is a newer one than the thread's `message_count`."""
         limit, after = config.num_recent_events, config.after_timestamp
         found: list[Event] = []
         if limit == 0:
             return found
         async for message in self._newest_first(place, limit or _PAGE):
+            if message.seq > message_count:
+                return None
             event = Event.model_validate(message.document[_MEMBER])
             if after is not None and event.timestamp < after:
                 break

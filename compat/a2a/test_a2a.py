@@ -251,6 +251,25 @@ async def test_store__same_calls__answers_like_the_sdks_own(
     assert await play(CommonholdTaskStore(state)) == await play(InMemoryTaskStore())
 
 
+async def test_list__task_changes_meanwhile__has_no_task_that_the_filter_excludes(
+    state: AsyncCommonhold, owner: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, call, read = CommonholdTaskStore(state), call_of(owner), state.threads.state
+    working, completed = TaskState.TASK_STATE_WORKING, TaskState.TASK_STATE_COMPLETED
+    for task_id in ("t1", "t2"):
+        await store.save(made(task_id, state=working), call)
+
+    async def read_after_the_end(thread_id: str) -> Any:
+        if thread_id.endswith("t1"):
+            monkeypatch.undo()
+            await store.save(made("t1", state=completed), call)
+        return await read(thread_id)
+
+    monkeypatch.setattr(state.threads, "state", read_after_the_end)
+    listed = await store.list(ListTasksRequest(status=working), call)
+    assert [task.id for task in listed.tasks] == ["t2"]
+
+
 async def test_store__every_save__stays_readable_as_a_revision(
     state: AsyncCommonhold, owner: str
 ) -> None:

@@ -86,8 +86,10 @@ class _TaskStore(Adapter):
         behind = [each for each in matching if after is None or each[0].sort_key() < after]
         held = await asyncio.gather(*(self._read(thread) for _, thread in behind[:size]))
         more = len(behind) > size
+        found = [_task_of(each.document) for each in held if each.document is not None]
         return ListTasksResponse(
-            tasks=[_task_of(each.document) for each in held if each.document is not None],
+            # Tasks may have changed since their runs were read.
+            tasks=[task for task in found if _matches(_facts_of(task), params)],
             next_page_token=encode_list_tasks_cursor(behind[size - 1][0]) if more else "",
             total_size=len(matching),
             page_size=size,
@@ -258,15 +260,19 @@ def _state_in(document: Mapping[str, Any]) -> str:
     return state.removeprefix("TASK_STATE_")
 
 
-def _run_of(task: Task, document: Mapping[str, Any]) -> dict[str, Any]:
-    """What becomes of the run: its status, and what lists need to know without the task."""
+def _facts_of(task: Task) -> dict[str, Any]:
+    """What lists need to know without the task."""
     stamped = task.status.HasField("timestamp")
-    facts = {
+    return {
         "task_id": task.id,
         "context_id": task.context_id,
         "state": task.status.state,
         "timestamp_ns": task.status.timestamp.ToNanoseconds() if stamped else None,
     }
+
+
+def _run_of(task: Task, document: Mapping[str, Any]) -> dict[str, Any]:
+    """What becomes of the run: its status, and the facts for lists."""
     said = " ".join(part.text for part in task.status.message.parts if part.text)
     done: dict[str, dict[str, str]] = {
         "COMPLETED": {"type": "natural_end"},
@@ -275,7 +281,7 @@ def _run_of(task: Task, document: Mapping[str, Any]) -> dict[str, Any]:
         "REJECTED": {"type": "blocked", "value": said},
     }
     waiting = {"INPUT_REQUIRED": "user_input", "AUTH_REQUIRED": "external_event"}
-    change: dict[str, Any] = {"metadata": {_MEMBER: facts}}
+    change: dict[str, Any] = {"metadata": {_MEMBER: _facts_of(task)}}
     state = _state_in(document)
     if state in done:
         return {**change, "status": "done", "termination_reason": done[state]}

@@ -72,13 +72,11 @@ _RATIO = doc(
     schema={"type": "number", "minimum": 0, "maximum": 1},
 )
 Summarizer = Annotated[
-    str,
+    Literal["extractive", "model"],
     doc(
         "What writes the summary: `extractive` needs no model, `model` calls `summary_model`; null:"
         " `extractive`.",
         "model",
-        min_length=1,
-        max_length=64,
     ),
 ]
 SummaryModel = Annotated[

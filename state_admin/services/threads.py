@@ -14,7 +14,7 @@ from state_admin.contract.threads import ForkOrigin, Lineage, ThreadContents
 from state_admin.domain import scopes, search, values
 from state_admin.domain.access import Actor, Role
 from state_admin.domain.ids import uuid7
-from state_admin.domain.policies import DESTRUCTIVE, BadPolicy, Policy
+from state_admin.domain.policies import BY_MODEL, DESTRUCTIVE, BadPolicy, Policy
 from state_admin.domain.values import EMPTY_OBJECT, JSON, Fault, Raw
 from state_admin.models import (
     Entry,
@@ -27,6 +27,7 @@ from state_admin.models import (
     lineages_sql,
 )
 from state_admin.models.threads import ThreadQuerySet
+from state_admin.summarizers import SUMMARIZERS
 
 from . import journal, quotas
 from .actors import require
@@ -282,7 +283,11 @@ def _merged(stored: str | None, patch: Raw, merge: Merge | None) -> str:
 def check_policy(body: Raw, pointer: str = "") -> None:
     """Raise Invalid for a compaction policy, with all faults below `pointer`."""
     try:
-        Policy.from_json(body.value)
+        policy = Policy.from_json(body.value)
+        # Here and not in Policy, because policies that are stored already must remain readable.
+        if policy.summarizer not in (None, BY_MODEL, *SUMMARIZERS):
+            names = ", ".join((*SUMMARIZERS, BY_MODEL))
+            raise BadPolicy([Fault("/summarizer", f"must be null or one of {names}")])
     except BadPolicy as bad:
         faults = [fault.inside(pointer) for fault in bad.faults]
         raise Invalid("the compaction policy is not valid", faults) from bad

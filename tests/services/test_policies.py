@@ -277,6 +277,7 @@ def test_api__thread_policy__is_the_threads_own(alice: Person) -> None:
         ({"prompt": "x" * 8_001}, 422, "/prompt"),
         ({"prompt": "nul \0"}, 422, "/prompt"),
         ({"fallback": "none"}, 422, "/fallback"),
+        ({"summarizer": "gpt"}, 422, "/summarizer"),
         ([], 400, None),
     ],
 )
@@ -287,6 +288,18 @@ def test_api__invalid_policy__is_located(
     assert answer.status_code == status
     if pointer:
         assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
+
+
+def test_api__unknown_summarizer__is_refused_with_the_known_ones(alice: Person) -> None:
+    for path, body in (
+        ("/compaction-policies/workspace", {"summarizer": "gpt"}),
+        ("/threads", {"compaction_policy": {"summarizer": "gpt"}}),
+    ):
+        answer = alice.api("PUT" if path.startswith("/comp") else "POST", path, body)
+        assert answer.status_code == 422
+        (error,) = answer.json()["errors"]
+        assert "extractive" in error["message"]
+        assert "model" in error["message"]
 
 
 def test_api__fields__are_those_of_a_policy() -> None:
@@ -306,7 +319,13 @@ def test_api__every_hours__can_be_set_in_each_scope(alice: Person, hours: int | 
 
 @pytest.mark.parametrize("method", ["POST", "PATCH"])
 @pytest.mark.parametrize(
-    ("field", "wrong"), [("every_hours", 0), ("every_hours", 8_761), ("prompt", "x" * 8_001)]
+    ("field", "wrong"),
+    [
+        ("every_hours", 0),
+        ("every_hours", 8_761),
+        ("prompt", "x" * 8_001),
+        ("summarizer", "gpt"),
+    ],
 )
 def test_api__policy_in_a_thread__is_validated_by_the_same_rules(
     alice: Person, method: str, field: str, wrong: Any

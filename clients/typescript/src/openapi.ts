@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: f66f362c64cc045cd3c11031c4d316d7aaaffd36ec5fda25ac90272406d3d549
+// sha256 of docs/openapi.json: 7ddf4ddcce23abb55658e8682d1b42c27febf2edcc6b9e4deeedfcfc719bd6dd
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -4313,7 +4313,7 @@ export interface components {
              * @description What writes the summary: `extractive` needs no model, `model` calls `summary_model`; null: `extractive`.
              * @example model
              */
-            summarizer: string | null;
+            summarizer: ("extractive" | "model") | null;
             /**
              * @description Largest size of a summary, in estimated tokens; longer ones are cut.
              * @example 1024
@@ -6259,7 +6259,7 @@ export interface components {
              * @description What writes the summary: `extractive` needs no model, `model` calls `summary_model`; null: `extractive`.
              * @example model
              */
-            summarizer?: string | null;
+            summarizer?: ("extractive" | "model") | null;
             /**
              * @description Largest size of a summary, in estimated tokens; longer ones are cut.
              * @example 1024

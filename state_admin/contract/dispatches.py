@@ -363,7 +363,8 @@ CLEAR_DEAD_LETTERS = _operation(
     id="clear_dead_letters",
     route="POST /dispatches/clear",
     summary="Delete dead letters",
-    description="It cannot be undone.",
+    description="Deletes those that the body selects: with `{}`, all dead letters of the workspace. "
+    "It cannot be undone.",
     role=Role.ADMIN,
     body=DeadLetterScope,
     answers={200: Cleared},

@@ -1,5 +1,5 @@
 // Made from docs/openapi.json by `make client-types`; do not edit.
-// sha256 of docs/openapi.json: 7ddf4ddcce23abb55658e8682d1b42c27febf2edcc6b9e4deeedfcfc719bd6dd
+// sha256 of docs/openapi.json: 18b5a3b751041497cd341c9ccad4c8b111adb6afeb3cb32559757de0076529fd
 
 export interface paths {
     "/api/v1/access/explain": {
@@ -793,7 +793,7 @@ export interface paths {
         put?: never;
         /**
          * Delete dead letters
-         * @description It cannot be undone.
+         * @description Deletes those that the body selects: with `{}`, all dead letters of the workspace. It cannot be undone.
          */
         post: operations["clear_dead_letters"];
         delete?: never;

@@ -104,6 +104,8 @@ def find_names(
 
 # The first version that the request created follows the newest one by another request. If a version
 # between them was removed, or belonged to another request, nobody knows what was there before.
+# OFFSET 0: otherwise, with statistics of an almost empty table, the join reads all entries of the
+# namespace for each row.
 _NEXT = """
 SELECT p.id, p.namespace, p.key, p.tag_change,
     CASE WHEN own.versions = p.version - coalesce(prior.version, 0)
@@ -114,8 +116,13 @@ FROM (
     WHERE revert_id = %(revert)s AND (namespace, key) > (%(namespace)s, %(key)s)
     ORDER BY namespace, key LIMIT %(rows)s
 ) p
-LEFT JOIN namespaces n ON n.workspace_id = p.workspace_id AND n.name = p.namespace
-LEFT JOIN entries e ON e.namespace_id = n.id AND e.key = p.key
+LEFT JOIN LATERAL (
+    SELECT e.id, e.size_bytes FROM entries e
+    WHERE e.key = p.key AND e.namespace_id = (
+        SELECT n.id FROM namespaces n WHERE n.workspace_id = p.workspace_id AND n.name = p.namespace
+    )
+    OFFSET 0
+) e ON true
 LEFT JOIN LATERAL (
     SELECT r.version, r.size_bytes FROM entry_revisions r
     WHERE r.entry_id = e.id AND r.version < p.version AND r.request_id <> %(target)s

@@ -179,21 +179,34 @@ def settle(done: Sequence[int], skipped: Sequence[tuple[int, str]]) -> None:
 
 
 # Locked in the order of all batches: by (namespace, key). If a row changes while this statement waits
-# for its lock, its version differs, and the row is not returned.
+# for its lock, its version differs, and the row is not returned. Subqueries as in _NEXT, so that the
+# plan does not depend on statistics.
 _LOCK = """
-SELECT e.id, e.tags, e.pinned, e.deleted, e.namespace_id, n.name, e.key, e.version,
+SELECT e.id, e.tags, e.pinned, e.deleted, e.namespace_id, want.namespace, e.key, e.version,
     CASE WHEN NOT e.deleted AND (e.expires_at IS NULL OR e.expires_at > now())
         THEN e.value::text END,
     e.expires_at, r.version, r.value::text, r.expires_at, coalesce(r.expires_at <= now(), false),
     r.redacted_at IS NOT NULL
-FROM unnest(%(namespaces)s::text[], %(keys)s::text[], %(firsts)s::bigint[], %(lasts)s::bigint[])
-    AS want(namespace, key, first, last)
-JOIN namespaces n ON n.workspace_id = %(workspace)s AND n.name = want.namespace
-JOIN entries e ON e.namespace_id = n.id AND e.key = want.key
-LEFT JOIN entry_revisions r ON r.entry_id = e.id AND r.version = want.first - 1
-WHERE e.version = want.last AND n.unregistered_at IS NULL
-ORDER BY n.name COLLATE "C", e.key COLLATE "C"
-FOR UPDATE OF e
+FROM (
+    SELECT * FROM unnest(
+        %(namespaces)s::text[], %(keys)s::text[], %(firsts)s::bigint[], %(lasts)s::bigint[]
+    ) AS x(namespace, key, first, last)
+    ORDER BY namespace COLLATE "C", key COLLATE "C" OFFSET 0
+) want
+CROSS JOIN LATERAL (
+    SELECT e.* FROM entries e
+    WHERE e.key = want.key AND e.version = want.last AND e.namespace_id = (
+        SELECT n.id FROM namespaces n
+        WHERE n.workspace_id = %(workspace)s AND n.name = want.namespace
+            AND n.unregistered_at IS NULL
+    )
+    FOR UPDATE
+) e
+LEFT JOIN LATERAL (
+    SELECT r.* FROM entry_revisions r
+    WHERE r.entry_id = e.id AND r.version = want.first - 1
+    OFFSET 0
+) r ON true
 """
 
 

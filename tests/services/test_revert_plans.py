@@ -9,10 +9,11 @@ import pytest
 from django.db import connection
 
 from state_admin.models import Namespace, Revert, reverts_sql
+from state_admin.models.reverts_sql import WrittenEntry
 from tests.builders import Person, make_namespace
 from tests.services.test_dispatch_order import rows_read
 
-MANY = 5_000
+MANY = 20_000
 
 
 def fill(namespace: Namespace, job: Revert, first: int, last: int) -> None:
@@ -81,3 +82,17 @@ def test_next__statistics_of_an_empty_database__reads_each_entry_once(job: Rever
         ("k20", 2, 2),
         ("k200", 2, 2),
     ]
+
+
+def test_lock__statistics_of_an_empty_database__reads_each_entry_once(
+    alice: Person, job: Revert
+) -> None:
+    many = 500
+    keys = [f"k{n}" for n in range(MANY - many, MANY)]
+    columns = {"namespaces": ["notes"] * many, "firsts": [2] * many, "lasts": [2] * many}
+    parameters = {"workspace": alice.workspace.pk, "keys": keys, **columns}
+    read = rows_of(reverts_sql._LOCK, parameters)
+    assert many < read < 20_000
+    written = [WrittenEntry("notes", key, 2, 2) for key in ("k9", "k10", "none")]
+    locked = reverts_sql.lock_entries(alice.workspace.pk, written)
+    assert [(each.key, each.then_version) for each in locked] == [("k10", 1), ("k9", 1)]

@@ -102,7 +102,8 @@ class View(Protocol):
 
     def find_cut_point(self, end: int) -> CutPoint | None:
         """The last message before position `end` at which every tool call has its result and the
-        next message is not a tool message."""
+        next message is not a tool message. The database returns an earlier one if the messages up to
+        it are too large to summarize at once."""
         ...
 
 

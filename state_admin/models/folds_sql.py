@@ -5,24 +5,31 @@ compares the two."""
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from state_admin.domain.boundaries import CutPoint, PendingToolCall, Turn
 
 from . import hot
 from .messages import Message
 
+# A compaction loads the messages that it summarizes into memory: at most so many bytes of them, or those
+# up to the first point at which the view may be cut. The next compaction continues.
+MOST_BYTES: Final = 32 << 20
+
 # `held` is the number of open calls of an id after each message that opens or answers it. It is
 # never below 0: a result of a call that is not open does not count.
 _LINES = """
 WITH seen AS (
-    SELECT 0 AS part, folds_to AS seq, public_id, role, visibility, estimated_tokens, opens, answers
+    SELECT 0 AS part, folds_to AS seq, public_id, role, visibility, estimated_tokens, opens, answers,
+        octet_length(body::text) AS bytes
     FROM messages WHERE id = %(summary)s
     UNION ALL
-    SELECT 1, seq, public_id, role, visibility, estimated_tokens, opens, answers
+    SELECT 1, seq, public_id, role, visibility, estimated_tokens, opens, answers,
+        octet_length(body::text)
     FROM messages WHERE thread_id = %(thread)s AND folds_to IS NULL AND seq = %(carried)s
     UNION ALL
-    SELECT 2, seq, public_id, role, visibility, estimated_tokens, opens, answers
+    SELECT 2, seq, public_id, role, visibility, estimated_tokens, opens, answers,
+        octet_length(body::text)
     FROM messages WHERE thread_id = %(thread)s AND folds_to IS NULL AND seq > %(folded)s
 ), lines AS (
     SELECT row_number() OVER (ORDER BY part, seq) - 1 AS at, * FROM seen
@@ -77,12 +84,14 @@ _CUT_POINT = (
         sum(coalesce(c.change, 0)) OVER upto = 0 AND l.seq = max(l.seq) OVER upto
             AND lead(l.role) OVER (ORDER BY l.at) IS DISTINCT FROM 'tool' AS safe,
         sum(l.estimated_tokens) OVER upto AS tokens,
+        sum(l.bytes) OVER upto <= %(most)s AS fits,
         count(*) FILTER (WHERE l.visibility <> 'internal') OVER upto AS external
     FROM lines l LEFT JOIN changes c USING (at)
     WINDOW upto AS (ORDER BY l.at)
 )
 SELECT at, seq, public_id, tokens::bigint, external FROM marked
-WHERE safe AND at < %(end)s ORDER BY at DESC LIMIT 1
+WHERE safe AND at < %(end)s
+ORDER BY external > 1 DESC, fits DESC, CASE WHEN fits THEN -at ELSE at END LIMIT 1
 """
 )
 
@@ -121,5 +130,5 @@ class LogView:
         return None if at is None else PendingToolCall(at, seq, call)
 
     def find_cut_point(self, end: int) -> CutPoint | None:
-        row = hot.fetch_one(_CUT_POINT, {**self._place, "end": end})
+        row = hot.fetch_one(_CUT_POINT, {**self._place, "end": end, "most": MOST_BYTES})
         return CutPoint(*row) if row else None

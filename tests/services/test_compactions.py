@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from state_admin.domain import tokens
-from state_admin.models import AuditRow, Compaction, Message, Thread
+from state_admin.models import AuditRow, Compaction, Message, Thread, folds_sql
 from state_admin.services import (
     compaction_jobs,
     compactions,
@@ -132,6 +132,31 @@ def test_run__second_pass__updates_the_previous_summary(thread: Person, fake: Fa
     assert "NEWER" in view()[0].body
     assert sum("conversation-summary" in m.body for m in view()) == 1
     assert context_is_right()
+
+
+@pytest.mark.parametrize("most", [1, 2000])
+def test_run__more_than_fits_into_memory__is_summarized_in_parts(
+    thread: Person, fake: Fake, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    whole = view()
+    policy = raw({"summarizer": "fake", "min_savings_ratio": 0, "min_gain_tokens": 0})
+    threads.change_thread(actor=thread.actor, thread_id="t1", policy=policy)
+    monkeypatch.setattr(folds_sql, "MOST_BYTES", most)
+    for _ in whole:
+        status = run(ask(thread))
+        if status == "skipped":
+            break
+        assert status == "done"
+    sizes = [sum(len(json.dumps(m)) for m in request.messages) for request in fake.asked]
+    assert max(sizes) <= max(most, max(len(message.body) for message in whole) * 3)
+    assert len(sizes) > 1
+    monkeypatch.undo()
+    summarized = [body for request in fake.asked for body in request.messages]
+    assert summarized == [json.loads(message.body) for message in whole[: len(summarized)]]
+    assert view()[1:] == whole[len(summarized) :]
+    assert len(whole) - len(summarized) <= 7, (
+        "the last turn, and one message with the limit of 1 byte"
+    )
 
 
 def test_run__short_thread__is_skipped_with_a_reason(alice: Person) -> None:

@@ -165,7 +165,7 @@ def test_plan__many_summarized_messages__reads_only_later_ones(
     )  # fmt: skip
     found = view(long_thread)
     assert found.count == 41
-    place = {**found._place, "end": 30}
+    place = {**found._place, "end": 30, "most": folds_sql.MOST_BYTES}
     with connection.cursor() as cursor:
         for statement in (folds_sql._MEASURE, folds_sql._CUT_POINT):
             cursor.execute("EXPLAIN " + statement, place)

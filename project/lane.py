@@ -48,7 +48,7 @@ from state_admin.contract.commits import COMMIT
 from state_admin.contract.entries import PATCH_TYPES, READ_ENTRY
 from state_admin.models import write_positions
 from state_admin.models.hot_async import Session
-from state_admin.rest.authentication import read_run_id
+from state_admin.rest.authentication import read_bearer, read_run_id
 from state_admin.rest.endpoint import read_reason
 from state_admin.rest.etags import version_in
 from state_admin.rest.idempotency import identify
@@ -157,7 +157,9 @@ class Lane:
                 take, target = self._commit, _read_run(environ[RAW_PATH])
             case _:
                 return None
-        credential = None if target is None else _find_credential(environ)
+        if target is None:
+            return None
+        credential = cached_credential(read_bearer(environ.get("HTTP_AUTHORIZATION", "")))
         if credential is None or _is_refused(environ, credential):
             return None
         request_id = environ["HTTP_X_REQUEST_ID"] = log_context.choose_request_id(
@@ -348,11 +350,6 @@ def _read_key(environ: Environ, body: bytes) -> Key | None:
 
 def _understands(environ: Environ, headers: Set[str]) -> bool:
     return all(name in headers for name in environ if name.startswith("HTTP_"))
-
-
-def _find_credential(environ: Environ) -> Credential | None:
-    scheme, _, presented = environ.get("HTTP_AUTHORIZATION", "").partition(" ")
-    return cached_credential(presented.strip()) if scheme.lower() == "bearer" else None
 
 
 def _is_refused(environ: Environ, credential: Credential) -> bool:

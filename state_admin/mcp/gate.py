@@ -12,6 +12,7 @@ from project import log_context
 from project.failures import describe_error
 from project.hosts import check_host
 from state_admin.domain.access import Actor
+from state_admin.rest.authentication import read_bearer
 from state_admin.services import actors
 from state_admin.services.errors import Forbidden, Problem, Unauthenticated, Unavailable
 from state_admin.services.move_problems import WorkspaceMoved
@@ -57,10 +58,10 @@ async def check(host: Host, scope: Message) -> Refusal | None:
 
 def _actor(authorization: str, request_id: str) -> Actor:
     """The actor of the token. Does not count against the rate limit; the calls made with it do."""
-    scheme, _, presented = authorization.partition(" ")
-    if scheme.lower() != "bearer" or not presented:
+    token = read_bearer(authorization)
+    if not token:
         raise actors.token_required()
-    actor = actors.actor_of_token(presented.strip(), request_id=request_id)
+    actor = actors.actor_of_token(token, request_id=request_id)
     if actor is None:
         raise actors.invalid_token()
     return actor

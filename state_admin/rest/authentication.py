@@ -25,6 +25,12 @@ from state_admin.services.throttles import Allowance
 from .long_polling import is_repeated
 
 
+def read_bearer(authorization: str) -> str:
+    """The token of an Authorization header, "" if it has none."""
+    scheme, _, token = authorization.partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
+
+
 def read_run_id(environ: Mapping[str, Any]) -> str:
     """The Run-Id header: the run on whose behalf the caller acts."""
     run_id: str = environ.get("HTTP_RUN_ID", "")
@@ -36,12 +42,11 @@ class TokenAuthentication(BaseAuthentication):
     `request.auth` is the remaining rate limit of the token."""
 
     def authenticate(self, request: Request) -> tuple[Actor, Allowance | None]:
-        scheme, _, presented = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
-        if scheme.lower() != "bearer" or not presented:
+        secret = read_bearer(request.META.get("HTTP_AUTHORIZATION", ""))
+        if not secret:
             raise actors.token_required()
         request_id = request.META.get("REQUEST_ID", "")
         run_id = read_run_id(request.META)
-        secret = presented.strip()
         admitted: tuple[Actor, Allowance | None] | None
         if is_repeated(request):
             actor = actors.actor_of_token(secret, request_id=request_id, run_id=run_id)

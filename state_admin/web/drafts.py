@@ -16,13 +16,20 @@ from state_admin.domain.three_way import Clash, keep_both
 from state_admin.domain.values import JSON, Raw, pointer_of
 from state_admin.services.conflicts import ConflictSides
 from state_admin.services.entries import check_value
-from state_admin.services.errors import BadRequest, Conflict, Invalid, Problem, TooLarge
+from state_admin.services.errors import (
+    BadRequest,
+    Conflict,
+    Invalid,
+    Problem,
+    TooLarge,
+    check_storable,
+)
 from state_admin.services.namespaces import Definition
 from state_admin.templatetags.json_html import pretty
 
 from .errors import heading_of
 from .json_lines import line_of, mark_ranges, span_of, utf16
-from .paging import number_in, parse_json_field
+from .paging import number_in, parse_json_field, parse_typed_json
 
 # The position in the parser's message, counted from the first character that is not whitespace.
 _STOPPED = re.compile(r"\(char (\d+)\)\Z")
@@ -48,13 +55,8 @@ def seen_version(post: QueryDict) -> int:
 
 def read_value(text: str) -> Raw:
     """The typed text as a value in compact form, without the indentation of the editor."""
-    try:
-        raw = values.read(text)
-        values.check(raw)
-    except values.MalformedJSON as bad:
-        raise BadRequest("the value is not valid JSON", hint=str(bad)) from bad
-    except values.RefusedJSON as refused:
-        raise Invalid("the value cannot be stored", refused.faults) from refused
+    raw = parse_typed_json(text, "the value")
+    check_storable(raw, "the value")
     return Raw(values.dump(values.load(raw.text)), raw.value)
 
 

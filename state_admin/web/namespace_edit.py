@@ -18,7 +18,6 @@ from state_admin.models.browsing import EntryFilter, entry_page, namespace_sizes
 from state_admin.services.errors import (
     BadRequest,
     Conflict,
-    Invalid,
     NotFound,
     Problem,
     VersionConflict,
@@ -261,23 +260,13 @@ def _content(form: NamespaceForm, namespace: Namespace | None) -> dict[str, Any]
         **{name: cleaned[name] for name in LIMITS},
     }
     for name in _TEXTS:
-        typed = _read(cleaned[name], name)
+        raw = paging.parse_typed_json(cleaned[name], f"the {name}", f"/{name}")
+        typed = Raw(values.dump(values.load(raw.text)), raw.value)
         kept = (getattr(namespace, name) or "null") if namespace else ""
         if kept and values.dump(values.load(kept)) == typed.text:
             typed = Raw(kept, typed.value)
         content[name] = typed
     return content
-
-
-def _read(text: str, name: str) -> Raw:
-    try:
-        raw = values.read(text)
-    except values.MalformedJSON as bad:
-        raise Invalid(f"the {name} is not valid JSON", hint=str(bad)) from bad
-    except values.RefusedJSON as refused:
-        faults = [fault.inside(f"/{name}") for fault in refused.faults]
-        raise Invalid(f"the {name} cannot be stored", faults) from refused
-    return Raw(values.dump(values.load(raw.text)), raw.value)
 
 
 def _form(

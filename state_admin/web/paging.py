@@ -16,7 +16,7 @@ from django.http import HttpRequest, QueryDict
 from state_admin.domain import moments, values
 from state_admin.domain.numbers import read_whole
 from state_admin.domain.values import Raw
-from state_admin.services.errors import BadRequest
+from state_admin.services.errors import BadRequest, Invalid, check_storable
 
 T = TypeVar("T")
 Row = TypeVar("Row", bound=Model)
@@ -77,14 +77,27 @@ def read_list(text: str, items: str) -> list[Any]:
 
 
 def parse_json_field(text: str, refusal: str) -> Raw:
-    """Parse a form field that contains JSON. Raises BadRequest with the message `refusal` if the text is
-    not JSON or cannot be stored."""
+    """Parse a hidden form field that contains JSON. Raises BadRequest with the message `refusal` if the
+    text is not JSON or cannot be stored."""
     try:
-        raw = values.read(text)
-        values.check(raw)
-    except (values.MalformedJSON, values.RefusedJSON) as bad:
+        raw = parse_typed_json(text, "the field")
+        check_storable(raw, "the field")
+    except Invalid as bad:
         raise BadRequest(refusal) from bad
     return raw
+
+
+def parse_typed_json(text: str, what: str, place: str = "") -> Raw:
+    """Parse JSON that a user has typed. `what` names it in messages, `place` is its place in the body.
+    Raises Invalid: with a hint if it is not JSON, with the faults if it contains something that JSON
+    permits and Commonhold does not."""
+    try:
+        return values.read(text)
+    except values.MalformedJSON as bad:
+        raise Invalid(f"{what} is not valid JSON", hint=str(bad)) from bad
+    except values.RefusedJSON as refused:
+        faults = [fault.inside(place) for fault in refused.faults]
+        raise Invalid(f"{what} cannot be stored", faults) from refused
 
 
 def choice(request: HttpRequest, name: str, choices: Sequence[str]) -> str:

@@ -10,10 +10,9 @@ from django.http import HttpResponse
 from django.urls import path, reverse
 
 from state_admin.contract.plugins import Installation, PluginName
-from state_admin.domain import values
 from state_admin.domain.access import Role
 from state_admin.rest.bodies import decode
-from state_admin.services.errors import BadRequest, Invalid, Problem
+from state_admin.services.errors import Invalid, Problem
 from state_admin.services.plugins import install_plugin
 
 from . import snippets
@@ -21,6 +20,7 @@ from .actors import FORM, page
 from .confirm import reason_of
 from .drafts import show_refused
 from .htmx import Request, render, see_other, toast
+from .paging import parse_typed_json
 
 _SHOWN: Final = 50
 _LONGEST: Final = 1_000_000
@@ -43,14 +43,9 @@ class Document(Installation, kw_only=True):
 
 
 def read_document(text: str) -> Document:
-    """The document in `text`. BadRequest if it is not JSON or has an unknown member, Invalid if it is
-    not a plugin."""
-    try:
-        raw = values.read(text)
-    except values.MalformedJSON as bad:
-        raise BadRequest("the plugin is not valid JSON", hint=str(bad)) from bad
-    except values.RefusedJSON as refused:
-        raise Invalid("the plugin cannot be stored", refused.faults) from refused
+    """The document in `text`. Invalid if it is not JSON or not a plugin, BadRequest if it has an unknown
+    member."""
+    raw = parse_typed_json(text, "the plugin")
     if not isinstance(raw.value, dict):
         raise Invalid("a plugin must be a JSON object")
     document = decode(raw, Document)

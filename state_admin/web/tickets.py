@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from state_admin.contract import tickets as contract
 from state_admin.domain import schema_forms, values
-from state_admin.domain.values import JSON, Fault, Raw
+from state_admin.domain.values import JSON, Raw
 from state_admin.models import Ticket, TicketStatus
 from state_admin.services.errors import Invalid
 from state_admin.services.finding import refuse
@@ -20,6 +20,7 @@ from state_admin.templatetags.json_html import pretty
 from . import paging
 from .addresses import with_query
 from .confirm import reason_of
+from .errors import sentences_of
 from .htmx import Request
 from .lists import list_paths
 from .schema_fields import BoundField, bind_fields, read_typed
@@ -61,24 +62,17 @@ def read_answer(request: Request, ticket: Ticket) -> Raw:
     """The typed answer, from the fields or as JSON. Invalid with the errors."""
     fields = schema_forms.fields_of(_schema(ticket))
     if fields is None or "payload" in request.POST:
-        return _read(request.POST.get("payload", "").strip() or "null")
+        return paging.parse_typed_json(
+            request.POST.get("payload", "").strip() or "null", "the answer"
+        )
     text, faults = schema_forms.compose(fields, read_typed(request.POST, fields))
     refuse(faults, "the answer is not complete")
-    return _read(text)
-
-
-def _read(text: str) -> Raw:
-    try:
-        return values.read(text)
-    except values.MalformedJSON as malformed:
-        raise Invalid("the answer is not valid JSON", [Fault("", str(malformed))]) from malformed
-    except values.RefusedJSON as refused:
-        raise Invalid("the answer cannot be stored", refused.faults) from refused
+    return paging.parse_typed_json(text, "the answer")
 
 
 def show_errors(question: Question, request: Request, refused: Invalid) -> None:
     """Show the form again with the typed values and each error at its field."""
-    question.mistake, question.errors = refused.detail, refused.data.get("errors", [])
+    question.mistake, question.errors = sentences_of(refused), refused.data.get("errors", [])
     question.typed, question.reason = request.POST.get("payload", ""), reason_of(request)
     if question.fields is None or "payload" in request.POST:
         question.fields = None

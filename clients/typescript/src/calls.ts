@@ -169,8 +169,7 @@ function request(call: Call, settings: Settings): RequestInit {
   const headers: Record<string, string | undefined> = {
     ...settings.headers(),
     ...call.headers,
-    "If-Match": if_version ? `"${if_version}"` : undefined,
-    "If-None-Match": if_version === 0 ? "*" : undefined,
+    "If-Match": if_version === undefined ? undefined : `"${if_version}"`,
     "Change-Reason": bytes(oneLine(reason)) || undefined,
     "Content-Type": call.body === undefined ? undefined : (call.media_type ?? "application/json"),
     "Idempotency-Key": method === "GET" || call.keyed === false ? undefined : (call.idempotency_key ?? randomId()),

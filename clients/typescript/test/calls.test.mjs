@@ -64,8 +64,15 @@ test("a write: version, reason in UTF-8 and a key of its own", async (t) => {
   assert.equal(Buffer.from(first.headers["change-reason"], "latin1").toString(), "größer");
   assert.match(first.headers["idempotency-key"], /^[0-9a-f]{32}$/);
   assert.deepEqual(JSON.parse(second.body), { value: null });
-  assert.equal(second.headers["if-none-match"], "*");
+  assert.equal(second.headers["if-match"], '"0"');
   assert.equal(second.headers["idempotency-key"], "mine");
+});
+
+test("a state at revision 0 is guarded by its revision, as any other", async (t) => {
+  const { asked, state } = await serving(t, json({ revision: 1, extensions: {} }));
+  await state.threads.importState("t1", { revision: 3, extensions: {} }, { if_version: 0 });
+  await state.threads.restore("t1", 0, { if_version: 0 });
+  assert.deepEqual(asked.map(({ headers }) => headers["if-match"]), ['"0"', '"0"']);
 });
 
 test("a change of a thread: merged or replaced, guarded by its version", async (t) => {

@@ -42,7 +42,7 @@ test("an edit of nothing creates, one that changes nothing writes nothing, one t
   const missing = json({ exists: false, valid: true, version: 0, value: { n: 0 } });
   const { asked, state } = await serving(t, missing, entry({ n: 1 }), entry({ n: 1 }));
   await state.edit(Counter, "k", ({ n }) => ({ n: n + 1 }));
-  assert.equal(asked[1].headers["if-none-match"], "*");
+  assert.equal(asked[1].headers["if-match"], '"0"');
   await state.edit(Counter, "k", () => undefined);
   await assert.rejects(
     state.edit(Counter, "k", () => {

@@ -77,16 +77,37 @@ export function pause(retries: Retries, attempt: number): number {
 export async function sleep(seconds: number, signal?: AbortSignal): Promise<void> {
   await new Promise<void>((done, refuse) => {
     signal?.throwIfAborted();
-    const stop = () => {
+    const forget = onAbort(signal, () => {
       clearTimeout(timer);
       refuse(signal!.reason);
-    };
+    });
     const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", stop);
+      forget();
       done();
     }, seconds * 1000);
-    signal?.addEventListener("abort", stop, { once: true });
   });
+}
+
+const callbacks = new WeakMap<AbortSignal, Set<() => void>>();
+
+/**
+ * Call `stop` when the signal is aborted, unless the returned function is called before. A signal may outlive any
+ * number of calls: `AbortSignal.any` would leave something in it each time, and a listener for each of more than
+ * ten calls at once makes Node warn of a leak.
+ */
+export function onAbort(signal: AbortSignal | undefined, stop: () => void): () => void {
+  if (!signal) return () => undefined;
+  const all = callbacks.get(signal) ?? new Set();
+  callbacks.set(signal, all.add(stop));
+  signal.addEventListener("abort", callBack); // The same listener again has no effect.
+  return () => {
+    all.delete(stop);
+    if (!all.size) signal.removeEventListener("abort", callBack);
+  };
+}
+
+function callBack(this: AbortSignal): void {
+  callbacks.get(this)?.forEach((stop) => stop());
 }
 
 /**
@@ -202,21 +223,24 @@ function bytes(text: string): string {
 }
 
 /**
- * Run an attempt until `signal` or the time ends it. Not by `AbortSignal.timeout`: Node 20 may collect one that only
- * `AbortSignal.any` refers to as garbage, and then the attempt waits for minutes.
+ * Run an attempt until `signal` or the time ends it. Not by `AbortSignal.timeout`: Node 20 may collect one that nothing
+ * else refers to as garbage, and then the attempt waits for minutes.
  */
 async function within<R>(
   seconds: number,
   signal: AbortSignal | undefined,
   attempt: (signal: AbortSignal) => Promise<R>,
 ): Promise<R> {
+  signal?.throwIfAborted();
   const controller = new AbortController();
   const late = new DOMException(`none within ${seconds} s`, "TimeoutError");
   const timer = setTimeout(() => controller.abort(late), seconds * 1000);
+  const forget = onAbort(signal, () => controller.abort(signal!.reason));
   try {
-    return await attempt(signal ? AbortSignal.any([signal, controller.signal]) : controller.signal);
+    return await attempt(controller.signal);
   } finally {
     clearTimeout(timer);
+    forget();
   }
 }
 

@@ -1,6 +1,6 @@
 /** Following the change feed: server-sent events by fetch, over any number of connections. */
 
-import { address, isTransport, pause, sleep, unreachable, type Settings } from "./calls.js";
+import { address, isTransport, onAbort, pause, sleep, unreachable, type Settings } from "./calls.js";
 import { refuseOthers, requireObject } from "./json.js";
 import { problemIn, Unreachable } from "./problems.js";
 import type { Change } from "./schemas.js";
@@ -30,6 +30,9 @@ export class Watch implements AsyncIterableIterator<Change> {
   private everOpen = false;
   private blocks: AsyncGenerator<Block, void, undefined> | undefined;
   private readonly ended = new AbortController();
+  private connection: AbortController | undefined;
+  private readonly signal: AbortSignal | undefined;
+  private forgetSignal: (() => void) | undefined;
   private readonly silence: number;
 
   constructor(
@@ -41,15 +44,22 @@ export class Watch implements AsyncIterableIterator<Change> {
     refuseOthers("watch", others, ["cursor", "signal", "heartbeat_timeout_seconds"]);
     this.cursor = cursor;
     this.silence = heartbeat_timeout_seconds;
-    if (signal?.aborted) this.ended.abort();
-    signal?.addEventListener("abort", () => this.ended.abort(), { once: true });
+    this.signal = signal;
   }
 
   /** Connect: from here on no change is missed. */
   async open(): Promise<this> {
-    while (!this.blocks && !this.ended.signal.aborted) {
-      const pause = await this.connect();
-      if (pause !== undefined) await this.wait(pause);
+    if (this.signal?.aborted) this.end();
+    if (this.ended.signal.aborted) return this;
+    this.forgetSignal ??= onAbort(this.signal, () => this.end());
+    try {
+      while (!this.blocks && !this.ended.signal.aborted) {
+        const pause = await this.connect();
+        if (pause !== undefined) await this.wait(pause);
+      }
+    } catch (error) {
+      this.forget();
+      throw error;
     }
     return this;
   }
@@ -65,7 +75,7 @@ export class Watch implements AsyncIterableIterator<Change> {
 
   /** Stop, and free the connection. */
   async return(): Promise<IteratorResult<Change, void>> {
-    this.ended.abort();
+    this.end();
     await this.blocks?.return();
     return { done: true, value: undefined };
   }
@@ -74,16 +84,27 @@ export class Watch implements AsyncIterableIterator<Change> {
     return this;
   }
 
+  private end(): void {
+    this.ended.abort();
+    this.connection?.abort();
+    this.forget();
+  }
+
+  /** The signal may outlive this watch. */
+  private forget(): void {
+    this.forgetSignal?.();
+    this.forgetSignal = undefined;
+  }
+
   /** One connection; the seconds to wait if there is none. */
   private async connect(): Promise<number | undefined> {
     const { settings, filters, cursor } = this;
-    const connection = new AbortController();
+    const connection = (this.connection = new AbortController());
     const timer = setTimeout(() => connection.abort(), this.silence * 1000);
     const headers = new Headers({ ...settings.headers(), ...(cursor ? { "Last-Event-ID": cursor } : {}) });
-    const signal = AbortSignal.any([connection.signal, this.ended.signal]);
     try {
       const url = address(settings.base, { path: "/changes/stream", query: filters });
-      const response = await settings.fetch(url, { headers, signal, cache: "no-store", redirect: "manual" });
+      const response = await settings.fetch(url, { headers, signal: connection.signal, cache: "no-store", redirect: "manual" });
       if (response.status !== 200 || !response.body) {
         const problem = await problemIn(response);
         const wanted = problem.retry_after ?? 0;

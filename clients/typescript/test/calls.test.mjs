@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { getEventListeners } from "node:events";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
@@ -215,6 +216,26 @@ test("a signal ends a call, and a pause between two attempts, with its own reaso
   await assert.rejects(call, /enough/);
   await assert.rejects(client().me({ signal: AbortSignal.timeout(50) }), { name: "TimeoutError" });
   await assert.rejects(client().me({ signal: AbortSignal.abort(new Error("never")) }), /never/);
+});
+
+test("a signal that outlives calls, pauses and watches keeps nothing of them", async (t) => {
+  const { signal } = new AbortController();
+  const kept = () => {
+    const sources = Object.getOwnPropertySymbols(signal).filter(({ description }) => description === "kDependantSignals");
+    return getEventListeners(signal, "abort").length + sources.reduce((sum, each) => sum + signal[each].size, 0);
+  };
+  const { client, state } = await serving(t, problem("unavailable", 503), json({}));
+  const calls = Array.from({ length: 12 }, () => state.me({ signal }));
+  assert.equal(kept(), 1); // one listener: Node warns of more than ten
+  await Promise.all(calls);
+  assert.equal(kept(), 0);
+  const hello = () => new Response("id: c0\n\n", { headers: { "Content-Type": "text/event-stream" } });
+  const watch = await client({ fetch: async () => hello() }).watch({}, { signal }).open();
+  await watch.return();
+  assert.ok((await watch.next()).done);
+  const gone = await serving(t, problem("gone", 410));
+  await assert.rejects(gone.state.watch({}, { signal }).open(), Gone);
+  assert.equal(kept(), 0);
 });
 
 test("every problem has its class, chosen by type, else by status", async (t) => {

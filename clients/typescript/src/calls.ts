@@ -238,6 +238,9 @@ async function within<R>(
   const forget = onAbort(signal, () => controller.abort(signal!.reason));
   try {
     return await attempt(controller.signal);
+  } catch (error) {
+    // Node 20.3 throws an AbortError of its own if the body of the response is aborted.
+    throw controller.signal.aborted ? controller.signal.reason : error;
   } finally {
     clearTimeout(timer);
     forget();

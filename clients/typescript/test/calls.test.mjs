@@ -196,6 +196,18 @@ test("an attempt without an answer ends after its timeout, a long poll after its
   assert.ok(asked.length >= 3);
 });
 
+test("a body that stops arriving is a timeout, also where fetch throws an AbortError for it", async (t) => {
+  const { client } = await serving(t, silence);
+  let attempts = 0;
+  const fetch = async (_, { signal }) => {
+    attempts++;
+    const fail = (body) => signal.addEventListener("abort", () => body.error(new DOMException("aborted", "AbortError")));
+    return new Response(new ReadableStream({ start: fail }));
+  };
+  await assert.rejects(client({ fetch, timeout_seconds: 0.05 }).me(), Unreachable);
+  assert.equal(attempts, 6);
+});
+
 test("an attempt ends after its timeout although a signal is given and garbage is collected", async (t) => {
   setFlagsFromString("--expose-gc");
   const timer = setInterval(runInNewContext("gc"), 10);

@@ -28,7 +28,7 @@ export interface Call extends Guarded {
   body?: unknown;
   headers?: Record<string, string | undefined>;
   media_type?: string;
-  /** False: carries no Idempotency-Key. */
+  /** False: carries no random Idempotency-Key. */
   keyed?: boolean;
   /** Seconds that the server may wait before it responds (long polling). */
   wait?: number | undefined;
@@ -193,7 +193,7 @@ function request(call: Call, settings: Settings): RequestInit {
     "If-Match": if_version === undefined ? undefined : `"${if_version}"`,
     "Change-Reason": bytes(oneLine(reason)) || undefined,
     "Content-Type": call.body === undefined ? undefined : (call.media_type ?? "application/json"),
-    "Idempotency-Key": method === "GET" || call.keyed === false ? undefined : (call.idempotency_key ?? randomId()),
+    "Idempotency-Key": call.idempotency_key ?? (method === "GET" || call.keyed === false ? undefined : randomId()),
   };
   const given = Object.entries(headers).filter((each): each is [string, string] => each[1] !== undefined);
   for (const [name, value] of given) {

@@ -353,6 +353,8 @@ test("a claim that waits carries no idempotency key: its answer may not be repla
   const { asked, state } = await serving(t, json({ items: [] }));
   await state.dispatches.claim({ consumer: "w", wait: 1 });
   await state.dispatches.claim({ consumer: "w" });
+  await state.dispatches.claim({ consumer: "w", wait: 1, idempotency_key: "mine" }); // the server says why it cannot be
+  assert.equal(asked[2].headers["idempotency-key"], "mine");
   assert.equal(asked[0].headers["idempotency-key"], undefined);
   assert.equal(asked[0].url, "/api/v1/dispatches/claim?wait=1");
   assert.deepEqual(JSON.parse(asked[0].body), { consumer: "w" });

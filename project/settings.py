@@ -80,6 +80,7 @@ CORS_ALLOW_HEADERS = [
     "if-none-match",
     "last-event-id",
     "on-conflict",
+    "prefer",
     "run-id",
     "traceparent",
     "tracestate",

@@ -6,7 +6,9 @@ import http.client
 from collections.abc import Callable
 
 import pytest
+from django.conf import settings
 
+from state_admin.contract.openapi import REQUEST_HEADERS
 from tests.builders import Person
 from tests.patience import PATIENCE
 from tests.project.running import Running
@@ -65,3 +67,7 @@ def test_cors__configured_origins__may_call_the_api_with_a_token(
 
     assert allowed(preflight(web, "/api/v1/me", "https://other.example")) is None
     assert allowed(ask(web, "GET", "/login", Origin=ORIGIN)) is None
+
+
+def test_cors__every_request_header_of_the_contract__may_be_sent() -> None:
+    assert {name.lower() for name in REQUEST_HEADERS} <= {*settings.CORS_ALLOW_HEADERS}
